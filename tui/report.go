@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -62,8 +61,7 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 	classes, head := slices.Clone(x.Classes), "class"
 	if rows := max(1, r.H-1-len(means)); len(classes) > rows {
-		classes = slices.DeleteFunc(classes, func(c report.ClassScore) bool { return math.IsNaN(c.F1) }) // which do not occur
-		slices.SortStableFunc(classes, func(a, b report.ClassScore) int { return cmp.Compare(a.F1, b.F1) })
+		classes = x.Lowest()
 		head = fmt.Sprintf("lowest F1 of %d", len(classes))
 		classes = classes[:min(len(classes), rows)]
 	}
@@ -185,8 +183,7 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 
 // drawConfused is the pairs of classes that are taken for each other most.
 func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
-	pairs := slices.DeleteFunc(slices.Clone(x.Confusion), func(c report.Confused) bool { return c.Is == c.As })
-	slices.SortStableFunc(pairs, func(a, b report.Confused) int { return cmp.Compare(b.Samples, a.Samples) })
+	pairs := x.Mistaken()
 	name := 4
 	for _, c := range x.Classes {
 		name = max(name, min(24, cell.Width(c.Name)))

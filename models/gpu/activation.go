@@ -27,34 +27,35 @@ func (p *pass) activationBack(o *op, dy Memory) {
 // samplesAGroup is the samples that a group of these kernels takes.
 const samplesAGroup = 4
 
-// layers is the groups of a kernel that normalises samples.
-func (p *pass) layers() [3]int {
-	return [3]int{(p.most + samplesAGroup - 1) / samplesAGroup, p.entries, 1}
+// layers is the groups of a kernel that normalises rows of samples.
+func (p *pass) layers(o *op) [3]int {
+	return [3]int{(p.most*o.rows + samplesAGroup - 1) / samplesAGroup, p.entries, 1}
 }
 
-// layerKept is what a normalisation of samples keeps from forward to backward.
+// layerKept is what a normalisation of rows keeps from forward to backward.
 func (p *pass) layerKept(o *op) Memory {
 	// An error is the device's, and stays: the batch is not issued.
-	kept, _ := p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*p.most*2)
+	kept, _ := p.e.room(fmt.Sprintf("normalisation %d", o.layer), 4*p.entries*p.most*o.rows*2)
 	return kept
 }
 
 // layerNorm appends y = xhat*scale + shift.
 func (p *pass) layerNorm(o *op, x, y place) {
 	scale, shift := p.tensor(p.params, p.lo, o.weight), p.tensor(p.params, p.lo, o.bias)
-	p.b.grid("layer_norm", p.layers(), group, wordsHere{}, p.sizes, uint32(p.most), uint32(o.nIn), x.m, x.list, x.step,
+	p.b.grid("layer_norm", p.layers(o), group, wordsHere{}, p.along(o.rows), uint32(p.most*o.rows), uint32(o.nIn/o.rows), x.m, x.list, x.step,
 		scale.m, scale.list, scale.step, scale.at, shift.at, p.layerKept(o), y.m, y.step, math.Float64bits(models.NormEpsilon))
 }
 
 // layerNormBack appends the gradients of scale and shift, and with input that of the operand in place of dy.
 func (p *pass) layerNormBack(o *op, dy Memory, g place, input bool) {
 	kept, x, step := p.layerKept(o), p.acts[o.in], uint64(p.most*o.nOut)
+	rows, wide := uint32(p.most*o.rows), o.nIn/o.rows
 	dScale, dShift := p.tensor(g, 0, o.weight), p.tensor(g, 0, o.bias)
-	p.b.launch("layer_norm_scale", o.nIn, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(o.nIn), x.m, x.step, dy, step, kept, dScale.m, dScale.at, dScale.step)
-	p.b.launch("column_sums", o.nIn, p.entries, wordsHere{}, p.sizes, uint32(o.nIn), dy, step, dShift.m, dShift.at, dShift.step)
+	p.b.launch("layer_norm_scale", wide, p.entries, wordsHere{}, p.along(o.rows), rows, uint32(wide), x.m, x.step, dy, step, kept, dScale.m, dScale.at, dScale.step)
+	p.b.launch("column_sums", wide, p.entries, wordsHere{}, p.along(o.rows), uint32(wide), dy, step, dShift.m, dShift.at, dShift.step)
 	if input {
 		scale := p.tensor(p.params, p.lo, o.weight)
-		p.b.grid("layer_norm_back", p.layers(), group, wordsHere{}, p.sizes, uint32(p.most), uint32(o.nIn), x.m, x.step,
+		p.b.grid("layer_norm_back", p.layers(o), group, wordsHere{}, p.along(o.rows), rows, uint32(wide), x.m, x.step,
 			scale.m, scale.list, scale.step, scale.at, kept, dy, step)
 	}
 }

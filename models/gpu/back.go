@@ -120,7 +120,17 @@ func (b *back) through(o *op, dy Memory, input bool) error {
 	}
 	switch o.kind {
 	case models.Dense:
-		b.denseBack(o, dy, dx, b.g, input)
+		if o.rows > 1 {
+			b.alongBack(o, dy, dx, b.g, input)
+		} else {
+			b.denseBack(o, dy, dx, b.g, input)
+		}
+	case models.Embedding:
+		b.embedBack(o, dy, b.g)
+	case models.MinGRU:
+		b.recurBack(o, dy, dx, b.g, input)
+	case models.Attention:
+		b.attendBack(o, dy, dx, b.g, input)
 	case models.Conv:
 		b.convBack(o, dy, dx, b.g, input)
 	case models.MaxPool, models.AvgPool:

@@ -1,6 +1,9 @@
 package gpu
 
-import "brood/models"
+import (
+	"brood/models"
+	"brood/models/engine"
+)
 
 // few is the rank up to which products with single columns are sums of sixteen.
 const few = 4
@@ -20,7 +23,7 @@ func (c *crowd) low() error {
 	}
 	for i := range e.plan.ops {
 		o := &e.plan.ops[i]
-		if o.kind != models.Dense || !c.t.Noise.Low(&e.layout.Tensors[o.weight]) {
+		if !e.lowRank(o, c.t.Noise) {
 			c.step(o, false)
 			continue
 		}
@@ -41,11 +44,16 @@ func (c *crowd) low() error {
 	return nil
 }
 
+// lowRank says whether a layer's products are taken apart.
+func (e *Engine) lowRank(o *op, n engine.Noise) bool {
+	return o.kind == models.Dense && o.rows == 1 && n.Low(&e.layout.Tensors[o.weight])
+}
+
 // rest makes the candidates' parameters where a tensor belongs to no layer with noise of low rank.
 func (c *crowd) rest() error {
 	e, held := c.e, map[int]bool{}
 	for i := range e.plan.ops {
-		if o := &e.plan.ops[i]; o.kind == models.Dense && c.t.Noise.Low(&e.layout.Tensors[o.weight]) {
+		if o := &e.plan.ops[i]; e.lowRank(o, c.t.Noise) {
 			held[o.weight], held[o.bias] = true, true
 		}
 	}

@@ -78,6 +78,19 @@ var plants = [][2]string{
 	{"return x + (p * z) * x;", "return x + p * (z * x);"},
 	{"for (uint i = t % 16; i < last; i += 16)\n\t\tsum", "for (uint i = t % 16 * 2; i < last; i += i % 2 ? 31 : 1)\n\t\tsum"},
 	{"sum = (float)((double)halves(lane, sum) / (double)n);", "sum = 0;"},
+	{"text[(ulong)words[ids + z * most + s] + f]", "text[(ulong)words[ids + z * most + s] + f / 2]"},
+	{"(ulong)b * wide + i % wide]", "(ulong)b * wide]"},
+	{"if ((uint)(int)x[p] == row)\n\t\t\tsum = sum + dy[p * wide];", "if ((uint)(int)x[places - 1 - p] == row)\n\t\t\tsum = sum + dy[(places - 1 - p) * wide];"},
+	{"0.5f + 0.5f * tangent(z[at] / 2)", "sigmoid(z[at])"},
+	{"before = before + open * (c[at] - before);", "before = fma(open, c[at] - before, before);"},
+	{"d = d + asked;", "d = asked;"},
+	{"(d * (c[at] - before)) * (open * shut);", "(d * (c[at] - before)) * open * shut;"},
+	{"float qe = q[e] * scale;\n\t\t\tx = fma(qe, k[e], x);", "x = fma(q[e], k[e], x);\n\t\tx = x * scale;"},
+	{"in = n - a + i + 1;\n\tif (s >= words[sizes + ENTRY])\n\t\treturn;\n\ts += (ulong)ENTRY * most;\n\tqkv += s * n * 3 * c + head * d;", "in = n;\n\tif (s >= words[sizes + ENTRY])\n\t\treturn;\n\ts += (ulong)ENTRY * most;\n\tqkv += s * n * 3 * c + head * d;"},
+	{"scores[t] + -sum * weights[t]", "fma(-sum, weights[t], scores[t])"},
+	{"lane[t % 16] = lane[t % 16] + x;\n\t\tscores[t] = x;", "lane[0] = lane[0] + x;\n\t\tscores[t] = x;"},
+	{"x = x * scale;\n\t} else if", "} else if"},
+	{"for (uint i = 0; i < a; i++)\n\t\t\tx = fma(weights[(ulong)i * n + t], g", "for (uint i = a; i-- > 0;)\n\t\t\tx = fma(weights[(ulong)i * n + t], g"},
 }
 
 // TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
@@ -94,16 +107,27 @@ func TestPlantedFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile("kernels/text.cl")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, plant := range plants {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if i%4 != 0 && os.Getenv("BROOD_LONG") != "all" {
 				t.Skip("BROOD_LONG=all plants it too: each fault compiles every kernel")
 			}
 			seen, found := 0, false
-			for _, layers := range append(nets[4:9:9], nets[1], nets[2], nets[11], means[0], means[2], means[3], means[4], means[5]) {
+			tried := append(nets[4:9:9], nets[1], nets[2], nets[11], means[0], means[2], means[3], means[4], means[5])
+			if strings.Contains(string(text), plant[0]) { // which others do not run
+				tried = [][]string{texts[1], texts[3]}
+			}
+			for _, layers := range tried {
 				set, shape := glyphs, "[1,28,28]"
 				last := []string{"dense out=10"}
+				input, windows, rest, reads := reads(t, layers)
 				switch {
+				case reads:
+					set, shape, layers, last = windows, input, rest, []string{"dense out=3"}
 				case strings.HasPrefix(layers[0], "loss"):
 					shape, last = "[2,5,6]", nil
 					set = meant(t, net(t, shape, 0, layers...))

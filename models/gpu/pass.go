@@ -93,6 +93,9 @@ type pass struct {
 	lo      int
 	acts    []place // by activation
 	masks   []noise.Key
+	// how many samples each has, and lists of how many rows these are, by the rows of a sample
+	counts   []int
+	rowSizes map[int]uint32
 
 	stats place   // of the entries; none: the batch's own are used and not kept
 	given bool    // stats are used as they are
@@ -102,7 +105,7 @@ type pass struct {
 // begin makes room for activations of entries, of which the input may be shared by a list of views.
 func (e *Engine) begin(b *batch, entries, views, most int, sizes []int) (*pass, error) {
 	b.tensor = e.tensor != ""
-	p := &pass{e: e, b: b, entries: entries, most: most, acts: make([]place, len(e.plan.floats))}
+	p := &pass{e: e, b: b, entries: entries, most: most, counts: sizes, acts: make([]place, len(e.plan.floats))}
 	p.sizes = b.list()
 	for _, n := range sizes {
 		b.words = append(b.words, uint32(n))
@@ -149,6 +152,9 @@ func (p *pass) forward(from int, training bool) {
 func (p *pass) step(o *op, training bool) {
 	x, y := p.acts[o.in], p.acts[o.out]
 	switch {
+	case o.kind == models.Dense && o.rows > 1:
+		w := o.positions()
+		p.project(w, p.rowsOf(x.m, w.rows, w.nIn), p.rowsOf(y.m, w.rows, w.nOut))
 	case o.kind == models.Dense:
 		p.dense(o, p.entries, x, p.params, p.lo, y, p.sizes, o.rectify)
 	case o.kind == models.Conv:
@@ -163,6 +169,12 @@ func (p *pass) step(o *op, training bool) {
 		p.layerNorm(o, x, y)
 	case o.kind == models.LeakyReLU, o.kind == models.Tanh, o.kind == models.SiLU, o.kind == models.GELU:
 		p.activation(o, x, y)
+	case o.kind == models.Embedding:
+		p.embed(o, x, y)
+	case o.kind == models.MinGRU:
+		p.recur(o, x, y)
+	case o.kind == models.Attention:
+		p.attend(o, x, y)
 	case o.kind == models.Add:
 		p.add(o, x, p.acts[o.with], y)
 	case o.kind == models.Constant:

@@ -13,6 +13,7 @@ type plan struct {
 	floats []int  // of a sample of each activation; the first is the input
 	users  []int  // of each activation: how often it is taken
 	needs  []bool // of each activation: parameters before it need its gradient
+	kept   int    // floats of a sample that layers keep besides
 	last   int    // the logits
 }
 
@@ -29,6 +30,7 @@ type op struct {
 	slope              float32  // of a leaky rectifier
 	shape              []uint32 // of a convolution or of windows, as kernels have it
 	channels, plane    int      // of what a normalisation or a mean takes
+	rows               int      // that a sample is to a dense layer or a normalisation of samples
 	mean, variance     int      // where statistics begin in a row of them
 }
 
@@ -77,13 +79,13 @@ func compile(m *models.Model) (*plan, error) {
 func (p *plan) layer(i int, results []int) (int, error) {
 	m := p.model
 	l, in := &m.Layers[i], results[m.Layers[i].From]
-	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate, slope: float32(l.Slope)}
+	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate, slope: float32(l.Slope), rows: l.Rows}
 	before := p.before(in)
 	switch l.Kind {
 	case models.Flatten:
 		return p.same(in), nil
 	case models.Dense, models.Conv:
-		if before != nil && before.kind == models.ReLU {
+		if before != nil && before.kind == models.ReLU && l.Rows == 1 {
 			o.rectified, before.backward = true, false
 		}
 		if l.Kind == models.Conv {
@@ -97,7 +99,7 @@ func (p *plan) layer(i int, results []int) (int, error) {
 		case before.kind == models.BatchNorm: // which does all of it
 			before.rectify = true
 			return p.same(in), nil
-		case before.kind == models.Dense || before.kind == models.Conv:
+		case (before.kind == models.Dense || before.kind == models.Conv) && before.rows == 1:
 			before.rectify, o.out = true, p.same(in)
 			p.ops = append(p.ops, o)
 			return o.out, nil
@@ -117,6 +119,8 @@ func (p *plan) layer(i int, results []int) (int, error) {
 		}
 	case models.Add:
 		o.with, o.shape = results[l.With], addition(l, m.Shape(l.With))
+	case models.Embedding, models.MinGRU, models.Attention:
+		p.kept += keeps(m, l)
 	case models.Constant, models.LayerNorm, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
 	default:
 		return 0, &UncoveredError{m.Name, i + 1, fmt.Sprintf("a layer of kind %s", l.Kind)}
@@ -167,8 +171,9 @@ func (p *plan) widest() (n int) {
 	return n
 }
 
-// total is the floats of a sample of all activations.
-func (p *plan) total() (n int) {
+// total is the floats of a sample of all activations, and of what layers keep.
+func (p *plan) total() int {
+	n := p.kept
 	for _, f := range p.floats {
 		n += f
 	}

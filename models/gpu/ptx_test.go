@@ -42,6 +42,9 @@ func TestPTXHasTheSameBits(t *testing.T) {
 		{"bytes", enginetest.Toy(t, 1, 5, 6), "[1,5,6]", []string{"flatten", "dense out=5", "relu", "dense out=3"}, false},
 		{"drawn", cut, "[2,5,6]", []string{"flatten", "dense out=3"}, false},
 		{"values", values(t), "[1,1,5]", []string{"flatten", "dense out=4"}, true},
+		{"text", enginetest.ToyText(t, 2), "[2]", []string{"embedding out=2 vocabulary=3", "mingru out=2 sequence=true", "attention", "dense out=3"}, false},
+		{"attention", enginetest.ToyText(t, 3), "[3]", tiny[4][1:], true},
+		{"recurrence", enginetest.ToyText(t, 3), "[3]", tiny[5][1:], true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -56,6 +56,9 @@ func (e *Engine) upload() (err error) {
 			return err
 		}
 	}
+	if e.set.Text {
+		return e.uploadText()
+	}
 	tables := e.set.Normal()
 	if len(tables) == 0 {
 		row, label := make([]float32, e.set.Features()), make([]int32, 1)
@@ -76,6 +79,27 @@ func (e *Engine) upload() (err error) {
 		return e.fail("take memory for tables", err)
 	}
 	return e.fail("send tables", e.dev.Write(s.tables, 0, p))
+}
+
+// uploadText sends a text once: the first byte of each window, and all of the last.
+func (e *Engine) uploadText() (err error) {
+	n := e.set.Len()
+	m, err := e.dev.Alloc(n - 1 + e.set.Features())
+	if err != nil {
+		return e.fail("take memory for the text", err)
+	}
+	e.samples.pixels = m
+	var p []byte
+	for id := range int32(n) {
+		p = append(p, e.set.Image(id)[0])
+	}
+	p = append(p, e.set.Image(int32(n - 1))[1:]...)
+	for at := 0; at < len(p); at += sendAtOnce {
+		if err := e.fail("send the text", e.dev.Write(m, at, p[at:min(len(p), at+sendAtOnce)])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func appendFloats(p []byte, v []float32) []byte {
@@ -115,6 +139,10 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded,
 		b.words = append(b.words, uint32(len(v.ids)))
 	}
 	groups := [3]int{(features + group - 1) / group, most, len(views)}
+	if e.set.Text {
+		b.grid("gather_text", groups, group, wordsHere{}, ids, sizes, uint32(most), s.pixels, uint32(features), x)
+		return loaded{ids: ids}, nil
+	}
 	if s.values != 0 {
 		b.grid("gather_values", groups, group, wordsHere{}, ids, sizes, uint32(most), s.values, uint32(features), x)
 		return loaded{ids: ids}, nil

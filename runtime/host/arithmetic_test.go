@@ -138,6 +138,10 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 		if long || a == optim.DPSGD {
 			t.Run("mlp, "+a.Name, func(t *testing.T) { across(t, brief(a, "mlp", "glyphs")) })
 		}
+		if long {
+			model := map[*optim.Algorithm]string{optim.DPSGD: "bytes-mingru", optim.Parle: "bytes-small", optim.OpenAIES: "bytes-attention"}[a]
+			t.Run(model+", "+a.Name, func(t *testing.T) { across(t, brief(a, model, "tales")) })
+		}
 	}
 }
 

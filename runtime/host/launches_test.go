@@ -165,9 +165,12 @@ type perRound struct {
 
 // measured is what rounds of a worker that hosts all n members ask for: those that a longer grant has more than a
 // shorter one, so that what a grant asks for once is not counted.
-func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment string) perRound {
+func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, model string) perRound {
 	t.Helper()
 	o := brief(a, "mlp-small", "glyphs")
+	if model != "" {
+		o.Model, o.Data = model, "tales"
+	}
 	o.Members, o.Device, o.Augment = n, "opencl:0", augment
 	j := prepare(t, o)
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, nil, 1, false)
@@ -219,23 +222,26 @@ func TestLaunches(t *testing.T) {
 	var table strings.Builder
 	type what struct {
 		*optim.Algorithm
-		augment string
+		augment, model string
 	}
 	long := os.Getenv("BROOD_LONG") != ""
 	var all []what
 	for _, a := range catalog.All() {
 		if a.Needs.Model() && a.Needs&optim.Whole == 0 && (long || slices.Contains([]*optim.Algorithm{optim.DPSGD, optim.OpenAIES}, a)) {
-			all = append(all, what{a, ""})
+			all = append(all, what{a, "", ""})
 		}
 	}
-	if all = append(all, what{optim.DPSGD, "pad=2,flip"}); long {
-		all = append(all, what{optim.OpenAIES, "pad=2,flip"})
+	if all = append(all, what{optim.DPSGD, "pad=2,flip", ""}); long {
+		all = append(all, what{optim.OpenAIES, "pad=2,flip", ""})
+		for _, model := range []string{"bytes-mingru", "bytes-attention"} {
+			all = append(all, what{optim.DPSGD, "", model}, what{optim.OpenAIES, "", model})
+		}
 	}
 	for _, x := range all {
 		a := x.Algorithm
 		var of [2]perRound
 		for i, n := range []int{few, many} {
-			u := measured(t, c, a, n, x.augment)
+			u := measured(t, c, a, n, x.augment, x.model)
 			of[i] = u
 			stays := !slices.Contains(crossing, a)
 			// BGD's report is a mean over the passes of a shard.
@@ -260,6 +266,9 @@ func TestLaunches(t *testing.T) {
 		name := a.Name
 		if x.augment != "" {
 			name += ", augmented"
+		}
+		if x.model != "" {
+			name += ", " + x.model
 		}
 		line := fmt.Sprintf("| %s | %.4g | %.4g | %.4g | %.0f | %.0f | %.0f | %.2g |\n", name, of[0].launches, of[1].launches, of[1].calls, of[0].wrote, of[1].wrote,
 			of[1].read, of[1].waits)

@@ -51,6 +51,26 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	return r, nil
 }
 
+// Report asks the centre of a run that is over about the test set, after the round of its last commit; nil where there
+// is nothing to ask. The samples are those that the run holds already, and nothing is executed again where the run has
+// saved that round, as one does in the end.
+func (r *Run) Report(ctx context.Context) (*report.Report, error) {
+	j := r.Job
+	if j.bare() || j.own.maximises() || len(j.Samples.Test()) == 0 {
+		return nil, nil
+	}
+	h, err := read(r.Session.Dir(), 0)
+	if err != nil || h.end() == 0 {
+		return nil, err
+	}
+	h.nearest(r.Session.Dir())
+	t, err := j.centre(ctx, r.Session.Dir(), 0, h, j.Threads, nil)
+	if err != nil {
+		return nil, err
+	}
+	return t.Report(ctx, j.Samples, j.Samples.Test(), j.Threads)
+}
+
 // Scores are what the model is tested by, as a run that trained it was, with their values on a split of the data.
 func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Score, values []float64) {
 	c := event.Config{Model: t.Net.Name, Loss: t.Net.Loss, ModelSpec: t.Spec, Targets: targetsOf(set, ids), Text: set.Text}

@@ -52,20 +52,33 @@ func Export(ctx context.Context, dir string, at uint64, threads int, progress fu
 // Export is [Export] for a session of this graph.
 func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
 	j, h, err := o.past(dir, at)
-	var w *worker.Worker
-	switch {
-	case err != nil && j != nil && h.holds(at) && j.Net.Layout.Stats == 0:
-		// only the data are gone, and nothing is computed on them
-		w, err = j.loaded(ctx, dir, *h.saved(), threads)
-	case err != nil:
-	case j.bare():
-		err = fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
-	default:
-		w, _, err = walk(ctx, j, dir, at, h, nil, threads, progress)
+	if err != nil && (j == nil || !h.holds(at) || j.Net.Layout.Stats > 0) {
+		return nil, err
 	}
+	if err != nil { // only the data are gone, and nothing is computed on them
+		w, err := j.loaded(ctx, dir, *h.saved(), threads)
+		if err != nil {
+			return nil, err
+		}
+		return j.taken(ctx, w, dir)
+	}
+	return j.centre(ctx, dir, at, h, threads, progress)
+}
+
+// centre is the model after a round of the session of this job.
+func (j *Job) centre(ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit)) (*Trained, error) {
+	if j.bare() {
+		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
+	}
+	w, _, err := walk(ctx, j, dir, at, h, nil, threads, progress)
 	if err != nil {
 		return nil, err
 	}
+	return j.taken(ctx, w, dir)
+}
+
+// taken is the centre of a worker, which is freed.
+func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained, error) {
 	defer w.Free()
 	params, stats, err := w.Centre(ctx)
 	if err != nil {
@@ -75,7 +88,7 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	if err != nil {
 		return nil, err
 	}
-	t := &Trained{own: o, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
+	t := &Trained{own: j.own, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
 		Read: data.Reading{Rule: j.Config.Reading}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
 	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else it is not known how they were normalised
 		form := j.Samples.Form()

@@ -28,7 +28,8 @@ type Summary struct {
 	TestR2           *float64           `json:"test_r2,omitempty"`
 	TestFitness      *float64           `json:"test_fitness,omitempty"`
 	TestLoss         *float64           `json:"test_loss,omitempty"`
-	TestRound        *uint64            `json:"test_round"` // that it is of, which may lie before the last
+	TestRound        *uint64            `json:"test_round"`            // that it is of, which may lie before the last
+	TestReport       map[string]any     `json:"test_report,omitempty"` // what was asked when it was over
 	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
 	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
 	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`

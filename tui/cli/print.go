@@ -28,7 +28,8 @@ type printer interface {
 	begin(p prepared)
 	record(r event.Record)
 	note(text string)
-	end(exit coordinator.Exit)
+	// end may ask the run what it makes of its test set, which takes time that is not the run's; nil: there is none to ask
+	end(exit coordinator.Exit, ask func() asked)
 }
 
 func newPrinter(s streams, asJSON bool) printer {
@@ -46,10 +47,10 @@ func newJSONPrinter(s streams) *jsonPrinter {
 
 type silentPrinter struct{}
 
-func (silentPrinter) begin(prepared)       {}
-func (silentPrinter) record(event.Record)  {}
-func (silentPrinter) note(string)          {}
-func (silentPrinter) end(coordinator.Exit) {}
+func (silentPrinter) begin(prepared)                     {}
+func (silentPrinter) record(event.Record)                {}
+func (silentPrinter) note(string)                        {}
+func (silentPrinter) end(coordinator.Exit, func() asked) {}
 
 // jsonPrinter writes one object a line.
 type jsonPrinter struct {
@@ -162,8 +163,17 @@ func finite(x float64) any {
 	return x
 }
 
-func (p *jsonPrinter) note(text string)          { fmt.Fprintln(p.err, "brood: "+text) }
-func (p *jsonPrinter) end(exit coordinator.Exit) { p.put(p.Finish(exit)) }
+func (p *jsonPrinter) note(text string) { fmt.Fprintln(p.err, "brood: "+text) }
+
+func (p *jsonPrinter) end(exit coordinator.Exit, ask func() asked) {
+	s := p.Finish(exit)
+	told := ask()
+	if told.err != nil {
+		p.note(fmt.Sprintf("the test set was not asked: %v", told.err))
+	}
+	s.TestReport = told.object()
+	p.put(s)
+}
 
 // plainPrinter writes a line about twice a second, for pipes, logs and screen readers.
 type plainPrinter struct {
@@ -297,7 +307,7 @@ func (p *plainPrinter) note(text string) {
 	fmt.Fprintln(p.out, "brood: "+text)
 }
 
-func (p *plainPrinter) end(exit coordinator.Exit) {
+func (p *plainPrinter) end(exit coordinator.Exit, ask func() asked) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
@@ -327,6 +337,9 @@ func (p *plainPrinter) end(exit coordinator.Exit) {
 			}
 			fmt.Fprintf(p.out, "  %-12s %s\n", score.Title, text)
 		}
+	}
+	if ask != nil {
+		ask().write(p.out, s.Session)
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {

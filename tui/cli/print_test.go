@@ -53,7 +53,7 @@ func TestTestedRound(t *testing.T) {
 	p := &plainPrinter{out: &out, Tally: summary.New()}
 	said := func() string {
 		out.Reset()
-		p.end(coordinator.Exit{Phase: event.Stopped})
+		p.end(coordinator.Exit{Phase: event.Stopped}, nil)
 		for line := range strings.Lines(out.String()) {
 			if text, ok := strings.CutPrefix(line, "  test error   "); ok {
 				return strings.TrimSpace(text)

@@ -312,7 +312,12 @@ func train(ctx context.Context, p prepared, out printer) (err error) {
 	exit, err := run.Train(ctx)
 	close(done)
 	<-watched
-	out.end(exit)
+	out.end(exit, func() asked {
+		if p.open != nil { // its population may be larger than what this machine holds
+			return asked{}
+		}
+		return ask(ctx, run, exit, signals)
+	})
 	switch {
 	case code != 0 && exit.Phase != event.Finished: // it was at its end
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}

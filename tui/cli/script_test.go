@@ -56,6 +56,15 @@ func TestScripts(t *testing.T) {
 		}
 		return filepath.Dir(strings.TrimSpace(string(out)))
 	})
+	// a python3 that has PyTorch, which the one that is found first need not be; "" for none
+	torch := sync.OnceValue(func() string {
+		for _, name := range []string{"python3", "/usr/bin/python3"} {
+			if exec.Command(name, "-c", "import torch").Run() == nil {
+				return name
+			}
+		}
+		return ""
+	})
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -71,6 +80,11 @@ func TestScripts(t *testing.T) {
 				return slices.ContainsFunc(list, func(d host.Device) bool { return strings.HasPrefix(d.Name, "opencl:") }), nil
 			case "python":
 				return python() != "", nil
+			case "torch":
+				return os.Getenv("BROOD_LONG") != "" && torch() != "", nil // which takes seconds to start
+			case "onnxruntime":
+				_, err := os.Stat(filepath.Join(os.Getenv("BROOD_NODE"), "node_modules", "onnxruntime-web"))
+				return os.Getenv("BROOD_NODE") != "" && err == nil, nil
 			case "nohup": // no program that is started from here can be hung up
 				return signal.Ignored(syscall.SIGHUP), nil
 			}
@@ -79,6 +93,10 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("POCL_CACHE_DIR", compiled)
 			e.Setenv("OBJECTIVES", objectives)
+			e.Setenv("BROOD_NODE", os.Getenv("BROOD_NODE"))
+			if os.Getenv("BROOD_LONG") != "" {
+				e.Setenv("TORCH_PYTHON", torch())
+			}
 			if dir := python(); dir != "" {
 				e.Setenv("PATH", dir+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			}

@@ -1,0 +1,65 @@
+package host_test
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+)
+
+// TestReportOfRun: what a run that is over says of its test set is what its session says later, and it is none of what
+// was counted: the log ends where it ended.
+func TestReportOfRun(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "s")
+	job, err := host.Prepare(host.Options{Model: "mlp-small", Data: "glyphs", Algorithm: "parle", Members: 2, Workers: 2, Seed: 1,
+		Limit: event.Limit{Rounds: 6}, Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "16"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := 0
+	run, err := host.Start(job, s, nil, func(event.Record) { records++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if exit, err := run.Train(ctx); err != nil || exit.Phase != event.Finished {
+		t.Fatalf("%v, %v", exit, err)
+	}
+	before := records
+	got, err := run.Report(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if records != before {
+		t.Errorf("asking wrote %d records", records-before)
+	}
+	m, err := host.Export(ctx, dir, 0, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := m.Load(m.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := m.Report(ctx, set, set.Test(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want == nil || want.Samples != int64(len(set.Test())) || !reflect.DeepEqual(got.Confusion, want.Confusion) ||
+		!reflect.DeepEqual(got.Calibration, want.Calibration) {
+		t.Errorf("a run says %+v, its session %+v", got, want)
+	}
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	if _, err := run.Report(gone); err == nil {
+		t.Error("nobody waits for it, and it answers")
+	}
+}
