@@ -279,11 +279,23 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 			}
 			g.Set(in.X+4, y, fold, cell.Key)
 		}
-		g.Text(left+x.depth, y, name-x.depth, role, r.name(x.Entry)+map[bool]string{true: "/"}[x.Folder != ""])
+		g.Text(left+x.depth, y, name-x.depth, role, r.called(x))
 		tableRow(g, left+name+2, y, cols, role, c)
 	}
 	if in.H >= n+1+runsFoot {
 		r.foot(m, g, in, rows[at])
+	}
+}
+
+// called is a line's name: a folder ends in a slash, and a run that does not stand below its machine begins with it.
+func (r *runs) called(x runRow) string {
+	switch name := r.name(x.Entry); {
+	case x.Folder != "":
+		return name + "/"
+	case x.Host != "" && !x.Asked && x.depth == 0:
+		return x.Host + "/" + name
+	default:
+		return name
 	}
 }
 

@@ -1,0 +1,56 @@
+package tui
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"brood/runtime/library"
+	"brood/runtime/session"
+)
+
+// TestLiveRunsOfHostsStandFirst: what is under way stands above what has ended, on whichever machine it is, and a
+// machine's other runs stay below it.
+func TestLiveRunsOfHostsStandFirst(t *testing.T) {
+	s := &shelf{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true}, {Name: "ended", Dir: "/s/ended"}}}
+	d := browse(t, 120, 36, s, "")
+	lab := library.Entry{Name: "lab", Dir: "ssh://lab", Folder: "host", Host: "lab", Asked: true}
+	found := map[string][]library.Entry{
+		"": append(slices.Clone(d.runs.found[""]), lab,
+			library.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},
+			library.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
+		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true}, {Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
+	}
+	d.runs.listed(d.model, found, 0)
+	d.runs.reader.scanning = true // this is the list for now
+	listed := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, x := range d.runs.sorted(d.model) {
+			got = append(got, d.runs.called(x))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("listed %q, want %q", got, want)
+		}
+	}
+	listed("here", "lab/far", "night", "ended", "lab/", "old", "mute")
+	d.runs.chosen = lab.Dir
+	d.press("enter")
+	listed("here", "lab/far", "night", "ended", "lab/", "mute")
+	d.press("/").write("far").press("enter")
+	listed("lab/far", "lab/")
+	d.press("esc", "s")
+	d.runs.open[lab.Dir], d.runs.stale = true, true
+	listed("ended", "here", "lab/", "far", "old", "mute", "night")
+
+	// A machine is asked for its runs though its folder is closed, since some may be under way.
+	d.press("s", "s", "s", "s")
+	d.runs.reader.scanning, d.runs.open[lab.Dir] = false, false
+	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
+	d.runs.found[""] = []library.Entry{lab}
+	d.now = d.now.Add(time.Hour)
+	d.deliver(d.relisted())
+	if got := d.runs.found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {
+		t.Errorf("of a closed folder of a machine is known %+v", got)
+	}
+}
