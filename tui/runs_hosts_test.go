@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/runtime/library"
 	"brood/runtime/session"
 )
@@ -52,5 +54,19 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	d.deliver(d.relisted())
 	if got := d.runs.found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {
 		t.Errorf("of a closed folder of a machine is known %+v", got)
+	}
+}
+
+// TestAHostsTroubleIsReadToItsLastWord: where a line is too short for it, it takes more, and the list keeps its click.
+func TestAHostsTroubleIsReadToItsLastWord(t *testing.T) {
+	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
+		"ask whoever keeps that machine whether its door for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
+	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {
+		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"}, {Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
+		d.shows("LASTWORD")
+		d.Update(tea.MouseClickMsg{X: 10, Y: 4})
+		if d.runs.chosen != "/s/here" {
+			t.Errorf("%dx%d: a click on the first row chooses %q", size[0], size[1], d.runs.chosen)
+		}
 	}
 }

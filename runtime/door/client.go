@@ -108,6 +108,7 @@ type Client struct {
 	dir    string // of the session on this machine, whose log is there when its process is not; "" elsewhere
 	dial   func(context.Context) (net.Conn, error)
 	take   bool
+	most   uint32 // bytes of an answer
 
 	watch, act line
 	mu         sync.Mutex
@@ -125,8 +126,11 @@ type line struct {
 // NewClient is a viewer of the person id, who may have several: the writer's lease is one viewer's. A program that only
 // reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
-	return &Client{id: id, viewer: rand.Text(), take: take, dial: dial}
+	return &Client{id: id, viewer: rand.Text(), take: take, dial: dial, most: maxMessage}
 }
+
+// Bound refuses answers of more than so many bytes, before the first request.
+func (c *Client) Bound(most uint32) { c.most = most }
 
 // Stand makes the client no viewer, before its first request: its commands are obeyed too while a viewer of its person
 // holds the lease, which stays that one's.
@@ -184,7 +188,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	q.Client, q.Viewer, q.Take = c.id, c.viewer, c.take
 	if err = transmit(conn, q); err == nil {
-		err = receive(conn, maxMessage, &a)
+		err = receive(conn, c.most, &a)
 	}
 	if !stop() || err != nil {
 		conn.Close()

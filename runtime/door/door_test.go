@@ -364,6 +364,15 @@ func TestHostileLengths(t *testing.T) {
 }
 
 // TestWaits: a wait in vain costs no connection, and one that is called off is over at once.
+// TestBound: whoever asks several runs takes no more of one than it said.
+func TestBound(t *testing.T) {
+	_, c, _ := serve(t, sourcetest.Gossip(4, 30), nil)
+	c.Bound(1 << 10)
+	if v, err := c.Snapshot(soon.Context(t), math.MaxUint64); v != nil || err == nil || !strings.Contains(err.Error(), "is larger than 1024") {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
 func TestWaits(t *testing.T) {
 	dials := 0
 	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)
