@@ -106,6 +106,10 @@ func newModel(ctx context.Context, opt Options) *model {
 		if opt.Source == nil && s.home || opt.Source != nil && s.name == opt.Screen {
 			m.screen, m.focus = i, s.lead
 		}
+		if opt.Source != nil && s.instead != "" && s.instead == opt.Screen {
+			m.screen = i
+			_ = s.show(m)
+		}
 	}
 	m.restyle()
 	if why := opt.Settings.Broken; why != "" {

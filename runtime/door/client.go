@@ -37,6 +37,7 @@ type request struct {
 	Lease    view.LeaseAct  `cbor:"9,keyasint,omitempty"` // with Fleet, which a run that knows no such requests answers
 	Ahead    bool           `cbor:"10,keyasint,omitempty"`
 	Viewer   string         `cbor:"11,keyasint,omitempty"` // for the lease; "": a command of no viewer
+	Said     bool           `cbor:"12,keyasint,omitempty"` // with Fleet, as Lease
 }
 
 // maxViewer bounds what is kept of a viewer, in bytes.
@@ -51,17 +52,18 @@ type Gate struct {
 }
 
 type answer struct {
-	Err     string        `cbor:"0,keyasint,omitempty"`
-	EOF     bool          `cbor:"1,keyasint,omitempty"`
-	View    *view.View    `cbor:"2,keyasint,omitempty"`
-	Batch   view.Batch    `cbor:"3,keyasint,omitempty"`
-	Receipt event.Receipt `cbor:"4,keyasint,omitempty"`
-	Viewers int           `cbor:"5,keyasint,omitempty"`
-	Writer  bool          `cbor:"6,keyasint,omitempty"`
-	Fleet   *view.Fleet   `cbor:"7,keyasint,omitempty"`
-	URL     string        `cbor:"8,keyasint,omitempty"`
-	Lease   view.Lease    `cbor:"9,keyasint,omitempty"`
-	Ahead   *Ahead        `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
+	Err     string         `cbor:"0,keyasint,omitempty"`
+	EOF     bool           `cbor:"1,keyasint,omitempty"`
+	View    *view.View     `cbor:"2,keyasint,omitempty"`
+	Batch   view.Batch     `cbor:"3,keyasint,omitempty"`
+	Receipt event.Receipt  `cbor:"4,keyasint,omitempty"`
+	Viewers int            `cbor:"5,keyasint,omitempty"`
+	Writer  bool           `cbor:"6,keyasint,omitempty"`
+	Fleet   *view.Fleet    `cbor:"7,keyasint,omitempty"`
+	URL     string         `cbor:"8,keyasint,omitempty"`
+	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
+	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
+	Said    []session.Line `cbor:"11,keyasint,omitempty"`
 }
 
 func transmit(w io.Writer, v any) error {
@@ -277,6 +279,16 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 		return view.Fleet{}, err
 	}
 	return *a.Fleet, nil
+}
+
+// Said is what the processes of the run said to whoever started them, oldest first. It is for those who may command: a
+// visitor who may look only is refused. A run of before tells nothing.
+func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
+	if c.dir != "" { // also where its process is gone
+		return session.Said(c.dir)
+	}
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true})
+	return a.Said, err
 }
 
 // Gate has the keeper of a served run let others in, by the URL that is returned, or shut one out.
