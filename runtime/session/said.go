@@ -20,11 +20,12 @@ const SaidFile = "said.log"
 const (
 	saidMost = 256 << 10 // bytes of the file: of a longer one the first half is dropped
 	lineMost = 2 << 10   // bytes of a line
+	stamp    = "2006-01-02T15:04:05.000Z07:00"
 )
 
 // Line is one of those that a process said.
 type Line struct {
-	At   int64  `cbor:"0,keyasint"` // Unix nanoseconds, to the second; 0 where nothing tells it
+	At   int64  `cbor:"0,keyasint"` // Unix nanoseconds, to the millisecond; 0 where nothing tells it
 	Text string `cbor:"1,keyasint"`
 }
 
@@ -38,7 +39,7 @@ func Say(dir, text string, now time.Time) error {
 	var out bytes.Buffer
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		if line = printable(line); line != "" {
-			out.WriteString(now.UTC().Format(time.RFC3339) + " " + line + "\n")
+			out.WriteString(now.UTC().Format(stamp) + " " + line + "\n")
 		}
 	}
 	_, err = f.Write(out.Bytes())
@@ -94,8 +95,8 @@ func Said(dir string) (lines []Line, err error) {
 		return nil, err
 	}
 	for text := range strings.SplitSeq(string(p), "\n") {
-		stamp, rest, _ := strings.Cut(text, " ")
-		at, err := time.Parse(time.RFC3339, stamp)
+		when, rest, _ := strings.Cut(text, " ")
+		at, err := time.Parse(stamp, when)
 		if err != nil {
 			rest = text
 		}

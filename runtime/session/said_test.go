@@ -34,7 +34,7 @@ func TestSaid(t *testing.T) {
 
 	f, err := os.OpenFile(filepath.Join(dir, SaidFile), os.O_APPEND|os.O_WRONLY, 0)
 	check(t, err)
-	_, err = f.WriteString("no time here\n" + strings.Repeat("2026-11-24T16:00:00Z old\n", 12000))
+	_, err = f.WriteString("no time here\n" + strings.Repeat("2026-11-24T16:00:00.000Z old\n", 12000))
 	check(t, err)
 	check(t, f.Close())
 	for i := range 3 {

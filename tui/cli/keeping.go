@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"brood/runtime/coordinator"
 	"brood/runtime/session"
 )
 
@@ -69,11 +68,6 @@ func (k *keeping) say(text string) {
 func (k *keeping) note(text string) {
 	k.say(text)
 	k.printer.note(text)
-}
-
-func (k *keeping) end(exit coordinator.Exit) {
-	k.say(fmt.Sprintf("%s: %s", exit.Phase, exit.Reason))
-	k.printer.end(exit)
 }
 
 // fail keeps why a command ends with an error.
