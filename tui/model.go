@@ -325,6 +325,7 @@ func (m *model) answered(msg receiptMsg) {
 	case len(msg.resets) > 0:
 		m.swapped(msg)
 	case msg.receipt.Round > 0:
+		m.rail.accepted(m, msg)
 		m.say(cell.Good, what+" accepted, effective from round "+round(msg.receipt.Round+1)+" on")
 	default:
 		m.say(cell.Good, what+" accepted")
