@@ -64,9 +64,11 @@ func TestRobustHoldsACurve(t *testing.T) {
 	band, centre := make([]view.Bucket, 200), make([]float64, 200)
 	for i := range band {
 		band[i] = Of([]float64{0.1 + 0.01*math.Sin(float64(i))})[0]
-		centre[i] = math.NaN()
 	}
 	for _, log := range []bool{false, true} {
+		for i := range centre {
+			centre[i] = math.NaN()
+		}
 		for _, i := range []int{20, 60, 100, 140, 180} {
 			centre[i] = 2 + float64(i)/1000
 		}
