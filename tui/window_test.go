@@ -175,8 +175,8 @@ func TestZoomByMouse(t *testing.T) {
 	}
 }
 
-// TestTheCentreIsInALateWindow: its few values beside those of all members are no outliers, though the members' training
-// has left it far behind.
+// TestTheCentreIsInALateWindow: its few values beside those of all members are no outliers, though the members'
+// training has left it far behind.
 func TestTheCentreIsInALateWindow(t *testing.T) {
 	rs := sourcetest.Run(6, 400)
 	for _, r := range rs {
