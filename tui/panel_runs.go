@@ -339,7 +339,7 @@ func (r *runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
 	if len(r.marks) == 0 {
-		legend = "◇ in view   space marks runs to lay over each other"
+		legend = "◇ in view   space marks runs, to overlay them"
 	}
 	if m.opt.Source == nil {
 		_, legend, _ = strings.Cut(legend, "   ")
