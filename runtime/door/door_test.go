@@ -363,7 +363,6 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
-// TestWaits: a wait in vain costs no connection, and one that is called off is over at once.
 // TestBound: whoever asks several runs takes no more of one than it said.
 func TestBound(t *testing.T) {
 	_, c, _ := serve(t, sourcetest.Gossip(4, 30), nil)
@@ -373,6 +372,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestWaits: a wait in vain costs no connection, and one that is called off is over at once.
 func TestWaits(t *testing.T) {
 	dials := 0
 	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)

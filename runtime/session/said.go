@@ -127,9 +127,12 @@ func Said(dir string) (lines []Line, err error) {
 // Said are the lines that the processes of the session said, see [Said].
 func (r *Reader) Said() ([]Line, error) { return Said(r.dir) }
 
-// KeepSaid moves what a process without a terminal said on its standard error to what is kept: the next one begins its
-// file anew.
+// KeepSaid moves what a process without a terminal said on its standard error to what is kept of a session: the next
+// one begins its file anew. Where none has begun yet, nothing is kept.
 func KeepSaid(dir string) error {
+	if !holdsLog(dir) {
+		return nil
+	}
 	path := filepath.Join(dir, HostLog)
 	stat, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && stat.Size() == 0 {

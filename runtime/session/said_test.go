@@ -24,6 +24,16 @@ func TestSaid(t *testing.T) {
 
 	// What the process before said goes to what is kept.
 	check(t, KeepSaid(dir))
+	if _, err := os.Stat(filepath.Join(dir, HostLog)); err != nil {
+		t.Errorf("where there is no session yet it is kept: %v", err)
+	}
+	s, err := Create(t.TempDir())
+	check(t, err)
+	check(t, s.Close())
+	check(t, os.Rename(filepath.Join(dir, HostLog), filepath.Join(s.Dir(), HostLog)))
+	check(t, os.Rename(filepath.Join(dir, SaidFile), filepath.Join(s.Dir(), SaidFile)))
+	dir = s.Dir()
+	check(t, KeepSaid(dir))
 	check(t, KeepSaid(dir))
 	if again, err := Said(dir); err != nil || len(again) != 4 || again[3].Text != "at y" {
 		t.Errorf("%+v, %v", again, err)
