@@ -38,12 +38,12 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	if n < benchMarked || n > 1_000_000 {
 		return usage("--runs %d: give %d to 1 000 000", n, benchMarked)
 	}
-	long, err := c.Flags().GetInt("rounds")
+	long, err := c.Flags().GetInt("length")
 	if err != nil {
 		return err
 	}
 	if long < 100 || long > 1_000_000 {
-		return usage("--rounds %d: give 100 to 1 000 000", long)
+		return usage("--length %d: give 100 to 1 000 000", long)
 	}
 	home, err := os.MkdirTemp("", "brood-bench-")
 	if err != nil {
