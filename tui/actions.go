@@ -74,6 +74,20 @@ func (m *model) openScreen(i int) tea.Cmd {
 	return m.poll()
 }
 
+// openInstead opens what takes the place of a screen's panels.
+func (m *model) openInstead(i int) tea.Cmd {
+	open := m.openScreen(i)
+	if m.screen != i {
+		return open
+	}
+	s := m.screens()[i]
+	if ids(m.everyPanel())[0] == s.lead {
+		open = tea.Batch(open, s.show(m))
+	}
+	m.focus = ids(m.everyPanel())[0]
+	return tea.Batch(open, m.poll())
+}
+
 // digit opens the screen of a digit.
 func (m *model) digit(n int) tea.Cmd {
 	var all []string

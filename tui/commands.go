@@ -99,6 +99,11 @@ func completeScreen(m *model, _ []string) (out []string) {
 	for _, s := range m.screens() {
 		out = append(out, strings.ToLower(s.name))
 	}
+	for _, s := range m.screens() {
+		if s.instead != "" {
+			out = append(out, strings.ToLower(s.instead))
+		}
+	}
 	return out
 }
 
@@ -214,6 +219,9 @@ func doScreen(m *model, args []string) (tea.Cmd, error) {
 	for i, s := range m.screens() {
 		if strings.EqualFold(s.name, args[0]) || strconv.Itoa(s.digit) == args[0] {
 			return m.openScreen(i), nil
+		}
+		if s.instead != "" && strings.EqualFold(s.instead, args[0]) {
+			return m.openInstead(i), nil
 		}
 	}
 	return nil, fmt.Errorf("screen: there is no %q: choose one of %s", args[0], strings.Join(completeScreen(m, nil), ", "))

@@ -39,7 +39,7 @@ func TestFilterOfEvents(t *testing.T) {
 func TestFilterNeedsAList(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
 	d.press("/")
-	if d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the knobs, the events, the alerts, the workers or the machines first") {
+	if d.filters.typing != nil || !strings.Contains(d.toast.text, "focus the knobs, the events, the alerts, the lines of the log, the workers or the machines first") {
 		t.Errorf("on the loss / says %q", d.toast.text)
 	}
 	d.focus = eventsPanel

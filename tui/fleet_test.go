@@ -335,3 +335,19 @@ func TestFleetText(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersOfAWorkerAreNamedWhole: in a population of hundreds too.
+func TestMembersOfAWorkerAreNamedWhole(t *testing.T) {
+	roster := optim.Roster{Members: optim.IDs(256), Owner: make([]int, 256)}
+	for i := 128; i < 256; i++ {
+		roster.Owner[i] = 1
+	}
+	rs := sourcetest.Run(6, 40)
+	for i := range rs {
+		if rs[i].Plan != nil {
+			rs[i].Plan.New = roster
+		}
+	}
+	d := open(t, 60, 20, rs, nil)
+	d.press("2").shows("128  0–127", "128  128–255")
+}

@@ -14,12 +14,17 @@ import (
 	"brood/models/typed"
 )
 
-// ScreenNames are the screens that [Options.Screen] may name, in the order of their digits.
+// ScreenNames are the screens that [Options.Screen] may name, in the order of their digits, and after them what takes
+// the place of one.
 func ScreenNames() (names []string) {
+	var instead []string
 	for _, s := range newModel(context.Background(), Options{Library: noLibrary{}}).screens() {
 		names = append(names, s.name)
+		if s.instead != "" {
+			instead = append(instead, s.instead)
+		}
 	}
-	return names
+	return append(names, instead...)
 }
 
 // noLibrary stands for one where only the names of screens matter.

@@ -106,6 +106,10 @@ func newModel(ctx context.Context, opt Options) *model {
 		if opt.Source == nil && s.home || opt.Source != nil && s.name == opt.Screen {
 			m.screen, m.focus = i, s.lead
 		}
+		if opt.Source != nil && s.instead != "" && s.instead == opt.Screen {
+			m.screen = i
+			_ = s.show(m)
+		}
 	}
 	m.restyle()
 	if why := opt.Settings.Broken; why != "" {
@@ -321,6 +325,7 @@ func (m *model) answered(msg receiptMsg) {
 	case len(msg.resets) > 0:
 		m.swapped(msg)
 	case msg.receipt.Round > 0:
+		m.rail.accepted(m, msg)
 		m.say(cell.Good, what+" accepted, effective from round "+round(msg.receipt.Round+1)+" on")
 	default:
 		m.say(cell.Good, what+" accepted")

@@ -29,6 +29,9 @@ func newPalette(m *model) *palette {
 	p := &palette{}
 	for i, s := range m.screens() {
 		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(s.digit), func(m *model) tea.Cmd { return m.openScreen(i) }})
+		if s.instead != "" {
+			p.all = append(p.all, choice{"screen " + s.instead, fmt.Sprintf("%d w", s.digit), func(m *model) tea.Cmd { return m.openInstead(i) }})
+		}
 	}
 	for _, c := range m.commands() {
 		text, do := c.name, func(m *model) tea.Cmd { return m.run(c.name) }

@@ -46,7 +46,10 @@ type screen struct {
 	badge  func(*model) string                 // beside its name, of what waits there; nil or "": nothing does
 	charts bool                                // of rounds: arrows move a cursor through them
 	home   bool                                // it needs no run: esc leads back to it, and it is where one begins
-	lead   panelID                             // its panel's own id, as screens tells it
+	// what the key w puts in the place of its panels, by a name of its own, and takes away again; "": nothing
+	instead string
+	show    func(*model) tea.Cmd // it, or the panels again; it asks for nothing
+	lead    panelID              // its panel's own id, as screens tells it
 }
 
 // list is the entries that a panel shows. Panels may share one.
@@ -68,7 +71,7 @@ type reply func(*model) tea.Cmd
 
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel {
-	geometry, exam := newPlaces(), newExam()
+	geometry, exam, log := newPlaces(), newExam(), newSaid()
 	all := slices.Concat(
 		[]panel{newLoss(exam), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(), newLinkPast().panel()},
 		newTraits(geometry),
@@ -76,7 +79,7 @@ func newPanels(m *model) []panel {
 		exam.panels(),
 		m.rail.panels(),
 		[]panel{newLane().panel()},
-		newAlarms().panels(),
+		newAlarms(log).panels(),
 		newFleet().panels(),
 		[]panel{newCharts().panel()},
 	)

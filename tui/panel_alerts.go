@@ -19,9 +19,12 @@ const (
 )
 
 // alarms is the state of the Alerts screen: the alert under the cursor, by its record; 0 is the newest.
-type alarms struct{ at view.Position }
+type alarms struct {
+	at  view.Position
+	log *sayings
+}
 
-func newAlarms() *alarms { return &alarms{} }
+func newAlarms(log *sayings) *alarms { return &alarms{log: log} }
 
 func (a *alarms) panels() []panel {
 	move := func(d int) func(*model) tea.Cmd {
@@ -29,19 +32,22 @@ func (a *alarms) panels() []panel {
 	}
 	const group = "alerts (on their screen)"
 	hints := func(*model) [][2]string {
-		return [][2]string{{"↑↓", "alert"}, {"x", "acknowledge all"}, {"/", "filter"}}
+		return [][2]string{{"↑↓", "alert"}, {"x", "acknowledge all"}, {"/", "filter"}, {"w", "log"}}
+	}
+	keys := []binding{
+		{keys: []string{"j", "down"}, title: "older", do: move(1)},
+		{keys: []string{"up"}, title: "newer", do: move(-1)},
+		{keys: []string{"g", "home"}, title: "newest", do: move(-1 << 30)},
+		{keys: []string{"G", "end"}, title: "oldest", do: move(1 << 30)},
+		a.log.key(),
 	}
 	return []panel{
 		{
 			id: alertsPanel, title: a.title, draw: a.draw, export: plainly(alertRows), hints: hints, group: group,
-			screen: &screen{digit: 8, name: "Alerts", place: placeAlerts, badge: badgeOfAlerts}, reset: func() { *a = alarms{} },
-			list: &list{name: "alerts", entries: "alerts", top: func() { a.at = 0 }},
-			keys: []binding{
-				{keys: []string{"j", "down"}, title: "older", do: move(1)},
-				{keys: []string{"up"}, title: "newer", do: move(-1)},
-				{keys: []string{"g", "home"}, title: "newest", do: move(-1 << 30)},
-				{keys: []string{"G", "end"}, title: "oldest", do: move(1 << 30)},
-			},
+			screen: &screen{digit: 8, name: "Alerts", place: a.log.place, badge: badgeOfAlerts, instead: "Log", show: a.log.show},
+			reset:  func() { a.at = 0 },
+			list:   &list{name: "alerts", entries: "alerts", top: func() { a.at = 0 }},
+			keys:   keys,
 			point: func(m *model, r cell.Rect, _, y int) {
 				all := a.all(m)
 				if i, ok := tableAt(r, y, len(all), a.index(all), a.foot(r, all)); ok {
@@ -49,7 +55,9 @@ func (a *alarms) panels() []panel {
 				}
 			},
 		},
-		{id: watchedPanel, title: func(*model) (string, string) { return "watched for", "" }, draw: drawWatched, hints: hints},
+		{id: watchedPanel, title: func(*model) (string, string) { return "watched for", "" }, draw: drawWatched, hints: hints,
+			group: group, keys: keys},
+		a.log.panel(),
 	}
 }
 

@@ -75,9 +75,10 @@ func fleetColumns(m *model) []column[fleetRow] {
 	return []column[fleetRow]{
 		{head: "state", width: 10, weight: 10, text: func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
 			role: func(x fleetRow) cell.Role { _, _, role := x.standing(); return role }},
-		{head: "members", width: 11, weight: 9, text: func(x fleetRow) string {
-			return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
-		}},
+		{head: "members", width: max(11, digits+2+2*digits+1), weight: 9, // their number, and a range of ids
+			text: func(x fleetRow) string {
+				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
+			}},
 		{head: "computes by", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.computes() })},
 		{head: unit, width: max(7, len(unit)), weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.rate) }},
 		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return size(x.Sent) })},

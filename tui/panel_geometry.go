@@ -92,7 +92,7 @@ func (p *places) place(m *model, b cell.Rect) []placement {
 	switch {
 	case !p.open:
 		return placePopulation(m, b)
-	case p.candidates(m):
+	case p.candidates(m), p.got == nil: // all three would ask to be measured
 		return []placement{{overlapPanel, b}}
 	}
 	if b.W < fullW {

@@ -2,8 +2,8 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strings"
 
 	"brood/optim"
 	"brood/runtime/view"
@@ -200,8 +200,8 @@ func (m *model) history() (out []turned) {
 		out = append(out, t)
 	}
 	for _, k := range m.shown.Marks {
-		if sizes, resized := strings.CutPrefix(k.Text, "members "); resized {
-			t := turned{round: k.Round, knob: view.MembersKnob, text: strings.Replace(sizes, "→", " → ", 1)}
+		if k.Before != k.After {
+			t := turned{round: k.Round, knob: view.MembersKnob, text: fmt.Sprintf("%d → %d", k.Before, k.After)}
 			if k.Alert {
 				t.by = "lost"
 			}

@@ -30,7 +30,7 @@ const lossPanel panelID = "loss"
 func newLoss(exam *exam) panel {
 	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows, point: pointRound,
 		group: "the loss (on Live)", keys: []binding{exam.key()},
-		screen: &screen{digit: 1, name: "Live", charts: true, place: exam.place}}
+		screen: &screen{digit: 1, name: "Live", charts: true, place: exam.place, instead: "Mistakes", show: exam.show}}
 }
 
 // lossSeries is what is drawn with the loss of the centre, on its axis: the main series, nil where there is a model and

@@ -75,14 +75,12 @@ func heatTitle(m *model) (string, string) {
 	if s := m.strip(); s != nil {
 		what = s.Name
 	}
-	if m.ofOneModel() {
-		return "population  " + what, "░ least ▒ ▓ █ most"
-	}
 	return "population  " + what, "░ lower ▒ alike ▓█ higher"
 }
 
 // ofOneModel says that members are candidates or parts of a batch, as far as that shows: a probe found no model of
-// their own. Nothing of one lasts from round to round.
+// their own. Nothing of one lasts from round to round, so that a map of them over the rounds would have nothing to say
+// that the distribution does not.
 func (m *model) ofOneModel() bool {
 	return m.shown.Find(view.CentreLoss) != nil && m.shown.Find(view.Spread) == nil
 }
@@ -111,23 +109,16 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	at := m.gutter()
 	w := upper.W - at - 1
 	edges := m.edges(w)
-	void, legend := s.Unmeasured(edges), ""
+	void := s.Unmeasured(edges)
 	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
 	if x, even := chart.Even(rows); even {
 		explain(g, cell.Rect{X: upper.X + at, Y: upper.Y, W: w + 1, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
-	} else if m.ofOneModel() {
-		legend = quartersText(chart.Quarters(g, upper.X+at, upper.Y, rows, cell.Median))
 	} else {
 		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}
 	if lower.H == 0 || m.shown.Meetings != nil { // else that of the lines below serves both
-		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W, legend)
+		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W)
 	}
-}
-
-// quartersText says which values lie between the shades.
-func quartersText(between [chart.Shades - 1]float64) string {
-	return fmt.Sprintf("░ %s ▒ %s ▓ %s █", Number(between[0]), Number(between[1]), Number(between[2]))
 }
 
 // drawLines shows of each member whose line it is of.
@@ -143,7 +134,7 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	edges := m.edges(r.W - at - 1)
 	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], edges) })
 	chart.Kinds(g, r.X+at, body.Y, rows)
-	m.roundAxis(g, r.X, body.Y+len(rows), r.W, "")
+	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
 }
 
 // rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for
@@ -175,9 +166,8 @@ func (m *model) gutter() int {
 	return 8
 }
 
-// roundAxis names the first and the last place of the axis in a line of w cells, with a legend between them where there
-// is room.
-func (m *model) roundAxis(g *cell.Grid, x, y, w int, legend string) {
+// roundAxis names the first and the last place of the axis in a line of w cells.
+func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
 	first, last := m.spotText(lo), m.spotText(max(hi, 1)-1)
 	from := x + m.gutter()
@@ -187,9 +177,6 @@ func (m *model) roundAxis(g *cell.Grid, x, y, w int, legend string) {
 	}
 	if at < x+w-2-len(last) {
 		g.Right(x+w-1, y, 20, cell.Faint, last)
-	}
-	if free := x + w - 2 - len(last) - from - len(first); at < 0 && cell.Width(legend)+2 <= free {
-		g.Text(from+len(first)+(free-cell.Width(legend))/2, y, free, cell.Plain, legend)
 	}
 }
 

@@ -8,33 +8,31 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
 )
 
-// TestCandidatesAreShaded: candidates of one model, of which nothing lasts, are shaded by their values among all that
-// are shown, and the line below says what the shades are.
-func TestCandidatesAreShaded(t *testing.T) {
-	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New()}
-	ids := optim.IDs(4)
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "x"}})
-	for r := uint64(1); r <= 40; r++ {
-		x := make([]float64, 4)
-		for i := range x {
-			x[i] = -4/float64(r) - 0.1*float64((r*7+uint64(i)*3)%5)
+// TestCandidatesHaveNoMap: of candidates of one model nothing lasts from round to round, so that no screen has a map of
+// them, and the distribution of their fitness has its place, at every size.
+func TestCandidatesHaveNoMap(t *testing.T) {
+	for _, spread := range []bool{false, true} {
+		var rs []event.Record
+		for _, r := range sourcetest.Run(6, 100) {
+			if r.Points == nil || r.Points.Series != view.Spread || spread {
+				rs = append(rs, r)
+			}
 		}
-		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: view.Fitness, Members: ids, Values: x}})
-		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{1}}})
-	}
-	g := cell.New(60, 5)
-	drawHeat(m, g, g.Rect())
-	s := cell.Plainly(false).String(g)
-	for _, shade := range "░▒▓█" {
-		if n := strings.Count(s, string(shade)); n < 20 {
-			t.Errorf("%c is drawn %d times:\n%s", shade, n, s)
+		for _, size := range [][2]int{{80, 24}, {120, 36}, {200, 50}, {300, 80}} {
+			d := open(t, size[0], size[1], rs, nil)
+			if d.has(populationPanel) != spread {
+				t.Errorf("%v, spread %v: Live has %v", size, spread, ids(d.everyPanel()))
+			}
+			d.press("4")
+			if d.has(populationPanel) != spread || !d.has(distributionPanel) || !d.has(rankingPanel) {
+				t.Errorf("%v, spread %v: Population has %v", size, spread, ids(d.everyPanel()))
+			}
+			d.shows("distribution")
 		}
-	}
-	if _, note := heatTitle(m); !strings.Contains(note, "least") || !strings.Contains(s, "░ -0.") || !strings.Contains(s, " █") {
-		t.Errorf("the note is %q, the map\n%s", note, s)
 	}
 }
 

@@ -230,7 +230,6 @@ const (
 	runsName = 18 // cells that a run's name keeps
 	runsMost = 40
 	runsLeft = 6 // cursor, mark, in view and state
-	runsFoot = 2 // lines below the list
 )
 
 func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
@@ -253,7 +252,9 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 	cols, name := fitColumns(runColumns(), in.W-runsLeft-1, runsName, runsMost)
 	g.Text(in.X+runsLeft, in.Y, name, cell.Faint, "run")
 	tableHead(g, in.X+runsLeft+name+2, in.Y, cols)
-	first, n := tableWindow(in, len(rows), at, runsFoot)
+	about, role := r.about(rows[at], in)
+	foot := len(about) + 1
+	first, n := tableWindow(in, len(rows), at, foot)
 	r.first, r.height = first, n
 	now := m.opt.Clock()
 	for i, x := range rows[first : first+n] {
@@ -279,54 +280,74 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 			}
 			g.Set(in.X+4, y, fold, cell.Key)
 		}
-		g.Text(left+x.depth, y, name-x.depth, role, r.name(x.Entry)+map[bool]string{true: "/"}[x.Folder != ""])
+		g.Text(left+x.depth, y, name-x.depth, role, r.called(x))
 		tableRow(g, left+name+2, y, cols, role, c)
 	}
-	if in.H >= n+1+runsFoot {
-		r.foot(m, g, in, rows[at])
+	if in.H >= n+1+foot {
+		for i, line := range about {
+			g.Text(in.X+1, in.Y+in.H-foot+i, in.W-2, role, line)
+		}
+		r.legend(m, g, in, rows[at])
 	}
 }
 
-// foot says of the chosen run what has no column.
-func (r *runs) foot(m *model, g *cell.Grid, in cell.Rect, x runRow) {
-	k, y := r.summary(x.Entry), in.Y+in.H-runsFoot
-	about, role := x.Dir, cell.Faint
-	if k != nil && k.Err != "" {
-		about, role = k.Err, cell.Alert
-	} else if k != nil && x.Folder == "" {
-		parts := []string{fmt.Sprintf("seed %d", k.Seed)}
-		if !x.Asked { // else only its owner knows the size
-			parts = append(parts, size(float64(k.Size)))
-		}
-		if k.Members > 0 {
-			parts = append(parts, count(k.Members, "member"))
-		}
-		if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
-			parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"), k.Score.Text(), round(k.TestRound)))
-		}
-		if k.Parent != "" {
-			parts = append(parts, "fork of "+k.Parent)
-		}
-		if len(k.About.Tags) > 0 {
-			parts = append(parts, "tagged "+strings.Join(k.About.Tags, " "))
-		}
-		if r.name(x.Entry) != x.Name {
-			parts = append(parts, x.Name)
-		}
-		about = strings.Join(parts, "  ")
+// called is a line's name: a folder ends in a slash, and a run that does not stand below its machine begins with it.
+func (r *runs) called(x runRow) string {
+	switch name := r.name(x.Entry); {
+	case x.Folder != "":
+		return name + "/"
+	case x.Host != "" && !x.Asked && x.depth == 0:
+		return x.Host + "/" + name
+	default:
+		return name
 	}
-	g.Text(in.X+1, y, in.W-2, role, about)
+}
+
+// about says of the chosen run what has no column: in a line, or why it cannot be read to the last word.
+func (r *runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
+	k := r.summary(x.Entry)
+	switch {
+	case k != nil && k.Err != "":
+		lines = wrap(k.Err, max(1, in.W-2))
+		return lines[:min(len(lines), max(1, in.H/2))], cell.Alert
+	case k == nil || x.Folder != "":
+		return []string{x.Dir}, cell.Faint
+	}
+	parts := []string{fmt.Sprintf("seed %d", k.Seed)}
+	if !x.Asked { // else only its owner knows the size
+		parts = append(parts, size(float64(k.Size)))
+	}
+	if k.Members > 0 {
+		parts = append(parts, count(k.Members, "member"))
+	}
+	if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
+		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"), k.Score.Text(), round(k.TestRound)))
+	}
+	if k.Parent != "" {
+		parts = append(parts, "fork of "+k.Parent)
+	}
+	if len(k.About.Tags) > 0 {
+		parts = append(parts, "tagged "+strings.Join(k.About.Tags, " "))
+	}
+	if r.name(x.Entry) != x.Name {
+		parts = append(parts, x.Name)
+	}
+	return []string{strings.Join(parts, "  ")}, cell.Faint
+}
+
+// legend says what the signs of the list mean, after a note of the chosen run.
+func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
 	if len(r.marks) == 0 {
-		legend = "◇ in view   space marks runs to lay over each other"
+		legend = "◇ in view   space marks runs, to overlay them"
 	}
 	if m.opt.Source == nil {
 		_, legend, _ = strings.Cut(legend, "   ")
 	}
-	if k != nil && k.About.Note != "" {
+	if k := r.summary(x.Entry); k != nil && k.About.Note != "" {
 		legend = k.About.Note + "   " + legend
 	}
-	g.Text(in.X+1, y+1, in.W-2, cell.Faint, legend)
+	g.Text(in.X+1, in.Y+in.H-1, in.W-2, cell.Faint, legend)
 }
 
 // lettered are the letters of the marked runs, as many as there are.
@@ -345,8 +366,12 @@ func (r *runs) lettered() string {
 
 // point chooses the run under the mouse.
 func (r *runs) point(m *model, in cell.Rect, _, y int) {
-	rows := r.sorted(m)
-	if i, ok := tableAt(in, y, len(rows), r.at(m), runsFoot); ok {
+	rows, at := r.sorted(m), r.at(m)
+	if at < 0 {
+		return
+	}
+	about, _ := r.about(rows[at], in)
+	if i, ok := tableAt(in, y, len(rows), at, len(about)+1); ok {
 		r.choose(rows[i].Dir)
 	}
 }

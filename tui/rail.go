@@ -330,4 +330,15 @@ func (r *rail) settle(m *model) {
 		a.done = true
 		a.text = "in effect since round " + round(a.from) + ": " + a.what
 	}
+	if r.answer.done && m.turnedAfter(r.answer.from) {
+		r.answer = answer{}
+	}
+}
+
+// turnedAfter says whether a knob was turned, or the population changed, from a later round on: whoever did it, the
+// last change is another now.
+func (m *model) turnedAfter(from uint64) bool {
+	turned := func(e view.Edit) bool { return e.First() > from && e.First() <= m.live.Progress.Rounds && !e.Given() }
+	return slices.ContainsFunc(m.live.Edits, turned) ||
+		slices.ContainsFunc(m.live.Marks, func(k view.Mark) bool { return k.Round > from && k.Before != k.After })
 }

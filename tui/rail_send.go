@@ -100,11 +100,19 @@ func (r *rail) answered(m *model, msg receiptMsg) bool {
 		r.staged = slices.DeleteFunc(r.staged, func(s event.Setting) bool {
 			return slices.Contains(sent.Set, s) || s.Knob == view.MembersKnob && s.Expr == strconv.Itoa(sent.Members)
 		})
-		from := msg.receipt.Round + 1
-		r.answer = answer{what: words(*sent), text: "accepted, effective from round " + round(from), from: from}
-		r.settle(m)
+		r.accepted(m, msg)
 	}
 	return true
+}
+
+// accepted says from which round on a change holds, wherever it was typed, unless the rail waits for an answer of its
+// own.
+func (r *rail) accepted(m *model, msg receiptMsg) {
+	if c := msg.command; r.sent == nil && (len(c.Set) > 0 || c.Members > 0) {
+		from := msg.receipt.Round + 1
+		r.answer = answer{what: words(c), text: "accepted, effective from round " + round(from), from: from}
+		r.settle(m)
+	}
 }
 
 // type1 handles a key while a value is typed.

@@ -11,6 +11,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/view"
 )
 
@@ -59,6 +60,19 @@ const (
 // NewReplay plays a log from its first record. The log is the replay's until its last method has returned.
 func NewReplay(l Log) *Replay {
 	return &Replay{log: l, at: math.MaxUint64, speed: 1, changed: make(chan struct{}), clock: time.Now, scan: scan{view: view.New()}}
+}
+
+// Sayer is an optional power of a Log: what the processes of the run said, see [Teller].
+type Sayer interface {
+	Said() ([]session.Line, error)
+}
+
+// Said implements Teller.
+func (r *Replay) Said(context.Context) ([]session.Line, error) {
+	if s, ok := r.log.(Sayer); ok {
+		return s.Said()
+	}
+	return nil, nil
 }
 
 // Snapshot folds from the nearest view that is known.

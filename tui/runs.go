@@ -39,7 +39,7 @@ type runs struct {
 // runRow is a line of the rail.
 type runRow struct {
 	library.Entry
-	depth int // 1: within a folder
+	depth int // 1: below its folder
 }
 
 // known is what was read of a run.
@@ -108,32 +108,31 @@ func (r *runs) name(e library.Entry) string {
 	return e.Name
 }
 
-// sorted are the lines of the rail: folders that are open have their runs below them. Made again only where something
-// has changed.
+// sorted are the lines of the rail: folders that are open have their runs below them. By time all that is under way
+// stands first, also what is so on other machines, whether their folders are open or not. Made again only where
+// something has changed.
 func (r *runs) sorted(m *model) []runRow {
 	want := strings.ToLower(m.filters.text["runs"])
 	if !r.stale && want == r.wanted {
 		return r.rows
 	}
+	var abroad, rest []runRow
 	r.stale, r.wanted, r.rows = false, want, r.rows[:0]
 	for _, e := range r.order(r.found[""]) {
-		if e.Folder == "" {
-			if r.passes(e, want) {
-				r.rows = append(r.rows, runRow{e, 0})
-			}
-			continue
-		}
-		within := r.within(e, want)
-		if len(within) == 0 && !r.passes(e, want) {
-			continue
-		}
-		r.rows = append(r.rows, runRow{e, 0})
-		if r.unfolded(e, want) {
-			for _, x := range within {
-				r.rows = append(r.rows, runRow{x, 1})
-			}
+		switch {
+		case e.Folder != "":
+			live, row := r.folderRows(e, want)
+			abroad, rest = append(abroad, live...), append(rest, row...)
+		case !r.passes(e, want):
+		case r.hoisted(e):
+			abroad = append(abroad, runRow{e, 0})
+		case r.sort == byTime && e.Running:
+			r.rows = append(r.rows, runRow{e, 0})
+		default:
+			rest = append(rest, runRow{e, 0})
 		}
 	}
+	r.rows = append(append(r.rows, abroad...), rest...)
 	return r.rows
 }
 

@@ -154,7 +154,7 @@ func abroad(e library.Entry) string {
 	case e.Folder != "":
 		return e.Name + " is no run: choose one below it"
 	case e.Asked:
-		return e.Name + " is recorded elsewhere: enter attaches to it"
+		return e.Name + " is recorded elsewhere: enter attaches to it, space lays its curves over others"
 	}
 	return e.Name + " is on " + e.Host + ": enter opens it there, space lays its curves over others"
 }
@@ -164,7 +164,7 @@ func (r *runs) mayMark(m *model) string {
 	switch {
 	case why != "":
 		return why
-	case e.Host != "" && (e.Asked || e.Folder != ""):
+	case e.Host != "" && e.Folder != "":
 		return abroad(e)
 	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
 		return tooMany

@@ -11,6 +11,28 @@ import (
 	"brood/tui/cell"
 )
 
+// hoisted says whether a run of another machine stands among what is under way, in place of below that machine.
+func (r *runs) hoisted(e library.Entry) bool { return r.sort == byTime && e.Host != "" && e.Running }
+
+// folderRows are the line of a folder with those below it, none where no part of it passes the filter, and its runs
+// that stand elsewhere.
+func (r *runs) folderRows(e library.Entry, want string) (hoisted, rows []runRow) {
+	within := r.within(e, want)
+	if len(within) == 0 && !r.passes(e, want) {
+		return nil, nil
+	}
+	rows = append(rows, runRow{e, 0})
+	for _, x := range within {
+		switch {
+		case r.hoisted(x):
+			hoisted = append(hoisted, runRow{x, 0})
+		case r.unfolded(e, want):
+			rows = append(rows, runRow{x, 1})
+		}
+	}
+	return hoisted, rows
+}
+
 // within are the runs of a folder that are shown where it is open: all of one that passes the filter itself, else those
 // that pass.
 func (r *runs) within(folder library.Entry, want string) (out []library.Entry) {

@@ -41,7 +41,7 @@ func (r *runs) poll(m *model) tea.Cmd {
 	return tea.Batch(r.scan(m), r.sum(m), r.curves(m))
 }
 
-// scan lists the sessions and the folders that are open, have marks, or may hold what a filter looks for.
+// scan lists the sessions, machines, and the folders that are open, have marks, or may hold what a filter looks for.
 func (r *runs) scan(m *model) tea.Cmd {
 	now, filtered := m.opt.Clock(), m.filters.text["runs"] != ""
 	looks := filtered && !r.reader.filtered // into closed folders, from now on
@@ -52,7 +52,7 @@ func (r *runs) scan(m *model) tea.Cmd {
 	ctx, lib, clock := m.ctx, m.opt.Library, m.opt.Clock
 	folders := []string{""}
 	for _, e := range r.found[""] {
-		if e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
+		if e.Folder == "host" || e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
 			folders = append(folders, e.Dir)
 		}
 	}

@@ -114,9 +114,13 @@ func liveWide(m *model, b cell.Rect) []placement {
 	left, right := b.Left(b.W - railW - 4)
 	main, lane := left.Top(left.H - 7)
 	top, low := main.Top((main.H*11 + 9) / 18)
-	loss, heat := top.Left(top.W * 5 / 8)
+	out := []placement{{lossPanel, top}}
+	if !m.ofOneModel() {
+		loss, heat := top.Left(top.W * 5 / 8)
+		out = []placement{{lossPanel, loss}, {populationPanel, heat}}
+	}
 	knobs, strip := right.Top((right.H*5 + 4) / 9)
-	out := append([]placement{{lossPanel, loss}, {populationPanel, heat}, {knobsPanel, knobs}}, m.low(low)...)
+	out = append(append(out, placement{knobsPanel, knobs}), m.low(low)...)
 	return append(out, placement{replicasPanel, strip}, placement{eventsPanel, lane})
 }
 
@@ -132,8 +136,12 @@ func placeKnobs(_ *model, b cell.Rect) []placement {
 	return []placement{{schedulesPanel, main}, {knobPanel, doc}, {historyPanel, history}}
 }
 
-// placePopulation is the Population screen.
-func placePopulation(_ *model, b cell.Rect) []placement {
+// placePopulation is the Population screen. Of candidates of one model the distribution has the place of the map.
+func placePopulation(m *model, b cell.Rect) []placement {
+	if m.ofOneModel() {
+		main, ranks := b.Left(b.W - max(34, b.W/4))
+		return []placement{{distributionPanel, main}, {rankingPanel, ranks}}
+	}
 	if b.W < fullW {
 		top, low := b.Top((b.H*11 + 9) / 20)
 		heat, ranks := low.Left(low.W - 34)

@@ -64,3 +64,37 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 		t.Errorf("a refused one says %q and %q", d.toast.text, d.rail.answer.text)
 	}
 }
+
+// TestTheRailSaysTheLastChange: what was typed elsewhere than at the rail too, and nothing of a change that another
+// followed, also where somebody else made that.
+func TestTheRailSaysTheLastChange(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) })
+	six := d.live.Members()
+	eight := optim.Place(optim.IDs(8), six.Workers())
+	says := func(want string) {
+		t.Helper()
+		if a := d.rail.answer; a.text != want {
+			t.Errorf("the rail says %q, want %q", a.text, want)
+		}
+	}
+	commit := func(to uint64) event.Record {
+		return event.Record{Commit: &event.Commit{Epoch: 2, To: to, Rounds: 8, Progress: event.Progress{Rounds: to}}}
+	}
+	d.press(":").write("swap rival").press("enter")
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 402, Old: six, New: six, OldAlg: "sample", Algorithm: "rival", Cause: "swap"}}, commit(410))
+	says("in effect since round 403: swap to rival, back at defaults: ell, gamma")
+	d.say1 = func(c event.Command) (event.Receipt, error) {
+		return event.Receipt{ID: c.ID, Accepted: true, Round: 410}, nil
+	}
+	d.press(":").write("members 8").press("enter")
+	says("accepted, effective from round 411")
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: eight, OldAlg: "rival", Algorithm: "rival", Cause: event.CauseResize}}, commit(418))
+	says("in effect since round 411: members = 8")
+	if h := d.history(); len(h) == 0 || h[0].knob != view.MembersKnob || h[0].text != "6 → 8" || h[0].round != 411 {
+		t.Errorf("the newest change is %+v", h)
+	}
+	d.apply(event.Record{Edit: &event.Edit{At: 420, Algorithm: "rival", Knob: "eta", Expr: "0.3", By: "bob"}}, commit(420))
+	says("in effect since round 411: members = 8") // bob's is not in force yet
+	d.apply(commit(428))
+	says("")
+}

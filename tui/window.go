@@ -225,13 +225,21 @@ type curves struct{ behind, front []chart.Layer }
 
 func (c curves) layers() []chart.Layer { return append(c.behind, c.front...) }
 
-// axis holds all of them, or all that is not far outside: an average may lie outside of what its window holds.
+// axis holds all of them, or all that is not far outside: an average may lie outside of what its window holds. The
+// centre, which is a line, is held though it has few values beside those of a band.
 func (c curves) axis(m *model, log bool) chart.Axis {
-	var sets [][]view.Bucket
+	var held, sets [][]view.Bucket
 	for _, l := range c.layers() {
-		sets = append(sets, l.Columns)
+		if l.Style == chart.Line {
+			held = append(held, l.Columns)
+		} else {
+			sets = append(sets, l.Columns)
+		}
 	}
-	return m.fit(log, sets...)
+	if m.outliers {
+		return chart.Fit(log, append(held, sets...)...)
+	}
+	return chart.Robust(log, held, sets...)
 }
 
 // add draws s in n columns of what is shown: smoothed over what was measured, or the latter alone. columns is
@@ -270,7 +278,7 @@ func (m *model) fit(log bool, sets ...[]view.Bucket) chart.Axis {
 	if m.outliers {
 		return chart.Fit(log, sets...)
 	}
-	return chart.Robust(log, sets...)
+	return chart.Robust(log, nil, sets...)
 }
 
 // showAll turns over whether axes hold what lies far outside.

@@ -174,3 +174,24 @@ func TestZoomByMouse(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCentreIsInALateWindow: its few values beside those of all members are no outliers, though the members'
+// training has left it far behind.
+func TestTheCentreIsInALateWindow(t *testing.T) {
+	rs := sourcetest.Run(6, 400)
+	for _, r := range rs {
+		if r.Points != nil && r.Points.Series == "loss" {
+			for i := range r.Points.Values {
+				r.Points.Values[i] = 0.01 + 0.001*float64(i)
+			}
+		}
+		if r.Points != nil && r.Points.Series == view.CentreLoss {
+			r.Points.Values[0] = 2
+		}
+	}
+	d := open(t, 120, 40, rs, nil)
+	for range 5 {
+		d.press("+")
+		d.hides("▲")
+	}
+}

@@ -37,6 +37,7 @@ type request struct {
 	Lease    view.LeaseAct  `cbor:"9,keyasint,omitempty"` // with Fleet, which a run that knows no such requests answers
 	Ahead    bool           `cbor:"10,keyasint,omitempty"`
 	Viewer   string         `cbor:"11,keyasint,omitempty"` // for the lease; "": a command of no viewer
+	Said     bool           `cbor:"12,keyasint,omitempty"` // with Fleet, as Lease
 }
 
 // maxViewer bounds what is kept of a viewer, in bytes.
@@ -51,17 +52,18 @@ type Gate struct {
 }
 
 type answer struct {
-	Err     string        `cbor:"0,keyasint,omitempty"`
-	EOF     bool          `cbor:"1,keyasint,omitempty"`
-	View    *view.View    `cbor:"2,keyasint,omitempty"`
-	Batch   view.Batch    `cbor:"3,keyasint,omitempty"`
-	Receipt event.Receipt `cbor:"4,keyasint,omitempty"`
-	Viewers int           `cbor:"5,keyasint,omitempty"`
-	Writer  bool          `cbor:"6,keyasint,omitempty"`
-	Fleet   *view.Fleet   `cbor:"7,keyasint,omitempty"`
-	URL     string        `cbor:"8,keyasint,omitempty"`
-	Lease   view.Lease    `cbor:"9,keyasint,omitempty"`
-	Ahead   *Ahead        `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
+	Err     string         `cbor:"0,keyasint,omitempty"`
+	EOF     bool           `cbor:"1,keyasint,omitempty"`
+	View    *view.View     `cbor:"2,keyasint,omitempty"`
+	Batch   view.Batch     `cbor:"3,keyasint,omitempty"`
+	Receipt event.Receipt  `cbor:"4,keyasint,omitempty"`
+	Viewers int            `cbor:"5,keyasint,omitempty"`
+	Writer  bool           `cbor:"6,keyasint,omitempty"`
+	Fleet   *view.Fleet    `cbor:"7,keyasint,omitempty"`
+	URL     string         `cbor:"8,keyasint,omitempty"`
+	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
+	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
+	Said    []session.Line `cbor:"11,keyasint,omitempty"`
 }
 
 func transmit(w io.Writer, v any) error {
@@ -108,6 +110,7 @@ type Client struct {
 	dir    string // of the session on this machine, whose log is there when its process is not; "" elsewhere
 	dial   func(context.Context) (net.Conn, error)
 	take   bool
+	most   uint32 // bytes of an answer
 
 	watch, act line
 	mu         sync.Mutex
@@ -125,8 +128,11 @@ type line struct {
 // NewClient is a viewer of the person id, who may have several: the writer's lease is one viewer's. A program that only
 // reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
 func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
-	return &Client{id: id, viewer: rand.Text(), take: take, dial: dial}
+	return &Client{id: id, viewer: rand.Text(), take: take, dial: dial, most: maxMessage}
 }
+
+// Bound refuses answers of more than so many bytes, before the first request.
+func (c *Client) Bound(most uint32) { c.most = most }
 
 // Stand makes the client no viewer, before its first request: its commands are obeyed too while a viewer of its person
 // holds the lease, which stays that one's.
@@ -184,7 +190,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	q.Client, q.Viewer, q.Take = c.id, c.viewer, c.take
 	if err = transmit(conn, q); err == nil {
-		err = receive(conn, maxMessage, &a)
+		err = receive(conn, c.most, &a)
 	}
 	if !stop() || err != nil {
 		conn.Close()
@@ -273,6 +279,16 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 		return view.Fleet{}, err
 	}
 	return *a.Fleet, nil
+}
+
+// Said is what the processes of the run said to whoever started them, oldest first. It is for those who may command: a
+// visitor who may look only is refused. A run of before tells nothing.
+func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
+	if c.dir != "" { // also where its process is gone
+		return session.Said(c.dir)
+	}
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true})
+	return a.Said, err
 }
 
 // Gate has the keeper of a served run let others in, by the URL that is returned, or shut one out.

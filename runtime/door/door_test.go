@@ -363,6 +363,15 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
+// TestBound: whoever asks several runs takes no more of one than it said.
+func TestBound(t *testing.T) {
+	_, c, _ := serve(t, sourcetest.Gossip(4, 30), nil)
+	c.Bound(1 << 10)
+	if v, err := c.Snapshot(soon.Context(t), math.MaxUint64); v != nil || err == nil || !strings.Contains(err.Error(), "is larger than 1024") {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
 // TestWaits: a wait in vain costs no connection, and one that is called off is over at once.
 func TestWaits(t *testing.T) {
 	dials := 0
@@ -394,7 +403,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A visitor who may look only is told who writes, and cannot ask for the lease.
+// A visitor who may look only is told who writes, and cannot ask for the lease, nor for what the host says.
 func TestVisitorCannotAskForTheLease(t *testing.T) {
 	_, ada, s := serve(t, sourcetest.Run(2, 5), func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
@@ -404,6 +413,9 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 	}
 	socket, err := session.SocketPath(s.Dir())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Say(s.Dir(), "worker 1 joined", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for _, may := range []bool{false, true} {
@@ -421,6 +433,9 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 		}
 		if l, err := c.Lease(soon.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("may command %v: asking gives %+v, %v", may, l, err)
+		}
+		if lines, err := c.Said(soon.Context(t)); may != (err == nil) || may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
+			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
 		}
 		c.Close()
 	}

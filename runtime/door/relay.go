@@ -42,7 +42,7 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 		}
 		var err error
 		switch {
-		case !v.Command && (q.Command != nil || q.Gate != nil || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive):
+		case !v.Command && (q.Command != nil || q.Gate != nil || q.Said || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive):
 			err = answerTo(visitor, refuse(q))
 		case q.Gate != nil && gate != nil:
 			var a answer

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/view"
 )
 
@@ -183,6 +184,8 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 		if err = errors.New("this run is not served: brood open SESSION lets others look, by URLs that it prints"); s.Gate != nil {
 			a.URL, err = s.Gate(*q.Gate)
 		}
+	case q.Said:
+		a.Said, err = session.Said(s.dir)
 	case q.Fleet:
 		if s.Fleet != nil {
 			f := s.Fleet(ctx)

@@ -60,9 +60,15 @@ func (l *Library) read(e Entry) Summary {
 		}
 		return s
 	}
+	s.Follow(run)
+	return s
+}
+
+// Follow adds what the curves of the run tell.
+func (s *Summary) Follow(run *compare.Run) {
 	s.Parent, s.Members = run.Parent, len(run.View.Members().Members)
 	if s.Series = run.Loss(); s.Series == "" {
-		return s
+		return
 	}
 	lo, hi := run.View.Find(s.Series).Rounds()
 	for _, b := range run.View.Find(s.Series).Band(view.Even(lo, hi, int(min(hi-lo, Points)))) {
@@ -74,7 +80,6 @@ func (l *Library) read(e Entry) Summary {
 	for _, p := range run.Points(s.Series, axis.Rounds, math.MaxInt32) {
 		s.Loss = p.Mean()
 	}
-	return s
 }
 
 // Age is how long ago an entry was written to, at a time.

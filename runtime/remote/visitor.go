@@ -32,10 +32,29 @@ func Call(ctx context.Context, key *identity.Key, join identity.Join, name, soft
 		return nil, err
 	}
 	v := &Visitor{join: join, node: node, hello: wire.Hello{Role: wire.Operator, Name: name, Token: join.Token, Software: software}}
-	if _, err = v.reach(ctx); err != nil {
+	if err = v.arrive(ctx); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
 	return v, nil
+}
+
+// arrive reaches the run for the first time. It fails with [view.ErrNoProcess] as soon as the machine there says that
+// nobody has the address, for which a dial would wait in vain.
+func (v *Visitor) arrive(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel(nil)
+	asking.Go(func() {
+		if quic.Shut(ctx, v.join.Address) {
+			cancel(view.ErrNoProcess)
+		}
+	})
+	_, err := v.reach(ctx)
+	if err != nil && context.Cause(ctx) == view.ErrNoProcess {
+		return view.ErrNoProcess
+	}
+	return err
 }
 
 // reach dials where that is needed.

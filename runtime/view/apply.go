@@ -231,11 +231,17 @@ func (v *View) plan(p *event.Plan) {
 	}
 	v.newcomers(p)
 	v.regroup(p)
+	k := Mark{Round: at, Alert: level == event.LevelWarning}
+	if before, after := len(p.Old.Members), len(p.New.Members); before != after {
+		k.Before, k.After = before, after
+	}
 	switch {
 	case swaps(p):
-		v.mark(Mark{Round: at, Text: p.OldAlg + "→" + p.Algorithm})
-	case len(p.Old.Members) != len(p.New.Members):
-		v.mark(Mark{Round: at, Text: fmt.Sprintf("members %d→%d", len(p.Old.Members), len(p.New.Members)), Alert: level == event.LevelWarning})
+		k.Text = p.OldAlg + "→" + p.Algorithm
+		v.mark(k)
+	case k.Before != k.After:
+		k.Text = fmt.Sprintf("members %d→%d", k.Before, k.After)
+		v.mark(k)
 	case level == event.LevelWarning || p.From == event.Saved:
 		v.mark(Mark{Round: p.At, Text: string(p.Cause), Alert: level == event.LevelWarning})
 	}

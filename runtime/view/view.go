@@ -112,6 +112,9 @@ type Mark struct {
 	Text  string `cbor:"1,keyasint"` // short: "ell 25→10"
 	Alert bool   `cbor:"2,keyasint,omitempty"`
 	Who   string `cbor:"3,keyasint,omitempty"` // of an edit: who made it, and why, as event.Edit.Whose has it
+	// of a change of the population: how many members there were, and are; 0 of others
+	Before int `cbor:"4,keyasint,omitempty"`
+	After  int `cbor:"5,keyasint,omitempty"`
 }
 
 // Entry is a line of the event lane.
@@ -129,7 +132,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
-const Fold = 5
+const Fold = 6
 
 // What a View keeps of lists that grow with a run's age.
 const (

@@ -24,6 +24,7 @@ func Shut(ctx context.Context, address string) bool {
 		return false
 	}
 	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
 	for range shutTries {
 		if ctx.Err() != nil || conn.SetDeadline(time.Now().Add(shutWait)) != nil {
 			return false

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"math"
-	"slices"
 
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -44,41 +43,6 @@ func Heat(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) {
 			}
 		}
 	}
-}
-
-// Quarters draws rows of shades, one column a cell: in which quarter of all values of the map one is, the least ░. It
-// returns the values between the quarters. Unlike [Heat] it compares columns with each other, for rows of which nothing
-// lasts from column to column.
-func Quarters(g *cell.Grid, x, y int, rows [][]view.Bucket, role cell.Role) (between [Shades - 1]float64) {
-	var all []float64
-	for _, r := range distinct(rows) {
-		for _, b := range r {
-			if !b.Empty() {
-				all = append(all, b.Mean())
-			}
-		}
-	}
-	slices.Sort(all)
-	for i := range between {
-		between[i] = math.NaN()
-		if n := len(all); n > 0 {
-			between[i] = all[(i+1)*n/Shades]
-		}
-	}
-	for i, r := range rows {
-		for c, b := range r {
-			if !b.Empty() {
-				n := 1
-				for _, edge := range between {
-					if b.Mean() >= edge {
-						n++
-					}
-				}
-				g.Set(x+c, y+i, shades[n], role)
-			}
-		}
-	}
-	return between
 }
 
 // Even says whether all values of a map are one, and which: there is nothing to compare then.

@@ -15,39 +15,64 @@ const (
 )
 
 // Robust is [Fit] of what is not far outside: one divergence, or the first rounds, would press everything else onto a
-// line. What lies outside is marked by [Draw].
-func Robust(log bool, sets ...[]view.Bucket) Axis {
+// line. Of each curve that is held, it is what is not far outside of that curve itself, however few of all values those
+// are. What lies outside is marked by [Draw].
+func Robust(log bool, held [][]view.Bucket, sets ...[]view.Bucket) Axis {
+	sets = append(slices.Clone(held), sets...)
 	full := Fit(log, sets...)
-	scale, back := func(x float64) float64 { return x }, func(x float64) float64 { return x }
-	if full.Log {
-		scale, back = math.Log, math.Exp
+	all := scaled(full.Log, sets...)
+	if len(all) == 0 {
+		return full
 	}
-	var all []float64
+	lo, hi := bulk(all)
+	for _, h := range held {
+		if own := scaled(full.Log, h); len(own) > 0 {
+			l, u := bulk(own)
+			lo, hi = min(lo, l), max(hi, u)
+		}
+	}
+	if all[len(all)-1]-all[0] < gain*(hi-lo) || lo == all[0] && hi == all[len(all)-1] {
+		return full
+	}
+	if full.Log {
+		lo, hi = math.Exp(lo), math.Exp(hi)
+	}
+	return Span(full.Log, lo, hi)
+}
+
+// scaled are the ends of all columns as the axis has them, ascending.
+func scaled(log bool, sets ...[]view.Bucket) (all []float64) {
 	for _, s := range sets {
 		for _, b := range s {
 			if b.Empty() {
 				continue
 			}
 			for _, x := range []float64{b.Min, b.Max} {
-				if !full.Log || x > 0 {
-					all = append(all, scale(x))
+				switch {
+				case !log:
+					all = append(all, x)
+				case x > 0:
+					all = append(all, math.Log(x))
 				}
 			}
 		}
 	}
-	if len(all) == 0 {
-		return full
-	}
 	slices.Sort(all)
+	return all
+}
+
+// bulk is the range of ascending values without those that lie far outside, and of all where there is no middle to be
+// far from, or leaving some out would gain little.
+func bulk(all []float64) (lo, hi float64) {
 	low, high := all[int(tail*float64(len(all)-1))], all[int((1-tail)*float64(len(all)-1))]
 	room := fences * (high - low)
 	first, _ := slices.BinarySearch(all, low-room)
 	last, _ := slices.BinarySearch(all, math.Nextafter(high+room, math.Inf(1)))
-	lo, hi := all[first], all[last-1]
+	lo, hi = all[first], all[last-1]
 	if high == low || all[len(all)-1]-all[0] < gain*(hi-lo) {
-		return full
+		return all[0], all[len(all)-1]
 	}
-	return Span(full.Log, back(lo), back(hi))
+	return lo, hi
 }
 
 // clipped marks the columns whose values lie above or below the axis, and says how far they go. It ends with how to see

@@ -35,7 +35,7 @@ func TestRobustAxis(t *testing.T) {
 		"constant":             {false, curve(func(int, float64) float64 { return 1 }), false},
 		"none":                 {false, make([]view.Bucket, 100), false},
 	} {
-		a, full := Robust(c.log, c.cols), Fit(c.log, c.cols)
+		a, full := Robust(c.log, nil, c.cols), Fit(c.log, c.cols)
 		if got := a != full; got != c.clip {
 			t.Errorf("%s: the axis is %+v, and %+v of everything", name, a, full)
 		}
@@ -56,4 +56,34 @@ func pick(is bool, a, b float64) float64 {
 		return a
 	}
 	return b
+}
+
+// A curve that is held is inside though its values are few beside those of a band, and though it lies far from that;
+// a divergence of its own is left out as ever.
+func TestRobustHoldsACurve(t *testing.T) {
+	band, centre := make([]view.Bucket, 200), make([]float64, 200)
+	for i := range band {
+		band[i] = Of([]float64{0.1 + 0.01*math.Sin(float64(i))})[0]
+	}
+	for _, log := range []bool{false, true} {
+		for i := range centre {
+			centre[i] = math.NaN()
+		}
+		for _, i := range []int{20, 60, 100, 140, 180} {
+			centre[i] = 2 + float64(i)/1000
+		}
+		held := Of(centre)
+		if a := Robust(log, nil, held, band); a.Hi >= 2 {
+			t.Fatalf("nothing would be clipped: %+v", a)
+		}
+		if a := Robust(log, [][]view.Bucket{held}, band); a.Hi < 2.2 || a.Lo > 0.09 {
+			t.Errorf("log %v: the axis is %+v", log, a)
+		}
+		for i := range centre {
+			centre[i] = pick(i == 100, 1e6, 2+float64(i%7)/100)
+		}
+		if a := Robust(log, [][]view.Bucket{Of(centre)}, band); a.Hi < 2.06 || a.Hi > 10 {
+			t.Errorf("log %v: with a divergence the axis is %+v", log, a)
+		}
+	}
 }

@@ -94,6 +94,7 @@ func benchCommand(s streams) *cobra.Command {
 		}}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	c.Flags().Int("runs", 10000, "how many runs the suite workbench makes up")
+	c.Flags().Int("length", 1000, "workbench: how many rounds the runs have that are laid over each other, of 64 members")
 	c.Flags().Duration("each", 800*time.Millisecond, "how long a figure of kernels, train, es, noise and gpu is measured")
 	c.Flags().Bool("all", false, "gpu: every device, nine minutes at most")
 	c.Flags().String("stage", "", "gpu: one stage, in this process")

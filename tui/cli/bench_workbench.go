@@ -25,6 +25,7 @@ const (
 	benchMarked             = 16
 	benchMembers            = 64
 	benchFrames             = 400
+	benchAppend             = 4096 // records are written at once
 )
 
 // benchWorkbench makes so many sessions with the writer of logs and opens the workbench on them: without a cache, and
@@ -37,27 +38,35 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	if n < benchMarked || n > 1_000_000 {
 		return usage("--runs %d: give %d to 1 000 000", n, benchMarked)
 	}
+	long, err := c.Flags().GetInt("length")
+	if err != nil {
+		return err
+	}
+	if long < 100 || long > 1_000_000 {
+		return usage("--length %d: give 100 to 1 000 000", long)
+	}
 	home, err := os.MkdirTemp("", "brood-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(home)
-	began, bytes := time.Now(), int64(0)
+	began, bytes, points := time.Now(), int64(0), int64(0)
 	for i := range n {
 		if err := c.Context().Err(); err != nil {
 			return err
 		}
 		members, rounds := 4, 40
 		if i >= n-benchMarked { // written last: they are at the top
-			members, rounds = benchMembers, 1000
+			members, rounds = benchMembers, long
 		}
 		size, err := makeUp(filepath.Join(home, "s", fmt.Sprintf("run-%06d", i)), i, members, rounds)
 		if err != nil {
 			return err
 		}
-		bytes += size
+		bytes, points = bytes+size, points+int64(members*rounds)
 	}
-	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s", Note: "logs of " + humanBytes(bytes)})
+	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s",
+		Note: grouped(points) + " points, logs of " + humanBytes(bytes)})
 	for _, cache := range []string{"no cache", "cache"} {
 		lib := &shelf{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
 		t, err := tui.Measure(c.Context(), lib, benchWidth, benchHeight, benchMarked, benchFrames)
@@ -87,6 +96,14 @@ func makeUp(dir string, seed, members, rounds int) (int64, error) {
 		return 0, err
 	}
 	roster, at := optim.Place(optim.IDs(members), []int{0}), time.Now().Add(-time.Hour).UnixNano()
+	wrote := int64(0)
+	write := func(records []event.Record) error {
+		for i := range records {
+			records[i].At = at + (wrote+int64(i))*1e6
+		}
+		wrote += int64(len(records))
+		return s.Append(records...)
+	}
 	records := []event.Record{
 		{Config: &event.Config{Version: 3, Preset: "bench", Model: "mlp", Data: "glyphs", Seed: uint64(seed), Limit: event.Limit{Rounds: uint64(rounds)}}},
 		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Cause: event.CauseStart}},
@@ -109,12 +126,15 @@ func makeUp(dir string, seed, members, rounds int) (int64, error) {
 		if r%20 == 0 {
 			records = append(records, event.Record{Evaluation: &event.Evaluation{Round: round, TestError: 100 * loss[0] / 3, TestLoss: loss[0], Samples: 1000}})
 		}
+		if len(records) > benchAppend {
+			if err := write(records); err != nil {
+				return 0, errors.Join(err, s.Close())
+			}
+			records = nil
+		}
 	}
 	records = append(records, event.Record{State: &event.State{Phase: event.Finished, Round: uint64(rounds)}})
-	for i := range records {
-		records[i].At = at + int64(i)*1e6
-	}
-	if err := errors.Join(s.Append(records...), s.Close()); err != nil {
+	if err := errors.Join(write(records), s.Close()); err != nil {
 		return 0, err
 	}
 	size, _, _ := session.LogSize(dir)

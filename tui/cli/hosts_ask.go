@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"brood/models/said"
+	"brood/runtime/compare"
 	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/transport/wire"
@@ -45,18 +46,20 @@ type hosts struct {
 type answer struct {
 	entries []library.Entry
 	sums    map[string]library.Summary // by Dir
+	run     *compare.Run               // of one with a URL: its curves, nil where unread tells why there are none
+	unread  error
 	err     error
 	asking  bool
 	at      time.Time // of the answer; zero before the first
 }
 
-// stopped is what was told, without saying that it goes on.
-func (a *answer) stopped() ([]library.Entry, map[string]library.Summary) {
+// stopped is what was told, without saying that it goes on, as a host fails to tell more.
+func (a *answer) stopped(err error) *answer {
 	entries := slices.Clone(a.entries)
 	for i := range entries {
 		entries[i].Running = false
 	}
-	return entries, a.sums
+	return &answer{entries: entries, sums: a.sums, run: a.run, unread: a.unread, err: err}
 }
 
 func newHosts(lines []hostLine, err error) *hosts {
@@ -157,19 +160,19 @@ func (h *hosts) ask(l hostLine) {
 	h.asks.Go(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, askFor)
 		defer cancel()
-		var next answer
+		next := &answer{}
 		if l.SSH != "" {
 			next.entries, next.sums, next.err = askSSH(ctx, l)
 		} else {
-			next.sums, next.err = askURL(ctx, l)
+			next = askURL(ctx, l)
 		}
-		next.at = time.Now()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if next.err != nil { // what it told before is what is known
-			next.entries, next.sums = h.last[l.Name].stopped()
+			next = h.last[l.Name].stopped(next.err)
 		}
-		h.last[l.Name] = &next
+		next.at = time.Now()
+		h.last[l.Name] = next
 	})
 }
 
@@ -249,16 +252,20 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// visitBytes is the most that is taken of a run with a URL; one of 64 members tells two megabytes.
+const visitBytes = 32 << 20
+
 // askURL looks at a run that has a URL, and leaves.
-func askURL(ctx context.Context, l hostLine) (map[string]library.Summary, error) {
+func askURL(ctx context.Context, l hostLine) *answer {
 	run, err := call(ctx, l.URL, clientName(), false)
 	if err != nil {
-		return nil, err
+		return &answer{err: err}
 	}
 	defer run.Close()
+	run.Bound(visitBytes)
 	v, err := run.Snapshot(ctx, 1<<62)
 	if err != nil {
-		return nil, err
+		return &answer{err: err}
 	}
 	s := library.Summary{Info: session.Info{Name: l.Name, Dir: urlScheme + l.Name, Running: true, Phase: v.State.Phase, Round: v.Progress.Rounds,
 		Algorithm: v.Algorithm()}, Members: len(v.Members().Members), Loss: math.NaN()}
@@ -268,5 +275,26 @@ func askURL(ctx context.Context, l hostLine) (map[string]library.Summary, error)
 			s.TestRound, s.Score = e.Round, session.ScoredOf(c, e)
 		}
 	}
-	return map[string]library.Summary{s.Dir: s}, nil
+	a := &answer{}
+	if a.run, a.unread = compare.Seen(l.Name, v); a.unread == nil {
+		a.run.Dir = s.Dir
+		s.Follow(a.run)
+	}
+	a.sums = map[string]library.Summary{s.Dir: s}
+	return a
+}
+
+// seen are the curves of a run with a URL, as it told of them when it was looked at last.
+func (h *hosts) seen(l hostLine) (*compare.Run, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch t := h.last[l.Name]; {
+	case t.run != nil:
+		return t.run, nil
+	case t.unread != nil:
+		return nil, fmt.Errorf("%s: %w", l.Name, t.unread)
+	case t.err != nil:
+		return nil, fmt.Errorf("%s does not answer: %w", l.Name, t.err)
+	}
+	return nil, fmt.Errorf("%s was not looked at yet", l.Name)
 }

@@ -76,11 +76,14 @@ func readCurves(r io.Reader, e library.Entry) (*compare.Run, error) {
 	return run, nil
 }
 
-// curves asks a machine for those of one of its runs.
+// curves asks a machine for those of one of its runs; of a run with a URL they came when it was looked at.
 func (h *hosts) curves(e library.Entry) (*compare.Run, error) {
 	l, name, ok := h.line(e.Dir)
-	if !ok || l.SSH == "" || name == "" {
-		return nil, fmt.Errorf("%s is recorded elsewhere: enter attaches to it", e.Name)
+	switch {
+	case ok && l.URL != "":
+		return h.seen(l)
+	case !ok || name == "":
+		return nil, fmt.Errorf("%s is no run", e.Name)
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, askFor)
 	defer cancel()

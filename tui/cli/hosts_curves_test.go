@@ -104,7 +104,7 @@ func TestHostIsAskedForCurves(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	h := newHosts([]hostLine{{Name: "lab", SSH: "ada@lab"}, {Name: "night", URL: "brood://x"}}, nil)
+	h := newHosts([]hostLine{{Name: "lab", SSH: "ada@lab"}}, nil)
 	defer h.end()
 	for script, want := range map[string]string{
 		`case "$*" in *"sessions --curves away") cat ` + curves + ` ;; *) exit 9 ;; esac`: "",
@@ -123,8 +123,5 @@ func TestHostIsAskedForCurves(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
-	}
-	if _, err := h.curves(library.Entry{Name: "night", Dir: "url://night", Host: "night"}); err == nil || !strings.Contains(err.Error(), "enter attaches") {
-		t.Errorf("a run with a URL: %v", err)
 	}
 }

@@ -35,13 +35,16 @@ func openCommand(s streams) *cobra.Command {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			out := newPrinter(s, false)
-			d, err := f.listen(out.note)
+			kept := keep(out)
+			kept.settle(run.dir, fmt.Sprintf("brood open begins as process %d", os.Getpid()))
+			defer func() { kept.fail(err) }()
+			d, err := f.listen(kept.note)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Close()) }()
 			if listen != "" {
-				srv, err := remote.Listen(remote.Config{Address: listen, Guests: guests, Software: "brood " + versionText(), Note: out.note})
+				srv, err := remote.Listen(remote.Config{Address: listen, Guests: guests, Software: "brood " + versionText(), Note: kept.note})
 				if err != nil {
 					return err
 				}

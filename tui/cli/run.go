@@ -274,7 +274,9 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 }
 
 // train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.
-func train(ctx context.Context, p prepared, out printer) (err error) {
+func train(ctx context.Context, p prepared, to printer) (err error) {
+	out := keep(to)
+	defer func() { out.fail(err) }()
 	signals := make(chan os.Signal, 2)
 	defer leaving(signals)()
 	out.begin(p) // whoever reads of the run may interrupt it from now on

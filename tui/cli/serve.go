@@ -114,7 +114,8 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	out := newPrinter(s, f.run.json)
-	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.told.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: out.note}
+	kept := keep(out)
+	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.told.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: kept.note}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	d, err := f.doors.listen(out.note)
+	d, err := f.doors.listen(kept.note)
 	if err != nil {
 		return err
 	}
@@ -154,5 +155,5 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		d.announce(out, s)
 		return run, nil
 	}
-	return train(c.Context(), p, out)
+	return train(c.Context(), p, kept)
 }

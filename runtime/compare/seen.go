@@ -1,0 +1,53 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"brood/runtime/axis"
+	"brood/runtime/event"
+	"brood/runtime/view"
+)
+
+// Seen is a run by what a viewer was sent of it, whose log is elsewhere. Nothing of v is believed that would mislead a
+// chart: its clock has to grow, and this program's fold has to have made it. Of algorithm, members and workers it has
+// those of now, and it lacks figures that only a log tells, such as the training loss. The view is given away.
+func Seen(name string, v *view.View) (*Run, error) {
+	switch {
+	case v.Fold != view.Fold:
+		return nil, errors.New("its brood tells of curves in another way: bring both to one version")
+	case v.Config == nil || v.Plan == nil || v.Progress.Rounds == 0 || len(v.Clock.Ticks) == 0:
+		return nil, fmt.Errorf("%s %w yet", name, ErrNoRound)
+	}
+	for i, t := range v.Clock.Ticks {
+		for a, x := range t {
+			if !(x >= 0 && x <= math.MaxInt64) || i > 0 && x < v.Clock.Ticks[i-1][a] {
+				return nil, fmt.Errorf("what is told of %s cannot be: its %ss do not grow from commit to commit", name, axis.Axis(a))
+			}
+		}
+	}
+	c, before := v.Config, v.Clock.Ticks[0]
+	run := &Run{Name: name, Parent: c.Parent, ParentAt: c.ParentAt, Rounds: v.Progress.Rounds, Figures: map[string]float64{}, clock: v.Clock.Clone()}
+	figure := func(name string, x float64) {
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+			run.Figures[name] = x
+		}
+	}
+	if e := v.Evaluation; e != nil {
+		for _, s := range c.Scores() {
+			figure(s.Key, s.Of(e))
+		}
+		figure(event.KeyTestLoss, e.TestLoss)
+	}
+	end := v.Clock.End()
+	figure("seconds", end[axis.Seconds])
+	figure("bytes", end[axis.Bytes])
+	if c.Model != "" && end[axis.Seconds] > 0 {
+		figure("samples_per_s", (end[axis.Samples]-before[axis.Samples])/end[axis.Seconds])
+	}
+	var now changes
+	now.plan(&event.Plan{Algorithm: v.Plan.Algorithm, New: v.Plan.New})
+	run.Settings, run.View = settings(v, now), v.Lean()
+	return run, nil
+}

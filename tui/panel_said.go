@@ -1,0 +1,247 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/view"
+	"brood/tui/cell"
+)
+
+const saidPanel panelID = "said"
+
+// saidKind is that of an entry that a process said, and no record is behind.
+const saidKind = "host"
+
+const saidEvery = 2 * time.Second
+
+// Teller is an optional power of a Source: what the processes of the run said to whoever started them, oldest first. It
+// is called beside Snapshot and Next.
+type Teller interface {
+	Said(ctx context.Context) ([]session.Line, error)
+}
+
+// sayings is the state of the panel that takes the Alerts screen to show everything that was said, in the order of
+// time: the events of the run, and between them what its processes said.
+type sayings struct {
+	open   bool
+	back   int // lines scrolled from the end
+	lines  []session.Line
+	err    error
+	asking bool
+	asked  time.Time
+}
+
+func newSaid() *sayings { return &sayings{} }
+
+func (p *sayings) panel() panel {
+	scroll := func(d int) func(*model) tea.Cmd {
+		return func(m *model) tea.Cmd {
+			p.back = min(max(p.back+d, 0), max(0, len(p.entries(m))-1))
+			return nil
+		}
+	}
+	return panel{
+		id: saidPanel, title: p.title, draw: p.draw, group: "log (w on Alerts)", export: p.rows, poll: p.poll,
+		hints: func(*model) [][2]string {
+			return [][2]string{{"jk", "later, earlier"}, {"/", "search"}, {"w", "back"}, {"E", "export"}}
+		},
+		back: func(m *model) bool {
+			if p.open {
+				p.show(m)
+				return true
+			}
+			return false
+		},
+		keys: []binding{
+			{keys: []string{"w"}, title: "back to the alerts", do: p.turn},
+			{keys: []string{"j", "down"}, title: "later", do: scroll(-1)},
+			{keys: []string{"k", "up"}, title: "earlier", do: scroll(1)},
+			{keys: []string{"pgdown"}, title: "a page later", do: scroll(-saidPage)},
+			{keys: []string{"pgup"}, title: "a page earlier", do: scroll(saidPage)},
+			{keys: []string{"g", "home"}, title: "oldest", do: scroll(1 << 30)},
+			{keys: []string{"G", "end"}, title: "newest", do: scroll(-1 << 30)},
+		},
+		list:  &list{name: "log", entries: "lines of the log", top: func() { p.back = 0 }},
+		reset: func() { *p = sayings{} },
+	}
+}
+
+// saidPage is how many lines a page key goes.
+const saidPage = 10
+
+// key opens the panel, from others on the Alerts screen.
+func (p *sayings) key() binding {
+	return binding{keys: []string{"w"}, title: "the log: all that was said", do: p.turn}
+}
+
+// show puts the log in the place of the alerts, or takes it away again.
+func (p *sayings) show(m *model) tea.Cmd {
+	p.open = !p.open
+	if m.focus = alertsPanel; p.open {
+		m.focus = saidPanel
+	}
+	return nil
+}
+
+// turn shows or hides it, and asks what there is to show.
+func (p *sayings) turn(m *model) tea.Cmd {
+	p.show(m)
+	return p.poll(m)
+}
+
+// place is the Alerts screen.
+func (p *sayings) place(m *model, b cell.Rect) []placement {
+	if p.open {
+		return []placement{{saidPanel, b}}
+	}
+	return placeAlerts(m, b)
+}
+
+// poll asks what was said while that is shown.
+func (p *sayings) poll(m *model) tea.Cmd {
+	teller, ok := m.opt.Source.(Teller)
+	if !ok || !p.open || p.asking || !m.leads(alertsPanel) || !p.asked.IsZero() && m.opt.Clock().Sub(p.asked) < saidEvery {
+		return nil
+	}
+	ctx, gen := m.reading.ctx, m.feed.gen
+	p.asking, p.asked = true, m.opt.Clock()
+	return m.task(func() tea.Msg {
+		lines, err := teller.Said(ctx)
+		return reply(func(m *model) tea.Cmd {
+			if m.feed.gen != gen { // another run is shown
+				return nil
+			}
+			if p.asking, p.err = false, err; err == nil {
+				p.lines = lines
+			}
+			return nil
+		})
+	})
+}
+
+// all are the events and what was said, in the order of time. What was said later than what is shown, as in a recording
+// that stands before its end, is left out. A line without a time stands beside the one before it.
+func (p *sayings) all(m *model) []view.Entry {
+	events := m.shown.Lane
+	out := slices.Clone(events)
+	rounds := func(at int64) uint64 { // as far as the run had got
+		i, _ := slices.BinarySearchFunc(events, at, func(e view.Entry, at int64) int { return cmp.Compare(e.When, at) })
+		if i == 0 {
+			return 0
+		}
+		return events[i-1].Round
+	}
+	ends, at := int64(1<<62), int64(0)
+	if m.replay != nil && !m.whole() {
+		ends = m.shown.Last
+	}
+	for _, l := range p.lines {
+		if at = cmp.Or(l.At, at); at <= ends {
+			out = append(out, view.Entry{When: at, Round: rounds(at), Level: event.LevelInfo, Kind: saidKind, Text: l.Text})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b view.Entry) int { return cmp.Compare(a.When, b.When) })
+	return out
+}
+
+// entries are those that pass the filter.
+func (p *sayings) entries(m *model) []view.Entry {
+	all := p.all(m)
+	if m.filters.text["log"] == "" {
+		return all
+	}
+	return slices.DeleteFunc(all, func(e view.Entry) bool { return !m.passes("log", string(e.Level), e.Kind, e.Text) })
+}
+
+func (p *sayings) title(m *model) (string, string) {
+	return "log", m.filterNote("log", fmt.Sprintf("%d of %d", len(p.entries(m)), len(p.all(m))))
+}
+
+const saidTime = 19 // cells of a day and a time
+
+// draw has the newest at the bottom, every line to its last word, or is scrolled.
+func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
+	entries, least := p.entries(m), r.Y
+	if why := p.missing(m); why != "" {
+		for _, line := range wrap(why, r.W-2) {
+			g.Text(r.X+1, least, r.W-2, cell.Warn, line)
+			least++
+		}
+	}
+	if len(entries) == 0 {
+		text := "nothing was said so far"
+		if m.filters.text["log"] != "" {
+			text = m.nothing("log", "line of the log")
+		}
+		explain(g, cell.Rect{X: r.X, Y: least, W: r.W, H: r.Y + r.H - least}, text)
+		return
+	}
+	format, cells := "2006-01-02 15:04:05", saidTime
+	if r.W < panelsW {
+		format, cells = "15:04:05", 8
+	}
+	left := r.X + cells + 20
+	y := r.Y + r.H
+	for i := max(1, len(entries)-p.back) - 1; i >= 0 && y > least; i-- {
+		e := entries[i]
+		lines := wrap(e.Text, max(1, r.X+r.W-left-1))
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+		y -= len(lines)
+		glyph, role := level(e)
+		if e.Kind == saidKind {
+			glyph, role = '›', cell.Centre
+		}
+		for j, text := range lines {
+			if y+j >= least {
+				g.Text(left, y+j, r.X+r.W-left-1, role, text)
+			}
+		}
+		if y >= least {
+			when := "–"
+			if e.When != 0 {
+				when = time.Unix(0, e.When).Format(format)
+			}
+			g.Text(r.X+1, y, cells, cell.Faint, when)
+			g.Right(left-4, y, 14, cell.Faint, "round "+round(e.Round))
+			g.Set(left-2, y, glyph, role)
+		}
+	}
+}
+
+// whole says whether a recording stands at its end.
+func (m *model) whole() bool {
+	e := m.replay.Extent()
+	return m.feed.ended || e.Whole && m.shown.Position >= e.Records
+}
+
+// missing is why what the host says is not among the lines.
+func (p *sayings) missing(m *model) string {
+	if _, ok := m.opt.Source.(Teller); !ok {
+		return "what the host says is not told here"
+	}
+	if p.err != nil {
+		return "what the host says is not told: " + p.err.Error()
+	}
+	return ""
+}
+
+func (p *sayings) rows(m *model) func(*view.View) rows {
+	entries := p.entries(m)
+	return func(*view.View) rows {
+		out := rows{{"time", "round", "level", "kind", "text"}}
+		for _, e := range entries {
+			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.Round), string(e.Level), e.Kind, e.Text})
+		}
+		return out
+	}
+}

@@ -1,0 +1,72 @@
+package tui
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"brood/runtime/library"
+	"brood/runtime/session"
+)
+
+// TestLiveRunsOfHostsStandFirst: what is under way stands above what has ended, on whichever machine it is, and a
+// machine's other runs stay below it.
+func TestLiveRunsOfHostsStandFirst(t *testing.T) {
+	s := &shelf{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true}, {Name: "ended", Dir: "/s/ended"}}}
+	d := browse(t, 120, 36, s, "")
+	lab := library.Entry{Name: "lab", Dir: "ssh://lab", Folder: "host", Host: "lab", Asked: true}
+	found := map[string][]library.Entry{
+		"": append(slices.Clone(d.runs.found[""]), lab,
+			library.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},
+			library.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
+		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true}, {Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
+	}
+	d.runs.listed(d.model, found, 0)
+	d.runs.reader.scanning = true // this is the list for now
+	listed := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, x := range d.runs.sorted(d.model) {
+			got = append(got, d.runs.called(x))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("listed %q, want %q", got, want)
+		}
+	}
+	listed("here", "lab/far", "night", "ended", "lab/", "old", "mute")
+	d.runs.chosen = lab.Dir
+	d.press("enter")
+	listed("here", "lab/far", "night", "ended", "lab/", "mute")
+	d.press("/").write("far").press("enter")
+	listed("lab/far", "lab/")
+	d.press("esc", "s")
+	d.runs.open[lab.Dir], d.runs.stale = true, true
+	listed("ended", "here", "lab/", "far", "old", "mute", "night")
+
+	// A machine is asked for its runs though its folder is closed, since some may be under way.
+	d.press("s", "s", "s", "s")
+	d.runs.reader.scanning, d.runs.open[lab.Dir] = false, false
+	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
+	d.runs.found[""] = []library.Entry{lab}
+	d.now = d.now.Add(time.Hour)
+	d.deliver(d.relisted())
+	if got := d.runs.found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {
+		t.Errorf("of a closed folder of a machine is known %+v", got)
+	}
+}
+
+// TestAHostsTroubleIsReadToItsLastWord: where a line is too short for it, it takes more, and the list keeps its click.
+func TestAHostsTroubleIsReadToItsLastWord(t *testing.T) {
+	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
+		"ask whoever keeps that machine whether its door for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
+	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {
+		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"}, {Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
+		d.shows("LASTWORD")
+		d.Update(tea.MouseClickMsg{X: 10, Y: 4})
+		if d.runs.chosen != "/s/here" {
+			t.Errorf("%dx%d: a click on the first row chooses %q", size[0], size[1], d.runs.chosen)
+		}
+	}
+}
