@@ -29,7 +29,8 @@ type Key struct {
 	Members int
 }
 
-// Figures are what a run came to. Times are of the slowest worker. A commit is of one round, or of a few that are short.
+// Figures are what a run came to. Times are of the slowest worker. A commit is of one round, or of a few that are
+// short.
 type Figures struct {
 	Rounds  int     // all of them
 	Commits int     // that count; below [Least] there is no time of a round

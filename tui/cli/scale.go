@@ -207,8 +207,8 @@ func (w *fleetOf) again() error {
 	return nil
 }
 
-// refuse prepares the largest run of each curve, and refuses what cannot be run. It looks at one link: no run is refused
-// for its links.
+// refuse prepares the largest run of each curve, and refuses what cannot be run. It looks at one link: no run is
+// refused for its links.
 func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
 	for _, c := range p.Curves {
 		largest := -1
