@@ -110,6 +110,7 @@ type Client struct {
 	dir    string // of the session on this machine, whose log is there when its process is not; "" elsewhere
 	dial   func(context.Context) (net.Conn, error)
 	take   bool
+	looks  bool   // and asks nothing else
 	most   uint32 // bytes of an answer
 
 	watch, act line
@@ -137,6 +138,10 @@ func (c *Client) Bound(most uint32) { c.most = most }
 // Stand makes the client no viewer, before its first request: its commands are obeyed too while a viewer of its person
 // holds the lease, which stays that one's.
 func (c *Client) Stand() { c.viewer = "" }
+
+// Look makes the client one that may look only, before its first request: what is for those who may command it refuses
+// as [Relay] does.
+func (c *Client) Look() { c.looks = true }
 
 // Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the
 // client tells what the log has.
@@ -179,6 +184,9 @@ func (c *Client) Close() {
 }
 
 func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
+	if c.looks && q.commands() {
+		return refuse(q), errLooks
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.c == nil {
@@ -284,7 +292,7 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 // Said is what the processes of the run said to whoever started them, oldest first. It is for those who may command: a
 // visitor who may look only is refused. A run of before tells nothing.
 func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
-	if c.dir != "" { // also where its process is gone
+	if c.dir != "" && !c.looks { // also where its process is gone
 		return session.Said(c.dir)
 	}
 	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true})

@@ -439,4 +439,24 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 		}
 		c.Close()
 	}
+
+	// One on this machine, as of a visitor by SSH, does not read it from the disk either.
+	c, err := Dial(s.Dir(), "viewer@key", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Look()
+	_, said := c.Said(soon.Context(t))
+	_, command := c.Command(soon.Context(t), event.Command{Action: event.Save})
+	_, gate := c.Gate(soon.Context(t), Gate{Role: "operator"})
+	_, lease := c.Lease(soon.Context(t), view.LeaseAsk)
+	for what, err := range map[string]error{"said": said, "command": command, "gate": gate, "lease": lease} {
+		if err == nil || !strings.Contains(err.Error(), "a viewer may look only") {
+			t.Errorf("%s of who may look only: %v", what, err)
+		}
+	}
+	if l, err := c.Lease(soon.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" {
+		t.Errorf("who looks is told %+v, %v", l, err)
+	}
 }
