@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type request struct {
 	Ahead    bool           `cbor:"10,keyasint,omitempty"`
 	Viewer   string         `cbor:"11,keyasint,omitempty"` // for the lease; "": a command of no viewer
 	Said     bool           `cbor:"12,keyasint,omitempty"` // with Fleet, as Lease
+	Heard    *session.Heard `cbor:"13,keyasint,omitempty"` // with Said: what need not be told again
 }
 
 // maxViewer bounds what is kept of a viewer, in bytes.
@@ -64,6 +66,7 @@ type answer struct {
 	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
 	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
 	Said    []session.Line `cbor:"11,keyasint,omitempty"`
+	After   int            `cbor:"12,keyasint,omitempty"` // so many of what was heard stand before Said; 0 of a run of before
 }
 
 func transmit(w io.Writer, v any) error {
@@ -116,6 +119,7 @@ type Client struct {
 	watch, act line
 	mu         sync.Mutex
 	viewers    int
+	said       []session.Line // as it was told last
 	lease      view.Lease
 	heard      time.Time // when it was as lease says
 }
@@ -295,8 +299,22 @@ func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
 	if c.dir != "" && !c.looks { // also where its process is gone
 		return session.Said(c.dir)
 	}
-	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true})
-	return a.Said, err
+	c.mu.Lock()
+	said := c.said
+	c.mu.Unlock()
+	heard := session.Hear(said)
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true, Heard: &heard})
+	if err != nil {
+		return nil, err
+	}
+	if a.After < 0 || a.After > heard.Lines {
+		return nil, fmt.Errorf("the run sent what was said after line %d, and %d are known", a.After, heard.Lines)
+	}
+	said = slices.Concat(said[:a.After], a.Said)
+	c.mu.Lock()
+	c.said = said
+	c.mu.Unlock()
+	return slices.Clone(said), nil
 }
 
 // Gate has the keeper of a served run let others in, by the URL that is returned, or shut one out.
