@@ -336,8 +336,8 @@ func (r *rail) settle(m *model) {
 	}
 }
 
-// overtaken says whether another change followed one that is in effect, whoever made it: of a knob, of the population or
-// of the algorithm. Edits of one round are in the order in which they were accepted.
+// overtaken says whether another change followed one that is in effect, whoever made it: of a knob, of the population
+// or of the algorithm. Edits of one round are in the order in which they were accepted.
 func (m *model) overtaken(a answer) bool {
 	last := -1 // of its edits; a change of the population or the algorithm may have none
 	for i, e := range m.live.Edits {

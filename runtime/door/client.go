@@ -66,7 +66,7 @@ type answer struct {
 	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
 	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
 	Said    []session.Line `cbor:"11,keyasint,omitempty"`
-	After   int            `cbor:"12,keyasint,omitempty"` // so many of what was heard stand before Said; 0 of a run of before
+	After   int            `cbor:"12,keyasint,omitempty"` // so many lines heard stand before Said; 0 of a run of before
 }
 
 func transmit(w io.Writer, v any) error {

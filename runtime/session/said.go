@@ -26,7 +26,7 @@ const (
 type Line struct {
 	At   int64  `cbor:"0,keyasint"` // Unix nanoseconds, to the millisecond; 0 where nothing tells it
 	Text string `cbor:"1,keyasint"`
-	Late bool   `cbor:"2,keyasint,omitempty"` // it was said at At or before: its file, without times, was last written then
+	Late bool   `cbor:"2,keyasint,omitempty"` // said at At or before: its file has no times, and was last written then
 }
 
 // Say adds a text to what was said, its lines with the time of now. Several processes may do so: of what one says while
