@@ -128,7 +128,8 @@ func (p *sayings) poll(m *model) tea.Cmd {
 }
 
 func (p *sayings) title(m *model) (string, string) {
-	return "log", m.filterNote("log", fmt.Sprintf("%d of %d", len(p.entries(m)), p.merged.all))
+	entries := p.entries(m) // else those of the last frame are counted
+	return "log", m.filterNote("log", fmt.Sprintf("%d of %d", len(entries), p.merged.all))
 }
 
 const saidTime = 19 // cells of a day and a time

@@ -70,7 +70,7 @@ func Say(dir, text string, now time.Time) error {
 func printable(line string) string {
 	end := ""
 	if len(line) > lineMost {
-		line, end = strings.TrimSuffix(line[:lineMost-len(cut)], cut), cut
+		line, end = line[:lineMost-len(cut)], cut
 	}
 	line = strings.ToValidUTF8(line, "")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
