@@ -52,6 +52,7 @@ func Say(dir, text string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	rest = rest[:bytes.LastIndexByte(rest, '\n')+1]   // the end may be of a line that another has not written whole
 	shorter, err := os.CreateTemp(dir, SaidFile+"~*") // each of several processes has its own
 	if err != nil {
 		return err
