@@ -8,6 +8,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -49,11 +50,12 @@ func everyLink(round uint64) event.Record {
 }
 
 // BenchmarkFrame is Update with a frame's records and View, at 200x50: with curves as measured, smoothed, and smoothed
-// in a window of the last rounds, the Population screen, the links of the most workers whose links are recorded, and
-// twelve charts. It reports the 95th percentile.
+// in a window of the last rounds, the Population screen, the links of the most workers whose links are recorded, twelve
+// charts, and a log of 9,000 lines. It reports the 95th percentile.
 func BenchmarkFrame(b *testing.B) {
 	for _, c := range []struct{ name, keys string }{
 		{"raw", "M"}, {"smooth", ""}, {"zoomed", "++"}, {"population", "4"}, {"links", "5"}, {"charts", "7"},
+		{"log", "8w"},
 	} {
 		b.Run(c.name, func(b *testing.B) { benchmarkFrame(b, c.keys) })
 	}
@@ -61,7 +63,11 @@ func BenchmarkFrame(b *testing.B) {
 
 func benchmarkFrame(b *testing.B, keys string) {
 	v := million()
-	m := newModel(b.Context(), Options{Source: sourcetest.NewMemory(), Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
+	said := &teller{Memory: sourcetest.NewMemory(), lines: make([]session.Line, 9000)}
+	for i := range said.lines {
+		said.lines[i] = session.Line{At: v.Last - int64(9000-i)*1e9, Text: fmt.Sprintf("worker %d joined from 10.0.0.%d with 8 threads", i, i%250)}
+	}
+	m := newModel(b.Context(), Options{Source: said, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, Width: 200, Height: 50})
 	m.seek(0)
 	m.Update(snapshotMsg{gen: m.feed.gen, view: v})
 	if keys == "5" {
@@ -79,7 +85,9 @@ func benchmarkFrame(b *testing.B, keys string) {
 		m.opt.Settings.Charts = append(m.opt.Settings.Charts, "loss")
 	}
 	for _, k := range keys {
-		m.key(string(k), string(k))
+		if ask := m.key(string(k), string(k)); ask != nil && k == 'w' {
+			m.Update(ask())
+		}
 	}
 	var took []time.Duration
 	b.ReportAllocs()

@@ -1,15 +1,12 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -17,7 +14,7 @@ import (
 
 const saidPanel panelID = "said"
 
-// saidKind is that of an entry that a process said, and no record is behind.
+// saidKind is that of an entry that a process said, and no record is behind: which round it was then nobody recorded.
 const saidKind = "host"
 
 const saidEvery = 2 * time.Second
@@ -34,6 +31,8 @@ type sayings struct {
 	open   bool
 	back   int // lines scrolled from the end
 	lines  []session.Line
+	hosted []view.Entry // of lines
+	merged merged
 	err    error
 	asking bool
 	asked  time.Time
@@ -44,7 +43,8 @@ func newSaid() *sayings { return &sayings{} }
 func (p *sayings) panel() panel {
 	scroll := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
-			p.back = min(max(p.back+d, 0), max(0, len(p.entries(m))-1))
+			most := max(0, len(p.entries(m))-1)
+			p.back = min(max(p.back+d, 0), most)
 			return nil
 		}
 	}
@@ -120,49 +120,16 @@ func (p *sayings) poll(m *model) tea.Cmd {
 				return nil
 			}
 			if p.asking, p.err = false, err; err == nil {
-				p.lines = lines
+				p.told(lines)
 			}
 			return nil
 		})
 	})
 }
 
-// all are the events and what was said, in the order of time. What was said later than what is shown, as in a recording
-// that stands before its end, is left out. A line without a time stands beside the one before it.
-func (p *sayings) all(m *model) []view.Entry {
-	events := m.shown.Lane
-	out := slices.Clone(events)
-	rounds := func(at int64) uint64 { // as far as the run had got
-		i, _ := slices.BinarySearchFunc(events, at, func(e view.Entry, at int64) int { return cmp.Compare(e.When, at) })
-		if i == 0 {
-			return 0
-		}
-		return events[i-1].Round
-	}
-	ends, at := int64(1<<62), int64(0)
-	if m.replay != nil && !m.whole() {
-		ends = m.shown.Last
-	}
-	for _, l := range p.lines {
-		if at = cmp.Or(l.At, at); at <= ends {
-			out = append(out, view.Entry{When: at, Round: rounds(at), Level: event.LevelInfo, Kind: saidKind, Text: l.Text})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b view.Entry) int { return cmp.Compare(a.When, b.When) })
-	return out
-}
-
-// entries are those that pass the filter.
-func (p *sayings) entries(m *model) []view.Entry {
-	all := p.all(m)
-	if m.filters.text["log"] == "" {
-		return all
-	}
-	return slices.DeleteFunc(all, func(e view.Entry) bool { return !m.passes("log", string(e.Level), e.Kind, e.Text) })
-}
-
 func (p *sayings) title(m *model) (string, string) {
-	return "log", m.filterNote("log", fmt.Sprintf("%d of %d", len(p.entries(m)), len(p.all(m))))
+	entries := p.entries(m) // else those of the last frame are counted
+	return "log", m.filterNote("log", fmt.Sprintf("%d of %d", len(entries), p.merged.all))
 }
 
 const saidTime = 19 // cells of a day and a time
@@ -212,7 +179,9 @@ func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
 				when = time.Unix(0, e.When).Format(format)
 			}
 			g.Text(r.X+1, y, cells, cell.Faint, when)
-			g.Right(left-4, y, 14, cell.Faint, "round "+round(e.Round))
+			if e.Kind != saidKind {
+				g.Right(left-4, y, 14, cell.Faint, "round "+round(e.Round))
+			}
 			g.Set(left-2, y, glyph, role)
 		}
 	}
@@ -240,7 +209,14 @@ func (p *sayings) rows(m *model) func(*view.View) rows {
 	return func(*view.View) rows {
 		out := rows{{"time", "round", "level", "kind", "text"}}
 		for _, e := range entries {
-			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.Round), string(e.Level), e.Kind, e.Text})
+			when, at := "", uints(e.Round)
+			if e.When != 0 {
+				when = time.Unix(0, e.When).UTC().Format(time.RFC3339Nano)
+			}
+			if e.Kind == saidKind {
+				at = ""
+			}
+			out = append(out, []string{when, at, string(e.Level), e.Kind, e.Text})
 		}
 		return out
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
 
@@ -67,8 +70,110 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 		d.press("w")
 		d.shows("of which 1 due")
 		d.now = d.now.Add(time.Minute)
-		if asked := s.asked; d.poll() != nil && s.asked != asked {
-			t.Error("it is asked while nobody looks")
+		asks := func(what string, want int) {
+			t.Helper()
+			d.now = d.now.Add(time.Minute)
+			before := s.asked
+			if cmd := d.poll(); cmd != nil {
+				d.deliver(cmd())
+			}
+			if n := s.asked - before; n != want {
+				t.Errorf("%s it is asked %d times, want %d", what, n, want)
+			}
+		}
+		asks("closed", 0)
+		d.press("w")
+		asks("open", 1)
+		d.press("1")
+		asks("on another screen", 0)
+		d.press("8")
+		asks("open again", 1)
+	}
+}
+
+// TestLogStaysWhereOneReads: neither a new line nor an event moves what is shown, but at the end.
+func TestLogStaysWhereOneReads(t *testing.T) {
+	d, s := saying(t, 80, 24)
+	at := d.shown.Last + 2e12
+	for i := range 100 {
+		s.lines = append(s.lines, session.Line{At: at, Text: fmt.Sprintf("line <%d>", i)})
+	}
+	ask := func() {
+		d.now = d.now.Add(time.Minute)
+		d.deliver(d.poll()())
+	}
+	ask()
+	d.shows("line <99>")
+	for range 30 {
+		d.press("k")
+	}
+	d.shows("line <69>")
+	d.hides("line <70>")
+	s.lines = append(s.lines, session.Line{At: at, Text: "newest"})
+	ask()
+	d.shows("line <69>")
+	d.hides("line <70>", "newest")
+	d.apply(event.Record{At: at + 1e9, State: &event.State{Phase: event.Paused, Round: 402}})
+	d.shows("line <69>")
+	d.hides("line <70>")
+	d.press("G")
+	d.shows("newest")
+	s.lines = append(s.lines, session.Line{At: at + 2e9, Text: "of the end"})
+	ask()
+	d.shows("of the end")
+}
+
+// TestLogIsPutTogetherOnce for each event, answer and filter.
+func TestLogIsPutTogetherOnce(t *testing.T) {
+	d, s := saying(t, 80, 24)
+	p, times := newSaid(), 0
+	var last *view.Entry
+	puts := func(what string, want int) {
+		t.Helper()
+		for range 3 {
+			if first := &p.entries(d.model)[0]; first != last {
+				last = first
+				times++
+			}
+		}
+		if times != want {
+			t.Errorf("%s: put together %d times, want %d", what, times, want)
+		}
+	}
+	p.told(s.lines)
+	puts("first", 1)
+	p.told(slices.Clone(s.lines))
+	puts("told the same", 1)
+	p.told(s.lines[:2])
+	puts("told other lines", 2)
+	d.apply(event.Record{Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}})
+	puts("after a commit", 2)
+	d.apply(event.Record{State: &event.State{Phase: event.Paused, Round: 404}})
+	puts("after an event", 3)
+	d.filters.text["log"] = "refused"
+	puts("filtered", 4)
+	if len(p.entries(d.model)) != 1 {
+		t.Errorf("filtered are %+v", p.entries(d.model))
+	}
+}
+
+// TestLinesWithoutTimes keep the time at which they were seen first, and no other than that of recording is made up.
+func TestLinesWithoutTimes(t *testing.T) {
+	d, s := saying(t, 120, 36)
+	then := d.shown.Last + 1e12
+	s.lines = []session.Line{{Text: "once"}, {At: then, Text: "a warning", Late: true}}
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.poll()())
+	s.lines = []session.Line{{Text: "once"}, {At: then + 1e12, Text: "a warning", Late: true}, {At: then + 1e12, Text: "panic", Late: true}}
+	d.now = d.now.Add(time.Minute)
+	d.deliver(d.poll()())
+	d.shows("–")
+	rows := d.panel(saidPanel).export(d.model)(d.shown)
+	n := len(rows)
+	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
+	for i, want := range map[int][]string{1: {"", "", "once"}, n - 2: {stamp(then), "", "a warning"}, n - 1: {stamp(then + 1e12), "", "panic"}} {
+		if r := rows[i]; r[0] != want[0] || r[1] != want[1] || r[4] != want[2] {
+			t.Errorf("row %d is %q, want %q", i, r, want)
 		}
 	}
 }
@@ -76,10 +181,10 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 // TestScreensByTheirNames: what takes a screen's place is opened as a screen is.
 func TestScreensByTheirNames(t *testing.T) {
 	d := open(t, 120, 36, sourcetest.Run(6, 400), nil)
-	for name, says := range map[string]string{"log": "log ─", "positions": "where they stand", "mistakes": "test set", "alerts": "watched for"} {
+	for name, says := range map[string]string{"log": "log ─", "positions": "cosine between members", "mistakes": "test set", "alerts": "watched for"} {
 		for range 2 { // and once more where it is open
 			d.press(":").write("screen " + name).press("enter")
-			if !strings.Contains(d.screenText(), says) && says != "where they stand" {
+			if !strings.Contains(d.screenText(), says) {
 				t.Errorf("%s shows\n%s", name, d.screenText())
 			}
 		}

@@ -32,6 +32,7 @@ type answer struct {
 	text string
 	what string // what it changes, in words
 	bad  bool
+	id   uint64 // of the command
 	from uint64 // the first round under it, 0 when refused or lost
 	done bool   // and it is in effect
 }
@@ -330,15 +331,28 @@ func (r *rail) settle(m *model) {
 		a.done = true
 		a.text = "in effect since round " + round(a.from) + ": " + a.what
 	}
-	if r.answer.done && m.turnedAfter(r.answer.from) {
+	if r.answer.done && m.overtaken(r.answer) {
 		r.answer = answer{}
 	}
 }
 
-// turnedAfter says whether a knob was turned, or the population changed, from a later round on: whoever did it, the
-// last change is another now.
-func (m *model) turnedAfter(from uint64) bool {
-	turned := func(e view.Edit) bool { return e.First() > from && e.First() <= m.live.Progress.Rounds && !e.Given() }
-	return slices.ContainsFunc(m.live.Edits, turned) ||
-		slices.ContainsFunc(m.live.Marks, func(k view.Mark) bool { return k.Round > from && k.Before != k.After })
+// overtaken says whether another change followed one that is in effect, whoever made it: of a knob, of the population
+// or of the algorithm. Edits of one round are in the order in which they were accepted.
+func (m *model) overtaken(a answer) bool {
+	last := -1 // of its edits; a change of the population or the algorithm may have none
+	for i, e := range m.live.Edits {
+		if a.id != 0 && e.ID == a.id {
+			last = i
+		}
+	}
+	if last >= 0 && m.live.Edits[last].Algorithm != m.live.Algorithm() {
+		return true
+	}
+	for i, e := range m.live.Edits {
+		later := e.First() > a.from || e.First() == a.from && last >= 0 && i > last
+		if later && e.First() <= m.live.Progress.Rounds && !e.Given() {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.live.Marks, func(k view.Mark) bool { return k.Round > a.from && (k.Before != k.After || k.Swap) })
 }

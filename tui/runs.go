@@ -108,9 +108,9 @@ func (r *runs) name(e library.Entry) string {
 	return e.Name
 }
 
-// sorted are the lines of the rail: folders that are open have their runs below them. By time all that is under way
-// stands first, also what is so on other machines, whether their folders are open or not. Made again only where
-// something has changed.
+// sorted are the lines of the rail: folders that are open have their runs below them. By time what is under way stands
+// first: runs here, and those of other machines, whether their folders are open or not. A run of a sweep or a study
+// here stays in its folder, which nobody lists while it is closed. Made again only where something has changed.
 func (r *runs) sorted(m *model) []runRow {
 	want := strings.ToLower(m.filters.text["runs"])
 	if !r.stale && want == r.wanted {

@@ -16,7 +16,7 @@ import (
 func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	s := &shelf{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true}, {Name: "ended", Dir: "/s/ended"}}}
 	d := browse(t, 120, 36, s, "")
-	lab := library.Entry{Name: "lab", Dir: "ssh://lab", Folder: "host", Host: "lab", Asked: true}
+	lab := library.Entry{Name: "lab", Dir: "ssh://lab", Folder: library.HostFolder, Host: "lab", Asked: true}
 	found := map[string][]library.Entry{
 		"": append(slices.Clone(d.runs.found[""]), lab,
 			library.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},

@@ -52,7 +52,7 @@ func (r *runs) scan(m *model) tea.Cmd {
 	ctx, lib, clock := m.ctx, m.opt.Library, m.opt.Clock
 	folders := []string{""}
 	for _, e := range r.found[""] {
-		if e.Folder == "host" || e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
+		if e.Folder == library.HostFolder || e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
 			folders = append(folders, e.Dir)
 		}
 	}
@@ -83,7 +83,7 @@ func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Dura
 	r.keepMarked(found)
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
 	for _, e := range found[""] {
-		if _, seen := r.open[e.Dir]; e.Folder == "host" && !seen { // whoever names it wants to see its runs
+		if _, seen := r.open[e.Dir]; e.Folder == library.HostFolder && !seen { // whoever names it wants to see its runs
 			r.open[e.Dir] = true
 		}
 	}

@@ -479,7 +479,7 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 	for _, c := range []struct {
 		e    library.Entry
 		want string
-	}{{library.Entry{Name: "lab", Folder: "host", Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {library.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
+	}{{library.Entry{Name: "lab", Folder: library.HostFolder, Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {library.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
 		r.found[""], r.stale = []library.Entry{c.e}, true
 		if why := r.mayMark(m); why != c.want {
 			t.Errorf("%+v is not marked since %q, want %q", c.e, why, c.want)

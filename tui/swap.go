@@ -56,7 +56,8 @@ func (m *model) swapped(msg receiptMsg) {
 	back := "back at defaults: " + strings.Join(msg.resets, ", ")
 	m.say(cell.Good, what+" from round "+round(from)+" on, "+back)
 	if m.rail.sent == nil {
-		m.rail.answer = answer{what: what + ", " + back, text: what + " from round " + round(from) + " on, " + back, from: from}
+		text := what + " from round " + round(from) + " on, " + back
+		m.rail.answer = answer{what: what + ", " + back, text: text, id: msg.command.ID, from: from}
 		m.rail.settle(m)
 	}
 }

@@ -97,4 +97,34 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 	says("in effect since round 411: members = 8") // bob's is not in force yet
 	d.apply(commit(428))
 	says("")
+
+	// Of one round the later edit is the last change, and a knob of the algorithm before is none.
+	set := func(at uint64) {
+		t.Helper()
+		d.say1 = func(c event.Command) (event.Receipt, error) {
+			return event.Receipt{ID: c.ID, Accepted: true, Round: at}, nil
+		}
+		d.press(":").write("set eta=0.05").press("enter")
+		says("accepted, effective from round " + round(at+1))
+	}
+	edit := func(at uint64, by string, id uint64) event.Record {
+		return event.Record{Edit: &event.Edit{At: at, Algorithm: "rival", Knob: "eta", Expr: "0.05", By: by, ID: id}}
+	}
+	swap := func(epoch uint32, at uint64, from, to string) event.Record {
+		return event.Record{Plan: &event.Plan{Epoch: epoch, At: at, Old: eight, New: eight, OldAlg: from, Algorithm: to, Cause: "swap"}}
+	}
+	set(430)
+	d.apply(edit(430, "bob", 7), edit(430, "ann", d.lastID), commit(436))
+	says("in effect since round 431: eta = 0.05")
+	set(438)
+	d.apply(edit(438, "ann", d.lastID), edit(438, "bob", 8), commit(444))
+	says("")
+	set(446)
+	d.apply(edit(446, "ann", d.lastID), commit(452))
+	says("in effect since round 447: eta = 0.05")
+	d.apply(swap(4, 452, "rival", "sample"), swap(5, 452, "sample", "rival"), commit(460))
+	says("")
+	set(462)
+	d.apply(edit(462, "ann", d.lastID), swap(6, 462, "rival", "sample"), commit(468))
+	says("")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type request struct {
 	Ahead    bool           `cbor:"10,keyasint,omitempty"`
 	Viewer   string         `cbor:"11,keyasint,omitempty"` // for the lease; "": a command of no viewer
 	Said     bool           `cbor:"12,keyasint,omitempty"` // with Fleet, as Lease
+	Heard    *session.Heard `cbor:"13,keyasint,omitempty"` // with Said: what need not be told again
 }
 
 // maxViewer bounds what is kept of a viewer, in bytes.
@@ -64,6 +66,7 @@ type answer struct {
 	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
 	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
 	Said    []session.Line `cbor:"11,keyasint,omitempty"`
+	After   int            `cbor:"12,keyasint,omitempty"` // so many lines heard stand before Said; 0 of a run of before
 }
 
 func transmit(w io.Writer, v any) error {
@@ -110,11 +113,13 @@ type Client struct {
 	dir    string // of the session on this machine, whose log is there when its process is not; "" elsewhere
 	dial   func(context.Context) (net.Conn, error)
 	take   bool
+	looks  bool   // and asks nothing else
 	most   uint32 // bytes of an answer
 
 	watch, act line
 	mu         sync.Mutex
 	viewers    int
+	said       []session.Line // as it was told last
 	lease      view.Lease
 	heard      time.Time // when it was as lease says
 }
@@ -137,6 +142,10 @@ func (c *Client) Bound(most uint32) { c.most = most }
 // Stand makes the client no viewer, before its first request: its commands are obeyed too while a viewer of its person
 // holds the lease, which stays that one's.
 func (c *Client) Stand() { c.viewer = "" }
+
+// Look makes the client one that may look only, before its first request: what is for those who may command it refuses
+// as [Relay] does.
+func (c *Client) Look() { c.looks = true }
 
 // Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the
 // client tells what the log has.
@@ -179,6 +188,9 @@ func (c *Client) Close() {
 }
 
 func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
+	if c.looks && q.commands() {
+		return refuse(q), errLooks
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.c == nil {
@@ -284,11 +296,25 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 // Said is what the processes of the run said to whoever started them, oldest first. It is for those who may command: a
 // visitor who may look only is refused. A run of before tells nothing.
 func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
-	if c.dir != "" { // also where its process is gone
+	if c.dir != "" && !c.looks { // also where its process is gone
 		return session.Said(c.dir)
 	}
-	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true})
-	return a.Said, err
+	c.mu.Lock()
+	said := c.said
+	c.mu.Unlock()
+	heard := session.Hear(said)
+	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true, Heard: &heard})
+	if err != nil {
+		return nil, err
+	}
+	if a.After < 0 || a.After > heard.Lines {
+		return nil, fmt.Errorf("the run sent what was said after line %d, and %d are known", a.After, heard.Lines)
+	}
+	said = slices.Concat(said[:a.After], a.Said)
+	c.mu.Lock()
+	c.said = said
+	c.mu.Unlock()
+	return slices.Clone(said), nil
 }
 
 // Gate has the keeper of a served run let others in, by the URL that is returned, or shut one out.

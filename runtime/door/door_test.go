@@ -6,8 +6,10 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -438,5 +440,101 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
 		}
 		c.Close()
+	}
+
+	// One on this machine, as of a visitor by SSH, does not read it from the disk either.
+	c, err := Dial(s.Dir(), "viewer@key", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Look()
+	_, said := c.Said(soon.Context(t))
+	_, command := c.Command(soon.Context(t), event.Command{Action: event.Save})
+	_, gate := c.Gate(soon.Context(t), Gate{Role: "operator"})
+	_, lease := c.Lease(soon.Context(t), view.LeaseAsk)
+	for what, err := range map[string]error{"said": said, "command": command, "gate": gate, "lease": lease} {
+		if err == nil || !strings.Contains(err.Error(), "a viewer may look only") {
+			t.Errorf("%s of who may look only: %v", what, err)
+		}
+	}
+	if l, err := c.Lease(soon.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" {
+		t.Errorf("who looks is told %+v, %v", l, err)
+	}
+}
+
+// counted counts what comes over a connection.
+type counted struct {
+	net.Conn
+	bytes *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// TestOnlyWhatIsNewIsToldAgain over a link: also where the file has been made shorter, and by a run of before, which
+// tells all of it each time.
+func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
+	_, _, s := serve(t, nil, nil)
+	say := func(text string) {
+		if err := session.Say(s.Dir(), text, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket, err := session.SocketPath(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes atomic.Int64
+	c := NewClient("bob", false, func(context.Context) (net.Conn, error) {
+		conn, err := net.Dial("unix", socket)
+		return counted{conn, &bytes}, err
+	})
+	defer c.Close()
+	told := func(lines int, last string, most int64) {
+		t.Helper()
+		before := bytes.Load()
+		got, err := c.Said(soon.Context(t))
+		if err != nil || len(got) != lines || got[lines-1].Text != last || bytes.Load()-before > most {
+			t.Fatalf("%d lines in %d bytes, %v: want %d in at most %d", len(got), bytes.Load()-before, err, lines, most)
+		}
+	}
+	say(strings.Repeat("a line that was said\n", 500))
+	told(500, "a line that was said", 50000)
+	told(500, "a line that was said", 200)
+	say("new")
+	told(501, "new", 300)
+	if err := os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("panic: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told(502, "panic: x", 300)
+	say("newer") // below those with times
+	told(503, "panic: x", 400)
+	if err := os.Remove(filepath.Join(s.Dir(), session.SaidFile)); err != nil {
+		t.Fatal(err)
+	}
+	say("after")
+	told(2, "panic: x", 300)
+
+	for _, after := range []int{0, 7} {
+		old := NewClient("bob", false, func(context.Context) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() {
+				var q request
+				for receive(there, maxMessage, &q) == nil {
+					_ = answerTo(there, answer{Said: []session.Line{{At: 1, Text: "all"}}, After: after})
+				}
+			}()
+			return here, nil
+		})
+		for range 2 {
+			if lines, err := old.Said(soon.Context(t)); (err == nil) != (after == 0) || err == nil && len(lines) != 1 {
+				t.Errorf("after %d: %v, %v", after, lines, err)
+			}
+		}
+		old.Close()
 	}
 }

@@ -3,6 +3,7 @@ package door
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"time"
@@ -42,7 +43,7 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 		}
 		var err error
 		switch {
-		case !v.Command && (q.Command != nil || q.Gate != nil || q.Said || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive):
+		case !v.Command && q.commands():
 			err = answerTo(visitor, refuse(q))
 		case q.Gate != nil && gate != nil:
 			var a answer
@@ -96,12 +97,18 @@ func answerTo(c net.Conn, a answer) error {
 	return transmit(c, a)
 }
 
+// commands says whether a request is for those only who may command.
+func (q request) commands() bool {
+	return q.Command != nil || q.Gate != nil || q.Said || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive
+}
+
+var errLooks = errors.New("a viewer may look only: ask for an operator's URL (brood invite SESSION --role operator)")
+
 func refuse(q request) (a answer) {
-	const reason = "a viewer may look only: ask for an operator's URL (brood invite SESSION --role operator)"
 	if q.Command != nil {
-		a.Receipt = event.Receipt{ID: q.Command.ID, Reason: reason}
+		a.Receipt = event.Receipt{ID: q.Command.ID, Reason: errLooks.Error()}
 	} else {
-		a.Err = reason
+		a.Err = errLooks.Error()
 	}
 	return a
 }

@@ -186,6 +186,10 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 		}
 	case q.Said:
 		a.Said, err = session.Said(s.dir)
+		if q.Heard != nil {
+			a.After = q.Heard.After(a.Said)
+			a.Said = a.Said[a.After:]
+		}
 	case q.Fleet:
 		if s.Fleet != nil {
 			f := s.Fleet(ctx)

@@ -27,10 +27,13 @@ import (
 	"brood/runtime/session"
 )
 
+// HostFolder is the kind of a folder that stands for another machine.
+const HostFolder = "host"
+
 // Entry is what a directory tells of a run, or of a folder of runs.
 type Entry struct {
 	Name, Dir string
-	Folder    string    // sweep or study, of a directory that holds such a batch, or host; "" of a run
+	Folder    string    // sweep or study, of a directory that holds such a batch, or HostFolder; "" of a run
 	Host      string    // the machine that it is on, as this user calls it; "" is this one
 	Asked     bool      // it stands for that host: its folder, or the one run that is known of it
 	Bytes     int64     // of a run's log

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -18,7 +20,7 @@ func TestSaid(t *testing.T) {
 	check(t, Say(dir, "worker 1 joined\n\n  a second\x1b[2J line\xff", now))
 	check(t, os.WriteFile(filepath.Join(dir, HostLog), []byte("panic: x\n\tat y\n"), 0o600))
 	lines, err := Said(dir)
-	if err != nil || len(lines) != 4 || lines[0] != (Line{now.UnixNano(), "worker 1 joined"}) || lines[1].Text != "a second [2J line" || lines[3].Text != "at y" || lines[3].At == 0 {
+	if err != nil || len(lines) != 4 || lines[0] != (Line{At: now.UnixNano(), Text: "worker 1 joined"}) || lines[1].Text != "a second [2J line" || lines[3].Text != "at y" || lines[3].At == 0 {
 		t.Fatalf("%+v, %v", lines, err)
 	}
 
@@ -54,5 +56,86 @@ func TestSaid(t *testing.T) {
 	stat, failed := os.Stat(filepath.Join(dir, SaidFile))
 	if err != nil || failed != nil || stat.Size() > saidMost || len(lines) < 1000 || lines[0].Text != "old" || lines[len(lines)-1].Text != "new 2" {
 		t.Errorf("%d lines from %+v to %+v in %d bytes, %v", len(lines), lines[0], lines[len(lines)-1], stat.Size(), err)
+	}
+}
+
+// TestWhatIsKeptIsSaidOnce: a process keeps why it ends, and says so on its standard error too.
+func TestWhatIsKeptIsSaidOnce(t *testing.T) {
+	s, err := Create(filepath.Join(t.TempDir(), "s"))
+	check(t, err)
+	check(t, s.Close())
+	dir, now := s.Dir(), time.Now()
+	host := filepath.Join(dir, HostLog)
+	check(t, Say(dir, "the run failed: x", now.Add(-time.Hour))) // of another process
+	check(t, os.WriteFile(host, []byte("brood: the run failed: x\n"), 0o600))
+	if lines, err := Said(dir); err != nil || len(lines) != 2 || !lines[1].Late {
+		t.Errorf("what an earlier process kept hides what one says: %+v, %v", lines, err)
+	}
+	check(t, Say(dir, "the run failed: y\ntwice", now))
+	check(t, os.WriteFile(host, []byte("a warning\nbrood: the run failed: y\ntwice\n"), 0o600))
+	want := "[the run failed: x the run failed: y twice a warning]"
+	for range 2 {
+		lines, err := Said(dir)
+		var texts []string
+		for _, l := range lines {
+			texts = append(texts, l.Text)
+		}
+		if got := fmt.Sprint(texts); err != nil || got != want {
+			t.Errorf("said is %s, %v: want %s", got, err, want)
+		}
+		check(t, KeepSaid(dir))
+	}
+}
+
+// TestLongLinesAreCut with a word that says so, once.
+func TestLongLinesAreCut(t *testing.T) {
+	dir := t.TempDir()
+	check(t, Say(dir, strings.Repeat("ä", lineMost), time.Now()))
+	lines, err := Said(dir)
+	if err != nil || len(lines) != 1 || len(lines[0].Text) > lineMost || strings.Count(lines[0].Text, cut) != 1 || !strings.HasSuffix(lines[0].Text, "ä"+cut) {
+		t.Errorf("%+v, %v", lines, err)
+	}
+}
+
+// TestSaidByMany: processes that make the file shorter at once leave whole lines, and no other file.
+func TestSaidByMany(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.WriteFile(filepath.Join(dir, SaidFile), []byte(strings.Repeat("2026-11-24T16:00:00.000Z old\n", saidMost/29)), 0o600))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 10 {
+				if err := Say(dir, strings.Repeat("x", lineMost-1)+"\n"+strings.Repeat("y", lineMost-1), time.Now()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	lines, err := Said(dir)
+	check(t, err)
+	for _, l := range lines {
+		if n := len(l.Text); l.At == 0 || n != 3 && n != lineMost-1 {
+			t.Fatalf("a line of %d bytes at %d", n, l.At)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("there are %v", files)
+	}
+}
+
+// TestHeard: of what somebody was told only what is new is told again, and all of it where the file was made shorter.
+func TestHeard(t *testing.T) {
+	lines := []Line{{At: 1, Text: "a"}, {At: 2, Text: "b"}, {At: 9, Text: "late", Late: true}}
+	h := Hear(lines)
+	more := slices.Insert(slices.Clone(lines), 2, Line{At: 3, Text: "c"})
+	for _, c := range []struct {
+		heard Heard
+		lines []Line
+		want  int
+	}{{h, lines, 2}, {h, more, 2}, {Heard{}, lines, 0}, {h, lines[1:], 0}, {h, lines[:1], 0}, {Heard{-1, 0}, lines, 0}, {Hear(nil), lines, 0}} {
+		if n := c.heard.After(c.lines); n != c.want {
+			t.Errorf("%+v of %v: after %d, want %d", c.heard, c.lines, n, c.want)
+		}
 	}
 }

@@ -237,7 +237,7 @@ func (v *View) plan(p *event.Plan) {
 	}
 	switch {
 	case swaps(p):
-		k.Text = p.OldAlg + "→" + p.Algorithm
+		k.Text, k.Swap = p.OldAlg+"→"+p.Algorithm, true
 		v.mark(k)
 	case k.Before != k.After:
 		k.Text = fmt.Sprintf("members %d→%d", k.Before, k.After)

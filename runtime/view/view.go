@@ -115,6 +115,8 @@ type Mark struct {
 	// of a change of the population: how many members there were, and are; 0 of others
 	Before int `cbor:"4,keyasint,omitempty"`
 	After  int `cbor:"5,keyasint,omitempty"`
+
+	Swap bool `cbor:"6,keyasint,omitempty"` // another algorithm takes over
 }
 
 // Entry is a line of the event lane.
@@ -132,7 +134,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
-const Fold = 6
+const Fold = 7
 
 // What a View keeps of lists that grow with a run's age.
 const (

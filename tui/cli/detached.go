@@ -168,9 +168,7 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
-	if err := session.KeepSaid(dir); err != nil {
-		return nil, "", fmt.Errorf("session %s: %w", dir, err)
-	}
+	_ = session.KeepSaid(dir) // else what the process before said is lost: that stops no run
 	logPath := filepath.Join(dir, session.HostLog)
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -70,17 +70,7 @@ func (d *doors) serve(dir string) {
 	name := filepath.Base(dir)
 	if d.ssh != nil {
 		d.wg.Go(func() {
-			d.ssh.Serve(func(v sshdoor.Visitor) (tui.Options, error) {
-				client, err := door.Dial(dir, v.Name, false)
-				if err != nil {
-					return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
-				}
-				opt := tui.Options{Source: client, Title: name, Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(), Close: func() error { client.Close(); return nil }}
-				if v.Command {
-					opt.Commander = client
-				}
-				return opt, nil
-			})
+			d.ssh.Serve(func(v sshdoor.Visitor) (tui.Options, error) { return visit(dir, v) })
 		})
 	}
 	if d.metrics != nil {
@@ -89,6 +79,24 @@ func (d *doors) serve(dir string) {
 			d.wg.Go(func() { d.metrics.Serve(name, client) })
 		}
 	}
+}
+
+// visit is the workbench of a visitor by SSH.
+func visit(dir string, v sshdoor.Visitor) (tui.Options, error) {
+	client, err := door.Dial(dir, v.Name, false)
+	if err != nil {
+		return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
+	}
+	opt := tui.Options{
+		Source: client, Title: filepath.Base(dir), Resume: resumeLine(dir), By: v.Name, Algorithms: catalog.All(),
+		Close: func() error { client.Close(); return nil },
+	}
+	if v.Command {
+		opt.Commander = client
+	} else {
+		client.Look()
+	}
+	return opt, nil
 }
 
 // announce says where the doors are.

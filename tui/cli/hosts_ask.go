@@ -95,13 +95,13 @@ func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
 // not asked for some time are asked anew.
 func (h *hosts) all() (out []library.Entry) {
 	if h.err != nil {
-		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: "host", Host: hostsFile, Asked: true, Written: h.began})
+		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: library.HostFolder, Host: hostsFile, Asked: true, Written: h.began})
 	}
 	for _, l := range h.lines {
 		h.ask(l)
 		h.mu.Lock()
 		t := h.last[l.Name]
-		e := library.Entry{Name: l.Name, Dir: sshScheme + l.Name, Folder: "host", Host: l.Name, Asked: true, Written: t.at}
+		e := library.Entry{Name: l.Name, Dir: sshScheme + l.Name, Folder: library.HostFolder, Host: l.Name, Asked: true, Written: t.at}
 		if l.URL != "" {
 			e.Dir, e.Folder = urlScheme+l.Name, ""
 			e.Bytes, e.Running = t.at.UnixMilli(), t.err == nil && !t.at.IsZero()

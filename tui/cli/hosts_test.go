@@ -108,7 +108,7 @@ func TestHostsAreAsked(t *testing.T) {
 			h := newHosts([]hostLine{lab}, nil)
 			t.Cleanup(h.end)
 			folder := h.all()[0]
-			if s := h.summary(folder); folder.Folder != "host" || !folder.Written.IsZero() || s.Err != "asking lab for its runs" {
+			if s := h.summary(folder); folder.Folder != library.HostFolder || !folder.Written.IsZero() || s.Err != "asking lab for its runs" {
 				t.Fatalf("%+v: %q", folder, s.Err)
 			}
 			h.asks.Wait()

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,5 +34,26 @@ func TestWhatIsSaidIsKept(t *testing.T) {
 	}
 	if printed.String() != "brood: listening\nbrood: worker 1 joined\n" {
 		t.Errorf("printed is %q", printed.String())
+	}
+}
+
+// TestNothingKeptStopsNoRun: a run is begun though what the process before it said cannot be kept.
+func TestNothingKeptStopsNoRun(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Close(), os.Mkdir(filepath.Join(s.Dir(), session.SaidFile), 0o700), os.WriteFile(filepath.Join(s.Dir(), session.HostLog), []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if session.KeepSaid(s.Dir()) == nil {
+		t.Fatal("it is kept")
+	}
+	child, _, err := spawn(s.Dir(), nil, "-test.run=^$")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,143 @@
+package session
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Said are the lines of a session, oldest first: those that were kept, and below them those of the last process without
+// a terminal, which has its errors in [HostLog], less what it kept too. A session of which nothing was said has none.
+func Said(dir string) ([]Line, error) {
+	lines, err := kept(dir)
+	if err != nil {
+		return nil, err
+	}
+	late, err := unkept(dir, lines)
+	return append(lines, late...), err
+}
+
+// kept are the lines of the file of what was said.
+func kept(dir string) (lines []Line, err error) {
+	p, err := tailOf(filepath.Join(dir, SaidFile), saidMost)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for text := range strings.SplitSeq(string(p), "\n") {
+		when, rest, _ := strings.Cut(text, " ")
+		at, err := time.Parse(stamp, when)
+		if err != nil {
+			rest = text
+		}
+		if rest = printable(rest); rest != "" {
+			l := Line{Text: rest}
+			if err == nil {
+				l.At = at.UnixNano()
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines, nil
+}
+
+// alike is for how long a process that ends may have kept why before it said so on its standard error.
+const alike = time.Minute
+
+// unkept are the lines of a process without a terminal that are not among those kept. What it says last of all, why it
+// ended, it keeps too, without the name in front.
+func unkept(dir string, kept []Line) (lines []Line, err error) {
+	path := filepath.Join(dir, HostLog)
+	p, err := tailOf(path, saidMost)
+	stat, failed := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err = cmp.Or(err, failed); err != nil {
+		return nil, err
+	}
+	at := stat.ModTime().UnixNano()
+	recent := map[string]bool{}
+	for _, l := range slices.Backward(kept) {
+		if l.At < at-int64(alike) {
+			break
+		}
+		recent[l.Text] = true
+	}
+	for text := range strings.SplitSeq(string(p), "\n") {
+		if text = printable(text); text != "" && !recent[strings.TrimPrefix(text, "brood: ")] {
+			lines = append(lines, Line{At: at, Text: text, Late: true})
+		}
+	}
+	return lines, nil
+}
+
+// Said are the lines that the processes of the session said, see [Said].
+func (r *Reader) Said() ([]Line, error) { return Said(r.dir) }
+
+// KeepSaid moves what a process without a terminal said on its standard error to what is kept of a session: the next
+// one begins its file anew. Where none has begun yet, nothing is kept.
+func KeepSaid(dir string) error {
+	if !holdsLog(dir) {
+		return nil
+	}
+	lines, err := kept(dir)
+	if err != nil {
+		return err
+	}
+	late, err := unkept(dir, lines)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, l := range late {
+		text.WriteString(l.Text + "\n")
+	}
+	if len(late) > 0 {
+		if err := Say(dir, text.String(), time.Unix(0, late[0].At)); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, HostLog)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Heard is as much of what was said as somebody knows: the first lines of those with times of their own.
+type Heard struct {
+	Lines  int    `cbor:"0,keyasint"`
+	Digest uint64 `cbor:"1,keyasint"` // of them, FNV-1a
+}
+
+// Hear is what is known to whoever was told the lines.
+func Hear(lines []Line) Heard {
+	n := slices.IndexFunc(lines, func(l Line) bool { return l.Late })
+	if n < 0 {
+		n = len(lines)
+	}
+	return Heard{n, digest(lines[:n])}
+}
+
+// After is how many of the lines are known already: all that were heard, or none where the file was made shorter since.
+func (h Heard) After(lines []Line) int {
+	if h.Lines <= 0 || h.Lines > len(lines) || digest(lines[:h.Lines]) != h.Digest {
+		return 0
+	}
+	return h.Lines
+}
+
+func digest(lines []Line) uint64 {
+	h := fnv.New64a()
+	var p []byte
+	for _, l := range lines {
+		p = append(binary.LittleEndian.AppendUint64(p[:0], uint64(l.At)), l.Text...)
+		_, _ = h.Write(append(p, '\n')) // it takes everything
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/door"
+	"brood/runtime/session"
+	"brood/runtime/soon"
+	"brood/runtime/view"
+	"brood/tui"
+	"brood/tui/cli/sshdoor"
+)
+
+// TestVisitorsBySSH: what the host of the run said is told to those who may command.
+func TestVisitorsBySSH(t *testing.T) {
+	s, err := session.Create(filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := session.Say(s.Dir(), "worker 1 joined", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := session.SocketPath(s.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here: " + err.Error())
+	}
+	srv := door.NewServer(s.Dir(), view.New(), nil)
+	go srv.Serve(l)
+	defer srv.Close()
+	for _, may := range []bool{true, false} {
+		opt, err := visit(s.Dir(), sshdoor.Visitor{Name: "ada@key", Command: may})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := opt.Source.(tui.Teller).Said(soon.Context(t))
+		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) || !may && !strings.Contains(err.Error(), "may look only") {
+			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
+		}
+		if err := opt.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
