@@ -95,7 +95,27 @@ func TestTensorRuns(t *testing.T) {
 			if _, err := Verify(context.Background(), dir, 1, nil); err == nil || err.Error() != want {
 				t.Errorf("without a card: %v", err)
 			}
+			carriedHome(t, dir, kind)
 		}
+	}
+}
+
+// carriedHome: without a card the model of such a session is exported where its round is saved, and evaluated.
+func carriedHome(t *testing.T, dir, kind string) {
+	t.Helper()
+	x, err := Export(context.Background(), dir, 0, 1, nil)
+	if err != nil {
+		t.Fatalf("%s, without a card: %v", kind, err)
+	}
+	set, err := x.Load(x.Data)
+	if err != nil || x.Kernels != kind || x.Read.Form == nil {
+		t.Fatalf("of %s, read as %+v: %v", x.Kernels, x.Read, err)
+	}
+	if sc, err := x.Score(context.Background(), set, "test", 1); err != nil || sc.Kernels != "f32/1" {
+		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
+	}
+	if _, err := Export(context.Background(), dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no card of these") {
+		t.Errorf("%s, a round that was not saved: %v", kind, err)
 	}
 }
 
@@ -105,26 +125,29 @@ func TestTensorKinds(t *testing.T) {
 	t.Cleanup(func() { drivers = was })
 	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}
 	j := prepare(t, tiny(1))
-	for _, c := range []struct{ kind, device, want string }{
-		{"bf16/1/ptx", "", "bf16/1/ptx"},
-		{"tf32/1/ptx", "cuda:0", "tf32/1/ptx"},
-		{"", "gpu,tf32", "tf32/1/ptx"},
-		{"f32/1", "cuda:0", "f32/1"},
-		{"f32/1", "cuda:0,bf16", "device cuda:0,bf16 computes bf16/1/ptx, and the session was computed by kernels f32/1"},
-		{"tf32/1/ptx", "cuda:0,bf16", "device cuda:0,bf16 computes bf16/1/ptx"},
-		{"bf16/1/cuda9.0", "cuda:0", "device cuda:0 computes bf16/1/ptx, and the session was computed by kernels bf16/1/cuda9.0: the bits may differ"},
-		{"bf16/1/cuda9.0", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no card of these"},
-		{"bf16/1/ptx", "cpu", "a processor has no bf16: leave --device cpu out"},
-		{"bf16/1/ptx", "opencl:0", "device opencl:0: it has no tensor cores for bf16"},
-		{"", "gpu:1,bf16", "device gpu:1,bf16: there are 1 of them here"},
+	for _, c := range []struct{ kind, device, computes, refusal string }{
+		{"bf16/1/ptx", "", "bf16/1/ptx", ""},
+		{"bf16/1/ptx", "cuda:0", "bf16/1/ptx", ""}, // as a worker that joins opens it
+		{"tf32/1/ptx", "cuda:0", "tf32/1/ptx", ""},
+		{"", "gpu,tf32", "tf32/1/ptx", ""},
+		{"", "cuda:0", "f32/1", ""},
+		{"f32/1", "cuda:0", "f32/1", ""},
+		{"f32/1", "cuda:0,bf16", "", "device cuda:0,bf16 computes bf16/1/ptx, and the session was computed by kernels f32/1"},
+		{"tf32/1/ptx", "cuda:0,bf16", "", "device cuda:0,bf16 computes bf16/1/ptx"},
+		{"bf16/1/cuda9.0", "cuda:0", "", "device cuda:0 computes bf16/1/ptx, and the session was computed by kernels bf16/1/cuda9.0: the bits may differ"},
+		{"bf16/1/cuda9.0", "", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no card of these"},
+		{"bf16/1/ptx", "cpu", "", "a processor has no bf16: leave --device cpu out"},
+		{"bf16/1/ptx", "opencl:0", "", "device opencl:0: it has no tensor cores for bf16"},
+		{"", "gpu:1,bf16", "", "device gpu:1,bf16: there are 1 of them here"},
 	} {
 		j.Device = c.device
 		e, err := j.engine(c.kind, 1)
-		switch {
-		case err != nil && !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s on %q: %v, want %s", c.kind, c.device, err, c.want)
-		case err == nil && e.Kernels() != c.want:
-			t.Errorf("%s on %q: %s, want %s", c.kind, c.device, e.Kernels(), c.want)
+		if c.refusal != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refusal) {
+				t.Errorf("%s on %q: %v, want %s", c.kind, c.device, err, c.refusal)
+			}
+		} else if err != nil || e.Kernels() != c.computes {
+			t.Errorf("%s on %q: %v, %v, want %s", c.kind, c.device, e, err, c.computes)
 		}
 		if err == nil {
 			release(e)
