@@ -114,6 +114,13 @@ func carriedHome(t *testing.T, dir, kind string) {
 	if sc, err := x.Score(context.Background(), set, "test", 1); err != nil || sc.Kernels != "f32/1" {
 		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
 	}
+	r, err := x.Report(context.Background(), set, set.Test(), 1)
+	if err != nil || r.Kernels != "f32/1" || Mixed(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", asked in float32: predictions may differ" {
+		t.Errorf("%s, asked without a card: %+v, %v", kind, r, err)
+	}
+	if Mixed(kind, kind)+Mixed("f32/1", "f32/1")+Mixed("f32/1", "gorgonia") != "" {
+		t.Error("a warning of what no tensor cores computed, or these alone")
+	}
 	if _, err := Export(context.Background(), dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no card of these") {
 		t.Errorf("%s, a round that was not saved: %v", kind, err)
 	}
