@@ -55,8 +55,8 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	return r, nil
 }
 
-// Mixed says that a model was computed, or scored, by tensor cores and asked for its predictions by other kernels, which
-// is another arithmetic; "" where no tensor cores are involved.
+// Mixed says that a model was computed by tensor cores and asked for its predictions by other kernels, which is another
+// arithmetic; "" where no tensor cores are involved.
 func Mixed(computed, asked string) string {
 	arithmetic, _, ok := gpu.ParseTensorKind(computed)
 	if !ok || computed == asked {

@@ -190,12 +190,16 @@ func TestAssembled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ptxas"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	all, err := list[0].Assemble(context.Background())
+	ptxas, err := Assembler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := list[0].Assemble(context.Background(), ptxas)
 	if err != nil || len(all) != len(gpu.Sources) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	want := "gemm_tensor writes 1016 bytes of registers and reads 808"
-	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
+	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || a.Stack != 600 || a.StackOf != "gemm_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
 		t.Errorf("%+v", a)
 	}
 }

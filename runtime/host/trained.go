@@ -109,8 +109,8 @@ func (h *history) holds(at uint64) bool {
 	return cp != nil && (at > 0 && cp.Round == at || h.last != nil && cp.Round == h.last.To && cp.Hash == h.last.Hash)
 }
 
-// loaded is a worker with the state of a checkpoint, which computes nothing on samples: those of the session need not be
-// there, nor the tensor cores of its kind, of which the centre is no product.
+// loaded is a worker with the state of a checkpoint, which computes nothing on samples: neither those of the session
+// need be there nor the tensor cores of its kind, of which the centre is no product.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
 	if j.Samples == nil || j.Samples.Digest() != j.Config.Digest {
 		j.blank()

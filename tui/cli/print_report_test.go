@@ -28,7 +28,8 @@ func answers(after time.Duration) func(context.Context) (*report.Report, error) 
 	}
 }
 
-// TestAsking: what takes more than a second is said, a signal leaves it out, and other kernels than the run's are named.
+// TestAsking: what takes more than a second is said, a signal leaves it out, and other kernels than the run's are
+// named.
 func TestAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
