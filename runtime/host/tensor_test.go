@@ -160,13 +160,37 @@ func TestTensorKinds(t *testing.T) {
 			release(e)
 		}
 	}
+	drivers = []gpu.Driver{cards{name: "opencl"}}
+	want := "; a run of bf16 is prepared where such a card is: whoever begins or serves it needs one, and not its workers alone"
+	if _, err := device("gpu,bf16"); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("without a card: %v", err)
+	}
+	if _, err := device("cuda:0"); err == nil || strings.Contains(err.Error(), "bf16") {
+		t.Errorf("without a card: %v", err)
+	}
+	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}
 	for at, want := range map[string][]string{"cuda:0": {"f32/1", "tf32/1/ptx", "bf16/1/ptx"}, "gpu,bf16": {"bf16/1/ptx"}, "opencl:0": {"f32/1"}} {
 		if got, err := (*Own)(nil).Kernels(at); err != nil || !slices.Equal(got, want) {
 			t.Errorf("a worker on %s has %v, %v", at, got, err)
 		}
 	}
-	if slices.ContainsFunc(AllKernels(), func(kind string) bool { return TensorWorker(kind) != "" }) {
+	if slices.ContainsFunc(AllKernels(), func(kind string) bool { return strings.HasPrefix(kind, "tf32") || strings.HasPrefix(kind, "bf16") }) {
 		t.Errorf("without a device: %v", AllKernels())
+	}
+	for _, c := range []struct {
+		run  string
+		has  []string
+		told string
+	}{
+		{"f32/1", []string{"bf16/1/ptx"}, "this run computes with kernels f32/1, and your device was asked for bf16: leave ,bf16 out of --device"},
+		{"bf16/1/cuda9.0", []string{"f32/1"}, "this run computes with kernels bf16/1/cuda9.0, which is bf16 on tensor cores of compute capability 9.0: join with --device cuda:0 on a machine that has such a card"},
+		{"f32/2", []string{"f32/1", "bf16/1/ptx"}, ""},
+		{"f32/2", []string{"bf16/1/ptx", "f32/1"}, ""},
+		{"f32/1", nil, ""},
+	} {
+		if got := TensorWorker(c.run, c.has); got != c.told {
+			t.Errorf("a worker with %v is told of %s: %s", c.has, c.run, got)
+		}
 	}
 	list, _ := Devices()
 	if kinds, why, err := list[0].Test(); err != nil || len(why) > 0 || !slices.Equal(kinds, []string{"f32/1", "tf32/1/ptx", "bf16/1/ptx"}) {
