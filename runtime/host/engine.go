@@ -152,13 +152,13 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 
 // chosen is the engine that a recorded kind or the environment asks for; nil where any will do.
 func chosen(kind string) (*maker, error) {
+	if _, err := kernel.FromEnv(); err != nil {
+		return nil, err
+	}
 	if _, _, ok := gpu.ParseTensorKind(kind); ok {
 		return cores(kind)
 	}
 	name := os.Getenv("BROOD_ENGINE")
-	if _, err := kernel.FromEnv(); err != nil {
-		return nil, err
-	}
 	var names []string
 	for i, m := range engines {
 		if m.name == name && (kind == "" || m.kernels == kind) {

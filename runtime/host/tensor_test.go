@@ -192,6 +192,10 @@ func TestTensorKinds(t *testing.T) {
 			t.Errorf("a worker with %v is told of %s: %s", c.has, c.run, got)
 		}
 	}
+	t.Setenv("BROOD_CPU", "z80")
+	if _, err := chosen("bf16/1/ptx"); err == nil || !strings.Contains(err.Error(), "z80") {
+		t.Errorf("a processor that there is not: %v", err)
+	}
 	list, _ := Devices()
 	if kinds, why, err := list[0].Test(); err != nil || len(why) > 0 || !slices.Equal(kinds, []string{"f32/1", "tf32/1/ptx", "bf16/1/ptx"}) {
 		t.Errorf("%v, %v, %v", kinds, why, err)

@@ -40,8 +40,8 @@ type Usage struct {
 	Stack, Shared int // bytes of a work item, and of a group
 }
 
-// Assemble has ptxas assemble PTX for an architecture such as sm_80. The error is what ptxas said. ready, if any, is given
-// the command before it begins.
+// Assemble has ptxas assemble PTX for an architecture such as sm_80. The error is what ptxas said. ready, if any, is
+// given the command before it begins.
 func Assemble(ctx context.Context, ready func(*exec.Cmd), ptxas, arch, text string) ([]Usage, error) {
 	dir, err := os.MkdirTemp("", "brood-ptxas-")
 	if err != nil {
