@@ -90,22 +90,29 @@ func TestTensorRuns(t *testing.T) {
 			if err != nil || v.Last.Hash != hashes[device] {
 				t.Errorf("%s on %s, again: %v, %v", alg.name, device, v.Last, err)
 			}
+			here, err := Export(context.Background(), dir, 0, 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			drivers = nil
 			want := "the session was computed by kernels " + kind + ", which is " + arithmetic + " on tensor cores of compute capability ptx, and this machine has no card of these: execute it on one; brood replay shows what it holds"
 			if _, err := Verify(context.Background(), dir, 1, nil); err == nil || err.Error() != want {
 				t.Errorf("without a card: %v", err)
 			}
-			carriedHome(t, dir, kind)
+			carriedHome(t, dir, kind, here.Params)
 		}
 	}
 }
 
 // carriedHome: without a card the model of such a session is exported where its round is saved, and evaluated.
-func carriedHome(t *testing.T, dir, kind string) {
+func carriedHome(t *testing.T, dir, kind string, params []float32) {
 	t.Helper()
 	x, err := Export(context.Background(), dir, 0, 1, nil)
 	if err != nil {
 		t.Fatalf("%s, without a card: %v", kind, err)
+	}
+	if !slices.Equal(x.Params, params) {
+		t.Errorf("%s: without a card another centre", kind)
 	}
 	set, err := x.Load(x.Data)
 	if err != nil || x.Kernels != kind || x.Read.Form == nil {
