@@ -42,8 +42,8 @@ func stripes(t *testing.T) string {
 	return dir
 }
 
-// TestTensorConvolvesInRuns: a model of two convolutions, whose inputs' gradient goes by tensor cores and whose weights'
-// does not, trains in bf16 near to f32/1, and is executed again to the hash.
+// TestTensorConvolvesInRuns: a model of two convolutions, the gradients of whose inputs go by tensor cores and those of
+// whose weights do not, trains in bf16 near to f32/1, and is executed again to the hash.
 func TestTensorConvolvesInRuns(t *testing.T) {
 	was := drivers
 	t.Cleanup(func() { drivers = was })
