@@ -1,8 +1,6 @@
 package gpu
 
 import (
-	"encoding/binary"
-
 	"brood/models"
 	"brood/models/engine"
 )
@@ -52,49 +50,6 @@ func (p Multiplication) Do(d Device) ([]float32, error) {
 	}
 	b.gemm(p.Entries, g)
 	return b.on(d, pieces, 3)
-}
-
-// on runs the batch's launch with pieces of memory, which its arguments number; the first is that of the words. It
-// returns one of them.
-func (b *batch) on(d Device, pieces [][]float32, want int) ([]float32, error) {
-	own := make([]Memory, len(pieces))
-	for i, v := range pieces {
-		p := engine.AppendFloats(nil, v)
-		if i == 0 {
-			for _, w := range b.words {
-				p = binary.LittleEndian.AppendUint32(p, w)
-			}
-		}
-		var err error
-		if own[i], err = d.Alloc(len(p)); err != nil {
-			return nil, err
-		}
-		defer d.Free(own[i])
-		if err := d.Write(own[i], 0, p); err != nil {
-			return nil, err
-		}
-	}
-	l := &b.launches[0]
-	for i, arg := range l.args {
-		switch arg := arg.(type) {
-		case wordsHere:
-			l.args[i] = own[0]
-		case Memory:
-			l.args[i] = own[arg]
-		}
-	}
-	k, err := d.Kernel(l.kernel)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Launch(k, l.groups, l.size, l.args...); err != nil {
-		return nil, err
-	}
-	out := make([]float32, len(pieces[want]))
-	p := make([]byte, 4*len(out))
-	err = d.Read(p, own[want], 0)
-	engine.ReadFloats(out, p)
-	return out, err
 }
 
 // Images is a convolution of entries by tensor cores, or with Back the gradient of its input X from that of its result

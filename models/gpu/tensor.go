@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"brood/models"
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -39,7 +40,8 @@ func Rounded(arithmetic string, x float32) float32 {
 }
 
 // TensorTest loads the kernels of an arithmetic of [Tensors] and says in one sentence what the device computes
-// otherwise: products of whole numbers, whose sums are exact in any order, and numbers that are rounded, times one.
+// otherwise: products and a convolution of whole numbers, whose sums are exact in any order, and numbers that are
+// rounded, times one.
 func TensorTest(d Device, arithmetic string) error {
 	info := d.Info()
 	if info.Tensor == "" {
@@ -89,42 +91,81 @@ func TensorTest(d Device, arithmetic string) error {
 			}
 		}
 	}
+	if wrong, err := tensorImages(d, k); err != nil {
+		return fmt.Errorf("%s: self-test of %s: %w", info.Name, arithmetic, err)
+	} else if wrong != "" {
+		return fmt.Errorf("%s computes a convolution of whole numbers of %s as %s: %s is not used", info.Name, arithmetic, wrong, arithmetic)
+	}
 	return nil
 }
 
 // tensorProduct is A B by the kernel that was loaded last, m x n over deep, both by rows.
 func tensorProduct(d Device, m, n, deep int, a, b []float32) ([]float32, error) {
-	w := new(batch)
-	w.tensor = true
+	w := &batch{tensor: true}
 	w.gemm(1, product{m: m, n: n, k: deep, a: place{m: 1, down: deep, across: 1, list: none}, b: place{m: 2, down: n, across: 1, list: none},
 		c: place{m: 3, down: n, across: 1, list: none}})
-	var pieces []Memory
-	defer func() {
-		for _, m := range pieces {
-			d.Free(m)
-		}
-	}()
-	var words []byte
-	for _, x := range w.words {
-		words = binary.LittleEndian.AppendUint32(words, x)
+	return w.on(d, [][]float32{nil, a, b, make([]float32, m*n)}, 3)
+}
+
+// tensorImages tries a convolution of whole numbers over the edges of an image, and says what of it is not right.
+func tensorImages(d Device, k noise.Key) (wrong string, err error) {
+	const in, out, high, wide, side, pad = 3, 10, 7, 6, 3, 1
+	x, weights := make([]float32, in*high*wide), make([]float32, out*in*side*side)
+	for i := range x {
+		x[i] = float32(k.Below(i+2<<20, 511) - 255)
 	}
-	for _, p := range [][]byte{words, engine.AppendFloats(nil, a), engine.AppendFloats(nil, b), make([]byte, 4*m*n)} {
-		piece, err := d.Alloc(len(p))
-		if err != nil {
+	for i := range weights {
+		weights[i] = float32(k.Below(i+3<<20, 511) - 255)
+	}
+	b := &batch{tensor: true}
+	o := &op{kind: models.Conv, shape: numbers(in, high, wide, out, side, 1, pad, high, wide, 1), nIn: len(x), nOut: out * high * wide,
+		channels: out, plane: high * wide, bias: -1}
+	p := &pass{b: b, e: &Engine{layout: &engine.Layout{Tensors: []engine.Tensor{{Len: len(weights)}}}}, entries: 1, most: 1, sizes: b.list(1),
+		params: place{m: 2, step: uint64(len(weights)), list: none}}
+	p.conv(o, place{m: 1, step: uint64(o.nIn), list: none}, place{m: 3, step: uint64(o.nOut), list: none})
+	got, err := b.on(d, [][]float32{nil, x, weights, make([]float32, o.nOut)}, 3)
+	for i, y := range got {
+		want := float32(0)
+		for t := range in * side * side {
+			row, column := i/wide%high+t/side%side-pad, i%wide+t%side-pad
+			if row >= 0 && column >= 0 && row < high && column < wide {
+				want += float32(weights[i/(high*wide)*in*side*side+t] * x[(t/(side*side)*high+row)*wide+column])
+			}
+		}
+		if y != want {
+			return fmt.Sprintf("%g in row %d and column %d of channel %d, where %g is right", y, i/wide%high, i%wide, i/(high*wide), want), err
+		}
+	}
+	return "", err
+}
+
+// on runs the batch's launch with pieces of memory, which its arguments number; the first is that of the words. It
+// returns one of them.
+func (b *batch) on(d Device, pieces [][]float32, want int) ([]float32, error) {
+	own := make([]Memory, len(pieces))
+	for i, v := range pieces {
+		p := engine.AppendFloats(nil, v)
+		if i == 0 {
+			for _, w := range b.words {
+				p = binary.LittleEndian.AppendUint32(p, w)
+			}
+		}
+		var err error
+		if own[i], err = d.Alloc(len(p)); err != nil {
 			return nil, err
 		}
-		pieces = append(pieces, piece)
-		if err := d.Write(piece, 0, p); err != nil {
+		defer d.Free(own[i])
+		if err := d.Write(own[i], 0, p); err != nil {
 			return nil, err
 		}
 	}
-	l := &w.launches[0]
+	l := &b.launches[0]
 	for i, arg := range l.args {
 		switch arg := arg.(type) {
 		case wordsHere:
-			l.args[i] = pieces[0]
+			l.args[i] = own[0]
 		case Memory:
-			l.args[i] = pieces[arg]
+			l.args[i] = own[arg]
 		}
 	}
 	k, err := d.Kernel(l.kernel)
@@ -134,11 +175,9 @@ func tensorProduct(d Device, m, n, deep int, a, b []float32) ([]float32, error) 
 	if err := d.Launch(k, l.groups, l.size, l.args...); err != nil {
 		return nil, err
 	}
-	p := make([]byte, 4*m*n)
-	if err := d.Read(p, pieces[3], 0); err != nil {
-		return nil, err
-	}
-	out := make([]float32, m*n)
+	out := make([]float32, len(pieces[want]))
+	p := make([]byte, 4*len(out))
+	err = d.Read(p, own[want], 0)
 	engine.ReadFloats(out, p)
-	return out, nil
+	return out, err
 }

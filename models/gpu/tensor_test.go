@@ -3,6 +3,7 @@ package gpu_test
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -261,6 +262,27 @@ func TestTensorKinds(t *testing.T) {
 	}
 	if err := gpu.TensorTest(d, "bf16"); err == nil || !strings.Contains(err.Error(), "computes rounded numbers of bf16 as") {
 		t.Error(err)
+	}
+}
+
+// TestTensorTestConvolves: a card whose products are right and whose convolutions are not is refused.
+func TestTensorTestConvolves(t *testing.T) {
+	for _, arithmetic := range gpu.Tensors {
+		source, err := gpu.Source(arithmetic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := cuda.PTX(arithmetic, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, conv, _ := strings.Cut(text, ".entry conv_tensor(")
+		swapped := regexp.MustCompile(`(mma\S+ \{[^}]*\},\{)(%r\d+),(%r\d+)`).ReplaceAllString(conv, "$1$3,$2")
+		d := ptxtest.New()
+		d.PTX = func(string, string) (string, error) { return before + ".entry conv_tensor(" + swapped, nil }
+		if err := gpu.TensorTest(d, arithmetic); swapped == conv || err == nil || !strings.Contains(err.Error(), "computes a convolution of whole numbers of "+arithmetic+" as ") {
+			t.Errorf("%s: %v", arithmetic, err)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -123,11 +122,10 @@ func TestTorchAgrees(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: starts PyTorch five times")
 	}
-	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import torch, numpy").Run() == nil })
-	if at < 0 {
+	python := enginetest.Python("torch, numpy")
+	if python == "" {
 		t.Skip("no python3 here has the package torch (Debian: python3-torch)")
 	}
-	python := []string{"python3", "/usr/bin/python3"}[at]
 	for _, net := range torchNets {
 		m, err := models.FromSource("modules", []byte(net.ours))
 		if err != nil {

@@ -137,6 +137,9 @@ func device(text string) (Device, error) {
 	if len(why) == 0 {
 		why = []string{"there is none here: see brood doctor"}
 	}
+	if arithmetic != "" {
+		why = append(why, fmt.Sprintf("a run of %s is prepared where such a card is: whoever begins or serves it needs one, and not its workers alone", arithmetic))
+	}
 	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
 }
 

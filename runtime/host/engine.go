@@ -152,13 +152,13 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 
 // chosen is the engine that a recorded kind or the environment asks for; nil where any will do.
 func chosen(kind string) (*maker, error) {
+	if _, err := kernel.FromEnv(); err != nil {
+		return nil, err
+	}
 	if _, _, ok := gpu.ParseTensorKind(kind); ok {
 		return cores(kind)
 	}
 	name := os.Getenv("BROOD_ENGINE")
-	if _, err := kernel.FromEnv(); err != nil {
-		return nil, err
-	}
 	var names []string
 	for i, m := range engines {
 		if m.name == name && (kind == "" || m.kernels == kind) {
@@ -193,11 +193,20 @@ func cores(kind string) (*maker, error) {
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// TensorWorker is what a worker without the tensor cores of a run is told, or "" where a run's kind takes none.
-func TensorWorker(kind string) string {
+// TensorWorker is what a worker that has not the kind of a run is told where tensor cores are why, of the run or of the
+// kinds that the worker has; "" where they are not.
+func TensorWorker(kind string, has []string) string {
 	arithmetic, family, ok := gpu.ParseTensorKind(kind)
 	if !ok {
-		return ""
+		for _, other := range has {
+			if arithmetic, _, ok = gpu.ParseTensorKind(other); !ok {
+				return ""
+			}
+		}
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("this run computes with kernels %s, and your device was asked for %s: leave ,%s out of --device", kind, arithmetic, arithmetic)
 	}
 	return fmt.Sprintf("this run computes with kernels %s, which is %s on tensor cores of compute capability %s: join with --device cuda:0 on a machine that has such a card",
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))

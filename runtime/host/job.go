@@ -410,10 +410,13 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	if d := j.Samples.Digest(); d != c.Digest {
 		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
 	}
-	return j, nil
+	if !o.maximises() {
+		_, err = chosen(j.Config.Kernels)
+	}
+	return j, err
 }
 
-// modelled is the job without its data.
+// modelled is the job without its data, and without an engine being there for it.
 func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if c.Version < logVersion || c.Version > logVersionAim {
 		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionAim)
@@ -446,8 +449,6 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		if c.Kernels != objective.Kernels {
 			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute it with the brood that recorded it", c.Kernels, objective.Kernels)
 		}
-	} else if _, err = chosen(j.Config.Kernels); err != nil {
-		return nil, err
 	}
 	if c.Init != nil {
 		path, err := session.Path(dir, c.Init.Path)

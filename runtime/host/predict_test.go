@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"brood/models"
+	"brood/models/enginetest"
 	"brood/runtime/report"
 )
 
@@ -168,8 +169,8 @@ func TestPredictTorch(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: starts PyTorch")
 	}
-	at := slices.IndexFunc([]string{"python3", "/usr/bin/python3"}, func(p string) bool { return exec.Command(p, "-c", "import torch").Run() == nil })
-	if at < 0 {
+	python := enginetest.Python("torch")
+	if python == "" {
 		t.Skip("no python3 here has the package torch")
 	}
 	_, got := predicted(t, "")
@@ -180,7 +181,7 @@ func TestPredictTorch(t *testing.T) {
 			tensors[x.Name] = map[string]any{"shape": x.Shape, "f": x.F}
 		}
 	}
-	c := exec.Command([]string{"python3", "/usr/bin/python3"}[at], "-c", `
+	c := exec.Command(python, "-c", `
 import json, sys, torch
 from torch import nn
 class Net(nn.Module):

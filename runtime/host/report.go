@@ -3,8 +3,11 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"brood/models/arith"
 	"brood/models/data"
+	"brood/models/gpu"
 	"brood/runtime/event"
 	"brood/runtime/report"
 )
@@ -19,7 +22,7 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 		return nil, nil
 	}
 	tally := report.New(t.Net.Classes, t.Net.Outputs, t.Net.MultiLabel())
-	_, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
+	kernels, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
 		for i, row := range p {
 			id := ids[at+i]
 			if t.Net.Regression() {
@@ -45,10 +48,25 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 		return nil, err
 	}
 	r := tally.Report(set.ClassName)
+	r.Kernels = kernels
 	if set.Text {
 		r.Narrow()
 	}
 	return r, nil
+}
+
+// Mixed says that a model was computed by tensor cores and asked for its predictions by other kernels, which is another
+// arithmetic; "" where no tensor cores are involved.
+func Mixed(computed, asked string) string {
+	arithmetic, _, ok := gpu.ParseTensorKind(computed)
+	if !ok || computed == asked {
+		return ""
+	}
+	in := asked
+	if asked == arith.Name {
+		in = "float32"
+	}
+	return fmt.Sprintf("computed in %s, asked in %s: predictions may differ", arithmetic, in)
 }
 
 // Report asks the centre of a run that is over about the test set, after the round of its last commit; nil where there

@@ -90,12 +90,46 @@ func TestTensorRuns(t *testing.T) {
 			if err != nil || v.Last.Hash != hashes[device] {
 				t.Errorf("%s on %s, again: %v, %v", alg.name, device, v.Last, err)
 			}
+			here, err := Export(context.Background(), dir, 0, 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			drivers = nil
 			want := "the session was computed by kernels " + kind + ", which is " + arithmetic + " on tensor cores of compute capability ptx, and this machine has no card of these: execute it on one; brood replay shows what it holds"
 			if _, err := Verify(context.Background(), dir, 1, nil); err == nil || err.Error() != want {
 				t.Errorf("without a card: %v", err)
 			}
+			carriedHome(t, dir, kind, here.Params)
 		}
+	}
+}
+
+// carriedHome: without a card the model of such a session is exported where its round is saved, and evaluated.
+func carriedHome(t *testing.T, dir, kind string, params []float32) {
+	t.Helper()
+	x, err := Export(context.Background(), dir, 0, 1, nil)
+	if err != nil {
+		t.Fatalf("%s, without a card: %v", kind, err)
+	}
+	if !slices.Equal(x.Params, params) {
+		t.Errorf("%s: without a card another centre", kind)
+	}
+	set, err := x.Load(x.Data)
+	if err != nil || x.Kernels != kind || x.Read.Form == nil {
+		t.Fatalf("of %s, read as %+v: %v", x.Kernels, x.Read, err)
+	}
+	if sc, err := x.Score(context.Background(), set, "test", 1); err != nil || sc.Kernels != "f32/1" {
+		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
+	}
+	r, err := x.Report(context.Background(), set, set.Test(), 1)
+	if err != nil || r.Kernels != "f32/1" || Mixed(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", asked in float32: predictions may differ" {
+		t.Errorf("%s, asked without a card: %+v, %v", kind, r, err)
+	}
+	if Mixed(kind, kind)+Mixed("f32/1", "f32/1")+Mixed("f32/1", "gorgonia") != "" {
+		t.Error("a warning of what no tensor cores computed, or these alone")
+	}
+	if _, err := Export(context.Background(), dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no card of these") {
+		t.Errorf("%s, a round that was not saved: %v", kind, err)
 	}
 }
 
@@ -105,38 +139,69 @@ func TestTensorKinds(t *testing.T) {
 	t.Cleanup(func() { drivers = was })
 	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}
 	j := prepare(t, tiny(1))
-	for _, c := range []struct{ kind, device, want string }{
-		{"bf16/1/ptx", "", "bf16/1/ptx"},
-		{"tf32/1/ptx", "cuda:0", "tf32/1/ptx"},
-		{"", "gpu,tf32", "tf32/1/ptx"},
-		{"f32/1", "cuda:0", "f32/1"},
-		{"f32/1", "cuda:0,bf16", "device cuda:0,bf16 computes bf16/1/ptx, and the session was computed by kernels f32/1"},
-		{"tf32/1/ptx", "cuda:0,bf16", "device cuda:0,bf16 computes bf16/1/ptx"},
-		{"bf16/1/cuda9.0", "cuda:0", "device cuda:0 computes bf16/1/ptx, and the session was computed by kernels bf16/1/cuda9.0: the bits may differ"},
-		{"bf16/1/cuda9.0", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no card of these"},
-		{"bf16/1/ptx", "cpu", "a processor has no bf16: leave --device cpu out"},
-		{"bf16/1/ptx", "opencl:0", "device opencl:0: it has no tensor cores for bf16"},
-		{"", "gpu:1,bf16", "device gpu:1,bf16: there are 1 of them here"},
+	for _, c := range []struct{ kind, device, computes, refusal string }{
+		{"bf16/1/ptx", "", "bf16/1/ptx", ""},
+		{"bf16/1/ptx", "cuda:0", "bf16/1/ptx", ""}, // as a worker that joins opens it
+		{"tf32/1/ptx", "cuda:0", "tf32/1/ptx", ""},
+		{"", "gpu,tf32", "tf32/1/ptx", ""},
+		{"", "cuda:0", "f32/1", ""},
+		{"f32/1", "cuda:0", "f32/1", ""},
+		{"f32/1", "cuda:0,bf16", "", "device cuda:0,bf16 computes bf16/1/ptx, and the session was computed by kernels f32/1"},
+		{"tf32/1/ptx", "cuda:0,bf16", "", "device cuda:0,bf16 computes bf16/1/ptx"},
+		{"bf16/1/cuda9.0", "cuda:0", "", "device cuda:0 computes bf16/1/ptx, and the session was computed by kernels bf16/1/cuda9.0: the bits may differ"},
+		{"bf16/1/cuda9.0", "", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no card of these"},
+		{"bf16/1/ptx", "cpu", "", "a processor has no bf16: leave --device cpu out"},
+		{"bf16/1/ptx", "opencl:0", "", "device opencl:0: it has no tensor cores for bf16"},
+		{"", "gpu:1,bf16", "", "device gpu:1,bf16: there are 1 of them here"},
 	} {
 		j.Device = c.device
 		e, err := j.engine(c.kind, 1)
-		switch {
-		case err != nil && !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s on %q: %v, want %s", c.kind, c.device, err, c.want)
-		case err == nil && e.Kernels() != c.want:
-			t.Errorf("%s on %q: %s, want %s", c.kind, c.device, e.Kernels(), c.want)
+		if c.refusal != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refusal) {
+				t.Errorf("%s on %q: %v, want %s", c.kind, c.device, err, c.refusal)
+			}
+		} else if err != nil || e.Kernels() != c.computes {
+			t.Errorf("%s on %q: %v, %v, want %s", c.kind, c.device, e, err, c.computes)
 		}
 		if err == nil {
 			release(e)
 		}
 	}
+	drivers = []gpu.Driver{cards{name: "opencl"}}
+	want := "; a run of bf16 is prepared where such a card is: whoever begins or serves it needs one, and not its workers alone"
+	if _, err := device("gpu,bf16"); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("without a card: %v", err)
+	}
+	if _, err := device("cuda:0"); err == nil || strings.Contains(err.Error(), "bf16") {
+		t.Errorf("without a card: %v", err)
+	}
+	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}
 	for at, want := range map[string][]string{"cuda:0": {"f32/1", "tf32/1/ptx", "bf16/1/ptx"}, "gpu,bf16": {"bf16/1/ptx"}, "opencl:0": {"f32/1"}} {
 		if got, err := (*Own)(nil).Kernels(at); err != nil || !slices.Equal(got, want) {
 			t.Errorf("a worker on %s has %v, %v", at, got, err)
 		}
 	}
-	if slices.ContainsFunc(AllKernels(), func(kind string) bool { return TensorWorker(kind) != "" }) {
+	if slices.ContainsFunc(AllKernels(), func(kind string) bool { return strings.HasPrefix(kind, "tf32") || strings.HasPrefix(kind, "bf16") }) {
 		t.Errorf("without a device: %v", AllKernels())
+	}
+	for _, c := range []struct {
+		run  string
+		has  []string
+		told string
+	}{
+		{"f32/1", []string{"bf16/1/ptx"}, "this run computes with kernels f32/1, and your device was asked for bf16: leave ,bf16 out of --device"},
+		{"bf16/1/cuda9.0", []string{"f32/1"}, "this run computes with kernels bf16/1/cuda9.0, which is bf16 on tensor cores of compute capability 9.0: join with --device cuda:0 on a machine that has such a card"},
+		{"f32/2", []string{"f32/1", "bf16/1/ptx"}, ""},
+		{"f32/2", []string{"bf16/1/ptx", "f32/1"}, ""},
+		{"f32/1", nil, ""},
+	} {
+		if got := TensorWorker(c.run, c.has); got != c.told {
+			t.Errorf("a worker with %v is told of %s: %s", c.has, c.run, got)
+		}
+	}
+	t.Setenv("BROOD_CPU", "z80")
+	if _, err := chosen("bf16/1/ptx"); err == nil || !strings.Contains(err.Error(), "z80") {
+		t.Errorf("a processor that there is not: %v", err)
 	}
 	list, _ := Devices()
 	if kinds, why, err := list[0].Test(); err != nil || len(why) > 0 || !slices.Equal(kinds, []string{"f32/1", "tf32/1/ptx", "bf16/1/ptx"}) {
@@ -160,12 +225,16 @@ func TestAssembled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ptxas"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	all, err := list[0].Assemble(context.Background())
+	ptxas, err := Assembler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := list[0].Assemble(context.Background(), ptxas)
 	if err != nil || len(all) != len(gpu.Sources) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	want := "gemm_tensor writes 1016 bytes of registers and reads 808"
-	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
+	if a := all[2]; a.Source != "tf32" || a.Kernels != 2 || a.Registers != 32 || a.Of != "conv_tensor" || a.Stack != 600 || a.StackOf != "gemm_tensor" || len(a.Spills) != 2 || a.Spills[1] != want {
 		t.Errorf("%+v", a)
 	}
 }

@@ -16,6 +16,8 @@ type Assembled struct {
 	Kernels   int
 	Registers int      // the most that a work item of a kernel takes
 	Of        string   // which kernel
+	Stack     int      // the most bytes of a work item that a kernel keeps in memory
+	StackOf   string   // which kernel; "" where none does
 	Spills    []string // kernels that keep registers in memory, each with what it keeps
 }
 
@@ -27,12 +29,11 @@ func (d Device) Arithmetics() []string {
 	return gpu.Tensors
 }
 
-// Assemble has ptxas assemble all kernels for the card, where ptxas is; the error says where it was looked for.
-func (d Device) Assemble(ctx context.Context) (out []Assembled, err error) {
-	ptxas, err := toolkit.Find("ptxas")
-	if err != nil {
-		return nil, err
-	}
+// Assembler is where NVIDIA's ptxas is, or where it was looked for.
+func Assembler() (string, error) { return toolkit.Find("ptxas") }
+
+// Assemble has ptxas assemble all kernels for the card; the error is what it refuses.
+func (d Device) Assemble(ctx context.Context, ptxas string) (out []Assembled, err error) {
 	arch := "sm_" + strings.ReplaceAll(strings.TrimPrefix(d.Info.Tensor, "cuda"), ".", "")
 	for _, name := range gpu.Sources {
 		source, err := gpu.Source(name)
@@ -43,7 +44,7 @@ func (d Device) Assemble(ctx context.Context) (out []Assembled, err error) {
 		if err != nil {
 			return nil, err
 		}
-		used, err := toolkit.Assemble(ctx, ptxas, arch, text)
+		used, err := toolkit.Assemble(ctx, whole, ptxas, arch, text)
 		if err != nil {
 			return nil, fmt.Errorf("%s for %s: %w", name, arch, err)
 		}
@@ -51,6 +52,9 @@ func (d Device) Assemble(ctx context.Context) (out []Assembled, err error) {
 		for _, u := range used {
 			if u.Registers > a.Registers {
 				a.Registers, a.Of = u.Registers, u.Kernel
+			}
+			if u.Stack > a.Stack {
+				a.Stack, a.StackOf = u.Stack, u.Kernel
 			}
 			if u.Stores+u.Loads > 0 {
 				a.Spills = append(a.Spills, fmt.Sprintf("%s writes %d bytes of registers and reads %d", u.Kernel, u.Stores, u.Loads))
@@ -66,5 +70,5 @@ func Sanitizer() (string, error) { return toolkit.Find("compute-sanitizer") }
 
 // Sanitize has it watch a command by one of its tools, and counts what it finds.
 func Sanitize(ctx context.Context, sanitizer, tool string, command ...string) (int, error) {
-	return toolkit.Sanitize(ctx, sanitizer, tool, command...)
+	return toolkit.Sanitize(ctx, whole, sanitizer, tool, command...)
 }

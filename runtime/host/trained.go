@@ -11,8 +11,10 @@ import (
 	"strconv"
 
 	"brood/models"
+	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/gpu"
 	"brood/models/safetensors"
 	"brood/optim"
 	"brood/runtime/event"
@@ -55,7 +57,7 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	if err != nil && (j == nil || !h.holds(at) || j.Net.Layout.Stats > 0) {
 		return nil, err
 	}
-	if err != nil { // only the data are gone, and nothing is computed on them
+	if err != nil { // only the data are gone, or the card is: nothing is computed on them
 		w, err := j.loaded(ctx, dir, *h.saved(), threads)
 		if err != nil {
 			return nil, err
@@ -104,16 +106,20 @@ func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained
 // holds says that the checkpoint is of exactly the round asked for (0: the last commit).
 func (h *history) holds(at uint64) bool {
 	cp := h.saved()
-	return cp != nil && (at > 0 && cp.Round == at || cp.Round == h.last.To && cp.Hash == h.last.Hash)
+	return cp != nil && (at > 0 && cp.Round == at || h.last != nil && cp.Round == h.last.To && cp.Hash == h.last.Hash)
 }
 
-// loaded is a worker with the state of a checkpoint, and without samples to compute on.
+// loaded is a worker with the state of a checkpoint, which computes nothing on samples: neither those of the session
+// need be there nor the tensor cores of its kind, of which the centre is no product.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
-	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets(), MultiLabel: j.Net.MultiLabel(), Text: j.Net.Vocabulary > 0}}
-	if j.Net.MultiLabel() {
-		j.Samples.Classes = 0
+	if j.Samples == nil || j.Samples.Digest() != j.Config.Digest {
+		j.blank()
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	on := *j
+	if _, _, ok := gpu.ParseTensorKind(j.Config.Kernels); ok {
+		on.Config.Kernels, on.Device = arith.Name, ""
+	}
+	w, err := on.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +130,14 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 		return nil, fmt.Errorf("load round %d: %s", cp.Round, failed.Err)
 	}
 	return w, nil
+}
+
+// blank gives the job a set in the form of its own, without samples.
+func (j *Job) blank() {
+	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets(), MultiLabel: j.Net.MultiLabel(), Text: j.Net.Vocabulary > 0}}
+	if j.Net.MultiLabel() {
+		j.Samples.Classes = 0
+	}
 }
 
 // Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it

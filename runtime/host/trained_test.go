@@ -49,6 +49,7 @@ func exports(t *testing.T, model, algorithm string) {
 		t.Errorf("no checkpoint of the last round: %v", err)
 	} else if len(out.Stats) == 0 { // the same without the data
 		lacking := *j
+		lacking.Samples = nil
 		w, err := lacking.loaded(ctx, dir, *h.saved(), 1)
 		if err != nil {
 			t.Fatal(err)

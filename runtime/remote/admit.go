@@ -42,7 +42,7 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 			if r.config.Objective != "" {
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run maximises %s, and this worker was not given it: start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))}
 			}
-			if why := host.TensorWorker(r.config.Kernels); why != "" {
+			if why := host.TensorWorker(r.config.Kernels, kinds); why != "" {
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: why}
 			}
 			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_ENGINE), by the same version of brood", r.config.Kernels, strings.Join(kinds, ", "))}

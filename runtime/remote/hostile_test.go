@@ -286,6 +286,7 @@ func TestRefusals(t *testing.T) {
 		says   []string
 	}{
 		{func(h *wire.Hello) { h.Kernels = "native/m68k" }, wire.CodeRefused, []string{"native/m68k", c.Kernels}},
+		{func(h *wire.Hello) { h.Kernels = "bf16/1/cuda9.0" }, wire.CodeRefused, []string{c.Kernels, "leave ,bf16 out of --device"}},
 		{func(h *wire.Hello) { h.Data = map[string]string{c.Data: "blake3:00"} }, wire.CodeData, []string{c.Data, "blake3:00", c.Digest}},
 		{func(h *wire.Hello) { h.Run = wire.RunID{1} }, wire.CodeRun, []string{"join URL"}},
 		{func(h *wire.Hello) { h.Listen = []string{"nowhere"} }, wire.CodeRefused, []string{"nowhere", "--advertise"}},

@@ -21,6 +21,8 @@ type Report struct {
 	Confusion   []Confused // by class, then predicted class: what occurs
 	Calibration Calibration
 	Outputs     []OutputScore
+
+	Kernels string // what computed the predictions; "" where whoever asked does not say
 }
 
 // ClassScore is how well one class is told from the others. What has nothing to be a share of is NaN.

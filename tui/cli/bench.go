@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ import (
 type measurement struct {
 	Suite string  `json:"suite"`
 	Name  string  `json:"name"`
-	Value float64 `json:"value"`
+	Value float64 `json:"value"` // NaN, which is null in JSON: it was not measured
 	Unit  string  `json:"unit"`
 	Ratio float64 `json:"ratio,omitempty"` // to what the machine allows, as measured in the same run; 0: not measured
 	Goal  float64 `json:"goal,omitempty"`  // of the ratio, or of the value where there is no ratio
@@ -38,7 +39,34 @@ func (m measurement) text() string {
 	if m.Goal > 0 {
 		goal = fmt.Sprintf("%.2f", m.Goal)
 	}
-	return strings.TrimRight(fmt.Sprintf("%-44s %12.4g %-12s %6s %6s  %s", m.Name, m.Value, m.Unit, ratio, goal, m.Note), " ")
+	return strings.TrimRight(fmt.Sprintf("%-44s %12s %-12s %6s %6s  %s", m.Name, known("%.4g", m.Value), m.Unit, ratio, goal, m.Note), " ")
+}
+
+// notMeasured is a figure that is not known, and why.
+func notMeasured(name, unit, why string) measurement {
+	return measurement{Name: name, Value: math.NaN(), Unit: unit, Note: why}
+}
+
+// bare is a measurement without methods.
+type bare measurement
+
+// MarshalJSON has null for what was not measured.
+func (m measurement) MarshalJSON() ([]byte, error) {
+	if m.Value == m.Value {
+		return json.Marshal(bare(m))
+	}
+	return json.Marshal(struct {
+		bare
+		Value *float64 `json:"value"`
+	}{bare: bare(m)})
+}
+
+// UnmarshalJSON reads that null as NaN.
+func (m *measurement) UnmarshalJSON(text []byte) error {
+	read := bare{Value: math.NaN()}
+	err := json.Unmarshal(text, &read)
+	*m = measurement(read)
+	return err
 }
 
 // suites are what bench can run.

@@ -29,10 +29,10 @@ type deviceStage struct {
 // deviceStages are taken one after another on each device. A card of CUDA, and the same by OpenCL, which has nothing to
 // do in the last two, take nine minutes at most.
 var deviceStages = []deviceStage{
-	{"engine", 35 * time.Second, benchOpening},
-	{"hash", 50 * time.Second, benchHashes},
-	{"memory", 15 * time.Second, benchMemory},
-	{"noise", 15 * time.Second, benchDeviceNoise},
+	{"engine", 30 * time.Second, benchOpening},
+	{"hash", 45 * time.Second, benchHashes},
+	{"memory", 13 * time.Second, benchMemory},
+	{"noise", 13 * time.Second, benchDeviceNoise},
 	{"train", 40 * time.Second, benchReplicas},
 	{"es", 25 * time.Second, benchCandidates},
 	{"tensor", 30 * time.Second, benchTensor},
@@ -41,6 +41,12 @@ var deviceStages = []deviceStage{
 
 // tiny is what compute-sanitizer watches.
 var tiny = deviceStage{"tiny", 0, benchTiny}
+
+// listBound is what listing the devices may take.
+const listBound = 20 * time.Second
+
+// stageFigures is how many a stage has at most, each of which is measured for --each beyond the stage's bound.
+const stageFigures = 4
 
 // mostOfDevices bounds the whole suite.
 const mostOfDevices = 9 * time.Minute
@@ -61,7 +67,7 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 	ctx, cancel := context.WithTimeout(c.Context(), mostOfDevices)
 	defer cancel()
 	var names, failed []string
-	err = inStage(ctx, c, "devices", "", 30*time.Second, func(m measurement) {
+	err = inStage(ctx, c, "devices", "", listBound, func(m measurement) {
 		if name, is := strings.CutPrefix(m.Name, "device "); is {
 			names = append(names, name)
 		}
@@ -82,7 +88,7 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 			}
 			if err := inStage(ctx, c, s.name, name, s.bound, report); err != nil {
 				failed = append(failed, name+" "+s.name)
-				report(measurement{Name: name + " " + s.name, Unit: "failed", Note: err.Error()})
+				report(notMeasured(name+" "+s.name, "failed", err.Error()))
 				if s.name == "engine" {
 					break // nothing runs there
 				}
@@ -108,7 +114,7 @@ func inStage(ctx context.Context, c *cobra.Command, name, device string, bound t
 	if err != nil {
 		return err
 	}
-	bound += 4 * each // no stage has more figures
+	bound += stageFigures * each
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	err = relay(exec.CommandContext(ctx, self, "bench", "gpu", "--json", "--stage", name+" "+device, "--each", each.String()), report)
@@ -124,7 +130,7 @@ func inStage(ctx context.Context, c *cobra.Command, name, device string, bound t
 var peer string
 
 // peerBound is what PyTorch may take.
-const peerBound = time.Minute
+const peerBound = 50 * time.Second
 
 // benchPeer has PyTorch do the same work where it is, which is no failure where it is not.
 func benchPeer(ctx context.Context, c *cobra.Command, device string, report func(measurement)) {
@@ -137,7 +143,7 @@ func benchPeer(ctx context.Context, c *cobra.Command, device string, report func
 		err = relay(child, report)
 	}
 	if err != nil {
-		report(measurement{Name: "PyTorch", Unit: "figures", Note: "no more of it: " + err.Error()})
+		report(notMeasured("PyTorch", "figures", "no more of it: "+err.Error()))
 	}
 }
 
@@ -186,7 +192,7 @@ func benchStage(c *cobra.Command, stage string, report func(measurement)) error 
 			report(measurement{Name: "device " + d.Name, Value: float64(d.Info.Memory) / (1 << 30), Unit: "GiB", Note: note})
 		}
 		for _, a := range absent {
-			report(measurement{Name: "devices of " + a.Driver, Unit: "devices", Note: a.Why.Error()})
+			report(notMeasured("devices of "+a.Driver, "devices", a.Why.Error()))
 		}
 		return nil
 	}

@@ -49,26 +49,52 @@ func benchToolkit(c *cobra.Command, d host.Device, report func(measurement)) err
 	if len(d.Arithmetics()) == 0 {
 		return nil
 	}
-	all, err := d.Assemble(c.Context())
-	if err != nil {
-		report(measurement{Name: "registers", Unit: "registers", Note: "not known: " + err.Error()})
-	}
-	for _, a := range all {
-		report(measurement{Name: "registers, " + a.Source, Value: float64(a.Registers), Unit: "registers", Note: fmt.Sprintf("the most of %d kernels, of %s", a.Kernels, a.Of)})
-		if len(a.Spills) > 0 {
-			return fmt.Errorf("registers that do not fit: %s", strings.Join(a.Spills, ", "))
-		}
+	if err := benchAssembler(c, d, report); err != nil {
+		return err
 	}
 	sanitizer, err := host.Sanitizer()
 	if err != nil {
-		report(measurement{Name: "compute-sanitizer", Unit: "faults", Note: "not run: " + err.Error()})
+		report(notMeasured("compute-sanitizer", "faults", "not run: "+err.Error()))
 		return nil
 	}
 	return benchSanitizer(c, sanitizer, d.Name, report)
 }
 
-// sanitizerBound is what each tool of compute-sanitizer may take, so that the stage ends by itself.
-const sanitizerBound = 22 * time.Second
+// assemblerBound is what ptxas may take for all kernels, and sanitizerBound each tool of compute-sanitizer, so that the
+// stage ends by itself.
+const (
+	assemblerBound = 10 * time.Second
+	sanitizerBound = 20 * time.Second
+)
+
+// benchAssembler has ptxas assemble all kernels; what it refuses, no card can load.
+func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) error {
+	ptxas, err := host.Assembler()
+	if err != nil {
+		report(notMeasured("registers", "registers", "not known: "+err.Error()))
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), assemblerBound)
+	defer cancel()
+	all, err := d.Assemble(ctx, ptxas)
+	if ctx.Err() != nil {
+		report(notMeasured("registers", "registers", fmt.Sprintf("ptxas was not done after %s", assemblerBound)))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		report(measurement{Name: "registers, " + a.Source, Value: float64(a.Registers), Unit: "registers", Note: fmt.Sprintf("the most of %d kernels, of %s", a.Kernels, a.Of)})
+		if a.Stack > 0 {
+			report(measurement{Name: "stack, " + a.Source, Value: float64(a.Stack), Unit: "bytes", Note: "the most that a work item keeps in memory, of " + a.StackOf})
+		}
+		if len(a.Spills) > 0 {
+			return fmt.Errorf("registers that do not fit: %s", strings.Join(a.Spills, ", "))
+		}
+	}
+	return nil
+}
 
 // benchSanitizer has compute-sanitizer watch the stage tiny.
 func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(measurement)) error {
@@ -82,7 +108,7 @@ func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(meas
 		late := ctx.Err() != nil
 		cancel()
 		if late {
-			report(measurement{Name: "compute-sanitizer " + tool, Unit: "faults", Note: fmt.Sprintf("not done after %s", sanitizerBound)})
+			report(notMeasured("compute-sanitizer "+tool, "faults", fmt.Sprintf("not done after %s", sanitizerBound)))
 			continue
 		}
 		if err != nil {
@@ -99,12 +125,13 @@ func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(meas
 // benchTiny does a gradient and some candidates of small nets in each arithmetic of a device.
 func benchTiny(c *cobra.Command, d host.Device, report func(measurement)) error {
 	for _, arithmetic := range append([]string{""}, d.Arithmetics()...) {
+		began := time.Now()
 		for _, model := range []string{"mlp-small", "lenet"} {
 			if err := tinyTasks(c, d.With(arithmetic), model); err != nil {
 				return fmt.Errorf("%s: %w", model, err)
 			}
 		}
-		report(measurement{Name: cmp.Or(arithmetic, "f32"), Value: 4, Unit: "tasks"})
+		report(measurement{Name: cmp.Or(arithmetic, "f32"), Value: time.Since(began).Seconds(), Unit: "s", Note: "engines, gradients and candidates of two small nets"})
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func evalCommand(s streams) *cobra.Command {
 			switch {
 			case t.Read.Form == nil:
 				fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", args[0], set)
-			case t.Kernels != sc.Kernels:
+			case t.Kernels != sc.Kernels && host.Mixed(t.Kernels, sc.Kernels) == "":
 				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
 			}
 			ids := host.SplitOf(samples, split)
@@ -64,6 +64,13 @@ func evalCommand(s streams) *cobra.Command {
 			report, err := t.Report(c.Context(), samples, ids, threads)
 			if err != nil {
 				return fmt.Errorf("data %s: %w", set, err)
+			}
+			asked := sc.Kernels
+			if report != nil {
+				asked = report.Kernels
+			}
+			if text := host.Mixed(t.Kernels, asked); text != "" {
+				fmt.Fprintf(s.err, "brood: %s was %s\n", args[0], text)
 			}
 			if asJSON {
 				line := map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,

@@ -167,11 +167,16 @@ func (p *jsonPrinter) note(text string) { fmt.Fprintln(p.err, "brood: "+text) }
 
 func (p *jsonPrinter) end(exit coordinator.Exit, ask func() asked) {
 	s := p.Finish(exit)
-	told := ask()
-	if told.err != nil {
-		p.note(fmt.Sprintf("the test set was not asked: %v", told.err))
+	if ask != nil {
+		told := ask()
+		if told.err != nil {
+			p.note(fmt.Sprintf("the test set was not asked: %v", told.err))
+		}
+		if told.mixed != "" {
+			p.note("the test report was " + told.mixed)
+		}
+		s.TestReport = told.object()
 	}
-	s.TestReport = told.object()
 	p.put(s)
 }
 
@@ -308,10 +313,17 @@ func (p *plainPrinter) note(text string) {
 }
 
 func (p *plainPrinter) end(exit coordinator.Exit, ask func() asked) {
+	s := p.Finish(exit)
+	p.summarise(exit, s)
+	if ask != nil && s.Rounds > 0 { // last, since it takes a while
+		ask().write(p.out, s.Session)
+	}
+}
+
+func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
-	s := p.Finish(exit)
 	since := "" // whose time and bytes this process has
 	if from := p.Before().Rounds; from > 0 {
 		since = fmt.Sprintf(" since round %s", grouped(int64(from)))
@@ -337,9 +349,6 @@ func (p *plainPrinter) end(exit coordinator.Exit, ask func() asked) {
 			}
 			fmt.Fprintf(p.out, "  %-12s %s\n", score.Title, text)
 		}
-	}
-	if ask != nil {
-		ask().write(p.out, s.Session)
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"brood/runtime/coordinator"
-	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/report"
 )
@@ -27,14 +25,15 @@ const mistakesTold = 10
 type asked struct {
 	report *report.Report
 	took   time.Duration
+	mixed  string // where other kernels asked than those of the run, and it matters
 	err    error
 }
 
-// ask asks a run that has come to its end about its test set, until a signal says that nobody waits for it.
-func ask(ctx context.Context, run *host.Run, exit coordinator.Exit, signals <-chan os.Signal) (a asked) {
-	if exit.Phase != event.Finished {
-		return a
-	}
+// patience is how long a test set is asked without a word.
+const patience = time.Second
+
+// ask has the test set of a run asked whose kernels are known, until a signal says that nobody waits for it.
+func ask(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string, signals <-chan os.Signal, note func(string)) (a asked) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	go func() {
@@ -44,10 +43,21 @@ func ask(ctx context.Context, run *host.Run, exit coordinator.Exit, signals <-ch
 		case <-ctx.Done():
 		}
 	}()
+	told := make(chan struct{})
+	late := time.AfterFunc(patience, func() {
+		defer close(told)
+		note("asking the test set; Ctrl-C leaves it out")
+	})
 	from := time.Now()
-	a.report, a.err = run.Report(ctx)
+	a.report, a.err = of(ctx)
 	if a.took = time.Since(from); errors.Is(a.err, context.Canceled) {
 		a.err = nil
+	}
+	if !late.Stop() {
+		<-told
+	}
+	if a.report != nil {
+		a.mixed = host.Mixed(kernels, a.report.Kernels)
 	}
 	return a
 }
@@ -94,6 +104,9 @@ func (a asked) write(w io.Writer, dir string) {
 	}
 	fmt.Fprintf(w, "               of %s test samples, asked in %s; all of it: brood eval %s\n",
 		grouped(x.Samples), clockTime(a.took.Seconds()), called(dir))
+	if a.mixed != "" {
+		fmt.Fprintf(w, "               %s\n", a.mixed)
+	}
 }
 
 func writeClasses(w io.Writer, x *report.Report) {

@@ -314,12 +314,12 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	exit, err := run.Train(ctx)
 	close(done)
 	<-watched
-	out.end(exit, func() asked {
-		if p.open != nil { // its population may be larger than what this machine holds
-			return asked{}
-		}
-		return ask(ctx, run, exit, signals)
-	})
+	var asks func() asked
+	// Of a served run the population may be larger than what this machine holds, and who interrupts a run waits no more.
+	if p.open == nil && code == 0 && exit.Phase == event.Finished {
+		asks = func() asked { return ask(ctx, run.Report, p.job.Config.Kernels, signals, out.note) }
+	}
+	out.end(exit, asks)
 	switch {
 	case code != 0 && exit.Phase != event.Finished: // it was at its end
 		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}

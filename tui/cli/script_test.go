@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"brood/models/data"
+	"brood/models/enginetest"
 	"brood/runtime/host"
 	"brood/runtime/session"
 )
@@ -56,15 +57,7 @@ func TestScripts(t *testing.T) {
 		}
 		return filepath.Dir(strings.TrimSpace(string(out)))
 	})
-	// a python3 that has PyTorch, which the one that is found first need not be; "" for none
-	torch := sync.OnceValue(func() string {
-		for _, name := range []string{"python3", "/usr/bin/python3"} {
-			if exec.Command(name, "-c", "import torch").Run() == nil {
-				return name
-			}
-		}
-		return ""
-	})
+	torch := sync.OnceValue(func() string { return enginetest.Python("torch") })
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

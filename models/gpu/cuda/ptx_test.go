@@ -147,7 +147,7 @@ func TestAssembler(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, arch := range []string{"sm_80", "sm_90"} {
-			used, err := toolkit.Assemble(t.Context(), ptxas, arch, string(text))
+			used, err := toolkit.Assemble(t.Context(), nil, ptxas, arch, string(text))
 			if err != nil {
 				t.Errorf("%s for %s: %v", name, arch, err)
 				continue
@@ -156,7 +156,10 @@ func TestAssembler(t *testing.T) {
 				t.Errorf("%s has %d kernels, and ptxas tells of %d", name, entries, len(used))
 			}
 			most := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Registers - b.Registers })
-			t.Logf("%s for %s: %d kernels, at most %d registers (%s)", name, arch, len(used), most.Registers, most.Kernel)
+			deep := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Stack - b.Stack })
+			wide := slices.MaxFunc(used, func(a, b toolkit.Usage) int { return a.Shared - b.Shared })
+			t.Logf("%s for %s: %d kernels, at most %d registers (%s), %d bytes of a stack (%s), %d shared bytes (%s)", name, arch, len(used),
+				most.Registers, most.Kernel, deep.Stack, deep.Kernel, wide.Shared, wide.Kernel)
 			for _, u := range used {
 				if u.Stores+u.Loads > 0 {
 					t.Errorf("%s for %s: %s keeps registers in memory: %d bytes written, %d read", name, arch, u.Kernel, u.Stores, u.Loads)

@@ -353,6 +353,26 @@ static result product(struct work *w)
 	return 0;
 }
 
+// convolution is conv_tensor of one sample, in one group, without bias and epilogue.
+static result convolution(struct work *w)
+{
+	uint32_t *s = *(uint32_t **)w->args + WORD(1), in = s[0], high = s[1], wide = s[2], side = s[4], stride = s[5], pad = s[6], taps = in * side * side;
+	uint32_t down = s[7], across = s[8], all = s[3] * down * across;
+	float *x = FLOATS(5), *weights = FLOATS(8), *y = FLOATS(15);
+	if (!within(pieces, x, 4ul * in * high * wide) || !within(pieces, weights, 4ul * s[3] * taps) || !within(pieces, y, 4ul * all))
+		return ILLEGAL;
+	for (uint32_t i = 0; i < all; i++) {
+		double sum = 0;
+		for (uint32_t t = 0; t < taps; t++) {
+			uint32_t row = i / across % down * stride + t / side % side - pad, column = i % across * stride + t % side - pad;
+			if (row < high && column < wide) // those before the edge are far beyond it
+				sum += rounded(weights[i / (down * across) * taps + t], w->kernel->bf16) * rounded(x[(t / (side * side) * high + row) * wide + column], w->kernel->bf16);
+		}
+		y[i] = sum;
+	}
+	return 0;
+}
+
 static result run(struct work *w)
 {
 	if (w->kind != 3) {
@@ -401,5 +421,7 @@ static result run(struct work *w)
 				FLOATS(0)[LONG(1) + row * LONG(2) + i] = FLOATS(3)[LONG(4) + row * LONG(5) + i];
 		return 0;
 	}
+	if (!strcmp(name, "conv_tensor"))
+		return convolution(w);
 	return strcmp(name, "gemm_tensor") ? ILLEGAL : product(w);
 }

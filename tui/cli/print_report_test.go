@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/report"
+	"brood/runtime/summary"
+)
+
+// answers is a test set that answers after a time, in float32.
+func answers(after time.Duration) func(context.Context) (*report.Report, error) {
+	return func(ctx context.Context) (*report.Report, error) {
+		select {
+		case <-time.After(after):
+			return &report.Report{Samples: 5, Outputs: []report.OutputScore{{R2: 1}}, Kernels: "f32/1"}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// TestAsking: what takes more than a second is said, a signal leaves it out, and other kernels than the run's are
+// named.
+func TestAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		note := func(text string) { said = append(said, text) }
+		signals := make(chan os.Signal, 1)
+		if a := ask(t.Context(), answers(patience/2), "f32/1", signals, note); a.report == nil || a.took != patience/2 || a.mixed != "" || said != nil {
+			t.Errorf("%+v, %q", a, said)
+		}
+		a := ask(t.Context(), answers(2*patience), "bf16/1/cuda9.0", signals, note)
+		if a.report == nil || len(said) != 1 || said[0] != "asking the test set; Ctrl-C leaves it out" {
+			t.Errorf("%+v, %q", a, said)
+		}
+		var out bytes.Buffer
+		if a.write(&out, "s"); !strings.HasSuffix(out.String(), "\n               computed in bf16, asked in float32: predictions may differ\n") {
+			t.Error(out.String())
+		}
+		signals <- os.Interrupt
+		if a := ask(t.Context(), answers(time.Hour), "f32/1", signals, note); a.report != nil || a.err != nil || a.took > 0 {
+			t.Errorf("after a signal: %+v", a)
+		}
+	})
+}
+
+// TestAskedLast: a printer asks when it has said all else, and does so only where somebody may be asked.
+func TestAskedLast(t *testing.T) {
+	var out, err bytes.Buffer
+	plain := &plainPrinter{out: &out, Tally: summary.New()}
+	plain.record(commit(5, 1, 1))
+	plain.end(coordinator.Exit{Phase: event.Finished}, func() asked {
+		if !strings.Contains(out.String(), "\n  session ") {
+			t.Errorf("asked after\n%s", out.String())
+		}
+		plain.note("still asking")
+		return asked{err: errors.New("nothing there")}
+	})
+	if !strings.HasSuffix(out.String(), "brood: still asking\n  classes      not measured: nothing there\n") {
+		t.Error(out.String())
+	}
+	out.Reset()
+	json := newJSONPrinter(streams{out: &out, err: &err})
+	json.record(commit(5, 1, 1))
+	if json.end(coordinator.Exit{Phase: event.Stopped}, nil); strings.Contains(out.String(), "test_report") || !strings.Contains(out.String(), `"phase":"stopped"`) {
+		t.Error(out.String())
+	}
+}
