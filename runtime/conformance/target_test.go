@@ -95,11 +95,23 @@ func TestTargetOfFitness(t *testing.T) {
 
 // TestTargetsOfFitness: what is no target is refused; a missing result is below every target.
 func TestTargetsOfFitness(t *testing.T) {
-	for text, says := range map[string]string{"fitness=0.1": "give a number up to 0", "fitness=": "write loss=0.1", "fitness=NaN": "would never be met",
+	for text, says := range map[string]string{"fitness=": "write loss=0.1", "fitness=NaN": "would never be met", "fitness=Inf": "finite",
 		"test_error=-1": "from 0 on", "fitness=-0.5": ""} {
 		if _, _, err := coordinator.Target(text); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	for text, says := range map[string]string{"fitness=0.1": "give a number up to 0", "loss=-1": "from 0 on", "test_loss=-1": "from 0 on", "loss=0": ""} {
+		if err := coordinator.Within(text, false); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err := coordinator.Within(text, true); err != nil {
+			t.Errorf("%s of an objective: %v", text, err)
+		}
+	}
+	above := event.Limit{Target: "fitness=300"}
+	if coordinator.Met(above, coordinator.Fitness, 300) == "" || coordinator.Met(above, coordinator.Fitness, 299) != "" {
+		t.Error("fitness=300 is not met at 300 and above alone")
 	}
 	l := event.Limit{Target: "fitness=-0.5"}
 	for value, met := range map[float64]bool{-0.5: true, -0.4: true, -0.6: false, math.Inf(-1): false} {

@@ -108,7 +108,7 @@ func (c *Coordinator) mayEnd(l event.Limit) error {
 		}
 	}
 	if l.Target != "" {
-		if _, _, err := Target(l.Target); err != nil {
+		if err := Within(l.Target, c.cfg.Maximises); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,7 @@ type Config struct {
 	Tests     int           // samples of the test set
 	Scores    []event.Score // that the centre is tested by
 	Metrics   []string      // of an objective, beside its fitness
+	Maximises bool          // an objective, whose fitness may be any number
 	Direct    int
 	OnLoss    LossPolicy    // "" means reseed
 	OnTrouble TroublePolicy // "" means wait

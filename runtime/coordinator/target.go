@@ -28,7 +28,8 @@ const (
 // Metrics are all of them.
 var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestHamming, TestRMSE, TestR2, Fitness}
 
-// Target is a parsed limit such as test_error=2.8.
+// Target is a parsed limit such as test_error=2.8. Whether a loss or a fitness can be that is a question of what is
+// measured: see [Within].
 func Target(text string) (metric Metric, value float64, err error) {
 	name, num, ok := strings.Cut(text, "=")
 	metric = Metric(name)
@@ -36,16 +37,36 @@ func Target(text string) (metric Metric, value float64, err error) {
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
 		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
 	}
-	if metric == Fitness && !(value <= 0) {
-		return "", 0, typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return "", 0, typed.Errorf("target %q would never be met: give a finite number", text)
 	}
 	if metric == TestR2 && !(value <= 1) {
 		return "", 0, typed.Errorf("target %q would never be met: R2 is at most 1", text)
 	}
-	if metric != Fitness && metric != TestR2 && !(value >= 0) {
-		return "", 0, typed.Errorf("target %q would never be met: give a number from 0 on", text)
+	if !slices.Contains([]Metric{Fitness, TestR2, Loss, TestLoss}, metric) && !(value >= 0) {
+		return "", 0, neverMet(text)
 	}
 	return metric, value, nil
+}
+
+// neverMet refuses a target below what a loss, an error or a distance can be.
+func neverMet(text string) error {
+	return typed.Errorf("target %q would never be met: give a number from 0 on", text)
+}
+
+// Within refuses a target that the run cannot meet: a loss is not below 0, and a fitness, which is minus a loss, not
+// above, unless an objective is maximised, whose fitness may be any number.
+func Within(text string, maximises bool) error {
+	metric, value, err := Target(text)
+	switch {
+	case err != nil || maximises:
+		return err
+	case metric == Fitness && value > 0:
+		return typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)
+	case (metric == Loss || metric == TestLoss) && value < 0:
+		return neverMet(text)
+	}
+	return nil
 }
 
 // aimed is what points say of a metric that a run may be trained towards.

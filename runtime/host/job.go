@@ -179,6 +179,12 @@ func (j *Job) configure(o Options) {
 
 // measurable refuses a target that the run's tests say nothing of.
 func (j *Job) measurable() error {
+	if j.Limit.Target == "" {
+		return nil
+	}
+	if err := coordinator.Within(j.Limit.Target, j.own.maximises()); err != nil {
+		return err
+	}
 	metric, _, err := coordinator.Target(j.Limit.Target)
 	if err != nil || metric == coordinator.Loss || metric == coordinator.Fitness || metric == coordinator.TestLoss {
 		return nil
@@ -391,7 +397,7 @@ func (j *Job) size() optim.DataSize {
 // core is the coordinator's share of the job.
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Metrics: j.Config.Metrics, Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
+		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Metrics: j.Config.Metrics, Maximises: j.own.maximises(), Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
 		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
 }
 
