@@ -12,6 +12,7 @@ import (
 
 	"brood/models/tomltext"
 	"brood/models/typed"
+	"brood/runtime/option"
 )
 
 //go:embed scaling/*.toml
@@ -62,7 +63,7 @@ func (r Run) Settings() (out []Setting) {
 		}
 		out = append(out, Setting{name, value})
 	}
-	return append(out, Setting{"members", strconv.Itoa(r.Members)})
+	return append(out, Setting{option.Members.Name, strconv.Itoa(r.Members)})
 }
 
 // Plans names the embedded plans.

@@ -262,12 +262,18 @@ func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 	return nil
 }
 
-// results is what the runs of a plan came to.
-func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
+// blank are the results of a plan of which nothing was measured.
+func blank(p presets.Scaling) scaling.Results {
 	r := scaling.Results{Links: p.Rates(), Workers: p.Workers, Each: p.Each, Members: p.Members, Target: p.Target, Of: map[scaling.Key]scaling.Figures{}}
 	for _, c := range p.Curves {
 		r.Curves = append(r.Curves, c.Name)
 	}
+	return r
+}
+
+// results is what the runs of a plan came to.
+func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
+	r := blank(p)
 	for _, w := range all {
 		for i, t := range w.Trials {
 			if !t.Over() {
