@@ -260,7 +260,11 @@ func (c *charts) title(m *model) (string, string) {
 			first, n, _ = c.window(all, p.at.Inset())
 		}
 	}
-	note := m.smoothNote() + m.windowNote()
+	var series []*view.Series
+	for _, x := range all {
+		series = append(series, x.series...)
+	}
+	note := m.smoothNote(series...) + m.windowNote()
 	switch {
 	case n == 1 && len(all) > 1:
 		note = fmt.Sprintf("%d of %d · ", first+1, len(all)) + note

@@ -56,7 +56,7 @@ func distributionTitle(m *model) (string, string) {
 	if s == nil {
 		return "distribution", ""
 	}
-	note := m.smoothNote() + m.windowNote()
+	note := m.smoothNote(s) + m.windowNote()
 	if len(m.traits()) > 1 {
 		note = "t next · " + note
 	}

@@ -35,13 +35,14 @@ func newFitness() panel {
 }
 
 func fitnessTitle(m *model) (string, string) {
-	note := m.smoothNote()
-	if name, title := m.beside(); name != view.Fitness {
+	name, title := m.beside()
+	note := m.smoothNote(m.shown.Find(name))
+	if name != view.Fitness {
 		return title, strings.TrimSuffix(note, " · ")
 	}
 	spread := m.shown.Find(view.Spread)
 	if l := m.ranked(spread); len(l) > 0 && !m.dropped(spread) {
-		return "fitness", note + "spread " + m.dated(spread, Number(middle(l)))
+		return "fitness", note + "parameter spread " + m.dated(spread, Number(middle(l)))
 	}
 	return "fitness", strings.TrimSuffix(note, " · ")
 }

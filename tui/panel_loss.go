@@ -54,7 +54,7 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 }
 
 func lossTitle(m *model) (string, string) {
-	_, title, unit := m.lossSeries()
+	s, title, unit := m.lossSeries()
 	if unit != "" {
 		unit = "  " + unit
 	}
@@ -62,7 +62,7 @@ func lossTitle(m *model) (string, string) {
 	if m.logAxis {
 		scale = "log y"
 	}
-	return title + unit, scale + " · " + m.smoothNote() + m.windowNote()
+	return title + unit, scale + " · " + m.smoothNote(s) + m.windowNote()
 }
 
 // explain fills a panel that has nothing to show yet with the reason.

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -189,6 +190,7 @@ func dialog(g *cell.Grid, w, h int, title, note string) cell.Rect {
 // question asks before something that cannot be undone.
 type question struct {
 	text, yes string
+	no        string // what becomes of it otherwise, "" where it goes on
 	do        func(*model) tea.Cmd
 }
 
@@ -203,7 +205,7 @@ func (q *question) key(m *model, name, _ string) tea.Cmd {
 	return nil
 }
 
-const noText = "n go on"
+func (q *question) noText() string { return "n " + cmp.Or(q.no, "go on") }
 
 func (q *question) yesText() string { return "y " + q.yes }
 
@@ -214,14 +216,14 @@ func (q *question) draw(_ *model, g *cell.Grid) cell.Rect {
 		g.Text(in.X+1, in.Y+i, in.W-2, cell.Plain, l)
 	}
 	x := g.Text(in.X+1, in.Y+len(lines)+1, in.W-2, cell.Alert, q.yesText())
-	g.Text(x+4, in.Y+len(lines)+1, in.W-2, cell.Key, noText)
+	g.Text(x+4, in.Y+len(lines)+1, in.W-2, cell.Key, q.noText())
 	return in
 }
 
 // point takes a click on one of the two answers.
 func (q *question) point(m *model, in cell.Rect, x, y int) tea.Cmd {
 	yes := cell.Rect{X: in.X + 1, Y: in.Y + len(wrap(q.text, 50)) + 1, W: cell.Width(q.yesText()), H: 1}
-	no := cell.Rect{X: yes.X + yes.W + 4, Y: yes.Y, W: cell.Width(noText), H: 1}
+	no := cell.Rect{X: yes.X + yes.W + 4, Y: yes.Y, W: cell.Width(q.noText()), H: 1}
 	switch {
 	case yes.Has(x, y):
 		return q.key(m, "y", "")

@@ -324,7 +324,7 @@ func (r *runs) remove(m *model) tea.Cmd {
 		bytes = ", " + size(float64(k.Size)) + ","
 	}
 	lib, name := m.opt.Library, r.name(e)
-	m.popup = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it",
+	m.popup = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it", no: "keep it",
 		do: func(m *model) tea.Cmd {
 			r.move(m, 1)
 			if r.chosen == e.Dir { // it was the last one

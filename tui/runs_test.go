@@ -178,7 +178,7 @@ func TestDeleteAsks(t *testing.T) {
 		}
 	}
 	d, s := shelved(t, 120, 40, "9 j d")
-	d.shows("Delete quickstart-7f3a?", "6.0 MB", "y delete it")
+	d.shows("Delete quickstart-7f3a?", "6.0 MB", "y delete it", "n keep it")
 	s.err = errors.New("permission denied")
 	if d.press("y"); !strings.Contains(d.toast.text, "permission denied") {
 		t.Errorf("says %q", d.toast.text)
@@ -422,7 +422,7 @@ func TestWhatNext(t *testing.T) {
 	for _, w := range []int{80, 120, 200} {
 		s := study()
 		d := open(t, w, 24, append(sourcetest.Run(3, 40), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 40}}), func(o *Options) { o.Library = s })
-		d.shows("esc", "space compare", "B fork")
+		d.shows("esc", "space compare")
 		d.hides("pause")
 		if d.press("esc"); d.screen != d.home() {
 			t.Error("esc does not lead to the runs")

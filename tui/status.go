@@ -295,7 +295,7 @@ func (m *model) next(width int) string {
 		}
 		lines = []string{
 			"it has ended: esc lists it, and there w writes the model, r resumes it with more rounds, space compares, enter and B fork it",
-			"ended. esc: w model, r more rounds, space compare, B fork",
+			"ended. esc: w model, r more rounds, space compare",
 		}
 	}
 	for _, l := range lines {

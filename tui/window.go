@@ -201,9 +201,25 @@ func smoothings() []float64 { return []float64{0, 0.6, 0.9, 0.97} }
 
 func (m *model) keep() float64 { return smoothings()[m.smoothing] }
 
-// smoothNote is empty without smoothing.
-func (m *model) smoothNote() string {
-	if m.keep() == 0 {
+// noisy says of a series that its values are of a mini-batch each, so that an average tells more than they do: training
+// losses, gradient norms, and the fitness of candidates. What is measured of all validation or test samples, counted or
+// set is drawn as it is: its average would lag behind it.
+func (m *model) noisy(s *view.Series) bool {
+	if s == nil || m.alg == nil || !m.isOfMembers(s) {
+		return false
+	}
+	if s.Name == optim.SeriesGradient.Name {
+		return true
+	}
+	return slices.ContainsFunc(m.alg.Series, func(x optim.Series) bool {
+		return x.Name == s.Name && (x.Name == optim.SeriesLoss.Name && x.Unit == optim.SeriesLoss.Unit ||
+			x.Name == optim.SeriesFitness.Name && !x.Validation)
+	})
+}
+
+// smoothNote says how curves of these series are smoothed: nothing where none of them is.
+func (m *model) smoothNote(of ...*view.Series) string {
+	if m.keep() == 0 || !slices.ContainsFunc(of, m.noisy) {
 		return ""
 	}
 	return fmt.Sprintf("ema %g · ", m.keep())
@@ -215,7 +231,7 @@ func (m *model) turnSmoothing(d int) tea.Cmd {
 	if m.keep() == 0 {
 		m.say(cell.Plain, "curves as measured")
 	} else {
-		m.say(cell.Plain, fmt.Sprintf("curves smoothed: moving average that keeps %g of the past, as measured behind it", m.keep()))
+		m.say(cell.Plain, fmt.Sprintf("curves of mini-batches smoothed: moving average that keeps %g of the past, as measured behind it", m.keep()))
 	}
 	return nil
 }
@@ -242,13 +258,13 @@ func (c curves) axis(m *model, log bool) chart.Axis {
 	return chart.Robust(log, held, sets...)
 }
 
-// add draws s in n columns of what is shown: smoothed over what was measured, or the latter alone. columns is
-// s.Median or the like.
+// add draws s in n columns of what is shown: one that is noisy smoothed over what was measured, else the latter alone.
+// columns is s.Median or the like.
 func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []view.Bucket, n int, role cell.Role, style chart.Style) {
 	lo, hi := m.rounds()
 	edges := m.edgesOf(lo, hi, n)
 	raw, void := columns(edges), s.Unmeasured(edges)
-	if m.keep() == 0 {
+	if m.keep() == 0 || !m.noisy(s) {
 		c.front = append(c.front, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}

@@ -93,7 +93,7 @@ func TestSmoothingKeys(t *testing.T) {
 		if want == "" {
 			d.hides("ema")
 		} else {
-			d.shows("log y · "+want+" · round", want+" · spread")
+			d.shows("log y · "+want+" · round", "─ parameter spread")
 		}
 		d.press("m")
 	}
@@ -193,5 +193,26 @@ func TestTheCentreIsInALateWindow(t *testing.T) {
 	for range 5 {
 		d.press("+")
 		d.hides("▲")
+	}
+}
+
+// TestOnlyMiniBatchesAreSmoothed: an average of what is exact would draw values that nobody measured.
+func TestOnlyMiniBatchesAreSmoothed(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	drawn := 0
+	for i := range d.shown.Series {
+		s := &d.shown.Series[i]
+		var c curves
+		c.add(d.model, s, s.Band, 80, cell.Centre, chart.Line)
+		switch smoothed := len(c.behind) > 0; {
+		case s.Name == "loss" && !smoothed:
+			t.Error("the training loss is not smoothed")
+		case (s.Name == view.CentreLoss || s.Name == view.Spread || s.Name == view.TestError || s.Name == view.TestLoss) && smoothed:
+			t.Errorf("%s is smoothed, though each value of it is exact", s.Name)
+		}
+		drawn++
+	}
+	if drawn < 3 {
+		t.Fatalf("the run has %d series", drawn)
 	}
 }

@@ -170,12 +170,14 @@ func (s *Series) Rounds() (lo, hi uint64) {
 }
 
 // Even are the edges of n equal columns of the rounds [lo, hi): n+1 rounds, of which each column has those from its own
-// edge to the next. Columns of an axis that runs unevenly have others.
+// edge to the next: round lo+k is in column k*n/(hi-lo), rounded down, where charts have its tick. Columns of an axis
+// that runs unevenly have others.
 func Even(lo, hi uint64, n int) []uint64 {
 	lo, hi = min(lo, maxRound), min(hi, maxRound)
 	out := make([]uint64, n+1)
+	by := uint64(max(1, n))
 	for i := range out {
-		out[i] = lo + (max(lo, hi)-lo)*uint64(i)/uint64(max(1, n))
+		out[i] = lo + ((max(lo, hi)-lo)*uint64(i)+by-1)/by
 	}
 	return out
 }

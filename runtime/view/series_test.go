@@ -28,7 +28,7 @@ func naive(ps []point, w, lo, hi uint64, n int) []Bucket {
 		}
 		at := max(p.r/w*w, lo)
 		// The first column that ends beyond it.
-		if c := sort.Search(n, func(c int) bool { return lo+(hi-lo)*uint64(c+1)/uint64(n) > at }); c < n {
+		if c := sort.Search(n, func(c int) bool { return (at-lo)*uint64(n) < (hi-lo)*uint64(c+1) }); c < n {
 			out[c].add(p.x)
 		}
 	}

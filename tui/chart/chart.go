@@ -155,12 +155,12 @@ type foot struct {
 	labels map[string]bool // that stand there
 }
 
-// labels writes the first and last round.
+// labels writes the first and last round, which begin where their points stand, as all do.
 func (c Chart) labels(g *cell.Grid, p cell.Rect) foot {
 	f := foot{make([]bool, p.W), map[string]bool{}}
 	if c.To > c.From {
 		end := c.text(c.To-1, p)
-		f.label(g, p, p.W-len(end), end)
+		f.label(g, p, min(c.column(p, c.To-1)-p.X, p.W-len(end)), end)
 		f.label(g, p, 0, c.text(c.From, p))
 	}
 	return f

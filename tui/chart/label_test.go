@@ -3,9 +3,11 @@ package chart
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
+	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
@@ -64,6 +66,37 @@ func TestLabelsKeepDigits(t *testing.T) {
 		1.234: "1.234", 9999.9: "10000", 0: "0", -1e-300: "-1e-300"} {
 		if got := Label(v); got != want {
 			t.Errorf("%g is written %q, want %q", v, got, want)
+		}
+	}
+}
+
+// TestPointsStandAtTheirTicks: the columns that a round falls into begin in the cell that has its number and its mark.
+func TestPointsStandAtTheirTicks(t *testing.T) {
+	for _, rounds := range []uint64{1, 2, 4, 7, 12, 60, 200} {
+		g := cell.New(110, 8)
+		p := Plot(g.Rect())
+		c := Chart{From: 1, To: rounds + 1, Axis: Axis{0, 1, false}}
+		edges := view.Even(c.From, c.To, 2*p.W)
+		for r := c.From; r < c.To; r++ {
+			at := 0
+			for edges[at+1] <= r {
+				at++
+			}
+			if x := c.column(p, r); x != p.X+at/2 {
+				t.Fatalf("of %d rounds, %d is drawn in cell %d and marked in %d", rounds, r, p.X+at/2, x)
+			}
+		}
+		Draw(g, g.Rect(), c)
+		foot := strings.Split(cell.Plainly(false).String(g), "\n")[7]
+		for _, word := range strings.Fields(foot) {
+			r, err := strconv.ParseUint(word, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, from := c.column(p, r), strings.Index(" "+foot+" ", " "+word+" ")
+			if x < from || x >= from+len(word) {
+				t.Errorf("of %d rounds the number %d is at cell %d, its point at %d: %q", rounds, r, from, x, foot)
+			}
 		}
 	}
 }
