@@ -116,7 +116,7 @@ func (s *Server) Gate(g door.Gate) (url string, err error) {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.cfg.Note(fmt.Sprintf("%d are invited, each as %s", max(1, g.Uses), role))
+			s.cfg.Note(fmt.Sprintf("a URL lets %d more in as %s", max(1, g.Uses), role))
 			return s.url(token), s.keep()
 		}
 	}
