@@ -205,8 +205,9 @@ func (j *Job) noResult(eng compute) error {
 	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; mend it, or begin elsewhere (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
 }
 
-// longEvaluation is the seconds that are not spent twice to know how long an evaluation takes.
-const longEvaluation = 0.5
+// longEvaluation is the seconds that are not spent twice to know how long an evaluation takes: a program that takes
+// longer to start is rare, and one that takes a second or two is not.
+const longEvaluation = 10
 
 // evaluation is the seconds of one evaluation, by one program.
 func (j *Job) evaluation(ctx context.Context, eng compute) (float64, error) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"brood/models/noise"
 	"brood/models/objective"
@@ -204,6 +205,28 @@ func TestObjectiveMisses(t *testing.T) {
 		if len(again.Told) != 1 || !strings.Contains(again.Told[0], "the first: broken") {
 			t.Errorf("%s: the session says %q", algorithm, again.Told)
 		}
+	}
+}
+
+// What it takes to start is no part of what an evaluation is expected to take.
+func TestStartIsNoEvaluation(t *testing.T) {
+	t.Parallel()
+	starts := true
+	own := &host.Own{Objective: &objective.Objective{
+		Spec: objective.Spec{Name: "slow to start", Params: []objective.Param{{Name: "x", Shape: []int{2}, Init: objective.Normal}}},
+		Func: func(x []float32, _ uint64) (float64, error) {
+			if starts {
+				starts = false
+				time.Sleep(600 * time.Millisecond)
+			}
+			return -float64(x[0] * x[0]), nil
+		}}}
+	job, err := host.Prepare(host.Options{Algorithm: "openai-es", Members: 4, Threads: 1, Seed: 1, Limit: event.Limit{Rounds: 10}, Own: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := job.Config.Seconds; s > 1 {
+		t.Errorf("ten rounds of four evaluations are expected to take %g s", s)
 	}
 }
 
