@@ -164,7 +164,7 @@ func (s Scaling) Rates() []string {
 	return s.Links
 }
 
-// Populations are the members on so many workers, without those that share out fewer than one each.
+// populations are the members on so many workers, without those that share out fewer than one each.
 func (s Scaling) populations(workers int) (out []int) {
 	for _, n := range s.Each {
 		out = append(out, n*workers)

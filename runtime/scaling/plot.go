@@ -1,7 +1,6 @@
 package scaling
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -104,7 +103,10 @@ func (r Results) plot(title, unit string, log bool, of func(curve, link string, 
 	p := Plot{Title: title, Unit: unit, Workers: r.Workers, Log: log}
 	for i, c := range r.Curves {
 		for _, l := range r.Links {
-			line := Line{Name: c + cmp.Or(map[bool]string{true: ", " + l}[l != ""], ""), Curve: i, Limited: l != ""}
+			line := Line{Name: c, Curve: i, Limited: l != ""}
+			if line.Limited {
+				line.Name += ", " + l
+			}
 			for _, w := range r.Workers {
 				y, low, high, late := of(c, l, w)
 				line.Y, line.Low, line.High, line.Late = append(line.Y, y), append(line.Low, low), append(line.High, high), append(line.Late, late)
