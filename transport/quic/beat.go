@@ -57,7 +57,7 @@ func (p *pulse) answered(rtt time.Duration) {
 }
 
 // send queues a heartbeat if the stream takes it at once: one that waited would measure nothing. The lock orders the
-// two goroutines that send.
+// two goroutines that send. A question that comes before the own stream is open is not answered; the next one is.
 func (p *pulse) send(m wire.Heartbeat) error {
 	frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, m)
 	if err != nil {
