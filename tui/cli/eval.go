@@ -19,7 +19,7 @@ import (
 )
 
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split, rename string
+	var model, set, split, rename, label string
 	var threads int
 	var at uint64
 	var asJSON, ascii bool
@@ -34,6 +34,7 @@ func evalCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			t.Read.Label = label
 			if set == "" {
 				set = t.Data
 			}
@@ -103,6 +104,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
+	fl.StringVar(&label, option.Label.Name, "", option.Label.DocFor("eval"))
 	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")

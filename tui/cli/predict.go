@@ -35,22 +35,30 @@ const (
 type predicting struct {
 	file, set           string
 	model, rename, into string
+	label               string
+	at                  uint64
 	threads, top        int
 	force               bool
 }
 
 func predictCommand(s streams) *cobra.Command {
 	var x predicting
-	c := &cobra.Command{Use: "predict FILE.safetensors DATA", Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
-		Long: "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. docs/model-files.md tells the columns.",
-		Args: exactly("a FILE", "DATA"),
+	c := &cobra.Command{Use: "predict FILE.safetensors|SESSION DATA", Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
+		Long: "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. Of a session it is the model of its\nnewest checkpoint, or of the round that --at names. docs/model-files.md tells the columns.",
+		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.file, x.set = args[0], args[1]
-			return x.execute(c.Context(), s)
+			t, err := opened(c, x.file, x.model, x.rename, x.at, x.threads)
+			if err != nil {
+				return err
+			}
+			return x.execute(c.Context(), s, t)
 		}}
 	fl := c.Flags()
 	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
+	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
+	fl.Uint64Var(&x.at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
 	threadsFlag(fl, &x.threads)
@@ -58,11 +66,8 @@ func predictCommand(s streams) *cobra.Command {
 	return c
 }
 
-func (x *predicting) execute(ctx context.Context, s streams) error {
-	t, err := host.OpenRenamed(x.file, x.model, x.rename)
-	if err != nil {
-		return err
-	}
+func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) error {
+	t.Read.Label = x.label
 	asked, err := t.Read.Ask(x.set)
 	if err != nil {
 		return err
