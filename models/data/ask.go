@@ -35,7 +35,7 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 		return a, nil
 	}
 	if r.Form == nil {
-		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: name a data set, or export the model again", nameOrPath)
+		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: say it with --form, name a data set, or export the model again", nameOrPath)
 	}
 	if IsText(nameOrPath) {
 		return r.askText(nameOrPath)

@@ -238,6 +238,9 @@ func (t *Trained) reads() {
 	if t.Net.Regression() || t.Net.MultiLabel() {
 		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, t.Net.MultiLabel()
 	}
+	if t.Net.Vocabulary > 0 && t.Read.Form == nil { // bytes come as they are
+		t.Read.Form = &data.Form{Shape: t.Net.Input, Bytes: true, Text: true}
+	}
 }
 
 // Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never

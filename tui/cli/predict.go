@@ -35,7 +35,7 @@ const (
 type predicting struct {
 	file, set           string
 	model, rename, into string
-	label               string
+	label, form         string
 	at                  uint64
 	threads, top        int
 	force               bool
@@ -58,6 +58,7 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
+	formFlag(fl, &x.form)
 	fl.Uint64Var(&x.at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
@@ -68,6 +69,9 @@ func predictCommand(s streams) *cobra.Command {
 
 func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) error {
 	t.Read.Label = x.label
+	if err := formed(t, x.form); err != nil {
+		return err
+	}
 	asked, err := t.Read.Ask(x.set)
 	if err != nil {
 		return err
@@ -76,7 +80,7 @@ func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) er
 		fmt.Fprintln(s.err, "brood: "+text)
 	}
 	if t.Read.Form == nil {
-		fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", x.file, x.set)
+		fmt.Fprint(s.err, formless(x.file, x.set))
 	}
 	if x.top, err = listed(x.top, t.Net); err != nil {
 		return err
