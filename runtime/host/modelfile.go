@@ -20,7 +20,7 @@ const (
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	metaHeld                                               = "validation"
+	metaHeld, metaOutputs                                  = "validation", "outputs"
 )
 
 const (
@@ -78,6 +78,13 @@ func writeForm(meta map[string]string, f data.Form) error {
 	}
 	if f.Label != "" {
 		meta[metaLabel] = f.Label
+	}
+	if names := f.OutputNames(); names != nil { // for other programs: the label says it to this one
+		text, err := json.Marshal(names)
+		if err != nil {
+			return fmt.Errorf("%s: %w", metaOutputs, err)
+		}
+		meta[metaOutputs] = string(text)
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 		head = append(head, columnClass+strconv.Itoa(c+1), columnOf+strconv.Itoa(c+1))
 	}
 	if t.Net.Regression() {
-		head = predictedColumns(t.Net.Outputs, asked.Answers != nil)
+		head = predictedColumns(t.Net.Outputs, t.OutputNames(asked.Set), asked.Answers != nil)
 	}
 	headed := false
 	kernels, err = t.Predict(ctx, asked.Set, asked.IDs, threads, func(at int, p [][]float64) error {
@@ -212,12 +212,17 @@ func tags(p []float64) string {
 	return strings.Join(out, ",")
 }
 
-// predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, and the
-// label.
-func predictedColumns(outputs int, answered bool) []string {
+// predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, by its
+// name where it has one, and the label.
+func predictedColumns(outputs int, names []string, answered bool) []string {
 	head := []string{columnSample, columnPrediction}
 	for k := 2; k <= outputs; k++ {
 		head = append(head, fmt.Sprintf("%s_%d", columnPrediction, k))
+	}
+	if outputs > 1 {
+		for k, name := range names {
+			head[1+k] = columnPrediction + "_" + name
+		}
 	}
 	if answered {
 		head = append(head, columnLabel)
