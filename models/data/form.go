@@ -27,6 +27,8 @@ type Reading struct {
 	MultiLabel bool
 	Label      string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
 	Context    int    // bytes of a window of a text; 0 is 1
+	// with a Form, of a path: all samples are together in the training split, however few, for those who look at all
+	Undivided bool
 }
 
 // Form is how samples become the input of a model, and what its results stand for. Slices are read-only.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,5 +209,34 @@ func TestOpenRefuses(t *testing.T) {
 		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// Whoever looks at all samples in the form of a model gets them together, however few; a run does not.
+func TestUndivided(t *testing.T) {
+	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"), "one.csv": []byte("size,shade,kind\n5,20,rose\n"),
+		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde")})
+	r := Reading{Rule: RuleByClass, Form: flowerForm(true), Undivided: true}
+	for name, n := range map[string]int{"x.csv": 2, "one.csv": 1, "both": 3} {
+		s, err := r.Load(filepath.Join(dir, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(s.Train()) != n || len(s.Validation()) != 0 || len(s.Test()) != 0 || s.TestsDrawn() || s.Label(0) != 1 {
+			t.Errorf("%s: %d, %d and %d samples, the first of class %d", name, len(s.Train()), len(s.Validation()), len(s.Test()), s.Label(0))
+		}
+	}
+	r.Undivided = false
+	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.Contains(err.Error(), "need at least 8; brood eval --split all scores any number") {
+		t.Errorf("two samples to split: %v", err)
+	}
+	r.Undivided, r.Form = true, nil // its own means and deviations are those of a split
+	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.HasSuffix(err.Error(), "need at least 8") {
+		t.Errorf("two samples without a form: %v", err)
+	}
+	r.Form = &Form{Shape: []int{3}, Bytes: true, Text: true}
+	if s, err := r.Load(filepath.Join(dir, "own.txt")); err != nil || len(s.Train()) != 2 || len(s.Test()) != 0 {
+		t.Errorf("a text of five bytes: %v", err)
 	}
 }

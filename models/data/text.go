@@ -80,7 +80,14 @@ func (r Reading) text(name string, text []byte, tests int, from string) (*Set, e
 		return nil, fmt.Errorf("%s is empty: a text to train on has some thousand bytes at least", name)
 	}
 	info := Info{Name: name, Shape: []int{r.context()}, Classes: classesOf(text), From: from}
-	return NewText(info, text, tests, DefaultShare)
+	if IsPath(name) && r.undivided() {
+		tests = 0
+	}
+	s, err := NewText(info, text, tests, r.share())
+	if err == nil {
+		s.drawn = IsPath(name) && tests > 0 && !isSplit(name)
+	}
+	return s, err
 }
 
 // context is the bytes of a window.

@@ -36,7 +36,7 @@ func evalCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t.Read.Label = label
+			t.Read.Label, t.Read.Undivided = label, split == "all"
 			if err := formed(t, form); err != nil {
 				return err
 			}
@@ -65,6 +65,9 @@ func evalCommand(s streams) *cobra.Command {
 				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
 			}
 			ids := host.SplitOf(samples, split)
+			if samples.TestsDrawn() && !t.TrainedOn(set) {
+				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
+			}
 			of, values := t.Scores(samples, ids, sc)
 			seconds := time.Since(t0).Seconds()
 			report, err := t.Report(c.Context(), samples, ids, threads)
