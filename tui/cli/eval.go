@@ -21,7 +21,7 @@ import (
 )
 
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split, rename, label, form string
+	var model, set, split, rename, label, form, held string
 	var threads int
 	var at uint64
 	var asJSON, ascii bool
@@ -31,6 +31,13 @@ func evalCommand(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(host.Splits, split) {
 				return usage("--split %s: choose one of %s", split, strings.Join(host.Splits, ", "))
+			}
+			share, ok := option.Held(held)
+			switch {
+			case held != "" && !ok:
+				return usage("--validation %s: give a share below 1, or a whole number of samples", held)
+			case held != "" && (split == "test" || split == "all"):
+				return usage("--validation %s: it changes nothing of --split %s; leave it out", held, split)
 			}
 			t, err := opened(c, args[0], model, rename, at, threads)
 			if err != nil {
@@ -47,6 +54,9 @@ func evalCommand(s streams) *cobra.Command {
 				return usage("%s does not say which data it was trained on: name some with --data", args[0])
 			}
 			samples, err := t.Load(set)
+			if err == nil && held != "" {
+				samples, err = samples.WithValidation(share)
+			}
 			if err != nil {
 				return err
 			}
@@ -112,6 +122,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
+	fl.StringVar(&held, option.Validation.Name, "", "training samples that were held out, as brood run was told (default: as the file says, else a twelfth)")
 	fl.StringVar(&label, option.Label.Name, "", option.Label.DocFor("eval"))
 	formFlag(fl, &form)
 	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
