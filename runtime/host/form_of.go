@@ -130,6 +130,8 @@ func (t *Trained) writtenForm(path string) (*data.Form, error) {
 		for c := range t.Net.Classes {
 			f.Classes = append(f.Classes, strconv.Itoa(c))
 		}
+	} else if len(f.Classes) != t.Net.Classes {
+		return nil, fmt.Errorf("%s: it names %d classes, and model %s has %d: name each", path, len(f.Classes), t.Net.Name, t.Net.Classes)
 	}
 	if err := f.Check(); err != nil {
 		return nil, fmt.Errorf("%s: it cannot be used: %w", path, err)

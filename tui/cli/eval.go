@@ -182,6 +182,9 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 	if c.Flags().Changed("at") && at == 0 {
 		return nil, usage("--at 0: give a round of 1 or more")
 	}
+	if err := host.Askable(dir); err != nil {
+		return nil, err
+	}
 	if at, err = host.Checkpointed(dir, at); err != nil {
 		return nil, err
 	}
