@@ -215,7 +215,7 @@ func TestOpenRefuses(t *testing.T) {
 // Whoever looks at all samples in the form of a model gets them together, however few; a run does not.
 func TestUndivided(t *testing.T) {
 	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"), "one.csv": []byte("size,shade,kind\n5,20,rose\n"),
-		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde")})
+		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"), "texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
 	r := Reading{Rule: RuleByClass, Form: flowerForm(true), Undivided: true}
 	for name, n := range map[string]int{"x.csv": 2, "one.csv": 1, "both": 3} {
 		s, err := r.Load(filepath.Join(dir, name))
@@ -236,7 +236,13 @@ func TestUndivided(t *testing.T) {
 		t.Errorf("two samples without a form: %v", err)
 	}
 	r.Form = &Form{Shape: []int{3}, Bytes: true, Text: true}
-	if s, err := r.Load(filepath.Join(dir, "own.txt")); err != nil || len(s.Train()) != 2 || len(s.Test()) != 0 {
-		t.Errorf("a text of five bytes: %v", err)
+	t.Chdir(dir)
+	for _, path := range []string{"own.txt", "./texts"} {
+		if s, err := r.Load(path); err != nil || len(s.Train()) != 2 || len(s.Test()) != 0 || s.TestsDrawn() {
+			t.Errorf("%s, five bytes: %v", path, err)
+		}
+	}
+	if s, err := (Reading{Rule: RuleByClass, Context: 1}).Load(filepath.Join(dir, "long.txt")); err != nil || !s.TestsDrawn() {
+		t.Errorf("a text whose tests are drawn: %v", err)
 	}
 }
