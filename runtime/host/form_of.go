@@ -16,15 +16,13 @@ import (
 
 // formFile is a form as a person writes it: the keys of a model file's metadata.
 type formFile struct {
-	Samples         string    `toml:"samples"`
-	Shape           []int     `toml:"shape"`
-	Mean            []float32 `toml:"mean"`
-	Deviation       []float32 `toml:"deviation"`
-	Classes         []string  `toml:"classes"`
-	Features        []string  `toml:"features"`
-	Label           string    `toml:"label"`
-	TargetMean      []float32 `toml:"target_mean"`
-	TargetDeviation []float32 `toml:"target_deviation"`
+	Samples           string
+	Shape             []int
+	Mean, Deviation   []float32
+	Classes, Features []string
+	Label             string
+	TargetMean        []float32 `toml:"target_mean"`
+	TargetDeviation   []float32 `toml:"target_deviation"`
 }
 
 // ReadAs has a model whose file does not say how its samples were normalised take them as something else does: a

@@ -2,8 +2,10 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +38,11 @@ type modelFile struct {
 }
 
 func openModel(path string) (f modelFile, err error) {
-	if f.File, err = safetensors.Open(path); err != nil {
+	f.File, err = safetensors.Open(path)
+	if damaged := (*safetensors.FormatError)(nil); errors.As(err, &damaged) && filepath.Ext(path) != ".safetensors" {
+		return f, fmt.Errorf("%s is no safetensors file, and models are read from those alone: save its tensors as one (docs/model-files.md)", path)
+	}
+	if err != nil {
 		return f, err
 	}
 	f.path, f.reading.Rule = path, data.RuleByClass
