@@ -19,6 +19,8 @@ type Algorithm struct {
 	Needs  Needs
 	Knobs  []Knob
 	Series []Series
+	// NoOptimiser says of an algorithm that follows gradients why it has no knob optimiser, in a clause without a subject.
+	NoOptimiser string
 
 	// Blocks lists ALL state of the algorithm for these knobs. A block whose Cols is 0 does not exist.
 	Blocks func(k Values, l engine.Layout) []Block

@@ -26,18 +26,18 @@ Series: loss, the mean over the samples that a member did in the round.
 Bytes: an all-reduce of M values a round with a part for each shard, or run of shards, of a worker.
 
 Deviations: the source gives each of its N workers a shard; here their number is the knob groups. batch and slice set
-memory and the length of a round only, except that dropout and batch-norm see mini-batches. clip bounds g itself. A change
-of groups or batch within a pass leaves that one pass uneven.
+memory and the length of a round only, except that dropout and batch-norm see mini-batches. clip bounds g itself. optimiser
+adam, adamw or muon takes its step along g in place of the last two equations. A change of groups or batch within a pass leaves
+that one pass uneven.
 Reductions: groups 1 with batch N is the textbook rule; any other cut agrees up to rounding.`,
 	Needs: Gradients,
-	Knobs: []Knob{
-		KnobEta, KnobMu,
+	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "groups", Title: "shards", Doc: "shards of the training set, worked through side by side", Min: 1, Max: 1 << 16, Default: 8, Integer: true, Scale: Log},
 		KnobB.With(500), KnobSlice, KnobWD, KnobClip,
-	},
+	}),
 	Series: []Series{SeriesLoss},
-	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, true, EnterZero, l), Params(BlockG, true, EnterZero, l), Counter(BlockPhase, true), Stats(false, l)}
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, true, EnterCentre, l)}, Moments(k, true, l), []Block{Params(BlockG, true, EnterZero, l), Counter(BlockPhase, true), Stats(false, l)})
 	},
 	Check: func(s Shape) error {
 		if groups := s.K.I("groups"); 2*groups > s.Data.Train {
@@ -79,9 +79,12 @@ func (bgd) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error
 		return rep, e.Engine.Do(ctx, tasks...)
 	}
 	phase[0], rep.Steps = 0, 1
-	tasks = append(tasks, Step{X: x, XRows: engine.Rows(1), Rows: engine.Rows(1), G: g, Clip: k.clip(), Decay: k.F("decay")}.regularise()...)
-	step := Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum"))
-	return rep, e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: step}, engine.Fill{Dst: engine.All(g)})...)
+	s := Step{X: x, XRows: engine.Rows(1), Rows: engine.Rows(1), G: g, Clip: k.clip()}
+	if !k.decouples() {
+		s.Decay = k.F("decay")
+	}
+	tasks = append(append(tasks, s.regularise()...), e.follow(k.descent("eta", "momentum"), x, 0, g)...)
+	return rep, e.Engine.Do(ctx, append(tasks, engine.Fill{Dst: engine.All(g)})...)
 }
 
 // bgdPass is how a pass over the data is cut: the mini-batches of a shard, and those of the round that begins at a

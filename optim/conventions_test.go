@@ -37,6 +37,16 @@ func TestFilesOfAlgorithmsReadStraightDown(t *testing.T) {
 	}
 }
 
+// Whoever follows gradients lets one choose the optimiser, or says why not.
+func TestGradientsAreFollowedByChoice(t *testing.T) {
+	for _, a := range catalog.All() {
+		_, has := a.Knob("optimiser")
+		if asks := a.Needs&optim.Gradients != 0; asks && has == (a.NoOptimiser != "") || !asks && a.NoOptimiser != "" {
+			t.Errorf("%s: optimiser %v, or why not: %q", a.Name, has, a.NoOptimiser)
+		}
+	}
+}
+
 // What takes several rounds for a cycle says so, or schedules that count cycles would count rounds.
 func TestSlicedCyclesAreCounted(t *testing.T) {
 	found := 0
@@ -182,7 +192,7 @@ func sources(t *testing.T, dir string) map[string]string {
 }
 
 // fields is the order of a declaration.
-var fields = []string{"Name", "Title", "Paper", "Doc", "Needs", "Knobs", "Series", "Blocks", "Check", "Cycle", "Bytes", "Program", "Given"}
+var fields = []string{"Name", "Title", "Paper", "Doc", "Needs", "Knobs", "Series", "NoOptimiser", "Blocks", "Check", "Cycle", "Bytes", "Program", "Given"}
 
 // conventions names the program of the algorithm that a file declares, "" where it declares none, and what is wrong
 // with it and with the files whose names begin with its own.

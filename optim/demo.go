@@ -43,7 +43,8 @@ mean data-parallel SGD without momentum on streams of the members' own.`,
 		{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled: every step shrinks x by eta*decay*x", Min: 0, Max: 1, Scale: Log},
 		KnobB, KnobClip, KnobSplit, KnobParts,
 	}),
-	Series: []Series{SeriesLoss},
+	Series:      []Series{SeriesLoss},
+	NoOptimiser: "shares what moves fastest in momenta of its own and follows its sign, which is the whole of its rule; for Adam or Muon with few bytes take sparseloco",
 	Blocks: func(_ Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockM, false, EnterZero, l), Counter(BlockCursor, false), Stats(false, l)}
 	},

@@ -25,7 +25,8 @@ cost is not finite never wins. combine softmax averages the groups' best with we
 the root mean square of d's components, which follows the gradient (the source's optimum, and its wish for an adaptive
 variance), or absolute. shape draws other shifts of the same variance: a normal shift times a random length, which makes
 components Laplace or Student t (3 degrees of freedom). components is the share of the parameters that an iteration
-shifts, drawn for each anew. The centre is theta.
+shifts, drawn for each anew. optimiser adam, adamw or muon takes the full step, and d is then what it moved theta by, over
+-eta. The centre is theta.
 Series: loss of full steps, cost of the winner, norm and mean square component of d, variance of the shifts, and memory: that of
 an iteration, in units of a full gradient step's, 1 or 1/3 by the source's account; its mean is (1 + (r-1)/3)/r.
 Bytes: an all-reduce of M values a full step, so 1/r of a gradient a step; 12 for each group to every other worker an iteration of
@@ -35,8 +36,7 @@ Deviations: the source's N worker nodes are the knob groups, dealt to members in
 combined; its costs are over the whole training set.
 Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 	Needs: Gradients | Evaluations,
-	Knobs: []Knob{
-		KnobEta, KnobB, KnobWD, KnobClip,
+	Knobs: slices.Concat([]Knob{KnobEta, KnobB, KnobWD, KnobClip}, hybridESOptimiser, []Knob{
 		{Name: "r", Title: "interval", Unit: "iterations", Doc: "every r-th iteration is a full gradient step", Min: 1, Max: 1000, Default: 2, Integer: true, Scale: Log},
 		{Name: "groups", Title: "groups", Doc: "groups that try shifts side by side (N in the source)", Min: 1, Max: 1 << 16, Default: 8, Integer: true, Scale: Log},
 		{Name: "tries", Title: "tries", Doc: "shifts that each group tries (K in the source)", Min: 1, Max: 1 << 12, Default: 4, Integer: true, Scale: Log},
@@ -48,7 +48,7 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 		{Name: "combine", Title: "combine", Doc: "the best of all groups' winners, or their average by softmax of minus the cost", Choices: []string{"argmin", "softmax"}, Max: 1},
 		{Name: "temperature", Title: "temperature", Unit: "nats", Doc: "of softmax", Min: 1e-9, Max: 1e6, Default: 0.01, Scale: Log},
 		KnobWire,
-	},
+	}),
 	Series: []Series{SeriesLoss,
 		{Name: "cost", Title: "cost", Unit: "nats", Doc: "loss of the best candidate on the judges", Combine: Mean},
 		{Name: "gradient.norm", Title: "gradient norm", Doc: "Euclidean norm of the last full gradient", Combine: Mean},
@@ -56,7 +56,11 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 		{Name: "shift.variance", Title: "shift variance", Doc: "variance of the shifts' components", Combine: Mean},
 		{Name: "memory", Title: "memory", Unit: "gradient steps", Doc: "memory of an iteration, in units of that of a full gradient step", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		return []Block{residual(k, l), Params(BlockX, true, EnterCentre, l), Params(BlockD, true, EnterZero, l), Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
+		out := []Block{residual(k, l), Params(BlockX, true, EnterCentre, l), Params(BlockD, true, EnterZero, l), Counter(BlockCursor, true), Counter(BlockPhase, true), Stats(false, l)}
+		if k.adapts() {
+			out = append(out, Moments(k, true, l)...)
+		}
+		return out
 	},
 	Cycle: func(s Shape) int { return s.K.I("r") },
 	Bytes: func(s Shape) map[Op]int64 {
@@ -111,12 +115,11 @@ func hybridESGradient(ctx context.Context, e *Env, k Values, rep *Report) error 
 	if err != nil {
 		return err
 	}
-	step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(x, T(1, x), T(-k.F("eta"), d))}}
-	if err := e.Engine.Do(ctx, step); err != nil {
-		return err
-	}
 	rms, err := e.rms(ctx, d)
 	if err != nil {
+		return err
+	}
+	if err := e.Engine.Do(ctx, hybridESStep(e, k, x, d)...); err != nil {
 		return err
 	}
 	steps := e.sharedSteps(k, 1)
@@ -124,6 +127,25 @@ func hybridESGradient(ctx context.Context, e *Env, k Values, rep *Report) error 
 	rep.Points = slices.Concat(e.LatePoints("loss", loss), e.populationPoint("gradient.norm", rms*math.Sqrt(float64(d.Cols))),
 		e.populationPoint("gradient.variance", rms*rms))
 	return nil
+}
+
+// hybridESOptimiser are the knobs of how a full step follows its gradient. Plain steps have no momentum.
+var hybridESOptimiser = append(optimiserKnobs[:len(optimiserKnobs):len(optimiserKnobs)],
+	Knob{Name: KnobMu.Name, Title: KnobMu.Title, Doc: "of Muon: what its momentum keeps in a step", Max: KnobMu.Max, Default: KnobMu.Default})
+
+// hybridESStep lists a full step of x along the gradient in d, which becomes the direction that is kept.
+func hybridESStep(e *Env, k Values, x, d engine.Mat) []engine.Task {
+	one, eta := engine.Rows(1), k.F("eta")
+	if !k.adapts() {
+		return []engine.Task{engine.Update{Rows: one, Prog: []engine.Lin{Assign(x, T(1, x), T(-eta, d))}}}
+	}
+	was, per := e.Scratch(1, e.Layout.Params), float32(0)
+	if eta > 0 {
+		per = 1 / eta
+	}
+	tasks := []engine.Task{engine.Update{Rows: one, Prog: []engine.Lin{Assign(was, T(1, x))}}}
+	tasks = append(tasks, e.follow(k.descent("eta", KnobMu.Name), x, 0, d)...)
+	return append(tasks, engine.Update{Rows: one, Prog: []engine.Lin{Assign(d, T(per, was), T(-per, x))}})
 }
 
 // hybridESResult is a group's best candidate.

@@ -15,10 +15,12 @@ import (
 func TestHybridES(t *testing.T) {
 	const groups, tries, n = 5, 3, 3
 	for _, k := range []set{{"r": 1}, {"r": 2}, {"r": 3, "decay": 0.01}, {"r": 3, "unit": "absolute", "s": 0.7}, {"r": 2, "combine": "softmax", "temperature": 0.1},
-		{"r": 2, "shape": "laplace"}, {"r": 3, "shape": "student", "components": 0.4}, {"r": 2, "components": 0.6, "combine": "softmax", "temperature": 0.5}} {
+		{"r": 2, "shape": "laplace"}, {"r": 3, "shape": "student", "components": 0.4}, {"r": 2, "components": 0.6, "combine": "softmax", "temperature": 0.5},
+		{"r": 2, "optimiser": 1, "decay": 0.1}, {"r": 3, "optimiser": 2, "decay": 0.1, "shape": "laplace"}, {"r": 1, "optimiser": 2, "beta1": 0.5}} {
 		k = clone(set{"s": 2, "eta": 0.1, "batch": 3, "judges": 5, "groups": groups, "tries": tries}, k)
 		p := newBowl(t, cols, samples).populate(t, HybridES, n, k)
 		x, d, at := start64(), make([]float64, cols), uint64(0)
+		m, v, steps := make([]float64, cols), make([]float64, cols), 0
 		draw := func(n int) []int32 {
 			b := make([]int32, n)
 			p.SharedBatch(b, at)
@@ -29,11 +31,24 @@ func TestHybridES(t *testing.T) {
 			full := round%p.k.I("r") == 0
 			if full {
 				d = p.bowl.gradient(x, draw(3*n)) // the mean of n means
-				for j := range d {
-					d[j] += p.k.Get("decay") * x[j]
+				decay := p.k.Get("decay")
+				if !p.k.Is("optimiser", "adamw") {
+					for j := range d {
+						d[j] += decay * x[j]
+					}
+					decay = 0
 				}
-				for j := range d {
-					x[j] -= 0.1 * d[j]
+				if p.k.Is("optimiser", "sgd") {
+					for j := range d {
+						x[j] -= 0.1 * d[j]
+					}
+				} else {
+					was := slices.Clone(x)
+					steps++
+					adam64(x, m, v, d, p.k.Get("beta1"), p.k.Get("beta2"), 0.1, decay, steps)
+					for j := range d {
+						d[j] = (was[j] - x[j]) / 0.1
+					}
 				}
 			}
 			if full && p.k.I("r") > 1 {

@@ -281,6 +281,33 @@ func TestBGD(t *testing.T) {
 	}
 }
 
+// Adam and AdamW follow the gradient of the whole set; weight decay of the first is part of it, and that of the second
+// is not.
+func TestBGDAdapts(t *testing.T) {
+	for choice, name := range []string{1: "adam", 2: "adamw"} {
+		if name == "" {
+			continue
+		}
+		p := newBowl(t, cols, samples).populate(t, BGD, 3, set{"groups": 3, "batch": 4, "optimiser": float64(choice), "eta": 0.02, "decay": 0.1})
+		x, m, v := start64(), make([]float64, cols), make([]float64, cols)
+		for step := range 3 {
+			g, decay := p.bowl.gradient(x, p.bowl.Train()), 0.1
+			if name == "adam" {
+				for j := range g {
+					g[j] += 0.1 * x[j]
+				}
+				decay = 0
+			}
+			adam64(x, m, v, g, 0.9, 0.999, 0.02, decay, step+1)
+		}
+		for steps := int64(0); steps < 3; {
+			steps += p.rounds(1).Steps
+		}
+		p.same(BlockX, x)
+		p.same(BlockV, v)
+	}
+}
+
 // The shards are the leaves of the sum: the bits do not depend on the members, and a pass survives a change of their
 // number.
 func TestBGDIgnoresMembers(t *testing.T) {

@@ -182,8 +182,8 @@ func (e *exam) rows(*model) func(*view.View) rows {
 		n := fmt.Sprint(x.Round)
 		if x.Report.Outputs != nil {
 			out = append(out, []string{"round", "output", "rmse", "mae", "r2"})
-			for i, o := range x.Report.Outputs {
-				out = append(out, []string{n, fmt.Sprint(i + 1), fmt.Sprint(o.RMSE), fmt.Sprint(o.MAE), fmt.Sprint(o.R2)})
+			for _, o := range x.Report.Outputs {
+				out = append(out, []string{n, o.Name, fmt.Sprint(o.RMSE), fmt.Sprint(o.MAE), fmt.Sprint(o.R2)})
 			}
 			return out
 		}

@@ -100,14 +100,18 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 // drawOutputs is a line for each number that a regression predicts.
 func drawOutputs(g *cell.Grid, r cell.Rect, x *report.Report) {
 	const figure = 14
-	for i, c := range []string{"RMSE", "MAE", "R2"} {
-		g.Right(r.X+9+(i+1)*figure, r.Y, figure, cell.Faint, c)
+	name := 8
+	for _, o := range x.Outputs {
+		name = max(name, min(cell.Width(o.Name), r.W-3*figure-3))
 	}
-	g.Text(r.X+1, r.Y, 8, cell.Faint, "output")
+	for i, c := range []string{"RMSE", "MAE", "R2"} {
+		g.Right(r.X+1+name+(i+1)*figure, r.Y, figure, cell.Faint, c)
+	}
+	g.Text(r.X+1, r.Y, name, cell.Faint, "output")
 	for k, o := range x.Outputs[:min(len(x.Outputs), max(0, r.H-1))] {
-		g.Text(r.X+1, r.Y+1+k, 8, cell.Plain, fmt.Sprint(k+1))
+		g.Text(r.X+1, r.Y+1+k, name, cell.Plain, o.Name)
 		for i, v := range []string{fmt.Sprintf("%.6g", o.RMSE), fmt.Sprintf("%.6g", o.MAE), share(o.R2)} {
-			g.Right(r.X+9+(i+1)*figure, r.Y+1+k, figure, cell.Plain, v)
+			g.Right(r.X+1+name+(i+1)*figure, r.Y+1+k, figure, cell.Plain, v)
 		}
 	}
 }

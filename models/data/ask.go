@@ -35,7 +35,7 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 		return a, nil
 	}
 	if r.Form == nil {
-		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: name a data set, or export the model again", nameOrPath)
+		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: say it with --form, name a data set, or export the model again", nameOrPath)
 	}
 	if IsText(nameOrPath) {
 		return r.askText(nameOrPath)
@@ -109,9 +109,15 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 		return r.askFolder(path, want)
 	}
 	name := strings.ToLower(filepath.Base(path))
-	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
-	case ".csv", ".tsv":
+	ext := filepath.Ext(strings.TrimSuffix(name, ".gz"))
+	if ext == ".csv" || ext == ".tsv" {
 		p, err = readTable(path, want, false)
+		return p, nil, err
+	}
+	if err := r.unlabelled(path); err != nil {
+		return nil, nil, err
+	}
+	switch ext {
 	case ".npz":
 		p, err = askNPZ(path, r.targeted())
 	case ".npy":
@@ -148,6 +154,9 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 		if a, b := found["train"+ext], found["test"+ext]; a != "" && b != "" {
 			return r.ask(b, want)
 		}
+	}
+	if err := r.unlabelled(dir); err != nil {
+		return nil, nil, err
 	}
 	for _, x := range []string{"x_test", "x", "x_train"} {
 		if found[x+".npy"] != "" {
@@ -260,6 +269,11 @@ func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bo
 	all := t.want.features != nil && !slices.ContainsFunc(t.want.features, func(f string) bool { return !slices.Contains(trimmed, f) })
 	if isHeader = t.label >= 0 || numbers == 0 || all; isHeader {
 		t.header = trimmed
+	}
+	if t.want.pick != "" && t.named(t.want.pick, trimmed, numbers) < 0 {
+		if err := t.count(trimmed, isHeader); err != nil {
+			return false, err
+		}
 	}
 	if t.want.features == nil && t.label < 0 {
 		switch t.width {

@@ -23,6 +23,7 @@ func TestAskTable(t *testing.T) {
 		named      bool
 		answers    []string
 		err        string
+		pick       string
 	}{
 		{name: "turned", text: "seen,shade,size\nAnn,20,5\nBob,0,1\n", named: true},
 		{name: "labelled", text: "kind,shade,size\noak,20,5\n?,0,1\n", named: true, answers: []string{"oak", "?"}},
@@ -36,9 +37,16 @@ func TestAskTable(t *testing.T) {
 		{name: "hole", text: "size,shade\n5,\n", named: true, err: `line 2, column "shade": the value is missing`},
 		{name: "wide", text: "5,20,1,2\n", err: "x.csv has 4 columns, and the model takes 2 numbers"},
 		{name: "empty", text: "size,shade\n", named: true, err: "x.csv has no samples"},
+		{name: "picked", text: "sort,shade,kind,size\noak,20,rose,5\nash,0,rose,1\n", named: true, pick: "sort", answers: []string{"oak", "ash"}},
+		{name: "picked by number", text: "sort,shade,kind,size\noak,20,rose,5\nash,0,rose,1\n", named: true, pick: "1", answers: []string{"oak", "ash"}},
+		{name: "counted", text: "7,5,20\n8,1,0\n", pick: "1", answers: []string{"7", "8"}},
+		{name: "picked several", text: "sort,shade,kind,size\noak,20,rose,5\nash,0,tulip,1\n", named: true, pick: "kind,sort", answers: []string{"rose,oak", "tulip,ash"}},
+		{name: "picked in vain", text: "shade,kind,size\n20,rose,5\n", named: true, pick: "sort", err: `x.csv has no column "sort" for labels; its columns are shade, kind, size`},
+		{name: "picked several in vain", text: "shade,kind,size\n20,rose,5\n", named: true, pick: "kind,sort", err: `x.csv has no column "sort" for labels`},
+		{name: "counted in vain", text: "5,20,7\n", pick: "4", err: `x.csv has no line of names, and so no column "4"`},
 	} {
 		path := filepath.Join(put(t, map[string][]byte{"x.csv": []byte(x.text)}), "x.csv")
-		a, err := Reading{Rule: RuleByClass, Form: flowerForm(x.named)}.Ask(path)
+		a, err := Reading{Rule: RuleByClass, Form: flowerForm(x.named), Label: x.pick}.Ask(path)
 		if x.err != "" {
 			if err == nil || !strings.Contains(err.Error(), x.err) {
 				t.Errorf("%s: %v, want %s", x.name, err, x.err)
@@ -76,6 +84,10 @@ func TestAskArrays(t *testing.T) {
 		}
 		if len(a.IDs) != 2 || !slices.Equal(a.Answers, answers) {
 			t.Errorf("%s: %d samples with the labels %q", name, len(a.IDs), a.Answers)
+		}
+		_, err = Reading{Rule: RuleByClass, Form: flowerForm(true), Label: "kind"}.Ask(filepath.Join(dir, name))
+		if err == nil || !strings.Contains(err.Error(), "label kind: ") {
+			t.Errorf("%s with a column of labels: %v", name, err)
 		}
 	}
 }

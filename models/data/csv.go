@@ -378,7 +378,7 @@ func (t *csvTable) add(row []string, line int) error {
 		case isLabel && t.outputs == 0:
 			t.names = append(t.names, t.name(f))
 		case isLabel && (err != nil || !finite(float32(v))):
-			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and labels are numbers to the model: write one, choose another column with --label, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
+			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and labels are numbers to the model: write one, choose another column with --label of brood run or brood eval, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
 		case isLabel:
 			t.Targets = append(t.Targets, float32(v))
 		case err != nil || !finite(float32(v)):

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"brood/models/typed"
 )
@@ -26,6 +27,8 @@ type Reading struct {
 	MultiLabel bool
 	Label      string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
 	Context    int    // bytes of a window of a text; 0 is 1
+	// with a Form, of a path: all samples are together in the training split, however few, for those who look at all
+	Undivided bool
 }
 
 // Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
@@ -99,6 +102,19 @@ func (s *Set) Form() Form {
 		f.Classes = append(f.Classes, s.ClassName(c))
 	}
 	return f
+}
+
+// OutputNames are those of what a regression predicts, in order of the results: the columns of its labels. Nil where
+// they have no names.
+func (f Form) OutputNames() []string {
+	names := []string{f.Label}
+	if len(f.TargetMean) != 1 {
+		names = strings.Split(f.Label, ",")
+	}
+	if len(names) != len(f.TargetMean) || f.Label == "" || f.Features == nil && isNumbers(names) { // which count columns
+		return nil
+	}
+	return names
 }
 
 // classes are those of which a sample may be in several; 0 where it cannot.

@@ -58,3 +58,26 @@ func TestFormOfModel(t *testing.T) {
 		t.Errorf("halves of bytes: %v", err)
 	}
 }
+
+// Outputs are called as the columns of their labels, unless those are counted.
+func TestOutputNames(t *testing.T) {
+	one, two := []float32{0}, []float32{0, 0}
+	for _, x := range []struct {
+		form Form
+		want []string
+	}{
+		{Form{Label: "price", TargetMean: one, Features: []string{"a"}}, []string{"price"}},
+		{Form{Label: "price, in EUR", TargetMean: one, Features: []string{"a"}}, []string{"price, in EUR"}},
+		{Form{Label: "price,floor", TargetMean: two}, []string{"price", "floor"}},
+		{Form{Label: "2021,2022", TargetMean: two, Features: []string{"2020"}}, []string{"2021", "2022"}},
+		{Form{Label: "3,4", TargetMean: two}, nil},
+		{Form{Label: "4", TargetMean: one}, nil},
+		{Form{TargetMean: two}, nil},
+		{Form{Label: "kind", Classes: []string{"a", "b"}}, nil},
+		{Form{Label: "price", TargetMean: two}, nil},
+	} {
+		if got := x.form.OutputNames(); !slices.Equal(got, x.want) {
+			t.Errorf("%+v: %q, want %q", x.form, got, x.want)
+		}
+	}
+}

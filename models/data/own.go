@@ -53,8 +53,12 @@ func (p *part) place(i int) string {
 
 // assemble numbers the classes and splits.
 func (r Reading) assemble(name string, train, test *part) (*Set, error) {
-	if n := train.samples(); n < leastOwn {
-		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d", train.from, n, leastOwn)
+	if n := train.samples(); n < leastOwn && !r.undivided() {
+		more := ""
+		if r.Form != nil {
+			more = "; brood eval --split all scores any number"
+		}
+		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d%s", train.from, n, leastOwn, more)
 	}
 	if test != nil && !slices.Equal(train.shape, test.shape) {
 		return nil, fmt.Errorf("%s: the test samples are of shape %v, the training samples of %v; bring them to one shape", test.from, test.shape, train.shape)
@@ -67,7 +71,7 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		return nil, err
 	}
 	byClass := r.Rule >= RuleByClass && r.Outputs == 0
-	all, n, order := join(train, test, byClass)
+	all, n, order := r.divided(train, test, byClass)
 	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, MultiLabel: r.MultiLabel, From: train.from}
 	if r.MultiLabel {
 		info.Classes = 0
@@ -85,16 +89,18 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		info.Mean, info.Std, info.TargetMean, info.TargetStd = f.Mean, f.Std, f.TargetMean, f.TargetStd
 	}
 	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets, byClass: byClass, columns: columns{features: train.features, label: train.labelName}}
+	s.drawn = order != nil
+	mine := train.samples()
 	s.place = func(i int) string {
 		switch {
 		case order != nil:
 			return train.place(order[i])
-		case i < n:
+		case i < mine:
 			return train.place(i)
 		}
-		return test.place(i - n)
+		return test.place(i - mine)
 	}
-	if err := s.build(n, DefaultShare); err != nil {
+	if err := s.build(n, r.share()); err != nil {
 		return nil, err
 	}
 	if r.Form != nil { // whoever trains on it asks, and a test may well lack a class
@@ -102,6 +108,32 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	}
 	return s, s.CheckClasses()
 }
+
+// undivided says that nobody wants splits.
+func (r Reading) undivided() bool { return r.Form != nil && r.Undivided }
+
+// share is that of the training samples which are for validation.
+func (r Reading) share() float64 {
+	if r.undivided() {
+		return 0
+	}
+	return DefaultShare
+}
+
+// divided is [join], or all samples for training.
+func (r Reading) divided(train, test *part, byClass bool) (all Raster, n int, order []int) {
+	switch {
+	case !r.undivided():
+		return join(train, test, byClass)
+	case test == nil:
+		return train.Raster, train.samples(), nil
+	}
+	all, _, _ = join(train, test, byClass)
+	return all, train.samples() + test.samples(), nil
+}
+
+// TestsDrawn says that the test samples are a share of a person's own, who marked none.
+func (s *Set) TestsDrawn() bool { return s.drawn }
 
 // CheckClasses refuses a set of a person's own of which a split lacks a class that the others have: what training never
 // sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is

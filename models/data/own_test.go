@@ -2,6 +2,7 @@ package data
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,5 +209,40 @@ func TestOpenRefuses(t *testing.T) {
 		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// Whoever looks at all samples in the form of a model gets them together, however few; a run does not.
+func TestUndivided(t *testing.T) {
+	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"), "one.csv": []byte("size,shade,kind\n5,20,rose\n"),
+		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"), "texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
+	r := Reading{Rule: RuleByClass, Form: flowerForm(true), Undivided: true}
+	for name, n := range map[string]int{"x.csv": 2, "one.csv": 1, "both": 3} {
+		s, err := r.Load(filepath.Join(dir, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(s.Train()) != n || len(s.Validation()) != 0 || len(s.Test()) != 0 || s.TestsDrawn() || s.Label(0) != 1 {
+			t.Errorf("%s: %d, %d and %d samples, the first of class %d", name, len(s.Train()), len(s.Validation()), len(s.Test()), s.Label(0))
+		}
+	}
+	r.Undivided = false
+	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.Contains(err.Error(), "need at least 8; brood eval --split all scores any number") {
+		t.Errorf("two samples to split: %v", err)
+	}
+	r.Undivided, r.Form = true, nil // its own means and deviations are those of a split
+	if _, err := r.Load(filepath.Join(dir, "x.csv")); err == nil || !strings.HasSuffix(err.Error(), "need at least 8") {
+		t.Errorf("two samples without a form: %v", err)
+	}
+	r.Form = &Form{Shape: []int{3}, Bytes: true, Text: true}
+	t.Chdir(dir)
+	for _, path := range []string{"own.txt", "./texts"} {
+		if s, err := r.Load(path); err != nil || len(s.Train()) != 2 || len(s.Test()) != 0 || s.TestsDrawn() {
+			t.Errorf("%s, five bytes: %v", path, err)
+		}
+	}
+	if s, err := (Reading{Rule: RuleByClass, Context: 1}).Load(filepath.Join(dir, "long.txt")); err != nil || !s.TestsDrawn() {
+		t.Errorf("a text whose tests are drawn: %v", err)
 	}
 }

@@ -71,6 +71,7 @@ type Set struct {
 	augment                 Augment
 	weights                 []float32        // of the classes, in the loss; nil: all alike
 	byClass                 bool             // splits are of each class
+	drawn                   bool             // nobody marked test samples
 	columns                 columns          // their names, where a person gave them
 	place                   func(int) string // names a sample for errors
 }

@@ -128,8 +128,12 @@ func (t *csvTable) passedOn(row []string) string {
 func (t *csvTable) askSeveral(text string, header []string, numbers int) (isHeader bool, err error) {
 	t.label = -1
 	if t.want.features != nil {
-		if columns, _, err := t.several(text, header, numbers); err == nil {
+		columns, _, err := t.several(text, header, numbers)
+		switch {
+		case err == nil:
 			t.labels = columns
+		case t.want.pick != "":
+			return false, err
 		}
 		t.header = header
 		return true, t.choose()

@@ -66,10 +66,10 @@ func (s *Set) standardise() error {
 			mean, std := s.spreadOfTargets(k)
 			s.TargetMean[k], s.TargetStd[k] = float32(mean), float32(std)
 			if step := math.Abs(mean) * 0x1p-23; step > 1e-3*std && mean != 0 {
-				return fmt.Errorf("data %s: the targets lie about %g, where float32 tells those apart that are %.3g from each other, and their deviation is %.3g: subtract a constant near their mean from them, or choose another column with --label", s.Name, mean, step, std)
+				return fmt.Errorf("data %s: the targets lie about %g, where float32 tells those apart that are %.3g from each other, and their deviation is %.3g: subtract a constant near their mean from them, or choose another column with --label of brood run or brood eval", s.Name, mean, step, std)
 			}
 			if !(s.TargetStd[k] > 0) || !finite(1/s.TargetStd[k]) {
-				return fmt.Errorf("data %s: every target of the training split is %g; there is nothing to learn: choose another column with --label", s.Name, mean)
+				return fmt.Errorf("data %s: every target of the training split is %g; there is nothing to learn: choose another column with --label of brood run or brood eval", s.Name, mean)
 			}
 		}
 	}

@@ -71,8 +71,8 @@ func identity() [][256]float32 {
 }
 
 // text makes a set of a text in windows of the context that the model takes, 1 for none; its last tests bytes are for
-// testing.
-func (r Reading) text(name string, text []byte, tests int, from string) (*Set, error) {
+// testing, and a share of those before for validation.
+func (r Reading) text(name string, text []byte, tests int, share float64, from string) (*Set, error) {
 	if f := r.Form; f != nil && !f.Text {
 		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match", name, f.Shape)
 	}
@@ -80,7 +80,7 @@ func (r Reading) text(name string, text []byte, tests int, from string) (*Set, e
 		return nil, fmt.Errorf("%s is empty: a text to train on has some thousand bytes at least", name)
 	}
 	info := Info{Name: name, Shape: []int{r.context()}, Classes: classesOf(text), From: from}
-	return NewText(info, text, tests, DefaultShare)
+	return NewText(info, text, tests, share)
 }
 
 // context is the bytes of a window.
@@ -100,13 +100,20 @@ func (r Reading) openText(path string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.text(path, text, tests, path)
+	if r.undivided() {
+		tests = 0
+	}
+	s, err := r.text(path, text, tests, r.share(), path)
+	if err == nil {
+		s.drawn = tests > 0 && !isSplit(path)
+	}
+	return s, err
 }
 
 // tales is the text that is built in.
 func (r Reading) tales(k Known) (*Set, error) {
 	text := tales(k.Train + k.Test)
-	return r.text(k.Name, text, held(len(text), testShare), "built in")
+	return r.text(k.Name, text, held(len(text), testShare), DefaultShare, "built in")
 }
 
 // Baselines is the bits a byte on the test bytes of models that know nothing but how often each byte occurs (unigram),

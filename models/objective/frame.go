@@ -163,6 +163,11 @@ func checkMetrics(names []string) error {
 	return nil
 }
 
+// answerError is of an answer that came in time, and is none to what was asked: nothing in it is believed.
+type answerError struct{ text string }
+
+func (e *answerError) Error() string { return e.text }
+
 // results checks an answer to the n ids from first on, each once and in any order, and writes the fitness of each, and
 // its metrics, a row for each id.
 func results(body []byte, first uint64, fitness, metrics []float64) error {
@@ -171,7 +176,7 @@ func results(body []byte, first uint64, fitness, metrics []float64) error {
 		size += 8 * (len(metrics) / n)
 	}
 	if len(body) < 4 || int(order.Uint32(body)) != n || len(body) != 4+size*n {
-		return fmt.Errorf("its answer to %d candidates has %d bytes, want a count of %d and %d bytes for each", n, len(body), n, size)
+		return &answerError{fmt.Sprintf("its answer to %d candidates has %d bytes, want a count of %d and %d bytes for each", n, len(body), n, size)}
 	}
 	for i := range fitness {
 		fitness[i] = math.Inf(1) // none yet: what is sent is checked below
@@ -180,7 +185,7 @@ func results(body []byte, first uint64, fitness, metrics []float64) error {
 	for at := 4; at < len(body); at += size {
 		id := order.Uint64(body[at:]) - first
 		if id >= uint64(n) || seen[id] {
-			return errors.New("its answer names a candidate twice, or one that it was not given")
+			return &answerError{"its answer names a candidate twice, or one that it was not given"}
 		}
 		seen[id] = true
 		fitness[id] = math.Float64frombits(order.Uint64(body[at+8:]))

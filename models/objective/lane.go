@@ -112,6 +112,15 @@ func (l *lane) run(ctx context.Context, w *work) (err error) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			if wrong := (*answerError)(nil); errors.As(failed, &wrong) && len(asked[0].rows) > 1 {
+				l.lose(asked[0], failed)
+				l.spare = append(l.spare, asked[0])
+				asked = append(asked[:0], asked[1:]...)
+				if err := l.again(ctx, asked); err != nil {
+					return err
+				}
+				continue
+			}
 			for _, b := range asked {
 				if err := l.alone(ctx, b); err != nil {
 					return err
@@ -193,6 +202,29 @@ func (l *lane) receive(ctx context.Context, b *batch) (failed error) {
 	}
 	for k, f := range b.fitness {
 		b.fitness[k] = l.e.checked(f, b.row(k))
+	}
+	return nil
+}
+
+// lose leaves a batch without results, whose answer was wrong. It is not asked for again: a program that mixes up a
+// batch and not a candidate alone would never be told of.
+func (l *lane) lose(b *batch, why error) {
+	for k := range b.rows {
+		l.e.miss(why.Error())
+		b.miss(k)
+	}
+}
+
+// again asks a program that was started anew for batches that were on their way to the one before.
+func (l *lane) again(ctx context.Context, asked []*batch) error {
+	if len(asked) == 0 {
+		return nil
+	}
+	if err := l.ready(ctx); err != nil {
+		return err
+	}
+	for _, b := range asked {
+		l.send(b)
 	}
 	return nil
 }

@@ -18,6 +18,8 @@ func TestStructuralKnobs(t *testing.T) {
 		{Rig{Algorithm: "dp-sgd"}.With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "adamw"}, {"optimiser", "muon"}, {"optimiser", "sgd"}}},
 		{Rig{Algorithm: "parle"}.With("eta_in", "0.02").With("slice", "2"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}, {"optimiser", "adam"}}},
 		{Rig{Algorithm: "pesgd"}.With("period", "0.05").With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}}},
+		{Rig{Algorithm: "bgd"}.With("groups", "4").With("slice", "1").With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}, {"optimiser", "adamw"}}},
+		{Rig{Algorithm: "hybrid-es"}.With("groups", "2").With("tries", "2").With("judges", "16").With("eta", "0.02"), [][2]string{{"optimiser", "adamw"}, {"optimiser", "muon"}, {"optimiser", "sgd"}}},
 		{Rig{Algorithm: "popsgd"}, [][2]string{{"mode", "non-blocking"}, {"code", "lattice8"}, {"mode", "blocking"}}},
 		{Rig{Algorithm: "entropy-sgd"}.With("slice", "2"), [][2]string{{"ell", "7"}, {"ell", "2"}}},
 		{Rig{Algorithm: "openai-es"}, [][2]string{{"optimiser", "sgd"}, {"distribution", "semi"}, {"optimiser", "adam"}, {"distribution", "chromosome"}}},

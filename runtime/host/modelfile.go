@@ -2,8 +2,10 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +22,7 @@ const (
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	metaHeld                                               = "validation"
+	metaHeld, metaOutputs                                  = "validation", "outputs"
 )
 
 const (
@@ -36,7 +38,11 @@ type modelFile struct {
 }
 
 func openModel(path string) (f modelFile, err error) {
-	if f.File, err = safetensors.Open(path); err != nil {
+	f.File, err = safetensors.Open(path)
+	if damaged := (*safetensors.FormatError)(nil); errors.As(err, &damaged) && filepath.Ext(path) != ".safetensors" {
+		return f, fmt.Errorf("%s is no safetensors file, and models are read from those alone: save its tensors as one (docs/model-files.md)", path)
+	}
+	if err != nil {
 		return f, err
 	}
 	f.path, f.reading.Rule = path, data.RuleByClass
@@ -78,6 +84,13 @@ func writeForm(meta map[string]string, f data.Form) error {
 	}
 	if f.Label != "" {
 		meta[metaLabel] = f.Label
+	}
+	if names := f.OutputNames(); names != nil { // for other programs: the label says it to this one
+		text, err := json.Marshal(names)
+		if err != nil {
+			return fmt.Errorf("%s: %w", metaOutputs, err)
+		}
+		meta[metaOutputs] = string(text)
 	}
 	return nil
 }

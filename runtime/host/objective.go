@@ -158,7 +158,7 @@ func (j *Job) measures(o Options) (err error) {
 
 // ungraded refuses an algorithm that asks for what an objective does not give.
 func ungraded(a *optim.Algorithm) error {
-	if a.Needs&optim.Gradients == 0 && a.Needs.Model() {
+	if a.Needs&(optim.Gradients|optim.Whole) == 0 && a.Needs.Model() {
 		return nil
 	}
 	var names []string
@@ -167,7 +167,14 @@ func ungraded(a *optim.Algorithm) error {
 			names = append(names, b.Name)
 		}
 	}
-	return typed.Errorf("%s needs gradients, and an objective gives none: choose one of %s", a.Name, strings.Join(names, ", "))
+	why := "needs gradients, and an objective gives none"
+	switch {
+	case !a.Needs.Model():
+		why = "trains no parameters, and so maximises nothing"
+	case a.Needs&optim.Whole != 0:
+		why = "moves weights that are whole numbers, and the parameters of an objective are none"
+	}
+	return typed.Errorf("%s %s: choose one of %s", a.Name, why, strings.Join(names, ", "))
 }
 
 // oneSeed is the edit by which candidates are measured on one seed each, where nobody says on how many.

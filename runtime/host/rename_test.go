@@ -186,6 +186,46 @@ func TestFlaxEmbedding(t *testing.T) {
 	}
 }
 
+// TestRenameSlashes: a dot and a slash are one separator, whichever the file and the person take: of layers, nested
+// ones and single tensors.
+func TestRenameSlashes(t *testing.T) {
+	set, file := torchSamples(t)
+	want, err := OpenTrained(torchFile, torchModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flax := flaxOf(t, file, want.Net, func(kind string, n int) string {
+		return map[string]string{"Conv1": "params/enc/stem/", "BatchNorm1": "params/enc/norm/", "Dense1": "params/hidden/", "BatchNorm2": "params/norm2/", "Dense2": "params/out/"}[fmt.Sprint(kind, n)]
+	})
+	plain := safetensors.File{}
+	for _, x := range file.Tensors {
+		if layer, leaf, _ := strings.Cut(x.Name, "."); layer == "conv1" || layer == "fc2" {
+			x.Name = map[string]string{"conv1": "enc/stem/", "fc2": "out/"}[layer] + leaf
+		}
+		if x.F != nil {
+			plain.Tensors = append(plain.Tensors, x)
+		}
+	}
+	for rename, of := range map[string]safetensors.File{
+		"params.enc.stem=conv1,params.enc.norm=bn1,batch_stats/enc/norm=bn1,params/hidden=fc1,params.norm2=bn2,batch_stats.norm2=bn2,params.out=fc2": flax,
+		"enc/stem=conv1,out=fc2":                                 plain,
+		"enc.stem=conv1,out.weight=fc2.weight,out/bias=fc2.bias": plain,
+	} {
+		path := filepath.Join(t.TempDir(), "slashes.safetensors")
+		if err := safetensors.Save(path, of); err != nil {
+			t.Fatal(err)
+		}
+		got, err := OpenRenamed(path, torchModel, rename)
+		if err != nil {
+			t.Errorf("%q: %v", rename, err)
+			continue
+		}
+		if sc, err := got.Score(context.Background(), set, "test", 1); err != nil || math.Abs(sc.Mean()-torchLoss) > 1e-6 || !slices.Equal(got.Params, want.Params) {
+			t.Errorf("%q: %v nats, %v", rename, sc.Mean(), err)
+		}
+	}
+}
+
 func TestRenameRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"conv1":                 "--rename conv1: write FROM=TO",

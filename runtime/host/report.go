@@ -47,12 +47,28 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	if err != nil {
 		return nil, err
 	}
-	r := tally.Report(set.ClassName)
+	name := set.ClassName
+	if t.Net.Regression() {
+		name = nil
+		if names := t.OutputNames(set); names != nil {
+			name = func(k int) string { return names[k] }
+		}
+	}
+	r := tally.Report(name)
 	r.Kernels = kernels
 	if set.Text {
 		r.Narrow()
 	}
 	return r, nil
+}
+
+// OutputNames are those of the numbers that the model predicts: those of the columns that it was trained on, or, where
+// its file does not say, of the data. Nil where they have none.
+func (t *Trained) OutputNames(set *data.Set) []string {
+	if t.Read.Form != nil {
+		return t.Read.Form.OutputNames()
+	}
+	return set.Form().OutputNames()
 }
 
 // Mixed says that a model was computed by tensor cores and asked for its predictions by other kernels, which is another

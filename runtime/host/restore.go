@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 
@@ -142,6 +143,25 @@ func Checkpointed(dir string, at uint64) (uint64, error) {
 		return h.end(), nil
 	}
 	return h.saved().Round, nil
+}
+
+// Askable refuses a session whose parameters can be asked about no samples.
+func Askable(dir string) error {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	first, err := r.Next()
+	switch c := first.Config; {
+	case err != nil || c == nil: // whoever reads on says it
+		return nil
+	case c.Objective != "":
+		return fmt.Errorf("%s maximises %s, and no data set can score its parameters: what they are worth is its fitness", filepath.Base(dir), c.Objective)
+	case c.Data == "":
+		return fmt.Errorf("%s trained no model: there is nothing to ask about samples", filepath.Base(dir))
+	}
+	return nil
 }
 
 // there says whether the files of a checkpoint are as the log says.

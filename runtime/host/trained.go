@@ -9,6 +9,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strconv"
+	"strings"
 
 	"brood/models"
 	"brood/models/arith"
@@ -238,6 +239,9 @@ func (t *Trained) reads() {
 	if t.Net.Regression() || t.Net.MultiLabel() {
 		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, t.Net.MultiLabel()
 	}
+	if t.Net.Vocabulary > 0 && t.Read.Form == nil { // bytes come as they are
+		t.Read.Form = &data.Form{Shape: t.Net.Input, Bytes: true, Text: true}
+	}
 }
 
 // Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never
@@ -261,10 +265,20 @@ type Scored struct {
 // was trained on are split as they were.
 func (t *Trained) Load(nameOrPath string) (*data.Set, error) {
 	set, err := t.Read.Load(nameOrPath)
-	if err != nil || nameOrPath != t.Data {
+	if err != nil || !t.TrainedOn(nameOrPath) || t.Read.Undivided && data.IsPath(nameOrPath) {
 		return set, err
 	}
 	return splitAs(set, t.Held)
+}
+
+// TrainedOn says that the model was trained on these data, by their name or the path that they had.
+func (t *Trained) TrainedOn(nameOrPath string) bool {
+	if data.IsPath(nameOrPath) {
+		if whole, err := filepath.Abs(nameOrPath); err == nil {
+			nameOrPath = whole
+		}
+	}
+	return nameOrPath == t.Data
 }
 
 // splitAs is a set with the validation split that the option's text asks for, if it does.
@@ -294,7 +308,7 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	}
 	samples := SplitOf(set, split)
 	if len(samples) == 0 {
-		return Scored{}, fmt.Errorf("the data has no %s samples", split)
+		return Scored{}, fmt.Errorf("there are no %s samples: choose another part with --split, of %s", split, strings.Join(Splits, ", "))
 	}
 	if threads == 0 {
 		threads = goruntime.NumCPU()

@@ -98,6 +98,18 @@ func TestExportEarlier(t *testing.T) {
 	}
 }
 
+// TestOpenTrainedOther: a file of another form is said to be one, and a damaged one what is damaged.
+func TestOpenTrainedOther(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]string{"net.onnx": "is no safetensors file, and models are read from those alone", "net.safetensors": "a header of "} {
+		path := filepath.Join(dir, name)
+		write(t, path, []byte("\x08\x08\x12\x05brood and more bytes"))
+		if _, err := OpenTrained(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // TestOpenTrainedRefuses: a file that does not hold the model is refused by what is missing.
 func TestOpenTrainedRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")

@@ -6,7 +6,8 @@ import (
 	"brood/models/typed"
 )
 
-// Renaming is one FROM=TO of [Rename]: a tensor, or all whose names begin with From and a dot or a slash.
+// Renaming is one FROM=TO of [Rename]: a tensor, or all whose names begin with From and a dot or a slash, which are one
+// separator here: files of Flax have either.
 type Renaming struct{ From, To string }
 
 // Renamings are those of the option's text; none of an empty one.
@@ -26,12 +27,14 @@ func Renamings(text string) (out []Renaming, err error) {
 
 // Of is the name after the renaming; ok is false where it does not mean the tensor.
 func (r Renaming) Of(name string) (string, bool) {
-	rest, ok := strings.CutPrefix(name, r.From)
-	if !ok || rest != "" && rest[0] != '.' && rest[0] != '/' {
+	rest, ok := strings.CutPrefix(dotted(name), dotted(r.From))
+	if !ok || rest != "" && rest[0] != '.' {
 		return name, false
 	}
 	return r.To + rest, true
 }
+
+func dotted(name string) string { return strings.ReplaceAll(name, "/", ".") }
 
 func renames(text string) error {
 	_, err := Renamings(text)

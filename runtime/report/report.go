@@ -72,7 +72,10 @@ type Bin struct {
 }
 
 // OutputScore is how far predictions of one output lie from its targets, in their unit.
-type OutputScore struct{ RMSE, MAE, R2 float64 }
+type OutputScore struct {
+	Name          string // of its column; its number, from 1, where it has none
+	RMSE, MAE, R2 float64
+}
 
 // Narrow leaves out classes that neither occur nor are predicted: of the bytes a text has few.
 func (r *Report) Narrow() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Tally adds up predictions.
@@ -110,8 +111,8 @@ func (t *Tally) Predicted(z, want []float64) {
 	}
 }
 
-// Report is what was added up; name says how a class is called.
-func (t *Tally) Report(name func(class int) string) *Report {
+// Report is what was added up; name says how a class is called, or an output. Nil: outputs have numbers from 1.
+func (t *Tally) Report(name func(k int) string) *Report {
 	if t.of != nil {
 		return t.several(name)
 	}
@@ -144,7 +145,11 @@ func (t *Tally) Report(name func(class int) string) *Report {
 		if len(slices.Compact(slices.Clone(t.targets[k]))) < 2 {
 			r2 = math.NaN() // there is nothing to explain
 		}
-		r.Outputs = append(r.Outputs, OutputScore{math.Sqrt(t.squares[k] / n), t.errors[k] / n, r2})
+		called := strconv.Itoa(k + 1)
+		if name != nil {
+			called = name(k)
+		}
+		r.Outputs = append(r.Outputs, OutputScore{called, math.Sqrt(t.squares[k] / n), t.errors[k] / n, r2})
 	}
 	return r
 }

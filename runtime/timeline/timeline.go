@@ -60,6 +60,9 @@ func (t *Timeline) Add(e event.Edit) error {
 
 // UnknownKnob is the sentence for a knob that an algorithm does not declare.
 func UnknownKnob(a *optim.Algorithm, name string) error {
+	if name == "optimiser" && a.NoOptimiser != "" {
+		return typed.Errorf("%s has no knob %q: it %s", a.Name, name, a.NoOptimiser)
+	}
 	var names []string
 	for _, k := range a.Knobs {
 		names = append(names, k.Name)

@@ -86,6 +86,11 @@ func TestRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `mine has no knob "rho": it has members and ell, eta, variant`) {
 		t.Errorf("%v", err)
 	}
+	own := *alg
+	own.NoOptimiser = "has a rule of its own"
+	if _, err := New(&own, []event.Edit{edit(0, "optimiser", "adam")}); err == nil || err.Error() != `mine has no knob "optimiser": it has a rule of its own` {
+		t.Errorf("%v", err)
+	}
 	if _, err := New(alg, []event.Edit{edit(0, "eta", "99")}); err == nil {
 		t.Error("a value out of bounds is admitted")
 	}

@@ -30,6 +30,8 @@ var (
 	modelNames     = completer{models.List, true}
 	dataNames      = completer{data.List, true}
 	sessionNames   = completer{mySessions, false}
+	modelFiles     = completer{mySessions, true}
+	sessionOrData  = completer{func() []string { return append(mySessions(), data.List()...) }, true}
 	algorithmNames = completer{option.Algorithm.Offers(), false}
 )
 
@@ -48,6 +50,7 @@ var (
 	argumentWords = map[string]completer{
 		"brood run": presetNames, "brood serve": presetNames, "brood sweep": presetNames, "brood presets show": presetNames,
 		"brood algorithms": algorithmNames, "brood models show": modelNames, "brood data info": dataNames, "brood data get": dataNames,
+		"brood eval": modelFiles, "brood predict": sessionOrData,
 		"brood attach": sessionNames, "brood set": sessionNames, "brood stop": sessionNames, "brood replay": sessionNames, "brood compare": sessionNames, "brood verify": sessionNames,
 		"brood fork": sessionNames, "brood export": sessionNames, "brood log": sessionNames, "brood rm": sessionNames, "brood open": sessionNames, "brood invite": sessionNames, "brood revoke": sessionNames,
 	}
@@ -55,7 +58,7 @@ var (
 
 // flagWords are the words of flags, by name: those of options, and of what a session is named by.
 func flagWords() map[string]completer {
-	out := map[string]completer{"resume": sessionNames}
+	out := map[string]completer{"resume": sessionNames, "form": sessionOrData}
 	for _, x := range option.All {
 		if words := x.Offers(); words != nil {
 			out[x.Name] = completer{words, x.Paths}

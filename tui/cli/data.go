@@ -142,7 +142,8 @@ func describeData(w io.Writer, d *data.Set) {
 
 // describeTargets tells of the targets of the training split, by whose mean and deviation they are standardised.
 func describeTargets(w io.Writer, d *data.Set) {
-	t := newTable(">output", ">mean", ">deviation", ">least", ">most")
+	t := newTable(">output", "name", ">mean", ">deviation", ">least", ">most")
+	names := d.Form().OutputNames()
 	for k := range d.Outputs {
 		least, most := math.Inf(1), math.Inf(-1)
 		for _, id := range d.Train() {
@@ -152,7 +153,11 @@ func describeTargets(w io.Writer, d *data.Set) {
 			}
 			least, most = min(least, y), max(most, y)
 		}
-		t.row(fmt.Sprint(k+1), fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]), fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
+		name := ""
+		if names != nil {
+			name = names[k]
+		}
+		t.row(fmt.Sprint(k+1), name, fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]), fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
 	}
 	t.write(w)
 }

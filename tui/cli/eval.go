@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"brood/models/data"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -19,7 +21,7 @@ import (
 )
 
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split, rename string
+	var model, set, split, rename, label, form, held string
 	var threads int
 	var at uint64
 	var asJSON, ascii bool
@@ -30,8 +32,19 @@ func evalCommand(s streams) *cobra.Command {
 			if !slices.Contains(host.Splits, split) {
 				return usage("--split %s: choose one of %s", split, strings.Join(host.Splits, ", "))
 			}
+			share, ok := option.Held(held)
+			switch {
+			case held != "" && !ok:
+				return usage("--validation %s: give a share below 1, or a whole number of samples", held)
+			case held != "" && (split == "test" || split == "all"):
+				return usage("--validation %s: it changes nothing of --split %s; leave it out", held, split)
+			}
 			t, err := opened(c, args[0], model, rename, at, threads)
 			if err != nil {
+				return err
+			}
+			t.Read.Label, t.Read.Undivided = label, split == "all"
+			if err := formed(t, form); err != nil {
 				return err
 			}
 			if set == "" {
@@ -41,6 +54,9 @@ func evalCommand(s streams) *cobra.Command {
 				return usage("%s does not say which data it was trained on: name some with --data", args[0])
 			}
 			samples, err := t.Load(set)
+			if err == nil && held != "" {
+				samples, err = samples.WithValidation(share)
+			}
 			if err != nil {
 				return err
 			}
@@ -54,11 +70,14 @@ func evalCommand(s streams) *cobra.Command {
 			}
 			switch {
 			case t.Read.Form == nil:
-				fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", args[0], set)
-			case t.Kernels != sc.Kernels && host.Mixed(t.Kernels, sc.Kernels) == "":
+				fmt.Fprint(s.err, formless(args[0], set))
+			case t.Kernels != "" && t.Kernels != sc.Kernels && host.Mixed(t.Kernels, sc.Kernels) == "":
 				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
 			}
 			ids := host.SplitOf(samples, split)
+			if samples.TestsDrawn() && !t.TrainedOn(set) {
+				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
+			}
 			of, values := t.Scores(samples, ids, sc)
 			seconds := time.Since(t0).Seconds()
 			report, err := t.Report(c.Context(), samples, ids, threads)
@@ -103,6 +122,9 @@ func evalCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
+	fl.StringVar(&held, option.Validation.Name, "", "training samples that were held out, as brood run was told (default: as the file says, else a twelfth)")
+	fl.StringVar(&label, option.Label.Name, "", option.Label.DocFor("eval"))
+	formFlag(fl, &form)
 	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
@@ -110,6 +132,31 @@ func evalCommand(s streams) *cobra.Command {
 	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// formFlag has a command take how samples become the input of a model that does not say so itself.
+func formFlag(fl *pflag.FlagSet, form *string) {
+	fl.StringVar(form, "form", "", "what says how samples are normalised and what classes are called, where the file does not: a session, a model's file, data that it was trained on, or a .toml file (docs/model-files.md)")
+}
+
+// formed has a model read its data as --form says.
+func formed(t *host.Trained, form string) error {
+	if form == "" {
+		return nil
+	}
+	known := slices.Contains(data.List(), form)
+	switch dir, err := resolve(form); {
+	case !known && isSession(form):
+		form = dir
+	case !known && !data.IsPath(form):
+		return fmt.Errorf("--form %s: no data set has this name, and %w", form, err)
+	}
+	return t.ReadAs(form)
+}
+
+// formless tells whose normalisation is taken where nobody says it.
+func formless(file, set string) string {
+	return fmt.Sprintf("brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used; --form says it\n", file, set)
 }
 
 // opened is the model in a file, or that of a session.
@@ -134,6 +181,9 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 	}
 	if c.Flags().Changed("at") && at == 0 {
 		return nil, usage("--at 0: give a round of 1 or more")
+	}
+	if err := host.Askable(dir); err != nil {
+		return nil, err
 	}
 	if at, err = host.Checkpointed(dir, at); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func reportInto(line map[string]any, r *report.Report) {
 	if r.Outputs != nil {
 		var all []map[string]any
 		for _, o := range r.Outputs {
-			all = append(all, map[string]any{"rmse": finite(o.RMSE), "mae": finite(o.MAE), "r2": finite(o.R2)})
+			all = append(all, map[string]any{"output": o.Name, "rmse": finite(o.RMSE), "mae": finite(o.MAE), "r2": finite(o.R2)})
 		}
 		line["outputs"] = all
 		return

@@ -92,8 +92,17 @@ func exportCommand(s streams) *cobra.Command {
 }
 
 func (x *exporting) check(c *cobra.Command, args []string) error {
-	if form := strings.TrimPrefix(filepath.Ext(x.file), "."); !c.Flags().Changed("to") && slices.Contains(exportForms(), form) {
+	form := strings.ToLower(strings.TrimPrefix(filepath.Ext(x.file), "."))
+	info, err := os.Stat(x.file)
+	files := slices.DeleteFunc(exportForms(), func(f string) bool { return f == toBoard })
+	folder := len(args) > 1 || err == nil && info.IsDir()
+	switch known := slices.Contains(exportForms(), form); {
+	case known && !c.Flags().Changed("to"):
 		x.to = form
+	case known && form != x.to && slices.Contains(exportForms(), x.to):
+		return usage("-o %s: its ending is of %s, and --to says %s: give one of them", x.file, form, x.to)
+	case !known && form != "" && !c.Flags().Changed("to") && !folder:
+		return usage("-o %s: the ending .%s says no form that is written; give .%s, or name the form with --to", x.file, form, strings.Join(files, ", ."))
 	}
 	switch {
 	case !slices.Contains(exportForms(), x.to):

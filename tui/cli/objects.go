@@ -125,6 +125,7 @@ func setObject(d *data.Set) map[string]any {
 		line["classes"], line["several"] = d.Outputs, true
 	case d.Outputs > 0:
 		line["outputs"], line["target_mean"], line["target_deviation"] = d.Outputs, d.TargetMean, d.TargetStd
+		line["output_names"] = d.Form().OutputNames()
 	}
 	return line
 }

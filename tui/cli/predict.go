@@ -35,22 +35,31 @@ const (
 type predicting struct {
 	file, set           string
 	model, rename, into string
+	label, form         string
+	at                  uint64
 	threads, top        int
 	force               bool
 }
 
 func predictCommand(s streams) *cobra.Command {
 	var x predicting
-	c := &cobra.Command{Use: "predict FILE.safetensors DATA", Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
-		Long: "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. docs/model-files.md tells the columns.",
-		Args: exactly("a FILE", "DATA"),
+	c := &cobra.Command{Use: "predict FILE.safetensors|SESSION DATA", Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
+		Long: "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. Of a session it is the model of its\nnewest checkpoint, or of the round that --at names. docs/model-files.md tells the columns.",
+		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.file, x.set = args[0], args[1]
-			return x.execute(c.Context(), s)
+			t, err := opened(c, x.file, x.model, x.rename, x.at, x.threads)
+			if err != nil {
+				return err
+			}
+			return x.execute(c.Context(), s, t)
 		}}
 	fl := c.Flags()
 	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
+	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
+	formFlag(fl, &x.form)
+	fl.Uint64Var(&x.at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
 	threadsFlag(fl, &x.threads)
@@ -58,9 +67,9 @@ func predictCommand(s streams) *cobra.Command {
 	return c
 }
 
-func (x *predicting) execute(ctx context.Context, s streams) error {
-	t, err := host.OpenRenamed(x.file, x.model, x.rename)
-	if err != nil {
+func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) error {
+	t.Read.Label = x.label
+	if err := formed(t, x.form); err != nil {
 		return err
 	}
 	asked, err := t.Read.Ask(x.set)
@@ -71,7 +80,7 @@ func (x *predicting) execute(ctx context.Context, s streams) error {
 		fmt.Fprintln(s.err, "brood: "+text)
 	}
 	if t.Read.Form == nil {
-		fmt.Fprintf(s.err, "brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used\n", x.file, x.set)
+		fmt.Fprint(s.err, formless(x.file, x.set))
 	}
 	if x.top, err = listed(x.top, t.Net); err != nil {
 		return err
@@ -141,7 +150,7 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 		head = append(head, columnClass+strconv.Itoa(c+1), columnOf+strconv.Itoa(c+1))
 	}
 	if t.Net.Regression() {
-		head = predictedColumns(t.Net.Outputs, asked.Answers != nil)
+		head = predictedColumns(t.Net.Outputs, t.OutputNames(asked.Set), asked.Answers != nil)
 	}
 	headed := false
 	kernels, err = t.Predict(ctx, asked.Set, asked.IDs, threads, func(at int, p [][]float64) error {
@@ -203,12 +212,17 @@ func tags(p []float64) string {
 	return strings.Join(out, ",")
 }
 
-// predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, and the
-// label.
-func predictedColumns(outputs int, answered bool) []string {
+// predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, by its
+// name where it has one, and the label.
+func predictedColumns(outputs int, names []string, answered bool) []string {
 	head := []string{columnSample, columnPrediction}
 	for k := 2; k <= outputs; k++ {
 		head = append(head, fmt.Sprintf("%s_%d", columnPrediction, k))
+	}
+	if outputs > 1 {
+		for k, name := range names {
+			head[1+k] = columnPrediction + "_" + name
+		}
 	}
 	if answered {
 		head = append(head, columnLabel)

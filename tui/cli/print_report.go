@@ -139,7 +139,7 @@ func writeOutputs(w io.Writer, x *report.Report) {
 			head = "outputs"
 		}
 		if len(x.Outputs) > 1 {
-			of = fmt.Sprintf("%d: ", k+1)
+			of = o.Name + ": "
 		}
 		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %.6g, MAE %.6g\n", head, of, known("%.6g", o.R2), o.RMSE, o.MAE)
 	}

@@ -1,0 +1,146 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models/data"
+	"brood/models/tomltext"
+	"brood/models/typed"
+	"brood/runtime/session"
+)
+
+// formFile is a form as a person writes it: the keys of a model file's metadata.
+type formFile struct {
+	Samples           string
+	Shape             []int
+	Mean, Deviation   []float32
+	Classes, Features []string
+	Label             string
+	TargetMean        []float32 `toml:"target_mean"`
+	TargetDeviation   []float32 `toml:"target_deviation"`
+}
+
+// ReadAs has a model whose file does not say how its samples were normalised take them as something else does: a
+// session by its directory, the .safetensors file of a model, a .toml file of the keys of docs/model-files.md, or data
+// by name or path, as a run of this model would read them. What does not fit the model is refused.
+func (t *Trained) ReadAs(of string) error {
+	if t.Read.Form != nil {
+		return typed.Errorf("form %s: the model says itself how its samples become its input; leave it out", of)
+	}
+	r, err := t.readingOf(of)
+	if err != nil {
+		return err
+	}
+	if r.Form == nil {
+		return fmt.Errorf("form %s: it does not say how samples are normalised either", of)
+	}
+	f := *r.Form
+	info := data.Info{Shape: f.Shape, Classes: len(f.Classes), Outputs: len(f.TargetMean), Text: f.Text}
+	if t.Net.MultiLabel() && f.TargetMean == nil {
+		info.Classes, info.Outputs, info.MultiLabel = 0, len(f.Classes), true
+	}
+	if err := t.Net.Fits(info); err != nil {
+		return fmt.Errorf("form %s: %w", of, err)
+	}
+	t.Read.Rule, t.Read.Form = r.Rule, &f
+	return nil
+}
+
+// readingOf is how something reads its data.
+func (t *Trained) readingOf(of string) (r data.Reading, err error) {
+	_, _, recorded := session.LogSize(of)
+	switch {
+	case strings.HasSuffix(of, ".safetensors"):
+		file, err := openModel(of)
+		return file.reading, err
+	case strings.HasSuffix(of, ".toml"):
+		r.Rule = data.RuleByClass
+		r.Form, err = t.writtenForm(of)
+		return r, err
+	case recorded:
+		return formOfSession(of)
+	}
+	r = t.Read
+	set, err := r.Load(of)
+	if err != nil {
+		return r, err
+	}
+	form := set.Form()
+	r.Form = &form
+	return r, nil
+}
+
+// formOfSession reads the data of a session.
+func formOfSession(dir string) (r data.Reading, err error) {
+	h, err := read(dir, 0)
+	if err != nil {
+		return r, err
+	}
+	if h.config.Data == "" || h.config.Own || h.config.Objective != "" {
+		return r, fmt.Errorf("form %s: the session has no data that brood reads by itself: name another one", filepath.Base(dir))
+	}
+	j, err := (*Own)(nil).modelled(dir, h.config)
+	if err == nil {
+		err = j.load(h.config.Augment)
+	}
+	if err != nil {
+		return r, typed.Recorded(err)
+	}
+	if d := j.Samples.Digest(); d != h.config.Digest {
+		return r, fmt.Errorf("form %s: its data %s are no longer those that it was recorded on: restore those files", filepath.Base(dir), h.config.Data)
+	}
+	form := j.Samples.Form()
+	return data.Reading{Rule: j.Config.Reading, Form: &form}, nil
+}
+
+// writtenForm is the form in a .toml file. Of mean, deviation and those of targets one number stands for all.
+func (t *Trained) writtenForm(path string) (*data.Form, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("form: %w", err)
+	}
+	var w formFile
+	if err := tomltext.Decode(text, &w); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if w.Mean == nil || w.Deviation == nil || w.Samples != ofBytes && w.Samples != ofNumbers {
+		return nil, fmt.Errorf(`%s: it lacks samples = "bytes" or "numbers", or mean and deviation, such as mean = [0.5], deviation = [0.25]`, path)
+	}
+	f := &data.Form{Shape: w.Shape, Bytes: w.Samples == ofBytes, Classes: w.Classes, Features: w.Features, Label: w.Label, TargetMean: w.TargetMean, TargetStd: w.TargetDeviation}
+	if f.Shape == nil {
+		f.Shape = t.Net.Input
+	}
+	if len(f.Shape) > 0 {
+		n := min(f.Shape[0], t.Net.Features)
+		f.Mean, f.Std = forEach(w.Mean, n), forEach(w.Deviation, n)
+	}
+	if t.Net.Regression() {
+		if f.TargetMean == nil && f.TargetStd == nil { // results are in the unit of the label
+			f.TargetMean, f.TargetStd = []float32{0}, []float32{1}
+		}
+		f.TargetMean, f.TargetStd = forEach(f.TargetMean, t.Net.Outputs), forEach(f.TargetStd, t.Net.Outputs)
+	} else if f.Classes == nil {
+		for c := range t.Net.Classes {
+			f.Classes = append(f.Classes, strconv.Itoa(c))
+		}
+	} else if len(f.Classes) != t.Net.Classes {
+		return nil, fmt.Errorf("%s: it names %d classes, and model %s has %d: name each", path, len(f.Classes), t.Net.Name, t.Net.Classes)
+	}
+	if err := f.Check(); err != nil {
+		return nil, fmt.Errorf("%s: it cannot be used: %w", path, err)
+	}
+	return f, nil
+}
+
+// forEach is one number for each of n, where one is given for all; others stay as they are.
+func forEach(x []float32, n int) []float32 {
+	if len(x) == 1 && n > 1 {
+		return slices.Repeat(x, n)
+	}
+	return x
+}
