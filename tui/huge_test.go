@@ -5,8 +5,8 @@ package tui
 import (
 	"io"
 	goruntime "runtime"
+	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/creack/pty"
@@ -26,8 +26,10 @@ func TestHugeTerminalAtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	drawn := &shown{want: "training", seen: make(chan struct{})}
+	halves := "╰" + strings.Repeat("─", 43) + "╯╰" // the foot of two panels side by side in 90 columns
+	smaller := &shown{want: halves, seen: make(chan struct{})}
 	read := make(chan struct{})
-	go func() { defer close(read); _, _ = io.Copy(drawn, far) }()
+	go func() { defer close(read); _, _ = io.Copy(io.MultiWriter(drawn, smaller), far) }()
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
 	p, done := Program(t.Context(), Options{Source: sourcetest.NewMemory(sourcetest.Run(3, 40)...), In: near, Out: near,
@@ -48,7 +50,7 @@ func TestHugeTerminalAtTheStart(t *testing.T) {
 	if err := pty.Setsize(near, &pty.Winsize{Rows: 30, Cols: 90}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(4 * hugePeriod)
+	await(t, smaller)
 	p.Quit()
 	if m, ok := soon.Next(t, end, "end of the workbench").(*model); !ok || m.w != 90 || m.h != 30 {
 		t.Errorf("made smaller to 90 by 30 it counts as %d by %d", m.w, m.h)

@@ -3,11 +3,11 @@ package tui
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"go.uber.org/goleak"
@@ -27,11 +27,7 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	go func() {
 		end <- Run(context.Background(), Options{Source: src, Algorithms: []*optim.Algorithm{sourcetest.Algorithm()}, In: in, Out: out, Env: []string{"TERM=xterm-256color", "NO_COLOR=1"}, Width: 100, Height: 30})
 	}()
-	select {
-	case <-out.seen:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("nothing was drawn: %q", out.all.String())
-	}
+	await(t, out)
 	keys.Write([]byte("q"))
 	if err := soon.Next(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
@@ -73,11 +69,7 @@ func TestRunGoesToAnotherSession(t *testing.T) {
 
 func await(t *testing.T, s *shown) {
 	t.Helper()
-	select {
-	case <-s.seen:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%q was not drawn", s.want)
-	}
+	soon.Next(t, s.seen, fmt.Sprintf("%q on the screen", s.want))
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {

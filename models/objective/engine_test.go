@@ -265,7 +265,7 @@ func TestChildOfAProgram(t *testing.T) {
 	if err != nil {
 		t.Fatalf("notes %q", notes)
 	}
-	for range 600 {
+	for range 3600 { // three minutes
 		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", n)); err != nil || len(line) == 0 { // ended
 			return
 		}
@@ -287,14 +287,16 @@ func TestBeyondFloat32(t *testing.T) {
 
 // What breaks is missing, with a reason, and nothing else is: the others of its batch have their results.
 func TestMissingResults(t *testing.T) {
-	spec := Flat(3)
-	spec.Timeout = "300ms"
 	for how, why := range map[string]string{
 		"crash":    "ended without an answer: exit status 9; it said: pole broken [31m",
-		"hang":     "no answer within 300ms",
+		"hang":     "no answer within 1s",
 		"nan":      "its fitness is NaN",
 		"infinite": "its fitness is +Inf",
 	} {
+		spec := Flat(3)
+		if how == "hang" {
+			spec.Timeout = "1s"
+		}
 		e := open(t, program(t, how, spec), 2)
 		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) {
 			t.Errorf("%s: %v, though nothing broke", how, got)
@@ -311,7 +313,7 @@ func TestMissingResults(t *testing.T) {
 		}
 	}
 	for how, why := range map[string]string{"short": "bytes, want a count of", "twice": "names a candidate twice"} {
-		e := open(t, program(t, how, spec), 1)
+		e := open(t, program(t, how, Flat(3)), 1)
 		got := candidates(t, e, 40, 1, 2) // 80 evaluations in batches of more than one
 		if slices.ContainsFunc(got, func(f float32) bool { return f == f }) {
 			t.Errorf("%s: %v, want missing results", how, got)
@@ -350,8 +352,8 @@ func TestSilent(t *testing.T) {
 	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 1s") {
 		t.Errorf("%v", err)
 	}
-	if times, err := os.ReadFile(started); string(times) != "x" {
-		t.Errorf("it was started %d times, %v", len(times), err)
+	if times, _ := os.ReadFile(started); len(times) > 1 { // a slow machine may have ended it before it wrote
+		t.Errorf("it was started %d times", len(times))
 	}
 }
 

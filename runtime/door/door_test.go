@@ -148,7 +148,7 @@ func TestLease(t *testing.T) {
 	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	}
-	_, ada, s := serve(t, sourcetest.Run(2, 5), obey)
+	srv, ada, s := serve(t, sourcetest.Run(2, 5), obey)
 	dial := func(take bool) *Client {
 		c, err := Dial(s.Dir(), "bob", take)
 		if err != nil {
@@ -167,6 +167,7 @@ func TestLease(t *testing.T) {
 	if r := try(ada); !r.Accepted {
 		t.Fatalf("ada: %+v", r)
 	}
+	lasts(srv)
 	if r := try(dial(false)); r.Accepted || !strings.Contains(r.Reason, "ada") {
 		t.Errorf("bob wrote while ada held the lease: %+v", r)
 	}
@@ -197,7 +198,7 @@ func TestLeaseIsAViewers(t *testing.T) {
 	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return event.Receipt{Accepted: true}, nil
 	}
-	_, first, s := serve(t, sourcetest.Run(2, 5), obey)
+	srv, first, s := serve(t, sourcetest.Run(2, 5), obey)
 	dial := dials(t, s)
 	refused := func(c *Client) string {
 		t.Helper()
@@ -219,6 +220,7 @@ func TestLeaseIsAViewers(t *testing.T) {
 	if why := refused(first); why != "" {
 		t.Fatal(why)
 	}
+	lasts(srv)
 	busy := func(when string) {
 		t.Helper()
 		if why := refused(second); !strings.HasPrefix(why, first.id+" elsewhere writes for ") {
@@ -248,17 +250,10 @@ func TestLeaseIsAViewers(t *testing.T) {
 	}
 
 	first.Close()
-	for ctx := soon.Context(t); refused(second) != ""; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			t.Fatal("who left still writes")
-		}
-	}
+	soon.Until(t, "another writes after who has left", func() bool { return refused(second) == "" })
+	lasts(srv)
 	second.Close()
-	for ctx := soon.Context(t); look(bob).Holder != ""; {
-		if ctx.Err() != nil {
-			t.Fatal("who left still writes")
-		}
-	}
+	soon.Until(t, "nobody writes after who has left", func() bool { return look(bob).Holder == "" })
 	if why := refused(bob); why != "" {
 		t.Error(why)
 	}
@@ -300,6 +295,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	if r := writes(ada); !r.Accepted {
 		t.Fatal(r.Reason)
 	}
+	lasts(srv)
 	if r := writes(bob); r.Accepted || !strings.HasPrefix(r.Reason, "ada writes for ") || !strings.Contains(r.Reason, ":take") {
 		t.Errorf("bob is told %+v", r)
 	}
@@ -332,9 +328,9 @@ func TestLeaseIsAskedFor(t *testing.T) {
 		t.Errorf("after bob's lease carol is told %+v", l)
 	}
 	must(bob, view.LeaseAsk)
+	lasts(srv)
 	carol.Close()
-	for l := must(bob, view.LeaseLook); !l.Mine; l = must(bob, view.LeaseLook) {
-	}
+	soon.Until(t, "bob's turn after carol has left", func() bool { return must(bob, view.LeaseLook).Mine })
 }
 
 func TestHostileLengths(t *testing.T) {
@@ -354,7 +350,7 @@ func TestHostileLengths(t *testing.T) {
 		if uc, ok := conn.(*net.UnixConn); ok {
 			_ = uc.CloseWrite()
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(soon.Latest))
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("%q: answered %d bytes, %v", bytes, n, err)
 		}
@@ -392,7 +388,7 @@ func TestWaits(t *testing.T) {
 		cancel()
 	}
 	record(t, s, srv, event.Record{Alert: &event.Alert{Text: "done"}})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
 	if b, err := c.Next(ctx, v.Position, 10); err != nil || len(b.Records) != 1 || dials != 0 {
 		t.Errorf("%+v, %v, after %d further connections", b, err, dials)
 	}

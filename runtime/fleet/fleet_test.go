@@ -19,6 +19,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
+	"brood/runtime/soon"
 	"brood/runtime/worker"
 	"brood/transport/local"
 )
@@ -54,11 +55,7 @@ func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Flee
 	return f
 }
 
-func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
+func bounded(t *testing.T) context.Context { return soon.Context(t) }
 
 // TestCommandsAfterTheEnd are answered with a sentinel, also by many at once.
 func TestCommandsAfterTheEnd(t *testing.T) {

@@ -333,11 +333,7 @@ func TestComesAgain(t *testing.T) {
 			}
 		}
 	}
-	select {
-	case <-first.peer.Done():
-	case <-time.After(20 * time.Second):
-		t.Error("both are let in")
-	}
+	soon.Next(t, first.peer.Done(), "end of the first: both are let in")
 	if again.id == first.id || again.peer.Err() != nil {
 		t.Errorf("numbers %d and %d, %v", first.id, again.id, again.peer.Err())
 	}
@@ -422,9 +418,7 @@ func TestWrongData(t *testing.T) {
 	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
 		t.Errorf("%v", err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && s.notes.text() == ""; {
-		time.Sleep(time.Millisecond) // who closes is told no more
-	}
+	soon.Until(t, "that it left", func() bool { return s.notes.text() != "" }) // who closes is told no more
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}

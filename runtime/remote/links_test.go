@@ -26,7 +26,7 @@ type lossy struct {
 	alerts []string
 	newest time.Time // commit
 	stall  time.Duration
-	seen   chan struct{} // holds a token for each loss that was noticed
+	seen   chan struct{} // holds a token when a loss was noticed
 	mended chan struct{} // holds a token for each link that is up again
 }
 
@@ -36,7 +36,7 @@ func loseLinks(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *loss
 	t.Helper()
 	o := small(rounds)
 	o.Workers = 2
-	a := &lossy{cuts: cuts, lasts: lasts, seen: make(chan struct{}, cuts), mended: make(chan struct{}, cuts)}
+	a := &lossy{cuts: cuts, lasts: lasts, seen: make(chan struct{}, 1), mended: make(chan struct{}, cuts)}
 	a.mended <- struct{}{}
 	a.served = serve(t, prepare(t, o), nil, filepath.Join(t.TempDir(), "run"), a.see)
 	return a
@@ -45,7 +45,10 @@ func loseLinks(t *testing.T, rounds uint64, cuts int, lasts time.Duration) *loss
 func (a *lossy) see(r event.Record) {
 	if r.Alert != nil {
 		if a.alerts = append(a.alerts, r.Alert.Text); r.Alert.Level == "warning" {
-			a.seen <- struct{}{}
+			select {
+			case a.seen <- struct{}{}:
+			default: // it is known
+			}
 		}
 	}
 	c := r.Commit
@@ -65,6 +68,10 @@ func (a *lossy) see(r event.Record) {
 		return
 	}
 	a.cuts--
+	select {
+	case <-a.seen: // of what was before
+	default:
+	}
 	a.workers.Go(func() {
 		a.shape(1)
 		time.Sleep(a.lasts)
@@ -89,7 +96,8 @@ func (a *lossy) shape(loss float64) {
 // a new membership epoch: nobody is sent away, and the run ends as one that nobody disturbed.
 func TestLinkLost(t *testing.T) {
 	t.Parallel()
-	a := loseLinks(t, 200, 1, 2*time.Second)
+	a := loseLinks(t, 1<<40, 1, 2*time.Second)
+	a.endsAfter(2)
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
 	exit := a.train()
 	for _, end := range ends {
@@ -98,12 +106,10 @@ func TestLinkLost(t *testing.T) {
 		}
 	}
 	last := a.plans[len(a.plans)-1]
-	if exit.Phase != event.Finished || len(last.New.Workers()) != 2 || len(a.plans) < 2 {
+	if exit.Phase != event.Stopped || len(last.New.Workers()) != 2 || len(a.plans) < 2 {
 		t.Errorf("%+v, plans %+v, alerts %q", exit, a.plans, a.alerts)
 	}
-	if want := alone(t, small(200)); a.hash != want {
-		t.Errorf("ends with %s, undisturbed with %s", a.hash, want)
-	}
+	a.isAlone()
 	verifies(t, a.dir, a.hash)
 	t.Logf("a stall of %s, alerts %q", a.stall.Round(10*time.Millisecond), a.alerts)
 }
@@ -141,7 +147,7 @@ func TestLinkLostThrice(t *testing.T) {
 		}
 	}
 	const why = "it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network between the workers; the last time, worker "
-	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker comes back in 10s, and tries for 20s") {
+	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker comes back in 10s, and tries for "+soon.Latest.String()) {
 		t.Errorf("the worker says %s", said)
 	}
 	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) || !strings.Contains(all, "; it may come back in 10s") {

@@ -242,9 +242,16 @@ func TestReturns(t *testing.T) {
 	o.Workers = 3
 	dir := filepath.Join(t.TempDir(), "run")
 	var s *served
+	var address string // of who is cut off
 	cut, done := false, false
 	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		switch {
+		case r.Plan != nil && cut && len(s.plans) == 2: // it was noticed
+			time.AfterFunc(2*time.Second, func() {
+				if err := s.srv.node.Shaper().Set(address, quic.Shape{}); err != nil {
+					t.Error(err)
+				}
+			})
 		case r.Commit != nil && r.Commit.To >= 5 && !cut:
 			cut = true
 			run := s.srv.hosted()
@@ -252,15 +259,10 @@ func TestReturns(t *testing.T) {
 			defer s.srv.mu.Unlock()
 			for _, seat := range run.seats {
 				if seat.id == 1 {
-					address := seat.peer.Address().String()
+					address = seat.peer.Address().String()
 					if err := s.srv.node.Shaper().Set(address, quic.Shape{Loss: 1}); err != nil {
 						t.Error(err)
 					}
-					time.AfterFunc(4*time.Second, func() {
-						if err := s.srv.node.Shaper().Set(address, quic.Shape{}); err != nil {
-							t.Error(err)
-						}
-					})
 				}
 			}
 		case r.Commit != nil && len(s.plans) >= 3 && !done:

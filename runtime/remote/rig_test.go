@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"path/filepath"
 	goruntime "runtime"
@@ -126,7 +127,7 @@ func (s *Server) hosted() *run {
 
 func (s *served) record(r event.Record) {
 	if c := r.Commit; c != nil {
-		s.hash = c.Hash
+		s.hash, s.sum.To = c.Hash, c.To
 		for op, n := range c.Sent {
 			s.sum.Sent[op] += n
 		}
@@ -148,7 +149,7 @@ func (s *served) config() Worker {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return Worker{Key: newKey(s.t), Join: join, Listen: "127.0.0.1:0", Threads: 1, Patience: 20 * time.Second, Note: s.notes.add}
+	return Worker{Key: newKey(s.t), Join: join, Listen: "127.0.0.1:0", Threads: 1, Patience: soon.Latest, Note: s.notes.add}
 }
 
 // work starts a worker whose end is sent on the channel.
@@ -169,6 +170,25 @@ func (s *served) train() coordinator.Exit {
 	}
 	soon.All(s.t, &s.workers, "end of all workers")
 	return exit
+}
+
+// endsAfter interrupts the run with the first commit after its nth plan, whenever that comes.
+func (s *served) endsAfter(n int) {
+	watch, over := s.watch, false
+	s.watch = func(r event.Record) {
+		if watch(r); r.Commit != nil && len(s.plans) >= n && !over {
+			over = true
+			s.run.Interrupt()
+		}
+	}
+}
+
+// isAlone wants the bits that the rounds so far have in this process.
+func (s *served) isAlone() {
+	s.t.Helper()
+	if want := alone(s.t, small(s.sum.To)); s.hash != want {
+		s.t.Errorf("after %d rounds it has %s, undisturbed %s", s.sum.To, s.hash, want)
+	}
 }
 
 // verifies executes the session again and wants the hash.
@@ -271,20 +291,14 @@ func (s *served) is(o host.Options) {
 // until waits for texts among the notes, in this order.
 func (s *series) until(texts ...string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	soon.Until(s.t, fmt.Sprintf("noted, in this order: %q", texts), func() bool {
 		rest, all := s.notes.text(), true
 		for _, text := range texts {
 			_, after, ok := strings.Cut(rest, text)
 			rest, all = after, all && ok
 		}
-		if all {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Errorf("never %q: %s", texts, s.notes.text())
-			return
-		}
-	}
+		return all
+	})
 }
 
 // close ends the series: every worker is told, and ends well.

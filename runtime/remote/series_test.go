@@ -233,9 +233,7 @@ func TestHostileSeries(t *testing.T) {
 	if err != nil || w.Run != second || !w.Series {
 		t.Fatalf("%v, %+v, runs %s and %s", err, w, first, second)
 	}
-	for s.srv.settling() { // it is accepted behind its Welcome
-		time.Sleep(time.Millisecond)
-	}
+	soon.Until(t, "accepted, behind its Welcome", func() bool { return !s.srv.settling() })
 	for _, id := range []wire.RunID{{}, {9}, first, second} {
 		refused(wire.CodeTokenUnknown, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "x" })
 		refused(wire.CodeTokenMissing, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "" })

@@ -13,19 +13,28 @@ import (
 // LockName is the file of a directory that its writer locks.
 const LockName = "lock"
 
+// How long a lock is waited for. A listing holds it for a moment, shared, to see whether it is free, and for longer
+// where the machine leaves it no time.
+const (
+	writerWait  = 200 * time.Millisecond
+	listingWait = 10 * time.Second
+)
+
 // lock takes the writer's lock of dir. It lasts until the file is closed or the process dies.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}
-	// A listing holds the lock for a moment to see whether it is free.
 	ok := false
-	for range 20 {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if ok, err = tryLock(f, true); ok || err != nil {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		took := time.Since(began)
+		if writes, _ := Running(dir); writes && took > writerWait || took > listingWait {
+			break
+		}
 	}
 	if err == nil && !ok {
 		err = &LockedError{Dir: dir, PID: readPID(f)}

@@ -55,7 +55,7 @@ func Run(t *testing.T, open Open) {
 }
 
 // patience is how long a call may hang before the contract calls it broken: no measure of speed.
-const patience = 10 * time.Second
+const patience = 3 * time.Minute
 
 func bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)

@@ -90,15 +90,17 @@ func TestFloods(t *testing.T) {
 	check("a peer that nobody reads", func() { // the run is busy: the peer must wait, and live
 		a, p := s.asWorker(t)
 		f, _ := wire.Marshal(wire.Header{}, wire.Message{Kind: fromWorkers, Body: make([]byte, 1<<20)})
-		sent := 0
-		for ; sent < 200; sent++ {
-			_ = a.stream.SetWriteDeadline(time.Now().Add(time.Second)) // only a full line takes so long
-			if _, err := a.stream.Write(f); err != nil {
-				break
+		rest, taken := f, 0
+		until(t, "a full line", func() bool {
+			_ = a.stream.SetWriteDeadline(time.Now().Add(time.Second))
+			n, err := a.stream.Write(rest)
+			if taken, rest = taken+n, rest[n:]; len(rest) == 0 {
+				rest = f
 			}
-		}
-		if sent < 10 || sent > 60 || p.Err() != nil {
-			t.Errorf("%d MiB were taken: %v", sent, p.Err())
+			return p.Err() != nil || taken > 100<<20 || err != nil && n == 0 && taken > 10<<20 // sooner a machine is slow
+		})
+		if taken < 10<<20 || taken > 60<<20 || p.Err() != nil {
+			t.Errorf("%d MiB were taken: %v", taken>>20, p.Err())
 		}
 		p.Close("")
 	})
@@ -121,7 +123,7 @@ func TestFloods(t *testing.T) {
 	})
 	check("an Initial flood", func() {
 		// From sockets that hear nothing, so that no handshake ever ends.
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		deaf := make([]*quicgo.Transport, 8)
 		for i := range deaf {
@@ -143,6 +145,7 @@ func TestFloods(t *testing.T) {
 		}
 		_, p := s.asWorker(t) // who owns an address still comes in
 		p.Close("")
+		cancel()
 		wg.Wait()
 		for _, d := range deaf {
 			_ = d.Close()
@@ -178,7 +181,7 @@ func TestFloods(t *testing.T) {
 		}
 		until(t, "the flood", func() bool { return shut.Load() > 0 && begun.Load() > maxShare })
 		for range 5 { // newcomers with a token, from the same address
-			one, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			one, stop := context.WithTimeout(t.Context(), patience)
 			p, _, err := newNode(t, nil).Dial(one, s.server.Address().String(), s.server.ID(), wire.Hello{Role: wire.Worker, Token: s.token})
 			if err != nil {
 				t.Error(err)

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long anything may take before a test calls it hung: no measure of speed.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 func bounded(t testing.TB) context.Context {
 	t.Helper()

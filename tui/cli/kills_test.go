@@ -89,20 +89,16 @@ func (tr *troupe) signal(p *proc, s syscall.Signal) {
 }
 
 // exit waits for a process's end and its status.
-func (tr *troupe) exit(p *proc, within time.Duration, want int) {
+func (tr *troupe) exit(p *proc, want int) {
 	tr.t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(within):
-		tr.t.Fatalf("%v does not end within %s", p.Args[1:], within)
-	}
+	soon.Next(tr.t, p.done, fmt.Sprintf("end of %v", p.Args[1:]))
 	if got := p.ProcessState.ExitCode(); got != want {
 		tr.t.Fatalf("%v ends with %d, want %d: %s", p.Args[1:], got, want, p.out.String())
 	}
 }
 
 func (tr *troupe) work() {
-	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--patience", "2m"))
+	tr.workers = append(tr.workers, tr.start("worker", tr.url, "--threads", "1", "--patience", "10m"))
 }
 
 // hear reads what the log has got since.
@@ -130,7 +126,7 @@ func (tr *troupe) hear() {
 // until waits for something in the log.
 func (tr *troupe) until(what string, ok func() bool) {
 	tr.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(soon.Latest); ; time.Sleep(10 * time.Millisecond) {
 		if tr.hear(); ok() {
 			return
 		}
@@ -146,7 +142,7 @@ func (tr *troupe) until(what string, ok func() bool) {
 // invite waits for the run, opens its log, and returns a URL for many of a role.
 func (tr *troupe) invite(role string) string {
 	tr.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(soon.Latest); ; time.Sleep(10 * time.Millisecond) {
 		url, err := tr.brood(nil, "invite", tr.dir, "--role", role, "--uses", "64").Output()
 		if err == nil {
 			if tr.log, err = session.OpenReader(tr.dir); err != nil {
@@ -167,9 +163,9 @@ func (tr *troupe) ends() {
 	if out, err := tr.brood(nil, "stop", tr.dir, "--take").CombinedOutput(); err != nil {
 		tr.t.Fatalf("stop: %v: %s", err, out)
 	}
-	tr.exit(tr.serve, 20*time.Second, 0)
+	tr.exit(tr.serve, 0)
 	for _, w := range tr.workers {
-		tr.exit(w, 20*time.Second, 0)
+		tr.exit(w, 0)
 	}
 	tr.hear()
 	if out, err := tr.brood(nil, "verify", tr.dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "holds: ") || !strings.Contains(string(out), tr.last.Hash) {
@@ -227,7 +223,7 @@ func (tr *troupe) fault() (string, time.Duration) {
 	case 3:
 		tr.signal(w, syscall.SIGTERM)
 		gone()
-		tr.exit(w, 10*time.Second, 143)
+		tr.exit(w, 143)
 		took := time.Since(began)
 		tr.work()
 		tr.trains(3, before)

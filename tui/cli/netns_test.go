@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"brood/runtime/soon"
 )
 
 // network is machines of their own on one switch: network namespaces, joined by veth pairs to a bridge in a further
@@ -84,7 +86,7 @@ func TestNamespaces(t *testing.T) {
 	tr.serve = tr.begin(tr.brood(n.in(1), args...))
 	tr.url = tr.invite("worker")
 	for i := 2; i <= 3; i++ {
-		tr.workers = append(tr.workers, tr.begin(tr.brood(n.in(i), "worker", tr.url, "--threads", "1", "--patience", "2m")))
+		tr.workers = append(tr.workers, tr.begin(tr.brood(n.in(i), "worker", tr.url, "--threads", "1", "--patience", "10m")))
 	}
 	tr.trains(2, 0)
 
@@ -93,11 +95,23 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("set from afar: %v: %s", err, out)
 	}
 	if ssh {
-		look := exec.Command("ip", append(n.in(4)[1:], "timeout", "-s", "INT", "5", "ssh", "-tt", "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-p", "2222", "viewer@"+n.address(1))...)
-		out, _ := look.CombinedOutput() // it is cut off
-		if text := string(out); !strings.Contains(text, "training") || !strings.Contains(text, "you look") {
-			t.Errorf("by SSH: %q", tail(text))
+		seen, err := os.Create(filepath.Join(dir, "seen"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer seen.Close()
+		look := exec.Command("ip", append(n.in(4)[1:], "ssh", "-tt", "-i", key, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-p", "2222", "viewer@"+n.address(1))...)
+		look.Stdout, look.Stderr = seen, seen
+		if err := look.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = look.Process.Kill() })
+		soon.Until(t, "the run by SSH, in "+seen.Name(), func() bool {
+			text, err := os.ReadFile(seen.Name())
+			return err == nil && strings.Contains(string(text), "training") && strings.Contains(string(text), "you look")
+		})
+		_ = look.Process.Kill()
+		_ = look.Wait() // it is cut off
 	}
 	for i := 2; i <= 3; i++ { // a slow switch
 		if out, err := exec.Command("ip", append(n.in(0)[1:], "tc", "qdisc", "add", "dev", n.port(i), "root", "tbf", "rate", "100mbit", "burst", "64k", "latency", "50ms")...).CombinedOutput(); err != nil {

@@ -146,15 +146,24 @@ func server(t *testing.T, ranges *[]string, answers ...answer) *httptest.Server 
 }
 
 // get fetches the one file toy.bin into dir, in which part was left by an earlier download when it is not nil.
-func get(t *testing.T, dir string, part []byte, s *httptest.Server) error {
+func get(t *testing.T, dir string, part []byte, s *httptest.Server, stall time.Duration) error {
 	t.Helper()
 	if part != nil {
 		if err := os.WriteFile(filepath.Join(dir, "toy.bin.part"), part, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c := Client{HTTP: s.Client(), Stall: 200 * time.Millisecond}
+	c := Client{HTTP: s.Client(), Stall: stall}
 	return c.Get(context.Background(), published(map[string][]byte{"toy.bin": content}), s.URL+"/", dir)
+}
+
+// stallOf is how long a server of a test may send nothing: where it is not about that, longer than any machine is held
+// up.
+func stallOf(name string) time.Duration {
+	if strings.HasPrefix(name, "stall") {
+		return time.Second
+	}
+	return time.Minute
 }
 
 func TestFetched(t *testing.T) {
@@ -180,9 +189,10 @@ func TestFetched(t *testing.T) {
 		"stall once":       {nil, []answer{stalls(1000), honest}, []string{"", "bytes=1000-"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a stall is waited for
 			var ranges []string
 			dir := t.TempDir()
-			if err := get(t, dir, c.part, server(t, &ranges, c.answers...)); err != nil {
+			if err := get(t, dir, c.part, server(t, &ranges, c.answers...), stallOf(name)); err != nil {
 				t.Fatal(err)
 			}
 			if b, err := os.ReadFile(filepath.Join(dir, "toy.bin")); err != nil || !bytes.Equal(b, content) {
@@ -235,9 +245,10 @@ func TestRefused(t *testing.T) {
 		"range not there": {half, status(416), "answered 416", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a stall is waited for
 			dir := t.TempDir()
 			s := server(t, nil, c.answer)
-			err := get(t, dir, c.part, s)
+			err := get(t, dir, c.part, s, stallOf(name))
 			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "data toy: "+s.URL+"/toy.bin ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v", err)
 			}
@@ -274,7 +285,7 @@ func TestKeepsWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ranges []string
-		if err := get(t, dir, nil, server(t, &ranges, honest)); err != nil {
+		if err := get(t, dir, nil, server(t, &ranges, honest), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		if b, _ := os.ReadFile(path); !bytes.Equal(b, content) || len(ranges) != c.requests {
@@ -303,7 +314,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v after %d", err, seen)
 	}
 	var ranges []string
-	if err := get(t, dir, nil, server(t, &ranges, honest)); err != nil || !slices.Equal(ranges, []string{"bytes=1000-"}) {
+	if err := get(t, dir, nil, server(t, &ranges, honest), time.Minute); err != nil || !slices.Equal(ranges, []string{"bytes=1000-"}) {
 		t.Errorf("asked for %q (%v)", ranges, err)
 	}
 }
@@ -391,7 +402,7 @@ func TestLock(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Error("the lock is free, and who waits for it does not get it")
 	}
 }

@@ -87,7 +87,7 @@ func serve(t *testing.T) *rig {
 }
 
 func (r *rig) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
-	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: 10 * time.Second})
+	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: soon.Latest})
 }
 
 // screen is what a person at the other end sees.
@@ -124,7 +124,7 @@ func (s *screen) resize(t *testing.T, w, h int) {
 // shows waits until the screen satisfies.
 func (s *screen) shows(t *testing.T, what string, ok func(string) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(soon.Latest); ; time.Sleep(20 * time.Millisecond) {
 		if text := s.text(); ok(text) {
 			return
 		} else if time.Now().After(deadline) {
@@ -346,14 +346,10 @@ func TestScreensOfAKey(t *testing.T) {
 		if err := all[maxOfKey-1].Close(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			if _, err = c.NewSession(); err == nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("a screen that has ended leaves no room: %v", err)
-			}
-		}
+		soon.Until(t, "room where a screen has ended", func() bool {
+			_, err := c.NewSession()
+			return err == nil
+		})
 	}
 	for i := range 10 * maxEnv {
 		if err := all[0].Setenv(fmt.Sprint("A", i), "x"); (err == nil) != (i < maxEnv) {
@@ -422,7 +418,7 @@ func TestParting(t *testing.T) {
 	if !strings.Contains(text, "brood: session a was killed after round 60") || strings.Contains(text, "loss") || whole {
 		t.Errorf("at the end the terminal has\n%s", text)
 	}
-	if took := time.Since(began); took > partFor+10*time.Second {
+	if took := time.Since(began); took > soon.Latest {
 		t.Errorf("closing took %v", took)
 	}
 }
