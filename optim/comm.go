@@ -41,8 +41,9 @@ type Comm struct {
 	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
 
 	sent, seen map[int]uint64 // sequence numbers are per pair: two workers may converse unseen by the others
-	parts      map[int][]node
-	staging    []engine.Mat // rows for what was received or added up within a collective
+	parts      map[int][]node // by worker, of the roster
+	hosting    *Hosting       // of the roster
+	staging    []engine.Mat   // rows for what was received or added up within a collective
 	used       int
 	floats     []float32 // of a row on its way through a code
 	bytes      []byte
@@ -123,9 +124,13 @@ func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) erro
 			}
 		}
 	}
+	if c.hosting == nil {
+		h := c.Roster.Hosting()
+		c.hosting = &h
+	}
 	width := mine.Cols * mine.Type.Size()
 	for _, w := range c.Workers {
-		host := c.Roster.Hosted(w)
+		host := c.hosting.Of(w)
 		if len(host) == 0 {
 			continue
 		}

@@ -51,7 +51,7 @@ func (c *Coordinator) differ(a, b message.Done) string {
 // it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
 // to do, and all may be committed.
 func (c *Coordinator) agree(done map[int]message.Done) (fx []Effect, ok bool) {
-	workers := c.roster.Workers()
+	workers := c.hosting.Workers
 	votes, believed := map[claim]int{}, -1
 	for _, w := range workers {
 		k := c.claim(done[w])
@@ -88,7 +88,7 @@ func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 	}
 	c.misjudged[c.alg.Name] = true
 	return []Effect{c.alert(event.LevelWarning, event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
-		c.alg.Name, predicted, op, to, sent, list(c.roster.Workers())), engine.None)}
+		c.alg.Name, predicted, op, to, sent, list(c.hosting.Workers)), engine.None)}
 }
 
 // unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all

@@ -16,11 +16,11 @@ import (
 )
 
 func (c *Coordinator) joined(e Joined) (fx []Effect) {
-	if slices.Contains(c.alive, e.Worker) {
+	if c.here(e.Worker) {
 		return nil
 	}
-	c.alive = append(c.alive, e.Worker)
-	slices.Sort(c.alive)
+	at, _ := slices.BinarySearch(c.alive, e.Worker)
+	c.alive = slices.Insert(c.alive, at, e.Worker)
 	if e.Key != "" {
 		c.keys[e.Worker] = e.Key
 	}
@@ -193,7 +193,8 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 		return nil
 	}
 	p := c.plan.Plan
-	c.plan, c.base, c.roster, c.before = nil, p.Epoch, p.New, p.Timeline
+	c.plan, c.base, c.before = nil, p.Epoch, p.Timeline
+	c.place(p.New)
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
 	c.declare(p)
 	clear(c.lost)
@@ -207,6 +208,9 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 	c.keep = c.keeps()
 	return append(fx, c.dismiss()...)
 }
+
+// place puts a roster in force.
+func (c *epochs) place(r optim.Roster) { c.roster, c.hosting = r, r.Hosting() }
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
@@ -228,8 +232,8 @@ func (c *Coordinator) declare(p event.Plan) {
 // hosts in each.
 func (c *Coordinator) mostRounds() uint64 {
 	rows, each := 0, 0
-	for _, w := range c.roster.Workers() {
-		rows = max(rows, len(c.roster.Hosted(w)))
+	for _, w := range c.hosting.Workers {
+		rows = max(rows, len(c.hosting.Of(w)))
 	}
 	for name, kind := range c.series {
 		values := 1
@@ -249,10 +253,10 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	var gone []int
 	hosted := 0
 	for _, e := range all {
-		if slices.Contains(c.alive, e.Worker) {
+		if c.here(e.Worker) {
 			c.forget(e.Worker)
 			gone = append(gone, e.Worker)
-			hosted += len(c.roster.Hosted(e.Worker))
+			hosted += len(c.hosting.Of(e.Worker))
 			fx = append(fx, c.alert(event.LevelWarning, event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 		}
 	}
@@ -276,7 +280,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 		return fx
 	}
 	for _, w := range gone {
-		for _, m := range c.roster.Hosted(w) {
+		for _, m := range c.hosting.Of(w) {
 			c.lost[m] = true
 		}
 	}
