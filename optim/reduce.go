@@ -49,6 +49,7 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 	if err := s.tell(ctx, op, parts[c.Self], known, slice); err != nil {
 		return err
 	}
+	c.exchanged(nil, 0)
 	lo, hi := slice(me)
 	for n, v := range known {
 		v.Lo, v.Hi = lo, hi
@@ -220,6 +221,7 @@ func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code
 				return err
 			}
 		}
+		c.exchanged(nil, 0)
 	}
 	for k, w := range c.Workers {
 		if w == c.Self {

@@ -22,11 +22,10 @@ type claim struct {
 
 func (c *Coordinator) claim(d message.Done) claim {
 	var shared strings.Builder
-	for _, b := range slices.Sorted(maps.Keys(c.blocks)) {
-		if c.blocks[b] {
-			sum := d.Digests[b+"/shared"]
-			shared.Write(sum[:])
-		}
+	shared.Grow(32 * len(c.shared))
+	for _, row := range c.shared {
+		sum := d.Digests[row]
+		shared.Write(sum[:])
 	}
 	return claim{d.To, d.Ended, d.Progress, shared.String()}
 }
@@ -39,9 +38,9 @@ func (c *Coordinator) differ(a, b message.Done) string {
 	case a.Progress != b.Progress:
 		return "the progress that is counted"
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.blocks)) {
-		if c.blocks[name] && a.Digests[name+"/shared"] != b.Digests[name+"/shared"] {
-			return "block " + name
+	for _, row := range c.shared {
+		if a.Digests[row] != b.Digests[row] {
+			return "block " + strings.TrimSuffix(row, "/shared")
 		}
 	}
 	return "nothing"

@@ -214,13 +214,18 @@ func (c *epochs) place(r optim.Roster) { c.roster, c.hosting = r, r.Hosting() }
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
-	c.blocks, c.series = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}
+	c.blocks, c.series, c.shared = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}, nil
 	tl, err := timeline.New(c.alg, p.Timeline)
 	if err != nil {
 		return // no edit is accepted that does not parse
 	}
 	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
 		c.blocks[b.Name] = b.Shared
+	}
+	for _, b := range slices.Sorted(maps.Keys(c.blocks)) {
+		if c.blocks[b] {
+			c.shared = append(c.shared, b+"/shared")
+		}
 	}
 	for _, s := range slices.Concat(event.Series, c.alg.Series, optim.MetricSeries(c.cfg.Metrics)) {
 		c.series[s.Name] = s.Kind

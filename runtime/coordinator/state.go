@@ -51,6 +51,7 @@ type epochs struct {
 	hosting optim.Hosting         // the same by workers
 	before  []event.Edit          // those that shaped the blocks in force
 	blocks  map[string]bool       // of base, and whether they are shared
+	shared  []string              // rows of blocks that are, by name
 	series  map[string]optim.Kind // that its points may be of
 	keep    bool                  // workers keep snapshots of the rounds that grants begin at
 	change  *change               // structural, waiting for the outstanding grants
