@@ -96,6 +96,20 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
+	j, err := Outline(o)
+	if err != nil {
+		return nil, err
+	}
+	eng, err := j.engine("", j.Threads)
+	if err != nil {
+		return nil, err
+	}
+	defer release(eng)
+	return j, j.estimate(context.Background(), eng)
+}
+
+// Outline is Prepare of a job that no machine may have room for: one to be simulated.
+func Outline(o Options) (*Job, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
@@ -149,7 +163,7 @@ func Prepare(o Options) (*Job, error) {
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
 		return nil, err
 	}
-	return j, j.estimate(context.Background(), eng)
+	return j, nil
 }
 
 // configure records the options, and what their model and data are.
