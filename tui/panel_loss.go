@@ -80,7 +80,7 @@ func (m *model) waiting(what string) string {
 	case !m.feed.loaded:
 		return "reading the run"
 	case m.shown.Plan == nil:
-		return "waiting for workers"
+		return "waiting for workers" + m.awaited
 	case m.shown.Over() || m.killed():
 		return "the run ended before " + what
 	}
