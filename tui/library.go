@@ -163,6 +163,7 @@ func (m *model) look() tea.Cmd {
 		return m.seek(math.MaxUint64)
 	case at > 0:
 		m.opt.At = 0 // another session begins at its beginning
+		m.replay.Pause(true)
 		return tea.Batch(m.scan(), m.toRound(at))
 	}
 	return tea.Batch(m.scan(), m.seek(0))
