@@ -12,6 +12,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
+	"brood/tui/cell"
 )
 
 // command is a word of the command line.
@@ -180,7 +181,16 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("goto: %q is no round: give a whole number or a percentage", args[0])
 	}
-	return m.toRound(to), nil
+	r, ctx, seek := m.replay, m.reading.ctx, m.toRound(to)
+	return m.task(func() tea.Msg {
+		if _, err := r.Round(ctx, to); err == nil && to > r.Extent().Rounds {
+			return reply(func(m *model) tea.Cmd {
+				m.say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to, r.Extent().Rounds))
+				return nil
+			})
+		}
+		return seek()
+	}), nil
 }
 
 // toRound seeks to the first commit at or beyond a round of a recording, or to its end.

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -46,10 +47,11 @@ func (m *model) measured() bool {
 	return ok && m.replay == nil && !m.gone()
 }
 
-// survey asks for the workers when their screen is shown and what is known is old.
+// survey asks for the workers when their screen is shown, or the run waits for them, and what is known is old.
 func (f *fleet) survey(m *model) tea.Cmd {
 	now := m.opt.Clock()
-	if !m.has(fleetPanel) && !m.has(linksPanel) && !m.has(machinesPanel) || !m.measured() || f.asking {
+	seen := m.has(fleetPanel) || m.has(linksPanel) || m.has(machinesPanel) || m.feed.loaded && m.shown.Plan == nil
+	if !seen || !m.measured() || f.asking {
 		return nil
 	}
 	if f.answered && (m.frozen() || now.Sub(f.asked) < surveyEvery) {
@@ -78,6 +80,9 @@ func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 	}
 	_, at := f.rows(m)
 	f.now, f.told = now, m.opt.Clock()
+	if m.awaited = ""; now.Wait > 0 {
+		m.awaited = fmt.Sprintf(": %d of the %d that it begins with", len(now.Workers), now.Wait)
+	}
 	if rows, _ := f.rows(m); len(rows) > 0 && !slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }) {
 		f.chosen = rows[min(at, len(rows)-1)].ID
 	}
@@ -106,6 +111,7 @@ type fleetRow struct {
 	view.Worker
 	measured bool    // else only what a plan says is known
 	over     bool    // the run has ended
+	missing  int     // workers that the first round still waits for
 	rate     float64 // of what the run is measured by, see [model.pace]; NaN while the run does not train
 }
 
@@ -120,7 +126,7 @@ func (f *fleet) workers(m *model) (out []fleetRow) {
 		}
 	}
 	for _, w := range all {
-		x := fleetRow{Worker: w, measured: measured, over: m.gone(), rate: math.NaN()}
+		x := fleetRow{Worker: w, measured: measured, over: m.gone(), missing: f.missing(m), rate: math.NaN()}
 		if pace, _ := m.pace(); m.running() && m.shown.Rates.Weight > 0 && len(roster.Members) > 0 {
 			x.rate = pace * float64(len(w.Members)) / float64(len(roster.Members))
 		}

@@ -136,7 +136,7 @@ func TestFleetOrderAndFilter(t *testing.T) {
 		d.shows(want.note)
 	}
 	d.press("/").write("RACK2").press("enter")
-	d.shows("1 of 5 · by worker ↑ · /RACK2", "rack2-node1")
+	d.shows("1 of 5 workers shown · by worker ↑ · /RACK2", "rack2-node1")
 	if got := d.order(); !slices.Equal(got, []int{5}) {
 		t.Errorf("the filter leaves %v", got)
 	}
@@ -294,18 +294,36 @@ func TestFleetOfARecording(t *testing.T) {
 	}
 	d := open(t, 120, 40, nil, func(o *Options) { o.Source, o.Commander = r, nil })
 	d.press("end", "2", "j")
-	d.shows("not recorded: traffic, round trips, silence", "▸ w2", "4–7", "round trips and losses of links are not recorded", "enter details  o order")
-	d.hides("cordon")
+	d.shows("3 workers, as logged", "not recorded: round trips, silence; what links carried is on Network", "▸ w2", "4–7", "enter details  o order")
+	d.hides("cordon", "─ links ─")
 	for _, key := range []string{"c", "d", "u", "K"} {
 		d.toast = toast{}
 		if d.press(key); !strings.Contains(d.toast.text, "this is a recording") {
 			t.Errorf("%s says %q", key, d.toast.text)
 		}
 	}
-	at := d.live.Position
-	if d.press("tab", "left"); d.focus != linksPanel || d.live.Position >= at {
-		t.Errorf("on the matrix, which a recording has not, the commit before %d is at %d", at, d.live.Position)
-	}
+	d.press("5")
+	d.hides("─ links ─")
+}
+
+// TestFleetCountsWorkers: the header says who is counted, and a run that waits says on every screen how many it waits
+// for, and no population that it has not.
+func TestFleetCountsWorkers(t *testing.T) {
+	d, c := commanding(t, 120, 40, machines(5), "")
+	d.shows("fleet ─", "5 workers, 4 hosting · by worker")
+	c.now.Workers = c.now.Workers[:3]
+	d.again()
+	d.shows("3 workers, all hosting")
+
+	c = &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)[:1]...), now: view.Fleet{Wait: 2, Workers: []view.Worker{{ID: 0, Name: "node", State: event.Idle}}}}
+	d = open(t, 120, 40, nil, func(o *Options) { o.Source = c })
+	d.again()
+	d.shows("waiting for workers: 1 of the 2 that it begins with", "population size    –")
+	d.hides("0 members")
+	d.press("2")
+	d.again()
+	d.shows("1 here, 2 needed to begin", "w0 is ready: the first round waits for 1 worker more")
+	d.hides("more workers than members")
 }
 
 func TestFleetText(t *testing.T) {

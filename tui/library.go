@@ -163,6 +163,7 @@ func (m *model) look() tea.Cmd {
 		return m.seek(math.MaxUint64)
 	case at > 0:
 		m.opt.At = 0 // another session begins at its beginning
+		m.replay.Pause(true)
 		return tea.Batch(m.scan(), m.toRound(at))
 	}
 	return tea.Batch(m.scan(), m.seek(0))
@@ -187,7 +188,7 @@ func (m *model) begin() {
 	m.shown = m.live
 	m.member, m.trait, m.window, m.cursor, m.acked = 0, "", window{}, cursor{}, 0
 	m.drawer, m.expanded, m.notes = false, false, nil
-	m.leasing = leasing{}
+	m.leasing, m.awaited = leasing{}, ""
 	m.past, m.prompt, m.popup = past{}, nil, nil
 	for _, p := range m.panels {
 		if p.reset != nil {

@@ -46,7 +46,7 @@ func (m *model) metrics() (out []metric) {
 	if unit != "" {
 		title += "  " + unit
 	}
-	add(metric{id: lossMetric, title: title, log: true}, main, v.Find(view.CentreLoss))
+	add(metric{id: lossMetric, title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
 	for _, x := range []metric{
 		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test fitness"},
 		{id: view.TestBits, title: "test bits a byte"}, {id: view.TestHamming, title: "test Hamming  percent", text: percents},
@@ -55,6 +55,9 @@ func (m *model) metrics() (out []metric) {
 		{id: view.Fitness, title: "fitness"}, {id: view.Spread, title: "spread", log: true},
 	} {
 		done = append(done, x.id)
+		if x.id == view.TestLoss && v.Config.Maximises() {
+			continue // it is minus the test fitness
+		}
 		add(x, v.Find(x.id))
 	}
 	if main == nil { // it is no loss, and has a chart of its own
@@ -154,9 +157,13 @@ func (m *model) tileOf(x metric, near uint) tile {
 	if text == nil {
 		text = Number
 	}
+	sum := 0.0
 	for i, s := range x.series {
 		if len(s.Members) == 0 {
 			line := lineOf(s, view.Whole, cell.Centre)
+			if s.Name == view.CentreLoss {
+				line.of = m.centreOf(s)
+			}
 			if len(x.series) > 2 {
 				_, line.role = chart.Letter(i)
 			}
@@ -170,12 +177,23 @@ func (m *model) tileOf(x metric, near uint) tile {
 				t.curves = append(t.curves, line)
 			}
 		}
-		if value, ok := m.saidOf(s); ok {
-			t.value = m.dated(s, text(value))
+		value, ok := m.saidOf(s)
+		if ok && s.Name == view.CentreLoss && m.shown.Config.Maximises() {
+			value = 0 - value
 		}
+		switch {
+		case !ok:
+		case s.Name == view.CentreLoss && len(x.series) > 1:
+			t.value = "centre val " + m.dated(s, text(value))
+		case i == 0:
+			t.value = m.dated(s, text(value))
+		default: // of several lines no one stands for all
+			t.value = ""
+		}
+		sum += value
 	}
-	if len(x.series) > 2 { // of several lines no one stands for all
-		t.value = ""
+	if x.id == bytesMetric {
+		t.value = text(sum)
 	}
 	return t
 }

@@ -57,6 +57,7 @@ type model struct {
 	toast     toast
 	notes     []session.RoundNote // on rounds of the session that is shown, ascending
 	acked     view.Position       // alerts before it are acknowledged
+	awaited   string              // how many workers are here of those that the first round waits for
 	placed    []placement         // of the last frame: where panels are, for focus and mouse
 	grid      *cell.Grid
 	replay    *Replay

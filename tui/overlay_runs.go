@@ -232,8 +232,30 @@ func (o *laid) quantities(m *model) (out []quantity) {
 		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }})
 	}
 	some := func(of func(run *compare.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
+	maximises := func(run *compare.Run) bool { return run.View.Config.Maximises() }
+	centre := func(title string, log, fitness bool) {
+		out = append(out, quantity{title, log, Number, func(run *compare.Run, n int) []view.Bucket {
+			if maximises(run) != fitness {
+				return make([]view.Bucket, n)
+			}
+			cols, _ := run.Curve(view.CentreLoss, o.axis, o.lo, o.hi, n)
+			if fitness {
+				cols = minus(cols)
+			}
+			return cols
+		}, func(run *compare.Run) []compare.Point {
+			points := slices.Clone(run.Measured(view.CentreLoss, o.axis))
+			for i := range points {
+				if fitness {
+					points[i].Bucket = minus([]view.Bucket{points[i].Bucket})[0]
+				}
+			}
+			return points
+		}})
+	}
 	if has(view.CentreLoss) {
-		series(view.CentreLoss, "loss of the centre", true)
+		centre("loss of the centre", true, false)
+		centre("fitness of the centre", false, true)
 	} else if has("loss") {
 		series("loss", "training loss", true)
 	}

@@ -8,17 +8,24 @@ import (
 	"time"
 
 	"brood/runtime/event"
+	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
-// placeFleet is the Fleet screen: the table, the matrix of links, and where there is room the chosen worker.
-func placeFleet(_ *model, b cell.Rect) []placement {
+// placeFleet is the Fleet screen: the table, the matrix of links, and where there is room the chosen worker. A
+// recording has no links: its table takes their place.
+func placeFleet(m *model, b cell.Rect) []placement {
 	events := 1
 	if b.H >= 30 {
 		events = 5
 	}
 	main, lane := b.Top(b.H - events)
 	switch {
+	case !m.measured() && b.W >= fullW:
+		table, one := main.Left(main.W - max(45, main.W/3))
+		return []placement{{fleetPanel, table}, {workerPanel, one}, {eventsPanel, lane}}
+	case !m.measured():
+		return []placement{{fleetPanel, main}, {eventsPanel, lane}}
 	case b.W >= wideW && b.H >= 34:
 		left, one := main.Left(main.W - max(52, main.W/3))
 		table, links := left.Top(left.H / 2)
@@ -40,11 +47,42 @@ func (f *fleet) title(m *model) (string, string) {
 	if o.down != f.turned {
 		arrow = "↓"
 	}
-	note := fmt.Sprintf("%d of %d", len(rows), len(all))
+	note := f.counted(m, all)
+	if len(rows) < len(all) {
+		note = fmt.Sprintf("%d of %s shown", len(rows), count(len(all), "worker"))
+	}
 	if n := len(f.marked); n > 0 {
 		note += fmt.Sprintf(" · %d marked", n)
 	}
 	return "fleet", m.filterNote("fleet", note+" · by "+o.name+" "+arrow)
+}
+
+// counted says how many workers there are, and what they are counted by.
+func (f *fleet) counted(m *model, all []fleetRow) string {
+	hosting := 0
+	for _, x := range all {
+		if len(x.Members) > 0 {
+			hosting++
+		}
+	}
+	switch here := count(len(all), "worker"); {
+	case !m.measured() || f.told.IsZero():
+		return here + ", as logged"
+	case f.missing(m) > 0:
+		return fmt.Sprintf("%d here, %d needed to begin", len(all), f.now.Wait)
+	case hosting < len(all) || len(all) == 0:
+		return fmt.Sprintf("%s, %d hosting", here, hosting)
+	default:
+		return here + ", all hosting"
+	}
+}
+
+// missing is how many workers the first round still waits for.
+func (f *fleet) missing(m *model) int {
+	if m.shown.Plan != nil || !m.measured() || f.told.IsZero() {
+		return 0
+	}
+	return max(0, f.now.Wait-len(f.now.Workers))
 }
 
 const (
@@ -236,13 +274,21 @@ func (f *fleet) says(m *model, rows []fleetRow, at int) (string, cell.Role) {
 		}
 		return text, cell.Alert
 	case m.replay != nil:
-		return "not recorded: traffic, round trips, silence", cell.Faint
+		return f.unrecorded(m), cell.Faint
 	case m.gone():
 		return m.ending() + ": who hosted what then, with nobody left to measure", cell.Faint
 	case !m.measured():
 		return "from the log: this source does not measure workers", cell.Faint
 	}
 	return rows[at].says()
+}
+
+// unrecorded says what a recording has not, in place of an empty panel of links.
+func (f *fleet) unrecorded(m *model) string {
+	if m.shown.MachinesOf(view.Between) != nil {
+		return "not recorded: round trips, silence; what links carried is on Network"
+	}
+	return "not recorded: round trips and losses of links, silence"
 }
 
 // says is a worker's state in a sentence.
@@ -263,6 +309,9 @@ func (x fleetRow) says() (string, cell.Role) {
 	case event.Joining:
 		return name + " reads its data: it gets members with the next plan after that", cell.Faint
 	case event.Idle:
+		if x.missing > 0 {
+			return fmt.Sprintf("%s is ready: the first round waits for %s more", name, count(x.missing, "worker")), cell.Faint
+		}
 		return name + " hosts nothing: there are more workers than members", cell.Faint
 	}
 	return fmt.Sprintf("%s hosts %s", name, count(len(x.Members), "member")), cell.Faint

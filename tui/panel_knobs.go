@@ -47,7 +47,7 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 			g.Set(in.X+1, y, '▸', role)
 		}
 		g.Text(in.X+3, y, name, role, m.label(k))
-		g.Right(in.X+now, y, 9, role, short(k, m.current(k)))
+		g.Right(in.X+now, y, 9, role, m.inEffect(k))
 		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
 		r.governed(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == r.cursor)
 	}
@@ -55,6 +55,9 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 
 // scheduleRow draws a knob's curve over the run, with a line at the present.
 func (r *rail) scheduleRow(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, lo, hi uint64) {
+	if k.Name == view.MembersKnob && m.shown.Plan == nil {
+		return
+	}
 	if k.Name == view.MembersKnob {
 		gauge(g, in.X, in.Y, in.W, k, m.current(k), cell.Median, m.opt.ASCII)
 		return

@@ -45,7 +45,7 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 		}
 	}
 	if m.shown.Config.Maximises() {
-		return nil, "minus the fitness of the centre", ""
+		return nil, "fitness of the centre", ""
 	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {
 		return nil, "loss of the centre", m.shown.Config.Unit(optim.SeriesLoss.Unit)
@@ -59,7 +59,7 @@ func lossTitle(m *model) (string, string) {
 		unit = "  " + unit
 	}
 	scale := "linear y"
-	if m.logAxis {
+	if m.logAxis && !m.shown.Config.Maximises() {
 		scale = "log y"
 	}
 	return title + unit, scale + " · " + m.smoothNote(s) + m.windowNote()
@@ -80,7 +80,7 @@ func (m *model) waiting(what string) string {
 	case !m.feed.loaded:
 		return "reading the run"
 	case m.shown.Plan == nil:
-		return "waiting for workers"
+		return "waiting for workers" + m.awaited
 	case m.shown.Over() || m.killed():
 		return "the run ended before " + what
 	}
@@ -127,12 +127,31 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 		}
 	}
 	if centre != nil {
-		c.add(m, centre, columnsOf(centre, view.Whole), n, cell.Centre, chart.Line)
+		c.add(m, centre, m.centreOf(centre), n, cell.Centre, chart.Line)
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.marks(), Axis: c.axis(m, m.logAxis)}))
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.marks(), Axis: c.axis(m, m.logAxis && !m.shown.Config.Maximises())}))
 	m.lossLegend(g, legend, s, centre)
+}
+
+// centreOf are the values of the centre, which are losses: of an objective the fitness that a person gave.
+func (m *model) centreOf(s *view.Series) func(edges []uint64) []view.Bucket {
+	of := columnsOf(s, view.Whole)
+	if !m.shown.Config.Maximises() {
+		return of
+	}
+	return func(edges []uint64) []view.Bucket { return minus(of(edges)) }
+}
+
+// minus are columns of the opposite values.
+func minus(cols []view.Bucket) []view.Bucket {
+	for i, b := range cols {
+		if !b.Empty() {
+			cols[i] = view.Bucket{Min: -b.Max, Max: -b.Min, Sum: -b.Sum, Count: b.Count}
+		}
+	}
+	return cols
 }
 
 // plainGlyph stands for a role's curve where only ASCII may be written.
@@ -187,6 +206,9 @@ func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 	var out []entry
 	v := m.shown
 	if x, ok := m.last(centre, view.Whole); ok && !m.dropped(centre) {
+		if v.Config.Maximises() {
+			x = 0 - x
+		}
 		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(Number(x), 5)), cell.Centre})
 	}
 	if !m.dropped(s) {

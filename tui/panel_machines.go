@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -65,8 +66,15 @@ func (f *fleet) machinePanels() []panel {
 	}
 }
 
-// placeMachines is the Machines screen: the table takes what its rows need, and up to a half.
+// briefly is how long a run may be that ends before anything of its machines is recorded.
+const briefly = 3 * time.Second
+
+// placeMachines is the Machines screen: the table takes what its rows need, and up to a half. Where nothing is measured
+// it says so alone.
 func placeMachines(m *model, b cell.Rect) []placement {
+	if len(m.shown.Processes) == 0 && !m.measured() {
+		return []placement{{machinesPanel, b}}
+	}
 	n := max(len(m.shown.Processes), len(m.shown.Members().Workers())+1)
 	table, history := b.Top(min(max(n+3, 5), b.H/2))
 	return []placement{{machinesPanel, table}, {historyTiles, history}}
@@ -282,10 +290,13 @@ func (f *fleet) unmeasured(m *model) string {
 	if m.measured() && f.answered && f.err != nil {
 		return "the workers cannot be asked: " + f.err.Error()
 	}
-	if m.shown.Over() || m.killed() || m.replay != nil {
-		return "nothing of machines is in this log: it was too short, or recorded before they were measured"
+	switch took := m.live.Elapsed(); {
+	case !m.shown.Over() && !m.killed() && m.replay == nil:
+		return m.waiting("what machines measure, once a second,")
+	case took < briefly:
+		return "machines are measured once a second, while rounds end: this run was over after " + span(took)
 	}
-	return m.waiting("what machines measure")
+	return "nothing of machines is in this log: it was recorded before they were measured"
 }
 
 func (f *fleet) drawMachines(m *model, g *cell.Grid, r cell.Rect) {

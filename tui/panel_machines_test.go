@@ -161,3 +161,19 @@ func TestDeviceFigures(t *testing.T) {
 		t.Errorf("w3: %q", got)
 	}
 }
+
+// TestMachinesOfAShortRun: one that was over before anything of its machines was recorded says when that would be, in
+// one sentence on the whole screen.
+func TestMachinesOfAShortRun(t *testing.T) {
+	var rs []event.Record
+	for _, r := range sourcetest.Run(3, 12) {
+		if r.Machines == nil {
+			rs = append(rs, r)
+		}
+	}
+	rs = append(rs, event.Record{At: rs[len(rs)-1].At, State: &event.State{Phase: event.Finished}})
+	d := open(t, 120, 40, rs, nil)
+	d.press("6")
+	d.shows("machines are measured once a second, while rounds end: this run was over after")
+	d.hides("─ history")
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"brood/runtime/compare"
+	"brood/runtime/event"
 	"brood/runtime/library"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -193,12 +194,16 @@ func figure(name string, x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// figureHeads stand over the columns of figures, with what they weigh where it is narrow.
-var figureHeads = map[string]struct {
-	head   string
-	weight int
-}{"test_error": {"test %", 100}, "test_bits": {"test bits", 105}, "test_hamming": {"test Ham.%", 97}, "test_rmse": {"test RMSE", 95}, "test_r2": {"test R2", 45}, "test_loss": {"test loss", 50}, "train_loss": {"train loss", 90}, "seconds": {"seconds", 70},
-	"samples_per_s": {"samples/s", 40}, "bytes": {"sent", 60}}
+// figureWeights are those of the columns of figures where it is narrow.
+var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 100, event.KeyTestFitness: 99, event.KeyTestHamming: 97,
+	event.KeyTestRMSE: 95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50, event.KeyTestR2: 45,
+	"samples_per_s": 40}
+
+// metricHead stands over a column, with room for the mark behind a figure. An error is a test by its percent, as in the
+// status line where that is narrow.
+func metricHead(m compare.Metric) string {
+	return strings.Replace(m.Title, "test error", "test", 1) + " "
+}
 
 func (r *runs) figuresTitle(*model) (string, string) {
 	note := "* best"
@@ -361,8 +366,7 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 		if !some {
 			continue
 		}
-		h := figureHeads[metric.Name]
-		put(h.head+" ", h.weight, true, func(row figureRow) string {
+		put(metricHead(metric), figureWeights[metric.Name], true, func(row figureRow) string {
 			x, ok := row.runs[0].Metric(metric.Name)
 			switch {
 			case !ok:
@@ -387,9 +391,9 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			x, se, n := g.Mean(metric.Name)
 			switch {
 			case n > 1:
-				mean.cells[figureHeads[metric.Name].head+" "] = figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
+				mean.cells[metricHead(metric)] = figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
 			case n == 1:
-				mean.cells[figureHeads[metric.Name].head+" "] = figure(metric.Name, x) + " "
+				mean.cells[metricHead(metric)] = figure(metric.Name, x) + " "
 			}
 		}
 		rows = append(rows, mean)

@@ -23,6 +23,9 @@ func newPopulation() panel {
 }
 
 func replicasTitle(m *model) (string, string) {
+	if m.shown.Plan == nil {
+		return "members", ""
+	}
 	return count(len(m.shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 

@@ -64,7 +64,7 @@ func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bo
 	if chosen {
 		g.Set(in.X+1, in.Y, '▸', role)
 	}
-	label, value := m.label(k), short(k, m.current(k))
+	label, value := m.label(k), m.inEffect(k)
 	end := max(23, 3+cell.Width(label)+1+min(9, cell.Width(value))) // a long label moves what stands behind it
 	g.Text(in.X+3, in.Y, in.W-4, role, label)
 	g.Right(in.X+end, in.Y, 9, role, value)
@@ -112,6 +112,14 @@ func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *v
 }
 
 func (r *rail) drawTyping(m *model, g *cell.Grid, x, y, w int) { drawTyped(m, g, x, y, w, r.typing) }
+
+// inEffect is a knob's value now; there is no population before the first plan.
+func (m *model) inEffect(k optim.Knob) string {
+	if k.Name == view.MembersKnob && m.shown.Plan == nil {
+		return "–"
+	}
+	return short(k, m.current(k))
+}
 
 // short is a value within nine characters.
 func short(k optim.Knob, x float64) string {

@@ -131,7 +131,7 @@ func runColumns() []column[runCell] {
 			return c.k.spark
 		}},
 		{head: "loss", width: 7, weight: 17, right: true, text: told(func(k *known) string {
-			if len(k.Curve) == 0 {
+			if len(k.Curve) == 0 || k.Objective != "" { // of an objective, whose test says what it came to
 				return ""
 			}
 			return Number(k.Loss)

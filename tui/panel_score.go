@@ -63,18 +63,21 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 		{"━━", "last", fmt.Sprintf("%s @%d", plain(m.shown.Config.Score().Of(e)), e.Round), cell.Centre},
 		{"", "best", plain(m.shown.BestError), 0},
 	}
-	if m.shown.Config.Score().Series != view.TestLoss {
+	lost := m.shown.Config.Score().Series != view.TestLoss && !m.shown.Config.Maximises()
+	if lost {
 		entries = append(entries, entry{"", "loss", Number(e.TestLoss), 0})
 	}
 	for _, s := range m.shown.Config.Scores()[1:] {
 		entries = append(entries, entry{"", strings.TrimPrefix(s.Title, "test "), scoreText(s, s.Of(e)), 0})
 	}
 	if m.cursor.on {
-		loss := "–"
-		if x, ok := m.last(m.shown.Find(view.TestLoss), view.Whole); ok {
-			loss = Number(x)
+		entries[0].name, entries[0].value = "then", m.testedThen()
+		if lost {
+			entries[2].value = "–"
+			if x, ok := m.last(m.shown.Find(view.TestLoss), view.Whole); ok {
+				entries[2].value = Number(x)
+			}
 		}
-		entries[0].name, entries[0].value, entries[2].value = "then", m.testedThen(), loss
 	}
 	m.legendLine(g, legend, entries)
 }

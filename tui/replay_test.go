@@ -270,6 +270,10 @@ func TestReplayBeginsAfterARound(t *testing.T) {
 		if d.deliver(d.look()()); d.live.Progress.Rounds != c.want || d.opt.At != 0 {
 			t.Errorf("after round %d it begins at round %d, want the first commit at or beyond it", c.at, d.live.Progress.Rounds)
 		}
+		if on, _ := r.Playing(); on != (c.at == 0) {
+			t.Errorf("after round %d it plays: %v; it begins there and stays", c.at, on)
+		}
+		r.Pause(false)
 	}
 }
 
@@ -293,6 +297,11 @@ func TestReplayKeysMove(t *testing.T) {
 	if d.live.Progress.Rounds != 200 {
 		t.Errorf(":200 leads to round %d", d.live.Progress.Rounds)
 	}
+	d.press(":").write("goto 401").press("enter")
+	if d.shows("goto: round 401 lies beyond the end of the recording at round 400"); d.live.Progress.Rounds != 200 {
+		t.Errorf(":goto 401 leads to round %d", d.live.Progress.Rounds)
+	}
+	d.toast = toast{}
 	d.press(":").write("50%").press("enter")
 	if d.live.Position != uint64(len(rs))/2 {
 		t.Errorf(":50%% leads to record %d of %d", d.live.Position, len(rs))

@@ -153,11 +153,14 @@ func placePopulation(m *model, b cell.Rect) []placement {
 }
 
 // placeNetwork is the Network screen: what is exchanged over the rounds, now, and between whom. Links over the rounds
-// have a place in runs that have links.
+// have a place in runs that have links; those of a recording are not known now.
 func placeNetwork(m *model, b cell.Rect) []placement {
 	top, low := b.Top((b.H + 1) / 2)
 	left, right := low.Left(low.W / 2)
 	out := []placement{{trafficPanel, top}, {bandwidthPanel, left}, {linksPanel, right}}
+	if !m.measured() {
+		out = []placement{{trafficPanel, top}, {bandwidthPanel, low}}
+	}
 	if m.shown.MachinesOf(view.Between) != nil {
 		chart, past := top.Left(top.W / 2)
 		out[0].at = chart

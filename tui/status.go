@@ -23,7 +23,7 @@ func (m *model) title() string {
 		return "waiting for a run"
 	}
 	var parts []string
-	for _, s := range []string{m.live.Algorithm(), c.Model, c.Data, c.Augment} {
+	for _, s := range []string{m.live.Algorithm(), c.ModelName(), c.Data, c.Augment} {
 		if s != "" {
 			parts = append(parts, s)
 		}

@@ -100,6 +100,9 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 		if whole.Config.Model == "" && slices.Contains(trained, m.Name) {
 			continue // a protocol without a model has none
 		}
+		if whole.Config.Maximises() && m.Name == event.KeyTestLoss {
+			continue // that is minus the fitness, which is told
+		}
 		if x, ok := tally.Metric(m.Name); ok {
 			run.Figures[m.Name] = x
 		}

@@ -372,3 +372,25 @@ func TestRead(t *testing.T) {
 		t.Error("no session at all is compared")
 	}
 }
+
+// TestObjectiveHasNoLoss: a run that maximises is compared by its fitness, higher the better, under the name of its
+// program.
+func TestObjectiveHasNoLoss(t *testing.T) {
+	m := begin(1, func(c *event.Config) { c.Model, c.Objective = "objective", "walk.py" })
+	m.rounds(4)
+	m.put(event.Record{Evaluation: &event.Evaluation{Round: 4, TestLoss: -9}})
+	r := m.run(t, "a")
+	for name, want := range map[string]float64{event.KeyTestFitness: 9, "mean_fitness": -4} {
+		if x, ok := r.Metric(name); !ok || x != want {
+			t.Errorf("%s is %g, %v; want %g", name, x, ok, want)
+		}
+	}
+	for _, name := range []string{event.KeyTestLoss, event.KeyTestError, "train_loss"} {
+		if x, ok := r.Metric(name); ok {
+			t.Errorf("it has %s: %g", name, x)
+		}
+	}
+	if got := r.Value("model"); got != "walk.py" {
+		t.Errorf("its model is %q", got)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"brood/runtime/event"
 )
 
 // Difference is a setting in which runs differ, with its value in each of them: "" where a run has none of that name.
@@ -118,12 +120,18 @@ func average(xs []float64) float64 {
 
 // Metric is a figure by which runs are ranked.
 type Metric struct {
-	Name string
-	More bool // is better
+	Name  string
+	Title string // over a column of figures
+	More  bool   // is better
 }
 
 // Metrics are those of a comparison, in the order of its columns.
-var Metrics = []Metric{{Name: "test_bits"}, {Name: "test_error"}, {Name: "test_hamming"}, {Name: "test_rmse"}, {Name: "test_r2", More: true}, {Name: "test_loss"}, {Name: "train_loss"}, {Name: "seconds"}, {Name: "samples_per_s", More: true}, {Name: "bytes"}}
+var Metrics = []Metric{
+	{event.KeyTestBits, "test bits a byte", false}, {event.KeyTestError, "test error %", false},
+	{event.KeyTestHamming, "test Hamming %", false}, {event.KeyTestRMSE, "test RMSE", false}, {event.KeyTestR2, "test R2", true},
+	{event.KeyTestFitness, "test fitness", true}, {"mean_fitness", "mean fitness", true}, {event.KeyTestLoss, "test loss", false},
+	{"train_loss", "train loss", false}, {"seconds", "seconds", false}, {"samples_per_s", "samples/s", true}, {"bytes", "sent", false},
+}
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
 // of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:

@@ -7,10 +7,14 @@ import (
 	"brood/runtime/view"
 )
 
-// Loss is the series that stands for what a run trains for: the loss of the centre, else of the members, else what it
-// measured first; "" where it measured nothing.
+// Loss is the series that stands for what a run trains for: the loss of the centre, else of the members; of an
+// objective the fitness; else what it measured first; "" where it measured nothing.
 func (r *Run) Loss() string {
-	for _, name := range []string{view.CentreLoss, "loss"} {
+	names := []string{view.CentreLoss, "loss"}
+	if r.View.Config.Maximises() {
+		names = []string{view.Fitness}
+	}
+	for _, name := range names {
 		if r.View.Find(name) != nil {
 			return name
 		}

@@ -38,7 +38,9 @@ func Seen(name string, v *view.View) (*Run, error) {
 		for _, s := range c.Scores() {
 			figure(s.Key, s.Of(e))
 		}
-		figure(event.KeyTestLoss, e.TestLoss)
+		if !c.Maximises() {
+			figure(event.KeyTestLoss, e.TestLoss)
+		}
 	}
 	end := v.Clock.End()
 	figure("seconds", end[axis.Seconds])

@@ -86,6 +86,8 @@ func settings(v *view.View, told changes) (out []Setting) {
 			if c.Init != nil {
 				add(x.Name, c.Init.Digest)
 			}
+		case option.Model:
+			add(x.Name, c.ModelName())
 		case option.Seed:
 			add(x.Name, x.Written(o))
 		case option.Probe, option.Evaluate: // how often it is measured makes no other run

@@ -121,6 +121,14 @@ func (c *Config) Unit(declared string) string {
 // Maximises says that a fitness is all there is: the run is of an objective.
 func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
 
+// ModelName is what the model is called: of an objective whose parameters nobody named, the program.
+func (c *Config) ModelName() string {
+	if c.Maximises() && c.Model == "objective" {
+		return c.Objective
+	}
+	return c.Model
+}
+
 // multiLabel says that a sample may be in several classes at once.
 func (c *Config) multiLabel() bool { return c != nil && c.Loss == "bce" }
 

@@ -203,6 +203,7 @@ func (r *Run) survey(ctx context.Context) view.Fleet {
 	if r.hosting.Fleet != nil {
 		f = r.hosting.Fleet(f.Workers)
 	}
+	f.Wait = r.Job.Workers
 	f.Machines = append([]event.Machine{r.gauges.machine()}, f.Machines...)
 	return f
 }

@@ -98,7 +98,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(up, 1)
 	if v.Config != nil {
-		gauge(info, 1, c.session, v.Algorithm(), v.Config.Model, v.Config.Data, v.Config.Kernels)
+		gauge(info, 1, c.session, v.Algorithm(), v.Config.ModelName(), v.Config.Data, v.Config.Kernels)
 	}
 	for _, p := range []event.Phase{event.Waiting, event.Training, event.Paused, event.Finished, event.Stopped, event.Failed} {
 		is := 0.0

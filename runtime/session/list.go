@@ -106,7 +106,7 @@ func (x *Info) read() error {
 	}
 	x.Started = time.Unix(0, first.At)
 	if c := first.Config; c != nil {
-		x.Preset, x.Model, x.Data, x.Seed, x.Objective = c.Preset, c.Model, c.Data, c.Seed, c.Objective
+		x.Preset, x.Model, x.Data, x.Seed, x.Objective = c.Preset, c.ModelName(), c.Data, c.Seed, c.Objective
 	}
 	if err := r.refresh(); err != nil {
 		return err

@@ -1,6 +1,10 @@
 package summary
 
-import "brood/runtime/event"
+import (
+	"strings"
+
+	"brood/runtime/event"
+)
 
 // Metric is a figure that the run came to, once it is finished; ok is false where it did not.
 func (t *Tally) Metric(name string) (x float64, ok bool) {
@@ -11,7 +15,9 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
 	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
-	case (name == event.KeyTestError || name == event.KeyTestBits || name == event.KeyTestHamming || name == event.KeyTestRMSE || name == event.KeyTestR2) && t.Tested() != nil:
+	case name == event.KeyTestLoss && t.Tested() != nil: // of any run, whatever it is told by
+		return t.Tested().TestLoss, true
+	case strings.HasPrefix(name, "test_") && t.Tested() != nil:
 		for _, s := range t.Config.Scores() {
 			if s.Key == name {
 				x = s.Of(t.Tested())
@@ -19,12 +25,12 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 			}
 		}
 		return 0, false
-	case name == "test_loss" && t.Tested() != nil:
-		return t.Tested().TestLoss, true
 	case (name == "memory" || name == "diversity") && t.means[name] != nil:
 		return t.means[name].sum / t.means[name].count, true
 	case name == "seconds" && t.Sum.Seconds > 0:
 		return t.Sum.Seconds, true
+	case name == "mean_fitness" && t.Sum.MeanFitness != nil:
+		return *t.Sum.MeanFitness, true
 	case name == "train_loss" && t.Sum.TrainLoss != nil:
 		return *t.Sum.TrainLoss, true
 	case name == "bytes" && t.Sum.Rounds > 0:

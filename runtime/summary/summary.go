@@ -19,7 +19,8 @@ type Summary struct {
 	Seconds          float64  `json:"seconds"`
 	SamplesPerSecond float64  `json:"samples_per_second"`
 	Evaluations      uint64   `json:"evaluations"`
-	TrainLoss        *float64 `json:"train_loss"`
+	TrainLoss        *float64 `json:"train_loss"`             // nil of an objective, which has no loss
+	MeanFitness      *float64 `json:"mean_fitness,omitempty"` // in its place: of the last candidates
 	TestError        *float64 `json:"test_error"`
 	// in its place: of a regression, of a run that maximises an objective, and where nothing is predicted
 	TestRMSE         *float64           `json:"test_rmse,omitempty"`

@@ -254,7 +254,10 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 		}
 	}
 	if l, ok := t.Loss(); ok && !math.IsNaN(l) && !math.IsInf(l, 0) {
-		s.TrainLoss = &l
+		if s.TrainLoss = &l; t.Config.Maximises() {
+			best := 0 - l
+			s.TrainLoss, s.MeanFitness = nil, &best
+		}
 	}
 	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.evaluated
 	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()

@@ -13,6 +13,7 @@ type Fleet struct {
 	Workers  []Worker        `cbor:"0,keyasint,omitempty"` // ids ascend
 	Links    []Link          `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
 	Machines []event.Machine `cbor:"2,keyasint,omitempty"` // the coordinator's, then those of other processes by worker
+	Wait     int             `cbor:"3,keyasint,omitempty"` // workers that there must be before the first round
 }
 
 // Worker is one worker. Fields from Name on are empty for one of the coordinator's own process.

@@ -219,7 +219,7 @@ func snapshotObject(v *view.View, run reached) map[string]any {
 		line["session"] = run.dir
 	}
 	if c := v.Config; c != nil {
-		line["model"], line["data"], line["seed"] = c.Model, c.Data, c.Seed
+		line["model"], line["data"], line["seed"] = c.ModelName(), c.Data, c.Seed
 	}
 	if e := v.Evaluation; e != nil {
 		line["test_round"] = e.Round

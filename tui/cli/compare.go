@@ -212,7 +212,7 @@ func (c comparison) results(groups []compare.Group) *table {
 	for _, m := range compare.Metrics {
 		if slices.ContainsFunc(c.runs, func(r *compare.Run) bool { _, ok := r.Metric(m.Name); return ok }) {
 			metrics = append(metrics, m)
-			heads = append(heads, ">"+metricHeads[m.Name]+" ") // of the mark
+			heads = append(heads, ">"+m.Title+" ") // of the mark
 		}
 	}
 	t := newTable(heads...)
@@ -257,10 +257,6 @@ func (c comparison) results(groups []compare.Group) *table {
 	}
 	return t
 }
-
-// metricHeads stand over the columns of metrics.
-var metricHeads = map[string]string{"test_error": "test error %", "test_bits": "test bits a byte", "test_hamming": "test Hamming %", "test_rmse": "test RMSE", "test_r2": "test R2", "test_loss": "test loss", "train_loss": "train loss", "seconds": "seconds",
-	"samples_per_s": "samples/s", "bytes": "sent"}
 
 // metricText is a figure without its unit, which stands above it.
 func metricText(name string, x float64) string {

@@ -270,7 +270,7 @@ func askURL(ctx context.Context, l hostLine) *answer {
 	s := library.Summary{Info: session.Info{Name: l.Name, Dir: urlScheme + l.Name, Running: true, Phase: v.State.Phase, Round: v.Progress.Rounds,
 		Algorithm: v.Algorithm()}, Members: len(v.Members().Members), Loss: math.NaN()}
 	if c := v.Config; c != nil {
-		s.Preset, s.Model, s.Data, s.Seed = c.Preset, c.Model, c.Data, c.Seed
+		s.Preset, s.Model, s.Data, s.Seed = c.Preset, c.ModelName(), c.Data, c.Seed
 		if e := v.Evaluation; e != nil {
 			s.TestRound, s.Score = e.Round, session.ScoredOf(c, e)
 		}

@@ -102,7 +102,10 @@ func (p *jsonPrinter) record(r event.Record) {
 		}
 		p.put(line)
 	case r.Evaluation != nil:
-		line := map[string]any{"event": "test", "round": r.Evaluation.Round, "test_loss": finite(r.Evaluation.TestLoss), "centre_hash": r.Evaluation.Centre}
+		line := map[string]any{"event": "test", "round": r.Evaluation.Round, "centre_hash": r.Evaluation.Centre}
+		if !p.Config.Maximises() {
+			line["test_loss"] = finite(r.Evaluation.TestLoss)
+		}
 		scoresInto(line, &p.Config, r.Evaluation)
 		p.put(line)
 	case r.Plan != nil:
@@ -135,12 +138,10 @@ func (p *jsonPrinter) record(r event.Record) {
 	}
 }
 
-// scoresInto adds what the centre was tested by; its fitness is minus the loss that the line has.
+// scoresInto adds what the centre was tested by.
 func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 	for _, s := range c.Scores() {
-		if s.Key != event.KeyTestFitness {
-			line[s.Key] = finite(s.Of(e))
-		}
+		line[s.Key] = finite(s.Of(e))
 	}
 }
 
@@ -336,8 +337,8 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	}
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
-	} else if s.TrainLoss != nil && p.Config.Maximises() {
-		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", 0-*s.TrainLoss)
+	} else if s.MeanFitness != nil {
+		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", *s.MeanFitness)
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %s\n", tui.Number(*s.TrainLoss))
 	}

@@ -50,13 +50,21 @@ func replayCommand(s streams) *cobra.Command {
 			case !s.terminal:
 				return reprint(c, r, at, s)
 			}
+			if last := session.Describe(dir).Round; at > last {
+				return beyondEnd(at, last)
+			}
 			return look(c.Context(), recorded(dir, r), opt, program, s)
 		}}
-	c.Flags().Uint64Var(&at, "at", 0, "begin after this round")
+	c.Flags().Uint64Var(&at, "at", 0, "begin after this round, and wait there")
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	draw.register(c)
 	frames.register(c)
 	return c
+}
+
+// beyondEnd refuses a round that a session has not.
+func beyondEnd(at, last uint64) error {
+	return fmt.Errorf("round %d lies beyond the end of the session at round %d", at, last)
 }
 
 // reprint writes a recorded session as plain lines, from a round on.
@@ -69,7 +77,7 @@ func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 		rec, err := r.Next()
 		if err != nil {
 			if at > seen && errors.Is(err, io.EOF) {
-				return fmt.Errorf("round %d lies beyond the end of the session at round %d", at, seen)
+				return beyondEnd(at, seen)
 			}
 			return ignoreEnd(err)
 		}

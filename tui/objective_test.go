@@ -1,0 +1,36 @@
+package tui
+
+import (
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/view"
+	"brood/runtime/view/sourcetest"
+)
+
+// TestObjectiveIsShownByItsFitness: a run of an objective has no loss on any chart, and is called by its program where
+// nobody named the parameters.
+func TestObjectiveIsShownByItsFitness(t *testing.T) {
+	rs := sourcetest.Run(3, 60)
+	for _, r := range rs {
+		switch {
+		case r.Config != nil:
+			r.Config.Objective, r.Config.Model = "walk.py", "objective"
+		case r.Points != nil && r.Points.Series == view.CentreLoss:
+			for i := range r.Points.Values {
+				r.Points.Values[i] = -321
+			}
+		case r.Evaluation != nil:
+			r.Evaluation.TestLoss = -432
+		}
+	}
+	d := open(t, 120, 36, rs, func(o *Options) { o.Title = "" })
+	d.shows("walk.py", "fitness of the centre", "centre val 321.0", "test fitness 432.0")
+	d.hides("minus the fitness", "-321", "-432", "log y")
+	d.press("7")
+	d.shows("fitness of the centre           321.0", "test fitness")
+	d.hides("-321", "-432", "test loss")
+	if (&event.Config{Objective: "walk.py", Model: "gait"}).ModelName() != "gait" {
+		t.Error("a name that was given is not told")
+	}
+}
