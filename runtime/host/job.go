@@ -96,7 +96,7 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
-	j, err := Outline(o)
+	j, err := prepared(o)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +110,17 @@ func Prepare(o Options) (*Job, error) {
 
 // Outline is Prepare of a job that no machine may have room for: one to be simulated.
 func Outline(o Options) (*Job, error) {
+	j, err := prepared(o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.rehearse()
+	j.probes(r)
+	return j, err
+}
+
+// prepared is a job of which it is not known what it takes.
+func prepared(o Options) (*Job, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
