@@ -70,7 +70,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	fx = append(fx, c.evaluations(done)...)
 	for _, w := range c.hosting.Workers {
 		for _, n := range done[w].Notes {
-			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, rounds %d to %d: %s", w, done[w].From+1, r.To, n.Text), engine.None))
+			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", w, span(done[w].From+1, r.To), n.Text), engine.None))
 		}
 	}
 	if r.To < c.granted && len(c.done) == 0 || first.Ended {
@@ -188,9 +188,9 @@ func (c *Coordinator) failed(e message.Failed) []Effect {
 		return c.fence(Lost{e.Worker, "it reports: " + e.Err})
 	}
 	nf := e.NonFinite
-	text := fmt.Sprintf("block %s is not finite within rounds %d to %d", nf.Block, nf.From+1, nf.To)
+	text := fmt.Sprintf("block %s is not finite within %s", nf.Block, span(nf.From+1, nf.To))
 	if nf.Member != engine.None {
-		text = fmt.Sprintf("block %s of member %d is not finite within rounds %d to %d", nf.Block, nf.Member, nf.From+1, nf.To)
+		text = fmt.Sprintf("block %s of member %d is not finite within %s", nf.Block, nf.Member, span(nf.From+1, nf.To))
 	}
 	for _, last := range slices.Backward(c.edits) {
 		if last.At >= nf.To {
@@ -255,4 +255,12 @@ func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 	}
 	c.checkpoint, c.saving = &cp, nil
 	return append(fx, c.record(event.Record{Checkpoint: &cp}))
+}
+
+// span is the rounds from first to last, in words.
+func span(first, last uint64) string {
+	if first == last {
+		return fmt.Sprintf("round %d", first)
+	}
+	return fmt.Sprintf("rounds %d to %d", first, last)
 }
