@@ -226,7 +226,7 @@ func (o *laid) quantities(m *model) (out []quantity) {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
 	series := func(name, title string, log bool) {
-		out = append(out, quantity{title, log, Number, func(run *compare.Run, n int) []view.Bucket {
+		out = append(out, quantity{title, log, func(x float64) string { return SeriesText(name, x) }, func(run *compare.Run, n int) []view.Bucket {
 			cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
 			return cols
 		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }})
@@ -271,7 +271,7 @@ func (o *laid) quantities(m *model) (out []quantity) {
 		}
 	}
 	if o.axis != axis.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
-		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
+		out = append(out, quantity{"bytes sent", false, Size, func(run *compare.Run, n int) []view.Bucket {
 			return run.Reached(axis.Bytes, o.axis, o.lo, o.hi, n)
 		}, func(run *compare.Run) []compare.Point { return run.Commits(axis.Bytes, o.axis) }})
 	}

@@ -183,17 +183,6 @@ func (r *runs) pointAt(_ *model, in cell.Rect, x, _ int) {
 	}
 }
 
-// figure is what a run came to, without its unit, which stands above it.
-func figure(name string, x float64) string {
-	switch name {
-	case "bytes":
-		return size(x)
-	case "samples_per_s":
-		return round(uint64(math.Round(x)))
-	}
-	return strconv.FormatFloat(x, 'g', 4, 64)
-}
-
 // figureWeights are those of the columns of figures where it is narrow.
 var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 100, event.KeyTestFitness: 99, event.KeyTestHamming: 97,
 	event.KeyTestRMSE: 95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50, event.KeyTestR2: 45,
@@ -372,9 +361,9 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			case !ok:
 				return "– "
 			case best[row.runs[0]]:
-				return figure(metric.Name, x) + "*"
+				return Figure(metric.Name, x) + "*"
 			}
-			return figure(metric.Name, x) + " "
+			return Figure(metric.Name, x) + " "
 		})
 	}
 	for _, g := range compare.Groups(o.set) {
@@ -391,9 +380,9 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			x, se, n := g.Mean(metric.Name)
 			switch {
 			case n > 1:
-				mean.cells[metricHead(metric)] = figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
+				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
 			case n == 1:
-				mean.cells[metricHead(metric)] = figure(metric.Name, x) + " "
+				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + " "
 			}
 		}
 		rows = append(rows, mean)
