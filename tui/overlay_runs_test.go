@@ -150,7 +150,7 @@ func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
 	s := study()
 	s.list[0].TestRound = 150
 	d := browse(t, 120, 36, s, "j")
-	d.shows("1.42 %@", "test 1.42 % @150")
+	d.shows("1.42 % @", "test 1.42 % @150")
 	d.press("j")
 	d.shows("1.52 ")
 	d.hides("1.52@", "@150")

@@ -83,7 +83,7 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 	}
 	r.values(g, x+2, head.Y, head.X+head.W, p)
 	c := chart.Chart{From: uint64(max(0, o.lo) * fine(o.axis)), To: uint64(math.Ceil(o.hi*fine(o.axis))) + 1, Axis: p.fit(m),
-		ASCII: m.opt.ASCII, Label: axisLabel(o.axis), Hint: allHint}
+		ASCII: m.opt.ASCII, Value: p.ticks, Label: axisLabel(o.axis), Hint: allHint}
 	for i, cols := range p.lines {
 		if l := o.lines[i]; cols != nil && len(l.runs) > 1 {
 			c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: cell.Band, Style: chart.Fill, Glyph: ':'})

@@ -62,7 +62,7 @@ func (r *runs) hints(m *model) [][2]string {
 		switch {
 		case e.Folder != "" && r.unfolded(e, r.wanted):
 			open = "close"
-		case e.Folder == "" && e.Running:
+		case e.Folder == "" && (e.Running || e.Asked):
 			open = "attach"
 		case e.Folder == "":
 			open = "replay"
@@ -136,13 +136,13 @@ func runColumns() []column[runCell] {
 			}
 			return Number(k.Loss)
 		})},
-		{head: "test", width: 8, weight: 19, right: true, text: told(func(k *known) string {
+		{head: "test", width: 9, weight: 19, right: true, text: told(func(k *known) string {
 			if k.Score == nil {
 				return ""
 			}
 			text := ScoreText(k.Score.Value, k.Score.Percent)
 			if k.TestRound != k.Round {
-				text += "@" // the foot says of which round
+				text += " @" // the foot says of which round
 			}
 			return text
 		})},
