@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"fmt"
-
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -35,15 +33,7 @@ func (m *model) scoreSeries() (id, title string) {
 }
 
 // scoreText is a score with its unit.
-func scoreText(s event.Score, x float64) string {
-	if x != x {
-		return "–"
-	}
-	if s.Percent {
-		return fmt.Sprintf("%.2f %%", x)
-	}
-	return Number(x)
-}
+func scoreText(s event.Score, x float64) string { return ScoreText(x, s.Percent) }
 
 // scored is the score of an evaluation.
 func (m *model) scored(e *event.Evaluation) string {

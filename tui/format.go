@@ -8,34 +8,75 @@ import (
 	"time"
 
 	"brood/optim"
+	"brood/runtime/event"
 	"brood/tui/cell"
 )
 
 var exponent = strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e")
 
-// Number writes a measurement as all screens do: with three decimals or four digits, so that it keeps its width while
-// it changes.
+// Number writes a measurement as all screens and lines do: with four digits, of which those behind the point are at
+// most four, so that it keeps its width while it changes.
 func Number(x float64) string {
 	a := math.Abs(x)
+	digits := 4
 	switch {
 	case math.IsNaN(x):
 		return "nan"
 	case math.IsInf(x, 0):
-		return "inf"
-	case a >= 1e6 || a > 0 && a < 5e-4:
+		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'f', 0, 64), "+"))
+	case x == 0:
+		return "0"
+	case a >= 1e6 || a < 1e-3:
 		return exponent.Replace(strconv.FormatFloat(x, 'e', 1, 64))
 	case a >= 1000:
-		return strconv.FormatFloat(x, 'f', 0, 64)
+		digits = 0
 	case a >= 100:
-		return strconv.FormatFloat(x, 'f', 1, 64)
+		digits = 1
 	case a >= 10:
-		return strconv.FormatFloat(x, 'f', 2, 64)
+		digits = 2
+	case a >= 1:
+		digits = 3
 	}
-	return strconv.FormatFloat(x, 'f', 3, 64)
+	return strconv.FormatFloat(x, 'f', digits, 64)
 }
 
-// size writes a number of bytes with three digits and its unit: at most 7 characters.
-func size(b float64) string {
+// Percent writes a share in percent, which a test of ten thousand samples tells to two places.
+func Percent(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+
+// ScoreText is a score with its unit.
+func ScoreText(x float64, percent bool) string {
+	switch {
+	case x != x:
+		return "–"
+	case percent:
+		return Percent(x) + " %"
+	}
+	return Number(x)
+}
+
+// SeriesText is a value of a series without its unit.
+func SeriesText(name string, x float64) string {
+	if name == event.SeriesTestError || name == event.SeriesTestHamming {
+		return Percent(x)
+	}
+	return Number(x)
+}
+
+// Figure is what a run came to by a metric of a comparison, without its unit, which stands above it.
+func Figure(metric string, x float64) string {
+	switch metric {
+	case "bytes":
+		return Size(x)
+	case "samples_per_s":
+		return Rate(x)
+	case event.KeyTestError, event.KeyTestHamming:
+		return Percent(x)
+	}
+	return Number(x)
+}
+
+// Size writes a number of bytes with three digits and its unit: at most 7 characters.
+func Size(b float64) string {
 	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
 		if math.Abs(b) < 999.5 || u == "TB" {
 			switch {
@@ -50,7 +91,7 @@ func size(b float64) string {
 	return ""
 }
 
-// sizeTo is [size] with the digits that tell it from one that lies a step beside it.
+// sizeTo is [Size] with the digits that tell it from one that lies a step beside it.
 func sizeTo(b, step float64) string {
 	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
 		if math.Abs(b) < 1000 || u == "TB" {
@@ -66,8 +107,8 @@ func decimals(step float64) int {
 	return min(max(0, int(math.Ceil(-math.Log10(max(step, 1e-9))-1e-9))), 9)
 }
 
-// rate writes a quantity per second with a k or M: at most 5 characters.
-func rate(x float64) string {
+// Rate writes a quantity per second with a k or M: at most 5 characters.
+func Rate(x float64) string {
 	switch {
 	case x >= 999_500:
 		return fmt.Sprintf("%.1fM", x/1e6)

@@ -9,10 +9,11 @@ import (
 
 func TestNumbersKeepTheirWidth(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Number(0.1312), "0.131"}, {Number(-0.1312), "-0.131"}, {Number(12.345), "12.35"}, {Number(123.45), "123.5"}, {Number(4321.9), "4322"}, {Number(1e-5), "1.0e-5"}, {Number(2e6), "2.0e6"}, {Number(-3.14e-12), "-3.1e-12"}, {Number(0), "0.000"},
-		{Number(math.NaN()), "nan"}, {Number(math.Inf(-1)), "inf"},
-		{size(0), "0 B"}, {size(999), "999 B"}, {size(1000), "1.0 kB"}, {size(35344), "35.3 kB"}, {size(412e3), "412 kB"}, {size(999.6e3), "1.0 MB"}, {size(-999), "-999 B"}, {size(5e15), "5000 TB"},
-		{rate(3.21), "3.2"}, {rate(812.3), "812"}, {rate(25630), "25.6k"}, {rate(192000), "192k"}, {rate(2e6), "2.0M"},
+		{Number(0.1312), "0.1312"}, {Number(-0.1312), "-0.1312"}, {Number(1.8e-3), "0.0018"}, {Number(2.5), "2.500"}, {Number(9.4e-4), "9.4e-4"}, {Number(12.345), "12.35"}, {Number(123.45), "123.5"}, {Number(4321.9), "4322"}, {Number(1e-5), "1.0e-5"}, {Number(2e6), "2.0e6"}, {Number(-3.14e-12), "-3.1e-12"}, {Number(0), "0"},
+		{Number(math.NaN()), "nan"}, {Number(math.Inf(-1)), "-inf"}, {Number(math.Inf(1)), "inf"},
+		{ScoreText(2.6, true), "2.60 %"}, {Figure("test_error", 2.6), "2.60"}, {Figure("bytes", 161_780_448), "162 MB"}, {SeriesText("test.error", 0.55), "0.55"},
+		{Size(0), "0 B"}, {Size(999), "999 B"}, {Size(1000), "1.0 kB"}, {Size(35344), "35.3 kB"}, {Size(412e3), "412 kB"}, {Size(999.6e3), "1.0 MB"}, {Size(-999), "-999 B"}, {Size(5e15), "5000 TB"},
+		{Rate(3.21), "3.2"}, {Rate(812.3), "812"}, {Rate(25630), "25.6k"}, {Rate(192000), "192k"}, {Rate(2e6), "2.0M"},
 		{span(0), "0s"}, {span(137 * time.Second), "2m 17s"}, {span(3 * time.Hour), "3h 00m"}, {span(240 * time.Hour), "10d 00h"},
 		{pad("ab", 4), "ab  "}, {lead("ab", 4), "  ab"}, {lead("abcde", 4), "abcde"}, {count(1, "worker"), "1 worker"}, {count(3, "worker"), "3 workers"},
 	} {

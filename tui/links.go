@@ -32,7 +32,7 @@ func linkMeasures() []linkMeasure {
 }
 
 // brief is a number of bytes in five characters.
-func brief(b float64) string { return strings.ReplaceAll(strings.TrimSuffix(size(b), "B"), " ", "") }
+func brief(b float64) string { return strings.ReplaceAll(strings.TrimSuffix(Size(b), "B"), " ", "") }
 
 // three writes a small number with three digits.
 func three(x float64) string {
@@ -143,7 +143,7 @@ func (f *fleet) linkless(m *model) string {
 		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
 	}
 	if r := m.shown.Rates.Bytes; r > 0 && m.running() {
-		return "all workers share one process: they exchange " + size(r) + "/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
+		return "all workers share one process: they exchange " + Size(r) + "/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 	}
 	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 }

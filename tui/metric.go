@@ -69,18 +69,18 @@ func (m *model) metrics() (out []metric) {
 		}
 	}
 	for i := range v.Speed {
-		add(metric{id: v.Speed[i].Name, title: v.Speed[i].Name, text: rate, floor: true}, &v.Speed[i])
+		add(metric{id: v.Speed[i].Name, title: v.Speed[i].Name, text: Rate, floor: true}, &v.Speed[i])
 	}
 	if !m.nothingSent() {
-		add(metric{id: bytesMetric, title: "bytes a round", text: size, axis: brief, floor: true}, m.operations()...)
+		add(metric{id: bytesMetric, title: "bytes a round", text: Size, axis: brief, floor: true}, m.operations()...)
 	}
 	for _, x := range []struct {
 		of         event.Measure
 		title      string
 		text, axis func(float64) string
 	}{
-		{event.Busy, "cpu  of each process", busyCores, nil}, {event.Memory, "memory  of each process", size, brief},
-		{event.RoundTrip, "round trip  ms", thousandths, thousandths}, {event.DeviceUsed, "device memory", size, brief},
+		{event.Busy, "cpu  of each process", busyCores, nil}, {event.Memory, "memory  of each process", Size, brief},
+		{event.RoundTrip, "round trip  ms", thousandths, thousandths}, {event.DeviceUsed, "device memory", Size, brief},
 	} {
 		add(metric{id: "machine." + string(x.of), title: x.title, text: x.text, axis: x.axis, floor: true}, v.MachinesOf(x.of))
 	}
@@ -89,7 +89,7 @@ func (m *model) metrics() (out []metric) {
 
 func thousandths(x float64) string { return three(1e3 * x) }
 
-func percents(x float64) string { return three(x) + " %" }
+func percents(x float64) string { return ScoreText(x, true) }
 
 // operations are the series of what each sends.
 func (m *model) operations() (out []*view.Series) {

@@ -25,7 +25,7 @@ func TestObjectiveIsShownByItsFitness(t *testing.T) {
 		}
 	}
 	d := open(t, 120, 36, rs, func(o *Options) { o.Title = "" })
-	d.shows("walk.py", "fitness of the centre", "centre val 321.0", "test fitness 432.0")
+	d.shows("walk.py", "fitness of the centre", "centre val  321.0", "test fitness 432.0")
 	d.hides("minus the fitness", "-321", "-432", "log y")
 	d.press("7")
 	d.shows("fitness of the centre           321.0", "test fitness")

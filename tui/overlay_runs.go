@@ -178,6 +178,7 @@ type quantity struct {
 	text  func(float64) string
 	cols  func(run *compare.Run, n int) []view.Bucket
 	all   func(run *compare.Run) []compare.Point // in the order of the axis
+	ticks func(float64) string                   // of its y axis; nil: as a number
 }
 
 // plot has the columns of each line; some is false where none has any.
@@ -226,10 +227,10 @@ func (o *laid) quantities(m *model) (out []quantity) {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
 	series := func(name, title string, log bool) {
-		out = append(out, quantity{title, log, Number, func(run *compare.Run, n int) []view.Bucket {
+		out = append(out, quantity{title, log, func(x float64) string { return SeriesText(name, x) }, func(run *compare.Run, n int) []view.Bucket {
 			cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
 			return cols
-		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }})
+		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }, nil})
 	}
 	some := func(of func(run *compare.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
 	maximises := func(run *compare.Run) bool { return run.View.Config.Maximises() }
@@ -251,7 +252,7 @@ func (o *laid) quantities(m *model) (out []quantity) {
 				}
 			}
 			return points
-		}})
+		}, nil})
 	}
 	if has(view.CentreLoss) {
 		centre("loss of the centre", true, false)
@@ -271,9 +272,9 @@ func (o *laid) quantities(m *model) (out []quantity) {
 		}
 	}
 	if o.axis != axis.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
-		out = append(out, quantity{"bytes sent", false, size, func(run *compare.Run, n int) []view.Bucket {
+		out = append(out, quantity{"bytes sent", false, Size, func(run *compare.Run, n int) []view.Bucket {
 			return run.Reached(axis.Bytes, o.axis, o.lo, o.hi, n)
-		}, func(run *compare.Run) []compare.Point { return run.Commits(axis.Bytes, o.axis) }})
+		}, func(run *compare.Run) []compare.Point { return run.Commits(axis.Bytes, o.axis) }, brief})
 	}
 	if has(view.CentreLoss) && has("loss") {
 		series("loss", "training loss, median of members", true)

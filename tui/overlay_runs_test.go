@@ -137,7 +137,7 @@ func TestOverlayReadsWhatWasMeasured(t *testing.T) {
 		if v, ok := o.read(o.plots[tests].read[0]); !ok || v.Mean() != errs[0] || v.x != float64(rounds[0]) {
 			t.Errorf("%v: at round %g the test error reads %g of round %g, want %g of %d", size, between, v.Mean(), v.x, errs[0], rounds[0])
 		}
-		d.shows(fmt.Sprintf("%s @%d", Number(errs[0]), rounds[0]))
+		d.shows(fmt.Sprintf("%s @%d", Percent(errs[0]), rounds[0]))
 		o.at = 0
 		if v, ok := o.read(o.plots[tests].read[0]); ok {
 			t.Errorf("before the first test the test error reads %g", v.Mean())
@@ -150,7 +150,7 @@ func TestAnOldTestErrorIsNotTheCurrentOne(t *testing.T) {
 	s := study()
 	s.list[0].TestRound = 150
 	d := browse(t, 120, 36, s, "j")
-	d.shows("1.42 %@", "test 1.42 % @150")
+	d.shows("1.42 % @", "test 1.42 % @150")
 	d.press("j")
 	d.shows("1.52 ")
 	d.hides("1.52@", "@150")

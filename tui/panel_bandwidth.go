@@ -83,15 +83,15 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	line := func(i int, name string, sent, predicted int64, formula bool) {
 		y := r.Y + i
 		g.Text(r.X+2, y, 12, cell.Plain, name)
-		g.Right(edge, y, 9, cell.Centre, size(float64(sent)/per))
+		g.Right(edge, y, 9, cell.Centre, Size(float64(sent)/per))
 		role, text := cell.Faint, "= predicted"
 		switch {
 		case !formula:
 			text = "–"
 		case sent != predicted:
-			role, text = cell.Alert, "≠ by "+size(float64(sent-predicted))
+			role, text = cell.Alert, "≠ by "+Size(float64(sent-predicted))
 		case wide:
-			text = size(float64(predicted) / per)
+			text = Size(float64(predicted) / per)
 		}
 		if !wide {
 			g.Text(edge+2, y, r.X+r.W-edge-2, role, text)
@@ -147,19 +147,19 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	}
 	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
 	if m.running() { // else nothing is sent now
-		g.Right(r.X+r.W, r.Y, w, cell.Plain, size(m.shown.Rates.Bytes)+what)
+		g.Right(r.X+r.W, r.Y, w, cell.Plain, Size(m.shown.Rates.Bytes)+what)
 	}
 	total := "total "
 	if m.cursor.on { // what is above is of its round
 		total = "all rounds "
 	}
-	total += size(float64(l.Total().Sent))
+	total += Size(float64(l.Total().Sent))
 	if a := evaluation(l); a > 0 {
-		total += ", evaluation " + size(float64(a))
+		total += ", evaluation " + Size(float64(a))
 	}
 	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
 	if l.Aborted > 0 {
-		g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+size(float64(l.Aborted)))
+		g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+Size(float64(l.Aborted)))
 	}
 }
 

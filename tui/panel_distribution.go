@@ -98,11 +98,11 @@ func distributionLegend(m *model, s *view.Series) (out []entry) {
 		return nil
 	}
 	if x, ok := m.last(s, m.member); ok {
-		out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(Number(x), 5)), cell.Member})
+		out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(Number(x), 6)), cell.Member})
 	}
-	out = append(out, entry{"──", "median", m.dated(s, lead(Number(middle(l)), 5)), cell.Median})
+	out = append(out, entry{"──", "median", m.dated(s, lead(Number(middle(l)), 6)), cell.Median})
 	if d := deviation(l); d == d {
-		out = append(out, entry{"", "deviation", lead(Number(d), 5), cell.Plain})
+		out = append(out, entry{"", "deviation", lead(Number(d), 6), cell.Plain})
 	}
 	return append(out, entry{"", "░ few ▒ ▓ █ half of the members", "", cell.Plain})
 }

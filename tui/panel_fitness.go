@@ -88,7 +88,7 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 		{"──", "median", Number(middle(l)), cell.Median},
 		{"▒", "worst", fmt.Sprintf("%s m%d", Number(worst.X), worst.Member), cell.Band},
 	}
-	if r.W < 58 {
+	if r.W < 62 {
 		entries = []entry{{"", "best", fmt.Sprintf("%s m%d", Number(l[0].X), l[0].Member), 0}, {"", "worst", Number(worst.X), 0}, {"", "med", Number(middle(l)), 0}}
 	}
 	m.legendLine(g, legend, entries)

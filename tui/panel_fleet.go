@@ -119,8 +119,8 @@ func fleetColumns(m *model) []column[fleetRow] {
 			}},
 		{head: "computes by", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.computes() })},
 		{head: unit, width: max(7, len(unit)), weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.rate) }},
-		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return size(x.Sent) })},
-		{head: "rx/s", width: 7, weight: 2, right: true, text: afar(func(x fleetRow) string { return size(x.Received) })},
+		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return Size(x.Sent) })},
+		{head: "rx/s", width: 7, weight: 2, right: true, text: afar(func(x fleetRow) string { return Size(x.Received) })},
 		{head: "RTT", width: 7, weight: 5, right: true, text: afar(func(x fleetRow) string { return latency(x.RTT) })},
 		{head: "silent", width: 6, weight: 7, right: true, text: afar(func(x fleetRow) string { return silence(x) }), role: lateness},
 	}
@@ -198,7 +198,7 @@ func perSecond(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
 	}
-	return rate(x)
+	return Rate(x)
 }
 
 // latency writes a short duration in at most seven characters, the same from one to the next.

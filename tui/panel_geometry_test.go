@@ -75,7 +75,7 @@ func TestGeometryIsAskedFor(t *testing.T) {
 		t.Fatalf("nobody asked, and %v is measured", *asked)
 	}
 	d.press("enter")
-	d.shows("round 63", "loss on the line from m0 to m3", "barrier 0.250 at 50 %", "m0 0.200, m3 0.300")
+	d.shows("round 63", "loss on the line from m0 to m3", "barrier 0.2500 at 50 %", "m0 0.2000, m3 0.3000")
 	d.press("]", "p")
 	d.shows("loss on the line from m1 to m4")
 	d.press("left", "enter")
@@ -185,13 +185,13 @@ func TestGeometryShowsItsWay(t *testing.T) {
 func TestGeometryText(t *testing.T) {
 	g := ring(4, geometry.Wanted{})
 	text := GeometryText(g, 100, false)
-	for _, want := range []string{"ring, parle after round 63: 4 members", " m0        1 ", ".976", "loss on the line from m0 to m2", "barrier 0.250 at 50 %", "spread"} {
+	for _, want := range []string{"ring, parle after round 63: 4 members", " m0        1 ", ".976", "loss on the line from m0 to m2", "barrier 0.2500 at 50 %", "spread"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	g.Measured = true
-	if text := GeometryText(g, 100, true); !strings.Contains(text, "fitness on the line from m0 to m2") || !strings.Contains(text, "m0 -0.200, m2 -0.300") {
+	if text := GeometryText(g, 100, true); !strings.Contains(text, "fitness on the line from m0 to m2") || !strings.Contains(text, "m0 -0.2000, m2 -0.3000") {
 		t.Errorf("of an objective:\n%s", text)
 	}
 	if text := GeometryText(ring(1, geometry.Wanted{}), 100, false); !strings.Contains(text, "there is one member in round 63") {
@@ -208,7 +208,7 @@ func TestGeometryText(t *testing.T) {
 // table that is cut says so.
 func TestEdgesOfGeometry(t *testing.T) {
 	flat := &geometry.Geometry{Line: []optim.Scores{{Samples: 1}, {Samples: 1}, {Samples: 1}}, Measured: true}
-	if text := barrierText(flat); text != "no barrier;  m0 0.000, m0 0.000" {
+	if text := barrierText(flat); text != "no barrier;  m0 0, m0 0" {
 		t.Errorf("a flat line: %q", text)
 	}
 	alike := slopes(geometry.Wanted{})

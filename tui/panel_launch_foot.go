@@ -72,9 +72,9 @@ func (l *launch) needs() (string, cell.Role) {
 		return "working out what it needs", cell.Faint
 	}
 	e := l.estimate
-	text := "about " + size(float64(e.Memory)) + " of memory"
+	text := "about " + Size(float64(e.Memory)) + " of memory"
 	if e.Device > 0 {
-		text += ", " + size(float64(e.Device)) + " on the device"
+		text += ", " + Size(float64(e.Device)) + " on the device"
 	}
 	if e.Seconds > 0 {
 		text += " and " + seconds(e.Seconds)

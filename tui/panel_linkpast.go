@@ -214,7 +214,7 @@ func bytesOr(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "–"
 	}
-	return size(x)
+	return Size(x)
 }
 
 // speed is rounds a second in the rounds [from, end), or last before where none of them has it; NaN where it is not

@@ -209,18 +209,18 @@ func (m *model) lossLegend(g *cell.Grid, r cell.Rect, s, centre *view.Series) {
 		if v.Config.Maximises() {
 			x = 0 - x
 		}
-		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(Number(x), 5)), cell.Centre})
+		out = append(out, entry{"━━", "centre val", m.dated(centre, lead(Number(x), 6)), cell.Centre})
 	}
 	if !m.dropped(s) {
 		l := m.ranked(s)
 		if x, ok := m.last(s, m.member); ok && len(l) > 1 {
-			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(Number(x), 5)), cell.Member})
+			out = append(out, entry{"╌╌", fmt.Sprintf("m%d", m.member), m.dated(s, lead(Number(x), 6)), cell.Member})
 		}
 		if len(l) > 0 {
-			out = append(out, entry{"──", "median", m.dated(s, lead(Number(middle(l)), 5)), cell.Median},
-				entry{"▒", fmt.Sprintf("all %d", len(l)), m.dated(s, lead(Number(l[len(l)-1].X), 5)+"–"+Number(l[0].X)), cell.Band})
+			out = append(out, entry{"──", "median", m.dated(s, lead(Number(middle(l)), 6)), cell.Median},
+				entry{"▒", fmt.Sprintf("all %d", len(l)), m.dated(s, lead(Number(l[len(l)-1].X), 6)+"–"+Number(l[0].X)), cell.Band})
 		} else if x, ok := m.last(s, view.Whole); ok {
-			out = append(out, entry{"──", "population", m.dated(s, lead(Number(x), 5)), cell.Median})
+			out = append(out, entry{"──", "population", m.dated(s, lead(Number(x), 6)), cell.Median})
 		}
 	}
 	switch {

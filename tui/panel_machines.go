@@ -231,14 +231,14 @@ func deviceTight(x machineRow) cell.Role {
 // device is how the process's device is, in words: as much of it as is told.
 func (x machineRow) device() string {
 	var out []string
-	if used := x.part(event.DeviceUsed, event.DeviceTotal, size); used != "–" {
+	if used := x.part(event.DeviceUsed, event.DeviceTotal, Size); used != "–" {
 		out = append(out, used+" held")
 	}
 	for _, f := range []struct {
 		name event.Measure
 		text func(float64) string
 	}{
-		{event.DeviceTaken, func(x float64) string { return size(x) + " taken by all" }},
+		{event.DeviceTaken, func(x float64) string { return Size(x) + " taken by all" }},
 		{event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %% busy", 100*x) }},
 		{event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f °C", x) }},
 	} {
@@ -263,7 +263,7 @@ func machineColumns() []column[machineRow] {
 		return func(x machineRow) string { return x.value(name, text) }
 	}
 	part := func(used, of event.Measure) func(machineRow) string {
-		return func(x machineRow) string { return x.part(used, of, size) }
+		return func(x machineRow) string { return x.part(used, of, Size) }
 	}
 	tight := func(used, of event.Measure) func(machineRow) cell.Role {
 		return func(x machineRow) cell.Role { return x.tight(used, of) }
@@ -273,15 +273,15 @@ func machineColumns() []column[machineRow] {
 		{head: "members", width: 7, weight: 2, right: true, text: func(x machineRow) string { return fmt.Sprint(x.hosts) }},
 		{head: "cpu", width: 11, weight: 10, right: true, text: cpu(event.Busy, event.Cores)},
 		{head: "machine load", width: 12, weight: 6, right: true, text: cpu(event.Load, event.AllCores), role: tight(event.Load, event.AllCores)},
-		{head: "memory", width: 7, weight: 9, right: true, text: one(event.Memory, size)},
+		{head: "memory", width: 7, weight: 9, right: true, text: one(event.Memory, Size)},
 		{head: "machine memory", width: 17, weight: 7, right: true, text: part(event.MemoryUsed, event.MemoryTotal), role: tight(event.MemoryUsed, event.MemoryTotal)},
 		{head: "device memory", width: 17, weight: 4, right: true, text: part(event.DeviceUsed, event.DeviceTotal), role: deviceTight},
 		{head: "device", width: 6, weight: 1, right: true, text: one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) })},
 		{head: "°C", width: 4, weight: 0, right: true, text: one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })},
-		{head: "samples/s", width: 9, weight: 8, right: true, text: one(view.Samples, rate)},
+		{head: "samples/s", width: 9, weight: 8, right: true, text: one(view.Samples, Rate)},
 		{head: "RTT", width: 7, weight: 5, right: true, text: one(event.RoundTrip, seconds)},
-		{head: "tx/s", width: 7, weight: 4, right: true, text: one(event.Sent, size)},
-		{head: "rx/s", width: 7, weight: 3, right: true, text: one(event.Received, size)},
+		{head: "tx/s", width: 7, weight: 4, right: true, text: one(event.Sent, Size)},
+		{head: "rx/s", width: 7, weight: 3, right: true, text: one(event.Received, Size)},
 	}
 }
 
@@ -375,12 +375,12 @@ func (f *fleet) pastOf(m *model, x machineRow) (out []tile) {
 		text, axis  func(float64) string
 	}{
 		{"cpu  ── process ╌╌ machine", event.Busy, event.Load, event.Cores, busyCores, nil},
-		{"memory", event.Memory, "", event.MemoryTotal, size, brief},
-		{"samples/s", view.Samples, "", "", rate, nil},
-		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", size, brief},
+		{"memory", event.Memory, "", event.MemoryTotal, Size, brief},
+		{"samples/s", view.Samples, "", "", Rate, nil},
+		{"bytes/s  ── sent ╌╌ received", event.Sent, event.Received, "", Size, brief},
 		{"round trip", event.RoundTrip, "", "", ms, thousandths},
-		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, size, brief},
-		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, size, brief},
+		{"machine memory", event.MemoryUsed, "", event.MemoryTotal, Size, brief},
+		{"device memory  ── held ╌╌ taken", event.DeviceUsed, event.DeviceTaken, event.DeviceTotal, Size, brief},
 		{"device busy", event.DeviceLoad, "", "", percent, percent},
 		{"device temperature", event.DeviceHeat, "", "", degrees, nil},
 	} {

@@ -83,7 +83,7 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 	}
 	r.values(g, x+2, head.Y, head.X+head.W, p)
 	c := chart.Chart{From: uint64(max(0, o.lo) * fine(o.axis)), To: uint64(math.Ceil(o.hi*fine(o.axis))) + 1, Axis: p.fit(m),
-		ASCII: m.opt.ASCII, Label: axisLabel(o.axis), Hint: allHint}
+		ASCII: m.opt.ASCII, Value: p.ticks, Label: axisLabel(o.axis), Hint: allHint}
 	for i, cols := range p.lines {
 		if l := o.lines[i]; cols != nil && len(l.runs) > 1 {
 			c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: cell.Band, Style: chart.Fill, Glyph: ':'})
@@ -181,17 +181,6 @@ func (r *runs) pointAt(_ *model, in cell.Rect, x, _ int) {
 	if p := chart.Plot(in); x >= p.X && x < p.X+r.overlay.width {
 		r.overlay.at = x - p.X
 	}
-}
-
-// figure is what a run came to, without its unit, which stands above it.
-func figure(name string, x float64) string {
-	switch name {
-	case "bytes":
-		return size(x)
-	case "samples_per_s":
-		return round(uint64(math.Round(x)))
-	}
-	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
 // figureWeights are those of the columns of figures where it is narrow.
@@ -372,9 +361,9 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			case !ok:
 				return "– "
 			case best[row.runs[0]]:
-				return figure(metric.Name, x) + "*"
+				return Figure(metric.Name, x) + "*"
 			}
-			return figure(metric.Name, x) + " "
+			return Figure(metric.Name, x) + " "
 		})
 	}
 	for _, g := range compare.Groups(o.set) {
@@ -391,9 +380,9 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			x, se, n := g.Mean(metric.Name)
 			switch {
 			case n > 1:
-				mean.cells[metricHead(metric)] = figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
+				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
 			case n == 1:
-				mean.cells[metricHead(metric)] = figure(metric.Name, x) + " "
+				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + " "
 			}
 		}
 		rows = append(rows, mean)

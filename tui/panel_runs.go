@@ -62,7 +62,7 @@ func (r *runs) hints(m *model) [][2]string {
 		switch {
 		case e.Folder != "" && r.unfolded(e, r.wanted):
 			open = "close"
-		case e.Folder == "" && e.Running:
+		case e.Folder == "" && (e.Running || e.Asked):
 			open = "attach"
 		case e.Folder == "":
 			open = "replay"
@@ -136,16 +136,13 @@ func runColumns() []column[runCell] {
 			}
 			return Number(k.Loss)
 		})},
-		{head: "test", width: 8, weight: 19, right: true, text: told(func(k *known) string {
+		{head: "test", width: 9, weight: 19, right: true, text: told(func(k *known) string {
 			if k.Score == nil {
 				return ""
 			}
-			text := Number(k.Score.Value)
-			if k.Score.Percent {
-				text = k.Score.Text()
-			}
+			text := ScoreText(k.Score.Value, k.Score.Percent)
 			if k.TestRound != k.Round {
-				text += "@" // the foot says of which round
+				text += " @" // the foot says of which round
 			}
 			return text
 		})},
@@ -315,13 +312,13 @@ func (r *runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 	}
 	parts := []string{fmt.Sprintf("seed %d", k.Seed)}
 	if !x.Asked { // else only its owner knows the size
-		parts = append(parts, size(float64(k.Size)))
+		parts = append(parts, Size(float64(k.Size)))
 	}
 	if k.Members > 0 {
 		parts = append(parts, count(k.Members, "member"))
 	}
 	if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
-		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"), k.Score.Text(), round(k.TestRound)))
+		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"), ScoreText(k.Score.Value, k.Score.Percent), round(k.TestRound)))
 	}
 	if k.Parent != "" {
 		parts = append(parts, "fork of "+k.Parent)

@@ -71,9 +71,9 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 		sets = append(sets, cols)
 		value := "–"
 		if at := slices.IndexFunc(ops, func(b view.Bytes) bool { return string(b.Op) == s.Name }); known && at >= 0 {
-			value = size(float64(ops[at].Sent) / float64(rounds)) // as the table has it
+			value = Size(float64(ops[at].Sent) / float64(rounds)) // as the table has it
 		} else if x, ok := m.last(s, view.Whole); ok && !m.dropped(s) {
-			value = m.dated(s, size(x))
+			value = m.dated(s, Size(x))
 		}
 		entries = append(entries, entry{string(letter), strings.ReplaceAll(s.Name, "_", " "), value, role})
 	}
@@ -87,5 +87,5 @@ func (m *model) againstFormula() entry {
 	if total.Sent == total.Predicted {
 		return entry{"", "all as predicted", "", cell.Faint}
 	}
-	return entry{"≠", "predicted by", size(float64(total.Sent - total.Predicted)), cell.Alert}
+	return entry{"≠", "predicted by", Size(float64(total.Sent - total.Predicted)), cell.Alert}
 }

@@ -53,7 +53,7 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 		put("hosts", cell.Plain, count(len(x.Members), "member")+": "+strings.ReplaceAll(ranges(x.Members), ",", ", "))
 	}
 	if _, unit := m.pace(); !math.IsNaN(x.rate) {
-		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", rate(x.rate), unit, 100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
+		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", Rate(x.rate), unit, 100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
 	}
 	switch {
 	case !x.measured:
@@ -119,8 +119,8 @@ func (f *fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		return
 	}
 	cols := []column[peer]{
-		{head: "sends/s", width: 7, weight: 9, right: true, text: func(p peer) string { return size(p.out.Sent) }},
-		{head: "gets/s", width: 7, weight: 8, right: true, text: func(p peer) string { return size(p.in.Sent) }},
+		{head: "sends/s", width: 7, weight: 9, right: true, text: func(p peer) string { return Size(p.out.Sent) }},
+		{head: "gets/s", width: 7, weight: 8, right: true, text: func(p peer) string { return Size(p.in.Sent) }},
 		{head: "RTT", width: 7, weight: 7, right: true, text: func(p peer) string { return latency(p.out.RTT) }},
 		{head: "lost %", width: 6, weight: 6, right: true, text: func(p peer) string { return three(100 * p.out.Lost) }},
 		{head: "slowed down to", width: 24, weight: 1, text: func(p peer) string { return p.slowness }, role: func(peer) cell.Role { return cell.Warn }},

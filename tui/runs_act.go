@@ -321,7 +321,7 @@ func (r *runs) remove(m *model) tea.Cmd {
 	e, _ := r.on(m)
 	bytes := ""
 	if k := r.summary(e); k != nil {
-		bytes = ", " + size(float64(k.Size)) + ","
+		bytes = ", " + Size(float64(k.Size)) + ","
 	}
 	lib, name := m.opt.Library, r.name(e)
 	m.popup = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it", no: "keep it",

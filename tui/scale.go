@@ -163,7 +163,7 @@ func axisText(a axis.Axis, x float64) string {
 func placeText(a axis.Axis, x float64) string {
 	switch a {
 	case axis.Bytes:
-		return size(x)
+		return Size(x)
 	case axis.Seconds:
 		return strconv.FormatFloat(x, 'g', 3, 64) + " s"
 	case axis.Epochs:

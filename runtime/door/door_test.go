@@ -534,3 +534,22 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 		old.Close()
 	}
 }
+
+// TestReceiptOfWhatEndsTheRun: who stops a run is told that it was obeyed, though the door closes with it.
+func TestReceiptOfWhatEndsTheRun(t *testing.T) {
+	var srv *Server
+	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
+		go srv.Close()
+		soon.Until(t, "the door begins to close", func() bool {
+			srv.mu.Lock()
+			defer srv.mu.Unlock()
+			return srv.over
+		})
+		time.Sleep(20 * time.Millisecond) // it would have closed
+		return event.Receipt{ID: c.ID, Accepted: true}, nil
+	}
+	srv, c, _ := serve(t, sourcetest.Run(2, 5), obey)
+	if r, err := c.Command(soon.Context(t), event.Command{ID: 3, Action: event.Stop}); err != nil || !r.Accepted {
+		t.Errorf("receipt %+v, %v", r, err)
+	}
+}

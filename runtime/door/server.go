@@ -50,6 +50,7 @@ type Server struct {
 	changed chan struct{} // closed and replaced when there is more
 	over    bool
 	viewers int
+	owed    int // receipts
 	lease   lease
 
 	wg     sync.WaitGroup
@@ -120,13 +121,14 @@ func (s *Server) Serve(l net.Listener) {
 	}
 }
 
-// Close ends all conversations. Viewers that have not seen the end get a moment for it.
+// Close ends all conversations. Viewers that have not seen the end get a moment for it, and so does whoever waits for a
+// receipt: of the command that ended the run, for instance.
 func (s *Server) Close() {
 	s.Over()
 	deadline := time.Now().Add(time.Second)
 	for time.Now().Before(deadline) {
 		s.mu.Lock()
-		n := s.viewers
+		n := s.viewers + s.owed
 		s.mu.Unlock()
 		if n == 0 {
 			break
@@ -164,11 +166,24 @@ func (s *Server) talk(c net.Conn) {
 			s.viewers++
 			s.mu.Unlock()
 		}
+		s.owe(q, 1)
 		a := s.answer(ctx, c, q)
-		if err := answerTo(c, a); err != nil || a.EOF {
+		err := answerTo(c, a)
+		s.owe(q, -1)
+		if err != nil || a.EOF {
 			return
 		}
 	}
+}
+
+// owe counts the commands that wait for a receipt.
+func (s *Server) owe(q request, n int) {
+	if q.Command == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owed += n
 }
 
 func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {

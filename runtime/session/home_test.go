@@ -88,7 +88,7 @@ func TestListAndResolve(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	x := byName["2026-01-01-old-aaaa"]
-	if x.Algorithm != "parle" || x.Round != 6 || x.Phase != event.Stopped || x.Score == nil || x.Score.Text() != "2.50 %" || x.TestRound != 5 || x.Running ||
+	if x.Algorithm != "parle" || x.Round != 6 || x.Phase != event.Stopped || x.Score == nil || !x.Score.Percent || x.Score.Value != 2.5 || x.TestRound != 5 || x.Running ||
 		x.Preset != "quickstart" || x.Model != "mlp" || x.Data != "glyphs" || x.Seed != 7 || x.Started.UnixNano() != 1e18 || x.Size <= int64(len(content(t, old.Dir(), 1))) || x.Err != "" {
 		t.Errorf("%+v", x)
 	}

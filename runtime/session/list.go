@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -46,14 +45,6 @@ type Scored struct {
 func ScoredOf(c *event.Config, e *event.Evaluation) *Scored {
 	s := c.Score()
 	return &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(e)}
-}
-
-// Text is the value with its unit.
-func (s Scored) Text() string {
-	if s.Percent {
-		return fmt.Sprintf("%.2f %%", s.Value)
-	}
-	return fmt.Sprintf("%.4g", s.Value)
 }
 
 // List describes the sessions in home, the latest start first. It reads the head and the tail of each; a session that

@@ -247,7 +247,7 @@ func spelt(v float64, digits int) [3]string {
 // Count writes a number of rounds with thin groups of three: 12 840.
 func Count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
-	if n < 10000 {
+	if n < 1000 {
 		return s
 	}
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -17,6 +17,7 @@ import (
 	"brood/runtime/compare"
 	"brood/runtime/session"
 	"brood/runtime/view"
+	"brood/tui"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -225,7 +226,7 @@ func (c comparison) results(groups []compare.Group) *table {
 		for _, m := range metrics {
 			figure, mark := "–", " "
 			if x, ok := r.Metric(m.Name); ok {
-				figure = metricText(m.Name, x)
+				figure = tui.Figure(m.Name, x)
 			}
 			if at := r.Aged(m.Name); at > 0 && figure != "–" {
 				figure += " @" + grouped(int64(at))
@@ -248,25 +249,14 @@ func (c comparison) results(groups []compare.Group) *table {
 			case n == 0:
 				row = append(row, "– ")
 			case n == 1:
-				row = append(row, metricText(m.Name, mean)+" ")
+				row = append(row, tui.Figure(m.Name, mean)+" ")
 			default:
-				row = append(row, fmt.Sprintf("%s ± %s ", metricText(m.Name, mean), metricText(m.Name, se)))
+				row = append(row, fmt.Sprintf("%s ± %s ", tui.Figure(m.Name, mean), tui.Figure(m.Name, se)))
 			}
 		}
 		t.row(row...)
 	}
 	return t
-}
-
-// metricText is a figure without its unit, which stands above it.
-func metricText(name string, x float64) string {
-	switch name {
-	case "bytes":
-		return humanBytes(int64(x))
-	case "samples_per_s":
-		return grouped(int64(math.Round(x)))
-	}
-	return fmt.Sprintf("%.4g", x)
 }
 
 // curves draws a row for each run: all over one axis, from one lowest to one highest value.
@@ -293,7 +283,7 @@ func (c comparison) curves() []string {
 		last := "not measured"
 		for _, b := range all[i] {
 			if !b.Empty() {
-				last = chart.Label(b.Mean())
+				last = tui.SeriesText(c.series, b.Mean())
 			}
 		}
 		g.Text(label+2+plot+2, y, figure, cell.Plain, last)

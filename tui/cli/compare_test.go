@@ -38,7 +38,7 @@ func TestResultsBearTheirRound(t *testing.T) {
 	compare.Join(c.runs)
 	var out strings.Builder
 	c.results(nil).write(&out)
-	for i, want := range []string{`2\.5 @4[* ] +0\.5 @4`, `2\.5[* ] +0\.5[* ]`} {
+	for i, want := range []string{`2\.50 @4[* ] +0\.5000 @4`, `2\.50[* ] +0\.5000[* ]`} {
 		if line := strings.Split(out.String(), "\n")[1+i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("row %d is %q, want %s", i, line, want)
 		}

@@ -21,6 +21,7 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/summary"
 	"brood/tui"
+	"brood/tui/chart"
 )
 
 // printer is what a run in the foreground says.
@@ -146,15 +147,7 @@ func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 }
 
 // scoreText is a score as lines have it.
-func scoreText(s event.Score, x float64) string {
-	if x != x {
-		return "–"
-	}
-	if s.Percent {
-		return fmt.Sprintf("%.2f %%", x)
-	}
-	return fmt.Sprintf("%.6g", x)
-}
+func scoreText(s event.Score, x float64) string { return tui.ScoreText(x, s.Percent) }
 
 // finite is null for what JSON cannot say.
 func finite(x float64) any {
@@ -304,7 +297,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 // rate is how fast the rounds up to a position went that this process committed.
 func rate(t *summary.Tally, at event.Progress) string {
 	x, unit := t.Rate(at)
-	return grouped(int64(x)) + " " + unit
+	return tui.Rate(x) + " " + unit
 }
 
 func (p *plainPrinter) note(text string) {
@@ -338,7 +331,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
 	} else if s.MeanFitness != nil {
-		fmt.Fprintf(p.out, "  mean fitness %.6g, of the last candidates\n", *s.MeanFitness)
+		fmt.Fprintf(p.out, "  mean fitness %s, of the last candidates\n", tui.Number(*s.MeanFitness))
 	} else if s.TrainLoss != nil {
 		fmt.Fprintf(p.out, "  train loss   %s\n", tui.Number(*s.TrainLoss))
 	}
@@ -391,30 +384,16 @@ func shortTime(seconds float64) string {
 	return fmt.Sprintf("%s h %d min", grouped(minutes/60), minutes%60)
 }
 
-// grouped writes 1234567 as 1 234 567.
+// grouped writes 1234567 as 1 234 567, as screens do.
 func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	var out []string
-	for len(s) > 3 {
-		out = append([]string{s[len(s)-3:]}, out...)
-		s = s[:len(s)-3]
+	if n < 0 {
+		return "-" + grouped(-n)
 	}
-	return strings.Join(append([]string{s}, out...), " ")
+	return chart.Count(uint64(n))
 }
 
-func humanBytes(n int64) string {
-	x := float64(n)
-	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
-		if x < 1000 || u == "TB" {
-			if u == "B" {
-				return fmt.Sprintf("%.0f B", x)
-			}
-			return fmt.Sprintf("%.1f %s", x, u)
-		}
-		x /= 1000
-	}
-	return ""
-}
+// humanBytes writes bytes as screens do.
+func humanBytes(n int64) string { return tui.Size(float64(n)) }
 
 // onStart tells of the file that a run begins with; nothing where it begins with none, or there is nothing to tell.
 func onStart(j *host.Job) []string {

@@ -61,7 +61,7 @@ func sessionsCommand(s streams) *cobra.Command {
 				state = "● " + state
 			}
 			if x.Score != nil {
-				test = x.Score.Text()
+				test = tui.ScoreText(x.Score.Value, x.Score.Percent)
 				if !x.Score.Percent {
 					test = strings.TrimPrefix(x.Score.Title, "test ") + " " + test
 				}
