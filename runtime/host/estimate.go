@@ -68,8 +68,8 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	return err
 }
 
-// probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as three
-// evaluations.
+// probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as
+// three evaluations.
 func (j *Job) probes(r rehearsal) {
 	if j.Config.Probe == 0 && !j.bare() {
 		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }

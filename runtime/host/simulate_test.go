@@ -8,8 +8,8 @@ import (
 	"brood/runtime/simulate"
 )
 
-// TestDeputiesProbe: a fleet that is outlined is probed and tested as one that is prepared, and where a few stand for all
-// that takes as long.
+// TestDeputiesProbe: a fleet that is outlined is probed and tested as one that is prepared, and where a few stand for
+// all that takes as long.
 func TestDeputiesProbe(t *testing.T) {
 	for _, alg := range []string{"localsgd", "dp-sgd", "parle"} {
 		o := Options{Algorithm: alg, Model: "mlp-small", Data: "glyphs", Members: 64, Seed: 1, Threads: 1, Workers: 1}
