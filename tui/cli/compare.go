@@ -273,7 +273,7 @@ func (c comparison) curves() []string {
 	for i, r := range c.runs {
 		all[i], _ = r.Curve(c.series, c.axis, lo, hi, plot)
 	}
-	a := chart.Robust(decades(all), nil, all...)
+	a := chart.Robust(decades(all), all)
 	g := cell.New(c.width, len(c.runs)+2)
 	g.Text(0, 0, c.width, cell.Plain, fmt.Sprintf("%s from %s to %s%s, by %s", c.series, chart.Label(a.Lo), chart.Label(a.Hi), map[bool]string{true: " (log)"}[a.Log], c.axis))
 	for i, r := range c.runs {
