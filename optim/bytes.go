@@ -21,19 +21,21 @@ func (s Shape) reduceBytes(leaves Roster, cols int, code engine.Code) (b int64) 
 	if n < 2 {
 		return 0
 	}
+	slice := func(k int) int64 {
+		lo, hi := code.Cut(cols, k, len(ws))
+		return int64(code.Size(hi - lo))
+	}
+	parts, all := partsOf(leaves), int64(0) // all slices
+	for k := range ws {
+		all += slice(k)
+	}
 	for k, w := range ws {
-		parts := int64(len(partsOf(leaves, w)))
+		theirs := int64(len(parts[w]))
 		if code.Size(cols) <= s.Direct {
-			b += int64(code.Size(cols)) * parts * (n - 1)
+			b += int64(code.Size(cols)) * theirs * (n - 1)
 			continue
 		}
-		lo, hi := code.Cut(cols, k, len(ws))
-		b += int64(code.Size(hi-lo)) * (n - 1)
-		for j := range ws {
-			if a, z := code.Cut(cols, j, len(ws)); j != k {
-				b += parts * int64(code.Size(z-a))
-			}
-		}
+		b += slice(k)*(n-1) + theirs*(all-slice(k))
 	}
 	return b
 }

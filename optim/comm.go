@@ -15,6 +15,17 @@ type Link interface {
 	Recv(ctx context.Context, from int, epoch uint32) (seq uint64, op string, p []byte, err error)
 }
 
+// Teller is a Link that is told where the programme stands: a simulator's is, which makes up what workers send that it
+// does not run.
+type Teller interface {
+	Link
+	// Sent says that all of an exchange is sent, and what is received next belongs to it. All workers of an epoch pass the
+	// same exchanges in the same order: along these edges, rows of so many bytes; nil is from all to all.
+	Sent(edges []Edge, bytes int)
+	// Expect says what the next Recv has to bring.
+	Expect(seq uint64, op string, bytes int)
+}
+
 // Ledger counts payload bytes by operation.
 type Ledger map[Op]int64
 
@@ -40,9 +51,11 @@ type Comm struct {
 	Direct  int                 // collectives up to this many bytes go to everyone in one hop instead of two
 	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
 
+	teller     Teller         // the link, if it is one
 	sent, seen map[int]uint64 // sequence numbers are per pair: two workers may converse unseen by the others
-	parts      map[int][]node
-	staging    []engine.Mat // rows for what was received or added up within a collective
+	parts      map[int][]node // by worker, of the roster
+	hosting    *Hosting       // of the roster
+	staging    []engine.Mat   // rows for what was received or added up within a collective
 	used       int
 	floats     []float32 // of a row on its way through a code
 	bytes      []byte
@@ -50,7 +63,8 @@ type Comm struct {
 
 // NewComm readies the collectives of an epoch.
 func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e Engine, direct int) *Comm {
-	return &Comm{Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Engine: e, Direct: direct,
+	teller, _ := link.(Teller)
+	return &Comm{teller: teller, Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Engine: e, Direct: direct,
 		Ledger: Ledger{}, sent: map[int]uint64{}, seen: map[int]uint64{}}
 }
 
@@ -75,8 +89,18 @@ func (c *Comm) send(to int, op Op, p []byte) error {
 	return nil
 }
 
+// exchanged says that all of an exchange is sent.
+func (c *Comm) exchanged(edges []Edge, bytes int) {
+	if c.teller != nil {
+		c.teller.Sent(edges, bytes)
+	}
+}
+
 // recv returns the next frame of the pair, which must be op's and of want bytes.
 func (c *Comm) recv(ctx context.Context, from int, op Op, want int) ([]byte, error) {
+	if c.teller != nil {
+		c.teller.Expect(c.seen[from]+1, string(op), want)
+	}
 	seq, got, p, err := c.Link.Recv(ctx, from, c.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("%s: receive from worker %d: %w", op, from, err)
@@ -123,9 +147,14 @@ func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) erro
 			}
 		}
 	}
+	c.exchanged(nil, 0)
+	if c.hosting == nil {
+		h := c.Roster.Hosting()
+		c.hosting = &h
+	}
 	width := mine.Cols * mine.Type.Size()
 	for _, w := range c.Workers {
-		host := c.Roster.Hosted(w)
+		host := c.hosting.Of(w)
 		if len(host) == 0 {
 			continue
 		}

@@ -94,6 +94,10 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 			}
 		}
 	}
+	if edges == nil {
+		edges = []Edge{}
+	}
+	c.exchanged(edges, m.width)
 	i, got := engine.Row(0), map[Member][]byte{}
 	for _, e := range edges {
 		if to.Of(e.To) != c.Self {

@@ -36,8 +36,8 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 	if len(ws) == 1 {
 		return s.add(ctx, rootOf(leaves), local, engine.All(dst), div)
 	}
-	parts := c.partsFor(leaves, c.Self)
-	known, err := s.parts(ctx, parts, local, m)
+	parts := c.partsOf(leaves)
+	known, err := s.parts(ctx, parts[c.Self], local, m)
 	if err != nil {
 		return err
 	}
@@ -46,15 +46,16 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 	if direct {
 		slice = func(int) (int, int) { return 0, m }
 	}
-	if err := s.tell(ctx, op, parts, known, slice); err != nil {
+	if err := s.tell(ctx, op, parts[c.Self], known, slice); err != nil {
 		return err
 	}
+	c.exchanged(nil, 0)
 	lo, hi := slice(me)
 	for n, v := range known {
 		v.Lo, v.Hi = lo, hi
 		known[n] = v
 	}
-	if err := s.hear(ctx, op, known, hi-lo); err != nil {
+	if err := s.hear(ctx, op, parts, known, hi-lo); err != nil {
 		return err
 	}
 	if err := s.add(ctx, rootOf(leaves), known, engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}, div); err != nil || direct {
@@ -135,9 +136,9 @@ func (s reduction) tell(ctx context.Context, op Op, parts []node, known map[node
 }
 
 // hear adds every other worker's parts to those that are known, wide columns of each.
-func (s reduction) hear(ctx context.Context, op Op, known map[node]engine.Span, wide int) error {
+func (s reduction) hear(ctx context.Context, op Op, parts map[int][]node, known map[node]engine.Span, wide int) error {
 	for _, w := range s.c.Workers {
-		theirs := s.c.partsFor(s.leaves, w)
+		theirs := parts[w]
 		if w == s.c.Self || len(theirs) == 0 {
 			continue
 		}
@@ -220,6 +221,7 @@ func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code
 				return err
 			}
 		}
+		c.exchanged(nil, 0)
 	}
 	for k, w := range c.Workers {
 		if w == c.Self {
@@ -237,20 +239,15 @@ func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code
 	return nil
 }
 
-// partsFor caches the subtrees for the roster of the epoch.
-func (c *Comm) partsFor(r Roster, w int) []node {
+// partsOf caches the subtrees for the roster of the epoch.
+func (c *Comm) partsOf(r Roster) map[int][]node {
 	if !sameRoster(r, c.Roster) {
-		return partsOf(r, w)
+		return partsOf(r)
 	}
 	if c.parts == nil {
-		c.parts = map[int][]node{}
+		c.parts = partsOf(r)
 	}
-	p, ok := c.parts[w]
-	if !ok {
-		p = partsOf(r, w)
-		c.parts[w] = p
-	}
-	return p
+	return c.parts
 }
 
 func sameRoster(a, b Roster) bool {

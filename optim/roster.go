@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"brood/models/engine"
@@ -47,6 +48,25 @@ func (r Roster) Workers() []int {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// Hosting is a roster by its workers.
+type Hosting struct {
+	Workers []int // that host a member, ascending
+	of      map[int][]Member
+}
+
+// Hosting turns the roster round once, for whoever asks of many workers.
+func (r Roster) Hosting() Hosting {
+	h := Hosting{of: map[int][]Member{}}
+	for i, w := range r.Owner {
+		h.of[w] = append(h.of[w], r.Members[i])
+	}
+	h.Workers = slices.Sorted(maps.Keys(h.of))
+	return h
+}
+
+// Of lists the members of worker w, ascending. The caller must not change it.
+func (h Hosting) Of(w int) []Member { return h.of[w] }
 
 // Without is the roster less some members.
 func (r Roster) Without(gone []Member) (n Roster) {

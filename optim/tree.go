@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"cmp"
 	"slices"
 
 	"brood/models/engine"
@@ -38,27 +39,45 @@ func (n node) under(r Roster) (lo, hi int) {
 	return
 }
 
-// partsOf lists the maximal subtrees that worker w hosts alone: what it sends in a reduction.
-func partsOf(r Roster, w int) []node {
-	var walk func(n node) []node
-	walk = func(n node) []node {
-		lo, hi := n.under(r)
-		mine := 0
-		for i := lo; i < hi; i++ {
-			if r.Owner[i] == w {
-				mine++
-			}
-		}
-		switch {
-		case mine == 0:
-			return nil
-		case mine == hi-lo:
-			return []node{n}
+// partsOf lists, for each worker, the maximal subtrees that it hosts alone: what it sends in a reduction.
+func partsOf(r Roster) map[int][]node {
+	parts := map[int][]node{}
+	// walk says who hosts all members under n, which are those of ranks lo to hi; where several do it lists their parts.
+	var walk func(n node, lo, hi int) (owner int, alone bool)
+	walk = func(n node, lo, hi int) (int, bool) {
+		if hi-lo == 1 {
+			return r.Owner[lo], true
 		}
 		a, b := n.children()
-		return append(walk(a), walk(b)...)
+		mid, _ := slices.BinarySearch(r.Members[lo:hi], b.prefix<<b.level)
+		switch mid += lo; mid {
+		case lo:
+			return walk(b, lo, hi)
+		case hi:
+			return walk(a, lo, hi)
+		}
+		left, alone := walk(a, lo, mid)
+		right, too := walk(b, mid, hi)
+		if alone && too && left == right {
+			return left, true
+		}
+		if alone {
+			parts[left] = append(parts[left], a)
+		}
+		if too {
+			parts[right] = append(parts[right], b)
+		}
+		return 0, false
 	}
-	return walk(rootOf(r))
+	if len(r.Members) > 0 {
+		if w, alone := walk(rootOf(r), 0, len(r.Members)); alone {
+			parts[w] = []node{rootOf(r)}
+		}
+	}
+	for _, p := range parts {
+		slices.SortFunc(p, func(a, b node) int { return cmp.Compare(a.prefix<<a.level, b.prefix<<b.level) })
+	}
+	return parts
 }
 
 // sumTree lists the additions that make node n, as [engine.Sum] takes them: the known nodes that are its sources, and

@@ -72,7 +72,7 @@ func TestParts(t *testing.T) {
 	placements([]Member{0, 1, 2, 5, 6, 9}, 3, func(r Roster) {
 		seen := map[Member]int{}
 		for _, w := range r.Workers() {
-			parts := partsOf(r, w)
+			parts := partsOf(r)[w]
 			for _, n := range parts {
 				lo, hi := n.under(r)
 				for i := lo; i < hi; i++ {
@@ -103,7 +103,7 @@ func TestLargeIDs(t *testing.T) {
 	top := Member(math.MaxUint32 - 1)
 	r := Roster{[]Member{0, 1 << 31, top}, []int{0, 1, 2}}
 	for i, m := range r.Members {
-		parts := partsOf(r, i)
+		parts := partsOf(r)[i]
 		if len(parts) != 1 {
 			t.Fatalf("member %d is in parts %v", m, parts)
 		}

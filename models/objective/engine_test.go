@@ -454,10 +454,11 @@ func TestSpecsThatAreNone(t *testing.T) {
 	}
 }
 
-// What decides results is read back as it was written; initial values depend on their address alone.
+// A spec is read back as it was written, with how long a worker that has it from a session waits; what is evaluated is
+// the same however long that is. Initial values depend on their address alone.
 func TestSpecIsRecorded(t *testing.T) {
 	low, high := -1.0, 2.0
-	spec := Spec{Name: "s", Timeout: "5s", Seeds: Seeds{Train: 7}, Params: []Param{
+	spec := Spec{Name: "s", Timeout: "5s", Processes: 3, Seeds: Seeds{Train: 7}, Params: []Param{
 		{Name: "a", Shape: []int{70}, Init: Normal, Scale: 0.1}, {Name: "b", Shape: []int{9}, Low: &low, High: &high, Init: Uniform}, {Name: "c", Shape: []int{1}, Start: 3}}}
 	o := Objective{Spec: spec, Func: naive}
 	text, err := o.Text()
@@ -472,6 +473,17 @@ func TestSpecIsRecorded(t *testing.T) {
 		if back, err := o.Text(); err != nil || back != text {
 			t.Errorf("%v\n%s\nread again\n%s", err, text, back)
 		}
+	}
+	if again.Timeout != "5s" || again.Processes != 3 {
+		t.Errorf("read again, it waits for %q, and has %d processes", again.Timeout, again.Processes)
+	}
+	o.Spec.Timeout, o.Spec.Processes = "", 0
+	if other, err := o.Text(); err != nil || other == text || !slices.Equal(What(other), What(text)) {
+		t.Errorf("%v\n%s\nis another objective than\n%s", err, other, text)
+	}
+	o.Spec.Seeds.Train = 8
+	if other, err := o.Text(); err != nil || slices.Equal(What(other), What(text)) {
+		t.Errorf("%v\n%s\nis the same objective as\n%s", err, other, text)
 	}
 	x, y := make([]float32, 70), make([]float32, 9)
 	spec.Init(noise.Key{Seed: 1, Purpose: noise.Init}, 0, x)

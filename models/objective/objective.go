@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/zeebo/blake3"
@@ -109,8 +110,16 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
+// What is the lines of a text, as Text writes it, that say what is evaluated. How long one waits for it, and how many
+// processes there are, makes no other objective: sessions of before have neither.
+func What(text string) []string {
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "timeout = ") || strings.HasPrefix(line, "processes = ")
+	})
+}
+
 // Text describes the objective, which sessions record: its spec, and of its command the names of what is not a file and
-// the digests of what is. Objectives of equal text are taken to be the same.
+// the digests of what is. Objectives of which What is equal are taken to be the same.
 func (o *Objective) Text() (string, error) {
 	text, err := o.Spec.text()
 	if err != nil {

@@ -146,9 +146,8 @@ func (s *Spec) timeout() (time.Duration, error) {
 	return time.ParseDuration(s.Timeout)
 }
 
-// text is what of the spec decides results, as TOML.
+// text is the spec as TOML.
 func (s Spec) text() (string, error) {
-	s.Timeout, s.Processes = "", 0
 	p, err := toml.Marshal(s)
 	return string(p), err
 }

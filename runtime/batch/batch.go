@@ -188,9 +188,8 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	const gib = 1 << 30
-	return fmt.Sprintf("%d runs at a time may need %.3g GiB of memory, and this machine has %.3g GiB: run fewer at a time",
-		e.Jobs, float64(e.Needs)/gib, float64(e.Has)/gib)
+	return fmt.Sprintf("%d runs at a time may need %.3g GB of memory, and this machine has %.3g GB: run fewer at a time",
+		e.Jobs, float64(e.Needs)/1e9, float64(e.Has)/1e9)
 }
 
 // settled is the configuration that the log of trial i holds, where all runs of its setting are over; else nil.

@@ -22,11 +22,10 @@ type claim struct {
 
 func (c *Coordinator) claim(d message.Done) claim {
 	var shared strings.Builder
-	for _, b := range slices.Sorted(maps.Keys(c.blocks)) {
-		if c.blocks[b] {
-			sum := d.Digests[b+"/shared"]
-			shared.Write(sum[:])
-		}
+	shared.Grow(32 * len(c.shared))
+	for _, row := range c.shared {
+		sum := d.Digests[row]
+		shared.Write(sum[:])
 	}
 	return claim{d.To, d.Ended, d.Progress, shared.String()}
 }
@@ -39,9 +38,9 @@ func (c *Coordinator) differ(a, b message.Done) string {
 	case a.Progress != b.Progress:
 		return "the progress that is counted"
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.blocks)) {
-		if c.blocks[name] && a.Digests[name+"/shared"] != b.Digests[name+"/shared"] {
-			return "block " + name
+	for _, row := range c.shared {
+		if a.Digests[row] != b.Digests[row] {
+			return "block " + strings.TrimSuffix(row, "/shared")
 		}
 	}
 	return "nothing"
@@ -51,7 +50,7 @@ func (c *Coordinator) differ(a, b message.Done) string {
 // it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
 // to do, and all may be committed.
 func (c *Coordinator) agree(done map[int]message.Done) (fx []Effect, ok bool) {
-	workers := c.roster.Workers()
+	workers := c.hosting.Workers
 	votes, believed := map[claim]int{}, -1
 	for _, w := range workers {
 		k := c.claim(done[w])
@@ -88,7 +87,7 @@ func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 	}
 	c.misjudged[c.alg.Name] = true
 	return []Effect{c.alert(event.LevelWarning, event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
-		c.alg.Name, predicted, op, to, sent, list(c.roster.Workers())), engine.None)}
+		c.alg.Name, predicted, op, to, sent, list(c.hosting.Workers)), engine.None)}
 }
 
 // unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all

@@ -61,7 +61,7 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)
 		}
-		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !slices.Contains(c.alive, *m.Cut)) {
+		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !c.here(*m.Cut)) {
 			return fmt.Errorf("it says that it lost worker %d, and those that are here are %v", *m.Cut, c.alive)
 		}
 		return c.planned(m.Epoch)
@@ -85,7 +85,7 @@ func (c *Coordinator) planned(epoch uint32) error {
 }
 
 func (c *Coordinator) checkDone(d message.Done, o *outstanding) error {
-	rows, lead := len(c.roster.Hosted(d.Worker)), c.roster.Owner[0] == d.Worker
+	rows, lead := len(c.hosting.Of(d.Worker)), c.roster.Owner[0] == d.Worker
 	_, again := o.got[d.Worker]
 	switch {
 	case rows == 0:
@@ -268,8 +268,9 @@ func memberOf(x float64) optim.Member {
 // checkTests wants exactly the worker's share of the test set in each evaluation, and the centre's digest from the
 // worker that hosts the lowest member alone.
 func (c *Coordinator) checkTests(d message.Done, lead bool) error {
-	workers := c.roster.Workers()
-	me, chunks := slices.Index(workers, d.Worker), (c.cfg.Tests+optim.ScoreChunk-1)/optim.ScoreChunk
+	workers := c.hosting.Workers
+	me, _ := slices.BinarySearch(workers, d.Worker)
+	chunks := (c.cfg.Tests + optim.ScoreChunk - 1) / optim.ScoreChunk
 	at := d.From
 	for _, t := range d.Tests {
 		if t.Round <= at || t.Round > d.To || c.cfg.Tests == 0 {
@@ -305,7 +306,7 @@ const mostBytes = 1 << 50
 
 // checkLedgers bounds what the bytes can be; whether they add up to what is predicted is seen at the commit.
 func (c *Coordinator) checkLedgers(d message.Done, lead bool) error {
-	alone := len(c.roster.Workers()) == 1
+	alone := len(c.hosting.Workers) == 1
 	for _, l := range []struct {
 		what string
 		ops  optim.Ledger

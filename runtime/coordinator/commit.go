@@ -24,7 +24,7 @@ func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
 		first := slices.Min(slices.Collect(maps.Keys(c.done)))
-		if len(c.done[first].got) < len(c.roster.Workers()) {
+		if len(c.done[first].got) < len(c.hosting.Workers) {
 			break
 		}
 		done := c.done[first].got
@@ -43,7 +43,7 @@ func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 
 // commit makes a grant's rounds final, on whose reports all agree.
 func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
-	ws := c.roster.Workers()
+	ws := c.hosting.Workers
 	first := done[ws[0]]
 	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
 		Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
@@ -68,9 +68,9 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	fx = append(fx, c.record(event.Record{Commit: &r}))
 	fx = append(fx, c.points(done)...)
 	fx = append(fx, c.evaluations(done)...)
-	for _, w := range c.roster.Workers() {
+	for _, w := range c.hosting.Workers {
 		for _, n := range done[w].Notes {
-			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, rounds %d to %d: %s", w, done[w].From+1, r.To, n.Text), engine.None))
+			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", w, span(done[w].From+1, r.To), n.Text), engine.None))
 		}
 	}
 	if r.To < c.granted && len(c.done) == 0 || first.Ended {
@@ -110,7 +110,7 @@ func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
 	}
 	merged := map[key]*event.Points{}
 	var order []key
-	for _, w := range c.roster.Workers() {
+	for _, w := range c.hosting.Workers {
 		for _, p := range done[w].Points {
 			k := key{p.Round, p.Series}
 			if merged[k] == nil {
@@ -151,7 +151,7 @@ func sortPoints(p *event.Points) {
 
 func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
-	for _, w := range c.roster.Workers() {
+	for _, w := range c.hosting.Workers {
 		for _, t := range done[w].Tests {
 			byRound[t.Round] = append(byRound[t.Round], t)
 		}
@@ -178,7 +178,7 @@ func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase 
 
 // failed handles a grant or plan that a worker could not do.
 func (c *Coordinator) failed(e message.Failed) []Effect {
-	if e.Epoch != c.epoch || !slices.Contains(c.alive, e.Worker) {
+	if e.Epoch != c.epoch || !c.here(e.Worker) {
 		return nil
 	}
 	if e.Cut != nil && e.NonFinite == nil {
@@ -188,9 +188,9 @@ func (c *Coordinator) failed(e message.Failed) []Effect {
 		return c.fence(Lost{e.Worker, "it reports: " + e.Err})
 	}
 	nf := e.NonFinite
-	text := fmt.Sprintf("block %s is not finite within rounds %d to %d", nf.Block, nf.From+1, nf.To)
+	text := fmt.Sprintf("block %s is not finite within %s", nf.Block, span(nf.From+1, nf.To))
 	if nf.Member != engine.None {
-		text = fmt.Sprintf("block %s of member %d is not finite within rounds %d to %d", nf.Block, nf.Member, nf.From+1, nf.To)
+		text = fmt.Sprintf("block %s of member %d is not finite within %s", nf.Block, nf.Member, span(nf.From+1, nf.To))
 	}
 	for _, last := range slices.Backward(c.edits) {
 		if last.At >= nf.To {
@@ -217,14 +217,14 @@ func (c *Coordinator) save() (fx []Effect) {
 	}
 	c.wantSave = false
 	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
-	for _, w := range c.roster.Workers() {
+	for _, w := range c.hosting.Workers {
 		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.mostSaved(w)}})
 	}
 	return fx
 }
 
 func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
-	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at || len(c.roster.Hosted(e.Worker)) == 0 {
+	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at || len(c.hosting.Of(e.Worker)) == 0 {
 		return nil
 	}
 	if e.Err != "" {
@@ -246,13 +246,21 @@ func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 	}
 	c.saveCost = max(c.saveCost, time.Duration(c.passed(e.Nanos, c.savedAt)))
 	c.saving.files[e.Worker] = e.Files
-	if len(c.saving.files) < len(c.roster.Workers()) {
+	if len(c.saving.files) < len(c.hosting.Workers) {
 		return nil
 	}
 	cp := event.Checkpoint{Round: c.saving.at, Epoch: c.base, Roster: c.roster, Algorithm: c.alg.Name, Hash: c.saving.hash, Progress: c.saving.progress, Timeline: slices.Clone(c.edits)}
-	for _, w := range c.roster.Workers() {
+	for _, w := range c.hosting.Workers {
 		cp.Files = append(cp.Files, c.saving.files[w]...)
 	}
 	c.checkpoint, c.saving = &cp, nil
 	return append(fx, c.record(event.Record{Checkpoint: &cp}))
+}
+
+// span is the rounds from first to last, in words.
+func span(first, last uint64) string {
+	if first == last {
+		return fmt.Sprintf("round %d", first)
+	}
+	return fmt.Sprintf("rounds %d to %d", first, last)
 }

@@ -96,7 +96,7 @@ func New(cfg Config) (*Coordinator, error) {
 			return nil, err
 		}
 	}
-	c.roster = optim.Place(members, []int{0})
+	c.place(optim.Place(members, []int{0}))
 	c.again(cfg.Late)
 	if err := c.admits(c.alg, members, c.edits, c.committed); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	case Lost:
 		fx = c.loses(e)
 	case Report:
-		if !slices.Contains(c.alive, e.Sender()) {
+		if !c.here(e.Sender()) {
 			return nil // it is gone, or was put out
 		}
 		fx = c.hears(e.Report)
@@ -301,7 +301,7 @@ func (c *Coordinator) grant() (fx []Effect) {
 	fx = c.takeStaged(g.From, &g.Edits)
 	c.done[g.From] = &outstanding{g, c.now, map[int]message.Done{}}
 	c.granted, c.held = g.To, g.Hold
-	for _, w := range c.roster.Workers() {
+	for _, w := range c.hosting.Workers {
 		fx = append(fx, Send{w, g})
 	}
 	return fx

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"brood/optim"
@@ -68,6 +69,8 @@ func (c *crew) holds(of func(optim.Member) bool) error {
 
 func (e *epochs) holds(there func(int) bool) error {
 	switch {
+	case !reflect.DeepEqual(e.hosting, e.roster.Hosting()):
+		return fmt.Errorf("by its workers the roster is %v, and by its members %v", e.hosting, e.roster)
 	case e.base > e.epoch:
 		return fmt.Errorf("epoch %d is in force, and the newest is %d", e.base, e.epoch)
 	case e.plan == nil:

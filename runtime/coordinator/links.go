@@ -95,7 +95,7 @@ func (c *Coordinator) bare(first, second int) (w int, ok bool) {
 		return first, false
 	}
 	for _, w := range []int{first, second} {
-		if len(c.roster.Hosted(w)) == 0 {
+		if len(c.hosting.Of(w)) == 0 {
 			return w, true
 		}
 	}

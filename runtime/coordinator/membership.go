@@ -16,11 +16,11 @@ import (
 )
 
 func (c *Coordinator) joined(e Joined) (fx []Effect) {
-	if slices.Contains(c.alive, e.Worker) {
+	if c.here(e.Worker) {
 		return nil
 	}
-	c.alive = append(c.alive, e.Worker)
-	slices.Sort(c.alive)
+	at, _ := slices.BinarySearch(c.alive, e.Worker)
+	c.alive = slices.Insert(c.alive, at, e.Worker)
 	if e.Key != "" {
 		c.keys[e.Worker] = e.Key
 	}
@@ -193,7 +193,8 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 		return nil
 	}
 	p := c.plan.Plan
-	c.plan, c.base, c.roster, c.before = nil, p.Epoch, p.New, p.Timeline
+	c.plan, c.base, c.before = nil, p.Epoch, p.Timeline
+	c.place(p.New)
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
 	c.declare(p)
 	clear(c.lost)
@@ -208,15 +209,23 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 	return append(fx, c.dismiss()...)
 }
 
+// place puts a roster in force.
+func (c *epochs) place(r optim.Roster) { c.roster, c.hosting = r, r.Hosting() }
+
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {
-	c.blocks, c.series = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}
+	c.blocks, c.series, c.shared = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}, nil
 	tl, err := timeline.New(c.alg, p.Timeline)
 	if err != nil {
 		return // no edit is accepted that does not parse
 	}
 	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
 		c.blocks[b.Name] = b.Shared
+	}
+	for _, b := range slices.Sorted(maps.Keys(c.blocks)) {
+		if c.blocks[b] {
+			c.shared = append(c.shared, b+"/shared")
+		}
 	}
 	for _, s := range slices.Concat(event.Series, c.alg.Series, optim.MetricSeries(c.cfg.Metrics)) {
 		c.series[s.Name] = s.Kind
@@ -228,8 +237,8 @@ func (c *Coordinator) declare(p event.Plan) {
 // hosts in each.
 func (c *Coordinator) mostRounds() uint64 {
 	rows, each := 0, 0
-	for _, w := range c.roster.Workers() {
-		rows = max(rows, len(c.roster.Hosted(w)))
+	for _, w := range c.hosting.Workers {
+		rows = max(rows, len(c.hosting.Of(w)))
 	}
 	for name, kind := range c.series {
 		values := 1
@@ -249,10 +258,10 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	var gone []int
 	hosted := 0
 	for _, e := range all {
-		if slices.Contains(c.alive, e.Worker) {
+		if c.here(e.Worker) {
 			c.forget(e.Worker)
 			gone = append(gone, e.Worker)
-			hosted += len(c.roster.Hosted(e.Worker))
+			hosted += len(c.hosting.Of(e.Worker))
 			fx = append(fx, c.alert(event.LevelWarning, event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
 		}
 	}
@@ -276,7 +285,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 		return fx
 	}
 	for _, w := range gone {
-		for _, m := range c.roster.Hosted(w) {
+		for _, m := range c.hosting.Of(w) {
 			c.lost[m] = true
 		}
 	}

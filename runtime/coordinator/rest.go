@@ -43,12 +43,18 @@ type Worker struct {
 	Members []optim.Member // that it hosts, ascending
 }
 
+// here says whether a worker is there.
+func (c *crew) here(w int) bool {
+	_, ok := slices.BinarySearch(c.alive, w)
+	return ok
+}
+
 // Workers are those that are there.
 func (c *Coordinator) Workers() (out []Worker) {
 	for _, w := range c.alive {
 		x := Worker{ID: w, State: event.Idle}
 		if c.base > c.cfg.Epoch {
-			x.Members = c.roster.Hosted(w)
+			x.Members = c.hosting.Of(w)
 		}
 		switch {
 		case c.rests[w] == leaving:
@@ -65,7 +71,7 @@ func (c *Coordinator) Workers() (out []Worker) {
 
 // leaves makes the members of a worker move on; with the plan that moves them it is dismissed.
 func (c *Coordinator) leaves(e message.Leaving) []Effect {
-	if !slices.Contains(c.alive, e.Worker) || c.rests[e.Worker] == leaving {
+	if !c.here(e.Worker) || c.rests[e.Worker] == leaving {
 		return nil
 	}
 	c.rests[e.Worker] = leaving
@@ -105,7 +111,7 @@ func (c *crew) forget(w int) {
 // dismiss lets those go who want to and hold no member.
 func (c *Coordinator) dismiss() (fx []Effect) {
 	for _, w := range slices.Clone(c.alive) {
-		if c.rests[w] == leaving && (c.base == c.cfg.Epoch || len(c.roster.Hosted(w)) == 0) {
+		if c.rests[w] == leaving && (c.base == c.cfg.Epoch || len(c.hosting.Of(w)) == 0) {
 			c.forget(w)
 			fx = append(fx, Dismiss{w})
 		}
@@ -156,7 +162,7 @@ func (c *Coordinator) rest(cmd event.Command) []Effect {
 func (c *Coordinator) mayRest(cmd event.Command) error {
 	w := cmd.Worker
 	switch {
-	case !slices.Contains(c.alive, w):
+	case !c.here(w):
 		return fmt.Errorf("there is no worker %d: those that are here are %v", w, c.alive)
 	case c.rests[w] == leaving:
 		return fmt.Errorf("worker %d is leaving", w)
@@ -164,7 +170,7 @@ func (c *Coordinator) mayRest(cmd event.Command) error {
 		return fmt.Errorf("worker %d takes part already", w)
 	case cmd.Action == event.Cordon && c.rests[w] == cordoned:
 		return fmt.Errorf("worker %d is cordoned already", w)
-	case cmd.Action == event.Drain && c.rests[w] == cordoned && len(c.roster.Hosted(w)) == 0:
+	case cmd.Action == event.Drain && c.rests[w] == cordoned && len(c.hosting.Of(w)) == 0:
 		return fmt.Errorf("worker %d is drained already", w)
 	}
 	others := maps.Clone(c.rests)

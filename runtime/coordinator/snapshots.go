@@ -18,7 +18,7 @@ const saveShare = 33
 // keeps says whether the epoch in force keeps snapshots.
 func (c *Coordinator) keeps() bool {
 	rows, shared, _ := c.weigh()
-	return len(c.roster.Workers()) > 1 || rows*int64(len(c.roster.Members))+shared <= c.cfg.Keep
+	return len(c.hosting.Workers) > 1 || rows*int64(len(c.roster.Members))+shared <= c.cfg.Keep
 }
 
 // weigh is the bytes of a member's rows, those of the shared rows, and how many blocks there are.
@@ -45,6 +45,6 @@ const headBytes, baseBytes = 256, 1 << 16
 // mostSaved bounds the file that a worker brings of a checkpoint.
 func (c *Coordinator) mostSaved(w int) int64 {
 	rows, shared, blocks := c.weigh()
-	n := int64(len(c.roster.Hosted(w)))
+	n := int64(len(c.hosting.Of(w)))
 	return n*(rows+blocks*headBytes) + shared + blocks*headBytes + baseBytes
 }

@@ -40,6 +40,7 @@ type crew struct {
 
 // epochs is what is in force, and what is to come instead.
 //
+//   - roster and hosting say the same;
 //   - base <= epoch; a plan is of the newest epoch, which is not in force yet;
 //   - while a plan is out, somebody who is there is not ready for it, and nothing is granted.
 type epochs struct {
@@ -47,8 +48,10 @@ type epochs struct {
 	base    uint32 // newest that was ready everywhere
 	alg     *optim.Algorithm
 	roster  optim.Roster          // of base
+	hosting optim.Hosting         // the same by workers
 	before  []event.Edit          // those that shaped the blocks in force
 	blocks  map[string]bool       // of base, and whether they are shared
+	shared  []string              // rows of blocks that are, by name
 	series  map[string]optim.Kind // that its points may be of
 	keep    bool                  // workers keep snapshots of the rounds that grants begin at
 	change  *change               // structural, waiting for the outstanding grants

@@ -125,6 +125,9 @@ func device(text string) (Device, error) {
 	if index < len(of) {
 		return of[index].With(arithmetic), nil
 	}
+	if len(of) == 1 {
+		return Device{}, fmt.Errorf("device %s: there is one here, with the number 0: see brood doctor", text)
+	}
 	if len(of) > 0 {
 		return Device{}, fmt.Errorf("device %s: there are %d of them here, counted from 0: see brood doctor", text, len(of))
 	}
@@ -153,7 +156,7 @@ func DeviceText(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s %s, %s", d.Name, d.Info.Maker, gib(d.Info.Memory)), nil
+	return fmt.Sprintf("%s %s, %s", d.Name, d.Info.Maker, gb(d.Info.Memory)), nil
 }
 
 // on opens an engine on the device, for a session of a kind of kernels or for a new one.

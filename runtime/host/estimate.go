@@ -48,10 +48,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if err != nil {
 		return err
 	}
-	if j.Config.Probe == 0 && !j.bare() { // probes may cost about 5%, counting a gradient as three evaluations
-		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
-		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
-	}
+	j.probes(r)
 	single, err := j.single(eng)
 	if err != nil {
 		return err
@@ -69,6 +66,15 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
+}
+
+// probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as
+// three evaluations.
+func (j *Job) probes(r rehearsal) {
+	if j.Config.Probe == 0 && !j.bare() {
+		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
+		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
+	}
 }
 
 // single is the engine of one worker, which eng is where a worker has all threads, and on a device.

@@ -149,12 +149,18 @@ func (j *Job) tooLarge(needs need, single compute) error {
 		instead = fmt.Sprintf("%d would fit", most)
 	}
 	if name, free := deviceOf(single); free > 0 && needs.device > free {
-		return fmt.Errorf("a run with %d members needs about %s of memory on %s, which has %s: %s", j.Members, gib(needs.device), name, gib(free), instead)
+		return fmt.Errorf("a run with %d members needs about %s of memory on %s, which has %s: %s", j.Members, gb(needs.device), name, gb(free), instead)
 	}
-	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gib(needs.host), gib(machineMemory()), instead)
+	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gb(needs.host), gb(machineMemory()), instead)
 }
 
-func gib(bytes int64) string { return fmt.Sprintf("%.3g GiB", float64(bytes)/(1<<30)) }
+// gb is a size in the unit of screens and summaries.
+func gb(bytes int64) string {
+	if x := float64(bytes) / 1e9; x < 100 {
+		return fmt.Sprintf("%.3g GB", x)
+	}
+	return fmt.Sprintf("%.0f GB", float64(bytes)/1e9)
+}
 
 // most is the largest population below the present one that the algorithm takes and that takes no more than this share
 // of the memory, of thousands within some percent; 0 for none.

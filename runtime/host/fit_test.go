@@ -120,8 +120,8 @@ func TestFitsThousands(t *testing.T) {
 		}
 		var about float64
 		var most int
-		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GiB", &about); bad != nil || math.Abs(about*(1<<30)/float64(whole)-1) > 0.05 {
-			t.Errorf("%s: %v; a rehearsal says %s", algorithm, err, gib(whole))
+		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GB", &about); bad != nil || math.Abs(about*1e9/float64(whole)-1) > 0.05 {
+			t.Errorf("%s: %v; a rehearsal says %s", algorithm, err, gb(whole))
 		}
 		_, say, _ := strings.Cut(err.Error(), ": ")
 		if _, bad := fmt.Sscanf(say, "%d would fit", &most); bad != nil || most > 10*sampled || most < 9*sampled {

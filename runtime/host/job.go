@@ -96,6 +96,31 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
+	j, err := prepared(o)
+	if err != nil {
+		return nil, err
+	}
+	eng, err := j.engine("", j.Threads)
+	if err != nil {
+		return nil, err
+	}
+	defer release(eng)
+	return j, j.estimate(context.Background(), eng)
+}
+
+// Outline is Prepare of a job that no machine may have room for: one to be simulated.
+func Outline(o Options) (*Job, error) {
+	j, err := prepared(o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.rehearse()
+	j.probes(r)
+	return j, err
+}
+
+// prepared is a job of which it is not known what it takes.
+func prepared(o Options) (*Job, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
@@ -149,7 +174,7 @@ func Prepare(o Options) (*Job, error) {
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
 		return nil, err
 	}
-	return j, j.estimate(context.Background(), eng)
+	return j, nil
 }
 
 // configure records the options, and what their model and data are.

@@ -150,6 +150,22 @@ func (f *modelFile) spare(l engine.Layout, model string) (names []string, err er
 	return names, nil
 }
 
+// instead are names that the file has, for whoever has to rename them.
+func (f *modelFile) instead() string {
+	const most = 4
+	var names []string
+	for _, t := range f.Tensors {
+		if names = append(names, t.Name); len(names) > most {
+			names[most] = "..."
+			break
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it holds %s: name the model that it was trained as, or rename tensors with --rename FROM=TO", strings.Join(names, ", "))
+}
+
 // take copies the tensors of a layout out of the file into one row of n elements. Names and shapes must be the model's,
 // and the elements finite; of a session that was recorded before that was asked for only the lengths are.
 func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded bool) ([]float32, error) {
@@ -158,7 +174,7 @@ func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded 
 		got := f.Find(t.Name)
 		switch {
 		case got == nil:
-			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs", f.path, t.Name, t.Shape, model)
+			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs%s", f.path, t.Name, t.Shape, model, f.instead())
 		case got.Unread != "" || got.U != nil:
 			return nil, fmt.Errorf("%s: tensor %s is of whole numbers; save it as F32, F16, BF16 or F64", f.path, t.Name)
 		case !slices.Equal(got.Shape, t.Shape) && !recorded || len(got.F) != t.Len:

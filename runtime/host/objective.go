@@ -112,10 +112,10 @@ func (o *Own) recalled(c event.Config) (*models.Model, error) {
 		return nil, fmt.Errorf("the session maximises %s, which no session starts by itself: give the program again, with --objective; you decide what runs on your machine (docs/objectives.md)", c.Objective)
 	}
 	m, text, err := o.measured()
-	if err != nil || text == c.ModelSpec {
-		return m, err
+	if err != nil {
+		return nil, err
 	}
-	have, want := strings.Split(text, "\n"), strings.Split(c.ModelSpec, "\n")
+	have, want := objective.What(text), objective.What(c.ModelSpec)
 	for i := range max(len(have), len(want)) {
 		if i >= len(have) || i >= len(want) || have[i] != want[i] {
 			return nil, fmt.Errorf("the session maximises %s, and this objective is another: it has %s, where the session has %s; give the program as it was then", c.Objective, at(have, i), at(want, i))

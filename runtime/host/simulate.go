@@ -77,16 +77,16 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	return p, err
 }
 
-// Simulated readies a simulated fleet of this job's workers, of which each computes at these prices. Links, pace and
-// rounds are the caller's to add.
-func (j *Job) Simulated(p Prices) simulate.Config { return j.simulated(p, true) }
+// Simulated readies a simulated fleet of workers that each compute at these prices. Links, pace and rounds are the
+// caller's to add, and deputies of many workers.
+func (j *Job) Simulated(workers int, p Prices) simulate.Config { return j.simulated(workers, p, true) }
 
 // simulated is Simulated, with or without tests and probes.
-func (j *Job) simulated(p Prices, tests bool) simulate.Config {
+func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	core := j.core()
 	core.SavePeriod, core.Limit = 0, event.Limit{} // it is ended by its caller
-	core.Wait, core.OnTrouble = j.Workers, coordinator.OnTroubleStop
-	return simulate.Config{Core: core, Workers: j.Workers, Seed: j.Config.Seed, Overhead: wireShare,
+	core.Wait, core.OnTrouble = workers, coordinator.OnTroubleStop
+	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare,
 		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
 			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
@@ -105,7 +105,7 @@ func (j *Job) simulated(p Prices, tests bool) simulate.Config {
 // Pace is by how much real rounds of one worker take longer than their prices, a factor for each of those that are run
 // for about so long. There are no probes and tests among them.
 func (j *Job) Pace(ctx context.Context, p Prices, long time.Duration) ([]float64, error) {
-	cfg := j.simulated(p, false)
+	cfg := j.simulated(1, p, false)
 	cfg.Rounds = 8
 	virtual, err := simulate.Run(ctx, cfg)
 	if err != nil {

@@ -152,7 +152,7 @@ func TestTensorKinds(t *testing.T) {
 		{"bf16/1/cuda9.0", "", "", "which is bf16 on tensor cores of compute capability 9.0, and this machine has no card of these"},
 		{"bf16/1/ptx", "cpu", "", "a processor has no bf16: leave --device cpu out"},
 		{"bf16/1/ptx", "opencl:0", "", "device opencl:0: it has no tensor cores for bf16"},
-		{"", "gpu:1,bf16", "", "device gpu:1,bf16: there are 1 of them here"},
+		{"", "gpu:1,bf16", "", "device gpu:1,bf16: there is one here, with the number 0"},
 	} {
 		j.Device = c.device
 		e, err := j.engine(c.kind, 1)

@@ -125,7 +125,7 @@ func TestOpenTrainedRefuses(t *testing.T) {
 		model, want string
 	}{
 		{nil, "", "name it with --model"},
-		{nil, "softmax", "holds no tensor fc1.weight"},
+		{nil, "softmax", "holds no tensor fc1.weight of shape [10 784], which model softmax needs; it holds other: name the model that it was trained as, or rename tensors with --rename FROM=TO"},
 		{nil, "no-such-model", "no-such-model"},
 		{map[string]string{"layers": "not TOML ["}, "", path},
 	} {

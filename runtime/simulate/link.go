@@ -104,7 +104,10 @@ var errGone = errors.New("the worker is gone")
 func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
 	n.compute()
 	w, bytes := n.world, float64(len(p))
-	l, wire := w.cfg.Link(n.id, to), bytes*(1+w.cfg.Overhead)+frameBytes
+	if to < 0 || to >= len(w.at) {
+		return fmt.Errorf("there is no worker %d", to)
+	}
+	l, wire := w.cfg.Link(n.id, to), n.wire(len(p))
 	n.now += nanos(bytes * w.cfg.PerByte)
 	out := n.to(to)
 	left := max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate()))
@@ -116,12 +119,15 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 		n.sending = true
 		n.hops++
 	}
+	dst := w.at[to]
+	if dst == nil {
+		return nil // its deputy receives for it
+	}
+	if w.crowd != nil {
+		n.left[dst.index] = left
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if to < 0 || to >= len(w.nodes) {
-		return fmt.Errorf("there is no worker %d", to)
-	}
-	dst := w.nodes[to]
 	dst.boxes[n.id] = append(dst.boxes[n.id], frame{epoch, seq, op, p, at - min(left-n.now, slowest(wire, w.cfg.Up, l.rate())), at})
 	if dst.waits == n.id {
 		dst.wake()
@@ -134,24 +140,48 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 	n.compute()
 	n.sending = false
 	w := n.world
+	if from < 0 || from >= len(w.at) {
+		return 0, "", nil, fmt.Errorf("there is no worker %d", from)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	next := n.taken
+	if w.at[from] == nil {
+		next = n.madeUp
+	}
+	f, err := next(ctx, from, epoch)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	at := f.at
+	if w.cfg.Down > 0 { // behind others
+		at = n.receive(f, n.wire(len(f.p)))
+	}
+	n.now = max(n.now, at) + nanos(float64(len(f.p))*w.cfg.PerByte)
+	return f.seq, f.op, f.p, nil
+}
+
+// wire is the bytes on the wire of a frame with so many.
+func (n *node) wire(bytes int) float64 {
+	return float64(bytes)*(1+n.world.cfg.Overhead) + frameBytes
+}
+
+// ended is why a worker is not to wait any more. The caller holds the lock.
+func (n *node) ended(ctx context.Context) error {
+	if n.gone {
+		return errGone
+	}
+	return ctx.Err()
+}
+
+// taken is the next frame of this epoch from a worker, once it is there. The caller holds the lock.
+func (n *node) taken(ctx context.Context, from int, epoch uint32) (frame, error) {
 	for {
-		if n.gone {
-			return 0, "", nil, errGone
-		}
-		if err := ctx.Err(); err != nil {
-			return 0, "", nil, err
+		if err := n.ended(ctx); err != nil {
+			return frame{}, err
 		}
 		if f, ok := n.take(from, epoch); ok {
-			bytes := float64(len(f.p))
-			wire := bytes*(1+w.cfg.Overhead) + frameBytes
-			at := f.at
-			if w.cfg.Down > 0 { // behind others
-				at = n.receive(f, wire)
-			}
-			n.now = max(n.now, at) + nanos(bytes*w.cfg.PerByte)
-			return f.seq, f.op, f.p, nil
+			return f, nil
 		}
 		n.wait(from)
 	}

@@ -10,29 +10,42 @@ import (
 
 // Whom a worker waits for that waits for no other worker.
 const (
-	nobody = -1 // it runs
-	core   = -2 // for an order
+	nobody   = -1 // it runs
+	core     = -2 // for an order
+	exchange = -3 // for an exchange to be settled
 )
 
 // node is a worker with a time of its own. While it runs its goroutine owns it; while it waits, whoever holds the
 // world's lock does.
 type node struct {
-	world *world
-	id    int
-	work  *worker.Worker
-	spent func() float64 // seconds of computing since the last call
+	world  *world
+	id     int
+	worker *worker.Worker
+	spent  func() float64 // seconds of computing since the last call
 
 	now     int64 // nanoseconds of the run
 	busy    int64 // of them, those it computed in
 	up      queue // its network card
 	down    queue
-	since   int64 // when down was last free
-	ways    map[int]*way
-	sent    int64 // payload
-	hops    int64 // turns from receiving to sending
+	since   int64  // when down was last free
+	ways    []*way // by worker
+	sent    int64  // payload
+	hops    int64  // turns from receiving to sending
 	sending bool
 	draws   uint64           // of its own chance
 	counts  map[uint64]count // at the end of each grant that is not committed
+
+	// of a crowd: see deputy.go
+	index      int   // among the deputies
+	began      int64 // when the order came that it is at
+	stood      []standing
+	passed     int // exchanges since the start, of which the last are kept
+	work, took int64
+	left       []int64
+	seq        uint64 // what is expected
+	op         string
+	bytes      int
+	zeros      []byte
 
 	waits  int // for a worker's frame, or nobody, or core
 	woken  *sync.Cond
@@ -67,6 +80,8 @@ func (n *node) compute() {
 		d := nanos(s * n.world.cfg.Pace(n.id, n.uniform))
 		n.now += d
 		n.busy += d
+		n.work += nanos(s)
+		n.took += d
 	}
 }
 
@@ -74,7 +89,9 @@ func (n *node) compute() {
 func (n *node) done() count {
 	c := count{now: n.now, busy: n.busy, sent: n.sent, hops: n.hops}
 	for _, w := range n.ways {
-		c.line = max(c.line, w.bytes)
+		if w != nil {
+			c.line = max(c.line, w.bytes)
+		}
 	}
 	return c
 }
@@ -88,7 +105,12 @@ func (n *node) clock() int64 {
 // uniform is the next number in [0, 1) of the worker's own chance.
 func (n *node) uniform() float64 {
 	n.draws++
-	x := n.world.cfg.Seed ^ uint64(n.id+1)*0x9e3779b97f4a7c15 ^ n.draws*0xd1342543de82ef95
+	return chance(n.world.cfg.Seed, n.id, n.draws)
+}
+
+// chance is a number in [0, 1) of a worker's.
+func chance(seed uint64, worker int, draw uint64) float64 {
+	x := seed ^ uint64(worker+1)*0x9e3779b97f4a7c15 ^ draw*0xd1342543de82ef95
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // splitmix64's mixing (Steele, Lea, Flood 2014)
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return float64((x^x>>31)>>11) / (1 << 53)
@@ -144,7 +166,7 @@ func (n *node) end() {
 func (n *node) live(ctx context.Context) {
 	w := n.world
 	defer func() {
-		n.work.Free()
+		n.worker.Free()
 		w.mu.Lock()
 		n.gone = true
 		w.pause()
@@ -161,7 +183,7 @@ func (n *node) live(ctx context.Context) {
 		}
 		o := n.orders[0]
 		n.orders = n.orders[1:]
-		n.now = max(n.now, o.at)
+		n.now, n.began = max(n.now, o.at), o.at
 		octx, cancel := context.WithCancel(ctx)
 		n.cancel = cancel
 		w.mu.Unlock()
@@ -169,7 +191,7 @@ func (n *node) live(ctx context.Context) {
 			cancel()
 			return
 		}
-		reply := n.work.Handle(octx, o.msg)
+		reply := n.worker.Handle(octx, o.msg)
 		n.compute()
 		cancel()
 		w.mu.Lock()

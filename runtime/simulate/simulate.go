@@ -34,7 +34,9 @@ type Config struct {
 	Core    coordinator.Config
 	Workers int
 	Rounds  uint64 // to simulate; the run's own limit may end it before
-	Seed    uint64 // of jitter, loss and pace; the programme has its own
+	// Deputies are how many of the workers are simulated, about, and at least four; the others do as these do. 0 is all.
+	Deputies int
+	Seed     uint64 // of jitter, loss and pace; the programme has its own
 	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
 	// since the last call.
 	Worker func(id int, link optim.Link, clock func() int64) (w *worker.Worker, spent func() float64)
@@ -71,15 +73,26 @@ type world struct {
 	cfg  Config
 	core *coordinator.Coordinator
 
-	mu      sync.Mutex
-	still   *sync.Cond // no worker runs
-	running int
-	nodes   []*node
-	queue   happenings
-	now     int64
-	serial  uint64
-	exit    *coordinator.Exit
-	marks   []mark
+	mu        sync.Mutex
+	still     *sync.Cond // no worker runs
+	running   int
+	nodes     []*node // those that are simulated
+	at        []*node // by worker, nil for the others
+	crowd     *crowd  // nil where all are
+	hosting   optim.Hosting
+	names     map[string][]string // of the rows of a block, by member
+	roster    optim.Roster
+	said      map[heard][]said
+	settled   int              // exchanges that all deputies have passed
+	clocks    []int64          // of each worker, once it has one of its own
+	exchanges []settled        // the last of those that are
+	own       bool             // clocks are in force
+	works     map[bool][]int64 // see settle
+	queue     happenings
+	now       int64
+	serial    uint64
+	exit      *coordinator.Exit
+	marks     []mark
 }
 
 // mark is a commit, and what each worker had counted when it reported it.
@@ -147,7 +160,12 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &world{cfg: cfg, core: c}
+	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers), names: map[string][]string{}}
+	if cfg.Deputies > 0 && cfg.Deputies < cfg.Workers {
+		w.crowd = crowdOf(cfg.Workers, cfg.Deputies, cfg.Core.Members, cfg.Core.Tests)
+		w.roster = optim.Place(optim.IDs(cfg.Core.Members), workers(cfg.Workers))
+		w.hosting, w.said, w.works = w.roster.Hosting(), map[heard][]said{}, map[bool][]int64{}
+	}
 	w.still = sync.NewCond(&w.mu)
 	return w.run(ctx)
 }
@@ -164,11 +182,17 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		cancel()
 		all.Wait()
 	}()
-	for id := range w.cfg.Workers {
-		n := &node{world: w, id: id, waits: nobody, ways: map[int]*way{}, boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
-		n.work, n.spent = w.cfg.Worker(id, n, n.clock)
-		w.nodes = append(w.nodes, n)
+	simulated := workers(w.cfg.Workers)
+	if w.crowd != nil {
+		simulated = w.crowd.deputies
+	}
+	for i, id := range simulated {
+		n := &node{world: w, id: id, index: i, left: make([]int64, len(simulated)), waits: nobody, ways: make([]*way, w.cfg.Workers), boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
+		n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
+		w.nodes, w.at[id] = append(w.nodes, n), n
 		w.running++
+	}
+	for id := range w.cfg.Workers {
 		w.happens(happening{worker: id, ev: coordinator.Joined{Worker: id}})
 	}
 	for _, n := range w.nodes {
@@ -227,7 +251,11 @@ func (w *world) report(n *node, r message.Report) {
 	if d, ok := r.(message.Done); ok {
 		n.counts[d.To] = n.done()
 	}
-	w.happens(happening{at: n.now + int64(w.cfg.Control), worker: n.id, ev: coordinator.Report{Report: r}})
+	at := n.now + int64(w.cfg.Control)
+	w.happens(happening{at: at, worker: n.id, ev: coordinator.Report{Report: r}})
+	if w.crowd != nil {
+		w.speak(said{n, r, at, n.passed, n.began, n.work, n.took})
+	}
 }
 
 func (w *world) apply(fx []coordinator.Effect) error {
@@ -237,9 +265,9 @@ func (w *world) apply(fx []coordinator.Effect) error {
 			if away, ok := x.Msg.(message.Away); ok {
 				return fmt.Errorf("simulated worker %d was put out: %s", x.Worker, away.Why)
 			}
-			w.nodes[x.Worker].post(w.now+int64(w.cfg.Control), x.Msg)
+			w.post(x.Worker, x.Msg)
 		case coordinator.Dismiss:
-			w.nodes[x.Worker].post(w.now+int64(w.cfg.Control), message.Stop{})
+			w.post(x.Worker, message.Stop{})
 		case coordinator.Append:
 			if a := x.Record.Alert; a != nil && a.Level == event.LevelError {
 				return fmt.Errorf("the simulated run: %s", a.Text)
@@ -259,6 +287,13 @@ func (w *world) apply(fx []coordinator.Effect) error {
 	return nil
 }
 
+// post brings an order of the core to a worker that is simulated.
+func (w *world) post(worker int, m message.Order) {
+	if n := w.at[worker]; n != nil {
+		n.post(w.now+int64(w.cfg.Control), m)
+	}
+}
+
 // mark notes what everybody did up to a commit.
 func (w *world) mark(c event.Commit) {
 	m := mark{at: w.now, commit: c}
@@ -271,6 +306,7 @@ func (w *world) mark(c event.Commit) {
 		}
 	}
 	w.marks = append(w.marks, m)
+	w.forget()
 }
 
 // result is of the rounds behind the first commit: before it the fleet meets.
@@ -286,9 +322,12 @@ func (w *world) result() (Result, error) {
 	var most count // of a worker
 	for i, last := range z.counts {
 		d := last.since(a.counts[i])
-		r.Training += float64(d.busy) / float64(max(1, d.now)) / float64(w.cfg.Workers)
+		r.Training += w.weight(i) * float64(d.busy) / float64(max(1, d.now)) / float64(w.cfg.Workers)
 		r.Bytes += float64(d.sent) / rounds
 		most = count{busy: max(most.busy, d.busy), sent: max(most.sent, d.sent), line: max(most.line, d.line), hops: max(most.hops, d.hops)}
+	}
+	if w.crowd != nil {
+		r.Bytes = float64(bytesOf(w.marks[1:])) / rounds
 	}
 	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most)/rounds
 	var each []float64

@@ -115,7 +115,7 @@ func plainly(v reflect.Value) any {
 	case reflect.Map:
 		out := map[string]any{}
 		for _, k := range v.MapKeys() {
-			out[k.String()] = plainly(v.MapIndex(k))
+			out[fmt.Sprint(k)] = plainly(v.MapIndex(k)) // a name, or the number of a worker
 		}
 		return out
 	case reflect.Float64:

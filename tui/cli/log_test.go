@@ -56,4 +56,9 @@ func TestRecordObject(t *testing.T) {
 	if got := recordObject(7, r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%#v", got)
 	}
+	links := event.Record{At: 1e18, Machines: &event.Machines{Round: 1, Of: []event.Machine{{Worker: 0, To: map[int]float64{1: 5, 2: 6}}}}}
+	of := recordObject(8, links)["machines"].(map[string]any)["of"].([]any)[0].(map[string]any)
+	if to := map[string]any{"1": 5.0, "2": 6.0}; !reflect.DeepEqual(of["to"], to) {
+		t.Errorf("to other workers: %#v", of["to"])
+	}
 }

@@ -73,6 +73,16 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	return c
 }
 
+// Up to mostSimulated workers are simulated each by itself; of more, up to mostWorkers, deputies stand for the others.
+const (
+	mostSimulated = 256
+	mostWorkers   = 16384
+	deputies      = 8
+)
+
+// unequal are algorithms of whose workers one cannot stand for the other: one has the centre, or some have no data.
+var unequal = []string{"easgd", "bgd"}
+
 // everyWorker stands for all workers where one may be named.
 const everyWorker = -1
 
@@ -207,11 +217,19 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 	var pace []float64
 	var prices host.Prices
 	for _, n := range slices.Backward(sizes) { // the largest first: its workers host fewest members
-		o.Workers, o.Wait = n, n
 		if f.each > 0 {
 			o.Members = n * f.each
 		}
-		j, err := host.Prepare(o)
+		prepare := host.Prepare
+		if n <= mostSimulated {
+			o.Workers, o.Wait = n, n
+		} else { // no machine has to hold them
+			prepare, o.Workers, o.Wait = host.Outline, 1, 0
+			if slices.Contains(unequal, o.Algorithm) {
+				return nil, usage("--sizes %d: of more than %d workers some stand for the others, and those of %s are not alike; give at most %d", n, mostSimulated, o.Algorithm, mostSimulated)
+			}
+		}
+		j, err := prepare(o)
 		if err != nil {
 			return nil, err
 		}
@@ -223,8 +241,11 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 				return nil, err
 			}
 		}
-		cfg := j.Simulated(prices)
+		cfg := j.Simulated(n, prices)
 		cfg.Rounds = rounds
+		if n > mostSimulated {
+			cfg.Deputies = deputies
+		}
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
 		shape(&cfg)
 		f.at("%s: simulating %d workers", o.Algorithm, n)
@@ -314,8 +335,8 @@ func (f *foretellFlags) sizesFor(members int) ([]int, error) {
 	}
 	for _, n := range sizes {
 		switch {
-		case n < 1 || n > 256:
-			return nil, usage("--sizes %d: simulate 1 to 256 workers", n)
+		case n < 1 || n > mostWorkers:
+			return nil, usage("--sizes %d: simulate 1 to %d workers", n, mostWorkers)
 		case f.each == 0 && n > members:
 			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each", n, members)
 		}

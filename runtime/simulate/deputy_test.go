@@ -1,0 +1,82 @@
+package simulate_test
+
+import (
+	"cmp"
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"brood/optim/catalog"
+	"brood/runtime/simulate"
+)
+
+// uneven is a fleet over slow links whose stretches of computing take up to twice as long as they should.
+func uneven(alg string, n int) simulate.Config {
+	cfg := fleet(alg, n, n, nil)
+	cfg.Rounds = 60
+	cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 4e5, 5e5, 1e-9, 1e-4, 3*time.Millisecond
+	cfg.Link = every(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond})
+	cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.05 + 0.05*uniform() }
+	return cfg
+}
+
+// TestDeputies: of every algorithm with workers that are alike, rounds of a fleet of which some workers are simulated
+// take as long as where all are, and as many bytes are sent. Of ad-psgd chance says who computes, which nobody knows of
+// those who are not simulated.
+func TestDeputies(t *testing.T) {
+	within, few := map[string]float64{"ad-psgd": 0.08}, []string{"dp-sgd", "popsgd", "sgp", "pesgd", "openai-es"}
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() || a.Name == "easgd" || a.Name == "bgd" {
+			continue
+		}
+		if os.Getenv("BROOD_LONG") == "" && !slices.Contains(few, a.Name) {
+			continue // some of them take seconds
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := uneven(a.Name, 24)
+			all := run(t, cfg)
+			cfg.Deputies = 8
+			some := run(t, cfg)
+			t.Logf("a round %.4g s of %.4g (%+.2f%%), training %.3f of %.3f", some.Seconds, all.Seconds, 100*(some.Seconds/all.Seconds-1), some.Training, all.Training)
+			near(t, "a round", some.Seconds, all.Seconds, cmp.Or(within[a.Name], 0.04))
+			near(t, "training", some.Training, all.Training, 0.1)
+			near(t, "bytes", some.Bytes, all.Bytes, 1e-9)
+			if !reflect.DeepEqual(some.Sent, some.Predicted) || math.Abs(some.Epochs-all.Epochs) > 1e-9 || some.Samples != all.Samples {
+				t.Errorf("sent %v, predicted %v, %d samples and %d", some.Sent, some.Predicted, some.Samples, all.Samples)
+			}
+		})
+	}
+}
+
+// TestDeputiesAreAlike: a seed gives the same result on any number of cores.
+func TestDeputiesAreAlike(t *testing.T) {
+	simulated := func(cores int) simulate.Result {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		cfg := uneven("sgp", 40)
+		cfg.Deputies = 8
+		cfg.Link = every(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01})
+		return run(t, cfg)
+	}
+	first := simulated(1)
+	for range 5 {
+		if got := simulated(4); !reflect.DeepEqual(got, first) {
+			t.Fatalf("two runs of one seed: %+v and %+v", got, first)
+		}
+	}
+}
+
+// TestSlowestOfMany: all wait for the slowest of a fleet, whether or not it is simulated: of a thousand workers that
+// take one to two seconds one takes nearly two.
+func TestSlowestOfMany(t *testing.T) {
+	cfg := fleet("dp-sgd", 1000, 1000, nil)
+	cfg.Deputies = 8
+	cfg.Pace = func(_ int, uniform func() float64) float64 { return 1 + uniform() }
+	if r := run(t, cfg); r.Seconds < 1.99 || r.Seconds > 2 {
+		t.Errorf("a round takes %g s", r.Seconds)
+	}
+}
