@@ -44,6 +44,20 @@ func TestHelpOfLive(t *testing.T) {
 	}
 }
 
+// A key that the panel in focus has for itself is told once, as what it does there.
+func TestHelpTellsNoKeyThatIsTaken(t *testing.T) {
+	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)
+	knobs := func() bool {
+		return slices.ContainsFunc(new(help).lines(d.model), func(l helpLine) bool { return l.title == "knobs: open or close" })
+	}
+	if !knobs() {
+		t.Error("on Live k opens the knobs, and help does not say so")
+	}
+	if d.press("8", "w"); knobs() {
+		t.Error("on the log k goes up, and help says that it opens the knobs")
+	}
+}
+
 // Words find keys and commands, and nothing else is shown; typing closes nothing.
 func TestHelpFinds(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)

@@ -209,12 +209,13 @@ func (o *laid) plot(q quantity, n int) (p plot, some bool) {
 	return p, some
 }
 
-// fit is the axis that a person asked for; it is found once.
+// fit is the axis that a person asked for; it is found once. It holds the middle of every line: a run that was marked
+// would be missing, were it all far from the others.
 func (p plot) fit(m *model) chart.Axis {
 	want := [2]bool{p.log && m.logAxis, m.outliers}
 	a, ok := p.axes[want]
 	if !ok {
-		a = m.fit(want[0], p.raw...)
+		a = m.fit(want[0], p.raw)
 		p.axes[want] = a
 	}
 	return a

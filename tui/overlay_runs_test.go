@@ -10,6 +10,8 @@ import (
 
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
+	"brood/tui/cell"
+	"brood/tui/chart"
 )
 
 func TestGoldenOverlay(t *testing.T) {
@@ -234,5 +236,26 @@ func TestExportOfTheOverlay(t *testing.T) {
 	d.focus = runsPanel
 	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export of runs: tab leads to charts and tables") {
 		t.Errorf("on the rail E says %q", d.toast.text)
+	}
+}
+
+// TestEveryLineKeepsItsMiddle: a marked run that lies far from the others, and a centre among many members, are on the
+// axis, which may leave out ends alone.
+func TestEveryLineKeepsItsMiddle(t *testing.T) {
+	m := open(t, 120, 36, sourcetest.Run(3, 40), nil).model
+	flat := func(n int, x float64) (cols []view.Bucket) {
+		for i := range n {
+			y := x * (1 + float64(i%7)/100)
+			cols = append(cols, view.Bucket{Min: y, Max: y, Sum: y, Count: 1})
+		}
+		return cols
+	}
+	p := plot{raw: [][]view.Bucket{flat(200, 1), flat(6, 900)}, axes: map[[2]bool]chart.Axis{}}
+	if a := p.fit(m); a.Hi < 900 {
+		t.Errorf("a run at 900 is off an axis that ends at %g", a.Hi)
+	}
+	a := m.tileAxis(tile{}, []chart.Layer{{Columns: flat(200, 1), Role: cell.Band}, {Columns: flat(6, 900), Role: cell.Centre}})
+	if a.Hi < 900 {
+		t.Errorf("a centre at 900 is off an axis that ends at %g", a.Hi)
 	}
 }

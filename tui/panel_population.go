@@ -46,7 +46,7 @@ func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	spark := w - 19
 	edges := m.edges(max(0, spark))
-	axis, void := m.fit(m.logAxis, s.Band(edges)), s.Unmeasured(edges)
+	axis, void := m.fit(m.logAxis, nil, s.Band(edges)), s.Unmeasured(edges)
 	for i := range min(rows*cols, len(roster.Members)-first) {
 		id := roster.Members[first+i]
 		x, y := r.X+1+i/rows*w, r.Y+i%rows

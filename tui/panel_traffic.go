@@ -77,7 +77,7 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		entries = append(entries, entry{string(letter), strings.ReplaceAll(s.Name, "_", " "), value, role})
 	}
-	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: marks, Axis: m.fit(m.logAxis, sets...)}))
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: marks, Axis: m.fit(m.logAxis, sets)}))
 	m.legendLine(g, legend, append(entries, m.againstFormula()))
 }
 

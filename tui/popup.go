@@ -47,8 +47,13 @@ func helpGroups(m *model) (out []helpGroup) {
 		}
 		out = append(out, g)
 	}
+	taken := func(key string) bool { // by the panel that has the focus
+		return slices.ContainsFunc(m.panel(m.focus).keys, func(b binding) bool { return slices.Contains(b.keys, key) })
+	}
 	own := func(group string, here bool) {
-		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool { return b.group != group }), here)
+		put(group, slices.DeleteFunc(extraKeys(), func(b binding) bool {
+			return b.group != group || !slices.ContainsFunc(b.keys, func(k string) bool { return !taken(k) })
+		}), here)
 	}
 	lead := m.panel(m.focus).group
 	if lead == "" {

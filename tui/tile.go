@@ -115,7 +115,7 @@ func (m *model) drawTile(g *cell.Grid, r cell.Rect, t tile, chosen bool) {
 
 // tileAxis holds what is drawn; zoomed, what the last half of the columns hold, or a half of those, and so on.
 func (m *model) tileAxis(t tile, layers []chart.Layer) chart.Axis {
-	var sets [][]view.Bucket
+	var held, sets [][]view.Bucket
 	for _, l := range layers {
 		first, end := 0, len(l.Columns)
 		for end > 0 && l.Columns[end-1].Empty() {
@@ -124,10 +124,14 @@ func (m *model) tileAxis(t tile, layers []chart.Layer) chart.Axis {
 		if t.near > 0 {
 			first = end - max(2, end>>t.near)
 		}
-		sets = append(sets, l.Columns[max(0, first):end])
+		if cols := l.Columns[max(0, first):end]; l.Role == cell.Centre {
+			held = append(held, cols)
+		} else {
+			sets = append(sets, cols)
+		}
 	}
 	log := t.log && m.logAxis
-	a := m.fit(log, sets...)
+	a := m.fit(log, held, sets...)
 	if t.floor && !a.Log && t.near == 0 && a.Lo > 0 {
 		a = chart.Span(false, 0, a.Hi)
 	}

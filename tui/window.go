@@ -252,10 +252,7 @@ func (c curves) axis(m *model, log bool) chart.Axis {
 			sets = append(sets, l.Columns)
 		}
 	}
-	if m.outliers {
-		return chart.Fit(log, append(held, sets...)...)
-	}
-	return chart.Robust(log, held, sets...)
+	return m.fit(log, held, sets...)
 }
 
 // add draws s in n columns of what is shown: one that is noisy smoothed over what was measured, else the latter alone.
@@ -289,12 +286,13 @@ func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []vi
 	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw, void), Void: void, Role: role, Style: style})
 }
 
-// fit is the axis of what is drawn: of all of it where a person asked for that.
-func (m *model) fit(log bool, sets ...[]view.Bucket) chart.Axis {
+// fit is the axis of what is drawn: of all of it where a person asked for that, else of what is not far outside, with
+// the middle of each curve that is held.
+func (m *model) fit(log bool, held [][]view.Bucket, sets ...[]view.Bucket) chart.Axis {
 	if m.outliers {
-		return chart.Fit(log, sets...)
+		return chart.Fit(log, slices.Concat(held, sets)...)
 	}
-	return chart.Robust(log, nil, sets...)
+	return chart.Robust(log, held, sets...)
 }
 
 // showAll turns over whether axes hold what lies far outside.

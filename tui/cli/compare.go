@@ -39,7 +39,7 @@ func compareCommand(s streams) *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.Flags().BoolVar(&plain, "plain", false, "lines of text, as without any flag")
 	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
-	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: what all runs were tested by, where they were twice, else loss)")
+	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: what all runs were tested by, where they were twice, else the loss of the centre)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if plain && *asJSON {
 			return usage("--plain and --json exclude each other")
@@ -150,8 +150,17 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 		switch {
 		case tested && slices.Contains(shared, score):
 			return score, nil
-		case slices.Contains(shared, "loss") || len(shared) == 0:
+		case len(shared) == 0:
 			return "loss", nil
+		}
+		first := []string{view.CentreLoss, "loss"} // as the charts of marked runs begin
+		if runs[0].View.Config.Maximises() {
+			first = []string{view.Fitness}
+		}
+		for _, name := range first {
+			if slices.Contains(shared, name) {
+				return name, nil
+			}
 		}
 		return shared[0], nil
 	}
@@ -273,7 +282,7 @@ func (c comparison) curves() []string {
 	for i, r := range c.runs {
 		all[i], _ = r.Curve(c.series, c.axis, lo, hi, plot)
 	}
-	a := chart.Robust(decades(all), nil, all...)
+	a := chart.Robust(decades(all), all)
 	g := cell.New(c.width, len(c.runs)+2)
 	g.Text(0, 0, c.width, cell.Plain, fmt.Sprintf("%s from %s to %s%s, by %s", c.series, chart.Label(a.Lo), chart.Label(a.Hi), map[bool]string{true: " (log)"}[a.Log], c.axis))
 	for i, r := range c.runs {

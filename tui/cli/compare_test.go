@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -41,6 +42,39 @@ func TestResultsBearTheirRound(t *testing.T) {
 	for i, want := range []string{`2\.50 @4[* ] +0\.5000 @4`, `2\.50[* ] +0\.5000[* ]`} {
 		if line := strings.Split(out.String(), "\n")[1+i]; !regexp.MustCompile(want).MatchString(line) {
 			t.Errorf("row %d is %q, want %s", i, line, want)
+		}
+	}
+}
+
+// TestComparedAsTheWorkbenchDoes: what was measured of the centre comes first, as in the charts of marked runs.
+func TestComparedAsTheWorkbenchDoes(t *testing.T) {
+	for objective, want := range map[string]string{"": "centre.loss", "walk.py": "fitness"} {
+		s, err := session.Create(filepath.Join(t.TempDir(), "run"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := []event.Record{{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Objective: objective}},
+			{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: optim.Place(optim.IDs(1), []int{0})}}}
+		for _, name := range []string{"loss", "centre.loss", "fitness"} {
+			members := optim.IDs(1)
+			if name == "centre.loss" {
+				members = nil
+			}
+			records = append(records, event.Record{Points: &event.Points{Round: 1, Series: name, Members: members, Values: []float64{1}}})
+		}
+		records = append(records, event.Record{Commit: &event.Commit{Epoch: 1, To: 1, Rounds: 1, Nanos: 1e9, Progress: event.Progress{Rounds: 1}}})
+		for i := range records {
+			records[i].At = 1e18
+		}
+		if err := errors.Join(s.Append(records...), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		run, err := compare.Read(s.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := comparedSeries([]*compare.Run{run, run}, ""); err != nil || got != want {
+			t.Errorf("objective %q: compared by %q, %v; want %q", objective, got, err, want)
 		}
 	}
 }
