@@ -108,7 +108,8 @@ func TestHostsAreAsked(t *testing.T) {
 			h := newHosts([]hostLine{lab}, nil)
 			t.Cleanup(h.end)
 			folder := h.all()[0]
-			if s := h.summary(folder); folder.Folder != library.HostFolder || !folder.Written.IsZero() || s.Err != "asking lab for its runs" {
+			s := h.summary(folder) // which may have come meanwhile
+			if asking := s.Err == "asking lab for its runs"; folder.Folder != library.HostFolder || !folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
 				t.Fatalf("%+v: %q", folder, s.Err)
 			}
 			h.asks.Wait()

@@ -261,14 +261,17 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 }
 
 // measured is what work costs here, and how far real rounds of one worker are from that, one factor a round. Where an
-// algorithm cannot run with the members of one worker, those are of the whole population.
+// algorithm cannot run with the members of one worker, those are two, or of the whole population.
 func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (host.Prices, []float64, error) {
 	j, err := host.Prepare(one)
-	if err != nil {
-		one.Members = all.Members
-		if j, err = host.Prepare(one); err != nil {
-			return host.Prices{}, nil, err
+	for _, members := range []int{2, all.Members} { // two meet
+		if err != nil {
+			one.Members = members
+			j, err = host.Prepare(one)
 		}
+	}
+	if err != nil {
+		return host.Prices{}, nil, err
 	}
 	p, err := j.Prices(ctx)
 	if err != nil {
