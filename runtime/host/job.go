@@ -96,31 +96,20 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
-	j, err := prepared(o)
-	if err != nil {
-		return nil, err
-	}
-	eng, err := j.engine("", j.Threads)
-	if err != nil {
-		return nil, err
-	}
-	defer release(eng)
-	return j, j.estimate(context.Background(), eng)
+	return prepared(o, func(j *Job, eng compute) error { return j.estimate(context.Background(), eng) })
 }
 
 // Outline is Prepare of a job that no machine may have room for: one to be simulated.
 func Outline(o Options) (*Job, error) {
-	j, err := prepared(o)
-	if err != nil {
-		return nil, err
-	}
-	r, err := j.rehearse()
-	j.probes(r)
-	return j, err
+	return prepared(o, func(j *Job, _ compute) error {
+		r, err := j.rehearse()
+		j.probes(r)
+		return err
+	})
 }
 
-// prepared is a job of which it is not known what it takes.
-func prepared(o Options) (*Job, error) {
+// prepared readies a job but for what it takes, which weigh finds with an engine of it.
+func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
@@ -174,7 +163,7 @@ func prepared(o Options) (*Job, error) {
 	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
 		return nil, err
 	}
-	return j, nil
+	return j, weigh(j, eng)
 }
 
 // configure records the options, and what their model and data are.

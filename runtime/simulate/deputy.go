@@ -14,10 +14,10 @@ import (
 )
 
 // Of a fleet of thousands some workers are simulated, its deputies, and the others do what these do: what one of them
-// sends to a deputy leaves when the deputy that stands for it is as far in the programme, later or earlier by what its
-// own pace makes of the computing since its last exchange, and its reports are the deputy's of its own members. Every
-// worker draws its own pace, so that the slowest of thousands is as slow as it would be, and where rows travel along
-// edges every worker has its own clock (see settle).
+// sends to a deputy leaves between the times at which its two neighbours among the deputies sent theirs, later or
+// earlier by what its own pace makes of the computing since its last exchange, and its reports are a deputy's with its
+// own members. Every worker draws its own pace, so that the slowest of thousands is as slow as it would be, and where rows
+// travel along edges every worker has its own clock (see settle).
 //
 // What is lost: where all hear from all, a worker that is late is so for one exchange; how much those computed who are
 // not simulated is drawn from what deputies did; and what they send holds zeros.
@@ -25,28 +25,32 @@ import (
 // crowd is who stands for whom.
 type crowd struct {
 	deputies []int
-	classes  [][]int // of deputies' indices: of alike work, in which one may stand for the other
-	class    []int   // of each worker
-	stands   []int   // for each worker, where in its class its deputy is
-	weights  []int   // of each deputy: how many workers it is
+	classes  [][]int   // of deputies' indices: of alike work, in which one may stand for the other
+	class    []int     // of each worker
+	weights  []float64 // of each deputy: how many workers it is
+	place    []float64 // of each worker in its class: at the deputy of that number, or between two
 }
 
 // fewest is how many deputies a class of workers has at least, so that one stands for what the other receives.
 const fewest = 2
 
-// crowdOf chooses most deputies or somewhat more among n workers: the one that leads, and of those with as many members
-// and as many parts of the test set some that lie evenly.
-func crowdOf(n, most, members, tests int) *crowd {
-	hosting := optim.Place(optim.IDs(members), workers(n)).Hosting()
+// crowdOf chooses deputies, about as many as the configuration says: the worker that leads, those that stand alone, and
+// of those with as many members and as many parts of the test set some that lie evenly, from the first to the last. It
+// is nil where these are all.
+func crowdOf(cfg Config) *crowd {
+	n, chunks := cfg.Workers, (cfg.Core.Tests+optim.ScoreChunk-1)/optim.ScoreChunk
+	hosting := optim.Place(optim.IDs(cfg.Core.Members), workers(n)).Hosting()
 	type kind struct {
-		leads        bool
+		alone        int // the worker, or nobody
 		rows, chunks int
 	}
-	chunks := (tests + optim.ScoreChunk - 1) / optim.ScoreChunk
 	alike, kinds := map[kind][]int{}, []kind{}
-	c := &crowd{class: make([]int, n), stands: make([]int, n)}
+	c := &crowd{class: make([]int, n), place: make([]float64, n)}
 	for w := range n {
-		k := kind{w == 0, len(hosting.Of(w)), (chunks - w + n - 1) / n}
+		k := kind{nobody, len(hosting.Of(w)), (chunks - w + n - 1) / n}
+		if w == 0 || slices.Contains(cfg.Alone, w) {
+			k.alone = w
+		}
 		if alike[k] == nil {
 			kinds = append(kinds, k)
 		}
@@ -54,7 +58,7 @@ func crowdOf(n, most, members, tests int) *crowd {
 	}
 	for i, k := range kinds {
 		all := alike[k]
-		deputies := min(len(all), max(fewest, most*len(all)/n))
+		deputies := min(len(all), max(fewest, cfg.Deputies*len(all)/n))
 		first := len(c.deputies)
 		class := make([]int, deputies)
 		for d := range deputies {
@@ -62,11 +66,17 @@ func crowdOf(n, most, members, tests int) *crowd {
 			c.deputies = append(c.deputies, all[d*(len(all)-1)/max(1, deputies-1)])
 		}
 		c.classes = append(c.classes, class)
-		c.weights = append(c.weights, make([]int, deputies)...)
+		c.weights = append(c.weights, make([]float64, deputies)...)
 		for at, w := range all {
-			c.class[w], c.stands[w] = i, at*deputies/len(all)
-			c.weights[first+c.stands[w]]++
+			place := float64(at*(deputies-1)) / float64(max(1, len(all)-1))
+			low := int(place)
+			c.class[w], c.place[w] = i, place
+			c.weights[first+low] += 1 - (place - float64(low))
+			c.weights[first+min(low+1, deputies-1)] += place - float64(low)
 		}
+	}
+	if len(c.deputies) == n {
+		return nil
 	}
 	return c
 }
@@ -85,7 +95,7 @@ type standing struct {
 	since      int64   // when the order came that it is at
 	work, took int64   // of its computing since the exchange before: at pace 1, and at its own
 	sent       bool    // anything in the exchange
-	left       []int64 // when what it sent to each deputy had left; 0: nothing
+	left       []int64 // when what it sent to each deputy had left, and at its own place what it sent to the next
 	edges      []optim.Edge
 	bytes      int
 }
@@ -99,6 +109,9 @@ func (n *node) Sent(edges []optim.Edge, bytes int) {
 	n.compute()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n.left[n.index] == 0 { // it is the last: as what it sent before
+		n.left[n.index] = n.newest
+	}
 	n.stood = append(n.stood, standing{n.now, n.began, n.work, n.took, n.sending, slices.Clone(n.left), edges, bytes})
 	n.passed++
 	n.work, n.took = 0, 0
@@ -108,7 +121,7 @@ func (n *node) Sent(edges []optim.Edge, bytes int) {
 		w.settled++
 	}
 	for _, other := range w.nodes {
-		if other.waits == exchange && other.passed <= w.settled {
+		if other.waits == settling && other.passed <= w.settled {
 			other.wake()
 		}
 	}
@@ -125,16 +138,19 @@ func (n *node) standing(exchange int) standing { return n.stood[exchange-(n.pass
 // Expect implements optim.Teller.
 func (n *node) Expect(seq uint64, op string, bytes int) { n.seq, n.op, n.bytes = seq, op, bytes }
 
-// standIn is the deputy for what a worker sends in an exchange of all with all: one of its class that has sent
-// something too, and another than n where there is one.
-func (w *world) standIn(worker, exchange int, n *node) *node {
-	class := w.crowd.classes[w.crowd.class[worker]]
-	for i := range class {
-		if r := w.nodes[class[(w.crowd.stands[worker]+i)%len(class)]]; r != n && r.standing(exchange).sent {
-			return r
-		}
+// between is what a worker does that lies between two deputies of its class, of what these do where that is known.
+func (w *world) between(worker int, of func(n *node) (what int64, known bool)) (what int64, known bool) {
+	class, place := w.crowd.classes[w.crowd.class[worker]], w.crowd.place[worker]
+	low := int(place)
+	a, knownA := of(w.nodes[class[low]])
+	b, knownB := of(w.nodes[class[min(low+1, len(class)-1)]])
+	switch {
+	case knownA && knownB:
+		return a + int64((place-float64(low))*float64(b-a)), true
+	case knownA:
+		return a, true
 	}
-	return n
+	return b, knownB
 }
 
 // madeUp is the frame that a worker which is not simulated has sent in the exchange that n is in. The caller holds the
@@ -145,7 +161,7 @@ func (n *node) madeUp(ctx context.Context, from int, epoch uint32) (frame, error
 		if err := n.ended(ctx); err != nil {
 			return frame{}, err
 		}
-		n.wait(exchange)
+		n.wait(settling)
 	}
 	l := w.cfg.Link(from, n.id)
 	wire := n.wire(n.bytes)
@@ -156,22 +172,29 @@ func (n *node) madeUp(ctx context.Context, from int, epoch uint32) (frame, error
 		left = all[0]
 		x.left[[2]int{from, n.id}] = all[1:]
 	} else {
-		t := w.standIn(from, at, n).standing(at)
-		left = t.left[n.index]
-		if left == 0 {
-			left = t.at + alone
+		after, known := w.between(from, func(r *node) (int64, bool) {
+			t := r.standing(at)
+			return t.left[n.index] - t.at, t.sent
+		})
+		if !known { // its deputies have nothing to send, unlike itself
+			after = alone
 		}
-		if x.clocks != nil {
-			left += x.clocks[from] - t.at
-		} else {
-			left += w.lag(from, at, t.work, t.took)
-		}
+		left = w.ready(from, at, x) + after
 	}
 	arrives := left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
 	if len(n.zeros) < n.bytes {
 		n.zeros = make([]byte, n.bytes)
 	}
 	return frame{epoch, n.seq, n.op, n.zeros[:n.bytes], arrives - alone, arrives}, nil
+}
+
+// ready is when a worker that is not simulated has sent its part of an exchange, but for what its card is still at.
+func (w *world) ready(worker, exchange int, x settled) int64 {
+	if x.clocks != nil {
+		return x.clocks[worker]
+	}
+	began, _ := w.between(worker, func(r *node) (int64, bool) { return r.standing(exchange).at - r.standing(exchange).took, true })
+	return began + w.computes(worker, exchange, w.deputy(worker).standing(exchange).work)
 }
 
 // settled is when each worker had sent its part of an exchange, and along edges when each frame had left.
@@ -198,8 +221,8 @@ func (w *world) settle(exchange int) {
 	for _, way := range ways {
 		takes[way[0]], takes[way[1]] = true, true
 	}
-	// What deputies computed before the exchange, of those that take part and of those that do not: others as many as one
-	// of these by chance.
+	// What deputies computed before the exchange, of those that take part and of those that do not: each other worker as
+	// much as one of these by chance.
 	works := map[bool][]int64{}
 	for _, n := range w.nodes[1:] {
 		works[takes[n.id]] = append(works[takes[n.id]], n.standing(exchange).work)
@@ -212,14 +235,13 @@ func (w *world) settle(exchange int) {
 			w.clocks[id] = n.standing(exchange).at
 			continue
 		}
-		t := w.nodes[w.deputy(id)].standing(exchange)
 		if !w.own {
-			w.clocks[id] = t.at - t.took
+			w.clocks[id], _ = w.between(id, func(r *node) (int64, bool) { return r.standing(exchange).at - r.standing(exchange).took, true })
 		}
-		w.clocks[id] = max(w.clocks[id], t.since)
+		w.clocks[id] = max(w.clocks[id], w.deputy(id).standing(exchange).since)
 		if known := w.works[takes[id]]; len(known) > 0 {
 			one := known[int(chance(w.cfg.Seed, id, uint64(exchange)<<8|255)*float64(len(known)))]
-			w.clocks[id] += w.lag(id, exchange, one, 0)
+			w.clocks[id] += w.computes(id, exchange, one)
 		}
 	}
 	x := settled{clocks: slices.Clone(w.clocks), left: map[[2]int][]int64{}}
@@ -232,7 +254,7 @@ func (w *world) settle(exchange int) {
 func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 	wire, cost := w.nodes[0].wire(bytes), nanos(float64(bytes)*w.cfg.PerByte)
 	up, down, lines := map[int]*queue{}, map[int]*queue{}, map[[2]int]*queue{}
-	for _, way := range ways {
+	for i, way := range ways {
 		from, to := way[0], way[1]
 		if lines[way] == nil {
 			lines[way] = new(queue)
@@ -243,7 +265,7 @@ func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 		if down[to] == nil {
 			down[to] = new(queue)
 		}
-		l, draw := w.cfg.Link(from, to), (uint64(exchange)<<20|uint64(len(x.left)))<<8|128
+		l, draw := w.cfg.Link(from, to), (uint64(exchange)<<20|uint64(i))<<8|128
 		x.clocks[from] += cost
 		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), lines[way].pass(x.clocks[from], wire, l.rate()))
 		x.left[way] = append(x.left[way], left)
@@ -275,21 +297,21 @@ func (w *world) ways(edges []optim.Edge) (ways [][2]int) {
 	return ways
 }
 
-// deputy is the index of the deputy that stands for a worker.
-func (w *world) deputy(worker int) int {
-	return w.crowd.classes[w.crowd.class[worker]][w.crowd.stands[worker]]
+// deputy is the nearest deputy of a worker's class.
+func (w *world) deputy(worker int) *node {
+	return w.nodes[w.crowd.classes[w.crowd.class[worker]][int(w.crowd.place[worker]+0.5)]]
 }
 
-// lag is how much longer a worker's computing takes than its deputy's did, of so much at pace 1.
-func (w *world) lag(worker, exchange int, work, took int64) int64 {
+// computes is how long a worker computes before an exchange what takes so long at pace 1.
+func (w *world) computes(worker, exchange int, work int64) int64 {
 	if work == 0 {
-		return -took
+		return 0
 	}
 	draws := uint64(exchange) << 8 // its own, and the same whoever looks
-	return int64(float64(work)*w.cfg.Pace(worker, func() float64 {
+	return int64(float64(work) * w.cfg.Pace(worker, func() float64 {
 		draws++
 		return chance(w.cfg.Seed, worker, draws)
-	})) - took
+	}))
 }
 
 // said is what a deputy reported, and where it stood.
@@ -320,11 +342,12 @@ func (w *world) speak(s said) {
 		if w.at[id] != nil {
 			continue
 		}
-		s := all[w.deputy(id)]
-		at := s.at + w.lag(id, s.passed, s.work, s.took)
+		s := all[w.deputy(id).index]
+		began, _ := w.between(id, func(r *node) (int64, bool) { return all[r.index].at - all[r.index].took, true })
 		if w.own {
-			at = max(w.clocks[id], s.since) + w.lag(id, s.passed, s.work, 0) + int64(w.cfg.Control)
+			began = max(w.clocks[id], s.since) + int64(w.cfg.Control)
 		}
+		at := began + w.computes(id, s.passed, s.work)
 		var r message.Report
 		switch x := s.report.(type) {
 		case message.Ready:
@@ -450,7 +473,7 @@ func (w *world) weight(index int) float64 {
 	if w.crowd == nil {
 		return 1
 	}
-	return float64(w.crowd.weights[index])
+	return w.crowd.weights[index]
 }
 
 // bytesOf is all that was sent up to a commit since another.

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"os"
 	"reflect"
@@ -46,8 +47,8 @@ func TestDeputies(t *testing.T) {
 			near(t, "a round", some.Seconds, all.Seconds, cmp.Or(within[a.Name], 0.04))
 			near(t, "training", some.Training, all.Training, 0.1)
 			near(t, "bytes", some.Bytes, all.Bytes, 1e-9)
-			if !reflect.DeepEqual(some.Sent, some.Predicted) || math.Abs(some.Epochs-all.Epochs) > 1e-9 || some.Samples != all.Samples {
-				t.Errorf("sent %v, predicted %v, %d samples and %d", some.Sent, some.Predicted, some.Samples, all.Samples)
+			if !reflect.DeepEqual(some.Sent, all.Sent) || math.Abs(some.Epochs-all.Epochs) > 1e-9 || some.Samples != all.Samples {
+				t.Errorf("sent %v, want %v, %d samples and %d", some.Sent, all.Sent, some.Samples, all.Samples)
 			}
 		})
 	}
@@ -78,5 +79,47 @@ func TestSlowestOfMany(t *testing.T) {
 	cfg.Pace = func(_ int, uniform func() float64) float64 { return 1 + uniform() }
 	if r := run(t, cfg); r.Seconds < 1.99 || r.Seconds > 2 {
 		t.Errorf("a round takes %g s", r.Seconds)
+	}
+}
+
+// TestOneOfTen: where one deputy stands for ten workers, narrow cards whose queues are as long as the fleet cost what
+// they do, and so do members that workers have unequally many of.
+func TestOneOfTen(t *testing.T) {
+	for _, c := range []struct {
+		members  int
+		up, down float64
+		within   float64
+	}{{80, 4e5, 0, 0.02}, {80, 4e5, 4e5, 0.001}, {80, 0, 4e5, 0.001}, {120, 4e5, 4e5, 0.03}} {
+		cfg := uneven("dp-sgd", 80)
+		cfg.Core.Members, cfg.Core.Tests = c.members, 3000
+		cfg.Rounds, cfg.Up, cfg.Down = 12, c.up, c.down
+		cfg.Pace = func(int, func() float64) float64 { return 0.05 }
+		all := run(t, cfg)
+		cfg.Deputies = 8
+		some := run(t, cfg)
+		t.Logf("%+v: %.4g s of %.4g (%+.2f%%)", c, some.Seconds, all.Seconds, 100*(some.Seconds/all.Seconds-1))
+		near(t, fmt.Sprintf("%+v", c), some.Seconds, all.Seconds, c.within)
+		near(t, "bytes", some.Bytes, all.Bytes, 1e-9)
+	}
+}
+
+// TestAlone: a worker that is told to be slow stands for itself, so that what the others do is not taken from it.
+func TestAlone(t *testing.T) {
+	cfg := fleet("dp-sgd", 40, 40, nil)
+	cfg.Pace = func(w int, _ func() float64) float64 { return 1 + 9*float64(w/39) }
+	all := run(t, cfg)
+	cfg.Deputies, cfg.Alone = 8, []int{39}
+	some := run(t, cfg)
+	near(t, "a round", some.Seconds, all.Seconds, 1e-3)
+	near(t, "training", some.Training, all.Training, 1e-3)
+}
+
+// TestDeputiesWhoAreAll: where a deputy stands for nobody the fleet is simulated whole.
+func TestDeputiesWhoAreAll(t *testing.T) {
+	cfg := fleet("dp-sgd", 3, 3, nil)
+	all := run(t, cfg)
+	cfg.Deputies = 2
+	if some := run(t, cfg); !reflect.DeepEqual(some, all) {
+		t.Errorf("%+v, want %+v", some, all)
 	}
 }

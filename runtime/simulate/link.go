@@ -120,6 +120,12 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 		n.hops++
 	}
 	dst := w.at[to]
+	if w.crowd != nil {
+		n.newest = left
+		if to > n.id && n.left[n.index] == 0 {
+			n.left[n.index] = left
+		}
+	}
 	if dst == nil {
 		return nil // its deputy receives for it
 	}

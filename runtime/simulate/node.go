@@ -12,7 +12,7 @@ import (
 const (
 	nobody   = -1 // it runs
 	core     = -2 // for an order
-	exchange = -3 // for an exchange to be settled
+	settling = -3 // for an exchange to be settled
 )
 
 // node is a worker with a time of its own. While it runs its goroutine owns it; while it waits, whoever holds the
@@ -42,6 +42,7 @@ type node struct {
 	passed     int // exchanges since the start, of which the last are kept
 	work, took int64
 	left       []int64
+	newest     int64  // when what it sent last had left
 	seq        uint64 // what is expected
 	op         string
 	bytes      int

@@ -34,8 +34,10 @@ type Config struct {
 	Core    coordinator.Config
 	Workers int
 	Rounds  uint64 // to simulate; the run's own limit may end it before
-	// Deputies are how many of the workers are simulated, about, and at least four; the others do as these do. 0 is all.
+	// Deputies are how many of the workers are simulated, about; the others do as these do. 0 is all. Those that stand
+	// Alone are simulated, and no other does as they do.
 	Deputies int
+	Alone    []int
 	Seed     uint64 // of jitter, loss and pace; the programme has its own
 	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
 	// since the last call.
@@ -162,7 +164,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers), names: map[string][]string{}}
 	if cfg.Deputies > 0 && cfg.Deputies < cfg.Workers {
-		w.crowd = crowdOf(cfg.Workers, cfg.Deputies, cfg.Core.Members, cfg.Core.Tests)
+		w.crowd = crowdOf(cfg)
+	}
+	if w.crowd != nil {
 		w.roster = optim.Place(optim.IDs(cfg.Core.Members), workers(cfg.Workers))
 		w.hosting, w.said, w.works = w.roster.Hosting(), map[heard][]said{}, map[bool][]int64{}
 	}

@@ -172,16 +172,21 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 			if given("control") {
 				cfg.Control = f.control
 			}
-			drawn, crowd := cfg.Pace, 1.0
+			drawn, sharers := cfg.Pace, 1.0
 			if f.cores > 0 { // all compute at the same time
-				crowd = max(1, float64(cfg.Workers*threads)/float64(f.cores))
-				cfg.PerByte *= crowd
+				sharers = max(1, float64(cfg.Workers*threads)/float64(f.cores))
+				cfg.PerByte *= sharers
 			}
 			every := cmp.Or(slow[everyWorker], 1)
 			cfg.PerByte *= every
 			cfg.Hop *= every
+			for w := range slow {
+				if w < cfg.Workers && w != everyWorker {
+					cfg.Alone = append(cfg.Alone, w)
+				}
+			}
 			cfg.Pace = func(w int, uniform func() float64) float64 {
-				return crowd * every * cmp.Or(slow[w], 1) * drawn(w, uniform)
+				return sharers * every * cmp.Or(slow[w], 1) * drawn(w, uniform)
 			}
 		})
 		if err != nil {
