@@ -16,8 +16,8 @@ import (
 // Of a fleet of thousands some workers are simulated, its deputies, and the others do what these do: what one of them
 // sends to a deputy leaves between the times at which its two neighbours among the deputies sent theirs, later or
 // earlier by what its own pace makes of the computing since its last exchange, and its reports are a deputy's with its
-// own members. Every worker draws its own pace, so that the slowest of thousands is as slow as it would be, and where rows
-// travel along edges every worker has its own clock (see settle).
+// own members. Every worker draws its own pace, so that the slowest of thousands is as slow as it would be, and where
+// rows travel along edges every worker has its own clock (see settle).
 //
 // What is lost: where all hear from all, a worker that is late is so for one exchange; how much those computed who are
 // not simulated is drawn from what deputies did; and what they send holds zeros.
