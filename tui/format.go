@@ -15,7 +15,8 @@ import (
 var exponent = strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e")
 
 // Number writes a measurement as all screens and lines do: with four digits, of which those behind the point are at
-// most four, so that it keeps its width while it changes.
+// most four, so that it keeps its width while it changes; below a thousandth, and from a million on, with two digits
+// and an exponent.
 func Number(x float64) string {
 	a := math.Abs(x)
 	digits := 4
@@ -74,6 +75,9 @@ func Figure(metric string, x float64) string {
 	}
 	return Number(x)
 }
+
+// Uncertainty writes a standard error with two digits, however small it is beside what it is of.
+func Uncertainty(x float64) string { return exponent.Replace(strconv.FormatFloat(x, 'g', 2, 64)) }
 
 // Size writes a number of bytes with three digits and its unit: at most 7 characters.
 func Size(b float64) string {

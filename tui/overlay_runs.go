@@ -246,6 +246,9 @@ func (o *laid) quantities(m *model) (out []quantity) {
 			}
 			return cols
 		}, func(run *compare.Run) []compare.Point {
+			if maximises(run) != fitness {
+				return nil
+			}
 			points := slices.Clone(run.Measured(view.CentreLoss, o.axis))
 			for i := range points {
 				if fitness {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/compare"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
@@ -236,6 +237,41 @@ func TestExportOfTheOverlay(t *testing.T) {
 	d.focus = runsPanel
 	if d.press("E"); !strings.Contains(d.toast.text, "nothing to export of runs: tab leads to charts and tables") {
 		t.Errorf("on the rail E says %q", d.toast.text)
+	}
+}
+
+// TestObjectivesBesideModels: of runs of both kinds each is exported under what it has, and no fitness is a loss.
+func TestObjectivesBesideModels(t *testing.T) {
+	fold := func(objective string) *compare.Run {
+		rs := sourcetest.Run(3, 40)
+		for _, r := range rs {
+			if r.Config != nil {
+				r.Config.Objective = objective
+			}
+		}
+		run := &compare.Run{View: view.New()}
+		for _, r := range rs {
+			run.View.Apply(r)
+		}
+		return run
+	}
+	model, walk := fold(""), fold("walk.py")
+	o := &laid{set: []*compare.Run{model, walk}}
+	found := 0
+	for _, q := range o.quantities(open(t, 120, 36, sourcetest.Run(3, 40), nil).model) {
+		of := map[string]*compare.Run{"loss of the centre": model, "fitness of the centre": walk}[q.title]
+		if of == nil {
+			continue
+		}
+		found++
+		for _, run := range o.set {
+			if n := len(q.all(run)); n > 0 != (run == of) {
+				t.Errorf("%s: %d points of the run of %q", q.title, n, run.View.Config.Objective)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d of two kinds are charts", found)
 	}
 }
 

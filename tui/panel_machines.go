@@ -290,7 +290,15 @@ func (f *fleet) unmeasured(m *model) string {
 	if m.measured() && f.answered && f.err != nil {
 		return "the workers cannot be asked: " + f.err.Error()
 	}
-	switch took := m.live.Elapsed(); {
+	took := m.live.Elapsed()
+	if m.replay != nil {
+		e := m.replay.Extent()
+		if !e.Whole || m.shown.Progress.Rounds < e.Rounds {
+			return "nothing of machines is recorded up to here"
+		}
+		took = time.Duration(e.Last - e.First)
+	}
+	switch {
 	case !m.shown.Over() && !m.killed() && m.replay == nil:
 		return m.waiting("what machines measure, once a second,")
 	case took < briefly:

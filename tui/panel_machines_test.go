@@ -91,9 +91,17 @@ func TestMachinesOfARecording(t *testing.T) {
 			before = append(before, r)
 		}
 	}
-	d = open(t, 120, 36, nil, func(o *Options) { o.Source, o.Commander = fast(&tape{rs: before}), nil })
+	older := fast(&tape{rs: before})
+	if err := older.Scan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, 120, 36, nil, func(o *Options) { o.Source, o.Commander = older, nil })
 	d.press("end", "6")
 	d.shows("recorded before they were measured")
+	d = open(t, 120, 36, nil, func(o *Options) { o.Source, o.Commander = fast(&tape{rs: before}), nil })
+	d.press("home", "6")
+	d.shows("nothing of machines is recorded up to here")
+	d.hides("was over after")
 	c := &crew{Memory: sourcetest.NewMemory(before...), err: errors.New("no way there")}
 	d = open(t, 120, 36, nil, func(o *Options) { o.Source = c })
 	d.press("6")

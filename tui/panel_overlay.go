@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"brood/runtime/compare"
@@ -380,7 +379,7 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			x, se, n := g.Mean(metric.Name)
 			switch {
 			case n > 1:
-				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + "±" + strconv.FormatFloat(se, 'g', 2, 64) + " "
+				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + "±" + Uncertainty(se) + " "
 			case n == 1:
 				mean.cells[metricHead(metric)] = Figure(metric.Name, x) + " "
 			}

@@ -260,7 +260,7 @@ func (c comparison) results(groups []compare.Group) *table {
 			case n == 1:
 				row = append(row, tui.Figure(m.Name, mean)+" ")
 			default:
-				row = append(row, fmt.Sprintf("%s ± %s ", tui.Figure(m.Name, mean), tui.Figure(m.Name, se)))
+				row = append(row, fmt.Sprintf("%s ± %s ", tui.Figure(m.Name, mean), tui.Uncertainty(se)))
 			}
 		}
 		t.row(row...)

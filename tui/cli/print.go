@@ -63,7 +63,7 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job.Config, r.sess.Dir(), r.from)
-	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Net.Name, "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory, "seconds_predicted": r.job.Config.Seconds}
+	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory, "seconds_predicted": r.job.Config.Seconds}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}
@@ -387,7 +387,7 @@ func shortTime(seconds float64) string {
 // grouped writes 1234567 as 1 234 567, as screens do.
 func grouped(n int64) string {
 	if n < 0 {
-		return "-" + grouped(-n)
+		return "-" + chart.Count(uint64(-(n+1))+1)
 	}
 	return chart.Count(uint64(n))
 }

@@ -50,8 +50,9 @@ func replayCommand(s streams) *cobra.Command {
 			case !s.terminal:
 				return reprint(c, r, at, s)
 			}
-			if last := session.Describe(dir).Round; at > last {
-				return beyondEnd(at, last)
+			// Of a log that cannot be read to its end nobody knows the last round.
+			if x := session.Describe(dir); x.Err == "" && at > x.Round {
+				return beyondEnd(at, x.Round)
 			}
 			return look(c.Context(), recorded(dir, r), opt, program, s)
 		}}
