@@ -134,19 +134,24 @@ func (s *Server) Part(why string) { s.parting.Store(&why) }
 // connection.
 func (s *Server) Close() error {
 	s.cancel()
-	err := s.listen.Close()
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
-	}
+	err := unlessClosed(s.listen.Close())
 	left := make(chan struct{})
 	go func() { s.wg.Wait(); close(left) }()
 	select {
 	case <-left:
 	case <-time.After(partFor):
 	}
-	err = errors.Join(err, s.ssh.Close())
+	err = errors.Join(err, unlessClosed(s.ssh.Close())) // it closes the listener too, where Serve has not let go of it
 	s.wg.Wait()
 	s.screens.wg.Wait()
+	return err
+}
+
+// unlessClosed is err but where something was closed before.
+func unlessClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
 	return err
 }
 
