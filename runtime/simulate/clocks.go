@@ -1,0 +1,107 @@
+package simulate
+
+import (
+	"slices"
+
+	"brood/optim"
+)
+
+// settled is when each worker had sent its part of an exchange, and along edges when each frame had left.
+type settled struct {
+	clocks []int64 // nil: as the deputies
+	left   map[[2]int][]int64
+}
+
+// settle finds when each worker has sent its part of an exchange that all deputies have passed. Where all send to all
+// nobody is ahead or behind for longer than that, and a deputy's time is that of those it stands for. Along edges it is
+// not: who meets nobody waits for nobody, and the longest chain of those who do ends the round. So from an exchange
+// along edges on each worker has a clock of its own, until all hear from all.
+func (w *world) settle(exchange int) {
+	first := w.nodes[len(w.nodes)-1].standing(exchange)
+	if first.edges == nil && !w.own {
+		w.exchanges = append(w.exchanges, settled{})
+		return
+	}
+	if w.clocks == nil {
+		w.clocks = make([]int64, w.cfg.Workers)
+	}
+	takes := map[int]bool{}
+	ways := w.ways(first.edges)
+	for _, way := range ways {
+		takes[way[0]], takes[way[1]] = true, true
+	}
+	// What deputies computed before the exchange, of those that take part and of those that do not: each other worker as
+	// much as one of these by chance.
+	works := map[bool][]int64{}
+	for _, n := range w.nodes[1:] {
+		works[takes[n.id]] = append(works[takes[n.id]], n.standing(exchange).work)
+	}
+	for part, known := range works {
+		w.works[part] = known
+	}
+	for id := range w.clocks {
+		if n := w.at[id]; n != nil {
+			w.clocks[id] = n.standing(exchange).at
+			continue
+		}
+		if !w.own {
+			w.clocks[id], _ = w.between(id, func(r *node) (int64, bool) { return r.standing(exchange).at - r.standing(exchange).took, true })
+		}
+		w.clocks[id] = max(w.clocks[id], w.deputy(id).standing(exchange).since)
+		if known := w.works[takes[id]]; len(known) > 0 {
+			one := known[int(chance(w.cfg.Seed, id, uint64(exchange)<<8|255)*float64(len(known)))]
+			w.clocks[id] += w.computes(id, exchange, one)
+		}
+	}
+	x := settled{clocks: slices.Clone(w.clocks), left: map[[2]int][]int64{}}
+	w.travel(ways, first.bytes, exchange, x)
+	w.exchanges = append(w.exchanges, x)
+	w.own = first.edges != nil
+}
+
+// travel moves rows of so many bytes along ways, and every worker's clock on to when it has those it waits for.
+func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
+	wire, cost := w.nodes[0].wire(bytes), nanos(float64(bytes)*w.cfg.PerByte)
+	up, down, lines := map[int]*queue{}, map[int]*queue{}, map[[2]int]*queue{}
+	for i, way := range ways {
+		from, to := way[0], way[1]
+		if lines[way] == nil {
+			lines[way] = new(queue)
+		}
+		if up[from] == nil {
+			up[from] = new(queue)
+		}
+		if down[to] == nil {
+			down[to] = new(queue)
+		}
+		l, draw := w.cfg.Link(from, to), (uint64(exchange)<<20|uint64(i))<<8|128
+		x.clocks[from] += cost
+		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), lines[way].pass(x.clocks[from], wire, l.rate()))
+		x.left[way] = append(x.left[way], left)
+		arrives := left + nanos(w.cfg.Hop) + l.late(wire, func() float64 {
+			draw++
+			return chance(w.cfg.Seed, to, draw)
+		})
+		if w.cfg.Down > 0 {
+			arrives = max(arrives, down[to].pass(arrives-slowest(wire, w.cfg.Up, l.rate()), wire, w.cfg.Down))
+		}
+		w.clocks[to] = max(w.clocks[to], arrives) + cost
+	}
+}
+
+// ways are the workers that a row travels between along edges, each row once to each worker.
+func (w *world) ways(edges []optim.Edge) (ways [][2]int) {
+	type parcel struct {
+		m  optim.Member
+		to int
+	}
+	seen := map[parcel]bool{}
+	for _, e := range edges {
+		from, to := w.roster.Of(e.From), w.roster.Of(e.To)
+		if p := (parcel{e.From, to}); from != to && !seen[p] {
+			seen[p] = true
+			ways = append(ways, [2]int{from, to})
+		}
+	}
+	return ways
+}

@@ -1,0 +1,150 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/optim"
+	"brood/runtime/coordinator"
+	"brood/runtime/message"
+)
+
+// said is what a deputy reported, and where it stood.
+type said struct {
+	n          *node
+	report     message.Report
+	at         int64
+	passed     int
+	since      int64
+	work, took int64
+}
+
+// speak reports for those that are not simulated once all deputies have. Nobody has passed since the first of them did
+// in an exchange in which all have. The caller holds the lock.
+func (w *world) speak(s said) {
+	key := keyOf(s.report)
+	if w.said[key] == nil {
+		w.said[key] = make([]said, len(w.nodes))
+	}
+	all := w.said[key]
+	all[s.n.index] = s
+	if slices.ContainsFunc(all, func(s said) bool { return s.n == nil }) {
+		return
+	}
+	delete(w.said, key)
+	share := w.shares(all)
+	for id := range w.cfg.Workers {
+		if w.at[id] != nil {
+			continue
+		}
+		s := all[w.deputy(id).index]
+		began, _ := w.between(id, func(r *node) (int64, bool) { return all[r.index].at - all[r.index].took, true })
+		if w.own {
+			began = max(w.clocks[id], s.since) + int64(w.cfg.Control)
+		}
+		at := began + w.computes(id, s.passed, s.work)
+		var r message.Report
+		switch x := s.report.(type) {
+		case message.Ready:
+			x.Worker = id
+			r = x
+		case message.Done:
+			w.disguise(&x, id)
+			x.Sent = share()
+			r = x
+		default: // of what failed the deputy alone tells
+			return
+		}
+		w.happens(happening{at: max(at, w.now), worker: id, ev: coordinator.Report{Report: r}})
+	}
+}
+
+// heard is what reports of several workers have in common.
+type heard struct {
+	done bool
+	of   uint64
+}
+
+func keyOf(r message.Report) heard {
+	switch r := r.(type) {
+	case message.Done:
+		return heard{true, r.From}
+	case message.Ready:
+		return heard{false, uint64(r.Epoch)}
+	}
+	return heard{true, math.MaxUint64}
+}
+
+// shares gives each worker that is not simulated what it sent: the formula's bytes without those of the deputies, dealt
+// evenly.
+func (w *world) shares(all []said) (next func() optim.Ledger) {
+	rest, others := optim.Ledger{}, int64(w.cfg.Workers-len(w.nodes))
+	for _, s := range all {
+		if d, ok := s.report.(message.Done); ok {
+			rest.Add(d.Predicted)
+			for op, b := range d.Sent {
+				rest[op] -= b
+			}
+		}
+	}
+	each, first := optim.Ledger{}, optim.Ledger{}
+	for op, b := range rest {
+		b = max(0, b) // else the core says that a formula is wrong
+		each[op], first[op] = b/others, b/others+b%others
+	}
+	spent := false
+	return func() optim.Ledger {
+		if spent {
+			return each
+		}
+		spent = true
+		return first
+	}
+}
+
+// disguise makes a deputy's report one of another worker: of its members and of its part of the test set.
+func (w *world) disguise(d *message.Done, id int) {
+	host, mine := w.hosting.Of(d.Worker), w.hosting.Of(id)
+	digests := make(map[string][32]byte, len(d.Digests))
+	for name, sum := range d.Digests {
+		at := strings.LastIndexByte(name, '/')
+		block, of := name[:at], name[at+1:]
+		switch {
+		case of == "shared":
+			digests[name] = sum
+		case of == w.member(host[0]):
+			for i, m := range mine {
+				digests[w.row(block, m)] = d.Digests[w.row(block, host[i])]
+			}
+		}
+	}
+	tests := slices.Clone(d.Tests)
+	for i := range tests {
+		tests[i].Centre = ""
+		tests[i].Chunks = slices.Clone(tests[i].Chunks)
+		for j := range tests[i].Chunks {
+			c := &tests[i].Chunks[j]
+			c.Index += id - d.Worker
+			c.Samples = int64(min(optim.ScoreChunk, w.cfg.Core.Tests-c.Index*optim.ScoreChunk))
+			c.Correct = min(c.Correct, c.Samples)
+		}
+	}
+	d.Worker, d.Digests, d.Tests, d.Points, d.Notes, d.Predicted = id, digests, tests, nil, nil, nil
+}
+
+// row is the name of a member's row of a block, and member is the last part of it.
+func (w *world) row(block string, m optim.Member) string {
+	names := w.names[block]
+	if names == nil {
+		names = make([]string, w.cfg.Core.Members)
+		for i := range names {
+			names[i] = block + "/" + strconv.Itoa(i)
+		}
+		w.names[block] = names
+	}
+	return names[m]
+}
+
+func (w *world) member(m optim.Member) string { return w.row("", m)[1:] }
