@@ -130,8 +130,8 @@ func newTally() *tally {
 	return t
 }
 
-// add counts the claims of a study.
-func (t *tally) add(study string, claims []judgement) {
+// verdictsOf is how many claims have each verdict.
+func verdictsOf(claims []judgement) map[string]int {
 	of := map[string]int{}
 	for _, j := range claims {
 		said := j.verdict()
@@ -139,14 +139,24 @@ func (t *tally) add(study string, claims []judgement) {
 			said = unmeasured
 		}
 		of[said]++
-		t.all[said]++
+	}
+	return of
+}
+
+// add is a study, with how many of its claims have each verdict.
+func (t *tally) add(study string, of map[string]int) {
+	for v, n := range of {
+		t.all[v] += n
 	}
 	t.row(study, of)
 }
 
+// sumRow is what the row for all studies is called.
+const sumRow = "all"
+
 // whole is the table, with its sum.
 func (t *tally) whole() *table {
-	t.row("all", t.all)
+	t.row(sumRow, t.all)
 	return t.table
 }
 
