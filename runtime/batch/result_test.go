@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/summary"
 	"brood/runtime/view"
@@ -70,6 +71,13 @@ func TestSortsByTarget(t *testing.T) {
 		over("0.2", config, at(5), tested(3), said), over("0.3", config, at(4), tested(2))}}
 	if got, want := order(b, Aimed, false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
+	}
+	for i, t := range b.Trials {
+		t.Tally.Record(event.Record{Plan: &event.Plan{New: optim.Place(optim.IDs(2), []int{0})}})
+		t.Tally.Sum.Samples = []uint64{2, 10, 8}[i]
+	}
+	if got, want := order(b, "node_samples", false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
+		t.Errorf("by the samples of a node sorted %q, want %q", got, want)
 	}
 	r := b.Results(Aimed)[0]
 	if r.Missed != 1 || len(r.Aimed) != 0 || !slices.Equal(r.Figures[Aimed], []float64{1}) {

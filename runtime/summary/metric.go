@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"strings"
 
 	"brood/runtime/event"
@@ -43,6 +44,11 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 		return t.Sum.SamplesPerSecond, true
 	case name == "epochs" && t.Sum.Epochs > 0:
 		return t.Sum.Epochs, true
+	case name == "node_samples" && t.Goal.Limit.Target != "" && t.Sum.Members > 0:
+		if t.Goal.Met == "" { // it may take it for ever
+			return math.Inf(1), true
+		}
+		return float64(t.Sum.Samples) / float64(t.Sum.Members), true
 	case name == "centre_loss" && t.centre != nil:
 		return *t.centre, true
 	case name == "train_error" && t.trainError != nil:
