@@ -14,9 +14,9 @@ import (
 const whitened = 5000
 
 // Whitening is filters of side x side that whiten the patches of images, for the layer that takes the samples: with
-// C = E D E' the covariance of the patches of the first training samples, normalised as they are for training, a row for
-// each column e of E, e/sqrt(d + epsilon), of the largest d first, and then each with the other sign, since rectifiers
-// keep one half (Jordan, "94% on CIFAR-10 in 3.29 seconds on a single GPU", 2024, section 3.2). A row has the channels,
+// C = E D E' the covariance of the patches of the first training samples, normalised as they are for training, a row
+// for each column e of E, e/sqrt(d + epsilon), of the largest d first, and then each with the other sign, since
+// rectifiers keep one half (Jordan, "94% on CIFAR-10 in 3.29 seconds on a single GPU", 2024). A row has the channels,
 // of each the window by rows. It fails for samples that are no images, or smaller than the window.
 func (s *Set) Whitening(side int, epsilon float64) ([][]float64, error) {
 	if len(s.Shape) != 3 {
