@@ -22,6 +22,7 @@ func All() []*optim.Algorithm {
 		optim.Parle,
 		optim.LocalSGD,
 		optim.DiLoCo,
+		optim.StreamingDiLoCo,
 		optim.NoLoCo,
 		optim.SparseLoCo,
 		optim.PAPA,
