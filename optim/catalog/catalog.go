@@ -33,6 +33,7 @@ func All() []*optim.Algorithm {
 		optim.SNES,
 		optim.SepCMA,
 		optim.ARS,
+		optim.PGPE,
 		optim.EGG,
 		optim.HybridES,
 		optim.GA,

@@ -76,6 +76,8 @@ func TestVariants(t *testing.T) {
 		{"openai-es", [][2]string{{"antithetic", "off"}, {"distribution", "semi"}, {"groups", "5"}, {"samples", "member"}}},
 		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
 		{"sep-cma", [][2]string{{"samples", "member"}, {"rate", "5"}}},
+		{"pgpe", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"optimiser", "adam"}, {"eta", "0.01"}}},
+		{"pgpe", [][2]string{{"shaping", "raw"}, {"optimiser", "sgd"}, {"eta", "1"}, {"eta_s", "5"}}},
 		{"ars", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"top", "0"}}},
 		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
 		{"hybrid-es", [][2]string{{"r", "2"}, {"groups", "3"}, {"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.1"}}},
