@@ -26,6 +26,7 @@ func All() []*optim.Algorithm {
 		optim.NoLoCo,
 		optim.SparseLoCo,
 		optim.PAPA,
+		optim.WASH,
 		optim.SGP,
 		optim.ADPSGD,
 		optim.PopSGD,

@@ -1,0 +1,109 @@
+package optim
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// WASH, algorithm 1: steps of each replica's own, then of each layer a share of the elements, falling with its depth,
+// is permuted among the replicas; naively in float64.
+func TestWASH(t *testing.T) {
+	layers := []struct {
+		lo, n  int
+		chosen map[string]int
+	}{{0, 7, map[string]int{"falling": 4, "even": 4}}, {7, 4, map[string]int{"falling": 1, "even": 2}}, {11, 2, map[string]int{"falling": 0, "even": 1}}}
+	for _, c := range []struct {
+		n     int
+		slice float64
+		depth string
+	}{{3, 32, "even"}, {2, 2, "falling"}, {5, 32, "falling"}, {1, 32, "even"}} {
+		b := newBowl(t, cols, samples)
+		b.layout.Tensors = nil
+		for _, x := range []struct {
+			name    string
+			lo, len int
+		}{{"a.weight", 0, 6}, {"a.bias", 6, 1}, {"b.weight", 7, 4}, {"c.weight", 11, 2}} {
+			b.layout.Tensors = append(b.layout.Tensors, engine.Tensor{Name: x.name, Shape: []int{x.len}, Lo: x.lo, Len: x.len, Cols: x.len})
+		}
+		p := b.populate(t, WASH, c.n, set{"h": 4, "slice": c.slice, "share": 0.55, "depth": c.depth, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		each := map[float64]int{32: 1, 2: 2}[c.slice]
+		x, m := twins(cols, c.n)
+		next := p.streams()
+		for cycle := range 3 {
+			for a := range x {
+				for range 4 {
+					nes(x[a], m[a], p.bowl.gradient(x[a], next(a)), 0.05, 0.6)
+				}
+			}
+			var places []int
+			for l, layer := range layers {
+				key := noise.Key{Seed: p.Seed, Purpose: noise.Pair, Round: uint64((cycle+1)*each - 1), Member: uint32(l)}
+				for j := range layer.chosen[c.depth] {
+					places = append(places, layer.lo+int(key.Permute(uint64(j), uint64(layer.n))))
+				}
+			}
+			was := make([][]float64, c.n)
+			for a := range x {
+				was[a] = slices.Clone(x[a])
+			}
+			for i, place := range places[:len(places)/c.n*c.n] {
+				for a := range x {
+					x[a][place] = was[(a+i%c.n)%c.n][place]
+				}
+			}
+			for a, b := average64(x), average64(was); len(a) > 0; a, b = a[1:], b[1:] {
+				if math.Abs(a[0]-b[0]) > 1e-12 {
+					t.Fatal("the twin's shuffle moves the mean")
+				}
+			}
+		}
+		p.rounds(3 * each)
+		p.same(BlockX, x...)
+		p.same(BlockM, m...)
+	}
+}
+
+// Nothing is shuffled with a share of 0: replicas train alone.
+func TestWASHOfNothingIsAlone(t *testing.T) {
+	b := newBowl(t, cols, samples)
+	none := b.populate(t, WASH, 3, set{"h": 4, "share": 0, "start": 1, "batch": 4})
+	some := b.populate(t, WASH, 3, set{"h": 4, "share": 0.5, "start": 1, "batch": 4})
+	alone := b.populate(t, LocalSGD, 3, set{"h": 1000, "slice": 4, "batch": 4})
+	for _, p := range []*population{none, some, alone} {
+		p.rounds(3)
+	}
+	for a := range 3 {
+		if far := distance(none.row(BlockX, a), alone.row(BlockX, a)); far > 1e-6 {
+			t.Errorf("member %d is %g from training alone", a, far)
+		}
+	}
+	if far := distance(some.row(BlockX, 0), alone.row(BlockX, 0)); far < 1e-3 {
+		t.Errorf("half of the elements are shuffled, and a member is %g from training alone", far)
+	}
+}
+
+// Every element of a replica is as likely to come from any other.
+func TestWASHShiftsEvenly(t *testing.T) {
+	const n, rounds = 4, 600
+	k, l := set{"share": 0.2, "depth": 1}.of(WASH), cut(100)
+	from := map[int]int{}
+	for round := range rounds {
+		places := washPlaces(k, l, func(layer int) noise.Key {
+			return noise.Key{Seed: 3, Purpose: noise.Pair, Round: uint64(round), Member: uint32(layer)}
+		})
+		for i, place := range places {
+			if place == 42 {
+				from[i%n]++
+			}
+		}
+	}
+	for shift := range n {
+		if want := 0.2 * rounds / n; math.Abs(float64(from[shift])-want) > 5*math.Sqrt(want) {
+			t.Errorf("an element is shifted by %d %d times in %d rounds, want %.0f", shift, from[shift], rounds, want)
+		}
+	}
+}
