@@ -21,11 +21,14 @@ const (
 	BlockPull     = "pull"     // stale copy of x that the next gradient is taken at
 	BlockShown    = "shown"    // copy of x as last published to partners
 	BlockResidual = "residual" // what rounding took from a member's messages, to be added to the next
+	BlockSent     = "sent"     // mean of how far members went, on its way to an outer step
+	BlockDue      = "due"      // steps until what was sent of a fragment is followed; 0 where nothing is on its way
 	BlockG        = "g"        // gradient summed over the rounds of a pass
 	BlockD        = "d"        // direction of the last full gradient step
 	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma
 	BlockPathS    = "path.s"   // where the mean of a search distribution went, in its deviations (CMA-ES: p_sigma)
 	BlockPathC    = "path.c"   // the same in parameters (CMA-ES: p_c)
+	BlockVelocity = "velocity" // the last step of a search distribution's mean (ClipUp)
 	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream
 	BlockPhase    = "phase"    // position within a cycle longer than a round

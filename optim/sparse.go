@@ -60,7 +60,8 @@ func (p sparseChunk) bits(whole bool) int {
 	return 64 + p.keep*(p.place()+2)
 }
 
-// encode writes the message of x and takes what it says from x: what is left was not sent.
+func (c sparseCode) length() int { return c.words }
+
 func (c sparseCode) encode(message []uint64, x []float32) {
 	clear(message)
 	w := bitString{words: message}
@@ -89,7 +90,6 @@ func (c sparseCode) encode(message []uint64, x []float32) {
 	}
 }
 
-// decode adds what a message says to sum.
 func (c sparseCode) decode(sum []float32, message []uint64) error {
 	r := bitString{words: message}
 	for _, p := range c.chunks {
@@ -232,8 +232,8 @@ func (b *bitString) get(n int) (x uint64) {
 // sparseMean sends a message of each hosted member's row of v, in a form, to everybody, takes what it says from the
 // row, and writes the mean of what all members' messages say into dst (1 row). Members are added in the order of their
 // ids, on every worker alike.
-func (e *Env) sparseMean(ctx context.Context, op Op, c sparseCode, f sparseForm, v, dst engine.Mat) error {
-	mine, all := engine.NewHost(len(e.Mine), c.words, engine.U64), engine.NewHost(len(e.Roster.Members), c.words, engine.U64)
+func (e *Env) sparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) error {
+	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
 		row, err := Download(ctx, e.Engine, v.Sub(r, 1))
@@ -268,7 +268,7 @@ func (e *Env) sparseMean(ctx context.Context, op Op, c sparseCode, f sparseForm,
 }
 
 // take writes the message of x in its form, and takes what it says from x.
-func (f sparseForm) take(c sparseCode, message []uint64, x []float32) error {
+func (f sparseForm) take(c messageCode, message []uint64, x []float32) error {
 	form, said := slices.Clone(x), make([]float32, len(x))
 	f.into(form)
 	c.encode(message, form)

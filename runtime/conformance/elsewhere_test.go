@@ -41,13 +41,15 @@ func TestElsewhere(t *testing.T) {
 }
 
 // crossing is how many rows of parameters cross in a round of n members, to an engine and from it, where the processor
-// makes messages, or takes roots.
+// makes messages, takes roots or limits deviations.
 func crossing(name string, n int64) (to, from int64) {
 	switch name {
 	case "demo", "sparseloco":
 		return n + 1, n
 	case "sep-cma":
 		return 1, 1
+	case "pgpe":
+		return 1, 2
 	}
 	return 0, 0
 }

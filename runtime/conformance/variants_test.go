@@ -33,6 +33,8 @@ func TestVariants(t *testing.T) {
 		{"entropy-sgd", [][2]string{{"ell", "5"}, {"slice", "2"}, {"pull", "outside"}, {"momentum_out", "0"}}},
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
+		{"streaming-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"fragments", "3"}}},
+		{"streaming-diloco", [][2]string{{"h", "4"}, {"optimiser", "muon"}, {"eta_in", "0.02"}, {"delay", "0"}, {"alpha", "0"}}},
 		{"noloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"gamma", "0.4"}}},
 		{"sparseloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"keep", "300"}, {"beta", "0.5"}}},
 		{"sparseloco", [][2]string{{"h", "3"}, {"values", "float32"}, {"chunk", "16"}, {"keep", "3"}, {"optimiser", "muon"}, {"eta_in", "0.02"}}},
@@ -74,6 +76,8 @@ func TestVariants(t *testing.T) {
 		{"openai-es", [][2]string{{"antithetic", "off"}, {"distribution", "semi"}, {"groups", "5"}, {"samples", "member"}}},
 		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
 		{"sep-cma", [][2]string{{"samples", "member"}, {"rate", "5"}}},
+		{"pgpe", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"optimiser", "adam"}, {"eta", "0.01"}}},
+		{"pgpe", [][2]string{{"shaping", "raw"}, {"optimiser", "sgd"}, {"eta", "1"}, {"eta_s", "5"}}},
 		{"ars", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"top", "0"}}},
 		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
 		{"hybrid-es", [][2]string{{"r", "2"}, {"groups", "3"}, {"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.1"}}},
@@ -113,6 +117,7 @@ func TestTurnedInACycle(t *testing.T) {
 		turns [][2]string
 	}{
 		{Rig{Algorithm: "hybrid-es"}.With("r", "7"), [][2]string{{"r", "2"}, {"groups", "3"}, {"r", "1"}, {"r", "4"}}},
+		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"fragments", "2"}, {"values", "e3m0"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
 		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},
 	} {

@@ -29,7 +29,7 @@ layer = [{kind = "conv", out = 6, kernel = 5, stride = 2}, {kind = "batchnorm"},
   {kind = "flatten"}, {kind = "dense", out = 64}, {kind = "relu"}, {kind = "dense", out = 10}]`
 
 // briefly are knobs that make rounds short, where an algorithm has them.
-var briefly = map[string]string{"batch": "4", "ell": "2", "h": "2", "period": "0.01", "slice": "4", "judges": "4", "clip": "0.5", "decay": "0.001", "n": "30", "gap": "4"}
+var briefly = map[string]string{"batch": "4", "ell": "2", "h": "2", "fragments": "2", "period": "0.01", "slice": "4", "judges": "4", "clip": "0.5", "decay": "0.001", "n": "30", "gap": "4"}
 
 // brief are the options of a short run of an algorithm.
 func brief(a *optim.Algorithm, model, set string) Options {

@@ -206,9 +206,9 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 // all others a round has as many launches for any number of members.
 var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT}
 
-// crossing are algorithms whose messages or square roots the processor makes: rows of parameters cross, which it waits
-// for.
-var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo, optim.SepCMA}
+// crossing are algorithms whose messages, square roots or limits the processor makes: rows of parameters cross, which
+// it waits for.
+var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo, optim.SepCMA, optim.PGPE}
 
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
 // row of parameters crosses in either direction, but of those that are crossing. The table in docs/gpu.md is the one

@@ -25,21 +25,28 @@ type measurement struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"` // NaN, which is null in JSON: it was not measured
 	Unit  string  `json:"unit"`
-	Ratio float64 `json:"ratio,omitempty"` // to what the machine allows, as measured in the same run; 0: not measured
-	Goal  float64 `json:"goal,omitempty"`  // of the ratio, or of the value where there is no ratio
-	Note  string  `json:"note,omitempty"`
+	// of the value to the limit, the median of pairs that were measured one after the other; 0: not measured
+	Ratio  float64 `json:"ratio,omitempty"`
+	Spread float64 `json:"spread,omitempty"` // half of what lies between the quartiles of the ratio
+	Goal   float64 `json:"goal,omitempty"`   // of the ratio, or of the value where there is no ratio
+	Limit  string  `json:"limit,omitempty"`  // what of the machine allows no more
+	Note   string  `json:"note,omitempty"`
 }
 
 // text is the line of a table.
 func (m measurement) text() string {
-	ratio, goal := "", ""
-	if m.Ratio > 0 {
-		ratio = fmt.Sprintf("%.2f", m.Ratio)
+	share := func(x float64, format string) string {
+		if x == 0 {
+			return ""
+		}
+		return fmt.Sprintf(format, x)
 	}
-	if m.Goal > 0 {
-		goal = fmt.Sprintf("%.2f", m.Goal)
+	what := m.Limit
+	if m.Note != "" {
+		what = strings.TrimLeft(what+"; "+m.Note, "; ")
 	}
-	return strings.TrimRight(fmt.Sprintf("%-44s %12s %-12s %6s %6s  %s", m.Name, known("%.4g", m.Value), m.Unit, ratio, goal, m.Note), " ")
+	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, known("%.4g", m.Value), m.Unit,
+		share(m.Ratio, "%.2f"), share(m.Spread, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
 }
 
 // notMeasured is a figure that is not known, and why.
@@ -109,7 +116,7 @@ func benchCommand(s streams) *cobra.Command {
 				return usage("there is no suite %q: choose %s", args[0], suiteNames())
 			}
 			if !asJSON {
-				fmt.Fprintf(s.out, "%-44s %12s %-12s %6s %6s\n", "what", "value", "unit", "ratio", "goal")
+				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal", "of what the machine allows")
 			}
 			return suites[at].run(c, func(m measurement) {
 				m.Suite = args[0]

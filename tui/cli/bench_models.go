@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	goruntime "runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/native"
+	"brood/models/native/kernel"
 	"brood/models/noise"
 )
 
@@ -37,65 +40,86 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		model string
 		batch int
 		goal  float64
-	}{{"mlp", 128, 0.8}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0}, {"lenets", 128, 0}, {"allcnn", 64, 0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
-		one, err := m.train(c, report, t.model, t.batch, 1, 1, t.goal, 0)
+	}{{"mlp", 128, 0.85}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0.5}, {"lenets", 128, 0.5}, {"allcnn", 64, 0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
+		one, err := m.gradients(c.Context(), t.model, t.batch, 1, 1)
 		if err != nil {
 			return err
 		}
-		if threads == 1 || t.batch < 128 {
+		one.goal = t.goal
+		if _, err := m.beside(c, report, one); err != nil {
+			return err
+		}
+		if t.batch < 128 {
 			continue
 		}
-		eight, err := m.train(c, report, t.model, t.batch, 8, 1, 0, 0)
+		eight, err := m.gradients(c.Context(), t.model, t.batch, 8, 1)
 		if err != nil {
 			return err
 		}
-		if _, err := m.train(c, report, t.model, t.batch, 8, threads, 0.95, eight); err != nil {
+		eight.goal, eight.limits = 1, []limit{m.as(one, "one member", 1)}
+		if _, err := m.beside(c, report, eight); err != nil {
 			return err
 		}
-		if _, err := m.train(c, report, t.model, t.batch, 1, threads, 0, one); err != nil {
-			return err
+		if threads == 1 {
+			continue
+		}
+		for _, less := range []speed{one, eight} {
+			members := int(less.work) / t.batch
+			more, err := m.gradients(c.Context(), t.model, t.batch, members, threads)
+			if err != nil {
+				return err
+			}
+			more.goal, more.limits = 0.95, []limit{m.as(less, "one thread", threads)}
+			if _, err := m.beside(c, report, more); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// train measures the gradients of members on threads, in samples a second. The ratio is to the products of the model at
-// the peak or, where the rate of one thread at the same members is given, to as many times that as the threads' peak is
-// of one.
-func (m *machine) train(c *cobra.Command, report func(measurement), model string, batch, members, threads int, goal, one float64) (float64, error) {
+// as is another figure as a limit: on so many threads as many times of it as their registers are of one's.
+func (m *machine) as(f speed, name string, threads int) limit {
+	return limit{name, func() float64 {
+		rate := f.work * kernel.Spell(100*time.Microsecond, func() { _ = f.call() })
+		if threads > 1 {
+			rate *= m.peaks(threads) / m.Peak()
+		}
+		return rate
+	}}
+}
+
+// gradients are those of members on threads, in samples a second, beside the products of the model in registers.
+func (m *machine) gradients(ctx context.Context, model string, batch, members, threads int) (speed, error) {
 	net, err := models.Load(model)
 	if err != nil {
-		return 0, err
+		return speed{}, err
 	}
 	set, err := samples(net, 2*batch)
 	if err != nil {
-		return 0, err
+		return speed{}, err
 	}
 	e, err := native.NewEngine(net, set, threads, m.twin)
 	if err != nil {
-		return 0, err
+		return speed{}, err
 	}
 	x, stats := engine.NewHost(members, net.Layout.Params, engine.F32), engine.NewHost(members, net.Layout.Stats, engine.F32)
 	g := engine.Gradients{X: ram.Of(x), Rows: engine.Rows(members), Stats: ram.Of(stats),
 		Masks: make([]noise.Key, members), G: ram.New(members, net.Layout.Params), Loss: make([]float32, members)}
 	for i := range members {
 		if err := net.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
-			return 0, err
+			return speed{}, err
 		}
 		net.Layout.FreshStats(stats.Row(engine.Row(i)))
 		g.Masks[i].Member = uint32(i)
 		g.Batches = append(g.Batches, set.Train()[i:i+batch])
 	}
 	_, flops := net.Flops()
-	limit, per, name := m.Peak, flops*1e-9, fmt.Sprintf("%s, batch %d", model, batch)
+	name := fmt.Sprintf("%s, batch %d", model, batch)
 	if members > 1 || threads > 1 {
 		name += fmt.Sprintf(", %s on %s", plural(members, "member"), plural(threads, "thread"))
 	}
-	if one > 0 {
-		limit, per = func() float64 { return one * m.peaks(threads) / m.Peak() }, 1
-	}
-	rate, err := m.beside(c, report, name, "samples/s", float64(batch*members), per, goal, limit, func() error { return e.Do(c.Context(), g) })
-	return rate * float64(batch*members), err
+	return speed{name: name, unit: "samples/s", work: float64(batch * members), limits: []limit{m.registers(flops * 1e-9)}, call: func() error { return e.Do(ctx, g) }}, nil
 }
 
 func benchES(c *cobra.Command, report func(measurement)) error {
@@ -141,7 +165,9 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			if threads > 1 {
 				name += fmt.Sprintf(", %d threads", threads)
 			}
-			_, err = m.beside(c, report, name, "evaluations/s", n, flops*float64(t.batch)*1e-9, t.goal, func() float64 { return m.peaks(threads) }, func() error { return e.Do(c.Context(), task) })
+			work := flops * float64(t.batch) * 1e-9
+			full := limit{"products of full rank in registers", func() float64 { return m.peaks(threads) / work }}
+			_, err = m.beside(c, report, speed{name: name, unit: "evaluations/s", work: n, goal: t.goal, limits: []limit{full}, call: func() error { return e.Do(c.Context(), task) }})
 			if err != nil {
 				return err
 			}

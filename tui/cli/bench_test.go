@@ -3,21 +3,66 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // A line of a table has a place for every column, and leaves out what was not measured.
 func TestMeasurementText(t *testing.T) {
-	whole := measurement{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Goal: 0.9}.text()
-	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95   0.90") {
+	whole := measurement{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Spread: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"}.text()
+	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95 ±0.01  0.90  registers; idle") {
 		t.Errorf("%q", whole)
 	}
 	bare := measurement{Name: "door open", Value: 0.5, Unit: "s"}.text()
 	if !strings.HasSuffix(bare, "0.5 s") {
 		t.Errorf("%q", bare)
+	}
+	if noted := (measurement{Name: "a", Value: 1, Unit: "s", Note: "b"}).text(); !strings.HasSuffix(noted, "  b") {
+		t.Errorf("%q", noted)
+	}
+}
+
+// TestBeside: a figure's ratio is to the least of its limits, each measured in every pair, and the median of pairs;
+// what fails is told of.
+func TestBeside(t *testing.T) {
+	m := &machine{perFigure: time.Millisecond}
+	c := &cobra.Command{}
+	c.SetContext(t.Context())
+	var got measurement
+	report := func(x measurement) { got = x }
+	asked := map[string]int{}
+	at := func(name string, rate func(turn int) float64) limit {
+		return limit{name, func() float64 { asked[name]++; return rate(asked[name]) }}
+	}
+	f := speed{name: "sleep", unit: "calls/s", work: 1, goal: 0.9, call: func() error { time.Sleep(200 * time.Microsecond); return nil },
+		limits: []limit{at("wide", func(int) float64 { return 1e9 }), at("none", func(int) float64 { return 0 }),
+			at("narrow", func(turn int) float64 { return []float64{1e4, 1e4, 1e5}[min(turn, 3)-1] })}}
+	rate, err := m.beside(c, report, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked["wide"] != asked["narrow"] || asked["none"] != asked["wide"] || asked["wide"] < 3 {
+		t.Errorf("limits were measured %v times", asked)
+	}
+	if got.Limit != "narrow" || got.Value != rate || got.Goal != 0.9 || !(got.Spread > 0) {
+		t.Errorf("%+v, %g", got, rate)
+	}
+	if low, high := rate/1e5, rate/1e4; got.Ratio < 0.1*low || got.Ratio > 10*high {
+		t.Errorf("the ratio %g of %g calls/s is to no limit", got.Ratio, rate)
+	}
+	f.limits = nil
+	if _, err := m.beside(c, report, f); err != nil || got.Ratio != 0 || got.Goal != 0 || got.Limit != "" {
+		t.Errorf("without a limit: %+v, %v", got, err)
+	}
+	f.call = func() error { return errors.New("broken") }
+	if _, err := m.beside(c, report, f); err == nil || err.Error() != "broken" {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -2,8 +2,10 @@ package kernel
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // each runs f on every twin of this machine.
@@ -160,4 +162,38 @@ func TestNothingAllocates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLimits: each twin of this machine has its limits, and names what allows its noise no more.
+func TestLimits(t *testing.T) {
+	for _, twin := range Twins() {
+		k, err := New(twin)
+		if err != nil {
+			continue
+		}
+		if k.Stream(1<<14) <= 0 || k.Stream(0) <= 0 {
+			t.Errorf("%s: the memory has no rate", twin)
+		}
+		if twin == Portable {
+			if k.Peak() != 0 || k.BytesPeak() != 0 || k.Clock(true) != 0 {
+				t.Error("the portable twin has no loop of its own")
+			}
+			continue
+		}
+		if !(k.Peak() > 0 && k.Clock(false) > 0 && k.Clock(true) > 0) {
+			t.Errorf("%s: %g GFLOP/s, %g and %g GHz", twin, k.Peak(), k.Clock(false), k.Clock(true))
+		}
+		if (k.BytesPeak() > 0) != (k.isa.bytes != nil) {
+			t.Errorf("%s: %g products of bytes", twin, k.BytesPeak())
+		}
+		for d, counts := range ports[twin] {
+			if rate, by := k.Draws(Drawn(d)); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
+				t.Errorf("%s: %s at %g, by %s", twin, d, rate, by)
+			}
+		}
+	}
+	n, began := 0, time.Now()
+	if rate := Spell(time.Millisecond, func() { n++; time.Sleep(60 * time.Millisecond) }); n != 1 || rate > 17 || time.Since(began) < 60*time.Millisecond {
+		t.Errorf("a call beyond fifty spells was made %d times, %g a second", n, rate)
+	}
 }

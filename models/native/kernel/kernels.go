@@ -28,7 +28,8 @@ type Kernels struct {
 	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
-	edge         *edge // of twins without masks
+	edge         *edge     // of twins without masks
+	stream       []float32 // what Stream measures with
 }
 
 // isa is what an instruction set supplies. Arguments are passed in structs that live in Kernels, because a call through
@@ -66,8 +67,9 @@ type isa struct {
 	maxPool, maxPoolBack, meanPool, meanPoolBack func(*poolArgs)
 	maxPoolSet                                   func(*poolArgs) // maxPoolBack of windows that do not meet
 
-	peak      func(turns int)
-	peakFlops float64 // of one turn
+	issue     [Ops]func(turns int) // loops of independent instructions of each kind
+	issueTurn int                  // instructions of a turn
+	chain     func(turns int)      // additions that wait for each other
 }
 
 // New makes the kernels of t for one goroutine. It fails with an UnavailableError where this CPU cannot run them.

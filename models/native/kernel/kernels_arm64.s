@@ -16231,8 +16231,8 @@ tile:
 	BNE tile
 	RET
 
-// func peakNEON(turns int)
-TEXT ·peakNEON(SB), NOSPLIT, $0-8
+// func issueMultiplyAddNEON(turns int)
+TEXT ·issueMultiplyAddNEON(SB), NOSPLIT, $0-8
 	MOVD turns+0(FP), R1
 	WORD $0x6e201c00 // eor v0, v0, v0
 	WORD $0x6e211c21 // eor v1, v1, v1
@@ -16287,6 +16287,47 @@ turn:
 	WORD $0x4e39cf17 // fmla v23, v24, v25
 	SUBS $1, R1
 	BNE turn
+	RET
+
+// func chain(turns int)
+TEXT ·chain(SB), NOSPLIT, $0-8
+	MOVD turns+0(FP), R1
+	MOVD R1, R2
+link:
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	ADD R2, R2
+	SUBS $1, R1
+	BNE link
 	RET
 
 DATA words<>+0(SB)/8, $0x42ac000042ac0000

@@ -2,37 +2,147 @@ package kernel
 
 import "time"
 
-// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds: the best of some hundred
-// short runs, since a neighbour only ever slows one down. The portable twin has none, and 0 is returned.
-func (k *Kernels) Peak() float64 {
-	if k.isa.peak == nil {
+// Op is a kind of vector instruction, by what executes it in a core.
+type Op uint8
+
+const (
+	MultiplyAdd Op = iota // of floats: fused or one of both, and conversions from integers
+	Multiply              // of integers
+	Shift                 // of integers
+	Root                  // square roots of floats
+	Dot                   // products of bytes, summed by fours
+	Logic                 // the rest: logic and addition of integers, moves within and between vectors
+	Ops
+)
+
+func (o Op) String() string {
+	return [...]string{"multiply-adds", "integer multiplies", "shifts", "roots", "byte products", "instructions"}[o]
+}
+
+// Spell is the rate of f, in calls a second: the best of five short spells of at least least each, or of fewer where
+// they take fifty times that together. A neighbour on the same machine only ever slows one down.
+func Spell(least time.Duration, f func()) float64 {
+	best, calls, began := time.Duration(1<<62), 1, time.Now()
+	for spells := 0; spells < 5 && (spells == 0 || time.Since(began) < 50*least); {
+		at := time.Now()
+		for range calls {
+			f()
+		}
+		took := time.Since(at)
+		if took < least { // too short to measure
+			calls *= 2
+			continue
+		}
+		best = min(best, took/time.Duration(calls))
+		spells++
+	}
+	return float64(time.Second) / float64(best)
+}
+
+// short is how long a spell of a limit takes at least.
+const short = 100 * time.Microsecond
+
+// Issue is how many vector instructions of a kind this core does in a second where none waits for another or for
+// memory: what the ports allow. It is 0 where the twin has no loop that measures it.
+func (k *Kernels) Issue(o Op) float64 {
+	loop := k.isa.issue[o]
+	if loop == nil || o == Dot && k.isa.bytes == nil {
 		return 0
 	}
-	const turns = 20_000
+	const turns = 1000
+	return Spell(short, func() { loop(turns) }) * turns * float64(k.isa.issueTurn)
+}
+
+// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds. The portable twin has
+// none, and 0 is returned.
+func (k *Kernels) Peak() float64 { return k.Issue(MultiplyAdd) * 2 * float64(k.isa.vector) / 1e9 }
+
+// BytesPeak is the same of products of bytes, in G multiply-adds a second: 0 where the twin has none.
+func (k *Kernels) BytesPeak() float64 { return k.Issue(Dot) * 4 * float64(k.isa.vector) / 1e9 }
+
+// Stream is what the memory behind so many bytes gives in GB/s, so that a cache serves what fits it: the better of a
+// vector that is scaled in place and one that another is added to, again and again. (A result of its own would be read
+// before it is written, unseen.)
+func (k *Kernels) Stream(bytes int) float64 {
+	const piece = 1 << 14
+	n := max(bytes/8, 1)
+	if len(k.stream) < 2*n {
+		k.stream = aligned(2 * n)
+		for i := range k.stream { // memory that was never written is one page of zeros
+			k.stream[i] = 1
+		}
+	}
 	best := 0.0
-	for range 200 {
-		began := time.Now()
-		k.isa.peak(turns)
-		best = max(best, turns*k.isa.peakFlops/time.Since(began).Seconds()/1e9)
+	for _, sweep := range []struct {
+		vectors, moved int // moved: of a value
+		f              func(x, y []float32)
+	}{{1, 2, func(x, _ []float32) { k.Scale(x, 1) }}, {2, 3, func(x, y []float32) { k.Add(x, x, y) }}} {
+		x, y := k.stream[:2*n/sweep.vectors], k.stream[(sweep.vectors-1)*n:2*n]
+		step, at := min(piece, len(x)), 0
+		rate := Spell(short, func() {
+			sweep.f(x[at:at+step], y[at:at+step])
+			if at += step; at+step > len(x) {
+				at = 0
+			}
+		})
+		best = max(best, rate*float64(4*sweep.moved*step)/1e9)
 	}
 	return best
 }
 
-// Bandwidth is what the memory gives in GB/s: the best of many pieces of a vector that is added to another, neither of
-// which fits a cache. (A result of its own would be read before it is written, unseen.)
-func (k *Kernels) Bandwidth() float64 {
-	const n, piece = 24 << 20, 1 << 18
-	x := aligned(2 * n)
-	for i := range x { // memory that was never written is one page of zeros
-		x[i] = 1
+// Drawn is a kind of noise whose instructions are counted.
+type Drawn string
+
+const (
+	DrawnNormals  Drawn = "noiseFill"
+	DrawnSum      Drawn = "noiseSum"
+	DrawnBytes    Drawn = "noiseBytes"
+	DrawnWholeSum Drawn = "noiseWhole"
+	DrawnMasks    Drawn = "drop"
+)
+
+// Draws is how many values of a kind of noise the ports of this core allow in a second, and which kind of instruction
+// allows no more: each kind alone, and all of them at the rate of the fastest. It is 0 where that is not counted.
+func (k *Kernels) Draws(d Drawn) (rate float64, by Op) {
+	counts, ok := ports[k.twin][string(d)]
+	if !ok {
+		return 0, Logic
 	}
-	best := 0.0
-	for range 4 {
-		for lo := 0; lo < n; lo += piece {
-			began := time.Now()
-			k.Add(x[lo:lo+piece], x[lo:lo+piece], x[n+lo:n+lo+piece])
-			best = max(best, 3*4*piece/time.Since(began).Seconds()/1e9)
+	all, fastest, seconds := 0.0, 0.0, 0.0
+	for o, n := range counts {
+		all += n
+		if n == 0 {
+			continue
+		}
+		issue := k.Issue(Op(o))
+		if fastest = max(fastest, issue); n/issue > seconds {
+			seconds, by = n/issue, Op(o)
 		}
 	}
-	return best
+	if all/fastest > seconds {
+		seconds, by = all/fastest, Logic
+	}
+	return 1 / seconds, by
 }
+
+// Clock is that of this core in GHz, by a chain of additions of which each takes a cycle; wide: between vector
+// instructions of this twin, under which some processors run slower. It is 0 where there is no such chain.
+func (k *Kernels) Clock(wide bool) float64 {
+	if k.isa.chain == nil {
+		return 0
+	}
+	const turns = 2000
+	best := time.Duration(1 << 62)
+	for range 50 {
+		if wide {
+			k.isa.issue[MultiplyAdd](10_000)
+		}
+		began := time.Now()
+		k.isa.chain(turns)
+		best = min(best, time.Since(began))
+	}
+	return turns * chainTurn / best.Seconds() / 1e9
+}
+
+// chainTurn is the additions of a turn of isa.chain.
+const chainTurn = 32

@@ -354,8 +354,20 @@ func meanPoolAVX2(t *poolArgs)
 //go:noescape
 func meanPoolBackAVX2(t *poolArgs)
 
-// peakAVX2 does n turns of independent multiply-adds: 24 in AVX-512, 12 in AVX2.
-func peakAVX2(n int)
+// issueMultiplyAddAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueMultiplyAddAVX2(n int)
+
+// issueMultiplyAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueMultiplyAVX2(n int)
+
+// issueShiftAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueShiftAVX2(n int)
+
+// issueRootAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueRootAVX2(n int)
+
+// issueLogicAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueLogicAVX2(n int)
 
 // tile1x32AVX512: a register tile of a product.
 //
@@ -967,5 +979,23 @@ func meanPoolAVX512(t *poolArgs)
 //go:noescape
 func meanPoolBackAVX512(t *poolArgs)
 
-// peakAVX512 does n turns of independent multiply-adds: 24 in AVX-512, 12 in AVX2.
-func peakAVX512(n int)
+// issueMultiplyAddAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueMultiplyAddAVX512(n int)
+
+// issueMultiplyAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueMultiplyAVX512(n int)
+
+// issueShiftAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueShiftAVX512(n int)
+
+// issueRootAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueRootAVX512(n int)
+
+// issueDotAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueDotAVX512(n int)
+
+// issueLogicAVX512 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueLogicAVX512(n int)
+
+// chain does n turns of 32 additions that wait for each other.
+func chain(n int)

@@ -409,5 +409,8 @@ func noiseWholeNEON(t *noiseArgs)
 //go:noescape
 func dropNEON(t *noiseArgs)
 
-// peakNEON: 24 multiply-adds of a vector a turn, without memory.
-func peakNEON(turns int)
+// issueMultiplyAddNEON: 24 multiply-adds of a vector a turn, without memory.
+func issueMultiplyAddNEON(turns int)
+
+// chain: 32 additions a turn that wait for each other.
+func chain(turns int)

@@ -28,7 +28,7 @@ func table(t Twin) isa {
 
 func avx512() isa {
 	return isa{
-		vector: 16, height: 14, width: 32, peakFlops: 24 * 16 * 2,
+		vector: 16, height: 14, width: 32, issueTurn: 24, chain: chain,
 		tiles: []func(*tileArgs){nil, tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512,
 			tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512,
 			tile11x32AVX512, tile12x32AVX512, tile13x32AVX512, tile14x32AVX512},
@@ -61,8 +61,9 @@ func avx512() isa {
 		convRow:      convRowAVX512,
 		meanPool:     meanPoolAVX512,
 		meanPoolBack: meanPoolBackAVX512,
-		peak:         peakAVX512,
-		relu:         reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, lookup: lookupAVX512,
+		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX512, Multiply: issueMultiplyAVX512, Shift: issueShiftAVX512, Root: issueRootAVX512,
+			Dot: issueDotAVX512, Logic: issueLogicAVX512},
+		relu: reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, lookup: lookupAVX512,
 		leaky: leakyAVX512, leakyBack: leakyBackAVX512, tanh: tanhAVX512, tanhBack: tanhBackAVX512,
 		silu: siluAVX512, siluBack: siluBackAVX512, gelu: geluAVX512, geluBack: geluBackAVX512,
 		normSums: normSumsAVX512, normSquares: normSquaresAVX512, normApply: normApplyAVX512, normBackSums: normBackSumsAVX512, normBack: normBackAVX512,
@@ -73,7 +74,7 @@ func avx512() isa {
 
 func avx2() isa {
 	return isa{
-		vector: 8, height: 6, width: 16, peakFlops: 12 * 8 * 2,
+		vector: 8, height: 6, width: 16, issueTurn: 12, chain: chain,
 		tiles: []func(*tileArgs){nil, tile1x16AVX2, tile2x16AVX2, tile3x16AVX2, tile4x16AVX2, tile5x16AVX2,
 			tile6x16AVX2},
 		masked: []func(*tileArgs){nil, tile1x16MaskedAVX2, tile2x16MaskedAVX2, tile3x16MaskedAVX2, tile4x16MaskedAVX2,
@@ -100,8 +101,9 @@ func avx2() isa {
 		convRow:      convRowAVX2,
 		meanPool:     meanPoolAVX2,
 		meanPoolBack: meanPoolBackAVX2,
-		peak:         peakAVX2,
-		relu:         reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
+		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX2, Multiply: issueMultiplyAVX2, Shift: issueShiftAVX2, Root: issueRootAVX2,
+			Logic: issueLogicAVX2},
+		relu: reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
 		leaky: leakyAVX2, leakyBack: leakyBackAVX2, tanh: tanhAVX2, tanhBack: tanhBackAVX2,
 		silu: siluAVX2, siluBack: siluBackAVX2, gelu: geluAVX2, geluBack: geluBackAVX2,
 		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,

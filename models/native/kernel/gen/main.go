@@ -1,4 +1,5 @@
-// Command gen writes the assembly of package kernel, kernels_amd64.s and stubs_amd64.go:
+// Command gen writes the assembly of package kernel, kernels_amd64.s and stubs_amd64.go, and counts its instructions in
+// ports_amd64.go:
 //
 //	go generate ./models/native/kernel
 //
@@ -44,7 +45,7 @@ func write(dir string) error {
 	return nil
 }
 
-// generate is the text of both files by name.
+// generate is the text of the files by name.
 func generate() (map[string][]byte, error) {
 	ctx := build.NewContext()
 	ctx.ConstraintExpr("amd64")
@@ -83,7 +84,10 @@ func generate() (map[string][]byte, error) {
 		g.convRow()
 		g.dots()
 		g.pool()
-		g.peak()
+		g.issue()
+		if g.wide {
+			g.chain()
+		}
 	}
 	f, err := ctx.Result()
 	if err != nil {
@@ -104,5 +108,6 @@ func generate() (map[string][]byte, error) {
 	for name, t := range types {
 		stubs = bytes.Replace(stubs, []byte("func "+name+"(t *byte)"), []byte("func "+name+"(t *"+t+")"), 1)
 	}
-	return map[string][]byte{asmFile: asm, stubFile: stubs}, nil
+	counts, err := ports(f)
+	return map[string][]byte{asmFile: asm, stubFile: stubs, portsFile: counts}, err
 }

@@ -178,8 +178,8 @@ func (g *asm) turn() {
 
 // peak emits a loop of 24 multiply-adds a turn that touch no memory.
 func (g *asm) peak() {
-	fmt.Fprintf(&g.text, "\n// func peakNEON(turns int)\nTEXT ·peakNEON(SB), NOSPLIT, $0-8\n")
-	fmt.Fprintf(&g.stubs, "\n// peakNEON: 24 multiply-adds of a vector a turn, without memory.\nfunc peakNEON(turns int)\n")
+	fmt.Fprintf(&g.text, "\n// func issueMultiplyAddNEON(turns int)\nTEXT ·issueMultiplyAddNEON(SB), NOSPLIT, $0-8\n")
+	fmt.Fprintf(&g.stubs, "\n// issueMultiplyAddNEON: 24 multiply-adds of a vector a turn, without memory.\nfunc issueMultiplyAddNEON(turns int)\n")
 	g.p("MOVD turns+0(FP), R1")
 	for i := range 26 {
 		g.zero(vec(i))
@@ -190,5 +190,20 @@ func (g *asm) peak() {
 	}
 	g.p("SUBS $1, R1")
 	g.p("BNE turn")
+	g.ret()
+}
+
+// chain emits a loop of additions of which each waits for the one before.
+func (g *asm) chain() {
+	fmt.Fprintf(&g.text, "\n// func chain(turns int)\nTEXT ·chain(SB), NOSPLIT, $0-8\n")
+	fmt.Fprintf(&g.stubs, "\n// chain: 32 additions a turn that wait for each other.\nfunc chain(turns int)\n")
+	g.p("MOVD turns+0(FP), R1")
+	g.p("MOVD R1, R2")
+	g.label("link")
+	for range 32 {
+		g.p("ADD R2, R2")
+	}
+	g.p("SUBS $1, R1")
+	g.p("BNE link")
 	g.ret()
 }

@@ -51,6 +51,7 @@ func generate() map[string][]byte {
 	g.softmax()
 	g.noises()
 	g.peak()
+	g.chain()
 	g.constants()
 	return map[string][]byte{asmFile: []byte(g.text.String()), stubFile: []byte(g.stubs.String())}
 }

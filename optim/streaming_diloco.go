@@ -1,0 +1,215 @@
+package optim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"brood/models/engine"
+)
+
+// StreamingDiLoCo is DiLoCo that sends one fragment of the model at a time, and goes on while it is on its way.
+var StreamingDiLoCo = &Algorithm{
+	Name:  "streaming-diloco",
+	Title: "Streaming DiLoCo",
+	Paper: "Douillard, Donchev, Rush, Kale, Charles, Garrett, Teston, Lacey, McIlroy, Shen, Ramé, Szlam, Ranzato, Barham: Streaming DiLoCo with overlapping communication (2025), algorithm 2",
+	Doc: `DiLoCo cut into fragments of the parameters, of which each is sent every h steps, one after the other, so that no round
+sends more than one. What a fragment's outer step follows is of delay steps before, and replicas do not give up what they
+have learned since: they mix the two.
+
+    x^a <- AdamW(x^a, grad f(x^a); eta_in, beta1, beta2, decay)      in every step
+    fragment p, after step t:           d_p = mean_a (xbar_p - x^a_p)
+    the same p, after step t + delay:   xbar_p <- xbar_p - eta*Nes(mx_p, d_p);  x^a_p <- alpha*x^a_p + (1-alpha)*xbar_p
+
+Of fragments fragments p is sent after the steps floor(h*(p+1)/fragments) of each cycle of h. What is on its way is the
+block sent, and how many steps it still takes each fragment the block due: both are recorded, and a delay that is turned
+holds for what is sent from then on. values e3m0 sends each replica's xbar - x in four bits a value: a sign, and a power of
+two or zero, scaled by blocks of 64; sums are in float32. optimiser, momentum_in and the moments are as in diloco. A round ends where a
+fragment is sent, or after slice steps; the phase block counts. The centre is xbar.
+Series: loss.
+Bytes: a round that sends a fragment of m values, float32: an all-reduce of them; e3m0: each replica's message to every
+other worker, 4m bits and 16 a block of 64, ended at 64 bits. In a cycle float32 sends what diloco does.
+
+Deviations: the source cuts between the blocks of a transformer, one after the other or in strides; here fragments are runs
+of equally many parameters, so that a net of one large layer is cut as evenly. It does not say how its four bits are scaled. Within a
+round an exchange is waited for: the delay is that of the rule, and hides no time yet.
+Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alpha 1 is n independent runs.`,
+	Needs: Gradients,
+	Knobs: slices.Concat([]Knob{
+		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size of the outer step on a fragment of the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: Log},
+	}, innerKnobs, []Knob{
+		KnobMu, knobH.With(32),
+		{Name: "fragments", Title: "fragments", Doc: "how many parts of the parameters are sent one after the other; turning it drops what is on its way", Min: 1, Max: 64, Default: 4, Integer: true, Scale: Log},
+		{Name: "delay", Label: "τ", Title: "delay", Unit: "steps", Doc: "inner steps from where a fragment is sent to where its outer step is taken", Min: 0, Max: 9999, Default: 1, Integer: true},
+		{Name: "alpha", Label: "α", Title: "kept share", Doc: "share of a replica's fragment that stays its own after an outer step", Min: 0, Max: 1, Default: 0.5},
+		{Name: "values", Title: "values", Doc: "how a value is sent: exactly, or in four bits", Choices: []string{"float32", "e3m0"}, Max: 1},
+		KnobSlice, KnobB, KnobClip, KnobSplit, KnobParts,
+	}),
+	Series: []Series{SeriesLoss},
+	Blocks: func(k Values, l engine.Layout) []Block {
+		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
+			[]Block{Params(BlockXBar, true, EnterCentre, l), Params(BlockMX, true, EnterZero, l), Params(BlockSent, true, EnterZero, l),
+				{Name: BlockDue, Shared: true, Cols: k.I("fragments"), Type: engine.U64, Record: true},
+				Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
+	},
+	Check: func(s Shape) error {
+		switch f := s.K.I("fragments"); {
+		case f > s.K.I("h"):
+			return fmt.Errorf("%d fragments one after the other take as many steps, and h is %d: lower fragments or raise h", f, s.K.I("h"))
+		case s.K.I("delay") >= s.K.I("h"):
+			return fmt.Errorf("a fragment is sent again after %d steps, so that a delay of %d is too long: lower delay or raise h", s.K.I("h"), s.K.I("delay"))
+		case f > s.Layout.Params:
+			return fmt.Errorf("%d parameters are too few for %d fragments: lower fragments", s.Layout.Params, f)
+		}
+		return nil
+	},
+	Cycle: func(s Shape) (rounds int) {
+		for s.Phase = 0; s.Phase < uint64(s.K.I("h")); rounds++ {
+			steps, _ := streamingDiLoCoSteps(s)
+			s.Phase += uint64(steps)
+		}
+		return rounds
+	},
+	Bytes: func(s Shape) map[Op]int64 {
+		_, p := streamingDiLoCoSteps(s)
+		if p < 0 {
+			return nil
+		}
+		lo, hi := engine.Cut(s.Layout.Params, p, s.K.I("fragments"))
+		if s.K.Is("values", "e3m0") {
+			return map[Op]int64{"fragment": s.AllGatherBytes(8 * fourBits(hi-lo).length())}
+		}
+		return map[Op]int64{"fragment": s.AllReduceBytes(s.Roster, hi-lo)}
+	},
+	Program: streamingDiLoCo{},
+}
+
+type streamingDiLoCo struct{}
+
+func (streamingDiLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+	shape, phase, due := e.Shape(k), e.Record(BlockPhase).U, e.Record(BlockDue).U
+	loss := make([]float32, len(e.Mine))
+	steps, fragment := streamingDiLoCoSteps(shape)
+	for left := uint64(steps); left > 0; {
+		some := left // until the next is due
+		for _, d := range due {
+			if d > 0 {
+				some = min(some, d)
+			}
+		}
+		if err := e.innerSteps(ctx, k, int(some), loss); err != nil {
+			return Report{}, err
+		}
+		left -= some
+		for p := range due {
+			if due[p] == 0 {
+				continue
+			}
+			if due[p] -= some; due[p] > 0 {
+				continue
+			}
+			if err := streamingDiLoCoFollow(ctx, e, k, p); err != nil {
+				return Report{}, err
+			}
+		}
+	}
+	phase[0] = (phase[0]%uint64(k.I("h")) + uint64(steps)) % uint64(k.I("h"))
+	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.LatePoints("loss", loss)
+	if fragment < 0 {
+		return rep, nil
+	}
+	if due[fragment] > 0 { // a cycle that was turned shorter than the delay
+		due[fragment] = 0
+		if err := streamingDiLoCoFollow(ctx, e, k, fragment); err != nil {
+			return rep, err
+		}
+	}
+	if err := streamingDiLoCoSend(ctx, e, k, fragment); err != nil {
+		return rep, err
+	}
+	if due[fragment] = uint64(k.I("delay")); due[fragment] == 0 {
+		return rep, streamingDiLoCoFollow(ctx, e, k, fragment)
+	}
+	return rep, nil
+}
+
+// streamingDiLoCoSteps is how many steps the next round takes, and the fragment that is sent after them, or -1.
+func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
+	h, fragments := s.K.I("h"), s.K.I("fragments")
+	phase := int(s.Phase % uint64(h))
+	for p := range fragments {
+		_, at := engine.Cut(h, p, fragments)
+		if at <= phase {
+			continue
+		}
+		if steps = min(at-phase, s.K.I("slice")); steps < at-phase {
+			return steps, -1
+		}
+		return steps, p
+	}
+	return 1, -1 // not reached: the last is sent after h
+}
+
+// streamingDiLoCoSend writes the mean over members of how far they went in a fragment to its part of the block sent.
+func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) error {
+	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
+	n := len(e.Mine)
+	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
+	if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(x), Src: streamingDiLoCoPart(e, BlockX, lo, hi)},
+		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoPart(e, BlockXBar, lo, hi)}); err != nil {
+		return err
+	}
+	var tasks []engine.Task
+	if k.Is("values", "e3m0") {
+		far := engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{Assign(x, T(1, xbar), T(-1, x))}}
+		if err := e.Engine.Do(ctx, far); err != nil {
+			return err
+		}
+		if err := e.sparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d); err != nil {
+			return err
+		}
+	} else {
+		if err := e.Comm.AllReduce(ctx, "fragment", e.Roster, x, d, true); err != nil {
+			return err
+		}
+		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(d, T(1, xbar), T(-1, d))}})
+	}
+	return e.Engine.Do(ctx, append(tasks, engine.Copy{Dst: streamingDiLoCoPart(e, BlockSent, lo, hi), Src: engine.All(d)})...)
+}
+
+// streamingDiLoCoFollow takes the outer step of a fragment along what was sent, and mixes it into all members.
+func streamingDiLoCoFollow(ctx context.Context, e *Env, k Values, p int) error {
+	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
+	n := len(e.Mine)
+	x, xbar, m, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
+	var in, out []engine.Task
+	for _, b := range []struct {
+		name string
+		copy engine.Mat
+		kept bool
+	}{{BlockX, x, true}, {BlockXBar, xbar, true}, {BlockMX, m, true}, {BlockSent, d, false}} {
+		in = append(in, engine.Copy{Dst: engine.All(b.copy), Src: streamingDiLoCoPart(e, b.name, lo, hi)})
+		if b.kept {
+			out = append(out, engine.Copy{Dst: streamingDiLoCoPart(e, b.name, lo, hi), Src: engine.All(b.copy)})
+		}
+	}
+	mix := Assign(x, T(1, xbar))
+	if alpha := k.F("alpha"); alpha > 0 {
+		mix = Assign(x, T(alpha, x), T(1-alpha, xbar))
+	}
+	in = append(in, engine.Update{Rows: engine.Rows(1), Prog: Nesterov(xbar, m, d, k.F("eta"), k.F("momentum"))},
+		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{mix}})
+	return e.Engine.Do(ctx, append(in, out...)...)
+}
+
+// streamingDiLoCoPart is columns [lo, hi) of a block.
+func streamingDiLoCoPart(e *Env, block string, lo, hi int) engine.Span {
+	s := engine.All(e.Block(block))
+	s.Lo, s.Hi = lo, hi
+	return s
+}
+
+func (streamingDiLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockXBar, dst)
+}
