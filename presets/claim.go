@@ -47,7 +47,8 @@ var Metrics = map[string]string{
 	"bytes_per_sample": "B",         // payload sent by all workers, divided by the samples that all members have seen
 	"bytes_per_eval":   "B",         // the same, divided by evaluated candidates
 	"samples_per_s":    "samples/s", // on this machine
-	"epochs":           "epochs",    // that were done: with a target, what it took to meet it
+	// that were done: with a target, what it took to meet it, +Inf of a run that missed it
+	"epochs": "epochs",
 	// that each member had seen when the run met its target; +Inf of a run that missed it, none of one without a target
 	"node_samples": "samples",
 	"seconds":      "s",     // of the run on this machine, with its evaluations
