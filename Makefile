@@ -1,6 +1,6 @@
 # Go alone builds brood: `go run .`. These are the habits around it.
 
-.PHONY: build test race e2e fuzz lint generate check bench peer compare clean
+.PHONY: build test race e2e fuzz lint generate check bench peer compare reproduction clean
 
 build: # bin/brood
 	CGO_ENABLED=0 go build -trimpath -o bin/brood .
@@ -31,6 +31,10 @@ peer: build # the same beside PyTorch, where that is installed
 
 compare: # what became slower between two commits, measured in turn: make compare A=HEAD~1 B=HEAD
 	go run ./models/native/peer/between $(A) $(B)
+
+reproduction: build # every table of docs/reproduction.md anew, by the commands that the page names: hours
+	grep -o 'brood reproduce [a-z-]* --seeds [0-9]*' docs/reproduction.md | sort -u | while read -r command; do \
+		bin/$$command -o docs/reproduction.md --results docs/results || exit 1; done
 
 check: # everything, as CI does
 	.ci/run

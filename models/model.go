@@ -18,6 +18,8 @@ type Model struct {
 	Classes   int   // 0 where the loss is neither CrossEntropy nor BCE
 	Outputs   int   // values of a result: the classes, the numbers that a regression predicts, with Distance the features
 	Loss      string
+	// share of the label that all classes have alike, where gradients are taken; evaluations have none of it
+	Smoothing float64
 	Int8      bool // it computes in whole numbers, see [Int8]
 	// the bytes of a text that the model knows are those below, and Features are the context; 0: it reads no text
 	Vocabulary int
@@ -33,6 +35,8 @@ type Layer struct {
 	In, Out             []int // shapes of one sample: [n] or [channels, height, width]
 	Kernel, Stride, Pad int
 	Groups              int     // of a convolution
+	// of a convolution: constants in the order of its weights, in place of them; nil: it has weights. Never written
+	Filters []float32
 	Rate                float64 // dropout: the probability of zero
 	Slope               float64 // of a leaky rectifier, below zero
 	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's;
@@ -81,7 +85,10 @@ func (m *Model) Flops() (forward, gradient float64) {
 		if l.Kind != Dense && l.Kind != Conv && l.Kind != MinGRU {
 			continue
 		}
-		n := 2 * float64(m.Layout.Tensors[l.Weight].Len*l.Rows)
+		n := 2 * float64(len(l.Filters)*l.Rows)
+		if l.Weight >= 0 {
+			n = 2 * float64(m.Layout.Tensors[l.Weight].Len*l.Rows)
+		}
 		if l.Kind == MinGRU { // two of them, at each position
 			n *= 2 * float64(m.Features)
 		}
@@ -89,7 +96,10 @@ func (m *Model) Flops() (forward, gradient float64) {
 			n *= float64(l.Out[1] * l.Out[2])
 		}
 		forward += n
-		if gradient += 2 * n; deep[l.From] {
+		if gradient += n; l.Weight >= 0 {
+			gradient += n
+		}
+		if deep[l.From] {
 			gradient += n
 		}
 	}

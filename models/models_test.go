@@ -73,6 +73,12 @@ func TestSpecErrors(t *testing.T) {
 		{2, "2x8x8 with stride 1 cannot be added to 1x8x8", []string{"kind='conv';out=2;kernel=3;pad=1;name='a'", "kind='add';with='a';from='input'"}},
 		{1, "2 groups do not divide 1 channels to 2", []string{"kind='conv';out=2;kernel=3;groups=2"}},
 		{2, "3 groups do not divide 3 channels to 4", []string{"kind='conv';out=3;kernel=1", "kind='conv';out=4;kernel=1;groups=3"}},
+		{1, "filters has 1 rows, and out = 2; give a row for each output", []string{"kind='conv';out=2;kernel=1;filters=[[1]]"}},
+		{1, "row 2 of filters has 3 numbers; an output takes 4", []string{"kind='conv';out=2;kernel=2;filters=[[1,2,3,4],[1,2,3]]"}},
+		{1, "row 1 of filters has +Inf, which is no float32", []string{"kind='conv';out=1;kernel=1;filters=[[inf]]"}},
+		{1, "row 1 of filters has 1e+39, which is no float32", []string{"kind='conv';out=1;kernel=1;filters=[[1e39]]"}},
+		{1, "has filters, which are constants, and a bias", []string{"kind='conv';out=1;kernel=1;bias=false;filters=[[1]]"}},
+		{1, "takes no key \"filters\"", []string{"kind='dense';out=1;filters=[[1]]"}},
 		{1, "needs out", []string{"kind='constant'"}},
 		{1, "takes no key \"groups\"", []string{"kind='maxpool';kernel=2;groups=1"}},
 		{3, "too large", []string{"kind='flatten'", "kind='dense';out=1000000", "kind='dense';out=1000000"}},
@@ -87,8 +93,11 @@ func TestSpecErrors(t *testing.T) {
 		"name": {Input: []int{4}, Classes: 2}, "input": {Name: "m", Classes: 2}, "size": {Name: "m", Input: []int{0}, Classes: 2},
 		"classes": {Name: "m", Input: []int{4}, Classes: 1},
 		"loss":    {Name: "m", Input: []int{4}, Classes: 2, Loss: "hinge", Layers: make([]LayerSpec, 1)}, "both": {Name: "m", Input: []int{4}, Classes: 2, Loss: Distance, Layers: make([]LayerSpec, 1)},
-		"distance": {Name: "m", Input: []int{4}, Loss: Distance, Layers: []LayerSpec{{Kind: Constant, Out: new(3)}}},
-		"huge":     {Name: "m", Input: []int{65536, 65536, 65536}, Classes: 2, Layers: make([]LayerSpec, 1)},
+		"distance":         {Name: "m", Input: []int{4}, Loss: Distance, Layers: []LayerSpec{{Kind: Constant, Out: new(3)}}},
+		"smoothing":        {Name: "m", Input: []int{4}, Classes: 2, Smoothing: 1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
+		"negative":         {Name: "m", Input: []int{4}, Classes: 2, Smoothing: -0.1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
+		"smoothed numbers": {Name: "m", Input: []int{4}, Loss: MSE, Smoothing: 0.1, Layers: []LayerSpec{{Kind: Dense, Out: new(1)}}},
+		"huge":             {Name: "m", Input: []int{65536, 65536, 65536}, Classes: 2, Layers: make([]LayerSpec, 1)},
 	} {
 		if _, err := Compile(s); err == nil {
 			t.Errorf("%s: no error", name)
@@ -113,6 +122,23 @@ func TestLoad(t *testing.T) {
 	}
 	if m, err := Load(path); err != nil || m.Layout.Params != 12 {
 		t.Errorf("own model: %+v, %v", m, err)
+	}
+}
+
+// Given filters are no parameters: nothing of the layout, and no products for a gradient of theirs.
+func TestFilters(t *testing.T) {
+	m, err := layers("kind='conv';out=2;kernel=2;filters=[[1,0,0,-1],[0.5,1,1,0.5]]", "kind='flatten'", "kind='dense';out=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := m.Layers[0]; l.Weight >= 0 || l.Bias >= 0 || !slices.Equal(l.Filters, []float32{1, 0, 0, -1, 0.5, 1, 1, 0.5}) || !slices.Equal(l.Out, []int{2, 7, 7}) {
+		t.Errorf("%+v", l)
+	}
+	if m.Layout.Params != 98*3+3 || m.Layout.Tensors[0].Name != "fc1.weight" {
+		t.Errorf("%+v", m.Layout)
+	}
+	if forward, gradient := m.Flops(); forward != 2*(8*49+98*3) || gradient != 2*(8*49+2*98*3) {
+		t.Errorf("%g and %g products", forward, gradient)
 	}
 }
 

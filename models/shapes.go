@@ -117,7 +117,33 @@ func (c *compiler) conv(l *Layer, s *LayerSpec, name string) (err error) {
 	if err := window(l, s, out, 1); err != nil {
 		return err
 	}
+	if s.Filters != nil {
+		return filters(l, s)
+	}
 	return c.linear(l, s, name, []int{out, l.In[0] / l.Groups, l.Kernel, l.Kernel})
+}
+
+// filters settles the constants of a convolution that is not trained.
+func filters(l *Layer, s *LayerSpec) error {
+	if s.Init != nil || s.Bias != nil {
+		return fmt.Errorf("has filters, which are constants, and a bias or an init, which are of what is trained; leave these out")
+	}
+	rows, cols := l.Out[0], l.In[0]/l.Groups*l.Kernel*l.Kernel
+	if len(s.Filters) != rows {
+		return fmt.Errorf("filters has %d rows, and out = %d; give a row for each output", len(s.Filters), rows)
+	}
+	for i, row := range s.Filters {
+		if len(row) != cols {
+			return fmt.Errorf("row %d of filters has %d numbers; an output takes %d: the channels, of each the kernel by rows", i+1, len(row), cols)
+		}
+		for _, x := range row {
+			if v := float32(x); v-v != 0 {
+				return fmt.Errorf("row %d of filters has %v, which is no float32; give finite numbers", i+1, x)
+			}
+			l.Filters = append(l.Filters, float32(x))
+		}
+	}
+	return nil
 }
 
 // sum settles a residual sum.

@@ -20,7 +20,7 @@ type Kind string
 
 const (
 	Dense     Kind = "dense"         // out; input [n]
-	Conv      Kind = "conv"          // out, kernel, stride (1), pad (0), groups (1); input [channels, height, width]
+	Conv      Kind = "conv"          // out, kernel, stride (1), pad (0), groups (1), filters; input [channels, h, w]
 	MaxPool   Kind = "maxpool"       // kernel, stride (= kernel)
 	AvgPool   Kind = "avgpool"       // kernel, stride (= kernel): the mean of each window
 	BatchNorm Kind = "batchnorm"     // over samples, and over places of a channel; momentum 0.1, epsilon 1e-5
@@ -72,6 +72,9 @@ type Spec struct {
 	Classes int    `toml:"classes"`
 	Outputs int    `toml:"outputs"` // numbers that a regression predicts; 1
 	Loss    string `toml:"loss"`
+	// with CrossEntropy, in training by gradients: the share of a label that goes to all classes alike (label smoothing,
+	// Szegedy et al. 2016)
+	Smoothing float64 `toml:"smoothing"`
 	// what it computes in: empty for floats, or Int8
 	Arithmetic string      `toml:"arithmetic"`
 	Layers     []LayerSpec `toml:"layer"`
@@ -97,6 +100,9 @@ type LayerSpec struct {
 	Slope  *float64 `toml:"slope"` // of leakyrelu, below zero
 	Bias   *bool    `toml:"bias"`  // of dense and conv; true
 	Init   *string  `toml:"init"`  // of dense, conv and mingru; see the Init constants
+	// of conv: constants in place of weights that are trained, a row of channels x kernel x kernel numbers (of a group)
+	// for each output
+	Filters [][]float64 `toml:"filters"`
 
 	Vocabulary *int  `toml:"vocabulary"` // of embedding: the bytes that it has rows for are those below
 	Sequence   *bool `toml:"sequence"`   // of mingru and attention: results at all positions, not the last alone; false
@@ -110,7 +116,7 @@ func (k Kind) Keys() ([]string, bool) {
 	case Dense:
 		return []string{"out", "bias", "init", "positions"}, true
 	case Conv:
-		return []string{"out", "kernel", "stride", "pad", "groups", "bias", "init"}, true
+		return []string{"out", "kernel", "stride", "pad", "groups", "bias", "init", "filters"}, true
 	case MaxPool, AvgPool:
 		return []string{"kernel", "stride"}, true
 	case Dropout:
@@ -143,7 +149,7 @@ func (l *LayerSpec) given() (out []string) {
 	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
 		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"slope", l.Slope != nil},
 		{"bias", l.Bias != nil}, {"init", l.Init != nil}, {"vocabulary", l.Vocabulary != nil}, {"sequence", l.Sequence != nil},
-		{"heads", l.Heads != nil}, {"positions", l.Positions != nil}} {
+		{"heads", l.Heads != nil}, {"positions", l.Positions != nil}, {"filters", l.Filters != nil}} {
 		if k.set {
 			out = append(out, k.name)
 		}

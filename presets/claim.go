@@ -47,11 +47,14 @@ var Metrics = map[string]string{
 	"bytes_per_sample": "B",         // payload sent by all workers, divided by the samples that all members have seen
 	"bytes_per_eval":   "B",         // the same, divided by evaluated candidates
 	"samples_per_s":    "samples/s", // on this machine
-	"epochs":           "epochs",    // that were done: with a target, what it took to meet it
-	"seconds":          "s",         // of the run on this machine, with its evaluations
-	"memory":           "steps",     // mean of the series memory: in units of a full gradient step's
-	"diversity":        "RMS",       // mean of the series diversity
-	"centre_loss":      "nats",      // on validation samples, the last probe
+	// that were done: with a target, what it took to meet it, +Inf of a run that missed it
+	"epochs": "epochs",
+	// that each member had seen when the run met its target; +Inf of a run that missed it, none of one without a target
+	"node_samples": "samples",
+	"seconds":      "s",     // of the run on this machine, with its evaluations
+	"memory":       "steps", // mean of the series memory: in units of a full gradient step's
+	"diversity":    "RMS",   // mean of the series diversity
+	"centre_loss":  "nats",  // on validation samples, the last probe
 	// mean validation loss of the members less the centre's: above 0 the centre is the better model
 	"centre_advance": "nats",
 }

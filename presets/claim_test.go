@@ -18,6 +18,37 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// TestMissed: a run that missed its target, whose figure is +Inf, counts as one that takes for ever. All of them
+// against none decide; some leave a mean that nobody knows, and two that both always miss are not apart.
+func TestMissed(t *testing.T) {
+	never := math.Inf(1)
+	some, all, none := Sample{3, never, 4}, Sample{never, never, never}, Sample{3, 5, 4}
+	for _, c := range []struct {
+		claim    Claim
+		s, other Sample
+		want     Verdict
+	}{
+		{Claim{Below: "b"}, none, all, Holds},
+		{Claim{Below: "b"}, all, none, Contradicts},
+		{Claim{Below: "b"}, all, all, Undecided},
+		{Claim{Below: "b"}, some, none, Undecided},
+		{Claim{Below: "b"}, none, some, Undecided},
+		{Claim{Below: "b"}, Sample{4}, Sample{never}, Undecided},
+		{Claim{AtMost: ptr(9)}, some, nil, Undecided},
+		{Claim{AtMost: ptr(9)}, all, nil, Contradicts},
+		{Claim{AtMost: ptr(9)}, Sample{never}, nil, Undecided},
+		{Claim{Near: "b", Margin: 1}, all, all, Undecided},
+	} {
+		c.claim.Metric = "node_samples"
+		if f := c.claim.Judge(c.s, map[string]Sample{"b": c.other}); f.Verdict != c.want {
+			t.Errorf("%v, %s %v: %s by %g of %g, want %s", c.s, c.claim.States(), c.other, f.Verdict, f.T, f.Needed, c.want)
+		}
+	}
+	if some.Missed() != 1 || all.Missed() != 3 || none.Missed() != 0 {
+		t.Errorf("missed: %d, %d, %d", some.Missed(), all.Missed(), none.Missed())
+	}
+}
+
 // TestNeeded: the quantiles of Student's t as tables have them.
 func TestNeeded(t *testing.T) {
 	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042, math.Inf(1): 1.960} {

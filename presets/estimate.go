@@ -17,8 +17,25 @@ func (s Sample) Mean() (m float64) {
 	return m
 }
 
-// Estimate is the mean with its standard error.
+// Missed is how many of the runs never came to a figure, which stands as +Inf: they missed the target that it is about.
+func (s Sample) Missed() (n int) {
+	for _, x := range s {
+		if math.IsInf(x, 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// Estimate is the mean with its standard error. Where some runs missed their target the mean is +Inf and its error not
+// known, and where all of several did, they agree.
 func (s Sample) Estimate() Estimate {
+	switch n := s.Missed(); {
+	case n > 1 && n == len(s):
+		return Estimate{Value: math.Inf(1), Freedom: float64(n - 1)}
+	case n > 0:
+		return Estimate{Value: math.Inf(1), Error: math.NaN(), Freedom: float64(len(s) - 1)}
+	}
 	m, v := s.Mean(), 0.0
 	for _, x := range s {
 		v += (x - m) * (x - m)
@@ -35,8 +52,14 @@ type Estimate struct {
 	Freedom float64 // degrees of freedom of Error; +Inf where that is 0
 }
 
-// Minus is the difference of two independent estimates, with Welch's degrees of freedom.
-func (e Estimate) Minus(o Estimate) Estimate { return e.combined(e.Value-o.Value, 1, o, 1) }
+// Minus is the difference of two independent estimates, with Welch's degrees of freedom. Two that are both infinite are
+// apart by nobody knows how much.
+func (e Estimate) Minus(o Estimate) Estimate {
+	if math.IsInf(e.Value, 1) && math.IsInf(o.Value, 1) {
+		return Estimate{Value: 0, Error: math.NaN()}
+	}
+	return e.combined(e.Value-o.Value, 1, o, 1)
+}
 
 // Over is the ratio of two independent estimates. Its error is that of the first order in both errors; NaN where o
 // is 0.

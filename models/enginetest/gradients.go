@@ -148,7 +148,7 @@ func Weighted(t *testing.T, shape ...int) *data.Set {
 }
 
 func (mk Make) weighted(t *testing.T) {
-	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu", "flatten", "dense out=3"}} {
+	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"}, {"loss cross-entropy classes=3 smoothing=0.2", "flatten", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu", "flatten", "dense out=3"}} {
 		m, set := Compile(t, "[2,3,4]", layers...), Weighted(t, 2, 3, 4)
 		mk.compare(t, m, set, 7, 60, 1)
 		mk.compare(t, m, set, 2, 60, 1)
@@ -196,7 +196,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 	if err := set.Gather(ids, pixels, labels); err != nil {
 		t.Fatal(err)
 	}
-	r := reference{m: m, params: wide(flat(x)), mask: &key, batch: map[int][2][]float64{}}
+	r := reference{m: m, params: wide(flat(x)), mask: &key, batch: map[int][2][]float64{}, smoothing: m.Smoothing}
 	for _, id := range ids {
 		r.targets = append(r.targets, wide(set.Targets(id)))
 		r.weights = append(r.weights, float64(set.Weight(id)))
@@ -224,7 +224,7 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples, co
 		}
 	}
 	// Evaluation: given statistics, then the batch's own; dropout off in both.
-	r.mask, r.stats = nil, nil
+	r.mask, r.stats, r.smoothing = nil, nil, 0
 	sum, correct, squares := make([]float64, 1), make([]int64, 1), make([]float64, 1)
 	if m.Layout.Stats > 0 {
 		r.stats = wide(flat(stats))

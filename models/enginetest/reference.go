@@ -18,6 +18,8 @@ type reference struct {
 	targets [][]float64 // of a regression, of each sample of the batch
 	weights []float64   // of each sample of the batch; nil: all alike
 
+	smoothing float64 // of labels
+
 	batch map[int][2][]float64 // out: mean and unbiased variance per batch-norm layer
 }
 
@@ -110,7 +112,10 @@ func (r *reference) loss(pixels []float32, labels []int32) float64 {
 		if r.weights != nil {
 			weight = r.weights[s]
 		}
-		sum += weight * (math.Log(e) - z[labels[s]])
+		for _, v := range z {
+			sum += weight * r.smoothing / float64(len(z)) * (math.Log(e) - v)
+		}
+		sum += weight * (1 - r.smoothing) * (math.Log(e) - z[labels[s]])
 	}
 	return sum / float64(len(labels))
 }
@@ -363,7 +368,14 @@ func (r *reference) attention(l *models.Layer, x, y volume) {
 }
 
 func (r *reference) conv(l *models.Layer, x, y volume) {
-	w, k := r.tensor(l.Weight), l.Kernel
+	k := l.Kernel
+	var w []float64
+	if l.Filters == nil {
+		w = r.tensor(l.Weight)
+	}
+	for _, x := range l.Filters {
+		w = append(w, float64(x))
+	}
 	share := len(x) / l.Groups // channels that a result sees
 	for o := range y {
 		first := o / (len(y) / l.Groups) * share

@@ -56,6 +56,9 @@ func compile(m *models.Model) (*plan, error) {
 	if m.Int8 {
 		return nil, &UncoveredError{m.Name, 1, "arithmetic = " + models.Int8}
 	}
+	if m.Smoothing > 0 {
+		return nil, &UncoveredError{m.Name, len(m.Layers), "a smoothing of labels"}
+	}
 	takers := m.Takers()
 	p := &plan{model: m, floats: []int{m.Features}, users: []int{takers[0]}}
 	results := []int{0} // the activation of each result
@@ -85,6 +88,9 @@ func (p *plan) layer(i int, results []int) (int, error) {
 	case models.Flatten:
 		return p.same(in), nil
 	case models.Dense, models.Conv:
+		if l.Filters != nil {
+			return 0, &UncoveredError{m.Name, i + 1, "a convolution of given filters"}
+		}
 		if before != nil && before.kind == models.ReLU && l.Rows == 1 {
 			o.rectified, before.backward = true, false
 		}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	G "gorgonia.org/gorgonia"
@@ -16,7 +17,7 @@ func (b *builder) layer(i int) {
 	case models.Dense:
 		b.dense(l)
 	case models.Conv:
-		b.conv(l)
+		b.conv(i, l)
 	case models.MaxPool:
 		k, s := l.Kernel, l.Stride
 		b.to(func() (*G.Node, error) {
@@ -93,8 +94,14 @@ func (b *builder) dense(l *models.Layer) {
 	}
 }
 
-func (b *builder) conv(l *models.Layer) {
-	w := b.param(l.Weight, l.Out[0], l.In[0], l.Kernel, l.Kernel)
+func (b *builder) conv(i int, l *models.Layer) {
+	shape := []int{l.Out[0], l.In[0], l.Kernel, l.Kernel}
+	var w *G.Node
+	if l.Filters != nil {
+		w = b.fixed("filters"+strconv.Itoa(i), slices.Clone(l.Filters), shape...)
+	} else {
+		w = b.param(l.Weight, shape...)
+	}
 	b.to(func() (*G.Node, error) {
 		return G.Conv2d(b.x, w, tensor.Shape{l.Kernel, l.Kernel}, []int{l.Pad, l.Pad}, []int{l.Stride, l.Stride}, []int{1, 1})
 	})

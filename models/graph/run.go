@@ -76,7 +76,7 @@ func (w *worker) bindTargets(n *net, in inputs) error {
 		clear(hot)
 		for s, l := range in.labels {
 			if !w.e.model.Targeted() {
-				hot[int(l)*n.samples+s] = w.e.set.Weight(in.ids[s])
+				w.label(hot, n.samples, s, int(l), in.ids[s])
 				continue
 			}
 			for k, t := range w.e.set.Targets(in.ids[s]) {
@@ -99,6 +99,17 @@ func (w *worker) bindTargets(n *net, in inputs) error {
 		}
 	}
 	return nil
+}
+
+// label writes what sample s of a batch counts for each class: all for its own, less what smoothing gives to all alike.
+func (w *worker) label(hot []float32, samples, s, label int, id int32) {
+	m, weight := w.e.model, float64(w.e.set.Weight(id))
+	if m.Smoothing > 0 {
+		for c := range m.Classes {
+			hot[c*samples+s] = float32(weight * m.Smoothing / float64(m.Classes))
+		}
+	}
+	hot[label*samples+s] += float32(weight * (1 - m.Smoothing))
 }
 
 // drop writes a mask: element sample*features+feature of the layer's stream decides. Flat masks are features x samples.

@@ -48,6 +48,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 			return err
 		}
 		loss, _, _ := w.score(logits, in.pixels, ids, in.labels)
+		loss += w.smoothed(logits, ids, in.labels)
 		t.Loss[i] = float32(loss / float64(len(ids)))
 		return nil
 	})

@@ -120,6 +120,23 @@ func (w *worker) score(logits, samples []float32, ids, labels []int32) (loss flo
 	return loss, 0, 0
 }
 
+// smoothed is what the smoothing of labels adds to a summed training loss: of each sample its weight times
+// s*(z[label] - mean(z)).
+func (w *worker) smoothed(logits []float32, ids, labels []int32) (sum float64) {
+	m, n := w.e.model, len(labels)
+	if m.Smoothing == 0 {
+		return 0
+	}
+	for s, l := range labels {
+		var all float64
+		for c := range m.Classes {
+			all += float64(logits[c*n+s])
+		}
+		sum += float64(float64(w.e.set.Weight(ids[s])) * m.Smoothing * (float64(logits[int(l)*n+s]) - all/float64(m.Classes)))
+	}
+	return sum
+}
+
 // regression is the summed loss and squared errors of results (outputs x samples), both means over the outputs.
 func (w *worker) regression(results []float32, ids []int32) (loss, squares float64) {
 	m, set := w.e.model, w.e.set

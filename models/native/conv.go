@@ -10,9 +10,10 @@ type conv struct {
 	wire
 	c          *kernel.Conv // of one group
 	groups     int
-	rectify    bool // a ReLU that follows at once
-	rectified  bool // the input is what a ReLU gave, whose gradient this op takes over
-	wide, bias int  // tensors; bias is -1 when absent
+	rectify    bool      // a ReLU that follows at once
+	rectified  bool      // the input is what a ReLU gave, whose gradient this op takes over
+	wide, bias int       // tensors; -1 when absent
+	filters    []float32 // constants in place of a tensor
 }
 
 func (p *plan) conv(l *models.Layer, in int) (int, error) {
@@ -20,8 +21,8 @@ func (p *plan) conv(l *models.Layer, in int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, true)), parameters: true}
-	return p.to(&conv{wire: w, c: c, groups: l.Groups, rectified: p.takeOver(in), wide: l.Weight, bias: l.Bias}), nil
+	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, true)), parameters: l.Weight >= 0}
+	return p.to(&conv{wire: w, c: c, groups: l.Groups, rectified: p.takeOver(in), wide: l.Weight, bias: l.Bias, filters: l.Filters}), nil
 }
 
 func (o *conv) forward(p *pass) { p.spread((*convForward)(o), p.blocks()) }
@@ -29,20 +30,26 @@ func (o *conv) forward(p *pass) { p.spread((*convForward)(o), p.blocks()) }
 // backward works block by block while they are in the cache; on several threads the weights are shared out by outputs,
 // so that each sums over the blocks in the same order.
 func (o *conv) backward(p *pass, input bool) {
-	clear(tensor(p.grad, p.plan.model, o.wide))
+	if o.wide >= 0 {
+		clear(tensor(p.grad, p.plan.model, o.wide))
+	}
 	if o.bias >= 0 {
 		clear(tensor(p.grad, p.plan.model, o.bias))
 	}
 	if p.team == nil {
 		for b := range p.blocks() {
-			o.weights(p, p.k, b, 0, o.outputs())
+			if o.wide >= 0 {
+				o.weights(p, p.k, b, 0, o.outputs())
+			}
 			if input {
 				o.data(p, p.k, b)
 			}
 		}
 		return
 	}
-	p.spread((*convWeights)(o), o.outputs())
+	if o.wide >= 0 {
+		p.spread((*convWeights)(o), o.outputs())
+	}
 	if input {
 		p.spread((*convData)(o), p.blocks())
 	}
@@ -62,6 +69,15 @@ func (o *conv) of(p *pass, flat []float32, i, g int) []float32 {
 	t := tensor(flat, p.plan.model, i)
 	n := len(t) / o.groups
 	return t[g*n : (g+1)*n]
+}
+
+// weight is what group g multiplies by.
+func (o *conv) weight(p *pass, g int) []float32 {
+	if o.filters == nil {
+		return o.of(p, p.params, o.wide, g)
+	}
+	n := o.c.Weights()
+	return o.filters[g*n : (g+1)*n]
 }
 
 // outputs are the units of the weights: channels, or groups where there are several.
@@ -84,7 +100,7 @@ func (o *convForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	c := (*conv)(o)
 	for b := lo; b < hi; b++ {
 		for g := range o.groups {
-			k.ConvForward(o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.of(p, p.params, o.wide, g), c.of(p, p.params, o.bias, g), o.rectify)
+			k.ConvForward(o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.weight(p, g), c.of(p, p.params, o.bias, g), o.rectify)
 		}
 	}
 }
@@ -104,7 +120,7 @@ func (o *conv) data(p *pass, k *kernel.Kernels, b int) {
 		if o.rectified {
 			gate = o.part(p.act[o.in], b, g, o.c.Inputs())
 		}
-		k.ConvData(o.c, o.part(p.dx, b, g, o.c.Inputs()), o.part(p.dy, b, g, o.c.Outputs()), o.of(p, p.params, o.wide, g), gate)
+		k.ConvData(o.c, o.part(p.dx, b, g, o.c.Inputs()), o.part(p.dy, b, g, o.c.Outputs()), o.weight(p, g), gate)
 	}
 }
 

@@ -251,6 +251,9 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 		return p.independent(z, d, scale)
 	case models.CrossEntropy:
 		err := p.k.CrossEntropy(p.losses, d, m.Classes, z, m.Classes, m.Classes, p.labels[:p.n], scale)
+		if err == nil && d != nil && m.Smoothing > 0 {
+			p.smooth(z, d, scale)
+		}
 		if err == nil && p.weighs != nil {
 			p.weigh(d)
 		}
@@ -269,6 +272,27 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 		p.losses[s] = float32(sum)
 	}
 	return nil
+}
+
+// smooth gives a share s of each label to all K classes alike: the loss becomes
+//
+//	(1-s)*(-log p[label]) + s*mean(-log p) = -log p[label] + s*(z[label] - mean(z)),
+//
+// and its gradient loses s/K of each class and gains s at the label. The mean is summed in float64 in the order of the
+// classes, and what is added is rounded to float32 before.
+func (p *pass) smooth(z, d []float32, scale float32) {
+	m := p.plan.model
+	own, even := float32(float64(scale)*m.Smoothing), float32(float64(scale)*m.Smoothing/float64(m.Classes))
+	for s, label := range p.labels[:p.n] {
+		z, d := z[s*m.Classes:(s+1)*m.Classes], d[s*m.Classes:(s+1)*m.Classes]
+		var sum float64
+		for c, v := range z {
+			sum += float64(v)
+			d[c] -= even
+		}
+		d[label] += own
+		p.losses[s] += float32(m.Smoothing * (float64(z[label]) - sum/float64(m.Classes)))
+	}
 }
 
 // weigh multiplies the losses of the samples and, unless d is nil, their gradients by what they weigh.

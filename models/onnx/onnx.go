@@ -175,9 +175,9 @@ func (g *graph) layer(i int, x []string) (string, error) {
 	window := []any{attribute{"kernel_shape", []int{l.Kernel, l.Kernel}}, attribute{"strides", []int{l.Stride, l.Stride}}}
 	switch l.Kind {
 	case models.Dense:
-		return g.each(l, in, out, func(x, y string) { g.node("Gemm", y, x, g.with(l, attribute{"transB", 1})...) }), nil
+		return g.each(l, in, out, func(x, y string) { g.node("Gemm", y, x, g.with(l, out, attribute{"transB", 1})...) }), nil
 	case models.Conv:
-		return g.node("Conv", out, in, g.with(l, append(window, attribute{"pads", []int{l.Pad, l.Pad, l.Pad, l.Pad}}, attribute{"group", l.Groups})...)...), nil
+		return g.node("Conv", out, in, g.with(l, out, append(window, attribute{"pads", []int{l.Pad, l.Pad, l.Pad, l.Pad}}, attribute{"group", l.Groups})...)...), nil
 	case models.MaxPool:
 		return g.node("MaxPool", out, in, window...), nil
 	case models.AvgPool:
@@ -295,12 +295,17 @@ func (g *graph) minGRU(l *models.Layer, in, out string) string {
 }
 
 // with are weight and bias of a layer, and attributes.
-func (g *graph) with(l *models.Layer, attributes ...any) []any {
-	out := []any{g.param(l.Weight)}
-	if l.Bias >= 0 {
-		out = append(out, g.param(l.Bias))
+func (g *graph) with(l *models.Layer, name string, attributes ...any) []any {
+	var args []any
+	if l.Filters != nil {
+		args = append(args, g.floats(name+".filters", []int{l.Out[0], l.In[0] / l.Groups, l.Kernel, l.Kernel}, l.Filters))
+	} else {
+		args = append(args, g.param(l.Weight))
 	}
-	return append(out, attributes...)
+	if l.Bias >= 0 {
+		args = append(args, g.param(l.Bias))
+	}
+	return append(args, attributes...)
 }
 
 // shortcut is what a residual sum adds: the named image, of which a stride takes every so many rows and columns, and

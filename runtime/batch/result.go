@@ -2,6 +2,7 @@ package batch
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -9,7 +10,6 @@ import (
 type Result struct {
 	Point    []string
 	Figures  map[string][]float64 // of each metric, what the runs that are done came to, in the order of their seeds
-	Aimed    []float64            // the figures of [Aimed] of those that did not miss their target
 	Seconds  float64              // mean of those runs
 	Seeds    int                  // of the setting
 	Done     int
@@ -49,24 +49,24 @@ func (r *Result) take(t *Trial, metrics []string) {
 	}
 	if t.Missed() {
 		r.Missed++
-	} else if x, ok := t.Metric(Aimed); ok {
-		r.Aimed = append(r.Aimed, x)
 	}
 }
 
-// Aimed is the metric that a target is about: the epochs of a run that missed its target are not those that it took to
-// meet it.
+// Aimed is the metric that runs with a target are sorted by: the epochs that it took to meet it.
 const Aimed = "epochs"
 
+// Aims says that a metric is about a target: that of a run which missed it is +Inf, and no figure to sort by.
+func Aims(metric string) bool { return metric == Aimed || metric == "node_samples" }
+
 // Sort puts the settings that are best by a metric first; less is better, or more. Settings of which a seed diverged,
-// or, by [Aimed], missed its target, come after those of which none did, and last those without a figure. What is not a
-// number is no figure.
+// or, by a metric that [Aims], missed its target, come after those of which none did, and last those without a figure.
+// What is not a number is no figure.
 func Sort(all []Result, metric string, more bool) {
 	class := func(r Result) int {
 		switch {
 		case len(r.Numbers(metric)) == 0:
 			return 2
-		case r.Diverged > 0, metric == Aimed && r.Missed > 0:
+		case r.Diverged > 0, Aims(metric) && r.Missed > 0:
 			return 1
 		}
 		return 0
@@ -80,14 +80,10 @@ func Sort(all []Result, metric string, more bool) {
 	})
 }
 
-// Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by [Aimed] of the
-// runs that met their target.
+// Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by one that [Aims] of
+// the runs that met their target.
 func (r Result) Numbers(metric string) []float64 {
-	all := r.Figures[metric]
-	if metric == Aimed {
-		all = r.Aimed
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(x float64) bool { return x != x })
+	return slices.DeleteFunc(slices.Clone(r.Figures[metric]), func(x float64) bool { return x != x || Aims(metric) && math.IsInf(x, 1) })
 }
 
 func mean(all []float64) (m float64) {

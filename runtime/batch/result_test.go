@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/summary"
 	"brood/runtime/view"
@@ -71,8 +72,15 @@ func TestSortsByTarget(t *testing.T) {
 	if got, want := order(b, Aimed, false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
 		t.Errorf("sorted %q, want %q", got, want)
 	}
+	for i, t := range b.Trials {
+		t.Tally.Record(event.Record{Plan: &event.Plan{New: optim.Place(optim.IDs(2), []int{0})}})
+		t.Tally.Sum.Samples = []uint64{2, 10, 8}[i]
+	}
+	if got, want := order(b, "node_samples", false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {
+		t.Errorf("by the samples of a node sorted %q, want %q", got, want)
+	}
 	r := b.Results(Aimed)[0]
-	if r.Missed != 1 || len(r.Aimed) != 0 || !slices.Equal(r.Figures[Aimed], []float64{1}) {
+	if r.Missed != 1 || len(r.Numbers(Aimed)) != 0 || !slices.Equal(r.Figures[Aimed], []float64{math.Inf(1)}) {
 		t.Errorf("a run that missed its target is %+v", r)
 	}
 }

@@ -165,6 +165,36 @@ func naive(m *Trained, sample []float32) []float64 {
 }
 
 // TestPredictTorch: the probabilities are those of torch.softmax, of the module itself.
+// TestMirroredNaively: the class by an image and its mirror image is that of both by the naive twin, and not of one.
+func TestMirroredNaively(t *testing.T) {
+	set, file := torchSamples(t)
+	m, _ := predicted(t, "native")
+	width, wrong, alone := set.Shape[len(set.Shape)-1], 0, 0
+	for i, row := range slices.Collect(slices.Chunk(file.Find("check.x").F, m.Net.Features)) {
+		p, turned := naive(m, row), slices.Clone(row)
+		for line := range slices.Chunk(turned, width) {
+			slices.Reverse(line)
+		}
+		label := int(set.Label(set.Test()[i]))
+		if report.Likeliest(p) != label {
+			alone++
+		}
+		for k, v := range naive(m, turned) {
+			p[k] += v
+		}
+		if report.Likeliest(p) != label {
+			wrong++
+		}
+	}
+	got, err := m.Mirrored(context.Background(), set, set.Test(), 1)
+	if err != nil || math.Abs(got-float64(wrong)/float64(len(set.Test()))) > 1e-12 {
+		t.Errorf("%g of the samples are mistaken, %v; the naive twin has %d of %d, and %d without the mirror", got, err, wrong, len(set.Test()), alone)
+	}
+	if wrong == alone {
+		t.Error("the mirror image changes nothing here, so that this test says nothing")
+	}
+}
+
 func TestPredictTorch(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: starts PyTorch")

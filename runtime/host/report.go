@@ -62,6 +62,38 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	return r, nil
 }
 
+// Mirrored is the share of samples whose class is not the likeliest by the mean of what the model says of an image and
+// of its mirror image.
+func (t *Trained) Mirrored(ctx context.Context, set *data.Set, ids []int32, threads int) (wrong float64, err error) {
+	if t.Net.Classes == 0 || t.Net.MultiLabel() {
+		return 0, fmt.Errorf("model %s does not tell one class of a sample (loss %s), which its mirror image would help to", t.Net.Name, t.Net.Loss)
+	}
+	turned, err := set.Mirrored()
+	if err != nil {
+		return 0, err
+	}
+	seen := make([][]float64, len(ids))
+	if _, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
+		copy(seen[at:], p)
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	misses := 0
+	_, err = t.Predict(ctx, turned, ids, threads, func(at int, p [][]float64) error {
+		for i, row := range p {
+			for k := range row {
+				row[k] += seen[at+i][k]
+			}
+			if report.Likeliest(row) != int(set.Label(ids[at+i])) {
+				misses++
+			}
+		}
+		return nil
+	})
+	return float64(misses) / float64(len(ids)), err
+}
+
 // OutputNames are those of the numbers that the model predicts: those of the columns that it was trained on, or, where
 // its file does not say, of the data. Nil where they have none.
 func (t *Trained) OutputNames(set *data.Set) []string {

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"math"
 	"strings"
 
 	"brood/runtime/event"
@@ -41,8 +42,12 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 		return sent / evaluations, true
 	case name == "samples_per_s":
 		return t.Sum.SamplesPerSecond, true
+	case (name == "epochs" || name == "node_samples") && t.Goal.Limit.Target != "" && t.Goal.Met == "":
+		return math.Inf(1), true // it may take it for ever
 	case name == "epochs" && t.Sum.Epochs > 0:
 		return t.Sum.Epochs, true
+	case name == "node_samples" && t.Goal.Met != "" && t.Sum.Members > 0:
+		return float64(t.Sum.Samples) / float64(t.Sum.Members), true
 	case name == "centre_loss" && t.centre != nil:
 		return *t.centre, true
 	case name == "train_error" && t.trainError != nil:

@@ -65,6 +65,43 @@ func TestSpeedOfAFork(t *testing.T) {
 	}
 }
 
+// TestNodeSamples: what each node of a run had seen when the target was met; without a target there is no such number,
+// and a run that missed its own never came to one.
+func TestNodeSamples(t *testing.T) {
+	tally := func(target string, fitness float64) *Tally {
+		m := New()
+		for _, r := range []event.Record{
+			{Config: &event.Config{Limit: event.Limit{Rounds: 8, Target: target}}},
+			{Plan: &event.Plan{Algorithm: "pesgd", New: optim.Place(optim.IDs(4), []int{0})}},
+			{Commit: &event.Commit{To: 3, Progress: event.Progress{Rounds: 3, Samples: 1200, Epochs: 2}}},
+			{Points: &event.Points{Round: 3, Series: event.SeriesJudged, Members: optim.IDs(4), Values: []float64{-0.5, fitness, -0.7, -0.9}}},
+		} {
+			m.Record(r)
+		}
+		m.Finish(coordinator.Exit{Phase: event.Finished})
+		return m
+	}
+	run := func(target string, fitness float64) (float64, bool) {
+		return tally(target, fitness).Metric("node_samples")
+	}
+	epochs := func(target string) (float64, bool) { return tally(target, -0.1).Metric("epochs") }
+	if x, ok := run("fitness=-0.2", -0.1); !ok || x != 300 {
+		t.Errorf("four nodes that met their target with 1200 samples have %g each, %v, want 300", x, ok)
+	}
+	if x, ok := run("fitness=-0.05", -0.1); !ok || !math.IsInf(x, 1) {
+		t.Errorf("a run that missed its target met it after %g samples, %v, want +Inf", x, ok)
+	}
+	if x, ok := epochs("fitness=-0.05"); !ok || !math.IsInf(x, 1) {
+		t.Errorf("it met it after %g epochs, %v, want +Inf", x, ok)
+	}
+	if x, ok := epochs(""); !ok || x != 2 {
+		t.Errorf("without a target it has done %g epochs, %v, want 2", x, ok)
+	}
+	if x, ok := run("", -0.1); ok {
+		t.Errorf("a run without a target met it after %g samples", x)
+	}
+}
+
 // tallied is a tally of a run whose numbers can be followed by hand.
 func tallied() *Tally {
 	t := New()

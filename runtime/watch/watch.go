@@ -233,7 +233,7 @@ func (w *Watch) Tick(now int64) []Note {
 	}
 	if silent := time.Duration(now - w.heard); w.training && !w.stalled && w.heard > 0 && silent > limit {
 		w.stalled = true
-		return warn(event.AlertStall, "no round was finished for %s: look for a worker that hangs (Fleet)", silent.Round(time.Second))
+		return warn(event.AlertStall, "no round was finished for %.0f s: look for a worker that hangs (Fleet)", silent.Seconds())
 	}
 	return nil
 }

@@ -104,7 +104,9 @@ func (v *batchView) done(t *batch.Trial) {
 	default:
 		by := cmp.Or(v.b.by, t.Tally.Config.Score().Key)
 		figure := "no " + by
-		if x, ok := t.Metric(by); ok {
+		if batch.Aims(by) && t.Missed() {
+			figure = "missed its target"
+		} else if x, ok := t.Metric(by); ok {
 			figure = by + " " + withUnit(x, by, t.Tally.Config)
 		}
 		fmt.Fprintf(v.s.out, "%s  %s: %s, %s\n", v.count(), t, figure, clockTime(t.Tally.Sum.Seconds))

@@ -52,7 +52,7 @@ func dataCommand(s streams) *cobra.Command {
 		return nil
 	}
 	c.AddCommand(info)
-	c.AddCommand(getCommand(s))
+	c.AddCommand(getCommand(s), whitenCommand(s))
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func evalCommand(s streams) *cobra.Command {
 	var model, set, split, rename, label, form, held string
 	var threads int
 	var at uint64
-	var asJSON, ascii bool
+	var asJSON, ascii, mirror bool
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
 		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both. Of a session it is the model of its newest checkpoint, or of the round that --at names.",
 		Args: exactly("a FILE or SESSION"),
@@ -91,11 +92,20 @@ func evalCommand(s streams) *cobra.Command {
 			if text := host.Mixed(t.Kernels, asked); text != "" {
 				fmt.Fprintf(s.err, "brood: %s was %s\n", args[0], text)
 			}
+			mirrored := math.NaN()
+			if mirror {
+				if mirrored, err = t.Mirrored(c.Context(), samples, ids, threads); err != nil {
+					return fmt.Errorf("--mirror: %w", err)
+				}
+			}
 			if asJSON {
 				line := map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
 					"loss": finite(sc.Mean()), "seconds": seconds}
 				for i, x := range of {
 					line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
+				}
+				if mirror {
+					line["mirrored_error"] = 100 * mirrored
 				}
 				reportInto(line, report)
 				return json.NewEncoder(s.out).Encode(line)
@@ -109,6 +119,9 @@ func evalCommand(s streams) *cobra.Command {
 				if x.Key != event.KeyTestLoss {
 					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
 				}
+			}
+			if mirror {
+				fmt.Fprintf(s.out, "  mirrored     %s error of the mean with the image mirrored\n", tui.ScoreText(100*mirrored, true))
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
 			if report != nil && len(report.Outputs) == 1 {
@@ -129,6 +142,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	threadsFlag(fl, &threads)
+	fl.BoolVar(&mirror, "mirror", false, "also the error of the mean of what the model says of each image and of its mirror image")
 	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c

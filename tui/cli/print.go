@@ -419,7 +419,9 @@ func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 			continue
 		}
 		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
-		if published := p.Published(c, full); published != nil && c.Ratio == nil {
+		if math.IsInf(x, 1) {
+			text = "missed the target"
+		} else if published := p.Published(c, full); published != nil && c.Ratio == nil {
 			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
 		}
 		if !full {

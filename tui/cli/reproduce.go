@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/zeebo/blake3"
@@ -35,6 +34,7 @@ type reproduceFlags struct {
 	told              option.Options // by flags of the table
 	full, plain, json bool
 	file, sessions    string
+	results           string
 	only              []string
 }
 
@@ -68,6 +68,9 @@ more seeds it adds them.`,
 			if err := f.batch.check(c, f.told, f.plain, f.json); err != nil {
 				return err
 			}
+			if f.results != "" && (f.full || len(f.only) > 0) {
+				return usage("--results keeps whole studies in their short form: leave out --full and --preset, or --results")
+			}
 			if f.file != "" { // told before, and not after hours
 				if err := writable(f.file); err != nil {
 					return err
@@ -87,17 +90,18 @@ more seeds it adds them.`,
 			if err != nil {
 				return err
 			}
-			text, err := f.execute(c.Context(), w, s)
+			done, err := f.execute(c.Context(), w, s)
 			if err != nil {
 				return err
 			}
-			return f.write(text)
+			return f.write([]part{done}, false)
 		}}
 	fl := c.Flags()
 	f.batch.register(c, 3)
 	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
 	optionFlags(c, &f.told, option.Threads)
-	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown")
+	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown: in place of the study's own where FILE has one, else at its end")
+	fl.StringVar(&f.results, "results", "", "keep the runs of each study in this directory too, as STUDY.csv with a row each")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
@@ -160,13 +164,13 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 		}
 		studies = append(studies, w)
 	}
-	text, counts := "", newTally()
+	var done []part
 	var failed error
 	for i, w := range studies {
 		if !f.json {
 			fmt.Fprintf(s.out, "\nstudy %d of %d: %s\n", i+1, len(studies), w.name)
 		}
-		section, err := f.execute(c.Context(), w, s)
+		one, err := f.execute(c.Context(), w, s)
 		if w.interrupted != 0 {
 			return &exitError{code: w.interrupted, err: errInterrupted}
 		}
@@ -175,32 +179,17 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 			failed = errors.New("not all studies could be run to their end; the same command tries again what failed")
 			continue
 		}
-		text += section
-		counts.add(w.name, w.judgements(w.measured()))
+		done = append(done, one)
 	}
-	if text == "" {
-		return failed
-	}
-	if !f.full { // full forms are not judged
-		t := counts.whole()
-		if !f.json {
-			fmt.Fprintln(s.out)
-			t.write(s.out)
+	if !f.json && !f.full && len(done) > 0 { // full forms are not judged
+		counts := newTally()
+		for _, p := range done {
+			counts.add(p.study, verdictsOf(p.claims))
 		}
-		text = "## All studies\n\n" + t.markdown() + "\n" + text
+		fmt.Fprintln(s.out)
+		counts.whole().write(s.out)
 	}
-	return errors.Join(failed, f.write(text))
-}
-
-// write keeps the tables in the file that is asked for.
-func (f *reproduceFlags) write(text string) error {
-	if f.file == "" {
-		return nil
-	}
-	if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return nil
+	return errors.Join(failed, f.write(done, true))
 }
 
 // prepare is a study of which nothing has run yet, and that can be run.
@@ -218,9 +207,9 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 	return w, w.check(ctx, s)
 }
 
-// execute runs a study and prints what it came to; text is the same as Markdown.
-func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (text string, err error) {
-	err = w.train(ctx, newBatchView(&w.runs, f.plain, f.json, s))
+// execute runs a study and prints what it came to; the part is the same for a document.
+func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part, error) {
+	err := w.train(ctx, newBatchView(&w.runs, f.plain, f.json, s))
 	out := w.judged(w.measured())
 	switch {
 	case w.begun && f.json:
@@ -229,11 +218,10 @@ func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (text
 		fmt.Fprintln(s.out)
 		out.write(s.out)
 	}
-	flags := ""
-	if f.full {
-		flags = " --full"
+	if err == nil {
+		err = f.keepRows(w)
 	}
-	return fmt.Sprintf("## %s\n\n`brood reproduce %s%s --seeds %d`, %s\n\n%s\n", w.name, w.name, flags, f.batch.seeds, time.Now().Format(time.DateOnly), out.markdown()), err
+	return f.newPart(w), err
 }
 
 // writable says whether a file can be written, and leaves it as it is.

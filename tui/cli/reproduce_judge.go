@@ -20,6 +20,7 @@ type judgement struct {
 	finding   presets.Finding  // without a verdict where something was not measured
 	lacks     []string         // the presets that it compares with, and of which nothing was measured
 	seeds     int
+	missed    int // of them, runs that missed the target that the metric is about
 	seconds   float64
 }
 
@@ -27,7 +28,7 @@ func (w *study) judgements(all map[string]batch.Result) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
 			x, others := presets.Sample(all[p.Name].Figures[c.Metric]), map[string]presets.Sample{}
-			j := judgement{preset: p.Name, claim: c, published: p.Published(c, w.full), measured: presets.Estimate{Value: math.NaN(), Error: math.NaN()}, seeds: len(x), seconds: all[p.Name].Seconds}
+			j := judgement{preset: p.Name, claim: c, published: p.Published(c, w.full), measured: presets.Estimate{Value: math.NaN(), Error: math.NaN()}, seeds: len(x), missed: x.Missed(), seconds: all[p.Name].Seconds}
 			for _, other := range c.Others() {
 				if others[other] = all[other].Figures[c.Metric]; len(others[other]) == 0 {
 					j.lacks = append(j.lacks, other)
@@ -84,7 +85,11 @@ func (j judgement) figures() []string {
 	if j.published != nil {
 		published = fmt.Sprintf("%g", *j.published)
 	}
-	return []string{published, numeral("%.4g", j.measured.Value), numeral("%.2g", j.measured.Error)}
+	measured := numeral("%.4g", j.measured.Value)
+	if j.missed > 0 {
+		measured = fmt.Sprintf("%d missed", j.missed)
+	}
+	return []string{published, measured, numeral("%.2g", j.measured.Error)}
 }
 
 // judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was
@@ -125,8 +130,8 @@ func newTally() *tally {
 	return t
 }
 
-// add counts the claims of a study.
-func (t *tally) add(study string, claims []judgement) {
+// verdictsOf is how many claims have each verdict.
+func verdictsOf(claims []judgement) map[string]int {
 	of := map[string]int{}
 	for _, j := range claims {
 		said := j.verdict()
@@ -134,14 +139,24 @@ func (t *tally) add(study string, claims []judgement) {
 			said = unmeasured
 		}
 		of[said]++
-		t.all[said]++
+	}
+	return of
+}
+
+// add is a study, with how many of its claims have each verdict.
+func (t *tally) add(study string, of map[string]int) {
+	for v, n := range of {
+		t.all[v] += n
 	}
 	t.row(study, of)
 }
 
+// sumRow is what the row for all studies is called.
+const sumRow = "all"
+
 // whole is the table, with its sum.
 func (t *tally) whole() *table {
-	t.row("all", t.all)
+	t.row(sumRow, t.all)
 	return t.table
 }
 
@@ -168,7 +183,7 @@ func (w *study) tell(to io.Writer) {
 	enc := json.NewEncoder(to)
 	for _, j := range w.judgements(w.measured()) {
 		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric(), "published": j.published,
-			"measured": finite(j.measured.Value), "standard_error": finite(j.measured.Error), "seeds": j.seeds, "seconds": j.seconds}
+			"measured": finite(j.measured.Value), "standard_error": finite(j.measured.Error), "seeds": j.seeds, "missed": j.missed, "seconds": j.seconds}
 		if !w.full {
 			line["stated"], line["verdict"] = j.claim.States(), j.verdict()
 			if f := j.finding; f.Verdict != "" {

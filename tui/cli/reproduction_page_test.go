@@ -3,10 +3,10 @@ package cli
 import (
 	"encoding/csv"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,20 +60,6 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]batch.Result) 
 	return w, all
 }
 
-var tableOf = regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
-
-// section is the part of the page that begins with a study's heading, and where it lies.
-func section(text, name string) (from, to int) {
-	from = strings.Index(text, "\n## "+name+"\n")
-	if from < 0 {
-		return -1, -1
-	}
-	if next := strings.Index(text[from+1:], "\n## "); next >= 0 {
-		return from, from + 1 + next
-	}
-	return from, len(text)
-}
-
 // TestReproductionPage: every table of the page is what the judge says of the recorded runs, to the letter, no study is
 // left out, and what they come to together is their sum.
 func TestReproductionPage(t *testing.T) {
@@ -86,7 +72,7 @@ func TestReproductionPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := newTally()
+	counts, seeds := newTally(), map[string]int{}
 	hold := func(name, want string) {
 		from, to := section(text, name)
 		if from < 0 {
@@ -98,6 +84,9 @@ func TestReproductionPage(t *testing.T) {
 			t.Errorf("the section %s of %s has no table", name, page)
 			return
 		}
+		if w, _ := section(text, name); name != tallied && !strings.Contains(text[w:to], fmt.Sprintf("`brood reproduce %s --seeds %d`, ", name, seeds[name])) {
+			t.Errorf("the section %s of %s does not say that `brood reproduce %s --seeds %d` made its table", name, page, name, seeds[name])
+		}
 		if got := text[from+at[0] : from+at[1]]; got != want && !*updatePage {
 			t.Errorf("the table of %s is not what the judge says of the runs in docs/results (go test ./tui/cli -run TestReproductionPage -update-page):\n%s", name, want)
 		}
@@ -105,10 +94,15 @@ func TestReproductionPage(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(studies)) {
 		w, all := recordedStudy(t, name)
+		for _, of := range all {
+			for _, x := range of.Figures {
+				seeds[name] = max(seeds[name], len(x))
+			}
+		}
 		hold(name, w.judged(all).markdown())
-		counts.add(name, w.judgements(all))
+		counts.add(name, verdictsOf(w.judgements(all)))
 	}
-	hold("All studies", counts.whole().markdown())
+	hold(tallied, counts.whole().markdown())
 	if *updatePage {
 		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -254,7 +254,7 @@ func (w *sweep) best(rows int) *table {
 		if r.Diverged > 0 {
 			notes = append(notes, fmt.Sprintf("%d diverged", r.Diverged))
 		}
-		if w.by == batch.Aimed && r.Missed > 0 {
+		if batch.Aims(w.by) && r.Missed > 0 {
 			notes = append(notes, fmt.Sprintf("%d missed the target", r.Missed))
 		}
 		out.row(append(row, fmt.Sprintf("%d of %d", r.Done, r.Seeds), secs, strings.Join(notes, ", "))...)
