@@ -5,7 +5,7 @@ import "testing"
 // Counts of the sources (Parle's research code, DarwiNN, EGGROLL, Caffe) and of hand arithmetic.
 func TestZooCounts(t *testing.T) {
 	for name, want := range map[string][2]int{
-		"mlp": {235146, 0}, "mlp-gelu": {235146 + 2*(256+128), 0}, "mlp-small": {50890, 0}, "softmax": {7850, 0},
+		"mlp": {235146, 0}, "mlp-gelu": {235146 + 2*(256+128), 0}, "mlp-small": {50890, 0}, "cifar-small": {12026, 0}, "softmax": {7850, 0},
 		"lenet": {132220, 2 * (20 + 50 + 500)}, "lenets": {5946, 2 * (8 + 16 + 32)},
 		"lenet-caffe": {431080, 0}, "allcnn": {1667166, 2 * (3*96 + 5*192 + 10)}, "allcnns": {47486, 2 * (3*16 + 5*32 + 10)},
 		"darwinn-10k": {11274, 0}, "darwinn-30k": {28938, 0}, "darwinn-500k": {454922, 0}, "darwinn-3m": {3274634, 0}, "eggroll": {118016, 0},
@@ -24,7 +24,7 @@ func TestZooCounts(t *testing.T) {
 			t.Errorf("%s calls itself %q (%q)", name, m.Name, m.Doc)
 		}
 	}
-	if len(List()) != 26 {
+	if len(List()) != 28 {
 		t.Errorf("models %v: add the new one to this test", List())
 	}
 }
