@@ -15,12 +15,12 @@ func TestWASH(t *testing.T) {
 	layers := []struct {
 		lo, n  int
 		chosen map[string]int
-	}{{0, 7, map[string]int{"falling": 4, "even": 4}}, {7, 4, map[string]int{"falling": 1, "even": 2}}, {11, 2, map[string]int{"falling": 0, "even": 1}}}
+	}{{0, 7, map[string]int{"falling": 6, "even": 6}}, {7, 4, map[string]int{"falling": 2, "even": 4}}, {11, 2, map[string]int{"falling": 0, "even": 2}}}
 	for _, c := range []struct {
 		n     int
 		slice float64
 		depth string
-	}{{3, 32, "even"}, {2, 2, "falling"}, {5, 32, "falling"}, {1, 32, "even"}} {
+	}{{3, 32, "even"}, {2, 2, "falling"}, {3, 32, "falling"}, {5, 32, "falling"}, {1, 32, "even"}} {
 		b := newBowl(t, cols, samples)
 		b.layout.Tensors = nil
 		for _, x := range []struct {
@@ -29,7 +29,7 @@ func TestWASH(t *testing.T) {
 		}{{"a.weight", 0, 6}, {"a.bias", 6, 1}, {"b.weight", 7, 4}, {"c.weight", 11, 2}} {
 			b.layout.Tensors = append(b.layout.Tensors, engine.Tensor{Name: x.name, Shape: []int{x.len}, Lo: x.lo, Len: x.len, Cols: x.len})
 		}
-		p := b.populate(t, WASH, c.n, set{"h": 4, "slice": c.slice, "share": 0.55, "depth": c.depth, "eta": 0.05, "momentum": 0.6, "batch": 4})
+		p := b.populate(t, WASH, c.n, set{"h": 4, "slice": c.slice, "share": 0.9, "depth": c.depth, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		each := map[float64]int{32: 1, 2: 2}[c.slice]
 		x, m := twins(cols, c.n)
 		next := p.streams()
