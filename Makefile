@@ -33,7 +33,7 @@ compare: # what became slower between two commits, measured in turn: make compar
 	go run ./models/native/peer/between $(A) $(B)
 
 reproduction: build # every table of docs/reproduction.md anew, by the commands that the page names: hours
-	grep -o 'brood reproduce [a-z-]* --seeds [0-9]*' docs/reproduction.md | sort -u | while read -r command; do \
+	grep -o '`brood reproduce [a-z-]* --seeds [0-9]*`' docs/reproduction.md | tr -d '`' | sort -u | while read -r command; do \
 		bin/$$command -o docs/reproduction.md --results docs/results || exit 1; done
 
 check: # everything, as CI does

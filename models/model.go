@@ -34,11 +34,11 @@ type Layer struct {
 	From, With          int   // the results that it takes; With is that of an add layer
 	In, Out             []int // shapes of one sample: [n] or [channels, height, width]
 	Kernel, Stride, Pad int
-	Groups              int     // of a convolution
+	Groups              int // of a convolution
 	// of a convolution: constants in the order of its weights, in place of them; nil: it has weights. Never written
 	Filters []float32
-	Rate                float64 // dropout: the probability of zero
-	Slope               float64 // of a leaky rectifier, below zero
+	Rate    float64 // dropout: the probability of zero
+	Slope   float64 // of a leaky rectifier, below zero
 	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's;
 	// attention: those that give q, k and v)
 	Weight, Bias int

@@ -28,7 +28,8 @@ two or zero, scaled by blocks of 64; sums are in float32. optimiser, momentum_in
 fragment is sent, or after slice steps; the phase block counts. The centre is xbar.
 Series: loss.
 Bytes: a round that sends a fragment of m values, float32: an all-reduce of them; e3m0: each replica's message to every
-other worker, 4m bits and 16 a block of 64, ended at 64 bits. In a cycle float32 sends what diloco does.
+other worker, 4m bits and 16 a block of 64, ended at 64 bits. In a cycle float32 sends what diloco does, as long as a
+fragment is longer than what is sent directly, without slices; of shorter ones everything goes to everyone.
 
 Deviations: the source cuts between the blocks of a transformer, one after the other or in strides; here fragments are runs
 of equally many parameters, so that a net of one large layer is cut as evenly. It does not say how its four bits are scaled. Within a

@@ -38,6 +38,7 @@ func TestMissed(t *testing.T) {
 		{Claim{AtMost: ptr(9)}, all, nil, Contradicts},
 		{Claim{AtMost: ptr(9)}, Sample{never}, nil, Undecided},
 		{Claim{Near: "b", Margin: 1}, all, all, Undecided},
+		{Claim{Ratio: ptr(2), Of: "b"}, none, all, Undecided},
 	} {
 		c.claim.Metric = "node_samples"
 		if f := c.claim.Judge(c.s, map[string]Sample{"b": c.other}); f.Verdict != c.want {

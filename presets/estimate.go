@@ -62,10 +62,13 @@ func (e Estimate) Minus(o Estimate) Estimate {
 }
 
 // Over is the ratio of two independent estimates. Its error is that of the first order in both errors; NaN where o
-// is 0.
+// is 0; not known where runs of o missed their target.
 func (e Estimate) Over(o Estimate) Estimate {
-	if o.Value == 0 {
+	switch {
+	case o.Value == 0:
 		return Estimate{math.NaN(), math.NaN(), math.NaN()}
+	case math.IsInf(o.Value, 1):
+		return Estimate{Value: 0, Error: math.NaN()}
 	}
 	r := e.Value / o.Value
 	return e.combined(r, 1/o.Value, o, r/o.Value)

@@ -70,9 +70,11 @@ func TestWhitening(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]func() ([][]float64, error){
-		"does not suit images":  func() ([][]float64, error) { return set.Whitening(99, epsilon) },
-		"epsilon = -1":          func() ([][]float64, error) { return set.Whitening(side, -1) },
-		"its samples are no im": func() ([][]float64, error) { return (&Set{Info: Info{Name: "rows", Shape: []int{4}}}).Whitening(side, 0) },
+		"does not suit images": func() ([][]float64, error) { return set.Whitening(99, epsilon) },
+		"epsilon = -1":         func() ([][]float64, error) { return set.Whitening(side, -1) },
+		"its samples are no im": func() ([][]float64, error) {
+			return (&Set{Info: Info{Name: "rows", Shape: []int{4}}}).Whitening(side, 0)
+		},
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

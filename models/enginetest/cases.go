@@ -38,6 +38,7 @@ var kinds = []struct {
 		"conv out=4 kernel=3", "batchnorm", "relu", "maxpool kernel=2", "dropout rate=0.25", "flatten", "dense out=6", "batchnorm", "relu", "dense out=3"}},
 	{"filters", "[2,5,5]", []string{"conv out=3 kernel=2 filters=[[1,-1,0.5,0,0,2,-1,0.25],[0,0,1,1,-0.5,0.5,0,0],[0.1,0.2,0.3,0.4,-0.4,-0.3,-0.2,-0.1]]", "gelu", "conv out=2 kernel=3", "flatten", "dense out=3"}},
 	{"filters behind weights", "[1,7,7]", []string{"conv out=2 kernel=3", "relu", "conv out=4 kernel=2 stride=2 pad=1 filters=[[1,0,-1,0.5,0.5,1,0,-2],[0,1,0,-1,1,1,-1,-1],[2,0,0,0,0,0,0,1],[-1,0.5,0.25,0,0,0,1,0]]", "batchnorm", "flatten", "dense out=3"}},
+	{"filters in groups", "[4,5,5]", []string{"conv out=2 kernel=2 groups=2 filters=[[1,-1,0.5,0,0,2,-1,0.25],[0,0,1,1,-0.5,0.5,0,0]]", "tanh", "flatten", "dense out=3"}},
 	{"smoothing", "[1,2,3]", []string{"loss cross-entropy classes=3 smoothing=0.3", "flatten", "dense out=4", "relu", "dense out=3"}},
 	{"groups", "[4,5,5]", []string{"conv out=6 kernel=3 groups=2", "relu", "flatten", "dense out=3"}},
 	{"groups with stride", "[6,7,6]", []string{"conv out=3 kernel=3 stride=2 pad=1 groups=3 bias=false", "batchnorm", "conv out=4 kernel=1", "flatten", "dense out=3"}},

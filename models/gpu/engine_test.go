@@ -289,7 +289,7 @@ func TestMemory(t *testing.T) {
 }
 
 // TestMissingLayers: a model with a layer that has no kernels is refused, by name. Every model of the zoo has all of
-// them but those of whole numbers.
+// them but those of whole numbers, and one whose labels are smoothed behind given filters.
 func TestMissingLayers(t *testing.T) {
 	m, set := small(t)
 	for _, name := range models.List() {
@@ -297,8 +297,21 @@ func TestMissingLayers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := gpu.Covers(m); (err != nil) != m.Int8 {
+		if err := gpu.Covers(m); (err != nil) != (m.Int8 || m.Smoothing > 0) {
 			t.Error(err)
+		}
+	}
+	for want, change := range map[string]func(m *models.Model){
+		"model mlp-small: a smoothing of labels has no kernels for a device yet: train it on the processor": func(m *models.Model) { m.Smoothing = 0.1 },
+		"model mlp-small: layer 2: a convolution of given filters has no kernels for a device yet: train it on the processor": func(m *models.Model) {
+			m.Layers[1].Kind, m.Layers[1].Filters = models.Conv, []float32{1}
+		},
+	} {
+		other := *m
+		other.Layers = append([]models.Layer(nil), m.Layers...)
+		change(&other)
+		if err := gpu.Covers(&other); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	strange := *m

@@ -37,11 +37,14 @@ type op struct {
 // UncoveredError says that there are no kernels for a layer yet.
 type UncoveredError struct {
 	Model string
-	Layer int // counted from 1
+	Layer int // counted from 1; 0: it is of no layer
 	Why   string
 }
 
 func (e *UncoveredError) Error() string {
+	if e.Layer == 0 {
+		return fmt.Sprintf("model %s: %s has no kernels for a device yet: train it on the processor", e.Model, e.Why)
+	}
 	return fmt.Sprintf("model %s: layer %d: %s has no kernels for a device yet: train it on the processor", e.Model, e.Layer, e.Why)
 }
 
@@ -57,7 +60,7 @@ func compile(m *models.Model) (*plan, error) {
 		return nil, &UncoveredError{m.Name, 1, "arithmetic = " + models.Int8}
 	}
 	if m.Smoothing > 0 {
-		return nil, &UncoveredError{m.Name, len(m.Layers), "a smoothing of labels"}
+		return nil, &UncoveredError{m.Name, 0, "a smoothing of labels"}
 	}
 	takers := m.Takers()
 	p := &plan{model: m, floats: []int{m.Features}, users: []int{takers[0]}}

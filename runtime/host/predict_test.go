@@ -164,7 +164,6 @@ func naive(m *Trained, sample []float32) []float64 {
 	return v
 }
 
-// TestPredictTorch: the probabilities are those of torch.softmax, of the module itself.
 // TestMirroredNaively: the class by an image and its mirror image is that of both by the naive twin, and not of one.
 func TestMirroredNaively(t *testing.T) {
 	set, file := torchSamples(t)
@@ -195,6 +194,7 @@ func TestMirroredNaively(t *testing.T) {
 	}
 }
 
+// TestPredictTorch: the probabilities are those of torch.softmax, of the module itself.
 func TestPredictTorch(t *testing.T) {
 	if os.Getenv("BROOD_LONG") == "" {
 		t.Skip("set BROOD_LONG=1: starts PyTorch")

@@ -8,6 +8,7 @@ import (
 	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/gpu"
+	"brood/models/typed"
 	"brood/runtime/event"
 	"brood/runtime/report"
 )
@@ -66,7 +67,7 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 // of its mirror image.
 func (t *Trained) Mirrored(ctx context.Context, set *data.Set, ids []int32, threads int) (wrong float64, err error) {
 	if t.Net.Classes == 0 || t.Net.MultiLabel() {
-		return 0, fmt.Errorf("model %s does not tell one class of a sample (loss %s), which its mirror image would help to", t.Net.Name, t.Net.Loss)
+		return 0, typed.Errorf("model %s (loss %s) does not say one class of each sample, which is what mirror images are asked for", t.Net.Name, t.Net.Loss)
 	}
 	turned, err := set.Mirrored()
 	if err != nil {

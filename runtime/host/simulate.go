@@ -24,6 +24,11 @@ import (
 // parameter's worth of reading or writing all of them; the normals of all of them, their digest, and a step of Muon.
 type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest, Muon float64 }
 
+// Lower has the lower of two prices for each kind of work.
+func (p Prices) Lower(o Prices) Prices {
+	return Prices{min(p.Gradient, o.Gradient), min(p.Score, o.Score), min(p.Candidate, o.Candidate), min(p.Term, o.Term), min(p.Normal, o.Normal), min(p.Digest, o.Digest), min(p.Muon, o.Muon)}
+}
+
 // of is what an effort costs.
 func (p Prices) of(e effort) float64 {
 	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon
@@ -43,6 +48,9 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 		return p, err
 	}
 	defer release(eng)
+	if name, _ := deviceOf(eng); name == "" && j.Threads == 1 {
+		eng = undisturbed{eng}
+	}
 	all := effort{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
 	const many = 1 << 30 // of each kind, so that it is timed with care
 	kind := effort{fresh: all.fresh, scaled: all.scaled, most: all.most}
@@ -76,6 +84,10 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	p.Digest, err = timed(ctx, eng, engine.Digest{X: x, Hash: make([][32]byte, 1)}, math.Inf(1))
 	return p, err
 }
+
+// undisturbed is an engine of one thread whose tasks are timed by the processor: other work that holds the machine up
+// is none of a fleet's.
+type undisturbed struct{ compute }
 
 // Simulated readies a simulated fleet of workers that each compute at these prices. Links, pace and rounds are the
 // caller's to add, and deputies of many workers.

@@ -55,7 +55,7 @@ func Read(dir string) (Figures, error) {
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return figures(all), nil
+			return Of(all), nil
 		}
 		if err != nil {
 			return Figures{}, err
@@ -66,8 +66,8 @@ func Read(dir string) (Figures, error) {
 	}
 }
 
-// figures are those of a run by its commits.
-func figures(all []event.Commit) (f Figures) {
+// Of is what a run came to by its commits.
+func Of(all []event.Commit) (f Figures) {
 	var rounds []float64
 	for _, c := range all {
 		for _, n := range c.Sent {

@@ -24,7 +24,7 @@ func commits(sent int64, seconds ...float64) (out []event.Commit) {
 // The first rounds do not count for the time of a round, nor a commit that has one of them; for what a target costs
 // they do.
 func TestFigures(t *testing.T) {
-	f := figures(commits(100, 9, 8, 1, 2, 3, 4))
+	f := Of(commits(100, 9, 8, 1, 2, 3, 4))
 	if f.Rounds != 6 || f.Commits != 4 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 600 || f.Seconds != 9+8+1+2+3+4 {
 		t.Errorf("%+v", f)
 	}
@@ -32,10 +32,10 @@ func TestFigures(t *testing.T) {
 	for i, n := range []uint64{1, 2, 4, 4, 4, 5} { // the second has rounds 2 and 3
 		long[i].Rounds, long[i].To = n, map[int]uint64{0: 1, 1: 3, 2: 7, 3: 11, 4: 15, 5: 20}[i]
 	}
-	if f := figures(long); f.Rounds != 20 || f.Commits != 4 || f.Round != .5 || f.Seconds != 20 {
+	if f := Of(long); f.Rounds != 20 || f.Commits != 4 || f.Round != .5 || f.Seconds != 20 {
 		t.Errorf("of several rounds in a commit: %+v", f)
 	}
-	if f := figures(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
+	if f := Of(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
 		t.Errorf("two commits that count say %+v", f)
 	}
 }

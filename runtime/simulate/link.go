@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ type Link struct {
 	Delay  time.Duration // of every packet
 	Jitter time.Duration // at most so much more, evenly; frames of a pair keep their order
 	Loss   float64       // share of packets that vanish, 0 to below 1
+	// Line is what was measured of such a link, in place of its rate and its delay; nil: they are what they say.
+	Line *Line
 }
 
 // Check says what is wrong with a link.
@@ -74,6 +77,19 @@ func (q *queue) pass(at int64, bytes, rate float64) int64 {
 	return int64(*q)
 }
 
+// lasts carries what takes so many nanoseconds and comes at a time, and says when it is through.
+func (q *queue) lasts(at, nanos int64) int64 {
+	*q = queue(max(at, int64(*q)) + nanos)
+	return int64(*q)
+}
+
+// costs is how long a frame keeps the processors of this end busy; what a slow worker pays for that is owed.
+func (n *node) costs(l *Line, bytes float64) int64 {
+	used := l.uses(bytes) * cmp.Or(n.world.cfg.Dear, 1)
+	n.owed += nanos(used * n.world.cfg.Owed)
+	return nanos(used * max(1, n.world.cfg.Crowded))
+}
+
 // slowest is how long bytes take at the lower of two rates, where 0 is no limit.
 func slowest(bytes, a, b float64) (d int64) {
 	for _, r := range []float64{a, b} {
@@ -110,8 +126,19 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	l, wire := w.cfg.Link(n.id, to), n.wire(len(p))
 	n.now += nanos(bytes * w.cfg.PerByte)
 	out := n.to(to)
-	left := max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate()))
-	at := max(out.newest, left+nanos(w.cfg.Hop)+l.late(wire, n.uniform))
+	var left, at, long int64
+	if l.Line != nil {
+		cost := n.costs(l.Line, bytes)
+		sent := n.card.lasts(n.now, cost)
+		long = nanos(l.Line.takes(bytes))
+		left = max(sent, out.line.lasts(n.now, long))
+		at = left + nanos(l.Line.Seconds[0])
+	} else {
+		left = max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate()))
+		long = slowest(wire, w.cfg.Up, l.rate())
+		at = left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
+	}
+	at = max(out.newest, at)
 	out.newest = at
 	out.bytes += int64(len(p))
 	n.sent += int64(len(p))
@@ -134,7 +161,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	dst.boxes[n.id] = append(dst.boxes[n.id], frame{epoch, seq, op, p, at - min(left-n.now, slowest(wire, w.cfg.Up, l.rate())), at})
+	dst.boxes[n.id] = append(dst.boxes[n.id], frame{epoch, seq, op, p, at - min(left-n.now, long), at})
 	if dst.waits == n.id {
 		dst.wake()
 	}
@@ -162,6 +189,9 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 	at := f.at
 	if w.cfg.Down > 0 { // behind others
 		at = n.receive(f, n.wire(len(f.p)))
+	}
+	if l := w.cfg.Link(from, n.id).Line; l != nil {
+		at = max(at, n.card.lasts(f.first, n.costs(l, float64(len(f.p)))))
 	}
 	n.now = max(n.now, at) + nanos(float64(len(f.p))*w.cfg.PerByte)
 	return f.seq, f.op, f.p, nil

@@ -18,6 +18,35 @@ import (
 // receives (half of the time for both), and Hop those of an empty message's way. Both are of the fastest fifth of
 // swaps: other work on this machine is none of a fleet's.
 func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, err error) {
+	const bulk = 1 << 20
+	var small, large []float64
+	err = swaps(ctx, quic.Shape{}, func(swap func(bytes int) (float64, error)) error {
+		for began := time.Now(); len(large) < 8 || time.Since(began) < long; {
+			a, err := swap(1)
+			if err != nil {
+				return err
+			}
+			z, err := swap(bulk)
+			if err != nil {
+				return err
+			}
+			small, large = append(small, a), append(large, z)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	small, large = small[4:], large[4:] // connections have come up
+	slices.Sort(small)
+	slices.Sort(large)
+	hop = small[len(small)/5]
+	return max(0, large[len(large)/5]-hop) / bulk / 2, hop, nil
+}
+
+// swaps gives measure two workers of this process over a link of this shape, who send each other so many bytes at the
+// same time: it says how long that takes.
+func swaps(ctx context.Context, shape quic.Shape, measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
 	var nodes []*quic.Node
 	defer func() {
 		for _, n := range nodes {
@@ -29,16 +58,16 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 	for i := range 2 {
 		key, err := identity.New()
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 		n, err := quic.Listen(quic.Config{Key: key, Address: "127.0.0.1:0"})
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 		nodes = append(nodes, n)
 		m, err := n.Mesh(wire.RunID{1})
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 		meshes = append(meshes, m)
 		roster = append(roster, wire.Contact{Index: uint32(i), Node: n.ID(), Addresses: []string{n.Address().String()}, Name: fmt.Sprint("worker ", i)})
@@ -46,12 +75,16 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 	var ends [2]*quic.Link
 	for i, m := range meshes {
 		if err := m.SetRoster(roster); err != nil {
-			return 0, 0, err
+			return err
 		}
-		ends[i] = m.Link(uint32(i))
+		if ends[i] = m.Link(uint32(i)); shape != (quic.Shape{}) {
+			if err := m.Shape(uint32(i), uint32(1-i), shape); err != nil {
+				return err
+			}
+		}
 	}
 	seq := uint64(0)
-	swap := func(bytes int) (seconds float64, err error) {
+	return measure(func(bytes int) (float64, error) {
 		seq++
 		var each [2]error
 		var both sync.WaitGroup
@@ -67,23 +100,5 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 		}
 		both.Wait()
 		return time.Since(began).Seconds(), errors.Join(each[:]...)
-	}
-	const bulk = 1 << 20
-	var small, large []float64
-	for began := time.Now(); len(large) < 8 || time.Since(began) < long; {
-		a, err := swap(1)
-		if err != nil {
-			return 0, 0, err
-		}
-		z, err := swap(bulk)
-		if err != nil {
-			return 0, 0, err
-		}
-		small, large = append(small, a), append(large, z)
-	}
-	small, large = small[4:], large[4:] // connections have come up
-	slices.Sort(small)
-	slices.Sort(large)
-	hop = small[len(small)/5]
-	return max(0, large[len(large)/5]-hop) / bulk / 2, hop, nil
+	})
 }

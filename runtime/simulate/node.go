@@ -27,6 +27,8 @@ type node struct {
 	busy    int64 // of them, those it computed in
 	up      queue // its network card
 	down    queue
+	card    queue  // its processors, as far as frames keep them busy
+	owed    int64  // nanoseconds by which its next computing takes longer
 	since   int64  // when down was last free
 	ways    []*way // by worker
 	sent    int64  // payload
@@ -83,6 +85,8 @@ func (n *node) compute() {
 		n.busy += d
 		n.work += nanos(s)
 		n.took += d
+		n.now += n.owed
+		n.owed = 0
 	}
 }
 

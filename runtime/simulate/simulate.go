@@ -47,10 +47,14 @@ type Config struct {
 	Link func(from, to int) Link // between workers; nil is no time
 	// Up and Down are the bytes a second that a worker can send and receive altogether; 0 is no limit.
 	Up, Down float64
-	PerByte  float64       // seconds that a worker spends on each byte that it sends or receives
-	Hop      float64       // seconds that a frame takes beside its bytes and its link
-	Overhead float64       // bytes on the wire beyond payload, as a share of it
-	Control  time.Duration // of a message between a worker and the coordinator, one way
+	PerByte  float64 // seconds that a worker spends on each byte that it sends or receives
+	Hop      float64 // seconds that a frame takes beside its bytes and its link
+	// Of frames over a link with a Line: Owed is how many times what they cost the processor the next computing takes
+	// longer, as a slowed worker pays for them then; Crowded is how many times as long they wait for a processor that
+	// several workers share, and Dear what they cost it beside what was measured. Below 1 they wait no less; 0 is 1.
+	Owed, Crowded, Dear float64
+	Overhead            float64       // bytes on the wire beyond payload, as a share of it
+	Control             time.Duration // of a message between a worker and the coordinator, one way
 }
 
 // Result is what a simulated fleet took and sent.
@@ -68,6 +72,7 @@ type Result struct {
 	Plain        float64 // seconds of a round as latency and bandwidth alone have it: see plain
 	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
 	Sent, Predicted optim.Ledger
+	Commits         []event.Commit // all of them, the first too
 }
 
 // world is a run of a simulated fleet.
@@ -334,6 +339,9 @@ func (w *world) result() (Result, error) {
 		r.Bytes = float64(bytesOf(w.marks[1:])) / rounds
 	}
 	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most)/rounds
+	for _, m := range w.marks {
+		r.Commits = append(r.Commits, m.commit)
+	}
 	var each []float64
 	for i, m := range w.marks[1:] {
 		each = append(each, float64(m.at-w.marks[i].at)/1e9/float64(m.commit.Rounds))

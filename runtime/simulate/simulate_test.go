@@ -136,6 +136,49 @@ func TestAgainstFormulas(t *testing.T) {
 	near(t, "what the others compute meanwhile", r.Training, (1+1+1+3)/12., 1e-3)
 }
 
+// TestMeasuredLine: over a link that was measured a frame takes what frames of its size took; a slowed worker pays for
+// what frames cost the processor when it computes next, and workers that share one wait for it.
+func TestMeasuredLine(t *testing.T) {
+	const slice = params / 2 * 4.
+	const takes, uses = slice * 1e-5, slice * 1e-6 // of a frame; and at each of its ends
+	line := &simulate.Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.05, 10.05}, Processor: []float64{0, 2}}
+	for _, c := range []struct {
+		what string
+		with func(*simulate.Config)
+		want float64
+	}{
+		{"as measured", func(*simulate.Config) {}, 1 + 2*(.05+takes)},
+		{"stretched", func(c *simulate.Config) { c.Link = every(simulate.Link{Line: line.Stretched(3)}) }, 1 + 2*(.05+3*takes)},
+		{"a slowed worker, two frames each way", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*(.05+takes) + 4*9*uses},
+		{"and frames cost it twice as much", func(c *simulate.Config) { c.Owed, c.Dear = 9, 2 }, 1 + 2*(.05+takes) + 4*9*2*uses},
+		{"a processor that keeps up", func(c *simulate.Config) { c.Crowded = 4 }, 1 + 2*(.05+takes)},
+		{"and one that sends and then receives", func(c *simulate.Config) { c.Crowded = 40 }, 1 + 2*2*40*uses},
+	} {
+		cfg := fleet("dp-sgd", 2, 2, nil)
+		cfg.Link = every(simulate.Link{Line: line})
+		c.with(&cfg)
+		near(t, c.what, run(t, cfg).Seconds, c.want, 1e-3)
+	}
+}
+
+// TestMeasureLine: what a real link takes grows with the frame, is no shorter than its rate and its delay allow, and
+// costs the processor something.
+func TestMeasureLine(t *testing.T) {
+	l := simulate.Link{Rate: 2e7, Delay: 5 * time.Millisecond}
+	line, err := simulate.MeasureLine(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, bytes := range line.Bytes {
+		if least := l.Delay.Seconds() + bytes/l.Rate; line.Seconds[i] < .98*least {
+			t.Errorf("%g bytes took %g s, and the link allows %g", bytes, line.Seconds[i], least)
+		}
+	}
+	if last := len(line.Bytes) - 1; line.Processor[last] <= line.Processor[0] {
+		t.Errorf("what frames cost the processor does not grow: %v", line.Processor)
+	}
+}
+
 // TestGossipWaitsForPartners: in gossip a slow stretch holds up whom its worker meets, and not everybody: what chance
 // costs is less than where all wait for the slowest.
 func TestGossipWaitsForPartners(t *testing.T) {

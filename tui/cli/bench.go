@@ -26,11 +26,11 @@ type measurement struct {
 	Value float64 `json:"value"` // NaN, which is null in JSON: it was not measured
 	Unit  string  `json:"unit"`
 	// of the value to the limit, the median of pairs that were measured one after the other; 0: not measured
-	Ratio  float64 `json:"ratio,omitempty"`
-	Spread float64 `json:"spread,omitempty"` // half of what lies between the quartiles of the ratio
-	Goal   float64 `json:"goal,omitempty"`   // of the ratio, or of the value where there is no ratio
-	Limit  string  `json:"limit,omitempty"`  // what of the machine allows no more
-	Note   string  `json:"note,omitempty"`
+	Ratio   float64 `json:"ratio,omitempty"`
+	Scatter float64 `json:"scatter,omitempty"` // half of what lies between the quartiles of the ratio
+	Goal    float64 `json:"goal,omitempty"`    // of the ratio, or of the value where there is no ratio
+	Limit   string  `json:"limit,omitempty"`   // what of the machine allows no more
+	Note    string  `json:"note,omitempty"`
 }
 
 // text is the line of a table.
@@ -46,7 +46,7 @@ func (m measurement) text() string {
 		what = strings.TrimLeft(what+"; "+m.Note, "; ")
 	}
 	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, known("%.4g", m.Value), m.Unit,
-		share(m.Ratio, "%.2f"), share(m.Spread, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
+		share(m.Ratio, "%.2f"), share(m.Scatter, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
 }
 
 // notMeasured is a figure that is not known, and why.

@@ -108,7 +108,7 @@ type speed struct {
 }
 
 // beside measures a figure and its limits in turn, again and again, so that a clock that wanders and neighbours meet
-// both, and reports medians of those pairs with the spread. It returns the rate in the figure's unit.
+// both, and reports medians of those pairs with their scatter. It returns the rate in the figure's unit.
 func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (float64, error) {
 	if err := f.call(); err != nil { // grows what is kept
 		return 0, err
@@ -140,7 +140,7 @@ func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (f
 	if len(ratios) > 0 {
 		slices.Sort(ratios)
 		x.Ratio, x.Goal = median(ratios), f.goal
-		x.Spread = (ratios[(3*len(ratios)-1)/4] - ratios[len(ratios)/4]) / 2
+		x.Scatter = (ratios[(3*len(ratios)-1)/4] - ratios[len(ratios)/4]) / 2
 		for name, n := range names {
 			if n > names[x.Limit] || n == names[x.Limit] && name < x.Limit {
 				x.Limit = name

@@ -15,7 +15,7 @@ import (
 
 // A line of a table has a place for every column, and leaves out what was not measured.
 func TestMeasurementText(t *testing.T) {
-	whole := measurement{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Spread: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"}.text()
+	whole := measurement{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Scatter: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"}.text()
 	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95 ±0.01  0.90  registers; idle") {
 		t.Errorf("%q", whole)
 	}
@@ -50,7 +50,7 @@ func TestBeside(t *testing.T) {
 	if asked["wide"] != asked["narrow"] || asked["none"] != asked["wide"] || asked["wide"] < 3 {
 		t.Errorf("limits were measured %v times", asked)
 	}
-	if got.Limit != "narrow" || got.Value != rate || got.Goal != 0.9 || !(got.Spread > 0) {
+	if got.Limit != "narrow" || got.Value != rate || got.Goal != 0.9 || !(got.Scatter > 0) {
 		t.Errorf("%+v, %g", got, rate)
 	}
 	if low, high := rate/1e5, rate/1e4; got.Ratio < 0.1*low || got.Ratio > 10*high {

@@ -71,6 +71,11 @@ more seeds it adds them.`,
 			if f.results != "" && (f.full || len(f.only) > 0) {
 				return usage("--results keeps whole studies in their short form: leave out --full and --preset, or --results")
 			}
+			if f.results != "" {
+				if err := os.MkdirAll(f.results, 0o755); err != nil {
+					return fmt.Errorf("--results: %w", err)
+				}
+			}
 			if f.file != "" { // told before, and not after hours
 				if err := writable(f.file); err != nil {
 					return err

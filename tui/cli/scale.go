@@ -27,6 +27,7 @@ import (
 type scaleFlags struct {
 	out, sessions string
 	plain         bool
+	foretold      bool
 	json          *bool
 }
 
@@ -53,6 +54,7 @@ Each run is a session, which brood verify executes again. The same command goes 
 	fl.StringVarP(&f.out, "output", "o", "", "folder for figures: NAME.csv, with a row for each run, and NAME.svg of each plan")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions for each plan, named for it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
+	fl.BoolVar(&f.foretold, "foretold", false, "hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
 	f.json = jsonFlag(c)
 	return c
 }
@@ -100,6 +102,11 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		if err != nil {
 			return err
 		}
+		if f.foretold {
+			if err := foretellable(p); err != nil {
+				return err
+			}
+		}
 		all, err := f.prepare(ctx, p, len(names) > 1)
 		if err != nil {
 			return fmt.Errorf("plan %s: %w", p.Name, err)
@@ -125,6 +132,11 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		}
 		if err := f.tell(p, fleets[i], s); err != nil {
 			return err
+		}
+		if f.foretold {
+			if err := f.foretell(ctx, p, fleets[i], s); err != nil {
+				return fmt.Errorf("plan %s: %w", p.Name, err)
+			}
 		}
 	}
 	return nil

@@ -130,6 +130,9 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if l := w.Trials[0].Limit; l.Target != "" && l.Epochs == 0 && l.Rounds == 0 {
 		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
 	}
+	if batch.Aims(f.by) && w.Trials[0].Limit.Target == "" {
+		return usage("--by %s is about a target: give one by --target", f.by)
+	}
 	switch {
 	case f.by != "":
 	case w.Trials[0].Limit.Target != "":

@@ -1,0 +1,12 @@
+package scaling
+
+import "testing"
+
+// Errors count without their sign, and bytes are exact or not.
+func TestForetoldSum(t *testing.T) {
+	all := []Foretold{{Measured: 1, Round: 1.02, Plain: .5, Bytes: 8, MeasuredBytes: 8}, {Measured: 2, Round: 1.92, Plain: 1.8, Bytes: 8, MeasuredBytes: 9}}
+	const want = "2 rounds foretold: 3.0 % off on average, 95 % of them by at most 4.0 %; the plain model: 30.0 % off on average, 95 % of them by at most 50.0 %; bytes of 1 are exact"
+	if got := Sum(all); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

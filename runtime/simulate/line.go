@@ -1,0 +1,87 @@
+package simulate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"brood/runtime/machine"
+	"brood/transport/quic"
+)
+
+// Line is what frames of several sizes took on a real connection: with what congestion control makes of its rate and
+// its delay, which no formula here knows.
+type Line struct {
+	Bytes     []float64 // ascending, the first all but empty
+	Seconds   []float64 // until the last byte is there, where both ends send at the same time
+	Processor []float64 // seconds of the processor at each end, which sends and receives as much
+}
+
+// Sizes of the frames by which a line is measured, how many of each, and how many before those that bring a connection
+// up to its rate.
+var lineSizes = []int{1, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20}
+
+const (
+	lineSwaps = 9
+	lineWarm  = 3
+)
+
+// MeasureLine swaps frames over the loopback interface, shaped like l. Where the clock of the processor cannot be read
+// frames cost it nothing.
+func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
+	shape := quic.Shape{Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
+	return line, swaps(ctx, shape, func(swap func(int) (float64, error)) error {
+		for range lineWarm {
+			if _, err := swap(lineSizes[len(lineSizes)-1]); err != nil {
+				return err
+			}
+		}
+		for _, bytes := range lineSizes {
+			var took, used []float64
+			for range lineSwaps {
+				before, _ := machine.ProcessorTime()
+				s, err := swap(bytes)
+				if err != nil {
+					return err
+				}
+				after, _ := machine.ProcessorTime()
+				took, used = append(took, s), append(used, (after-before).Seconds()/2)
+			}
+			slices.Sort(took)
+			slices.Sort(used)
+			line.Bytes = append(line.Bytes, float64(bytes))
+			line.Seconds = append(line.Seconds, took[lineSwaps/2])
+			line.Processor = append(line.Processor, used[lineSwaps/2])
+			select {
+			case <-time.After(10 * time.Millisecond): // what was sent last is acknowledged
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+}
+
+// Stretched is the line on which frames take so many times as long, beyond what an empty one is under way.
+func (l *Line) Stretched(by float64) *Line {
+	longer := *l
+	longer.Seconds = slices.Clone(l.Seconds)
+	for i, s := range l.Seconds {
+		longer.Seconds[i] = l.Seconds[0] + by*(s-l.Seconds[0])
+	}
+	return &longer
+}
+
+// takes is how long a frame of so many bytes occupies the line, beyond what an empty one is under way, and uses what it
+// costs the processor at each end.
+func (l *Line) takes(bytes float64) float64 {
+	return max(0, between(l.Bytes, l.Seconds, bytes)-l.Seconds[0])
+}
+func (l *Line) uses(bytes float64) float64 { return between(l.Bytes, l.Processor, bytes) / 2 }
+
+// between is y at x, straight from one neighbour to the next, and beyond the last as between the last two.
+func between(xs, ys []float64, x float64) float64 {
+	i, _ := slices.BinarySearch(xs, x)
+	i = min(max(i, 1), len(xs)-1)
+	return ys[i-1] + (ys[i]-ys[i-1])*(x-xs[i-1])/(xs[i]-xs[i-1])
+}

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"brood/presets"
+	"brood/runtime/host"
+	"brood/runtime/scaling"
+	"brood/runtime/simulate"
+)
+
+// foretell simulates the runs of a plan on more workers than four, and holds a round's time beside the one that was
+// measured. What it knows is measured here and now, in this process: the prices of kinds of work, and what frames take
+// on such a link. The plan's runs on one worker say how much slower workers are, and those on up to four what else a
+// single process does not say: see fitted.
+func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, all []*fleetOf, s streams) error {
+	measured, err := results(p, all)
+	if err != nil {
+		return err
+	}
+	links, err := measuredLinks(ctx, p)
+	if err != nil {
+		return err
+	}
+	out, err := foretellAll(ctx, p, all, measured, links)
+	if err != nil {
+		return err
+	}
+	if *f.json {
+		for _, x := range out {
+			if err := objects(s.out, x.JSON(p.Name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := newTable("curve", "link", ">members", ">workers", ">measured", ">foretold", ">error", ">plain model", ">error", ">late")
+	for _, x := range out {
+		t.row(x.Curve, x.Link, strconv.Itoa(x.Members), strconv.Itoa(x.Workers), seconds(x.Measured), seconds(x.Round), signed(x.Error()), seconds(x.Plain), signed(x.PlainError()), fmt.Sprintf("%d %%", x.Late))
+	}
+	fmt.Fprintln(s.out)
+	t.write(s.out)
+	fmt.Fprintln(s.out, "\n"+scaling.Sum(out))
+	return nil
+}
+
+// signed is a share in percent with its sign.
+func signed(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
+
+// measuredLinks are the links of a plan, with what frames take on them here.
+func measuredLinks(ctx context.Context, p presets.Scaling) (map[string]simulate.Link, error) {
+	links := map[string]simulate.Link{}
+	for _, name := range p.Rates() {
+		var l simulate.Link
+		if name != "" { // prepare has read both
+			l.Rate, _ = parseRate("links", name)
+			l.Delay, _ = time.ParseDuration(p.Delay)
+		}
+		line, err := simulate.MeasureLine(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("measure what frames take on a link: %w", err)
+		}
+		l.Line = &line
+		links[name] = l
+	}
+	return links, nil
+}
+
+// most are the workers of the largest runs that a plan is calibrated by; larger fleets are foretold.
+const most = 4
+
+// foretellable refuses a plan of which nothing can be foretold.
+func foretellable(p presets.Scaling) error {
+	if p.Target != "" {
+		return usage("plan %s has a target, and --foretold is of a round's time: leave it out, or choose a plan with rounds", p.Name)
+	}
+	if p.Workers[0] != 1 || p.Workers[len(p.Workers)-1] <= most {
+		return usage("plan %s has fleets of %v, and --foretold is calibrated by a single worker and foretells more than %d: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers, most)
+	}
+	return nil
+}
+
+// measuredRun is a run of a plan, ready to be simulated, and what it came to.
+type measuredRun struct {
+	presets.Run
+	job *host.Job
+	was scaling.Figures
+}
+
+// foretellAll are the runs of a plan on more workers than it is calibrated by.
+func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measured scaling.Results, links map[string]simulate.Link) (out []scaling.Foretold, err error) {
+	for _, c := range p.Curves {
+		of := map[string][]measuredRun{} // by link
+		var alone []measuredRun
+		for _, w := range all {
+			for i, r := range w.of {
+				was := measured.Of[keyOf(r)]
+				if r.Curve.Name != c.Name || was.Commits < scaling.Least {
+					continue
+				}
+				o := w.Trials[i].Options
+				o.Workers, o.Wait, o.Threads, o.Unattended = r.Workers, r.Workers, 1, true
+				j, err := host.Prepare(o)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", w.Trials[i].Label, err)
+				}
+				if r.Workers == 1 {
+					alone = append(alone, measuredRun{r, j, was})
+				} else {
+					of[r.Link] = append(of[r.Link], measuredRun{r, j, was})
+				}
+			}
+		}
+		known, err := learn(ctx, p, alone)
+		if err != nil {
+			return nil, fmt.Errorf("curve %s: %w", c.Name, err)
+		}
+		known.links = links
+		var few []measuredRun
+		for _, name := range p.Rates() {
+			for _, r := range of[name] {
+				if r.Workers <= most {
+					few = append(few, r)
+				}
+			}
+		}
+		if err := known.fit(ctx, few); err != nil {
+			return nil, err
+		}
+		for _, name := range p.Rates() {
+			for _, r := range of[name] {
+				if r.Workers <= most {
+					continue
+				}
+				x, err := known.simulate(ctx, r)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, x)
+			}
+		}
+	}
+	return out, nil
+}
+
+func keyOf(r presets.Run) scaling.Key {
+	return scaling.Key{Curve: r.Curve.Name, Link: r.Link, Workers: r.Workers, Members: r.Members}
+}
+
+// machines are what is known of a curve's workers and of their links.
+type machines struct {
+	plan   presets.Scaling
+	links  map[string]simulate.Link
+	prices host.Prices
+	scale  float64 // of the prices, on the plan's workers
+	spread float64 // standard deviation of a stretch of computing, as a share
+	fitted
+}
+
+// fitted is what a single process does not say, each as a logarithm: 0 is as it was measured in one.
+type fitted [4]float64
+
+const (
+	dear      = iota // what a frame costs a worker's processor
+	crowded          // how long the workers of a core wait for it, beside taking turns
+	stretched        // how long a frame occupies a link with a rate, between workers that also compute
+	noisy            // what it costs to add up noise
+)
+
+func (f fitted) of(which int) float64 { return math.Exp(f[which]) }
+
+// priceTrials is how often prices are measured: the lowest of each kind counts, since other work only adds to them.
+const priceTrials = 3
+
+// learn learns of a curve's workers from its runs on one of them.
+func learn(ctx context.Context, p presets.Scaling, alone []measuredRun) (m machines, err error) {
+	m = machines{plan: p, scale: 1}
+	if len(alone) == 0 {
+		return m, usage("its run on one worker has no round's time, and the others are foretold by that: give the plan more rounds")
+	}
+	for i := range priceTrials {
+		x, err := alone[0].job.Prices(ctx)
+		if err != nil {
+			return m, err
+		}
+		if i == 0 {
+			m.prices = x
+		}
+		m.prices = m.prices.Lower(x)
+	}
+	var scales, spreads []float64
+	for _, r := range alone {
+		x, err := m.simulate(ctx, r)
+		if err != nil {
+			return m, err
+		}
+		scales = append(scales, r.was.Round/x.Round)
+		spreads = append(spreads, (r.was.High-r.was.Low)/1.349/r.was.Round) // quartiles of a normal distribution
+	}
+	slices.Sort(scales)
+	slices.Sort(spreads)
+	m.scale, m.spread = scales[len(scales)/2], spreads[len(spreads)/2]
+	return m, nil
+}
+
+// A round's time is off by about so much for reasons that nobody knows, and what is fitted by about so much from what
+// one process says, both as logarithms: what rounds hardly depend on stays as it was measured.
+const (
+	unexplained = .05
+	likely      = .5
+)
+
+// fit makes rounds of small fleets come out as they were measured: the likeliest fitted, by Gauss and Newton.
+func (m *machines) fit(ctx context.Context, runs []measuredRun) error {
+	const step, steps, furthest = .1, 5, .7
+	const weight = (unexplained / likely) * (unexplained / likely)
+	for range steps {
+		var a [len(m.fitted)][len(m.fitted)]float64
+		var b fitted
+		for i := range b {
+			a[i][i], b[i] = weight, -weight*m.fitted[i]
+		}
+		for _, r := range runs {
+			here, err := m.simulate(ctx, r)
+			if err != nil {
+				return err
+			}
+			var slope fitted
+			for i := range slope {
+				there := *m
+				there.fitted[i] += step
+				x, err := there.simulate(ctx, r)
+				if err != nil {
+					return err
+				}
+				slope[i] = math.Log(x.Round/here.Round) / step
+			}
+			for i := range slope {
+				for j := range slope {
+					a[i][j] += slope[i] * slope[j]
+				}
+				b[i] += slope[i] * math.Log(r.was.Round/here.Round)
+			}
+		}
+		for i := range b { // Gauss's elimination; a is positive definite
+			for j := range b {
+				if i != j {
+					by := a[j][i] / a[i][i]
+					for k := range b {
+						a[j][k] -= by * a[i][k]
+					}
+					b[j] -= by * b[i]
+				}
+			}
+		}
+		for i := range b {
+			m.fitted[i] += max(-furthest, min(furthest, b[i]/a[i][i]))
+		}
+	}
+	return nil
+}
+
+// simulate is what the simulator says of a run, beside what was measured.
+func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foretold, err error) {
+	prices := m.prices
+	prices.Normal *= m.of(noisy)
+	cfg := r.job.Simulated(r.Workers, prices)
+	cfg.Rounds = m.plan.Rounds
+	link := m.links[r.Link]
+	if link.Line != nil && link.Rate > 0 {
+		link.Line = link.Line.Stretched(m.of(stretched))
+	}
+	cfg.Link = func(int, int) simulate.Link { return link }
+	cfg.Owed, cfg.Dear = m.plan.Slow-1, m.of(dear)
+	cfg.Crowded = m.of(crowded) * float64(r.Workers) / float64(goruntime.NumCPU())
+	cfg.Pace = func(_ int, uniform func() float64) float64 {
+		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))
+		return m.scale * (1 + m.spread*normal)
+	}
+	x, err := simulate.Run(ctx, cfg)
+	if err != nil {
+		return f, fmt.Errorf("%s on %s: %w", r.Curve.Name, plural(r.Workers, "worker"), err)
+	}
+	of := scaling.Of(x.Commits)
+	return scaling.Foretold{Key: keyOf(r.Run), Measured: r.was.Round, MeasuredBytes: r.was.Bytes, Late: r.was.Late, Round: of.Round, Plain: x.Plain, Bytes: of.Bytes}, nil
+}
