@@ -134,7 +134,7 @@ func pgpeWeights(u []float32) (mean, deviations []float32) {
 	for i := 0; i < len(u); i += 2 {
 		first, second := float64(u[i]), float64(u[i+1])
 		mean = append(mean, float32((first-second)/2/n))
-		deviations = append(deviations, float32(((first+second)/2-b)/n))
+		deviations = append(deviations, float32((float64((first+second)/2)-b)/n))
 	}
 	return mean, deviations
 }
