@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ Bytes: with K chosen elements, floor(K/n) values for each ordered pair of member
 
 Deviations: the source chooses elements one by one, and permutes each in its own way. Here as many of each layer are chosen as are
 expected, rounded, in all a multiple of n, and they are dealt out evenly to the n cyclic shifts of the members, so that
-bytes are known beforehand; each element of a replica is as likely to come from any other. Moments are not shuffled, which is a
+bytes are known beforehand, what is left over of the deepest layer not at all; each element of a replica is as likely to come from any other. Moments are not shuffled, which is a
 variant of the source. The processor shuffles, so that on a device all rows cross.
 Reductions: share 0 is n independent runs.`,
 	Needs: Gradients,
@@ -43,6 +44,12 @@ Reductions: share 0 is n independent runs.`,
 	Series: []Series{SeriesLoss},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, k.enter(), l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
+	},
+	Check: func(s Shape) error {
+		if n := len(s.Roster.Members); n > 1 && s.K.Get("share") > 0 && washWidth(s.K, s.Layout, n) == 0 {
+			return fmt.Errorf("a shuffle takes fewer elements than there are members, so that %d of them have none to swap: raise share", n)
+		}
+		return nil
 	},
 	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
@@ -136,12 +143,12 @@ func washWidth(k Values, l engine.Layout, n int) int {
 type washLayer struct{ lo, n, chosen int }
 
 // washLayers are the layers of a model: tensors that follow each other and have their name before the last point in
-// common.
+// common. A tensor without a point in its name, as own graphs may have, is a layer.
 func washLayers(k Values, l engine.Layout) (layers []washLayer) {
 	was := ""
 	for i, t := range l.Tensors {
 		name := t.Name[:max(0, strings.LastIndex(t.Name, "."))]
-		if i > 0 && name == was {
+		if i > 0 && name == was && name != "" {
 			layers[len(layers)-1].n += t.Len
 			continue
 		}

@@ -3,6 +3,7 @@ package optim
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"brood/models/engine"
@@ -105,5 +106,38 @@ func TestWASHShiftsEvenly(t *testing.T) {
 		if want := 0.2 * rounds / n; math.Abs(float64(from[shift])-want) > 5*math.Sqrt(want) {
 			t.Errorf("an element is shifted by %d %d times in %d rounds, want %.0f", shift, from[shift], rounds, want)
 		}
+	}
+}
+
+// TestWASHLayers: weights and biases that have their layer's name in common are one layer; names without a point, which
+// own graphs may have, are one each, so that the last is left alone. What would shuffle nothing is refused.
+func TestWASHLayers(t *testing.T) {
+	layout := func(names ...string) (l engine.Layout) {
+		for _, name := range names {
+			l.Tensors = append(l.Tensors, engine.Tensor{Name: name, Shape: []int{100}, Lo: l.Params, Len: 100, Cols: 100})
+			l.Params += 100
+		}
+		return l
+	}
+	k := set{"share": 0.5}.of(WASH)
+	for _, c := range []struct {
+		layout engine.Layout
+		want   []int
+	}{{layout("fc1.weight", "fc1.bias", "fc2.weight"), []int{100, 0}}, {layout("w1", "b1", "w2"), []int{50, 25, 0}}} {
+		var got []int
+		for _, layer := range washLayers(k, c.layout) {
+			got = append(got, layer.chosen)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d elements are chosen of the layers, want %d", got, c.want)
+		}
+	}
+	s := Shape{K: set{"share": 0.01}.of(WASH), Layout: layout("w1", "w2"), Roster: Place(IDs(4), []int{0})}
+	if err := WASH.Check(s); err == nil || !strings.Contains(err.Error(), "4 of them have none to swap: raise share") {
+		t.Errorf("one element among four members: %v", err)
+	}
+	s.K = set{"share": 0.1}.of(WASH)
+	if err := WASH.Check(s); err != nil {
+		t.Error(err)
 	}
 }

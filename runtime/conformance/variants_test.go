@@ -40,7 +40,7 @@ func TestVariants(t *testing.T) {
 		{"sparseloco", [][2]string{{"h", "3"}, {"values", "float32"}, {"chunk", "16"}, {"keep", "3"}, {"optimiser", "muon"}, {"eta_in", "0.02"}}},
 		{"demo", [][2]string{{"chunk", "7"}, {"keep", "2"}, {"values", "2bit"}, {"step", "mean"}, {"eta", "0.05"}, {"decay", "0.01"}, {"clip", "0.5"}}},
 		{"papa", [][2]string{{"h", "5"}, {"slice", "2"}, {"start", "own"}}},
-		{"wash", [][2]string{{"h", "5"}, {"slice", "2"}, {"start", "own"}, {"share", "0.1"}}},
+		{"wash", [][2]string{{"h", "5"}, {"slice", "2"}, {"start", "own"}, {"share", "0.3"}}},
 		{"wash", [][2]string{{"share", "0.3"}, {"depth", "even"}, {"optimiser", "adamw"}, {"eta", "0.01"}}},
 		{"dp-sgd", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.1"}, {"wire", "int8"}}},
 		{"localsgd", [][2]string{{"optimiser", "adam"}, {"eta", "0.01"}, {"decay", "0.01"}, {"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},

@@ -10,7 +10,7 @@ import (
 )
 
 // Line is what frames of several sizes took on a real connection: with what congestion control makes of its rate and
-// its delay, which no formula here knows.
+// its delay, which no formula here knows. On it a worker's own limit of sending and the time of a hop do not count.
 type Line struct {
 	Bytes     []float64 // ascending, the first all but empty
 	Seconds   []float64 // until the last byte is there, where both ends send at the same time
@@ -77,7 +77,9 @@ func (l *Line) Stretched(by float64) *Line {
 func (l *Line) takes(bytes float64) float64 {
 	return max(0, between(l.Bytes, l.Seconds, bytes)-l.Seconds[0])
 }
-func (l *Line) uses(bytes float64) float64 { return between(l.Bytes, l.Processor, bytes) / 2 }
+func (l *Line) uses(bytes float64) float64 {
+	return max(0, between(l.Bytes, l.Processor, bytes)/2) // a coarse clock may have more of it for less
+}
 
 // between is y at x, straight from one neighbour to the next, and beyond the last as between the last two.
 func between(xs, ys []float64, x float64) float64 {

@@ -28,6 +28,8 @@ func (l Link) Check() error {
 		return fmt.Errorf("a delay of %s and a jitter of %s: each is at most a minute", l.Delay, l.Jitter)
 	case !(l.Loss >= 0 && l.Loss < 1):
 		return fmt.Errorf("a loss of %g: give a share of packets from 0 to below 1", l.Loss)
+	case l.Line != nil && (len(l.Line.Bytes) < 2 || len(l.Line.Seconds) != len(l.Line.Bytes) || len(l.Line.Processor) != len(l.Line.Bytes)):
+		return fmt.Errorf("a line of %d, %d and %d figures: measure frames of two sizes at least", len(l.Line.Bytes), len(l.Line.Seconds), len(l.Line.Processor))
 	}
 	return nil
 }

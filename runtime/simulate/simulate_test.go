@@ -267,6 +267,7 @@ func TestRefuses(t *testing.T) {
 		"from 0 to below 1":    {Loss: math.NaN()},
 		"a jitter of -1ns":     {Jitter: -1},
 		"a rate of +Inf bytes": {Rate: math.Inf(1)},
+		"frames of two sizes":  {Line: &simulate.Line{Bytes: []float64{1}, Seconds: []float64{1}, Processor: []float64{1}}},
 	} {
 		if err := l.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", l, err, want)

@@ -80,8 +80,9 @@ func foretellable(p presets.Scaling) error {
 	if p.Target != "" {
 		return usage("plan %s has a target, and --foretold is of a round's time: leave it out, or choose a plan with rounds", p.Name)
 	}
-	if p.Workers[0] != 1 || p.Workers[len(p.Workers)-1] <= most {
-		return usage("plan %s has fleets of %v, and --foretold is calibrated by a single worker and foretells more than %d: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers, most)
+	few := slices.ContainsFunc(p.Workers, func(n int) bool { return n > 1 && n <= most })
+	if p.Workers[0] != 1 || !few || p.Workers[len(p.Workers)-1] <= most {
+		return usage("plan %s has fleets of %v, and --foretold is calibrated by a single worker and by 2 to %d, and foretells more: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers, most)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measure
 		for _, w := range all {
 			for i, r := range w.of {
 				was := measured.Of[keyOf(r)]
-				if r.Curve.Name != c.Name || was.Commits < scaling.Least {
+				if r.Curve.Name != c.Name || was.Commits < scaling.Least || was.Late > scaling.TooLate {
 					continue
 				}
 				o := w.Trials[i].Options
@@ -155,11 +156,11 @@ func keyOf(r presets.Run) scaling.Key {
 
 // machines are what is known of a curve's workers and of their links.
 type machines struct {
-	plan   presets.Scaling
-	links  map[string]simulate.Link
-	prices host.Prices
-	scale  float64 // of the prices, on the plan's workers
-	spread float64 // standard deviation of a stretch of computing, as a share
+	plan    presets.Scaling
+	links   map[string]simulate.Link
+	prices  host.Prices
+	scale   float64 // of the prices, on the plan's workers
+	scatter float64 // standard deviation of the logarithm of a stretch of computing
 	fitted
 }
 
@@ -182,7 +183,7 @@ const priceTrials = 3
 func learn(ctx context.Context, p presets.Scaling, alone []measuredRun) (m machines, err error) {
 	m = machines{plan: p, scale: 1}
 	if len(alone) == 0 {
-		return m, usage("its run on one worker has no round's time, and the others are foretold by that: give the plan more rounds")
+		return m, usage("no run on one worker has a round's time that can be used, and the others are foretold by that: run the command again where one failed or was late, or give the plan more rounds")
 	}
 	for i := range priceTrials {
 		x, err := alone[0].job.Prices(ctx)
@@ -194,18 +195,18 @@ func learn(ctx context.Context, p presets.Scaling, alone []measuredRun) (m machi
 		}
 		m.prices = m.prices.Lower(x)
 	}
-	var scales, spreads []float64
+	var scales, scatters []float64
 	for _, r := range alone {
 		x, err := m.simulate(ctx, r)
 		if err != nil {
 			return m, err
 		}
 		scales = append(scales, r.was.Round/x.Round)
-		spreads = append(spreads, (r.was.High-r.was.Low)/1.349/r.was.Round) // quartiles of a normal distribution
+		scatters = append(scatters, (r.was.High-r.was.Low)/1.349/r.was.Round) // quartiles of a normal distribution
 	}
 	slices.Sort(scales)
-	slices.Sort(spreads)
-	m.scale, m.spread = scales[len(scales)/2], spreads[len(spreads)/2]
+	slices.Sort(scatters)
+	m.scale, m.scatter = scales[len(scales)/2], scatters[len(scatters)/2]
 	return m, nil
 }
 
@@ -281,12 +282,15 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	cfg.Crowded = m.of(crowded) * float64(r.Workers) / float64(goruntime.NumCPU())
 	cfg.Pace = func(_ int, uniform func() float64) float64 {
 		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))
-		return m.scale * (1 + m.spread*normal)
+		return m.scale * math.Exp(m.scatter*normal)
 	}
 	x, err := simulate.Run(ctx, cfg)
 	if err != nil {
 		return f, fmt.Errorf("%s on %s: %w", r.Curve.Name, plural(r.Workers, "worker"), err)
 	}
 	of := scaling.Of(x.Commits)
+	if of.Commits < scaling.Least {
+		return f, usage("%s on %s has %s when it is simulated, too few for a round's time: give the plan more rounds", r.Curve.Name, plural(r.Workers, "worker"), plural(of.Commits, "commit"))
+	}
 	return scaling.Foretold{Key: keyOf(r.Run), Measured: r.was.Round, MeasuredBytes: r.was.Bytes, Late: r.was.Late, Round: of.Round, Plain: x.Plain, Bytes: of.Bytes}, nil
 }

@@ -74,7 +74,8 @@ func TestForetellable(t *testing.T) {
 	}{
 		{presets.Scaling{Name: "p", Workers: []int{1, 2, 8}, Target: "loss=1"}, "has a target"},
 		{presets.Scaling{Name: "p", Workers: []int{2, 8}}, "a single worker"},
-		{presets.Scaling{Name: "p", Workers: []int{1, 2, 4}}, "more than 4"},
+		{presets.Scaling{Name: "p", Workers: []int{1, 2, 4}}, "and foretells more"},
+		{presets.Scaling{Name: "p", Workers: []int{1, 8}}, "and by 2 to 4"},
 		{presets.Scaling{Name: "p", Workers: []int{1, 2, 8}}, ""},
 	} {
 		err := foretellable(c.plan)
