@@ -80,8 +80,9 @@ const (
 	deputies      = 8
 )
 
-// unequal are algorithms of whose workers one cannot stand for the other: one has the centre, or some have no data.
-var unequal = []string{"easgd", "bgd"}
+// irreplaceable are algorithms of whose workers some cannot stand for the others: one has the centre, some have no data,
+// or, in WASH, each hears from all others one after the other, of which deputies make a round that is far too long.
+var irreplaceable = []string{"easgd", "bgd", "wash"}
 
 // everyWorker stands for all workers where one may be named.
 const everyWorker = -1
@@ -230,8 +231,8 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			o.Workers, o.Wait = n, n
 		} else { // no machine has to hold them
 			prepare, o.Workers, o.Wait = host.Outline, 1, 0
-			if slices.Contains(unequal, o.Algorithm) {
-				return nil, usage("--sizes %d: of more than %d workers some stand for the others, and those of %s are not alike; give at most %d", n, mostSimulated, o.Algorithm, mostSimulated)
+			if slices.Contains(irreplaceable, o.Algorithm) {
+				return nil, usage("--sizes %d: of more than %d workers some stand for the others, which those of %s cannot; give at most %d", n, mostSimulated, o.Algorithm, mostSimulated)
 			}
 		}
 		j, err := prepare(o)
