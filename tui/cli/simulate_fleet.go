@@ -80,8 +80,9 @@ const (
 	deputies      = 8
 )
 
-// irreplaceable are algorithms of whose workers some cannot stand for the others: one has the centre, some have no data,
-// or, in WASH, each hears from all others one after the other, of which deputies make a round that is far too long.
+// irreplaceable are algorithms of whose workers some cannot stand for the others: one has the centre, some have no
+// data, or, in WASH, each hears from all others one after the other, of which deputies make a round that is far too
+// long.
 var irreplaceable = []string{"easgd", "bgd", "wash"}
 
 // everyWorker stands for all workers where one may be named.
