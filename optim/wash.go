@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -30,10 +29,11 @@ Series: loss.
 optimiser adam, adamw or muon takes its step in place of Nes's.
 Bytes: with K chosen elements, floor(K/n) values for each ordered pair of members on different workers.
 
-Deviations: the source chooses elements one by one, and permutes each in its own way. Here as many of each layer are chosen as are
-expected, rounded, in all a multiple of n, and they are dealt out evenly to the n cyclic shifts of the members, so that
-bytes are known beforehand, what is left over of the deepest layer not at all; each element of a replica is as likely to come from any other. Moments are not shuffled, which is a
-variant of the source. The processor shuffles, so that on a device all rows cross.
+Deviations: the source chooses elements one by one, and permutes each in its own way. Here as many of each layer are
+chosen as are expected, rounded, in all a multiple of n, and they are dealt out evenly to the n cyclic shifts of the
+members, so that bytes are known beforehand, what is left over of the deepest layer not at all, and nothing where
+fewer are chosen than there are members; each element of a replica is as likely to come from any other. Moments are
+not shuffled, which is a variant of the source. The processor shuffles, so that on a device all rows cross.
 Reductions: share 0 is n independent runs.`,
 	Needs: Gradients,
 	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobH,
@@ -44,12 +44,6 @@ Reductions: share 0 is n independent runs.`,
 	Series: []Series{SeriesLoss},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, k.enter(), l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
-	},
-	Check: func(s Shape) error {
-		if n := len(s.Roster.Members); n > 1 && s.K.Get("share") > 0 && washWidth(s.K, s.Layout, n) == 0 {
-			return fmt.Errorf("a shuffle takes fewer elements than there are members, so that %d of them have none to swap: raise share", n)
-		}
-		return nil
 	},
 	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {
