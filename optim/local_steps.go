@@ -59,6 +59,24 @@ func (e *Env) descendBy(d descent) func(r engine.Row, g engine.Mat) []engine.Tas
 	return func(r engine.Row, g engine.Mat) []engine.Task { return e.follow(d, x.Sub(r, 1), r, g) }
 }
 
+// localRound takes the steps of a round of those that train apart for h steps, or slice of them, and counts the phase;
+// ends says that the cycle of h is over, and it is time to meet.
+func localRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, err error) {
+	n, shape := len(e.Mine), e.Shape(k)
+	loss, steps := make([]*float32, n), shape.sliceSteps("h")
+	if err := localSteps(ctx, e, k, engine.Rows(n), steps, e.cohortScratch(n), loss); err != nil {
+		return Report{}, false, err
+	}
+	rep = e.memberSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.latePoints("loss", loss)
+	if ends = shape.ends("h"); ends {
+		e.Record(BlockPhase).U[0] = 0
+	} else {
+		e.Record(BlockPhase).U[0] += uint64(steps)
+	}
+	return rep, ends, nil
+}
+
 // localSteps takes h steps of the optimiser on some members, with g as cohortScratch; last receives their last losses,
 // by row.
 func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {

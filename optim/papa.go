@@ -53,23 +53,15 @@ Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 type papa struct{}
 
 func (papa) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	n, shape, x := len(e.Mine), e.Shape(k), e.Block(BlockX)
-	loss, steps := make([]*float32, n), shape.sliceSteps("h")
-	if err := localSteps(ctx, e, k, engine.Rows(n), steps, e.cohortScratch(n), loss); err != nil {
-		return Report{}, err
+	rep, ends, err := localRound(ctx, e, k)
+	if err != nil || !ends {
+		return rep, err
 	}
-	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.latePoints("loss", loss)
-	if !shape.ends("h") {
-		e.Record(BlockPhase).U[0] += uint64(steps)
-		return rep, nil
-	}
-	e.Record(BlockPhase).U[0] = 0
-	mean, keep := e.Scratch(1, e.Layout.Params), k.F("keep")
+	x, mean, keep := e.Block(BlockX), e.Scratch(1, e.Layout.Params), k.F("keep")
 	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, mean, true); err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{Assign(x, T(keep, x), T(1-keep, mean))}})
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(len(e.Mine)), Prog: []engine.Lin{Assign(x, T(keep, x), T(1-keep, mean))}})
 }
 
 func (papa) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -64,18 +64,10 @@ Reductions: share 0 is n independent runs.`,
 type wash struct{}
 
 func (wash) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	n, shape := len(e.Mine), e.Shape(k)
-	loss, steps := make([]*float32, n), shape.sliceSteps("h")
-	if err := localSteps(ctx, e, k, engine.Rows(n), steps, e.cohortScratch(n), loss); err != nil {
-		return Report{}, err
+	rep, ends, err := localRound(ctx, e, k)
+	if err != nil || !ends {
+		return rep, err
 	}
-	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.latePoints("loss", loss)
-	if !shape.ends("h") {
-		e.Record(BlockPhase).U[0] += uint64(steps)
-		return rep, nil
-	}
-	e.Record(BlockPhase).U[0] = 0
 	return rep, washShuffle(ctx, e, k, round)
 }
 

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -66,7 +67,7 @@ func (s *Set) Whitening(side int, epsilon float64) ([][]float64, error) {
 	rows := make([][]float64, 2*size)
 	for k := range size {
 		column, scale := mat.Col(nil, size-1-k, &vectors), 1/math.Sqrt(max(0, values[size-1-k])+epsilon)
-		if slices.MaxFunc(column, compareSize) < 0 {
+		if slices.MaxFunc(column, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }) < 0 {
 			scale = -scale // a vector and its opposite are one direction
 		}
 		rows[k], rows[size+k] = make([]float64, size), make([]float64, size)
@@ -78,15 +79,4 @@ func (s *Set) Whitening(side int, epsilon float64) ([][]float64, error) {
 		}
 	}
 	return rows, nil
-}
-
-// compareSize orders numbers by their size.
-func compareSize(a, b float64) int {
-	switch a, b := math.Abs(a), math.Abs(b); {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -30,7 +30,7 @@ const (
 // frames cost it nothing.
 func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
 	shape := quic.Shape{Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
-	return line, swaps(ctx, shape, func(swap func(int) (float64, error)) error {
+	err = swaps(ctx, shape, func(swap func(int) (float64, error)) error {
 		for range lineWarm {
 			if _, err := swap(lineSizes[len(lineSizes)-1]); err != nil {
 				return err
@@ -60,6 +60,7 @@ func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
 		}
 		return nil
 	})
+	return line, err
 }
 
 // Stretched is the line on which frames take so many times as long, beyond what an empty one is under way.
