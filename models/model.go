@@ -39,6 +39,7 @@ type Layer struct {
 	Filters []float32
 	Rate    float64 // dropout: the probability of zero
 	Slope   float64 // of a leaky rectifier, below zero
+	Factor  float64 // of a scale layer, taken as a float32
 	// indices into Layout.Tensors, -1 when absent (normalisations: scale and shift; constant: Bias; mingru: the gate's;
 	// attention: those that give q, k and v)
 	Weight, Bias int

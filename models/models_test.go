@@ -52,6 +52,11 @@ func TestSpecErrors(t *testing.T) {
 		{1, "rate", []string{"kind='dropout';rate=1.0"}},
 		{1, "rate", []string{"kind='dropout';rate=nan"}},
 		{1, "slope = -0.1; it lies in 0 to 1", []string{"kind='leakyrelu';slope=-0.1"}},
+		{1, "needs factor, a number other than 0", []string{"kind='scale'"}},
+		{1, "needs factor, a number other than 0", []string{"kind='scale';factor=0"}},
+		{1, "needs factor, a number other than 0", []string{"kind='scale';factor=nan"}},
+		{1, "for a conv of one group with an odd kernel", []string{"kind='conv';out=4;kernel=2;init='dirac'"}},
+		{2, "for a conv of one group with an odd kernel", []string{"kind='flatten'", "kind='dense';out=4;init='dirac'"}},
 		{1, "slope = NaN", []string{"kind='leakyrelu';slope=nan"}},
 		{1, "takes no key \"slope\"", []string{"kind='gelu';slope=0.1"}},
 		{1, "takes no key \"out\"", []string{"kind='layernorm';out=4"}},
@@ -270,6 +275,40 @@ func TestInit(t *testing.T) {
 	}
 	if m.Init(1, 0, x[1:]) == nil {
 		t.Error("too little room was accepted")
+	}
+}
+
+// Convolutions that start as copies give back their inputs, in the first channels, and the further ones start as
+// PyTorch's do.
+func TestInitDirac(t *testing.T) {
+	m, err := layers("kind='conv';out=3;kernel=1", "kind='conv';out=5;kernel=3;pad=1;init='dirac'", "kind='conv';out=2;kernel=3;init='dirac'", "kind='flatten'", "kind='dense';out=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, m.Layout.Params)
+	if err := m.Init(7, 0, x); err != nil {
+		t.Fatal(err)
+	}
+	tensor := func(i int) []float32 { return x[m.Layout.Tensors[i].Lo:][:m.Layout.Tensors[i].Len] }
+	for i, rows := range map[int]int{2: 3, 4: 2} {
+		w, in := tensor(i), m.Layout.Tensors[i].Shape[1]
+		for at := range w {
+			row, input, place := at/(9*in), at/9%in, at%9
+			switch {
+			case row >= rows: // checked below
+			case row == input && place == 4 && w[at] != 1, (row != input || place != 4) && w[at] != 0:
+				t.Fatalf("tensor %d: output %d of input %d starts with %v at place %d", i, row, input, w[at], place)
+			}
+		}
+	}
+	rest := tensor(2)[3*27:]
+	for _, v := range rest {
+		if bound := 1 / math.Sqrt(27); v == 0 || math.Abs(float64(v)) > bound {
+			t.Errorf("%v of the further outputs, uniform within %.3f", v, bound)
+		}
+	}
+	if b := tensor(3); slices.ContainsFunc(b, func(v float32) bool { return v != 0 }) {
+		t.Errorf("biases %v", b)
 	}
 }
 

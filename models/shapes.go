@@ -37,6 +37,11 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 		if !(l.Slope >= 0 && l.Slope <= 1) {
 			return fmt.Errorf("slope = %v; it lies in 0 to 1", l.Slope)
 		}
+	case Scale:
+		if s.Factor == nil || *s.Factor-*s.Factor != 0 || float32(*s.Factor) == 0 {
+			return fmt.Errorf("needs factor, a number other than 0, such as 0.5")
+		}
+		l.Factor = *s.Factor
 	case Embedding:
 		return c.embedding(l, s, "embed"+strconv.Itoa(n))
 	case MinGRU:

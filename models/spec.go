@@ -29,6 +29,7 @@ const (
 	Tanh      Kind = "tanh"          //
 	SiLU      Kind = "silu"          // x*sigmoid(x) (Elfwing et al. 2018; Swish)
 	GELU      Kind = "gelu"          // x*Phi(x), Phi the normal distribution's: the exact form by erf, not that by tanh
+	Scale     Kind = "scale"         // factor: all values times that, such as 0.5
 	LayerNorm Kind = "layernorm"     // over all values of a sample, each with a scale and a shift; epsilon 1e-5
 	Dropout   Kind = "dropout"       // rate
 	Flatten   Kind = "flatten"       // to [n]
@@ -44,7 +45,7 @@ const (
 )
 
 // Kinds are all kinds of layers.
-var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Dropout, Flatten, GlobalAvg, Add, Constant, Embedding, MinGRU, Attention}
+var Kinds = []Kind{Dense, Conv, MaxPool, AvgPool, BatchNorm, LayerNorm, ReLU, LeakyReLU, Tanh, SiLU, GELU, Scale, Dropout, Flatten, GlobalAvg, Add, Constant, Embedding, MinGRU, Attention}
 
 // Losses that a model may be trained on.
 const (
@@ -97,9 +98,10 @@ type LayerSpec struct {
 	Pad    *int     `toml:"pad"`
 	Groups *int     `toml:"groups"` // each takes and gives its share of the channels
 	Rate   *float64 `toml:"rate"`
-	Slope  *float64 `toml:"slope"` // of leakyrelu, below zero
-	Bias   *bool    `toml:"bias"`  // of dense and conv; true
-	Init   *string  `toml:"init"`  // of dense, conv and mingru; see the Init constants
+	Slope  *float64 `toml:"slope"`  // of leakyrelu, below zero
+	Factor *float64 `toml:"factor"` // of scale
+	Bias   *bool    `toml:"bias"`   // of dense and conv; true
+	Init   *string  `toml:"init"`   // of dense, conv and mingru; see the Init constants
 	// of conv: constants in place of weights that are trained, a row of channels x kernel x kernel numbers (of a group)
 	// for each output
 	Filters [][]float64 `toml:"filters"`
@@ -135,6 +137,8 @@ func (k Kind) Keys() ([]string, bool) {
 		return []string{"positions"}, true
 	case LeakyReLU:
 		return []string{"slope"}, true
+	case Scale:
+		return []string{"factor"}, true
 	case BatchNorm, ReLU, Tanh, SiLU, GELU, Flatten, GlobalAvg:
 		return nil, true
 	}
@@ -148,7 +152,7 @@ func (l *LayerSpec) given() (out []string) {
 		set  bool
 	}{{"out", l.Out != nil}, {"kernel", l.Kernel != nil}, {"stride", l.Stride != nil}, {"pad", l.Pad != nil},
 		{"groups", l.Groups != nil}, {"with", l.With != nil}, {"rate", l.Rate != nil}, {"slope", l.Slope != nil},
-		{"bias", l.Bias != nil}, {"init", l.Init != nil}, {"vocabulary", l.Vocabulary != nil}, {"sequence", l.Sequence != nil},
+		{"factor", l.Factor != nil}, {"bias", l.Bias != nil}, {"init", l.Init != nil}, {"vocabulary", l.Vocabulary != nil}, {"sequence", l.Sequence != nil},
 		{"heads", l.Heads != nil}, {"positions", l.Positions != nil}, {"filters", l.Filters != nil}} {
 		if k.set {
 			out = append(out, k.name)
@@ -184,7 +188,7 @@ func Parse(r io.Reader) (Spec, error) {
 	if err := tomltext.Decode(text, &s); err != nil {
 		what := err.Error()
 		if unknown := (*tomltext.UnknownError)(nil); errors.As(err, &unknown) {
-			what += "; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, bias, init, vocabulary, sequence, heads and positions"
+			what += "; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, factor, bias, init, vocabulary, sequence, heads and positions"
 		}
 		return Spec{}, &SpecError{What: what}
 	}

@@ -62,6 +62,8 @@ var kinds = []struct {
 	{"preactivation", "[1,6,6]", []string{"conv out=2 kernel=3 pad=1 name='x'", "batchnorm", "relu", "conv out=2 kernel=3 pad=1", "batchnorm", "relu", "dropout rate=0.3", "conv out=2 kernel=3 pad=1", "add with='x'",
 		"batchnorm", "relu", "globalavgpool", "dense out=3"}},
 	{"leaky relu", "[1,2,3]", []string{"flatten", "leakyrelu", "dense out=7", "leakyrelu slope=0.3", "dense out=3"}},
+	{"scale", "[1,2,3]", []string{"scale factor=-0.3", "flatten", "dense out=7", "scale factor=1.7", "relu", "dense out=3", "scale factor=0.111"}},
+	{"scale of images", "[2,5,5]", []string{"conv out=3 kernel=3 pad=1 name='a'", "scale factor=0.25", "add with='a'", "batchnorm", "scale factor=-2", "maxpool kernel=2", "flatten", "dense out=3"}},
 	{"tanh", "[6]", []string{"dense out=7", "tanh", "dense out=40", "tanh", "dense out=3"}},
 	{"silu", "[1,2,3]", []string{"flatten", "silu", "dense out=7", "silu", "dense out=3"}},
 	{"gelu", "[6]", []string{"gelu", "dense out=40", "gelu", "dense out=3"}},

@@ -165,7 +165,7 @@ func (d *draft) layer() {
 	case k < 2:
 		d.add(in, "relu")
 	case k == 12:
-		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu slope=0.2"}[d.r.IntN(4)])
+		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu slope=0.2", "scale factor=0.5"}[d.r.IntN(5)])
 	case k == 13:
 		d.add(in, "%s", []string{"tanh", "silu", "gelu", "leakyrelu"}[d.r.IntN(4)])
 	case k == 14 && models.Size(in) >= 6: // fewer normalise badly

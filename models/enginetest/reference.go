@@ -243,6 +243,8 @@ func (r *reference) layer(i int, results [][]volume) []volume {
 						switch {
 						case curves[l.Kind] != nil:
 							v = curves[l.Kind](v, l.Slope)
+						case l.Kind == models.Scale:
+							v *= float64(float32(l.Factor))
 						case l.Kind == models.Dropout && r.mask != nil:
 							key := *r.mask
 							key.Stream = uint32(i)

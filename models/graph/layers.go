@@ -31,6 +31,8 @@ func (b *builder) layer(i int) {
 		b.layerNorm(i, l)
 	case models.LeakyReLU:
 		b.to(func() (*G.Node, error) { return G.LeakyRelu(b.x, l.Slope) })
+	case models.Scale:
+		b.times(float32(l.Factor))
 	case models.Tanh:
 		b.to(func() (*G.Node, error) { return G.Tanh(b.x) })
 	case models.SiLU:

@@ -10,11 +10,11 @@ import (
 type activation struct {
 	wire
 	kind  models.Kind
-	slope float32
+	by    float32 // the slope of a leaky rectifier, or the factor of a scale layer
 }
 
 func (p *plan) activation(l *models.Layer, in int) int {
-	return p.to(&activation{wire{in: in, with: -1, out: p.buffer(p.buffers[in]), over: true}, l.Kind, float32(l.Slope)})
+	return p.to(&activation{wire{in: in, with: -1, out: p.buffer(p.buffers[in]), over: true}, l.Kind, float32(l.Slope + l.Factor)})
 }
 
 func (o *activation) forward(p *pass) { p.spread((*activationForward)(o), p.blocks()) }
@@ -32,7 +32,9 @@ func (o *activationForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	y, x := p.act[o.out][lo:hi], p.act[o.in][lo:hi]
 	switch o.kind {
 	case models.LeakyReLU:
-		k.LeakyRelu(y, x, o.slope)
+		k.LeakyRelu(y, x, o.by)
+	case models.Scale:
+		k.Times(y, o.by, x)
 	case models.Tanh:
 		k.Tanh(y, x)
 	case models.SiLU:
@@ -49,7 +51,9 @@ func (o *activationBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	dx, dy, x := p.dx[lo:hi], p.dy[lo:hi], p.act[o.in][lo:hi]
 	switch o.kind {
 	case models.LeakyReLU:
-		k.LeakyReluBack(dx, dy, x, o.slope)
+		k.LeakyReluBack(dx, dy, x, o.by)
+	case models.Scale:
+		k.Times(dx, o.by, dy)
 	case models.Tanh:
 		k.TanhBack(dx, dy, p.act[o.out][lo:hi])
 	case models.SiLU:

@@ -116,7 +116,7 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 		return p.layerNorm(l, p.form(in, l.In, false)), nil
 	case models.ReLU:
 		return p.rectifier(in), nil
-	case models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
+	case models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Scale:
 		return p.activation(l, in), nil
 	case models.Dropout:
 		if l.Rate == 0 {

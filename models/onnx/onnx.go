@@ -192,6 +192,8 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		}), nil
 	case models.LeakyReLU:
 		return g.node("LeakyRelu", out, in, attribute{"alpha", float32(l.Slope)}), nil
+	case models.Scale:
+		return g.node("Mul", out, in, g.floats(out+".factor", nil, []float32{float32(l.Factor)})), nil
 	case models.Tanh:
 		return g.node("Tanh", out, in), nil
 	case models.SiLU:

@@ -127,7 +127,7 @@ func flattened(m *models.Model, result int) []int {
 		switch {
 		case l.Kind == models.Flatten && len(l.In) == 3:
 			return l.In
-		case slices.Contains([]models.Kind{models.ReLU, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Dropout, models.BatchNorm, models.LayerNorm, models.Add}, l.Kind):
+		case slices.Contains([]models.Kind{models.ReLU, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Scale, models.Dropout, models.BatchNorm, models.LayerNorm, models.Add}, l.Kind):
 			result = l.From
 		default:
 			return nil

@@ -213,6 +213,12 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.Scale(dst, float32(r.NormFloat64()))
 		return dst
 	},
+	"Times": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, 1+r.IntN(500))
+		dst := make([]float32, len(x))
+		k.Times(dst, float32(r.NormFloat64()), x)
+		return dst
+	},
 	"ColSum": func(k *Kernels, r *rand.Rand) []float32 {
 		dst, rows := rough(r, 1+r.IntN(100)), r.IntN(90)
 		k.ColSum(dst, float32(r.IntN(2)), rough(r, rows*len(dst)), len(dst), rows, 0.7)

@@ -62,7 +62,10 @@ func (k *Kernels) Add(dst, a, b []float32) { k.lin(dst, 2, 1, a, 1, b, 0, nil) }
 func (k *Kernels) Axpy(y []float32, a float32, x []float32) { k.lin(y, 2, 1, y, a, x, 0, nil) }
 
 // Scale computes x *= a.
-func (k *Kernels) Scale(x []float32, a float32) { k.lin(x, 1, a, x, 0, nil, 0, nil) }
+func (k *Kernels) Scale(x []float32, a float32) { k.Times(x, a, x) }
+
+// Times computes dst = a*x.
+func (k *Kernels) Times(dst []float32, a float32, x []float32) { k.lin(dst, 1, a, x, 0, nil, 0, nil) }
 
 func (k *Kernels) lin(dst []float32, terms int, c0 float32, x0 []float32, c1 float32, x1 []float32, c2 float32, x2 []float32) {
 	n := len(dst)
