@@ -8,16 +8,18 @@ import (
 	"brood/models/noise"
 )
 
-// Named initialisations of dense and conv weights. Biases start like InitTorch's, except that InitHe, InitGlorot and
-// InitZero start them at zero.
+// Named initialisations of dense and conv weights. Biases start at zero, but for InitTorch.
 const (
 	InitTorch  = "torch"  // PyTorch's default of Linear and Conv2d: uniform within 1/sqrt(fan in)
 	InitHe     = "he"     // uniform within sqrt(6/fan in) (He et al. 2015)
 	InitGlorot = "glorot" // uniform within sqrt(6/(fan in + fan out))
 	InitZero   = "zero"
-	// of conv: as many outputs as there are inputs start as these inputs, the further ones like InitTorch's, the bias at
-	// zero (torch.nn.init.dirac_ of the first rows, as the speed records of CIFAR-10 start)
+	// of conv: as many outputs as there are inputs start as these inputs, the further ones like InitTorch's
+	// (torch.nn.init.dirac_ of the first rows, as the speed records of CIFAR-10 start)
 	InitDirac = "dirac"
+	// of dense and conv: rows of a weight that are orthogonal and of length 1, or its columns where these are fewer
+	// (Saxe, McClelland, Ganguli 2013)
+	InitOrthogonal = "orthogonal"
 )
 
 // embeddingBound makes uniform values of mean 0 and deviation 1, those of the normal ones by which PyTorch begins.
@@ -27,8 +29,9 @@ const embeddingBound = 1.7320508 // sqrt(3)
 // a convolution, row r of the first rows is 1 in the middle of its window of input r, and else 0.
 type start struct {
 	at, bound float32
-	copies    int // rows
-	window    int // elements that a row has of each input
+	copies    int  // rows
+	window    int  // elements that a row has of each input
+	turned    bool // the factor Q of a matrix of normals, see orthogonal
 }
 
 // tensor appends a parameter and returns its index. Noise rows are the tensor's outputs: a dense or conv weight has one
@@ -78,8 +81,16 @@ func (c *compiler) linear(l *Layer, s *LayerSpec, name string, shape []int) erro
 			return fmt.Errorf("init %q copies what is in the middle of a window: it is for a conv of one group with an odd kernel", kind)
 		}
 		w = start{bound: float32(1 / math.Sqrt(fanIn)), copies: min(shape[0], shape[1]), window: shape[2] * shape[3]}
+	case InitOrthogonal:
+		if len(shape) < 2 || c.m.Int8 {
+			return fmt.Errorf("init %q is for weights of floats", kind)
+		}
+		if least := min(shape[0], int(fanIn)); least > maxOrthogonal {
+			return fmt.Errorf("init %q of %d rows that are orthogonal to each other takes too long: %d at most", kind, least, maxOrthogonal)
+		}
+		w.turned = true
 	default:
-		return fmt.Errorf("unknown init %q; choose torch, he, glorot, zero or, for a conv, dirac", kind)
+		return fmt.Errorf("unknown init %q; choose torch, he, glorot, orthogonal, zero or, for a conv, dirac", kind)
 	}
 	if c.m.Int8 {
 		unit := float32(int(1) << ShiftOf(int(fanIn)))
@@ -133,6 +144,10 @@ func (m *Model) Init(seed uint64, member engine.Member, dst []float32) error {
 	for i, t := range m.Layout.Tensors {
 		key.Stream = uint32(i)
 		d, in := dst[t.Lo:t.Lo+t.Len], m.inits[i]
+		if in.turned {
+			orthogonal(key, d, t.Shape[0], t.Cols)
+			continue
+		}
 		var w [4]uint32
 		for o := range d {
 			if in.bound == 0 {

@@ -57,6 +57,7 @@ func TestSpecErrors(t *testing.T) {
 		{1, "needs factor, a number other than 0", []string{"kind='scale';factor=nan"}},
 		{1, "for a conv of one group with an odd kernel", []string{"kind='conv';out=4;kernel=2;init='dirac'"}},
 		{2, "for a conv of one group with an odd kernel", []string{"kind='flatten'", "kind='dense';out=4;init='dirac'"}},
+		{3, "1025 rows that are orthogonal to each other takes too long", []string{"kind='flatten'", "kind='dense';out=1025", "kind='dense';out=1025;init='orthogonal'"}},
 		{1, "slope = NaN", []string{"kind='leakyrelu';slope=nan"}},
 		{1, "takes no key \"slope\"", []string{"kind='gelu';slope=0.1"}},
 		{1, "takes no key \"out\"", []string{"kind='layernorm';out=4"}},
@@ -309,6 +310,44 @@ func TestInitDirac(t *testing.T) {
 	}
 	if b := tensor(3); slices.ContainsFunc(b, func(v float32) bool { return v != 0 }) {
 		t.Errorf("biases %v", b)
+	}
+}
+
+// Weights that start orthogonal are so to within a float32, whichever side is the longer, and differ between members.
+func TestInitOrthogonal(t *testing.T) {
+	m, err := layers("kind='conv';out=7;kernel=3;init='orthogonal'", "kind='flatten'", "kind='dense';out=30;init='orthogonal'", "kind='dense';out=40;init='orthogonal'", "kind='dense';out=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, other := make([]float32, m.Layout.Params), make([]float32, m.Layout.Params)
+	if err := errors.Join(m.Init(7, 0, x), m.Init(7, 1, other)); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 2, 4} {
+		w := m.Layout.Tensors[i]
+		rows, cols, v := w.Shape[0], w.Cols, x[w.Lo:]
+		if slices.Equal(v[:w.Len], other[w.Lo:w.Lo+w.Len]) {
+			t.Errorf("%s is the same of two members", w.Name)
+		}
+		at := func(r, c int) float64 { return float64(v[r*cols+c]) }
+		vectors, length := rows, cols
+		if rows > cols {
+			at, vectors, length = func(r, c int) float64 { return float64(v[c*cols+r]) }, cols, rows
+		}
+		for a := range vectors {
+			for b := range a + 1 {
+				sum, want := 0.0, 0.0
+				for k := range length {
+					sum += at(a, k) * at(b, k)
+				}
+				if a == b {
+					want = 1
+				}
+				if math.Abs(sum-want) > 1e-6 {
+					t.Fatalf("%s: vectors %d and %d have the product %v", w.Name, a, b, sum)
+				}
+			}
+		}
 	}
 }
 

@@ -1,0 +1,58 @@
+package models
+
+import (
+	"math"
+
+	"brood/models/noise"
+)
+
+// maxOrthogonal is the most vectors that are made orthogonal: a second or so for long ones.
+const maxOrthogonal = 1024
+
+// orthogonal writes a matrix of rows x cols whose rows, or whose columns where these are fewer, are orthogonal and of
+// length 1: normals of the key's stream, made so one after the other by the modified process of Gram and Schmidt, twice
+// over, since once leaves what rounding hides. Products are rounded before they are added, so that the bits are those of
+// any machine. The diagonal of the other factor is above zero, as where PyTorch multiplies by its signs.
+func orthogonal(key noise.Key, dst []float32, rows, cols int) {
+	x := make([]float64, len(dst))
+	key.Each(0, len(dst), cols, func(at int, eps []float32) {
+		for i, e := range eps {
+			x[at+i] = float64(e)
+		}
+	})
+	vectors, length, step, stride := rows, cols, cols, 1
+	if rows > cols {
+		vectors, length, step, stride = cols, rows, 1, cols
+	}
+	line := make([][]float64, vectors)
+	for v := range line {
+		line[v] = make([]float64, length)
+		for i := range line[v] {
+			line[v][i] = x[v*step+i*stride]
+		}
+		for range 2 {
+			for _, before := range line[:v] {
+				along(line[v], before, -dot(line[v], before))
+			}
+		}
+		size := 1 / math.Sqrt(dot(line[v], line[v]))
+		for i := range line[v] {
+			line[v][i] *= size
+			dst[v*step+i*stride] = float32(line[v][i])
+		}
+	}
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += float64(a[i] * b[i])
+	}
+	return sum
+}
+
+// along adds c*b to a.
+func along(a, b []float64, c float64) {
+	for i := range a {
+		a[i] += float64(c * b[i])
+	}
+}
