@@ -2,7 +2,6 @@ package data
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,23 +64,6 @@ func (s *Set) Augmented(a Augment) (*Set, error) {
 	}
 	c := *s
 	c.augment = a
-	return &c, nil
-}
-
-// Mirrored is the same data with every image mirrored left and right, in memory of its own. It fails for samples that
-// are no images.
-func (s *Set) Mirrored() (*Set, error) {
-	if len(s.Shape) != 3 || s.Text {
-		return nil, typed.Errorf("data %s: its samples are no images, which could be mirrored", s.Name)
-	}
-	c, width := *s, s.Shape[2]
-	c.pixels, c.values = slices.Clone(s.pixels), slices.Clone(s.values)
-	for row := range slices.Chunk(c.pixels, width) {
-		slices.Reverse(row)
-	}
-	for row := range slices.Chunk(c.values, width) {
-		slices.Reverse(row)
-	}
 	return &c, nil
 }
 

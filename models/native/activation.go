@@ -9,8 +9,8 @@ import (
 // reads what it was given, or of tanh what it gave.
 type activation struct {
 	wire
-	kind  models.Kind
-	by    float32 // the slope of a leaky rectifier, or the factor of a scale layer
+	kind models.Kind
+	by   float32 // the slope of a leaky rectifier, or the factor of a scale layer
 }
 
 func (p *plan) activation(l *models.Layer, in int) int {

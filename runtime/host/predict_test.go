@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"brood/models"
+	"brood/models/data"
 	"brood/models/enginetest"
 	"brood/runtime/report"
 )
@@ -164,8 +165,8 @@ func naive(m *Trained, sample []float32) []float64 {
 	return v
 }
 
-// TestMirroredNaively: the class by an image and its mirror image is that of both by the naive twin, and not of one.
-func TestMirroredNaively(t *testing.T) {
+// TestViewedNaively: the class by an image and its mirror image is that of both by the naive twin, and not of one.
+func TestViewedNaively(t *testing.T) {
 	set, file := torchSamples(t)
 	m, _ := predicted(t, "native")
 	width, wrong, alone := set.Shape[len(set.Shape)-1], 0, 0
@@ -185,7 +186,7 @@ func TestMirroredNaively(t *testing.T) {
 			wrong++
 		}
 	}
-	got, err := m.Mirrored(context.Background(), set, set.Test(), 1)
+	got, err := m.Viewed(context.Background(), set, set.Test(), 1, data.Views{Flip: true})
 	if err != nil || math.Abs(got-float64(wrong)/float64(len(set.Test()))) > 1e-12 {
 		t.Errorf("%g of the samples are mistaken, %v; the naive twin has %d of %d, and %d without the mirror", got, err, wrong, len(set.Test()), alone)
 	}

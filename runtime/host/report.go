@@ -63,36 +63,39 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	return r, nil
 }
 
-// Mirrored is the share of samples whose class is not the likeliest by the mean of what the model says of an image and
-// of its mirror image.
-func (t *Trained) Mirrored(ctx context.Context, set *data.Set, ids []int32, threads int) (wrong float64, err error) {
+// Viewed is the share of samples whose class is not the likeliest by the mean of what the model says of an image in
+// these views.
+func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views) (wrong float64, err error) {
 	if t.Net.Classes == 0 || t.Net.MultiLabel() {
-		return 0, typed.Errorf("model %s (loss %s) does not say one class of each sample, which is what mirror images are asked for", t.Net.Name, t.Net.Loss)
+		return 0, typed.Errorf("model %s (loss %s) does not say one class of each sample, which is what views are asked for", t.Net.Name, t.Net.Loss)
 	}
-	turned, err := set.Mirrored()
-	if err != nil {
-		return 0, err
+	mean := make([][]float64, len(ids))
+	for i := range mean {
+		mean[i] = make([]float64, t.Net.Classes)
 	}
-	seen := make([][]float64, len(ids))
-	if _, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
-		copy(seen[at:], p)
-		return nil
-	}); err != nil {
-		return 0, err
+	for _, view := range views.List() {
+		shown, err := set.Viewed(view)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := t.Predict(ctx, shown, ids, threads, func(at int, p [][]float64) error {
+			for i, row := range p {
+				for k, v := range row {
+					mean[at+i][k] += float64(view.Weight * v)
+				}
+			}
+			return nil
+		}); err != nil {
+			return 0, err
+		}
 	}
 	misses := 0
-	_, err = t.Predict(ctx, turned, ids, threads, func(at int, p [][]float64) error {
-		for i, row := range p {
-			for k := range row {
-				row[k] += seen[at+i][k]
-			}
-			if report.Likeliest(row) != int(set.Label(ids[at+i])) {
-				misses++
-			}
+	for i, row := range mean {
+		if report.Likeliest(row) != int(set.Label(ids[i])) {
+			misses++
 		}
-		return nil
-	})
-	return float64(misses) / float64(len(ids)), err
+	}
+	return float64(misses) / float64(len(ids)), nil
 }
 
 // OutputNames are those of the numbers that the model predicts: those of the columns that it was trained on, or, where

@@ -22,10 +22,10 @@ import (
 )
 
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split, rename, label, form, held string
+	var model, set, split, rename, label, form, held, seen string
 	var threads int
 	var at uint64
-	var asJSON, ascii, mirror bool
+	var asJSON, ascii bool
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
 		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both. Of a session it is the model of its newest checkpoint, or of the round that --at names.",
 		Args: exactly("a FILE or SESSION"),
@@ -39,6 +39,13 @@ func evalCommand(s streams) *cobra.Command {
 				return usage("--validation %s: give a share below 1, or a whole number of samples", held)
 			case held != "" && (split == "test" || split == "all"):
 				return usage("--validation %s: it changes nothing of --split %s; leave it out", held, split)
+			}
+			var views data.Views
+			if seen != "" {
+				var err error
+				if views, err = data.ParseViews(seen); err != nil {
+					return usage("--%v", err)
+				}
 			}
 			t, err := opened(c, args[0], model, rename, at, threads)
 			if err != nil {
@@ -92,10 +99,10 @@ func evalCommand(s streams) *cobra.Command {
 			if text := host.Mixed(t.Kernels, asked); text != "" {
 				fmt.Fprintf(s.err, "brood: %s was %s\n", args[0], text)
 			}
-			mirrored := math.NaN()
-			if mirror {
-				if mirrored, err = t.Mirrored(c.Context(), samples, ids, threads); err != nil {
-					return fmt.Errorf("--mirror: %w", err)
+			viewed := math.NaN()
+			if seen != "" {
+				if viewed, err = t.Viewed(c.Context(), samples, ids, threads, views); err != nil {
+					return fmt.Errorf("--views: %w", err)
 				}
 			}
 			if asJSON {
@@ -104,8 +111,8 @@ func evalCommand(s streams) *cobra.Command {
 				for i, x := range of {
 					line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
 				}
-				if mirror {
-					line["mirrored_error"] = 100 * mirrored
+				if seen != "" {
+					line["views_error"] = 100 * viewed
 				}
 				reportInto(line, report)
 				return json.NewEncoder(s.out).Encode(line)
@@ -120,8 +127,8 @@ func evalCommand(s streams) *cobra.Command {
 					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
 				}
 			}
-			if mirror {
-				fmt.Fprintf(s.out, "  mirrored     %s error of the mean with the image mirrored\n", tui.ScoreText(100*mirrored, true))
+			if seen != "" {
+				fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*viewed, true), len(views.List()))
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
 			if report != nil && len(report.Outputs) == 1 {
@@ -142,7 +149,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	threadsFlag(fl, &threads)
-	fl.BoolVar(&mirror, "mirror", false, "also the error of the mean of what the model says of each image and of its mirror image")
+	fl.StringVar(&seen, "views", "", "also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right; or flip,shift=N")
 	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c

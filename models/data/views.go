@@ -1,0 +1,94 @@
+package data
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"brood/models/typed"
+)
+
+// Views are the ways in which a model is shown an image when it is asked about it, whose answers are averaged
+// (test-time augmentation).
+type Views struct {
+	Flip  bool // each is shown mirrored left and right too
+	Shift int  // the image also so many pixels up and to the left, and down and to the right, half as heavy
+}
+
+// View is one of them.
+type View struct {
+	Flip        bool
+	Down, Right int     // pixels; black ones come in
+	Weight      float64 // of its answer; those of all add up to 1
+}
+
+// ParseViews reads what a person writes: flip and shift=N, separated by a comma.
+func ParseViews(text string) (v Views, err error) {
+	for _, word := range strings.Split(text, ",") {
+		word = strings.TrimSpace(word)
+		n, shifts := strings.CutPrefix(word, "shift=")
+		switch {
+		case word == "flip" && !v.Flip:
+			v.Flip = true
+			continue
+		case shifts && v.Shift == 0:
+			if v.Shift, err = strconv.Atoi(n); err == nil && v.Shift > 0 {
+				continue
+			}
+		}
+		return Views{}, typed.Errorf("views %q: write flip, shift=N, or both with a comma between them, such as flip,shift=1", text)
+	}
+	return v, nil
+}
+
+// List is the views, the image as it is first.
+func (v Views) List() (out []View) {
+	out = []View{{Weight: 1}}
+	if v.Shift > 0 {
+		out = []View{{Weight: 0.5}, {Down: -v.Shift, Right: -v.Shift, Weight: 0.25}, {Down: v.Shift, Right: v.Shift, Weight: 0.25}}
+	}
+	if v.Flip {
+		for _, one := range slices.Clone(out) {
+			one.Flip = true
+			out = append(out, one)
+		}
+		for i := range out {
+			out[i].Weight /= 2
+		}
+	}
+	return out
+}
+
+// Viewed is the same data as a view shows it, in memory of its own: moved, then mirrored. It fails for samples that are
+// no images, and moves those of bytes alone, since it is not known what is black among numbers.
+func (s *Set) Viewed(v View) (*Set, error) {
+	moves := v.Down != 0 || v.Right != 0
+	switch {
+	case len(s.Shape) != 3 || s.Text:
+		return nil, typed.Errorf("data %s: its samples are no images, which could be shown in another way", s.Name)
+	case moves && s.pixels == nil:
+		return nil, typed.Errorf("data %s: its pixels are numbers, and shift takes bytes: save them as whole numbers from 0 to 255, or leave shift out", s.Name)
+	case max(v.Down, -v.Down, v.Right, -v.Right) >= min(s.Shape[1], s.Shape[2]):
+		return nil, typed.Errorf("data %s: shift=%d leaves nothing of images of %d x %d: give less than the smaller side", s.Name, max(v.Down, -v.Down, v.Right, -v.Right), s.Shape[1], s.Shape[2])
+	}
+	c, height, width := *s, s.Shape[1], s.Shape[2]
+	c.pixels, c.values = slices.Clone(s.pixels), slices.Clone(s.values)
+	if moves {
+		clear(c.pixels)
+		from, to := max(0, -v.Right), max(0, v.Right)
+		for row := range len(s.pixels) / width {
+			if y := row%height + v.Down; y >= 0 && y < height {
+				copy(c.pixels[(row+v.Down)*width+to:(row+v.Down+1)*width], s.pixels[row*width+from:(row+1)*width])
+			}
+		}
+	}
+	if v.Flip {
+		for row := range slices.Chunk(c.pixels, width) {
+			slices.Reverse(row)
+		}
+		for row := range slices.Chunk(c.values, width) {
+			slices.Reverse(row)
+		}
+	}
+	return &c, nil
+}
