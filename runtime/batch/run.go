@@ -173,7 +173,7 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 			return false, err
 		}
 		now := summary.New()
-		now.Begin(r.Job.Config, t.Dir, r.From)
+		now.Begin(r.Job, t.Dir, r.From)
 		watch := func(rec event.Record) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -44,5 +44,7 @@ type Summary struct {
 	MemoryPredicted  int64              `json:"memory_predicted"`
 	MemoryMeasured   int64              `json:"memory_measured"`
 	SecondsPredicted float64            `json:"seconds_predicted,omitempty"`
+	SecondsError     *float64           `json:"seconds_error,omitempty"`  // share by which it took longer, or
+	SecondsUnlike    string             `json:"seconds_unlike,omitempty"` // why the two are not of the same work
 	Session          string             `json:"session"`
 }

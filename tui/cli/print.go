@@ -62,8 +62,8 @@ type jsonPrinter struct {
 }
 
 func (p *jsonPrinter) begin(r prepared) {
-	p.Begin(r.job.Config, r.sess.Dir(), r.from)
-	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory, "seconds_predicted": r.job.Config.Seconds}
+	p.Begin(r.job, r.sess.Dir(), r.from)
+	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory, "seconds_predicted": p.Sum.SecondsPredicted}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}
@@ -186,7 +186,7 @@ type plainPrinter struct {
 }
 
 func (p *plainPrinter) begin(r prepared) {
-	p.Begin(r.job.Config, r.sess.Dir(), r.from)
+	p.Begin(r.job, r.sess.Dir(), r.from)
 	p.job = r.job
 	j := r.job
 	if j.Config.Data == "" {
@@ -206,8 +206,8 @@ func (p *plainPrinter) begin(r prepared) {
 	if j.DeviceMemory > 0 {
 		expected += ", " + humanBytes(j.DeviceMemory) + " on the device"
 	}
-	if j.Config.Seconds > 0 {
-		expected += " and " + shortTime(j.Config.Seconds)
+	if s := p.Sum.SecondsPredicted; s > 0 {
+		expected += " and " + shortTime(s)
 	}
 	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, r.sess.Dir())
 	for _, text := range onStart(j) {
@@ -353,8 +353,10 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		fmt.Fprintf(p.out, "  %-12s %s%s %s\n", op, humanBytes(s.BytesSent[op]), since, same)
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
-	if s.SecondsPredicted > 0 && exit.Phase == event.Finished {
-		fmt.Fprintf(p.out, "  time         %s, estimated %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted))
+	if s.SecondsError != nil {
+		fmt.Fprintf(p.out, "  time         %s, estimated %s: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), signed(*s.SecondsError))
+	} else if s.SecondsUnlike != "" && exit.Phase == event.Finished {
+		fmt.Fprintf(p.out, "  time         %s; estimated %s, not of the same work: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), s.SecondsUnlike)
 	}
 	if p.job != nil && exit.Phase == event.Finished {
 		claimed(p.out, p.job.Config.Preset, p.Metric)
