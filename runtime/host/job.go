@@ -69,6 +69,9 @@ const (
 	logVersionAim   = 5
 )
 
+// SavePeriod is between checkpoints of a run.
+const SavePeriod = 10 * time.Second
+
 // directBytes is the size up to which a collective goes in one hop.
 const directBytes = 4096
 
@@ -412,7 +415,7 @@ func (j *Job) size() optim.DataSize {
 func (j *Job) core() coordinator.Config {
 	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
 		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Metrics: j.Config.Metrics, Maximises: j.own.maximises(), Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
-		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: 10 * time.Second}
+		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: SavePeriod}
 }
 
 // job rebuilds the job of a configuration that was recorded in dir. Where only the data cannot be read as they were,

@@ -98,11 +98,12 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	core := j.core()
 	core.SavePeriod, core.Limit = 0, event.Limit{} // it is ended by its caller
 	core.Wait, core.OnTrouble = workers, coordinator.OnTroubleStop
-	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare,
+	shelf := &simulate.Shelf{}
+	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare, Shelf: shelf,
 		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
 			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
-				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock}
+				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock, Store: shelf}
 			if tests {
 				cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
 			}

@@ -25,11 +25,14 @@ func uneven(alg string, n int) simulate.Config {
 	return cfg
 }
 
+// few are algorithms of every kind that are simulated without BROOD_LONG.
+var few = []string{"dp-sgd", "popsgd", "sgp", "pesgd", "openai-es"}
+
 // TestDeputies: of every algorithm with workers that are alike, rounds of a fleet of which some workers are simulated
 // take as long as where all are, and as many bytes are sent. Of ad-psgd chance says who computes, which nobody knows of
 // those who are not simulated.
 func TestDeputies(t *testing.T) {
-	within, few := map[string]float64{"ad-psgd": 0.08}, []string{"dp-sgd", "popsgd", "sgp", "pesgd", "openai-es"}
+	within := map[string]float64{"ad-psgd": 0.08}
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() || slices.Contains([]string{"easgd", "bgd", "wash"}, a.Name) {
 			continue // of which no deputies are told of: decision 57

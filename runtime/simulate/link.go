@@ -125,9 +125,9 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	if to < 0 || to >= len(w.at) {
 		return fmt.Errorf("there is no worker %d", to)
 	}
-	l, wire := w.cfg.Link(n.id, to), n.wire(len(p))
+	l, wire, out := w.cfg.Link(n.machine, w.machine(to)), n.wire(len(p)), n.to(to)
+	n.keep(out)
 	n.now += nanos(bytes * w.cfg.PerByte)
-	out := n.to(to)
 	var left, at, long int64
 	if l.Line != nil {
 		cost := n.costs(l.Line, bytes)
@@ -173,6 +173,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 // Recv implements optim.Link.
 func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
 	n.compute()
+	n.keep(nil)
 	n.sending = false
 	w := n.world
 	if from < 0 || from >= len(w.at) {
@@ -192,7 +193,7 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 	if w.cfg.Down > 0 { // behind others
 		at = n.receive(f, n.wire(len(f.p)))
 	}
-	if l := w.cfg.Link(from, n.id).Line; l != nil {
+	if l := w.cfg.Link(w.machine(from), n.machine).Line; l != nil {
 		at = max(at, n.card.lasts(f.first, n.costs(l, float64(len(f.p)))))
 	}
 	n.now = max(n.now, at) + nanos(float64(len(f.p))*w.cfg.PerByte)

@@ -18,10 +18,11 @@ const (
 // node is a worker with a time of its own. While it runs its goroutine owns it; while it waits, whoever holds the
 // world's lock does.
 type node struct {
-	world  *world
-	id     int
-	worker *worker.Worker
-	spent  func() float64 // seconds of computing since the last call
+	world   *world
+	id      int
+	machine int
+	worker  *worker.Worker
+	spent   func() float64 // seconds of computing since the last call
 
 	now     int64 // nanoseconds of the run
 	busy    int64 // of them, those it computed in
@@ -36,6 +37,8 @@ type node struct {
 	sending bool
 	draws   uint64           // of its own chance
 	counts  map[uint64]count // at the end of each grant that is not committed
+	steps   []step           // that may be taken back, with churn
+	died    int64            // when it was gone, with churn
 
 	// of a crowd: see deputy.go
 	index      int   // among the deputies
@@ -71,6 +74,9 @@ type order struct {
 }
 
 func (n *node) to(id int) *way {
+	for id >= len(n.ways) {
+		n.ways = append(n.ways, nil)
+	}
 	if n.ways[id] == nil {
 		n.ways[id] = &way{}
 	}
@@ -80,7 +86,8 @@ func (n *node) to(id int) *way {
 // compute lets the time of tasks pass.
 func (n *node) compute() {
 	if s := n.spent(); s > 0 {
-		d := nanos(s * n.world.cfg.Pace(n.id, n.uniform))
+		n.keep(nil)
+		d := nanos(s * n.world.cfg.Pace(n.machine, n.uniform))
 		n.now += d
 		n.busy += d
 		n.work += nanos(s)
@@ -145,9 +152,10 @@ func (n *node) post(at int64, msg message.Order) {
 	if n.gone {
 		return
 	}
+	n.past(n.world.now)
 	if _, abort := msg.(message.Abort); abort {
 		n.orders = n.orders[:0]
-		n.now = min(n.now, at)
+		n.undo(at)
 		if n.cancel != nil {
 			n.cancel()
 		}

@@ -42,9 +42,15 @@ type Config struct {
 	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
 	// since the last call.
 	Worker func(id int, link optim.Link, clock func() int64) (w *worker.Worker, spent func() float64)
-	// Pace is by how much a stretch of computing takes longer than it should; nil is 1 always.
-	Pace func(worker int, uniform func() float64) float64
-	Link func(from, to int) Link // between workers; nil is no time
+	// Pace is by how much a stretch of computing takes longer than it should on a machine; nil is 1 always. The machines
+	// are those of the workers that there are in the beginning, by their numbers.
+	Pace func(machine int, uniform func() float64) float64
+	Link func(from, to int) Link // between machines; nil is no time
+	// Churn is how long a machine stays this time, and how long it is away then; nil: nobody leaves. A worker that leaves
+	// dies, or says Goodbye before, as one does that is stopped. All workers have to be simulated.
+	Churn   func(machine int, uniform func() float64) (stays, away time.Duration)
+	Goodbye bool
+	Shelf   *Shelf // where workers keep checkpoints; nil: there are none
 	// Up and Down are the bytes a second that a worker can send and receive altogether; 0 is no limit.
 	Up, Down float64
 	PerByte  float64 // seconds that a worker spends on each byte that it sends or receives
@@ -72,7 +78,9 @@ type Result struct {
 	Plain        float64 // seconds of a round as latency and bandwidth alone have it: see plain
 	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
 	Sent, Predicted optim.Ledger
-	Commits         []event.Commit // all of them, the first too
+	Commits         []event.Commit  // all of them, the first too
+	At              []time.Duration // when each was made
+	Departures      int             // of workers, from the first commit on
 }
 
 // world is a run of a simulated fleet.
@@ -83,7 +91,7 @@ type world struct {
 	mu        sync.Mutex
 	still     *sync.Cond // no worker runs
 	running   int
-	nodes     []*node // those that are simulated
+	nodes     []*node // those that are simulated; with churn by machine, with the last worker of those that are away
 	at        []*node // by worker, nil for the others
 	crowd     *crowd  // nil where all are
 	hosting   optim.Hosting
@@ -100,13 +108,20 @@ type world struct {
 	serial    uint64
 	exit      *coordinator.Exit
 	marks     []mark
+	begin     func(n *node) // lets it live
+
+	// of a fleet with churn: see churn.go
+	machines         []hardware // nil without
+	came             []int      // machines of the workers that came back, in their order
+	departures, vain int        // of all, and since the last commit
 }
 
 // mark is a commit, and what each worker had counted when it reported it.
 type mark struct {
-	at     int64
-	commit event.Commit
-	counts []count
+	at         int64
+	commit     event.Commit
+	counts     []count
+	departures int
 }
 
 // count is what a worker did up to a round.
@@ -123,6 +138,7 @@ type happening struct {
 	worker int // ties are broken by it, and by the order of what one worker says
 	serial uint64
 	ev     coordinator.Event
+	then   func() // in place of ev: it reaches the fleet and not the core
 }
 
 type happenings []happening
@@ -171,6 +187,12 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Deputies > 0 && cfg.Deputies < cfg.Workers {
 		w.crowd = crowdOf(cfg)
 	}
+	if cfg.Churn != nil {
+		if w.crowd != nil {
+			return Result{}, fmt.Errorf("%d deputies of %d workers: in a fleet with churn nobody stands for another", cfg.Deputies, cfg.Workers)
+		}
+		w.machines = make([]hardware, cfg.Workers)
+	}
 	if w.crowd != nil {
 		w.roster = optim.Place(optim.IDs(cfg.Core.Members), workers(cfg.Workers))
 		w.hosting, w.said, w.works = w.roster.Hosting(), map[heard][]said{}, map[bool][]int64{}
@@ -195,17 +217,23 @@ func (w *world) run(ctx context.Context) (Result, error) {
 	if w.crowd != nil {
 		simulated = w.crowd.deputies
 	}
-	for i, id := range simulated {
-		n := &node{world: w, id: id, index: i, left: make([]int64, len(simulated)), waits: nobody, ways: make([]*way, w.cfg.Workers), boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
-		n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
-		w.nodes, w.at[id] = append(w.nodes, n), n
+	w.begin = func(n *node) {
 		w.running++
+		all.Go(func() { n.live(ctx) })
+	}
+	for i, id := range simulated {
+		n := w.node(id, id)
+		n.index, n.left = i, make([]int64, len(simulated))
+		w.nodes, w.at[id] = append(w.nodes, n), n
 	}
 	for id := range w.cfg.Workers {
 		w.happens(happening{worker: id, ev: coordinator.Joined{Worker: id}})
 	}
 	for _, n := range w.nodes {
-		all.Go(func() { n.live(ctx) })
+		w.begin(n)
+		if w.machines != nil {
+			w.depart(n)
+		}
 	}
 	w.happens(happening{at: tick, worker: math.MaxInt, ev: coordinator.Tick{}})
 	for quiet := 0; ; {
@@ -223,6 +251,16 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		} else {
 			quiet = 0
 		}
+		if w.never(h) {
+			continue
+		}
+		if h.then != nil {
+			h.then()
+			if err := w.stuck(); err != nil {
+				return Result{}, err
+			}
+			continue
+		}
 		if quiet > most {
 			return Result{}, fmt.Errorf("the simulated fleet is stuck after round %d: nothing was said for an hour", w.committed())
 		}
@@ -233,6 +271,13 @@ func (w *world) run(ctx context.Context) (Result, error) {
 			return w.result()
 		}
 	}
+}
+
+// node is a worker of a machine, which does not live yet.
+func (w *world) node(id, machine int) *node {
+	n := &node{world: w, id: id, machine: machine, waits: nobody, ways: make([]*way, w.cfg.Workers), boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
+	n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
+	return n
 }
 
 func (w *world) committed() uint64 {
@@ -276,13 +321,20 @@ func (w *world) apply(fx []coordinator.Effect) error {
 			}
 			w.post(x.Worker, x.Msg)
 		case coordinator.Dismiss:
-			w.post(x.Worker, message.Stop{})
+			if w.machines == nil {
+				w.post(x.Worker, message.Stop{})
+			} else {
+				w.gone(w.at[x.Worker], w.now+w.machines[w.machine(x.Worker)].away)
+			}
 		case coordinator.Append:
-			if a := x.Record.Alert; a != nil && a.Level == event.LevelError {
+			if a := x.Record.Alert; a != nil && a.Level == event.LevelError && (w.machines == nil || a.Kind != event.AlertLostWorker) {
 				return fmt.Errorf("the simulated run: %s", a.Text)
 			}
 			if c := x.Record.Commit; c != nil {
 				w.mark(*c)
+			}
+			if cp := x.Record.Checkpoint; cp != nil {
+				w.cfg.Shelf.newest(*cp)
 			}
 		case coordinator.Exit:
 			w.exit = &x
@@ -305,9 +357,10 @@ func (w *world) post(worker int, m message.Order) {
 
 // mark notes what everybody did up to a commit.
 func (w *world) mark(c event.Commit) {
-	m := mark{at: w.now, commit: c}
+	m := mark{at: w.now, commit: c, departures: w.departures}
+	w.vain = 0
 	for _, n := range w.nodes {
-		m.counts = append(m.counts, n.counts[c.To])
+		m.counts = append(m.counts, w.counted(n, c))
 		for to := range n.counts {
 			if to <= c.To {
 				delete(n.counts, to)
@@ -328,6 +381,7 @@ func (w *world) result() (Result, error) {
 	r := Result{Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Workers: w.cfg.Workers, Rounds: q.Rounds - p.Rounds, Samples: q.Samples - p.Samples, Steps: q.Steps - p.Steps, Epochs: q.Epochs - p.Epochs}
 	rounds := float64(r.Rounds)
 	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
+	r.Departures = z.departures - a.departures
 	var most count // of a worker
 	for i, last := range z.counts {
 		d := last.since(a.counts[i])
@@ -340,7 +394,7 @@ func (w *world) result() (Result, error) {
 	}
 	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most)/rounds
 	for _, m := range w.marks {
-		r.Commits = append(r.Commits, m.commit)
+		r.Commits, r.At = append(r.Commits, m.commit), append(r.At, time.Duration(m.at))
 	}
 	var each []float64
 	for i, m := range w.marks[1:] {

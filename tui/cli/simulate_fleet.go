@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/runtime/coordinator"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/simulate"
@@ -29,6 +31,9 @@ type foretellFlags struct {
 	control    time.Duration
 	cores      int
 	slow       []string
+	churn      time.Duration
+	away       time.Duration
+	goodbye    bool
 	measure    time.Duration
 	asJSON     *bool
 	at         func(format string, args ...any) // tells a terminal what is being done; "" is over
@@ -68,6 +73,9 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl.DurationVar(&f.control, "control", 0, "how late the coordinator's messages are, one way (default: as --delay)")
 	fl.IntVar(&f.cores, "cores", 0, "all workers share so many cores of one machine, as processes that try a fleet out do (default: each has its own)")
 	fl.StringArrayVar(&f.slow, "slow", nil, "a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR, which is all of them, with what frames cost them")
+	fl.DurationVar(&f.churn, "churn", 0, "how long a worker stays on average before it dies, such as 10m (default: all stay)")
+	fl.DurationVar(&f.away, "away", time.Minute, "and after how long on average it is back")
+	fl.BoolVar(&f.goodbye, "goodbye", false, "workers that leave say so, as those do that are stopped, and do not die")
 	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
 	f.asJSON = jsonFlag(c)
 	return c
@@ -101,6 +109,9 @@ type foretold struct {
 	Most      float64 `json:"worker_bytes"`
 	Rate      float64 `json:"samples_per_second"`
 	Rounds    uint64  `json:"rounds"`
+	// of a fleet with churn: how many workers left in those rounds, and a round's time if none did
+	Departures *int    `json:"departures,omitempty"`
+	Steady     float64 `json:"steady_round_seconds,omitempty"`
 }
 
 func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) error {
@@ -120,6 +131,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	if f.measure < 0 || f.measure > time.Minute {
 		return usage("--measure %s: give at most a minute", f.measure)
+	}
+	if err := f.checkChurn(given); err != nil {
+		return err
 	}
 	rounds := uint64(40)
 	if given(option.Rounds.Name) {
@@ -201,6 +215,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		return json.NewEncoder(s.out).Encode(all)
 	}
 	heads := []string{"algorithm", ">workers", ">a round", ">p95", ">plain model", ">training", ">sent", ">samples/s"}
+	if f.churn > 0 {
+		heads = slices.Insert(heads, 5, ">if all stay", ">departures")
+	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
 	} else {
@@ -210,6 +227,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	for _, r := range all {
 		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), seconds(r.P95), seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
 			humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
+		if r.Departures != nil {
+			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures))
+		}
 		if f.each > 0 {
 			cells = slices.Insert(cells, 2, fmt.Sprint(r.Members))
 		}
@@ -232,6 +252,9 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			o.Workers, o.Wait = n, n
 		} else { // no machine has to hold them
 			prepare, o.Workers, o.Wait = host.Outline, 1, 0
+			if f.churn > 0 {
+				return nil, usage("--sizes %d: of more than %d workers some stand for the others, which those that leave cannot; give at most %d, or no --churn", n, mostSimulated, mostSimulated)
+			}
 			if slices.Contains(irreplaceable, o.Algorithm) {
 				return nil, usage("--sizes %d: of more than %d workers some stand for the others, which those of %s cannot; give at most %d", n, mostSimulated, o.Algorithm, mostSimulated)
 			}
@@ -260,8 +283,19 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, foretold{Algorithm: o.Algorithm, Workers: n, Members: o.Members, Seconds: r.Seconds, P95: r.P95, Plain: r.Plain, Training: r.Training,
-			Bytes: r.Bytes, Most: r.Most, Rate: float64(r.Samples) / (r.Seconds * float64(r.Rounds)), Rounds: r.Rounds})
+		row := foretold{Algorithm: o.Algorithm, Workers: n, Members: o.Members, Plain: r.Plain}
+		if f.churn > 0 { // beside the fleet in which all stay
+			row.Steady = r.Seconds
+			cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
+			f.at("%s: simulating %d workers that come and go", o.Algorithm, n)
+			if r, err = simulate.Run(ctx, cfg); err != nil {
+				return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, plural(n, "worker"), err)
+			}
+			row.Departures = &r.Departures
+		}
+		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes, r.Most, r.Rounds
+		row.Rate = float64(r.Samples) / (r.Seconds * float64(r.Rounds))
+		out = append(out, row)
 	}
 	slices.Reverse(out)
 	return out, nil
@@ -286,6 +320,26 @@ func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (ho
 	}
 	pace, err := j.Pace(ctx, p, f.measure)
 	return p, pace, err
+}
+
+// checkChurn refuses what cannot be of workers that come and go.
+func (f *foretellFlags) checkChurn(given func(flag string) bool) error {
+	const least, longest = time.Second, 1000 * time.Hour
+	switch {
+	case given("churn") && (f.churn < least || f.churn > longest):
+		return usage("--churn %s: give how long a worker stays, from %s to %s", f.churn, least, longest)
+	case f.away < 0 || f.away > longest:
+		return usage("--away %s: give at most %s", f.away, longest)
+	case f.churn == 0 && (given("away") || f.goodbye):
+		return usage("--away and --goodbye are about workers that leave: give --churn too, such as --churn 10m")
+	}
+	return nil
+}
+
+// drawn is how long a machine stays and is away: both are exponential, as of what has no memory.
+func (f *foretellFlags) drawn(_ int, uniform func() float64) (stays, away time.Duration) {
+	of := func(mean time.Duration) time.Duration { return time.Duration(-math.Log(1-uniform()) * float64(mean)) }
+	return of(f.churn), of(f.away)
 }
 
 // links reads what was said of the network and of slow workers.

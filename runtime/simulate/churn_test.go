@@ -1,0 +1,179 @@
+package simulate_test
+
+import (
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/simulate"
+)
+
+// once has a machine leave after so long and be away for so long, once; all others stay.
+func once(which int, stays, away time.Duration) func(int, func() float64) (time.Duration, time.Duration) {
+	gone := false
+	return func(machine int, _ func() float64) (time.Duration, time.Duration) {
+		if machine != which || gone {
+			return 1e6 * time.Hour, 0
+		}
+		gone = true
+		return stays, away
+	}
+}
+
+// at are the seconds at which commits were made, by the rounds that they end.
+func at(r simulate.Result) map[uint64]float64 {
+	out := map[uint64]float64{}
+	for i, c := range r.Commits {
+		out[c.To] = r.At[i].Seconds()
+	}
+	return out
+}
+
+// TestChurnByHand: two workers have a member each, whose gradient takes a second, and one of them is gone after five
+// and a half seconds.
+func TestChurnByHand(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		goodbye bool
+		away    time.Duration
+		want    map[uint64]float64 // when rounds are committed
+	}{
+		// Round 6 is half done. It is missed at 7.5; the other has both members then, at two seconds a round. It is back
+		// at 16, where rounds 10 and 11 are granted, until 19.5; then both go on.
+		{"it dies", false, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 9.5, 9: 15.5, 11: 19.5, 12: 20.5, 13: 21.5}},
+		// Nobody waits for who says that it leaves. It is back at 16 too, where rounds 11 and 12 are granted.
+		{"it leaves", true, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 7.5, 7: 9.5, 10: 15.5, 11: 17.5, 12: 19.5, 13: 20.5}},
+		// It is let in once it was missed, where rounds 6 and 7 are granted.
+		{"it dies and is back soon", false, time.Second, map[uint64]float64{5: 5, 6: 9.5, 7: 11.5, 8: 12.5, 9: 13.5}},
+	} {
+		cfg := fleet("dp-sgd", 2, 2, nil)
+		cfg.Rounds, cfg.Goodbye, cfg.Churn = 13, c.goodbye, once(1, 5500*time.Millisecond, c.away)
+		r := run(t, cfg)
+		for to, want := range c.want {
+			if got := at(r)[to]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("%s: round %d is committed at %g s, want %g: %v", c.what, to, got, want, at(r))
+			}
+		}
+		if r.Departures != 1 {
+			t.Errorf("%s: %d departures", c.what, r.Departures)
+		}
+	}
+}
+
+// TestChurnOfOne: a single worker takes all with it, after seven and a half seconds; it is back at 19.5. Where it died
+// it goes on from the newest checkpoint, of round 4, and where it could say that it leaves, from round 7.
+func TestChurnOfOne(t *testing.T) {
+	for goodbye, want := range map[bool]map[uint64]float64{
+		false: {4: 4, 5: 20.5, 6: 21.5, 12: 27.5},
+		true:  {6: 6, 7: 7, 8: 20.5, 12: 24.5},
+	} {
+		cfg := fleet("dp-sgd", 1, 1, nil)
+		cfg.Goodbye, cfg.Churn = goodbye, once(0, 7500*time.Millisecond, 12*time.Second)
+		cfg.Core.SavePeriod = 4 * time.Second
+		r := run(t, cfg)
+		for to, want := range want {
+			if got := at(r)[to]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("goodbye %t: round %d is last committed at %g s, want %g: %v", goodbye, to, got, want, at(r))
+			}
+		}
+	}
+}
+
+// TestNobodyLeaves: a fleet whose workers could leave but do not is the fleet without churn, to the last digit.
+func TestNobodyLeaves(t *testing.T) {
+	for _, alg := range []string{"dp-sgd", "parle", "sgp", "openai-es"} {
+		cfg := fleet(alg, 6, 6, nil)
+		cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 4e5, 5e5, 1e-9, 1e-4, 3*time.Millisecond
+		cfg.Link = every(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01})
+		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.01 + 0.01*uniform() }
+		want := run(t, cfg)
+		cfg.Churn = once(-1, 0, 0)
+		if got := run(t, cfg); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", alg, got, want)
+		}
+	}
+}
+
+// mortal has each machine stay and be away for so long on average.
+func mortal(stays, away float64) func(int, func() float64) (time.Duration, time.Duration) {
+	return func(_ int, uniform func() float64) (time.Duration, time.Duration) {
+		drawn := func(mean float64) time.Duration { return time.Duration(-mean * math.Log(1-uniform()) * 1e9) }
+		return drawn(stays), drawn(away)
+	}
+}
+
+// TestChurnOfAll: algorithms go on in a fleet whose workers come and go, and rounds take longer; what is sent in those
+// that are committed is what is predicted.
+func TestChurnOfAll(t *testing.T) {
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() || os.Getenv("BROOD_LONG") == "" && !slices.Contains(few, a.Name) {
+			continue
+		}
+		for _, goodbye := range []bool{false, true} {
+			cfg := fleet(a.Name, 4, 8, nil)
+			cfg.Pace = func(int, func() float64) float64 { return 0.1 }
+			cfg.Link = every(simulate.Link{Rate: 1e6, Delay: 5 * time.Millisecond})
+			still := run(t, cfg)
+			stays := max(10, 20*still.Seconds)
+			cfg.Rounds = uint64(3 * stays / still.Seconds)
+			cfg.Core.SavePeriod = 10 * time.Second
+			cfg.Goodbye, cfg.Churn = goodbye, mortal(stays, stays/5)
+			r := run(t, cfg)
+			t.Logf("%s, goodbye %t: %.3g s a round of %.3g, %d departures in %d rounds", a.Name, goodbye, r.Seconds, still.Seconds, r.Departures, r.Rounds)
+			slower := a.Needs&optim.Gradients == 0 || r.Seconds > still.Seconds // else nothing is computed here
+			if r.Departures < 3 || !slower {
+				t.Errorf("%s: %d departures, a round takes %g s and %g without them", a.Name, r.Departures, r.Seconds, still.Seconds)
+			}
+			if !reflect.DeepEqual(r.Sent, r.Predicted) {
+				t.Errorf("%s: sent %v, predicted %v", a.Name, r.Sent, r.Predicted)
+			}
+		}
+	}
+}
+
+// TestChurnIsAlike: a seed gives the same result on any number of cores.
+func TestChurnIsAlike(t *testing.T) {
+	simulated := func(seed uint64, cores int) simulate.Result {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		cfg := fleet("sgp", 6, 12, nil)
+		cfg.Seed, cfg.Rounds = seed, 25
+		cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 4e5, 5e5, 1e-9, 1e-4, 3*time.Millisecond
+		cfg.Link = every(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01})
+		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.5 + uniform() }
+		cfg.Churn = mortal(60, 5)
+		return run(t, cfg)
+	}
+	first := simulated(1, 1)
+	if first.Departures == 0 {
+		t.Fatal("nobody left")
+	}
+	for range 5 {
+		if got := simulated(1, 4); !reflect.DeepEqual(got, first) {
+			t.Fatalf("two runs of one seed: %+v and %+v", got, first)
+		}
+	}
+	if simulated(2, 4).Seconds == first.Seconds {
+		t.Error("another seed gives the same time")
+	}
+}
+
+// TestChurnRefuses: a fleet that never gets a round done says so, and deputies stand for nobody who leaves.
+func TestChurnRefuses(t *testing.T) {
+	cfg := fleet("dp-sgd", 2, 2, nil)
+	cfg.Churn = mortal(0.1, 0.1)
+	if _, err := simulate.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "let them stay for longer") {
+		t.Error(err)
+	}
+	cfg = fleet("dp-sgd", 40, 40, nil)
+	cfg.Deputies, cfg.Churn = 8, mortal(100, 1)
+	if _, err := simulate.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "nobody stands for another") {
+		t.Error(err)
+	}
+}
