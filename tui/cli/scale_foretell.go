@@ -32,9 +32,14 @@ func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, all []*fle
 	if err != nil {
 		return err
 	}
+	return f.tellForetold(p.Name, out, s)
+}
+
+// tellForetold prints what was foretold of the plan of a name.
+func (f *scaleFlags) tellForetold(plan string, out []scaling.Foretold, s streams) error {
 	if *f.json {
 		for _, x := range out {
-			if err := objects(s.out, x.JSON(p.Name)); err != nil {
+			if err := objects(s.out, x.JSON(plan)); err != nil {
 				return err
 			}
 		}

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"brood/presets"
+	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/scaling"
 	"brood/runtime/simulate"
 )
@@ -63,6 +66,95 @@ func TestFit(t *testing.T) {
 	}
 	if m.fitted[noisy] != 0 {
 		t.Errorf("no noise is added up, but its cost was fitted: %v", m.fitted)
+	}
+}
+
+// foretoldRows are of two runs, so that errors have both signs and one has no exact bytes.
+var foretoldRows = []scaling.Foretold{
+	{Key: scaling.Key{Curve: "seeds", Workers: 8, Members: 16}, Measured: .5, MeasuredBytes: 1e3, Late: 2, Round: .53, Plain: .1, Bytes: 1e3},
+	{Key: scaling.Key{Curve: "CU", Link: "10Mbit", Workers: 8, Members: 8}, Measured: 4, MeasuredBytes: 5e6, Round: 3, Plain: 1, Bytes: 4e6},
+}
+
+// TestForetoldTable: a row for each run with both errors, and a line for all of them.
+func TestForetoldTable(t *testing.T) {
+	var out strings.Builder
+	asJSON := false
+	if err := (&scaleFlags{json: &asJSON}).tellForetold("tiny", foretoldRows, streams{out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+curve  link    members  workers  measured  foretold    error  plain model    error  late
+seeds               16        8    500 ms    530 ms   +6.0 %       100 ms  -80.0 %   2 %
+CU     10Mbit        8        8       4 s       3 s  -25.0 %          1 s  -75.0 %   0 %
+
+2 rounds foretold: 15.5 % off on average, 95 % of them by at most 25.0 %; the plain model: 77.5 % off on average, 95 % of them by at most 80.0 %; bytes of 1 are exact
+`
+	if out.String() != want {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+}
+
+// TestForetoldObjects: an object for each run, with the keys that the page of JSON names.
+func TestForetoldObjects(t *testing.T) {
+	var out strings.Builder
+	asJSON := true
+	if err := (&scaleFlags{json: &asJSON}).tellForetold("tiny", foretoldRows, streams{out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"curve":"seeds","error":0.06000000000000005,"event":"foretold","foretold_round_bytes":1000,"foretold_round_seconds":0.53,"late_percent":2,"link":"","members":16,"plain_error":-0.8,"plain_round_seconds":0.1,"plan":"tiny","round_bytes":1000,"round_seconds":0.5,"workers":8}
+{"curve":"CU","error":-0.25,"event":"foretold","foretold_round_bytes":4000000,"foretold_round_seconds":3,"late_percent":0,"link":"10Mbit","members":8,"plain_error":-0.75,"plain_round_seconds":1,"plan":"tiny","round_bytes":5000000,"round_seconds":4,"workers":8}
+`
+	if out.String() != want {
+		t.Errorf("%s\nwant %s", out.String(), want)
+	}
+	page, err := os.ReadFile("../../docs/json-events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range foretoldRows[0].JSON("") {
+		if !strings.Contains(string(page), "`"+key+"`") {
+			t.Errorf("json-events.md does not name %s", key)
+		}
+	}
+}
+
+// TestForetoldRuns: of a plan's runs those on more than four workers are foretold, and those on fewer say how; a run
+// whose workers were late is neither, and without one on a single worker nothing is.
+func TestForetoldRuns(t *testing.T) {
+	plan := presets.Scaling{Name: "tiny", Workers: []int{1, 2, 8}, Slow: 2, Rounds: 40, Links: []string{""}, Each: []int{1}, Curves: []presets.Curve{{Name: "SGD"}}}
+	line := simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, .03}, Processor: []float64{1e-4, .01}}
+	links := map[string]simulate.Link{"": {Line: &line}}
+	var all []*fleetOf
+	measured := blank(plan)
+	for _, n := range plan.Workers {
+		w := &fleetOf{of: plan.Runs(n)}
+		w.Batch = &batch.Batch{}
+		for _, r := range w.of {
+			o := option.Options{Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Members: r.Members, Seed: 1, Evaluate: event.NoTest, Probe: never}
+			w.Trials = append(w.Trials, &batch.Trial{Label: r.Curve.Name, Options: o})
+			measured.Of[keyOf(r)] = scaling.Figures{Round: .1, Low: .09, High: .12, Bytes: 7, Commits: 6}
+		}
+		all = append(all, w)
+	}
+	out, err := foretellAll(t.Context(), plan, all, measured, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 1 || out[0].Workers != 8 || out[0].Measured != .1 || out[0].MeasuredBytes != 7 || !(out[0].Round > 0 && out[0].Plain > 0 && out[0].Bytes > 7) {
+		t.Errorf("%+v", out)
+	}
+	late := func(r presets.Run) {
+		x := measured.Of[keyOf(r)]
+		x.Late = scaling.TooLate + 1
+		measured.Of[keyOf(r)] = x
+	}
+	late(all[2].of[0])
+	if out, err = foretellAll(t.Context(), plan, all, measured, links); err != nil || len(out) != 0 {
+		t.Errorf("of a run whose workers were late %+v was foretold (%v)", out, err)
+	}
+	late(all[0].of[0])
+	if _, err = foretellAll(t.Context(), plan, all, measured, links); err == nil || !strings.Contains(err.Error(), "no run on one worker") {
+		t.Errorf("without a single worker: %v", err)
 	}
 }
 
