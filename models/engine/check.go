@@ -158,6 +158,9 @@ func (b *Bounds) Candidates(t *Candidates) error {
 		c.mat("Scale", t.Scale, 1, b.Layout.Params)
 		c.want(t.Scale.Rows == 1, "Scale has %d rows, want 1", t.Scale.Rows)
 	}
+	if t.Axes.Rows > 0 {
+		c.mat("Axes", t.Axes, 1, b.Layout.Params)
+	}
 	c.want(len(t.Batches) == 1 || len(t.Batches) == n, "%d batches for %d candidates, want 1 or one each", len(t.Batches), n)
 	c.want(t.Drawn == nil || len(t.Drawn) == len(t.Batches), "%d batches were drawn, want all %d or none", len(t.Drawn), len(t.Batches))
 	c.want(len(t.Fitness) == n, "room for %d fitnesses, want %d", len(t.Fitness), n)

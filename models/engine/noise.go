@@ -66,11 +66,20 @@ func (t *NoiseSum) CheckNoise() error {
 	return nil
 }
 
-// CheckNoise says whether the noise of t and its scale fit each other.
+// Amounts is how much of each axis entry i adds.
+func (t *Candidates) Amounts(i int) []float32 { return t.Along[i*t.Axes.Rows : (i+1)*t.Axes.Rows] }
+
+// CheckNoise says whether the noise of t, its scale and its axes fit each other.
 func (t *Candidates) CheckNoise() error {
 	what := t.Noise.fault()
 	if what == "" && t.Noise.Rank > 0 && t.Scale.Rows > 0 {
 		what = "noise of low rank with a scale for each element, want one or the other"
+	}
+	if what == "" && t.Axes.Rows > 0 && (t.Scale.Rows == 0 || t.Noise != (Noise{})) {
+		what = "axes beside noise that is not Gaussian or has no scale, want both"
+	}
+	if what == "" && len(t.Along) != len(t.IDs)*t.Axes.Rows {
+		what = fmt.Sprintf("%d amounts along %d axes for %d candidates, want one of each axis for each", len(t.Along), t.Axes.Rows, len(t.IDs))
 	}
 	if what != "" {
 		return &ArgumentError{"candidates", what}

@@ -60,10 +60,18 @@ type Statistics struct {
 // neither on the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of
 // full rank. Drawn is as in Evaluate.
 //
+// With Axes, which need a Scale and Gaussian noise, what entry i adds is not Scale.*eps but
+//
+//	Scale.*eps + sum_k Along[i*K+k]*Axes[k], K the rows of Axes
+//
+// from the left, every product rounded, under the sign of its id: a covariance that is a diagonal and K outer products.
+//
 // A model of whole numbers reads what it is given, see [Whole]: Whole(theta + s*eps), and under Integer noise without a
 // Scale Whole(theta) + Whole(s*eps), or minus that, so that a candidate's sums are those of theta and of the noise.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
+	Axes         Mat // may be the zero Mat
+	Along        []float32
 	Noise        Noise
 	Sigma        float32
 	Key          noise.Key // purpose and round; the member is filled in

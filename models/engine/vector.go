@@ -100,12 +100,15 @@ func (l *Layout) Vector(t Task, held func(Mat) bool) error {
 	return c.err
 }
 
-// Perturbed checks what a candidate's parameters are made of: centre, scale and noise. held is as in Vector.
+// Perturbed checks what a candidate's parameters are made of: centre, scale, axes and noise. held is as in Vector.
 func (l *Layout) Perturbed(t *Candidates, held func(Mat) bool) error {
 	c := vector{l: l, held: held, task: "candidates"}
 	c.single("theta", t.Theta, l.Params)
 	if t.Scale.Rows > 0 {
 		c.single("scale", t.Scale, l.Params)
+	}
+	if t.Axes.Rows > 0 {
+		c.fit("axes", t.Axes, l.Params)
 	}
 	if c.err != nil {
 		return c.err

@@ -153,12 +153,47 @@ func (b *bench) candidates(t *testing.T) {
 			}
 		}
 	}
+	b.axes(t, theta, scale, key)
 	lost := b.rows(t, 1)
 	flat(lost)[len(flat(lost))-1] = float32(math.NaN())
 	fit := []float32{0}
 	do(t, b.make(t, b.m, b.set, 1), engine.Candidates{Theta: lost, Sigma: 0.1, Key: key, IDs: ids[:1], Batches: [][]int32{b.batch(0, 4)}, Fitness: fit})
 	if fit[0] == fit[0] {
 		t.Errorf("fitness %v of a model that is not finite, want NaN", fit[0])
+	}
+}
+
+// axes: candidates of a covariance with axes of its own have the fitness of their parameters, whoever else is evaluated
+// and whichever sign shares their noise.
+func (b *bench) axes(t *testing.T, theta, scale engine.Mat, key noise.Key) {
+	axes := b.rows(t, 2)
+	for _, anti := range []bool{false, true} {
+		// the third and the fourth share noise but not the amounts
+		ids, along := []engine.Member{4, 5, 2, 3, 9}, []float32{0.5, -0.1, 0.5, -0.1, 0.3, 0.2, -0.3, 0.2, 0, -0.4}
+		fit := make([]float32, len(ids))
+		task := engine.Candidates{Theta: theta, Scale: scale, Axes: axes, Along: along, Key: key, Antithetic: anti, IDs: ids, Batches: [][]int32{b.batch(0, 12)}, Fitness: fit}
+		do(t, b.make(t, b.m, b.set, 2), task)
+		for i, id := range ids {
+			x := b.perturbed(make([]float32, theta.Cols), flat(scale), 0, engine.Noise{}, key, false, id)
+			sign := float32(1)
+			if anti {
+				x, sign = b.perturbed(make([]float32, theta.Cols), flat(scale), 0, engine.Noise{}, key, false, id/2), 1-2*float32(id%2)
+			}
+			for j := range x {
+				x[j] = x[j] + float32(along[2*i]*row(axes, 0)[j])
+				x[j] = x[j] + float32(along[2*i+1]*row(axes, 1)[j])
+				x[j] = flat(theta)[j] + float32(sign*x[j])
+			}
+			l, n := make([]float64, 1), make([]int64, 1)
+			do(t, b.make(t, b.m, b.set, 1), engine.Evaluate{X: ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: x}), Rows: engine.Rows(1), Batches: task.Batches, Loss: l, Correct: n})
+			if want := -l[0] / 12; math.Abs(float64(fit[i])-want) > 1e-4*math.Abs(want) {
+				t.Errorf("antithetic %v: candidate %d along axes has fitness %v, its parameters evaluate to %v", anti, id, fit[i], want)
+			}
+			one := task
+			one.IDs, one.Along, one.Fitness = ids[i:i+1], along[2*i:2*i+2], make([]float32, 1)
+			do(t, b.make(t, b.m, b.set, 1), one)
+			same(t, "fitness along axes alone", one.Fitness, fit[i:i+1])
+		}
 	}
 }
 
@@ -280,6 +315,11 @@ func (b *bench) errors(t *testing.T) {
 		"theta":              engine.Candidates{Theta: x, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
 		"fitness":            engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok[:1], Fitness: f2},
 		"scale":              engine.Candidates{Theta: x.Sub(0, 1), Scale: thin.Sub(0, 1), IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"axes":               engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Axes: thin, Along: make([]float32, thin.Rows), IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"axes alone":         engine.Candidates{Theta: x.Sub(0, 1), Axes: x.Sub(0, 1), Along: f2[:1], IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"integer axes":       engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Axes: x.Sub(0, 1), Along: f2[:1], Noise: engine.Noise{Integer: true}, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"amounts":            engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Axes: x.Sub(0, 1), Along: f2, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"amounts of nothing": engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Along: f2[:1], IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
 		"candidate batches":  engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok, Fitness: make([]float32, 3)},
 		"rows of statistics": engine.Statistics{X: x, Rows: []engine.Row{9}, Batches: ok, Stats: stats},
 	}

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 
 	"brood/models"
 	"brood/models/engine"
@@ -37,7 +38,7 @@ func pairs(t *engine.Candidates) (out []pair, views []view) {
 			views = append(views, v)
 		}
 		key, _ := signed(t.Key, t.Antithetic, id)
-		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && out[n-1].view == seen {
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && out[n-1].view == seen && slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
 			continue
 		}
@@ -53,7 +54,7 @@ func (e *Engine) candidates(t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
-	if err := e.mats("candidates", t.Theta, t.Scale); err != nil {
+	if err := e.mats("candidates", t.Theta, t.Scale, t.Axes); err != nil {
 		return err
 	}
 	n := len(t.IDs)
@@ -167,6 +168,7 @@ func (c *crowd) full() error {
 	if t.Scale.Rows > 0 {
 		m, from := behind(t.Scale)
 		b.launch("product", params, units, eps, uint64(0), uint64(params), eps, uint64(0), uint64(params), m, from, uint64(0), uint64(params))
+		c.lean(eps)
 	}
 	first, lo := 0, 0
 	if o := &e.plan.ops[0]; o.kind == models.Dense {
@@ -185,6 +187,20 @@ func (c *crowd) full() error {
 	}
 	c.forward(first, false)
 	return nil
+}
+
+// lean adds to the scaled noise of each pair what it has along the axes.
+func (c *crowd) lean(eps Memory) {
+	params := c.e.layout.Params
+	for r := range c.t.Axes.Rows {
+		var amounts []float32
+		for _, w := range c.work {
+			amounts = append(amounts, c.t.Amounts(w.at)[r])
+		}
+		m, at := behind(c.t.Axes)
+		c.b.launch("spread", params, len(c.work), wordsHere{}, c.b.floats(amounts...), uint64(params), uint32(0), eps, uint64(params),
+			eps, uint64(0), uint32(none), uint64(params), m, at+uint64(r*params), uint32(none), uint64(0))
+	}
 }
 
 // noise appends the pairs' noise of parameters [lo, hi): a row for each pair.

@@ -447,6 +447,13 @@ func (w *twins) models() {
 	})
 	key := noise.Key{Seed: 8, Purpose: noise.Candidate, Round: 3}
 	ids := []engine.Member{4, 5, 2, 9, 8, 1}
+	for _, anti := range []bool{false, true} {
+		fit := make([]float32, len(ids))
+		w.same(fmt.Sprintf("candidates along axes, antithetic %v", anti), func(ms []engine.Mat) ([]engine.Task, func() any) {
+			return []engine.Task{engine.Candidates{Theta: ms[one], Scale: ms[scale], Axes: ms[x].Sub(1, 2), Along: []float32{0.5, -0.1, 0.5, -0.1, 0, 0.2, 0.3, -0.4, 0.3, 0.4, -0.02, 0.01},
+				Key: key, Antithetic: anti, IDs: ids, Batches: batches[:1], Fitness: fit}}, func() any { return fit }
+		})
+	}
 	for _, kind := range []engine.Noise{{}, {Integer: true}, {Rank: 1}, {Rank: 4}, {Rank: 5}} {
 		for _, scaled := range []bool{false, true} {
 			if scaled && kind.Rank > 0 {

@@ -107,7 +107,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	return engine.Each(ctx, e.workers, len(t.IDs), func(w *worker, i int) error {
 		theta := w.buffer(&w.theta, e.model.Layout.Params)
 		w.theta = theta
-		if err := e.vector.Candidate(w.lane, theta, &t, t.IDs[i]); err != nil {
+		if err := e.vector.Candidate(w.lane, theta, &t, i); err != nil {
 			return err
 		}
 		b := i

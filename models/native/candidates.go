@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"math"
+	"slices"
 
 	"brood/models/data"
 	"brood/models/engine"
@@ -33,7 +34,7 @@ type pair struct {
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
 		key, _ := signed(t.Key, t.Antithetic, id)
-		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && alike(t, i-1, i) {
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && alike(t, i-1, i) && slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
 			continue
 		}
@@ -188,6 +189,7 @@ func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 		for i, s := range flat(t.Scale)[lo:n] {
 			c.eps[lo+i] *= s
 		}
+		p.lane.lean(c.eps[lo:n], t, w.at, lo)
 	}
 	e.perturb(p, t, w, from, n)
 }

@@ -32,10 +32,10 @@ func TestNoiseIsFrozen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range noises {
-			task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 1, Antithetic: true,
+			task := engine.Candidates{Theta: ram.New(1, m.Layout.Params), Noise: n.noise, Sigma: 1, Antithetic: true, IDs: []engine.Member{9},
 				Key: noise.Key{Seed: 7, Purpose: noise.Candidate, Round: 1<<33 + 5}}
 			eps := make([]float32, m.Layout.Params)
-			if err := v.Candidate(0, eps, &task, 9); err != nil {
+			if err := v.Candidate(0, eps, &task, 0); err != nil {
 				t.Fatal(err)
 			}
 			if got := hash(eps); got != n.golden {

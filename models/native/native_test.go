@@ -150,6 +150,7 @@ func TestCandidateRefuses(t *testing.T) {
 		"room":  {dst[1:], engine.Candidates{Theta: theta}},
 		"theta": {dst, engine.Candidates{Theta: ram.New(2, l.Params)}},
 		"scale": {dst, engine.Candidates{Theta: theta, Scale: ram.New(1, 3)}},
+		"axes":  {dst, engine.Candidates{Theta: theta, Scale: theta, Axes: ram.New(1, 3), IDs: make([]engine.Member, 1), Along: make([]float32, 1)}},
 	} {
 		if err := v.Candidate(0, c.dst, &c.task, 0); err == nil {
 			t.Errorf("%s: no error", name)

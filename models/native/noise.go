@@ -58,9 +58,21 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 	return key, 1 - 2*float32(id&1)
 }
 
-// Candidate writes theta + s*eps(id) of the task into dst (params elements, owned by the caller), on the kernels of
-// thread lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
-func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id engine.Member) error {
+// lean adds to dst, the scaled noise of parameters [lo, lo+len(dst)), what entry i has along the axes.
+func (k *lane) lean(dst []float32, t *engine.Candidates, i, lo int) {
+	if t.Axes.Rows == 0 {
+		return
+	}
+	c, x := []float32{1}, [][]float32{dst}
+	for r, amount := range t.Amounts(i) {
+		c, x = append(c, amount), append(x, row(t.Axes, engine.Row(r))[lo:lo+len(dst)])
+	}
+	k.Lin(dst, c, x)
+}
+
+// Candidate writes the parameters of entry i of the task into dst (params elements, owned by the caller), on the
+// kernels of thread lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
+func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, i int) error {
 	l, k := v.layout, v.lanes[lane]
 	if err := l.Perturbed(t, held); err != nil {
 		return err
@@ -68,16 +80,18 @@ func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, id eng
 	if len(dst) != l.Params {
 		return &engine.ArgumentError{Task: "candidates", What: fmt.Sprintf("room for %d parameters, want %d", len(dst), l.Params)}
 	}
-	key, sign := signed(t.Key, t.Antithetic, id)
+	key, sign := signed(t.Key, t.Antithetic, t.IDs[i])
 	theta := flat(t.Theta)[:len(dst)]
 	k.draw(t.Noise, l, dst, 0, key)
 	if t.Scale.Rows == 0 {
 		k.Lin(dst, []float32{1, sign * t.Sigma}, [][]float32{theta, dst})
 		return nil
 	}
-	for i, s := range flat(t.Scale)[:len(dst)] {
-		dst[i] = theta[i] + float32(float32(sign*s)*dst[i])
+	for j, s := range flat(t.Scale)[:len(dst)] {
+		dst[j] *= s
 	}
+	k.lean(dst, t, i, 0)
+	k.Lin(dst, []float32{1, sign}, [][]float32{theta, dst})
 	return nil
 }
 

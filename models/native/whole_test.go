@@ -201,12 +201,12 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 		}
 		for i, id := range c.IDs {
 			if all = append(all, float64(c.Fitness[i])); kind.Integer {
-				if bits := -float64(c.Fitness[i]) / math.Ln2; math.Abs(bits-perturbed(t, e, m, set, c, id, some)) > 2./65536 {
-					t.Errorf("%s: candidate %d has a loss of %v bits, want %v", twin, id, bits, perturbed(t, e, m, set, c, id, some))
+				if bits := -float64(c.Fitness[i]) / math.Ln2; math.Abs(bits-perturbed(t, e, m, set, c, i, some)) > 2./65536 {
+					t.Errorf("%s: candidate %d has a loss of %v bits, want %v", twin, id, bits, perturbed(t, e, m, set, c, i, some))
 				}
 				continue
 			}
-			if err := e.Candidate(0, row(own, 0), &c, id); err != nil {
+			if err := e.Candidate(0, row(own, 0), &c, i); err != nil {
 				t.Fatal(err)
 			}
 			at := of
@@ -289,10 +289,10 @@ func TestWholeRefuses(t *testing.T) {
 
 // perturbed is the mean loss in bits of a candidate under whole numbers of noise: Whole(theta) and Whole(s*eps) are
 // added up or subtracted, whatever comes of it.
-func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, id engine.Member, ids []int32) float64 {
+func perturbed(t *testing.T, e *Engine, m *models.Model, set *data.Set, c engine.Candidates, entry int, ids []int32) float64 {
 	x, noise := read(flat(c.Theta)), make([]float32, m.Layout.Params)
 	c.Theta = ram.New(1, len(x))
-	if err := e.Candidate(0, noise, &c, id); err != nil {
+	if err := e.Candidate(0, noise, &c, entry); err != nil {
 		t.Fatal(err)
 	}
 	beyond := 0

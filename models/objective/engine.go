@@ -184,7 +184,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		return err
 	}
 	out, err := e.score(ctx, t.Batches, len(t.IDs), t.Metrics, func(l *lane, i int, dst []float32) error {
-		return e.vector.Candidate(l.id, dst, &t, t.IDs[i])
+		return e.vector.Candidate(l.id, dst, &t, i)
 	})
 	if err != nil {
 		return err

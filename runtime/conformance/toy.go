@@ -281,12 +281,12 @@ func (t *Toy) candidates(k engine.Candidates) error {
 		return err
 	}
 	w, held := make([]float32, t.layout.Params), k.Theta
-	for i, id := range k.IDs {
+	for i := range k.IDs {
 		theta := ram.View(k.Theta).F[:len(w)]
 		if t.layout.Whole { // the noise alone, which is read before it is added
 			k.Theta = ram.New(1, len(w))
 		}
-		if err := t.vector.Candidate(0, w, &k, id); err != nil {
+		if err := t.vector.Candidate(0, w, &k, i); err != nil {
 			return err
 		}
 		if t.layout.Whole {
