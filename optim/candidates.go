@@ -26,6 +26,11 @@ func SeedsWin(vectors int, rate, bandwidth float64) bool {
 // try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are
 // ranks, so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
 func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Host, rep Report, err error) {
+	return e.tried(ctx, k, engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic})
+}
+
+// tried is try of candidates as c says, which lacks ids and samples.
+func (e *Env) tried(ctx context.Context, k Values, c engine.Candidates) (fit engine.Host, rep Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(BlockCursor).U
 	ids, batches, places := make([]Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.drawn(at[0])}
 	for i, m := range e.Mine {
@@ -45,7 +50,7 @@ func try(ctx context.Context, e *Env, k Values, key noise.Key, kind engine.Noise
 	}
 	at[0] += uint64(drawn)
 	fit = engine.NewHost(len(ids), 1, engine.F32)
-	c := engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic, IDs: ids, Batches: batches, Drawn: places, Fitness: fit.F, Metrics: e.metricsOf(len(ids))}
+	c.IDs, c.Batches, c.Drawn, c.Fitness, c.Metrics = ids, batches, places, fit.F, e.metricsOf(len(ids))
 	if err := e.Engine.Do(ctx, c); err != nil {
 		return fit, rep, err
 	}

@@ -33,6 +33,7 @@ func All() []*optim.Algorithm {
 		optim.OpenAIES,
 		optim.SNES,
 		optim.SepCMA,
+		optim.CRFMNES,
 		optim.ARS,
 		optim.PGPE,
 		optim.EGG,

@@ -41,7 +41,7 @@ func TestElsewhere(t *testing.T) {
 }
 
 // crossing is how many rows of parameters cross in a round of n members, to an engine and from it, where the processor
-// makes messages, shuffles, takes roots or limits deviations.
+// makes messages, shuffles, takes roots, limits deviations or computes the shape of a distribution.
 func crossing(name string, n int64) (to, from int64) {
 	switch name {
 	case "demo", "sparseloco":
@@ -50,6 +50,8 @@ func crossing(name string, n int64) (to, from int64) {
 		return 1, 1
 	case "pgpe":
 		return 1, 2
+	case "cr-fm-nes":
+		return 2, 5
 	case "wash":
 		return n, n
 	}

@@ -208,7 +208,7 @@ var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.Pop
 
 // crossing are algorithms whose messages, shuffles, square roots or limits the processor makes: rows of parameters
 // cross, which it waits for.
-var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo, optim.WASH, optim.SepCMA, optim.PGPE}
+var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo, optim.WASH, optim.SepCMA, optim.PGPE, optim.CRFMNES}
 
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
 // row of parameters crosses in either direction, but of those that are crossing. The table in docs/gpu.md is the one
