@@ -45,8 +45,8 @@ type Job struct {
 	DeviceMemory int64
 	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
 	Expected event.Progress
-	// Slow is how many times slower than this machine its workers compute, see [slowed]; 0 and 1 are as fast as it can.
-	Slow float64
+	// Slow is how much slower than this machine its workers compute, see [slowed]; nil is as fast as it can.
+	Slow *Debt
 	Lag  *Lag // of those workers; may be nil
 
 	own   *Own      // a graph in place of a list of layers, nil for none
@@ -378,7 +378,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	j.collect()
 	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Metrics: j.Config.Metrics, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
-	if j.Slow > 1 && !j.own.maximises() { // its programs are other processes
+	if j.Slow != nil && !j.own.maximises() { // its programs are other processes
 		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
 	if tests && !j.bare() {

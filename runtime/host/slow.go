@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,18 +17,78 @@ import (
 // would have alone, as long as all of them together need no more processor time than there is. Results are the engine's
 // own.
 //
-// A call that used c of processor time within itself, and after which o had been used since the last call (by frames
-// that were sent and received), lasts factor*c, and (factor-1)*o longer: the slower machine's processor would have been
-// busy with both. Evaluations and checkpoints are as fast as they can be.
+// A call that used c of processor time within itself lasts factor*c, and longer by what the slower machine's processor
+// would still have been busy with frames when it began: see [Debt]. Evaluations and checkpoints are as fast as they can
+// be.
 type slowed struct {
 	optim.Engine
 	factor float64
-	used   func() (time.Duration, bool) // processor time of this process
-	now    func() time.Time
+	debt   *Debt
 	sleep  func(context.Context, time.Duration)
-	last   time.Duration // used when the last call had ended
 	over   time.Duration // by which the last call lasted longer than it was due, since sleep is not exact
 	lag    *Lag
+}
+
+// Debt is what the processor of a slowed worker is behind with frames that were sent and received. What they use here,
+// u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this one is
+// done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link. It may be
+// used by any goroutine; a nil one does nothing.
+type Debt struct {
+	factor float64
+	used   func() (time.Duration, bool) // processor time of this process
+	now    func() time.Time
+
+	mu   sync.Mutex
+	at   time.Time     // when it was counted last
+	last time.Duration // used at that time
+	owed time.Duration
+}
+
+// NewDebt is that of a worker that is so many times slower than this machine; nil: it is not.
+func NewDebt(factor float64) *Debt {
+	if !(factor > 1) {
+		return nil
+	}
+	d := &Debt{factor: factor, used: machine.ProcessorTime, now: time.Now}
+	d.forget()
+	return d
+}
+
+// Count counts what was used since the last time. The oftener it is called while frames come and go, the better is
+// known when the processor had nothing to do.
+func (d *Debt) Count() {
+	if d != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.count()
+	}
+}
+
+// count is called with the lock held. It takes it that what was used was used last.
+func (d *Debt) count() {
+	now := d.now()
+	used, _ := d.used()
+	u := used - d.last
+	idle := now.Sub(d.at) - u
+	d.owed = max(0, d.owed-max(0, idle)) + time.Duration((d.factor-1)*float64(u))
+	d.at, d.last = now, used
+}
+
+// take is what is owed, and no longer afterwards, since a call begins that takes as much longer.
+func (d *Debt) take() (owed time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count()
+	owed, d.owed = d.owed, 0
+	return owed
+}
+
+// forget has what was used until now be of no account.
+func (d *Debt) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at, d.owed = d.now(), 0
+	d.last, _ = d.used()
 }
 
 // Lag says how a slowed worker kept its pace. It may be read by any goroutine.
@@ -43,12 +104,12 @@ func (l *Lag) Late() float64 {
 }
 
 // slow makes an engine slower for programmes; the other one is as fast as it was, for what no figure counts.
-func slow(e compute, factor float64, l *Lag) (fast, slower optim.Engine) {
+func slow(e compute, d *Debt, l *Lag) (fast, slower optim.Engine) {
 	if l == nil {
 		l = &Lag{}
 	}
-	s := &slowed{Engine: e, factor: factor, used: machine.ProcessorTime, now: time.Now, sleep: rest, lag: l}
-	s.last, _ = s.used()
+	d.forget()
+	s := &slowed{Engine: e, factor: d.factor, debt: d, sleep: rest, lag: l}
 	return &unslowed{e, s}, s
 }
 
@@ -71,27 +132,28 @@ func (s *slowed) Wait(ctx context.Context) error {
 }
 
 func (s *slowed) paced(ctx context.Context, f func() error) error {
-	began := s.now()
-	before, ok := s.used()
+	owed := s.debt.take()
+	defer s.debt.forget()
+	began := s.debt.now()
+	before, ok := s.debt.used()
 	err := f()
-	after, _ := s.used()
+	after, _ := s.debt.used()
 	if !ok {
 		return err
 	}
-	took := s.now().Sub(began)
-	due := time.Duration(s.factor*float64(after-before) + (s.factor-1)*float64(before-s.last))
+	took := s.debt.now().Sub(began)
+	due := time.Duration(s.factor*float64(after-before)) + owed
 	s.lag.due.Add(int64(due))
 	due -= s.over
 	switch s.over = 0; {
 	case due > took:
 		s.sleep(ctx, due-took)
-		s.over = s.now().Sub(began) - due
+		s.over = s.debt.now().Sub(began) - due
 	case due > 0:
 		s.lag.late.Add(int64(took - due))
 	default: // it had slept for longer before
 		s.over = took - due
 	}
-	s.last, _ = s.used()
 	return err
 }
 
@@ -126,7 +188,7 @@ func (u *unslowed) Read(ctx context.Context, p []byte, src engine.Span) error {
 }
 
 // forget has what was used until now make no later call longer.
-func (u *unslowed) forget() { u.of.last, _ = u.of.used() }
+func (u *unslowed) forget() { u.of.debt.forget() }
 
 // Notes implements worker.Noter for engines that have some.
 func (u *unslowed) Notes() []engine.Note {

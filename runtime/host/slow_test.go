@@ -28,8 +28,16 @@ func TestSlowed(t *testing.T) {
 	var clock, used, over time.Duration
 	at := time.Now()
 	b := &busy{clock: &clock, used: &used, takes: 10 * ms}
-	s := &slowed{Engine: b, factor: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) },
-		sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
+	debt := &Debt{factor: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) }}
+	debt.forget()
+	s := &slowed{Engine: b, factor: 5, debt: debt, sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
+	packets := func(n int, gap time.Duration) { // each uses a millisecond, and comes so late after the one before
+		for range n {
+			clock += gap
+			used += ms
+			debt.Count()
+		}
+	}
 	fast := &unslowed{b, s}
 	took := func(f func()) time.Duration {
 		before := clock
@@ -44,6 +52,10 @@ func TestSlowed(t *testing.T) {
 	}{
 		{"five times its processor time", do, 50 * ms},
 		{"and four times what frames cost in between", func() { used += 2 * ms; clock += 2 * ms; do() }, 2*ms + 58*ms},
+		{"and all of them where they come one after the other", func() { packets(10, ms); do() }, 10*ms + 40*ms + 50*ms},
+		{"and less where the processor has time for some of it", func() { packets(10, 3*ms); do() }, 30*ms + 20*ms + 4*ms - 2*ms + 50*ms},
+		{"and the last alone where it keeps up with the others", func() { packets(10, 7*ms); do() }, 70*ms + 4*ms + 50*ms},
+		{"and nothing where there was time after that too", func() { packets(10, 7*ms); clock += 4 * ms; do() }, 74*ms + 50*ms},
 		{"a call beside it as it is", func() { _ = fast.Do(t.Context()) }, 10 * ms},
 		{"and nothing of that later", do, 50 * ms},
 		{"sleeping too long", func() { over = 3 * ms; do(); over = 0 }, 53 * ms},

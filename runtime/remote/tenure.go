@@ -174,7 +174,7 @@ func (v *tenure) work(ctx context.Context, hello *wire.Hello) error {
 	if err != nil {
 		return &RefusedError{fmt.Errorf("this machine cannot take part: %w", err)}
 	}
-	job.Device, job.Slow, job.Lag = v.cfg.Device, v.cfg.Slow, &host.Lag{}
+	job.Device, job.Slow, job.Lag = v.cfg.Device, v.cfg.debt, &host.Lag{}
 	if v.cfg.Slow > 1 {
 		defer func() { v.cfg.Note(fmt.Sprintf(LateNote, v.cfg.Slow, int(100*job.Lag.Late()))) }()
 	}

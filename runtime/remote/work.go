@@ -28,6 +28,8 @@ type Worker struct {
 	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil
 	Note      func(string)    // told what happens; may be nil
 	Own       *host.Own       // the graph that the run trains, nil for a list of layers
+
+	debt *host.Debt // of a worker that is slower
 }
 
 // RefusedError says that the coordinator does not want this worker, or has put it out: trying again is of no use.
@@ -51,7 +53,11 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
 	}
-	node, err := quic.Listen(quic.Config{Key: cfg.Key, Address: cfg.Listen})
+	settings := quic.Config{Key: cfg.Key, Address: cfg.Listen}
+	if cfg.debt = host.NewDebt(cfg.Slow); cfg.debt != nil {
+		settings.Sending = cfg.debt.Count
+	}
+	node, err := quic.Listen(settings)
 	if err != nil {
 		return err
 	}

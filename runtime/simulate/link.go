@@ -85,10 +85,13 @@ func (q *queue) lasts(at, nanos int64) int64 {
 	return int64(*q)
 }
 
-// costs is how long a frame keeps the processors of this end busy; what a slow worker pays for that is owed.
-func (n *node) costs(l *Line, bytes float64) int64 {
+// costs is how long a frame that begins at a time keeps the processors of this end busy; by so many times as much a
+// slower one is behind.
+func (n *node) costs(l *Line, bytes float64, begins int64) int64 {
 	used := l.uses(bytes) * cmp.Or(n.world.cfg.Dear, 1)
+	n.catchUp(begins)
 	n.owed += nanos(used * n.world.cfg.Owed)
+	n.counted += nanos(used)
 	return nanos(used * max(1, n.world.cfg.Crowded))
 }
 
@@ -130,7 +133,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	n.now += nanos(bytes * w.cfg.PerByte)
 	var left, at, long int64
 	if l.Line != nil {
-		cost := n.costs(l.Line, bytes)
+		cost := n.costs(l.Line, bytes, n.now)
 		sent := n.card.lasts(n.now, cost)
 		long = nanos(l.Line.takes(bytes))
 		left = max(sent, out.line.lasts(n.now, long))
@@ -194,7 +197,7 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 		at = n.receive(f, n.wire(len(f.p)))
 	}
 	if l := w.cfg.Link(w.machine(from), n.machine).Line; l != nil {
-		at = max(at, n.card.lasts(f.first, n.costs(l, float64(len(f.p)))))
+		at = max(at, n.card.lasts(f.first, n.costs(l, float64(len(f.p)), f.first)))
 	}
 	n.now = max(n.now, at) + nanos(float64(len(f.p))*w.cfg.PerByte)
 	return f.seq, f.op, f.p, nil

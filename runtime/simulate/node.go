@@ -29,7 +29,8 @@ type node struct {
 	up      queue // its network card
 	down    queue
 	card    queue  // its processors, as far as frames keep them busy
-	owed    int64  // nanoseconds by which its next computing takes longer
+	owed    int64  // nanoseconds by which its processor is behind with frames
+	counted int64  // when that was counted; until then it was busy
 	since   int64  // when down was last free
 	ways    []*way // by worker
 	sent    int64  // payload
@@ -87,13 +88,22 @@ func (n *node) to(id int) *way {
 func (n *node) compute() {
 	if s := n.spent(); s > 0 {
 		n.keep(nil)
+		n.catchUp(n.now)
 		d := nanos(s * n.world.cfg.Pace(n.machine, n.uniform))
 		n.now += d
 		n.busy += d
 		n.work += nanos(s)
 		n.took += d
 		n.now += n.owed
-		n.owed = 0
+		n.owed, n.counted = 0, n.now
+	}
+}
+
+// catchUp counts what a slower processor makes up for until a time, while it has nothing else to do.
+func (n *node) catchUp(at int64) {
+	if at > n.counted {
+		n.owed = max(0, n.owed-(at-n.counted))
+		n.counted = at
 	}
 }
 

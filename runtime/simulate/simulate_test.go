@@ -138,7 +138,7 @@ func TestAgainstFormulas(t *testing.T) {
 }
 
 // TestMeasuredLine: over a link that was measured a frame takes what frames of its size took; a slowed worker pays for
-// what frames cost the processor when it computes next, and workers that share one wait for it.
+// what they cost its processor beyond the time that it waits for them, and workers that share one wait for it.
 func TestMeasuredLine(t *testing.T) {
 	const slice = params / 2 * 4.
 	const takes, uses = slice * 1e-5, slice * 1e-6 // of a frame; and at each of its ends
@@ -150,8 +150,13 @@ func TestMeasuredLine(t *testing.T) {
 	}{
 		{"as measured", func(*simulate.Config) {}, 1 + 2*(.05+takes)},
 		{"stretched", func(c *simulate.Config) { c.Link = every(simulate.Link{Line: line.Stretched(3)}) }, 1 + 2*(.05+3*takes)},
-		{"a slowed worker, two frames each way", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*(.05+takes) + 4*9*uses},
-		{"and frames cost it twice as much", func(c *simulate.Config) { c.Owed, c.Dear = 9, 2 }, 1 + 2*(.05+takes) + 4*9*2*uses},
+		// Two swaps, each of a frame each way. They keep a processor that is ten times slower busy for 2*10*uses, while
+		// the swap takes .05+10*uses; what is left of both is paid when it computes.
+		{"a slowed worker", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*2*10*uses},
+		{"and frames cost it twice as much", func(c *simulate.Config) { c.Owed, c.Dear = 9, 2 }, 1 + 2*2*2*10*uses},
+		{"and bytes take longer than its processor", func(c *simulate.Config) {
+			c.Owed, c.Link = 9, every(simulate.Link{Line: line.Stretched(3)})
+		}, 1 + 2*(.05+3*takes)},
 		{"a processor that keeps up", func(c *simulate.Config) { c.Crowded = 4 }, 1 + 2*(.05+takes)},
 		{"and one that sends and then receives", func(c *simulate.Config) { c.Crowded = 40 }, 1 + 2*2*40*uses},
 	} {

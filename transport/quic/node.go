@@ -35,6 +35,8 @@ type Config struct {
 	// MaxBacklog is how many bytes may wait to be sent to one worker of a mesh, before the pair is cut; 0 is 4 GiB. It
 	// must have room for what a program sends in a round.
 	MaxBacklog int
+	// Sending is called before packets are sent, those that acknowledge others too, by any goroutine; it may be nil.
+	Sending func()
 }
 
 // Request is somebody who wants to come in. Node is from the certificate.
@@ -104,6 +106,7 @@ func Listen(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, accepted: make(chan *Peer), peers: map[*Peer]struct{}{}, meshes: map[wire.RunID]*Mesh{}}
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.shaper = newShaper(n.ctx, &n.wg)
+	n.shaper.sending = cfg.Sending
 	n.conn = n.shaper.wrap(conn)
 	reset := quicgo.StatelessResetKey(cfg.Key.ResetKey())
 	n.transport = &quicgo.Transport{Conn: n.conn, StatelessResetKey: &reset, ConnContext: n.admitStranger,

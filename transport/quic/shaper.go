@@ -1,6 +1,7 @@
 package quic
 
 import (
+	"bytes"
 	"container/heap"
 	"context"
 	"fmt"
@@ -33,21 +34,34 @@ const (
 	queueTime = 50 * time.Millisecond
 	queueSize = 64 << 10
 	maxLines  = 4096
+	maxSpare  = 1024
 )
 
 // Shaper delays and drops the packets that a node sends. It lies below QUIC. Until a first shape is set it costs one
 // comparison for each batch of packets.
 type Shaper struct {
-	ctx context.Context
-	wg  *sync.WaitGroup
-	on  atomic.Bool // something was set
+	ctx     context.Context
+	wg      *sync.WaitGroup
+	on      atomic.Bool // something was set
+	sending func()      // is told of what is sent; nil: it is not
+	began   time.Time   // what grains are counted from
 
 	mu    sync.Mutex
 	every Shape // of addresses that have none of their own
 	lines map[netip.AddrPort]*line
 	queue packets
 	wake  chan struct{} // holds a token when the queue's head may have changed
+	spare [][]byte      // of packets that are gone
 	write func(b, oob []byte, to net.Addr) error
+	// Of the goroutine that delivers.
+	due  []packet
+	long []byte // a batch
+}
+
+// grain is how finely time is cut: what is due within one goes at its end, together. To wake up for every packet costs
+// a process several times what the packet does, and a network card does not interrupt for each one either.
+func (s Shape) grain() time.Duration {
+	return min(time.Millisecond, max(250*time.Microsecond, s.Delay/4))
 }
 
 // line is the state of a link to one address.
@@ -60,7 +74,7 @@ type line struct {
 }
 
 func newShaper(ctx context.Context, wg *sync.WaitGroup) *Shaper {
-	return &Shaper{ctx: ctx, wg: wg, lines: map[netip.AddrPort]*line{}, wake: make(chan struct{}, 1)}
+	return &Shaper{ctx: ctx, wg: wg, began: time.Now(), lines: map[netip.AddrPort]*line{}, wake: make(chan struct{}, 1)}
 }
 
 // Set slows down what is sent to an address (IP:PORT, or "" for all that have no shape of their own). It may be called
@@ -130,8 +144,9 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// send takes a packet, or lets it vanish. It is false where the link has no shape: then the packet goes directly.
-func (s *Shaper) send(b, oob []byte, to net.Addr, now time.Time) bool {
+// send takes a packet, or lets it vanish. It is false where the link has no shape: then the packet goes directly. In a
+// batch of packets of a size it came with the control messages batch, and may leave in another one; size 0: alone.
+func (s *Shaper) send(b, oob, batch []byte, size int, to net.Addr, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.line(to)
@@ -152,8 +167,13 @@ func (s *Shaper) send(b, oob []byte, to net.Addr, now time.Time) bool {
 		free = free.Add(duration(len(b), shape.Rate))
 	}
 	l.free = free
-	l.due = later(l.due, free.Add(shape.Delay+time.Duration(chance(l.count, 1)*float64(shape.Jitter))))
-	heap.Push(&s.queue, packet{l.due, s.queue.count, append([]byte(nil), b...), append([]byte(nil), oob...), to})
+	due, grain := free.Add(shape.Delay+time.Duration(chance(l.count, 1)*float64(shape.Jitter))), shape.grain()
+	l.due = later(l.due, s.began.Add((due.Sub(s.began) + grain - 1).Truncate(grain)))
+	var spare []byte
+	if last := len(s.spare) - 1; last >= 0 {
+		spare, s.spare = s.spare[last], s.spare[:last]
+	}
+	heap.Push(&s.queue, packet{l.due, s.queue.count, append(spare, b...), bytes.Clone(oob), bytes.Clone(batch), size, to})
 	s.queue.count++
 	signal(s.wake)
 	return true
@@ -187,20 +207,26 @@ func (s *Shaper) deliver() {
 		s.mu.Lock()
 		now := time.Now()
 		wait := time.Hour
-		var due []packet
+		s.due = s.due[:0]
 		for len(s.queue.all) > 0 && !s.queue.all[0].due.After(now) {
-			due = append(due, heap.Pop(&s.queue).(packet))
+			s.due = append(s.due, heap.Pop(&s.queue).(packet))
 		}
 		if len(s.queue.all) > 0 {
 			wait = s.queue.all[0].due.Sub(now)
 		}
 		s.mu.Unlock()
-		for _, p := range due {
-			if s.write(p.b, p.oob, p.to) != nil {
-				continue // as lost: QUIC sends it again, or ends the connection
+		if len(s.due) > 0 {
+			for left := s.due; len(left) > 0; {
+				left = s.writeSome(left)
 			}
-		}
-		if len(due) > 0 {
+			s.mu.Lock()
+			for i := range s.due {
+				if len(s.spare) < maxSpare {
+					s.spare = append(s.spare, s.due[i].b[:0])
+				}
+			}
+			s.mu.Unlock()
+			clear(s.due)
 			continue
 		}
 		timer.Reset(wait)
@@ -211,6 +237,32 @@ func (s *Shaper) deliver() {
 			return
 		}
 	}
+}
+
+// A batch has at most so many packets, and so many bytes, as the kernel takes with one call.
+const (
+	mostPackets = 64
+	mostBytes   = 60 << 10
+)
+
+// writeSome writes the first packets, those that can go with one call, and returns the others.
+func (s *Shaper) writeSome(due []packet) []packet {
+	p, n := &due[0], 1
+	b, oob := p.b, p.oob
+	for p.size > 0 && n < min(len(due), mostPackets, mostBytes/p.size) && len(b) == n*p.size { // the last may be shorter
+		q := &due[n]
+		if q.size != p.size || !bytes.Equal(q.batch, p.batch) || addrPort(q.to) != addrPort(p.to) {
+			break
+		}
+		if n == 1 {
+			b, oob = append(s.long[:0], b...), p.batch
+		}
+		b = append(b, q.b...)
+		s.long = b
+		n++
+	}
+	_ = s.write(b, oob, p.to) // where that fails it is lost: QUIC sends it again, or ends the connection
+	return due[n:]
 }
 
 // packets is a heap by due time, and then by order.
@@ -224,6 +276,8 @@ type packet struct {
 	order uint64
 	b     []byte
 	oob   []byte
+	batch []byte
+	size  int
 	to    net.Addr
 }
 

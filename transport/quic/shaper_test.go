@@ -41,11 +41,11 @@ func shape(t *testing.T, s Shape, n int, gap time.Duration) *arrivals {
 		for i := range n {
 			b := make([]byte, 1000)
 			b[0], b[1] = byte(i), byte(i>>8)
-			if !sh.send(b, nil, address(1), time.Now()) {
+			if !sh.send(b, nil, nil, 0, address(1), time.Now()) {
 				t.Error("a packet goes directly")
 			}
 			clear(b) // the caller uses it again
-			if sh.send(b, nil, address(2), time.Now()) {
+			if sh.send(b, nil, nil, 0, address(2), time.Now()) {
 				t.Error("another's packet is shaped")
 			}
 			time.Sleep(gap)
@@ -93,6 +93,50 @@ func TestShapes(t *testing.T) {
 	if n := len(shape(t, Shape{Loss: 1}, 10, 0).at); n != 0 {
 		t.Errorf("%d packets through a cut", n)
 	}
+}
+
+// TestPacketsLeaveTogether: packets of a batch that are due within a grain leave with one call, in order, with nothing
+// lost or mixed up; others leave alone. None leaves before its time.
+func TestPacketsLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		sh := newShaper(ctx, &wg)
+		type call struct {
+			at      time.Duration
+			b, with string
+		}
+		var calls []call
+		began := time.Now()
+		sh.write = func(b, oob []byte, _ net.Addr) error {
+			calls = append(calls, call{time.Since(began), string(b), string(oob)})
+			return nil
+		}
+		if err := sh.Set("", Shape{Rate: 10_000, Delay: 20 * time.Millisecond}); err != nil { // 10 bytes a millisecond
+			t.Fatal(err)
+		}
+		for _, p := range []struct {
+			text, batch string
+			size, to    int
+		}{
+			{"abcd", "of four", 4, 1}, {"efgh", "of four", 4, 1}, {"ijkl", "of four", 4, 1}, {"mn", "of four", 4, 1},
+			{"opqr", "of four", 4, 1}, {"st", "of two", 2, 1}, {"uv", "of two", 2, 1}, {"wx", "", 0, 1}, {"yz", "", 0, 1},
+			{"ABCD", "of four", 4, 2}, {"EFGH", "of four", 4, 3},
+		} {
+			b := []byte(p.text)
+			sh.send(b, []byte("alone"), []byte(p.batch), p.size, address(p.to), time.Now())
+			clear(b) // the caller uses it again
+		}
+		time.Sleep(time.Second)
+		cancel()
+		wg.Wait()
+		const ms = time.Millisecond
+		want := []call{{21 * ms, "abcdefgh", "of four"}, {21 * ms, "ABCD", "alone"}, {21 * ms, "EFGH", "alone"},
+			{22 * ms, "ijklmn", "of four"}, {22 * ms, "opqr", "alone"}, {22 * ms, "st", "alone"}, {23 * ms, "uv", "alone"}, {23 * ms, "wx", "alone"}, {23 * ms, "yz", "alone"}}
+		if !slices.Equal(calls, want) {
+			t.Errorf("%+v\nwant\n%+v", calls, want)
+		}
+	})
 }
 
 func TestShapesAreChecked(t *testing.T) {

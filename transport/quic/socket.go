@@ -29,17 +29,21 @@ type udpSocket struct {
 
 // WriteMsgUDP is the one call by which quic-go sends.
 func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error) {
+	if u.shaper.sending != nil {
+		u.shaper.sending()
+	}
 	if !u.shaper.on.Load() {
 		return u.UDPConn.WriteMsgUDP(b, oob, to)
 	}
-	size, rest := segments(oob)
-	if size == 0 {
+	batch, rest := segments(oob)
+	size := batch
+	if batch == 0 {
 		size = max(len(b), 1)
 	}
 	now := time.Now()
 	for at := 0; at < len(b); at += size {
 		p := b[at:min(at+size, len(b))]
-		if u.shaper.send(p, rest, to, now) {
+		if u.shaper.send(p, rest, oob, batch, to, now) {
 			continue
 		}
 		if _, _, err := u.UDPConn.WriteMsgUDP(p, rest, to); err != nil {
@@ -55,7 +59,10 @@ type plainSocket struct {
 }
 
 func (c *plainSocket) WriteTo(b []byte, to net.Addr) (int, error) {
-	if c.shaper.on.Load() && c.shaper.send(b, nil, to, time.Now()) {
+	if c.shaper.sending != nil {
+		c.shaper.sending()
+	}
+	if c.shaper.on.Load() && c.shaper.send(b, nil, nil, 0, to, time.Now()) {
 		return len(b), nil
 	}
 	return c.PacketConn.WriteTo(b, to)
