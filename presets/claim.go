@@ -25,6 +25,9 @@ type Claim struct {
 	Ratio     *float64 `toml:"ratio"`  // of this preset's mean to Of's
 	Of        string   `toml:"of"`     // a preset
 	Within    float64  `toml:"within"` // relative tolerance of Ratio; 0 is 1%
+	// how many seeds could decide it, with a chance of 80 % by what an earlier run measured; MostSeeds+1 is more than
+	// that; 0: not stated
+	Seeds int `toml:"seeds"`
 
 	// A law over presets that differ in members: Slope is the exponent b of metric - least ~ members^b.
 	Slope *float64 `toml:"slope"`
@@ -100,6 +103,10 @@ func (c Claim) check() error {
 		return fmt.Errorf("a claim on %s has a slope: state what else it shall show in a claim of its own", c.Metric)
 	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Near == "" && c.Ratio == nil && c.Slope == nil:
 		return fmt.Errorf("a claim on %s states nothing that could fail: give at_most, at_least, below, near and margin, ratio and of, or slope and over", c.Metric)
+	case c.Seeds != 0 && c.Seeds < 2:
+		return fmt.Errorf("a claim on %s is to be decided by %d seeds: give 2 or more, since fewer decide nothing, or leave seeds out", c.Metric, c.Seeds)
+	case c.Seeds != 0 && c.Accounting():
+		return fmt.Errorf("a claim on %s is counted, which no number of seeds decides: leave seeds out", c.Metric)
 	}
 	return nil
 }
@@ -115,7 +122,7 @@ func MetricNames() (out []string) {
 
 func (c Claim) tolerance() float64 { return cmp.Or(c.Within, 0.01) }
 
-// States says in words what must be shown.
+// States says in words what must be shown, and by how many seeds it could be.
 func (c Claim) States() string {
 	var out []string
 	if c.AtMost != nil {
@@ -143,6 +150,9 @@ func (c Claim) States() string {
 			what += " less that of " + c.Least
 		}
 		out = append(out, fmt.Sprintf("%s goes as members to the power %g, over %s to %s", what, *c.Slope, c.Over[0], c.Over[len(c.Over)-1]))
+	}
+	if c.Seeds > 0 {
+		out = append(out, "by "+SeedsText(c.Seeds)+" seeds")
 	}
 	return strings.Join(out, ", ")
 }

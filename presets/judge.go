@@ -22,6 +22,10 @@ type Finding struct {
 	T       float64
 	Needed  float64 // by how many it is decided
 	Freedom float64 // degrees of freedom
+	// Takes is by how many seeds, 2 or more, the claim would be decided with a chance of 80 %, were its true quantities
+	// what was measured: MostSeeds+1 is more than that; 0 is not known, of what is counted, of slopes, of single seeds
+	// and where a target was missed.
+	Takes int
 }
 
 // Measured is what the claim is about: the mean of a sample, its ratio to another's, or the slope over those that it
@@ -73,10 +77,10 @@ func (q condition) t() float64 {
 	return math.Inf(1)
 }
 
-// conditions are what the claim states of samples.
-func (c Claim) conditions(s Sample, other map[string]Sample) (out []condition) {
-	m := c.Measured(s, other)
+// conditions are what the claim states of the mean and those of other presets; nothing of a slope.
+func (c Claim) conditions(m Estimate, of func(preset string) Estimate) (out []condition) {
 	if c.Ratio != nil {
+		m = m.Over(of(c.Of))
 		slack := math.Abs(*c.Ratio) * c.tolerance()
 		out = append(out, atLeast(m, *c.Ratio-slack), atMost(m, *c.Ratio+slack))
 	}
@@ -87,10 +91,10 @@ func (c Claim) conditions(s Sample, other map[string]Sample) (out []condition) {
 		out = append(out, atLeast(m, *c.AtLeast))
 	}
 	if c.Below != "" {
-		out = append(out, condition{other[c.Below].Estimate().Minus(m), true})
+		out = append(out, condition{of(c.Below).Minus(m), true})
 	}
 	if c.Near != "" {
-		out = append(out, atMost(m.Minus(other[c.Near].Estimate()), c.Margin))
+		out = append(out, atMost(m.Minus(of(c.Near)), c.Margin))
 	}
 	return out
 }
@@ -100,11 +104,19 @@ func (c Claim) conditions(s Sample, other map[string]Sample) (out []condition) {
 // freedom; all that a claim states must hold. A slope holds when what is stated lies within the interval of 95 %, and
 // decides nothing when half of that is more than a quarter of it. What is counted is compared as it is.
 func (c Claim) Judge(s Sample, other map[string]Sample) Finding {
+	f := c.judge(s, other)
+	f.Takes = c.takes(s, other)
+	return f
+}
+
+// judge leaves out how many seeds it takes.
+func (c Claim) judge(s Sample, other map[string]Sample) Finding {
 	if c.Slope != nil {
 		return c.judgeSlope(c.Measured(s, other))
 	}
 	var worst Finding
-	for i, q := range c.conditions(s, other) {
+	mean := func(name string) Estimate { return other[name].Estimate() }
+	for i, q := range c.conditions(s.Estimate(), mean) {
 		if c.Accounting() {
 			q.Error, q.Freedom = 0, math.Inf(1)
 		}

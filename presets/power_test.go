@@ -1,0 +1,149 @@
+package presets
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// scattered is a sample of n seeds with just this mean and this standard deviation.
+func scattered(n int, mean, deviation float64) Sample {
+	s, square := make(Sample, n), 0.0
+	for i := range s {
+		s[i] = float64(2*i - n + 1)
+		square += s[i] * s[i]
+	}
+	for i := range s {
+		s[i] = mean + deviation*s[i]*math.Sqrt(float64(n-1)/square)
+	}
+	return s
+}
+
+// TestTakesByHand: the number of seeds worked out from tables. Four seeds with a deviation of 1 are below a bound by 1.
+// Then t is sqrt(m), and it must be at least needed (1 - 1/(4f)) + 0.8416 sqrt(1 + needed^2/(2f)) with f = m - 1:
+//
+//	m = 10: 2.262 (1 - 1/36) + 0.8416 sqrt(1 + 5.117/18) = 2.199 + 0.954 = 3.153, sqrt(m) = 3.162
+//	m =  9: 2.306 (1 - 1/32) + 0.8416 sqrt(1 + 5.318/16) = 2.234 + 0.971 = 3.205, sqrt(m) = 3
+//
+// Below another preset by 1, whose deviation is 1 as well, t is sqrt(m/2) and f = 2 (m - 1):
+//
+//	m = 17: 2.037 (1 - 1/128) + 0.8416 sqrt(1 + 4.149/64) = 2.021 + 0.868 = 2.889, sqrt(m/2) = 2.915
+//	m = 16: 2.042 (1 - 1/120) + 0.8416 sqrt(1 + 4.170/60) = 2.025 + 0.870 = 2.895, sqrt(m/2) = 2.828
+func TestTakesByHand(t *testing.T) {
+	never := math.Inf(1)
+	s := scattered(4, 2, 1)
+	others := map[string]Sample{"worse": scattered(4, 3, 1), "better": scattered(7, 1, 1), "alike": scattered(4, 2, 1), "once": {3}, "some": {3, never}, "all": {never, never}}
+	for _, c := range []struct {
+		claim Claim
+		s     Sample
+		want  int
+	}{
+		{Claim{AtMost: ptr(3)}, s, 10},
+		{Claim{AtMost: ptr(1)}, s, 10}, // contradicted
+		{Claim{AtLeast: ptr(1)}, s, 10},
+		{Claim{AtMost: ptr(3)}, scattered(2, 2, 1), 10}, // by what they are known to scatter, not by how many were run
+		{Claim{Below: "worse"}, s, 17},
+		{Claim{Below: "better"}, s, 17},
+		{Claim{Near: "better", Margin: 2}, s, 17},
+		{Claim{AtMost: ptr(3), Below: "worse"}, s, 17},      // both are to hold
+		{Claim{AtMost: ptr(1), Below: "better"}, s, 10},     // one of them is enough against it
+		{Claim{AtMost: ptr(1), Below: "worse"}, s, 10},      // the one that is missed
+		{Claim{AtMost: ptr(2.001), Below: "better"}, s, 17}, // so also where what is met is not clear
+		{Claim{AtMost: ptr(100)}, s, 2},                     // one seed would decide nothing
+		{Claim{AtMost: ptr(2.01)}, s, MostSeeds + 1},        // some 80,000
+		{Claim{Below: "alike"}, s, MostSeeds + 1},           // no number
+		{Claim{AtMost: ptr(3)}, Sample{2, 2, 2}, 2},         // nothing scatters
+		{Claim{AtMost: ptr(3)}, Sample{2}, 0},               // of one seed nobody knows by how much
+		{Claim{Below: "once"}, s, 0},
+		{Claim{Below: "some"}, s, 0},
+		{Claim{Below: "all"}, s, 0},
+		{Claim{AtMost: ptr(3)}, Sample{2, never}, 0},
+		{Claim{AtMost: ptr(3)}, Sample{never, never}, 0},
+		{Claim{AtMost: ptr(3)}, Sample{2, math.NaN()}, 0},
+		{Claim{Metric: "bytes", AtMost: ptr(3)}, s, 0},
+	} {
+		if got := c.claim.Judge(c.s, others).Takes; got != c.want {
+			t.Errorf("%s of %v takes %d seeds, want %d", c.claim.States(), c.s, got, c.want)
+		}
+	}
+}
+
+// TestTakesSeeds: of so many normal samples as make a chance of 80 % tell, drawn as a first run measured, four fifths
+// are decided by as many seeds as the claim takes, and fewer by one less. Small numbers jump: there the chance of one
+// less is below 80 %, and that of the number above it.
+func TestTakesSeeds(t *testing.T) {
+	const draws, most = 4000, 0.025 // the standard error of a share of 80 % is 0.6 %
+	for i, c := range []struct {
+		claim             Claim
+		deviation, rivals float64
+	}{
+		{Claim{AtMost: ptr(2.05)}, 0.0041, 0},
+		{Claim{AtMost: ptr(2.05)}, 0.012, 0},
+		{Claim{AtMost: ptr(2.05)}, 0.02, 0},
+		{Claim{AtMost: ptr(2.05)}, 0.04, 0},
+		{Claim{AtLeast: ptr(2.03)}, 0.05, 0},
+		{Claim{AtMost: ptr(2.01)}, 0.02, 0},
+		{Claim{AtLeast: ptr(1.95), AtMost: ptr(2.3)}, 0.1, 0},
+		{Claim{Below: "b"}, 0.07, 0.07},
+		{Claim{Below: "b"}, 0.02, 0.2},
+		{Claim{Below: "b"}, 0.4, 0.1},
+		{Claim{Near: "b", Margin: 0.05}, 0.3, 0.3},
+		{Claim{Near: "b", Margin: -0.3}, 0.2, 0.1}, // contradicted: a distance that is measured to be less is asked for
+		{Claim{Ratio: ptr(0.9), Of: "b", Within: 0.01}, 0.1, 0.1},
+	} {
+		// of which 2 is the mean, and 2.1 that of the rival
+		pilot, others := scattered(5, 2, c.deviation), map[string]Sample{"b": scattered(5, 2.1, c.rivals)}
+		takes := c.claim.Judge(pilot, others).Takes
+		decided := func(seeds int) float64 {
+			r := rand.New(rand.NewPCG(1, uint64(i)))
+			draw := func(mean, deviation float64) Sample {
+				s := make(Sample, seeds)
+				for i := range s {
+					s[i] = mean + deviation*r.NormFloat64()
+				}
+				return s
+			}
+			n := 0
+			for range draws {
+				s, b := draw(2, c.deviation), map[string]Sample{"b": draw(2.1, c.rivals)}
+				if c.claim.judge(s, b).Verdict != Undecided {
+					n++
+				}
+			}
+			return float64(n) / draws
+		}
+		text := fmt.Sprintf("%s by a deviation of %g", c.claim.States(), c.deviation)
+		enough, less := decided(takes), 0.0
+		if takes > 2 {
+			less = decided(takes - 1)
+		}
+		t.Logf("%s: %d seeds decide %.3f, one less %.3f", text, takes, enough, less)
+		if takes > 200 || enough < 0.8-most || less > 0.8+most || takes > 20 && enough > 0.8+2*most {
+			t.Errorf("%s: %d seeds decide %.3f, and one less %.3f, want 0.8", text, takes, enough, less)
+		}
+	}
+}
+
+// TestSeedsAreStated: a claim says by how many seeds it could be decided; fewer than two decide nothing, and what is
+// counted needs none.
+func TestSeedsAreStated(t *testing.T) {
+	of := func(rest string) string {
+		return "[[claims]]\nsource = \"Fig. 1\"\nat_most = 8\n" + rest
+	}
+	p, err := Parse([]byte(of("metric = \"test_error\"\nseeds = 3")))
+	if err != nil || p.Claims[0].States() != "at most 8, by 3 seeds" {
+		t.Errorf("%v, %v", p.Claims, err)
+	}
+	for rest, says := range map[string]string{
+		"metric = \"test_error\"\nseeds = 1":   "by 1 seeds: give 2 or more",
+		"metric = \"test_error\"\nseeds = -4":  "by -4 seeds: give 2 or more",
+		"metric = \"test_error\"\nseeds = 2.5": "seeds",
+		"metric = \"bytes\"\nseeds = 3":        "bytes is counted",
+	} {
+		if _, err := Parse([]byte(of(rest))); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", rest, err)
+		}
+	}
+}
