@@ -218,7 +218,7 @@ func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part
 	out := w.judged(w.measured())
 	switch {
 	case w.begun && f.json:
-		w.tell(s.out)
+		w.tell(s.out, w.measured())
 	case w.begun:
 		fmt.Fprintln(s.out)
 		out.write(s.out)

@@ -59,7 +59,16 @@ func (j judgement) metric() string {
 	return j.claim.Metric + " " + presets.Metrics[j.claim.Metric]
 }
 
+// verdict is what is said of the claim: where too few seeds decide nothing, with how many of them could.
 func (j judgement) verdict() string {
+	said := j.verdictAlone()
+	if j.finding.Verdict == presets.Undecided && j.seeds < j.claim.Seeds {
+		said += ": " + presets.SeedsText(j.claim.Seeds) + " seeds could decide it"
+	}
+	return said
+}
+
+func (j judgement) verdictAlone() string {
 	switch {
 	case j.finding.Verdict != "":
 		return string(j.finding.Verdict)
@@ -93,11 +102,12 @@ func (j judgement) figures() []string {
 }
 
 // judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was
-// published, and are not judged. t is how many standard errors measured and stated are apart, of how many decide.
+// published, and are not judged. t is how many standard errors measured and stated are apart, of how many decide; takes
+// is by how many seeds that would be decided with a chance of 80 %.
 func (w *study) judged(all map[string]batch.Result) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
-		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", "verdict")
+		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", ">takes", "verdict")
 	}
 	out := newTable(heads...)
 	for _, j := range w.judgements(all) {
@@ -134,7 +144,7 @@ func newTally() *tally {
 func verdictsOf(claims []judgement) map[string]int {
 	of := map[string]int{}
 	for _, j := range claims {
-		said := j.verdict()
+		said := j.verdictAlone()
 		if strings.HasPrefix(said, unmeasured) {
 			said = unmeasured
 		}
@@ -169,24 +179,31 @@ func (t *tally) row(name string, of map[string]int) {
 	t.table.row(append([]string{name, fmt.Sprint(sum)}, cells...)...)
 }
 
-// evidence are the cells t, needed and degrees of freedom: dashes where nothing scatters, or of a single seed.
+// evidence are the cells t, needed and degrees of freedom, with dashes where nothing scatters, or of a single seed, and
+// how many seeds it takes.
 func (j judgement) evidence() []string {
-	f := j.finding
-	if f.Verdict == "" || math.IsInf(f.T, 0) || math.IsInf(f.Needed, 0) {
-		return []string{"–", "–", "–"}
+	f, takes := j.finding, "–"
+	if f.Takes > 0 {
+		takes = presets.SeedsText(f.Takes)
 	}
-	return []string{numeral("%.1f", f.T), numeral("%.1f", f.Needed), numeral("%.1f", f.Freedom)}
+	if f.Verdict == "" || math.IsInf(f.T, 0) || math.IsInf(f.Needed, 0) {
+		return []string{"–", "–", "–", takes}
+	}
+	return []string{numeral("%.1f", f.T), numeral("%.1f", f.Needed), numeral("%.1f", f.Freedom), takes}
 }
 
 // tell writes the claims as objects, one a line.
-func (w *study) tell(to io.Writer) {
+func (w *study) tell(to io.Writer, all map[string]batch.Result) {
 	enc := json.NewEncoder(to)
-	for _, j := range w.judgements(w.measured()) {
+	for _, j := range w.judgements(all) {
 		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric(), "published": j.published,
 			"measured": finite(j.measured.Value), "standard_error": finite(j.measured.Error), "seeds": j.seeds, "missed": j.missed, "seconds": j.seconds}
 		if !w.full {
-			line["stated"], line["verdict"] = j.claim.States(), j.verdict()
+			line["stated"], line["verdict"] = j.claim.States(), j.verdictAlone()
 			if f := j.finding; f.Verdict != "" {
+				if line["seeds_needed"] = nil; f.Takes > 0 {
+					line["seeds_needed"] = f.Takes
+				}
 				line["t"], line["t_needed"], line["degrees_of_freedom"] = finite(f.T), finite(f.Needed), finite(f.Freedom)
 			}
 		}

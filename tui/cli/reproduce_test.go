@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,7 +24,8 @@ func TestJudged(t *testing.T) {
 	}
 	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
 	all := map[string]batch.Result{
-		// 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3
+		// 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3, and three
+		// seeds would do again
 		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}},
 		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
 	}
@@ -31,13 +33,13 @@ func TestJudged(t *testing.T) {
 	table := w.judged(all)
 	table.write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  17.3     4.3   2.0  holds") || !strings.HasSuffix(lines[2], "not measured") {
+	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  17.3     4.3   2.0      3  holds") || !strings.HasSuffix(lines[2], "not measured") {
 		t.Errorf("the table is\n%s", out.String())
 	}
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	if rows := w.judged(map[string]batch.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "not measured: b" {
+	if rows := w.judged(map[string]batch.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
@@ -46,7 +48,7 @@ func TestJudged(t *testing.T) {
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
 	sent := map[string]batch.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
-	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != string(presets.Accounting) {
+	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
@@ -55,7 +57,7 @@ func TestJudged(t *testing.T) {
 		// of 3, 4 and 8 members
 		law[name] = batch.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
-	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != string(presets.Holds) {
+	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 	out.Reset()
@@ -68,6 +70,51 @@ func TestJudged(t *testing.T) {
 	claimed(&out, "parle-lenet-full", came)
 	if text := out.String(); !strings.Contains(text, "published 0.44, difference +2.06") || strings.Contains(text, "stated") {
 		t.Errorf("a run of a full form says %q", text)
+	}
+}
+
+// TestSeedsOfAVerdict: what fewer seeds than a claim states do not decide says so, and with as many it does not; what
+// is decided is told as it is, and the counts have one verdict for both. JSON has the verdict alone, and how many seeds
+// it takes.
+func TestSeedsOfAVerdict(t *testing.T) {
+	three, six := []float64{2, 2.1, 1.9}, []float64{2, 2.1, 1.9, 2, 2.1, 1.9}
+	for _, c := range []struct {
+		figures              []float64
+		bound                float64
+		seeds                int
+		takes, said, counted string
+	}{
+		// 0.1 above the mean, with a deviation of 0.1 of three, and of 0.0894 of six
+		{three, 2.1, 0, "10", "not decided", "not decided"},
+		{three, 2.1, 3, "10", "not decided", "not decided"},
+		{three, 2.1, 4, "10", "not decided: 4 seeds could decide it", "not decided"},
+		{three, 2.1, 1001, "10", "not decided: over 1000 seeds could decide it", "not decided"},
+		{six, 2.1, 7, "9", "holds", "holds"},
+		{three, 2.001, 0, "over 1000", "not decided", "not decided"},
+		{three, 9, 5, "2", "holds", "holds"},
+		{three[:1], 9, 2, "–", "not decided: 2 seeds could decide it", "not decided"},
+	} {
+		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
+		all := map[string]batch.Result{"a": {Figures: map[string][]float64{"test_error": c.figures}}}
+		row := w.judged(all).rows[1]
+		if row[12] != c.takes || row[13] != c.said {
+			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[12], row[13], c.takes, c.said)
+		}
+		if of := verdictsOf(w.judgements(all)); of[c.counted] != 1 {
+			t.Errorf("%s is counted as %v", c.said, of)
+		}
+		var out bytes.Buffer
+		w.tell(&out, all)
+		needed := c.takes
+		switch needed {
+		case "–":
+			needed = "null"
+		case "over 1000":
+			needed = "1001"
+		}
+		if text := out.String(); !strings.Contains(text, fmt.Sprintf(`"seeds_needed":%s,`, needed)) || !strings.Contains(text, fmt.Sprintf(`"verdict":"%s"`, c.counted)) {
+			t.Errorf("%s takes %s, as JSON %s", c.said, c.takes, text)
+		}
 	}
 }
 
