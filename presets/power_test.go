@@ -137,8 +137,8 @@ func TestSeedsAreStated(t *testing.T) {
 		t.Errorf("%v, %v", p.Claims, err)
 	}
 	for rest, says := range map[string]string{
-		"metric = \"test_error\"\nseeds = 1":   "by 1 seeds: give 2 or more",
-		"metric = \"test_error\"\nseeds = -4":  "by -4 seeds: give 2 or more",
+		"metric = \"test_error\"\nseeds = 1":   "seeds = 1: give 2 or more",
+		"metric = \"test_error\"\nseeds = -4":  "seeds = -4: give 2 or more",
 		"metric = \"test_error\"\nseeds = 2.5": "seeds",
 		"metric = \"bytes\"\nseeds = 3":        "bytes is counted",
 	} {
