@@ -11,8 +11,8 @@ const maxOrthogonal = 1024
 
 // orthogonal writes a matrix of rows x cols whose rows, or whose columns where these are fewer, are orthogonal and of
 // length 1: normals of the key's stream, made so one after the other by the modified process of Gram and Schmidt, twice
-// over, since once leaves what rounding hides. Products are rounded before they are added, so that the bits are those of
-// any machine. The diagonal of the other factor is above zero, as where PyTorch multiplies by its signs.
+// over, since once leaves what rounding hides. Products are rounded before they are added, so that the bits are those
+// of any machine. The diagonal of the other factor is above zero, as where PyTorch multiplies by its signs.
 func orthogonal(key noise.Key, dst []float32, rows, cols int) {
 	x := make([]float64, len(dst))
 	key.Each(0, len(dst), cols, func(at int, eps []float32) {

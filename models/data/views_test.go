@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestViewedFlipped: every row of every image is turned round, of bytes and of numbers, and the set itself stays as it is.
+// TestViewedFlipped: every row of every image is turned round, of bytes and of numbers, and the set itself stays as it
+// is.
 func TestViewedFlipped(t *testing.T) {
 	info := Info{Name: "two", Shape: []int{2, 1, 3}, Classes: 2}
 	bytes, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Labels: []uint16{0, 1}}, Raster{}, 0)
