@@ -37,7 +37,7 @@ v and D follow the natural gradient of all y_i, weighed by eta_B*w_i, and of p_c
 with beta = min(1, sqrt(n^2 + (2f - sqrt f)/max u^2)/(2 + n)), b = 2 beta^2 - (1 - beta^2)*n^2/f, c_s = (mu_w + 2)/(M + mu_w + 5),
 c_c = (4 + mu_w/M)/(M + 4 + 2 mu_w/M), c_1 = 2/((M + 1.3)^2 + mu_w)*(M - 5)/6*F/P, eta_B = tanh((min(0.02 F, 3 ln M) + 5)/(0.23 M + 25)),
 both times rate; eta_s = 1 while it moves, else tanh((0.024 F + 0.7 M + 20)/(M + 12)), and where |p_s| is below a tenth of
-E|N(0, I)| 2 tanh((0.025 F + 0.75 M + 10)/(M + 4)). alpha = h*min(1, sqrt(P/M))*sqrt(F/P), where (1 + h^2)*exp(h^2/2)/0.24 = 10 + M.
+E|N(0, I)| 2 tanh((0.025 F + 0.75 M + 10)/(M + 4)). alpha = e*min(1, sqrt(P/M))*sqrt(F/P), where (1 + e^2)*exp(e^2/2)/0.24 = 10 + M.
 F is the number of results that are there.
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see. Missing (non-finite) ones
@@ -48,7 +48,7 @@ Bytes: 12P a generation to each other worker, as what z has along u and its leng
 drawn again from seeds.
 
 Deviations: a deviation keeps at least half of itself in a generation, where the source's may become negative. c_1 is 0
-below five parameters. As in the authors' code of later on, p_c counts in every generation, and the step size may shrink while
+below five parameters. As in the authors' newest code, p_c counts in every generation, and the step size may shrink while
 the distribution moves. The processor computes v and D, in double precision, so that on a device rows cross in each generation.
 Reductions: rate 0 leaves the shape of the distribution as it begins.`,
 	Needs: Evaluations,
@@ -174,8 +174,8 @@ func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (e
 		if key.Member = uint32(e.Roster.Rank(m)) / 2; p < 0 || keys[p] != key {
 			p++
 		}
-		square, row := float64(M)*float64(size[p]*size[p]), out.Row(engine.Row(i))
-		row[crFMNESAlong] = float32((square + float64(long*long) - float64(M)*float64(off[p]*off[p])) / (2 * long))
+		square, row := float64(float64(M)*float64(size[p]*size[p])), out.Row(engine.Row(i))
+		row[crFMNESAlong] = float32((square + float64(long*long) - float64(float64(M)*float64(off[p]*off[p]))) / (2 * long))
 		row[crFMNESLength] = float32(math.Sqrt(square))
 	}
 	return out, err
@@ -270,7 +270,7 @@ type crFMNESConstants struct {
 func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstants) {
 	P, F, n, sum, squares := float64(population), float64(there), float64(params), 0.0, 0.0
 	for i := range population {
-		c.ranks = append(c.ranks, max(0, arith.Log(P/2+1)-arith.Log(float64(i+1))))
+		c.ranks = append(c.ranks, max(0, arith.Log(float64(P/2)+1)-arith.Log(float64(i+1))))
 		sum += c.ranks[i]
 	}
 	for _, r := range c.ranks {
@@ -287,15 +287,15 @@ func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstan
 	return c
 }
 
-// crFMNESFar is h with (1 + h^2)*exp(h^2/2)/0.24 = 10 + n, which is not known in closed form.
+// crFMNESFar is e with (1 + e^2)*exp(e^2/2)/0.24 = 10 + n, which is not known in closed form.
 func crFMNESFar(n float64) float64 {
 	lo, hi := 0.0, 16.0
 	for range 60 {
-		h := (lo + hi) / 2
-		if (1+float64(h*h))*arith.Exp(h*h/2)/0.24 < 10+n {
-			lo = h
+		e := (lo + hi) / 2
+		if (1+float64(e*e))*arith.Exp(e*e/2)/0.24 < 10+n {
+			lo = e
 		} else {
-			hi = h
+			hi = e
 		}
 	}
 	return lo
@@ -362,7 +362,7 @@ func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64
 	root := math.Sqrt(f)
 	stretch := root - 1
 	beta := min(1, math.Sqrt(float64(n*n)+(2*f-root)*n/widest)/(2+n))
-	b := float64(2*beta*beta) - float64((1-beta*beta)*n*n/f)
+	b := float64(2*beta*beta) - float64((1-float64(beta*beta))*n*n/f)
 	u, t, s, q := make([]float64, len(v)), make([]float64, len(v)), make([]float64, len(v)), make([]float64, len(v))
 	inner := 0.0 // u.p_c/D
 	for j, x := range v {
@@ -400,7 +400,7 @@ func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64
 		d[j] *= max(crFMNESLeast, 1+s[j])
 		det += arith.Log(d[j])
 	}
-	by := arith.Exp((det + arith.Log(1+after)/2) / float64(len(d)))
+	by := arith.Exp((det + float64(arith.Log(1+after)/2)) / float64(len(d)))
 	for j := range d {
 		d[j] /= by
 	}
