@@ -59,10 +59,10 @@ func (w *world) gone(n *node, back int64) {
 	n.died = w.now
 	m.before, m.reported = m.before.plus(n.done()), count{}
 	n.end()
-	for _, other := range w.nodes {
-		delete(other.boxes, n.id)
-	}
 	w.happens(happening{at: back, worker: n.id, then: func() {
+		for _, other := range w.nodes { // which the core has told that it is lost
+			delete(other.boxes, n.id)
+		}
 		w.came = append(w.came, n.machine)
 		next := w.node(len(w.at), n.machine)
 		w.at, w.nodes[n.machine] = append(w.at, next), next
@@ -142,6 +142,7 @@ func (n *node) keep(to *way) {
 
 // undo takes back what the node does from a time on.
 func (n *node) undo(at int64) {
+	n.world.unsend(n, at)
 	for len(n.steps) > 0 {
 		s := n.steps[len(n.steps)-1]
 		if s.now < at { // it was at this one
@@ -151,6 +152,7 @@ func (n *node) undo(at int64) {
 		n.steps = n.steps[:len(n.steps)-1]
 		n.busy, n.sent, n.hops, n.sending, n.up, n.down, n.card, n.owed, n.since = s.busy, s.sent, s.hops, s.sending, s.up, s.down, s.card, s.owed, s.since
 		if s.way != nil {
+			s.was.racks = s.way.racks // which no worker runs ahead of
 			*s.way = s.was
 		}
 	}

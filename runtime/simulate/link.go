@@ -130,6 +130,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	}
 	l, wire, out := w.cfg.Link(n.machine, w.machine(to)), n.wire(len(p)), n.to(to)
 	n.keep(out)
+	began := n.now
 	n.now += nanos(bytes * w.cfg.PerByte)
 	var left, at, long int64
 	if l.Line != nil {
@@ -143,8 +144,11 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 		long = slowest(wire, w.cfg.Up, l.rate())
 		at = left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
 	}
-	at = max(out.newest, at)
-	out.newest = at
+	crosses := w.crosses(n.machine, w.machine(to))
+	if !crosses {
+		at = max(out.newest, at)
+		out.newest = at
+	}
 	out.bytes += int64(len(p))
 	n.sent += int64(len(p))
 	if !n.sending {
@@ -166,9 +170,12 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	dst.boxes[n.id] = append(dst.boxes[n.id], frame{epoch, seq, op, p, at - min(left-n.now, long), at})
-	if dst.waits == n.id {
-		dst.wake()
+	f := frame{epoch, seq, op, p, at - min(left-n.now, long), at}
+	if crosses {
+		long = min(left-n.now, long)
+		w.cross(&parcel{frame: f, from: n, to: dst, way: out, left: left, long: long, late: at - left, sent: began})
+	} else {
+		dst.deliver(n.id, f)
 	}
 	return nil
 }

@@ -65,8 +65,10 @@ type node struct {
 // way is what a worker knows of its connection to another.
 type way struct {
 	line   queue
-	newest int64 // arrival of the last frame
-	bytes  int64 // payload
+	newest int64                          // arrival of the last frame
+	leaves int64                          // when the last one came to the way out of its rack
+	racks  struct{ enters, newest int64 } // likewise to that into another one; and its arrival from there
+	bytes  int64                          // payload
 }
 
 type order struct {

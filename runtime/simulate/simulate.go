@@ -53,6 +53,7 @@ type Config struct {
 	Shelf   *Shelf // where workers keep checkpoints; nil: there are none
 	// Up and Down are the bytes a second that a worker can send and receive altogether; 0 is no limit.
 	Up, Down float64
+	Racks    *Racks  // nil: nothing is shared. All workers have to be simulated
 	PerByte  float64 // seconds that a worker spends on each byte that it sends or receives
 	Hop      float64 // seconds that a frame takes beside its bytes and its link
 	// Of frames over a link with a Line: Owed is by how many times what they cost the processor a slowed worker's is
@@ -111,6 +112,8 @@ type world struct {
 	marks     []mark
 	begin     func(n *node) // lets it live
 
+	racks []rack
+
 	// of a fleet with churn: see churn.go
 	machines         []hardware // nil without
 	came             []int      // machines of the workers that came back, in their order
@@ -123,6 +126,7 @@ type mark struct {
 	commit     event.Commit
 	counts     []count
 	departures int
+	crossed    []int64 // what left each rack
 }
 
 // count is what a worker did up to a round.
@@ -139,7 +143,8 @@ type happening struct {
 	worker int // ties are broken by it, and by the order of what one worker says
 	serial uint64
 	ev     coordinator.Event
-	then   func() // in place of ev: it reaches the fleet and not the core
+	then   func()  // in place of ev: it reaches the fleet and not the core
+	parcel *parcel // that it moves; nil of all else
 }
 
 type happenings []happening
@@ -187,6 +192,9 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers), names: map[string][]string{}}
 	if cfg.Deputies > 0 && cfg.Deputies < cfg.Workers {
 		w.crowd = crowdOf(cfg)
+	}
+	if cfg.Racks != nil && w.crowd != nil {
+		return Result{}, fmt.Errorf("%d deputies of %d workers: what workers of a rack share nobody shares for another", cfg.Deputies, cfg.Workers)
 	}
 	if cfg.Churn != nil {
 		if w.crowd != nil {
@@ -252,7 +260,7 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		} else {
 			quiet = 0
 		}
-		if w.never(h) {
+		if w.never(h) || h.parcel != nil && h.parcel.void {
 			continue
 		}
 		if h.then != nil {
@@ -358,7 +366,7 @@ func (w *world) post(worker int, m message.Order) {
 
 // mark notes what everybody did up to a commit.
 func (w *world) mark(c event.Commit) {
-	m := mark{at: w.now, commit: c, departures: w.departures}
+	m := mark{at: w.now, commit: c, departures: w.departures, crossed: w.crossed()}
 	w.vain = 0
 	for _, n := range w.nodes {
 		m.counts = append(m.counts, w.counted(n, c))
@@ -393,7 +401,7 @@ func (w *world) result() (Result, error) {
 	if w.crowd != nil {
 		r.Bytes = float64(bytesOf(w.marks[1:])) / rounds
 	}
-	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most)/rounds
+	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most, busiest(a, z))/rounds
 	for _, m := range w.marks {
 		r.Commits, r.At = append(r.Commits, m.commit), append(r.At, time.Duration(m.at))
 	}
@@ -409,8 +417,8 @@ func (w *world) result() (Result, error) {
 }
 
 // plain is the plainest model of what workers did: the slowest one's computing, a delay for each turn from receiving to
-// sending, and the bytes of the worker and of the link that carry most over their rates (Hockney 1994).
-func (w *world) plain(most count) float64 {
+// sending, and the bytes of the worker, of the link and of the rack that carry most over their rates (Hockney 1994).
+func (w *world) plain(most count, crossed int64) float64 {
 	var l Link
 	if w.cfg.Workers > 1 {
 		l = w.cfg.Link(0, 1)
@@ -422,7 +430,14 @@ func (w *world) plain(most count) float64 {
 	if w.cfg.Up > 0 {
 		bytes = max(bytes, float64(most.sent)/w.cfg.Up)
 	}
-	return float64(most.busy)/1e9 + float64(most.hops)*l.Delay.Seconds() + bytes
+	delay := l.Delay
+	if r := w.cfg.Racks; r != nil && crossed > 0 {
+		delay += r.Delay
+		if r.Up > 0 {
+			bytes = max(bytes, float64(crossed)/r.Up)
+		}
+	}
+	return float64(most.busy)/1e9 + float64(most.hops)*delay.Seconds() + bytes
 }
 
 func (c count) since(o count) count {

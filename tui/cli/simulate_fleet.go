@@ -34,6 +34,7 @@ type foretellFlags struct {
 	churn      time.Duration
 	away       time.Duration
 	goodbye    bool
+	rack       rackFlags
 	measure    time.Duration
 	asJSON     *bool
 	at         func(format string, args ...any) // tells a terminal what is being done; "" is over
@@ -76,6 +77,10 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl.DurationVar(&f.churn, "churn", 0, "how long a worker stays on average before it dies, such as 10m (default: all stay)")
 	fl.DurationVar(&f.away, "away", time.Minute, "and after how long on average it is back")
 	fl.BoolVar(&f.goodbye, "goodbye", false, "workers that leave say so, as those do that are stopped, and do not die")
+	fl.IntVar(&f.rack.of, "rack", 0, "workers of each rack, site or home, by their numbers, which share its ways out and in (default: nothing is shared)")
+	fl.StringVar(&f.rack.up, "rack-up", "", "what a rack can send to the others altogether, likewise")
+	fl.StringVar(&f.rack.down, "rack-down", "", "what a rack can receive altogether, likewise")
+	fl.DurationVar(&f.rack.delay, "rack-delay", 0, "how late a packet is between racks, beside --delay")
 	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
 	f.asJSON = jsonFlag(c)
 	return c
@@ -135,6 +140,10 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	if err := f.checkChurn(given); err != nil {
 		return err
 	}
+	racks, err := f.rack.racks()
+	if err != nil {
+		return err
+	}
 	rounds := uint64(40)
 	if given(option.Rounds.Name) {
 		if rounds = f.run.told.Limit.Rounds; rounds < 2 || rounds > 1e6 {
@@ -184,7 +193,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
 		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
 			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
-			cfg.Control, cfg.PerByte, cfg.Hop = link.Delay, perByte, hop
+			cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = link.Delay, perByte, hop, racks
 			if given("control") {
 				cfg.Control = f.control
 			}
@@ -252,6 +261,9 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			o.Workers, o.Wait = n, n
 		} else { // no machine has to hold them
 			prepare, o.Workers, o.Wait = host.Outline, 1, 0
+			if f.rack.of > 0 {
+				return nil, usage("--sizes %d: of more than %d workers some stand for the others, and those of a rack share its ways; give at most %d, or no --rack", n, mostSimulated, mostSimulated)
+			}
 			if f.churn > 0 {
 				return nil, usage("--sizes %d: of more than %d workers some stand for the others, which those that leave cannot; give at most %d, or no --churn", n, mostSimulated, mostSimulated)
 			}
@@ -322,6 +334,35 @@ func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (ho
 	return p, pace, err
 }
 
+// rackFlags are groups of workers that share a way to the others.
+type rackFlags struct {
+	of       int
+	up, down string
+	delay    time.Duration
+}
+
+// racks reads what was said of them; nil: there are none.
+func (r rackFlags) racks() (*simulate.Racks, error) {
+	up, err := parseRate("rack-up", r.up)
+	if err != nil {
+		return nil, err
+	}
+	down, err := parseRate("rack-down", r.down)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.of < 0:
+		return nil, usage("--rack %d: give how many workers a rack has", r.of)
+	case r.delay < 0 || r.delay > time.Minute:
+		return nil, usage("--rack-delay %s: give at most a minute", r.delay)
+	case r.of == 0 && (up > 0 || down > 0 || r.delay > 0):
+		return nil, usage("--rack-up, --rack-down and --rack-delay are about racks: give --rack too, the workers of each")
+	case r.of == 0:
+		return nil, nil
+	}
+	return &simulate.Racks{Of: func(machine int) int { return machine / r.of }, Up: up, Down: down, Delay: r.delay}, nil
+}
+
 // checkChurn refuses what cannot be of workers that come and go.
 func (f *foretellFlags) checkChurn(given func(flag string) bool) error {
 	const least, longest = time.Second, 1000 * time.Hour
@@ -378,7 +419,8 @@ func (f *foretellFlags) network() string {
 		on   bool
 		text string
 	}{{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
-		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.up != "", "a worker sends " + f.up}, {f.down != "", "and receives " + f.down}} {
+		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.up != "", "a worker sends " + f.up}, {f.down != "", "and receives " + f.down},
+		{f.rack.of > 0, fmt.Sprintf("racks of %d workers", f.rack.of)}, {f.rack.up != "", "a rack sends " + f.rack.up}, {f.rack.down != "", "and receives " + f.rack.down}, {f.rack.delay > 0, f.rack.delay.String() + " later between racks"}} {
 		if x.on {
 			said = append(said, x.text)
 		}
