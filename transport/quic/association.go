@@ -21,7 +21,8 @@ type association struct {
 	small   *quicgo.SendStream // of small messages; nil until it is open
 	writing bool               // small is being written to by its own goroutine
 	lanes   []*quicgo.Conn
-	want    int // lanes
+	want    int    // lanes
+	idle    uint32 // a bit for each lane that waits for bulk
 	buf     []byte
 }
 
@@ -137,14 +138,14 @@ func (s *association) transmitSmall() error {
 }
 
 // transmit carries shards over a lane.
-func (s *association) transmit(conn *quicgo.Conn) error {
+func (s *association) transmit(conn *quicgo.Conn, lane int) error {
 	stream, err := conn.OpenUniStreamSync(s.ctx)
 	if err != nil {
 		return err
 	}
 	var head []byte
 	for {
-		h, b, ok := s.pair.nextShard(s)
+		h, b, ok := s.pair.nextShard(s, lane)
 		if !ok {
 			return nil
 		}

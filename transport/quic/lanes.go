@@ -139,8 +139,9 @@ func (s *association) addLane(conn *quicgo.Conn) {
 		_ = conn.CloseWithError(codeDone, "the association is over")
 		return
 	}
+	lane := len(s.lanes)
 	s.lanes = append(s.lanes, conn)
-	s.run(func() error { return s.transmit(conn) })
+	s.run(func() error { return s.transmit(conn, lane) })
 	s.run(func() error {
 		stream, err := conn.AcceptUniStream(s.ctx)
 		if err != nil {

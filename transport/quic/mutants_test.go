@@ -44,7 +44,7 @@ var mutants = []struct {
 	{"strangers are not counted", "quic/strangers.go", "if here >= maxShare || len(s.all) >= maxStrangers {", "if here < 0 {", "quic", "^TestStrangers$"},
 	{"an address may have all places", "quic/strangers.go", "if here >= maxShare || len(s.all)", "if len(s.all)", "quic", "^TestStrangers$"},
 	{"bytes are not charged", "quic/association.go", "s.pair.mesh.charge(h.Op, len(b), false)", "", "quic", "^TestLedger$"},
-	{"packets overtake in the shaper", "quic/shaper.go", "l.due = later(l.due, free", "l.due = later(time.Time{}, free", "quic", "^TestShapes$"},
+	{"packets overtake in the shaper", "quic/shaper.go", "l.due = later(l.due, s.began", "l.due = later(time.Time{}, s.began", "quic", "^TestShapes$"},
 	{"the pin is not compared", "identity/tls.go", "if !n.Equal(pin) {", "if false {", "identity", "^TestHandshake$"},
 	{"any key is a key", "identity/tls.go", "if !ok {\n\t\treturn wire.NodeID{}, fmt.Errorf(\"the peer's key", "if !ok && public != nil {\n\t\treturn wire.NodeID{}, fmt.Errorf(\"the peer's key", "identity", "^TestHostileCertificates$"},
 	{"chains are taken", "identity/tls.go", "case n > 1:", "case n > 9:", "identity", "^TestHostileCertificates$"},

@@ -1,6 +1,10 @@
 package quic
 
-import "brood/transport/wire"
+import (
+	"math/bits"
+
+	"brood/transport/wire"
+)
 
 // smallest is the size in bytes up to which a message goes with others on the pair's own connection; a larger one goes
 // to the lanes.
@@ -25,13 +29,28 @@ func (m message) header(p *pair) wire.Header {
 	return wire.Header{Kind: wire.KindData, Run: p.mesh.run, Sender: p.self, Op: m.op, Epoch: m.epoch, Order: m.order, Seq: m.seq, Total: uint64(len(m.p))}
 }
 
-// nextShard waits for a piece of bulk. It is false when the association is over.
-func (p *pair) nextShard(s *association) (wire.Header, []byte, bool) {
+// shards are how many pieces of bulk wait, counted as far as most.
+func (o *outbox) shards(most int) (n int) {
+	for _, m := range o.bulk {
+		if n += (len(m.p) - m.at + shard - 1) / shard; n >= most {
+			return most
+		}
+	}
+	return n
+}
+
+// nextShard waits for a piece of bulk for a lane, of which the first are preferred: a lane carries as much at once as
+// it has lately, and one that was idle begins slowly. It is false when the association is over.
+func (p *pair) nextShard(s *association, lane int) (wire.Header, []byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.out.bulk) == 0 && p.association == s {
+	s.idle |= 1 << lane
+	before := s.idle & (1<<lane - 1)
+	for p.association == s && p.out.shards(wire.MaxLanes+1) <= bits.OnesCount32(before) {
 		p.change.Wait()
+		before = s.idle & (1<<lane - 1)
 	}
+	s.idle &^= 1 << lane
 	if p.association != s {
 		return wire.Header{}, nil, false
 	}
@@ -44,6 +63,9 @@ func (p *pair) nextShard(s *association) (wire.Header, []byte, bool) {
 	if m.at == len(m.p) {
 		p.out.bulk[0] = nil
 		p.out.bulk = p.out.bulk[1:]
+	}
+	if len(p.out.bulk) > 0 {
+		p.change.Broadcast() // fewer are before the other lanes now
 	}
 	return h, b, true
 }
