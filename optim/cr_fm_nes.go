@@ -18,7 +18,8 @@ var CRFMNES = &Algorithm{
 	Title: "CR-FM-NES",
 	Paper: "Nomura, Ono: Fast moving natural evolution strategy for high-dimensional problems (2022); the gradient of its covariance after Akimoto, Auger, Hansen: Comparison-based natural gradient optimization in high dimension (2014)",
 	Doc: `Members are candidates of a normal distribution with mean m, step size sigma and the covariance D(I + vv')D: deviations D
-of the parameters, and a principal direction v along which they vary together. Ranks 2k and 2k+1 of the population share z_k with opposite signs:
+of the parameters, and a principal direction v along which they vary together. Ranks 2k and 2k+1 of the population share
+z_k with opposite signs:
 
     x_i = m + sigma*D.*y_i,  y_i = z_i + (sqrt(1 + |v|^2) - 1)*a_i*u,  a_i = u.z_i,  u = v/|v|,  z_i ~ N(0, I)
     r_k = max(0, ln(P/2 + 1) - ln k), k = 1 the best;  w = r/sum r - 1/P;  mu_w = 1/sum (w + 1/P)^2
@@ -27,29 +28,34 @@ of the parameters, and a principal direction v along which they vary together. R
     g = D.*sum w y;  m <- m + sigma*g;  p_c <- (1 - c_c)*p_c + sqrt(c_c*(2 - c_c)*mu_w)*g
     sigma <- sigma*exp(eta_s/2*sum w (|z|^2/M - 1))
 
-v and D follow the natural gradient of all y_i, weighed by eta_B*w_i, and of p_c/D, weighed by c_1. With n = |v|^2, f = 1 + n, of each y:
+v and D follow the natural gradient of all y_i, weighed by eta_B*w_i, and of p_c/D, weighed by c_1. With n = |v|^2 and
+f = 1 + n, of each y:
 
     t = (u.y)*y - ((u.y)^2 + f)/2*u;  s = y^2 - n/f*(u.y)*u.*y - 1
     s <- s - beta/f*((2 + n)*u.*t - n*(u.t)*u^2);  q = u^2/h,  h = 2 - (b + 2 beta^2)*u^2
     s <- s/h - b/(1 + b*(u^2.q))*(q.s)*q;  t <- t - beta*((2 + n)*s.*u - (s.u^2)*u)
     v <- v + sum t/|v|;  D <- D + D.*sum s;  D <- D/((prod D)*sqrt(1 + |v|^2))^(1/M)
 
-with beta = min(1, sqrt(n^2 + (2f - sqrt f)/max u^2)/(2 + n)), b = 2 beta^2 - (1 - beta^2)*n^2/f, c_s = (mu_w + 2)/(M + mu_w + 5),
-c_c = (4 + mu_w/M)/(M + 4 + 2 mu_w/M), c_1 = 2/((M + 1.3)^2 + mu_w)*(M - 5)/6*F/P, eta_B = tanh((min(0.02 F, 3 ln M) + 5)/(0.23 M + 25)),
-both times rate; eta_s = 1 while it moves, else tanh((0.024 F + 0.7 M + 20)/(M + 12)), and where |p_s| is below a tenth of
-E|N(0, I)| 2 tanh((0.025 F + 0.75 M + 10)/(M + 4)). alpha = e*min(1, sqrt(P/M))*sqrt(F/P), where (1 + e^2)*exp(e^2/2)/0.24 = 10 + M.
-F is the number of results that are there.
+with beta = min(1, sqrt(n^2 + (2f - sqrt f)/max u^2)/(2 + n)) and b = 2 beta^2 - (1 - beta^2)*n^2/f. F being the number
+of results that are there, and rate the knob:
 
-Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see. Missing (non-finite) ones
-rank last, the nearest to m first. The knob sigma is where the step size starts; turning it later scales it. The block s is D and
-begins at one; it means what SNES's does. v begins as N(0, I)/sqrt(M). The centre is m.
+    c_s = (mu_w + 2)/(M + mu_w + 5);  c_c = (4 + mu_w/M)/(M + 4 + 2 mu_w/M)
+    c_1 = rate*2/((M + 1.3)^2 + mu_w)*(M - 5)/6*F/P;  eta_B = rate*tanh((min(0.02 F, 3 ln M) + 5)/(0.23 M + 25))
+    eta_s = 1 while it moves, else tanh((0.024 F + 0.7 M + 20)/(M + 12)), and where |p_s| is below a tenth of
+    E|N(0, I)| it is 2 tanh((0.025 F + 0.75 M + 10)/(M + 4))
+    alpha = e*min(1, sqrt(P/M))*sqrt(F/P), where (1 + e^2)*exp(e^2/2)/0.24 = 10 + M
+
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see. Missing (non-finite)
+ones rank last, the nearest to m first. The knob sigma is where the step size starts; turning it later scales it. The
+block s is D and begins at one; it means what SNES's does. v begins as N(0, I)/sqrt(M). The centre is m.
 Series: fitness; the deviation: sigma times the root mean square of D; and the elongation: sqrt(1 + |v|^2).
 Bytes: 12P a generation to each other worker, as what z has along u and its length travel beside the fitness; noise is
 drawn again from seeds.
 
 Deviations: a deviation keeps at least half of itself in a generation, where the source's may become negative. c_1 is 0
 below five parameters. As in the authors' newest code, p_c counts in every generation, and the step size may shrink while
-the distribution moves. The processor computes v and D, in double precision, so that on a device rows cross in each generation.
+the distribution moves. The processor computes v and D, in double precision, so that on a device rows cross in each
+generation.
 Reductions: rate 0 leaves the shape of the distribution as it begins.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
