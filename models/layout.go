@@ -85,8 +85,8 @@ func (c *compiler) linear(l *Layer, s *LayerSpec, name string, shape []int) erro
 		if len(shape) < 2 || c.m.Int8 {
 			return fmt.Errorf("init %q is for weights of floats", kind)
 		}
-		if least := min(shape[0], int(fanIn)); least > maxOrthogonal {
-			return fmt.Errorf("init %q of %d rows that are orthogonal to each other takes too long: %d at most", kind, least, maxOrthogonal)
+		if least, most := min(shape[0], int(fanIn)), max(shape[0], int(fanIn)); least*least > maxOrthogonal/most {
+			return fmt.Errorf("init %q of a weight of %s takes too long: take another where %d x %d x %d is beyond %d", kind, show(shape), least, least, most, maxOrthogonal)
 		}
 		w.turned = true
 	default:

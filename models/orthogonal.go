@@ -6,8 +6,9 @@ import (
 	"brood/models/noise"
 )
 
-// maxOrthogonal is the most vectors that are made orthogonal: a second or so for long ones.
-const maxOrthogonal = 1024
+// maxOrthogonal is the most products of a weight that starts orthogonal: its smaller side squared times its larger one,
+// some seconds a member.
+const maxOrthogonal = 1 << 30
 
 // orthogonal writes a matrix of rows x cols whose rows, or whose columns where these are fewer, are orthogonal and of
 // length 1: normals of the key's stream, made so one after the other by the modified process of Gram and Schmidt, twice

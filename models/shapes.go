@@ -38,10 +38,12 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 			return fmt.Errorf("slope = %v; it lies in 0 to 1", l.Slope)
 		}
 	case Scale:
-		if s.Factor == nil || *s.Factor-*s.Factor != 0 || float32(*s.Factor) == 0 {
+		if s.Factor != nil {
+			l.Factor = *s.Factor
+		}
+		if v := float32(l.Factor); v-v != 0 || v == 0 {
 			return fmt.Errorf("needs factor, a number other than 0, such as 0.5")
 		}
-		l.Factor = *s.Factor
 	case Embedding:
 		return c.embedding(l, s, "embed"+strconv.Itoa(n))
 	case MinGRU:

@@ -188,7 +188,7 @@ func Parse(r io.Reader) (Spec, error) {
 	if err := tomltext.Decode(text, &s); err != nil {
 		what := err.Error()
 		if unknown := (*tomltext.UnknownError)(nil); errors.As(err, &unknown) {
-			what += "; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, factor, bias, init, vocabulary, sequence, heads and positions"
+			what += "; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, factor, bias, init, filters, vocabulary, sequence, heads and positions"
 		}
 		return Spec{}, &SpecError{What: what}
 	}

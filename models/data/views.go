@@ -59,8 +59,9 @@ func (v Views) List() (out []View) {
 	return out
 }
 
-// Viewed is the same data as a view shows it, in memory of its own: moved, then mirrored. It fails for samples that are
-// no images, and moves those of bytes alone, since it is not known what is black among numbers.
+// Viewed is the same data as a view shows it: moved, then mirrored, in memory of its own unless it is shown as it is.
+// It fails for samples that are no images, and moves those of bytes alone, since it is not known what is black among
+// numbers.
 func (s *Set) Viewed(v View) (*Set, error) {
 	moves := v.Down != 0 || v.Right != 0
 	switch {
@@ -70,6 +71,9 @@ func (s *Set) Viewed(v View) (*Set, error) {
 		return nil, typed.Errorf("data %s: its pixels are numbers, and shift takes bytes: save them as whole numbers from 0 to 255, or leave shift out", s.Name)
 	case max(v.Down, -v.Down, v.Right, -v.Right) >= min(s.Shape[1], s.Shape[2]):
 		return nil, typed.Errorf("data %s: shift=%d leaves nothing of images of %d x %d: give less than the smaller side", s.Name, max(v.Down, -v.Down, v.Right, -v.Right), s.Shape[1], s.Shape[2])
+	}
+	if !v.Flip && !moves {
+		return s, nil
 	}
 	c, height, width := *s, s.Shape[1], s.Shape[2]
 	c.pixels, c.values = slices.Clone(s.pixels), slices.Clone(s.values)

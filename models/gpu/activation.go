@@ -8,7 +8,7 @@ import (
 )
 
 // curve is the number by which kernels know an activation.
-var curve = map[models.Kind]uint32{models.LeakyReLU: 0, models.Tanh: 1, models.SiLU: 2, models.GELU: 3}
+var curve = map[models.Kind]uint32{models.LeakyReLU: 0, models.Tanh: 1, models.SiLU: 2, models.GELU: 3, models.Scale: 4}
 
 // activation appends y = f(x).
 func (p *pass) activation(o *op, x, y place) {

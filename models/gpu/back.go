@@ -60,7 +60,7 @@ func (b *back) op(o *op) error {
 		b.normBack(o, dy, b.g, input)
 	case models.LayerNorm:
 		b.layerNormBack(o, dy, b.g, input)
-	case models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
+	case models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Scale:
 		if input {
 			b.activationBack(o, dy)
 		}

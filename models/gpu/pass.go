@@ -167,7 +167,7 @@ func (p *pass) step(o *op, training bool) {
 		p.norm(o, x, y)
 	case o.kind == models.LayerNorm:
 		p.layerNorm(o, x, y)
-	case o.kind == models.LeakyReLU, o.kind == models.Tanh, o.kind == models.SiLU, o.kind == models.GELU:
+	case o.kind == models.LeakyReLU, o.kind == models.Tanh, o.kind == models.SiLU, o.kind == models.GELU, o.kind == models.Scale:
 		p.activation(o, x, y)
 	case o.kind == models.Embedding:
 		p.embed(o, x, y)

@@ -27,7 +27,7 @@ type op struct {
 	forward, backward  bool // a rectifier that is nobody else's work
 	layer              int
 	rate               float64
-	slope              float32  // of a leaky rectifier
+	slope              float32  // of a leaky rectifier, or the factor of a scale layer
 	shape              []uint32 // of a convolution or of windows, as kernels have it
 	channels, plane    int      // of what a normalisation or a mean takes
 	rows               int      // that a sample is to a dense layer or a normalisation of samples
@@ -85,7 +85,7 @@ func compile(m *models.Model) (*plan, error) {
 func (p *plan) layer(i int, results []int) (int, error) {
 	m := p.model
 	l, in := &m.Layers[i], results[m.Layers[i].From]
-	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate, slope: float32(l.Slope), rows: l.Rows}
+	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate, slope: float32(l.Slope + l.Factor), rows: l.Rows}
 	before := p.before(in)
 	switch l.Kind {
 	case models.Flatten:
@@ -130,7 +130,7 @@ func (p *plan) layer(i int, results []int) (int, error) {
 		o.with, o.shape = results[l.With], addition(l, m.Shape(l.With))
 	case models.Embedding, models.MinGRU, models.Attention:
 		p.kept += keeps(m, l)
-	case models.Constant, models.LayerNorm, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU:
+	case models.Constant, models.LayerNorm, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Scale:
 	default:
 		return 0, &UncoveredError{m.Name, i + 1, fmt.Sprintf("a layer of kind %s", l.Kind)}
 	}

@@ -278,8 +278,8 @@ var nets = [][]string{
 		"conv out=5 kernel=3 stride=2 pad=1", "batchnorm", "add with='c' stride=2", "relu name='d'", "conv out=5 kernel=1", "dropout rate=0.2", "add with='d'", "add with='d'", "globalavgpool"},
 	{"flatten name='x'", "dense out=60 name='y'", "add with='x'", "relu name='r'", "dense out=60 from='y'", "add with='r'", "add with='y'"},
 	{"constant out=40", "relu"},
-	{"conv out=5 kernel=3 pad=1 name='a'", "gelu", "conv out=5 kernel=1", "tanh", "relu", "add with='a'", "layernorm name='b'", "silu", "leakyrelu slope=0.2", "add with='b'", "flatten", "dense out=33", "layernorm", "gelu"},
-	{"flatten", "layernorm", "dense out=70 name='x'", "layernorm", "dense out=65", "gelu", "dropout rate=0.2", "dense out=70", "add with='x'", "tanh", "dense out=9", "silu", "relu", "leakyrelu"},
+	{"conv out=5 kernel=3 pad=1 name='a'", "gelu", "conv out=5 kernel=1", "tanh", "relu", "add with='a'", "layernorm name='b'", "silu", "leakyrelu slope=0.2", "scale factor=-0.7", "add with='b'", "flatten", "dense out=33", "layernorm", "gelu"},
+	{"flatten", "layernorm", "dense out=70 name='x'", "layernorm", "dense out=65", "gelu", "dropout rate=0.2", "dense out=70", "add with='x'", "tanh", "dense out=9", "scale factor=0.3", "silu", "relu", "leakyrelu"},
 }
 
 // means are models of other losses: how far their results are from the sample, or from its targets; and of more classes
@@ -397,7 +397,7 @@ func TestAbsentTaps(t *testing.T) {
 // TestFarActivations: activations and their gradients where exponentials have ended, of the largest numbers too.
 func TestFarActivations(t *testing.T) {
 	set := enginetest.Toy(t, 2, 5, 6)
-	for _, kind := range []string{"silu", "gelu", "tanh", "leakyrelu"} {
+	for _, kind := range []string{"silu", "gelu", "tanh", "leakyrelu", "scale factor=0.1"} {
 		m := net(t, "[2,5,6]", 3, "constant out=8", kind, "dense out=3 bias=false")
 		w := newTwins(t, m, set)
 		x, g, loss := w.mat(1, m.Layout.Params, 1e-39), w.mat(1, m.Layout.Params, 1), make([]float32, 1)

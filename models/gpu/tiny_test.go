@@ -20,7 +20,7 @@ import (
 var tiny = [][]string{
 	{"conv out=3 kernel=3 pad=1 name='a'", "relu", "conv out=3 kernel=3 pad=1 groups=3", "batchnorm", "add with='a'", "maxpool kernel=2", "dropout rate=0.2", "flatten", "dense out=5", "relu", "dense out=32", "relu", "dense out=3"},
 	{"avgpool kernel=2", "relu", "globalavgpool", "dense out=3"},
-	{"flatten", "layernorm", "tanh", "dense out=18", "gelu", "layernorm", "leakyrelu", "silu", "dense out=3"},
+	{"flatten", "layernorm", "tanh", "dense out=18", "gelu", "layernorm", "leakyrelu", "scale factor=-0.7", "silu", "dense out=3"},
 	{"loss distance", "constant out=60"},
 	{"text 3", "constant out=12 name='p'", "embedding out=4 vocabulary=3 from='input'", "add with='p'", "attention heads=2 sequence=true", "layernorm positions=true", "dense out=2 positions=true", "attention", "dense out=3"},
 	{"text 3", "embedding out=2 vocabulary=3", "mingru out=3 sequence=true", "mingru out=2", "dense out=3"},

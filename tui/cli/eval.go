@@ -41,7 +41,8 @@ func evalCommand(s streams) *cobra.Command {
 				return usage("--validation %s: it changes nothing of --split %s; leave it out", held, split)
 			}
 			var views data.Views
-			if seen != "" {
+			viewing := c.Flags().Changed("views")
+			if viewing {
 				var err error
 				if views, err = data.ParseViews(seen); err != nil {
 					return usage("--%v", err)
@@ -100,7 +101,7 @@ func evalCommand(s streams) *cobra.Command {
 				fmt.Fprintf(s.err, "brood: %s was %s\n", args[0], text)
 			}
 			viewed := math.NaN()
-			if seen != "" {
+			if viewing {
 				if viewed, err = t.Viewed(c.Context(), samples, ids, threads, views); err != nil {
 					return fmt.Errorf("--views: %w", err)
 				}
@@ -111,7 +112,7 @@ func evalCommand(s streams) *cobra.Command {
 				for i, x := range of {
 					line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
 				}
-				if seen != "" {
+				if viewing {
 					line["views_error"] = 100 * viewed
 				}
 				reportInto(line, report)
@@ -127,7 +128,7 @@ func evalCommand(s streams) *cobra.Command {
 					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
 				}
 			}
-			if seen != "" {
+			if viewing {
 				fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*viewed, true), len(views.List()))
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))

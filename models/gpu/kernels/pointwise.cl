@@ -3,6 +3,7 @@
 #define TANH 1u
 #define SILU 2u
 #define GELU 3u
+#define SCALE 4u
 
 float magnitude(float x) { return as_float(as_uint(x) & 0x7fffffffu); }
 
@@ -63,6 +64,8 @@ __kernel void activation(__global const uint *words, uint kind, float slope, uin
 		v = as_uint(v) >> 31 ? slope * v : v;
 	else if (kind == TANH)
 		v = tangent(v);
+	else if (kind == SCALE)
+		v = slope * v;
 	else if (kind == SILU)
 		v = (v < -86.0f ? -86.0f : v) * sigmoid(v);
 	else
@@ -80,6 +83,8 @@ __kernel void activation_back(uint kind, float slope, __global float *d, __globa
 		v = v > 0 ? 1.0f : slope;
 	else if (kind == TANH)
 		v = 1.0f - v * v;
+	else if (kind == SCALE)
+		v = slope;
 	else if (kind == SILU) {
 		float s = sigmoid(v);
 		v = s * (1.0f + held(v) * (1.0f - s));
