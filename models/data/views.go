@@ -59,19 +59,30 @@ func (v Views) List() (out []View) {
 	return out
 }
 
-// Viewed is the same data as a view shows it: moved, then mirrored, in memory of its own unless it is shown as it is.
-// It fails for samples that are no images, and moves those of bytes alone, since it is not known what is black among
-// numbers.
-func (s *Set) Viewed(v View) (*Set, error) {
-	moves := v.Down != 0 || v.Right != 0
-	switch {
-	case len(s.Shape) != 3 || s.Text:
-		return nil, typed.Errorf("data %s: its samples are no images, which could be shown in another way", s.Name)
-	case moves && s.pixels == nil:
-		return nil, typed.Errorf("data %s: its pixels are numbers, and shift takes bytes: save them as whole numbers from 0 to 255, or leave shift out", s.Name)
-	case max(v.Down, -v.Down, v.Right, -v.Right) >= min(s.Shape[1], s.Shape[2]):
-		return nil, typed.Errorf("data %s: shift=%d leaves nothing of images of %d x %d: give less than the smaller side", s.Name, max(v.Down, -v.Down, v.Right, -v.Right), s.Shape[1], s.Shape[2])
+// Viewable says whether the set can be shown in these views: its samples must be images, and where a view moves them of
+// bytes, since it is not known what is black among numbers.
+func (s *Set) Viewable(views []View) error {
+	for _, v := range views {
+		far := max(v.Down, -v.Down, v.Right, -v.Right)
+		switch {
+		case len(s.Shape) != 3 || s.Text:
+			return typed.Errorf("data %s: its samples are no images, which could be shown in another way", s.Name)
+		case far > 0 && s.pixels == nil:
+			return typed.Errorf("data %s: its pixels are numbers, and shift takes bytes: save them as whole numbers from 0 to 255, or leave shift out", s.Name)
+		case far >= min(s.Shape[1], s.Shape[2]):
+			return typed.Errorf("data %s: shift=%d leaves nothing of images of %d x %d: give less than the smaller side", s.Name, far, s.Shape[1], s.Shape[2])
+		}
 	}
+	return nil
+}
+
+// Viewed is the same data as a view shows it: moved, then mirrored, in memory of its own unless it is shown as it is.
+// It fails where that is not [Set.Viewable].
+func (s *Set) Viewed(v View) (*Set, error) {
+	if err := s.Viewable([]View{v}); err != nil {
+		return nil, err
+	}
+	moves := v.Down != 0 || v.Right != 0
 	if !v.Flip && !moves {
 		return s, nil
 	}

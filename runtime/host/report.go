@@ -63,11 +63,19 @@ func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, thread
 	return r, nil
 }
 
+// Viewable says whether the model can be asked about samples of a set in several views.
+func (t *Trained) Viewable(set *data.Set, views data.Views) error {
+	if t.Net.Classes == 0 || t.Net.MultiLabel() {
+		return typed.Errorf("model %s (loss %s) does not say one class of each sample, which is what views are asked for", t.Net.Name, t.Net.Loss)
+	}
+	return set.Viewable(views.List())
+}
+
 // Viewed is the share of samples whose class is not the likeliest by the mean of what the model says of an image in
 // these views.
 func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views) (wrong float64, err error) {
-	if t.Net.Classes == 0 || t.Net.MultiLabel() {
-		return 0, typed.Errorf("model %s (loss %s) does not say one class of each sample, which is what views are asked for", t.Net.Name, t.Net.Loss)
+	if err := t.Viewable(set, views); err != nil {
+		return 0, err
 	}
 	mean := make([][]float64, len(ids))
 	for i := range mean {

@@ -69,6 +69,11 @@ func evalCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if viewing {
+				if err := t.Viewable(samples, views); err != nil {
+					return fmt.Errorf("--views: %w", err)
+				}
+			}
 			t0 := time.Now()
 			sc, err := t.Score(c.Context(), samples, split, threads)
 			if err != nil {
