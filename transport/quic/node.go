@@ -35,7 +35,8 @@ type Config struct {
 	// MaxBacklog is how many bytes may wait to be sent to one worker of a mesh, before the pair is cut; 0 is 4 GiB. It
 	// must have room for what a program sends in a round.
 	MaxBacklog int
-	// Sending is called before packets are sent, those that acknowledge others too, by any goroutine; it may be nil.
+	// Sending is called before each write, which may be of many packets, those that acknowledge others too, by any
+	// goroutine; it may be nil.
 	Sending func()
 }
 

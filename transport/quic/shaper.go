@@ -54,8 +54,9 @@ type Shaper struct {
 	spare [][]byte      // of packets that are gone
 	write func(b, oob []byte, to net.Addr) error
 	// Of the goroutine that delivers.
-	due  []packet
-	long []byte // a batch
+	due   []packet
+	long  []byte // a batch
+	alone bool   // the system refused one
 }
 
 // grain is how finely time is cut: what is due within one goes at its end, together. To wake up for every packet costs
@@ -245,11 +246,16 @@ const (
 	mostBytes   = 60 << 10
 )
 
-// writeSome writes the first packets, those that can go with one call, and returns the others.
+// writeSome writes the first packets, those that can go with one call, and returns the others. Where the system refuses
+// a batch, as that of a network card without checksums does, its packets go one by one, and so do all behind them.
 func (s *Shaper) writeSome(due []packet) []packet {
 	p, n := &due[0], 1
 	b, oob := p.b, p.oob
-	for p.size > 0 && n < min(len(due), mostPackets, mostBytes/p.size) && len(b) == n*p.size { // the last may be shorter
+	most := 1
+	if !s.alone && p.size > 0 {
+		most = min(len(due), mostPackets, mostBytes/p.size)
+	}
+	for n < most && len(b) == n*p.size { // the last may be shorter
 		q := &due[n]
 		if q.size != p.size || !bytes.Equal(q.batch, p.batch) || addrPort(q.to) != addrPort(p.to) {
 			break
@@ -261,7 +267,13 @@ func (s *Shaper) writeSome(due []packet) []packet {
 		s.long = b
 		n++
 	}
-	_ = s.write(b, oob, p.to) // where that fails it is lost: QUIC sends it again, or ends the connection
+	// A packet that cannot be written is lost: QUIC sends it again, or ends the connection.
+	if err := s.write(b, oob, p.to); err != nil && n > 1 {
+		s.alone = true
+		for _, q := range due[:n] {
+			_ = s.write(q.b, q.oob, q.to)
+		}
+	}
 	return due[n:]
 }
 

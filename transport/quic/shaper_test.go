@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +136,41 @@ func TestPacketsLeaveTogether(t *testing.T) {
 			{22 * ms, "ijklmn", "of four"}, {22 * ms, "opqr", "alone"}, {22 * ms, "st", "alone"}, {23 * ms, "uv", "alone"}, {23 * ms, "wx", "alone"}, {23 * ms, "yz", "alone"}}
 		if !slices.Equal(calls, want) {
 			t.Errorf("%+v\nwant\n%+v", calls, want)
+		}
+	})
+}
+
+// TestBatchesAreRefused: where the system refuses a batch its packets leave one by one, in order, each with its own
+// control messages; no other batch is tried.
+func TestBatchesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		sh := newShaper(ctx, &wg)
+		var refused int
+		var arrived []string
+		sh.write = func(b, oob []byte, _ net.Addr) error {
+			if string(oob) == "of four" {
+				refused++
+				return syscall.EIO
+			}
+			arrived = append(arrived, string(b)+" "+string(oob))
+			return nil
+		}
+		if err := sh.Set("", Shape{Delay: 20 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			for _, text := range []string{"abcd", "efgh", "ij"} {
+				sh.send([]byte(text), []byte("of "+text), []byte("of four"), 4, address(1), time.Now())
+			}
+			time.Sleep(time.Second)
+		}
+		cancel()
+		wg.Wait()
+		once := []string{"abcd of abcd", "efgh of efgh", "ij of ij"}
+		if want := slices.Repeat(once, 2); !slices.Equal(arrived, want) || refused != 1 {
+			t.Errorf("%q arrive, %d batches are refused, want %q and one", arrived, refused, want)
 		}
 	})
 }
