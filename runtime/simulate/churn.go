@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,7 +62,7 @@ func (w *world) gone(n *node, back int64) {
 	n.end()
 	w.happens(happening{at: back, worker: n.id, then: func() {
 		for _, other := range w.nodes { // which the core has told that it is lost
-			delete(other.boxes, n.id)
+			other.forget(n.id)
 		}
 		w.came = append(w.came, n.machine)
 		next := w.node(len(w.at), n.machine)
@@ -71,6 +72,21 @@ func (w *world) gone(n *node, back int64) {
 		w.happens(happening{at: w.now + int64(w.cfg.Control), worker: next.id, ev: coordinator.Joined{Worker: next.id}})
 		w.depart(next)
 	}})
+}
+
+// forget drops what a worker has of one that is gone, but for what counts. The caller holds the lock.
+func (n *node) forget(gone int) {
+	delete(n.boxes, gone)
+	if way := n.ways[gone]; way != nil {
+		n.longest = max(n.longest, way.bytes)
+		delete(n.ways, gone)
+	}
+}
+
+// bury drops what nobody asks a worker for that is gone: there may be many of them. The caller holds the lock, and the
+// worker's goroutine is at its end.
+func (n *node) bury() {
+	n.worker, n.spent, n.steps, n.ways, n.boxes, n.counts, n.orders = nil, nil, nil, nil, nil, nil, nil
 }
 
 // never says that what happens is a report which a worker had run ahead to when its machine died.
@@ -110,22 +126,22 @@ func (c count) plus(o count) count {
 	return count{max(c.now, o.now), c.busy + o.busy, c.sent + o.sent, c.line + o.line, c.hops + o.hops}
 }
 
-// stuck says that machines leave sooner than rounds are committed.
+// ErrChurn ends a simulation whose machines leave sooner than rounds are committed.
+var ErrChurn = errors.New("machines leave sooner than rounds are committed")
+
+// stuck says so.
 func (w *world) stuck() error {
 	if w.vain > 10*w.cfg.Workers+100 {
-		return fmt.Errorf("the simulated fleet is stuck after round %d: workers left %d times, and no round was committed meanwhile: let them stay for longer", w.committed(), w.vain)
+		return fmt.Errorf("the simulated fleet is stuck after round %d, and workers left %d times since: %w", w.committed(), w.vain, ErrChurn)
 	}
 	return nil
 }
 
 // step is a node as it was before it computed, sent or received something.
 type step struct {
-	now, busy, sent, hops int64
-	sending               bool
-	up, down, card        queue
-	owed, since           int64
-	way                   *way
-	was                   way
+	state
+	way *way
+	was way
 }
 
 // keep notes how the node stands before it does something, with what it knows of a connection that this will change.
@@ -133,7 +149,7 @@ func (n *node) keep(to *way) {
 	if n.world.machines == nil {
 		return
 	}
-	s := step{now: n.now, busy: n.busy, sent: n.sent, hops: n.hops, sending: n.sending, up: n.up, down: n.down, card: n.card, owed: n.owed, since: n.since, way: to}
+	s := step{state: n.state, way: to}
 	if to != nil {
 		s.was = *to
 	}
@@ -150,7 +166,7 @@ func (n *node) undo(at int64) {
 			break
 		}
 		n.steps = n.steps[:len(n.steps)-1]
-		n.busy, n.sent, n.hops, n.sending, n.up, n.down, n.card, n.owed, n.since = s.busy, s.sent, s.hops, s.sending, s.up, s.down, s.card, s.owed, s.since
+		n.state = s.state
 		if s.way != nil {
 			s.was.racks = s.way.racks // which no worker runs ahead of
 			*s.way = s.was

@@ -1,17 +1,20 @@
 package simulate_test
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/simulate"
+	"brood/runtime/worker"
 )
 
 // once has a machine leave after so long and be away for so long, once; all others stay.
@@ -82,6 +85,32 @@ func TestChurnOfOne(t *testing.T) {
 				t.Errorf("goodbye %t: round %d is last committed at %g s, want %g: %v", goodbye, to, got, want, at(r))
 			}
 		}
+	}
+}
+
+// TestTheGoneAreForgotten: a fleet does not hold on to the workers of all departures.
+func TestTheGoneAreForgotten(t *testing.T) {
+	cfg := fleet("dp-sgd", 3, 3, nil)
+	cfg.Rounds, cfg.Churn = 400, mortal(30, 5)
+	var freed atomic.Int64
+	made, make := 0, cfg.Worker
+	cfg.Worker = func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
+		w, spent := make(id, link, clock)
+		runtime.AddCleanup(w, func(*atomic.Int64) { freed.Add(1) }, &freed)
+		if made++; made == 30 {
+			for until := time.Now().Add(10 * time.Second); freed.Load() < 20 && time.Now().Before(until); {
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+			if n := freed.Load(); n < 20 {
+				t.Errorf("of 30 workers, three of which live, %d are forgotten", n)
+			}
+		}
+		return w, spent
+	}
+	run(t, cfg)
+	if made < 30 {
+		t.Errorf("%d workers", made)
 	}
 }
 
@@ -167,7 +196,7 @@ func TestChurnIsAlike(t *testing.T) {
 func TestChurnRefuses(t *testing.T) {
 	cfg := fleet("dp-sgd", 2, 2, nil)
 	cfg.Churn = mortal(0.1, 0.1)
-	if _, err := simulate.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "let them stay for longer") {
+	if _, err := simulate.Run(t.Context(), cfg); !errors.Is(err, simulate.ErrChurn) {
 		t.Error(err)
 	}
 	cfg = fleet("dp-sgd", 40, 40, nil)

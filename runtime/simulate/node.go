@@ -24,35 +24,25 @@ type node struct {
 	worker  *worker.Worker
 	spent   func() float64 // seconds of computing since the last call
 
-	now     int64 // nanoseconds of the run
-	busy    int64 // of them, those it computed in
-	up      queue // its network card
-	down    queue
-	card    queue  // its processors, as far as frames keep them busy
-	owed    int64  // nanoseconds by which its processor is behind with frames
-	counted int64  // when that was counted; until then it was busy
-	since   int64  // when down was last free
-	ways    []*way // by worker
-	sent    int64  // payload
-	hops    int64  // turns from receiving to sending
-	sending bool
+	state
+	ways    map[int]*way     // by worker
+	longest int64            // payload of the busiest way to one that is gone
 	draws   uint64           // of its own chance
 	counts  map[uint64]count // at the end of each grant that is not committed
 	steps   []step           // that may be taken back, with churn
 	died    int64            // when it was gone, with churn
 
 	// of a crowd: see deputy.go
-	index      int   // among the deputies
-	began      int64 // when the order came that it is at
-	stood      []standing
-	passed     int // exchanges since the start, of which the last are kept
-	work, took int64
-	left       []int64
-	newest     int64  // when what it sent last had left
-	seq        uint64 // what is expected
-	op         string
-	bytes      int
-	zeros      []byte
+	index  int   // among the deputies
+	began  int64 // when the order came that it is at
+	stood  []standing
+	passed int // exchanges since the start, of which the last are kept
+	left   []int64
+	newest int64  // when what it sent last had left
+	seq    uint64 // what is expected
+	op     string
+	bytes  int
+	zeros  []byte
 
 	waits  int // for a worker's frame, or nobody, or core
 	woken  *sync.Cond
@@ -60,6 +50,23 @@ type node struct {
 	cancel context.CancelFunc // of the order being handled
 	boxes  map[int][]frame    // by sender
 	gone   bool
+}
+
+// state is what a worker has come to, all of which may be taken back.
+type state struct {
+	now     int64 // nanoseconds of the run
+	busy    int64 // of them, those it computed in
+	up      queue // its network card
+	down    queue
+	card    queue // its processors, as far as frames keep them busy
+	owed    int64 // nanoseconds by which its processor is behind with frames
+	counted int64 // when that was counted; until then it was busy
+	since   int64 // when down was last free
+	sent    int64 // payload
+	hops    int64 // turns from receiving to sending
+	sending bool
+
+	work, took int64 // of its computing since the last exchange, at pace 1 and at its own: see deputy.go
 }
 
 // way is what a worker knows of its connection to another.
@@ -77,9 +84,6 @@ type order struct {
 }
 
 func (n *node) to(id int) *way {
-	for id >= len(n.ways) {
-		n.ways = append(n.ways, nil)
-	}
 	if n.ways[id] == nil {
 		n.ways[id] = &way{}
 	}
@@ -111,11 +115,9 @@ func (n *node) catchUp(at int64) {
 
 // done is what the worker has counted so far.
 func (n *node) done() count {
-	c := count{now: n.now, busy: n.busy, sent: n.sent, hops: n.hops}
+	c := count{now: n.now, busy: n.busy, sent: n.sent, line: n.longest, hops: n.hops}
 	for _, w := range n.ways {
-		if w != nil {
-			c.line = max(c.line, w.bytes)
-		}
+		c.line = max(c.line, w.bytes)
 	}
 	return c
 }
@@ -194,6 +196,9 @@ func (n *node) live(ctx context.Context) {
 		n.worker.Free()
 		w.mu.Lock()
 		n.gone = true
+		if w.machines != nil {
+			n.bury()
+		}
 		w.pause()
 		w.mu.Unlock()
 	}()

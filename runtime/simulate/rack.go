@@ -73,6 +73,9 @@ func (w *world) enters(p *parcel) {
 
 // deliver puts a frame where the worker looks for it. The caller holds the lock.
 func (n *node) deliver(from int, f frame) {
+	if n.gone {
+		return
+	}
 	n.boxes[from] = append(n.boxes[from], f)
 	if n.waits == from {
 		n.wake()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -300,7 +301,11 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			row.Steady = r.Seconds
 			cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
 			f.at("%s: simulating %d workers that come and go", o.Algorithm, n)
-			if r, err = simulate.Run(ctx, cfg); err != nil {
+			r, err = simulate.Run(ctx, cfg)
+			if errors.Is(err, simulate.ErrChurn) {
+				err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, plural(n, "worker"), err)
 			}
 			row.Departures = &r.Departures
