@@ -80,11 +80,57 @@ func TestChurnOfOne(t *testing.T) {
 		cfg.Goodbye, cfg.Churn = goodbye, once(0, 7500*time.Millisecond, 12*time.Second)
 		cfg.Core.SavePeriod = 4 * time.Second
 		r := run(t, cfg)
+		stands(t, r)
+		lost := at(r)[8] - at(r)[7] // by who says that it leaves
+		if !goodbye {
+			lost = at(r)[5] - at(r)[4]
+		}
+		if math.Abs(r.P95-lost) > 1e-6 {
+			t.Errorf("goodbye %t: the longest of eleven rounds takes %g s, want %g", goodbye, r.P95, lost)
+		}
 		for to, want := range want {
 			if got := at(r)[to]; math.Abs(got-want) > 1e-6 {
 				t.Errorf("goodbye %t: round %d is last committed at %g s, want %g: %v", goodbye, to, got, want, at(r))
 			}
 		}
+	}
+}
+
+// stands holds that each round behind the first commit is counted once, also those that were done again.
+func stands(t *testing.T, r simulate.Result) {
+	t.Helper()
+	done := r.Commits[0].To
+	for _, c := range r.Commits[1:] {
+		if c.To-c.Rounds != done {
+			t.Errorf("a commit of rounds %d to %d stands behind round %d", c.To-c.Rounds+1, c.To, done)
+		}
+		done = c.To
+	}
+	if rounds := done - r.Commits[0].To; r.Rounds != rounds {
+		t.Errorf("%d rounds, and commits of %d", r.Rounds, rounds)
+	}
+}
+
+// TestAllLeaveAtOnce: both workers die together, and the rounds that are done again are counted and sent once.
+func TestAllLeaveAtOnce(t *testing.T) {
+	cfg := fleet("dp-sgd", 2, 2, nil)
+	still := run(t, cfg)
+	first := [2]bool{true, true}
+	cfg.Churn = func(machine int, _ func() float64) (time.Duration, time.Duration) {
+		if !first[machine] {
+			return 1e6 * time.Hour, 0
+		}
+		first[machine] = false
+		return 7500 * time.Millisecond, 12 * time.Second
+	}
+	cfg.Core.SavePeriod = 4 * time.Second
+	r := run(t, cfg)
+	stands(t, r)
+	if r.Departures != 2 || r.Rounds != still.Rounds || r.Seconds <= still.Seconds {
+		t.Errorf("%d departures, %d rounds of %g s, and %d of %g s where nobody leaves", r.Departures, r.Rounds, r.Seconds, still.Rounds, still.Seconds)
+	}
+	if !reflect.DeepEqual(r.Sent, r.Predicted) {
+		t.Errorf("sent %v, predicted %v", r.Sent, r.Predicted)
 	}
 }
 

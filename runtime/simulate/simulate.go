@@ -80,7 +80,7 @@ type Result struct {
 	Plain        float64 // seconds of a round as latency and bandwidth alone have it: see plain
 	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
 	Sent, Predicted optim.Ledger
-	Commits         []event.Commit  // all of them, the first too
+	Commits         []event.Commit  // those that no rollback took back, the first too
 	At              []time.Duration // when each was made
 	Departures      int             // of workers, from the first commit on
 }
@@ -109,7 +109,7 @@ type world struct {
 	now       int64
 	serial    uint64
 	exit      *coordinator.Exit
-	marks     []mark
+	marks     []mark        // of commits that stand
 	begin     func(n *node) // lets it live
 
 	racks []rack
@@ -120,7 +120,7 @@ type world struct {
 	departures, vain int        // of all, and since the last commit
 }
 
-// mark is a commit, and what each worker had counted when it reported it.
+// mark is a commit, and what each worker had counted when it reported it: of the first and of the last.
 type mark struct {
 	at         int64
 	commit     event.Commit
@@ -364,8 +364,11 @@ func (w *world) post(worker int, m message.Order) {
 	}
 }
 
-// mark notes what everybody did up to a commit.
+// mark notes what everybody did up to a commit. After a rollback it takes the place of those whose rounds it does again.
 func (w *world) mark(c event.Commit) {
+	for len(w.marks) > 0 && w.committed() > c.To-c.Rounds {
+		w.marks = w.marks[:len(w.marks)-1]
+	}
 	m := mark{at: w.now, commit: c, departures: w.departures, crossed: w.crossed()}
 	w.vain = 0
 	for _, n := range w.nodes {
@@ -375,6 +378,9 @@ func (w *world) mark(c event.Commit) {
 				delete(n.counts, to)
 			}
 		}
+	}
+	if last := len(w.marks) - 1; last > 0 {
+		w.marks[last].counts, w.marks[last].crossed = nil, nil
 	}
 	w.marks = append(w.marks, m)
 	w.forget()
@@ -387,6 +393,9 @@ func (w *world) result() (Result, error) {
 	}
 	a, z := w.marks[0], w.marks[len(w.marks)-1]
 	p, q := a.commit.Progress, z.commit.Progress
+	if q.Rounds <= p.Rounds {
+		return Result{}, fmt.Errorf("the simulated run came from round %d to %d: give it more rounds", p.Rounds, q.Rounds)
+	}
 	r := Result{Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Workers: w.cfg.Workers, Rounds: q.Rounds - p.Rounds, Samples: q.Samples - p.Samples, Steps: q.Steps - p.Steps, Epochs: q.Epochs - p.Epochs}
 	rounds := float64(r.Rounds)
 	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
