@@ -364,7 +364,8 @@ func (w *world) post(worker int, m message.Order) {
 	}
 }
 
-// mark notes what everybody did up to a commit. After a rollback it takes the place of those whose rounds it does again.
+// mark notes what everybody did up to a commit. After a rollback it takes the place of those whose rounds are done
+// again.
 func (w *world) mark(c event.Commit) {
 	for len(w.marks) > 0 && w.committed() > c.To-c.Rounds {
 		w.marks = w.marks[:len(w.marks)-1]

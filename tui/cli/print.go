@@ -63,7 +63,10 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job, r.sess.Dir(), r.from)
-	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory, "seconds_predicted": p.Sum.SecondsPredicted}
+	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
+	if seconds := p.Sum.SecondsPredicted; seconds > 0 {
+		line["seconds_predicted"] = seconds
+	}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}

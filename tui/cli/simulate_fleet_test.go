@@ -1,9 +1,35 @@
 package cli
 
 import (
+	"encoding/json"
 	"maps"
+	"os"
+	"strings"
 	"testing"
 )
+
+// The page of JSON names all keys of a line.
+func TestSimulatedObjects(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json-events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(string(page), "| `brood simulate fleet --json` |")
+	row, _, _ = strings.Cut(row, "\n")
+	b, err := json.Marshal(foretold{Departures: new(int), Steady: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]any{}
+	if err := json.Unmarshal(b, &keys); err != nil {
+		t.Fatal(err)
+	}
+	for key := range keys {
+		if !strings.Contains(row, "`"+key+"`") {
+			t.Errorf("json-events.md does not name %s", key)
+		}
+	}
+}
 
 // A factor alone is of every worker.
 func TestSlowWorkers(t *testing.T) {
