@@ -151,11 +151,8 @@ func crFMNESPrincipal(ctx context.Context, e *Env, round uint64) (float64, error
 	return crFMNESNorm(ctx, e, v)
 }
 
-// crFMNESAtOnce is the elements of noise that are drawn at once to be measured, or a row where that is more.
-const crFMNESAtOnce = 1 << 22
-
 // crFMNESMeasure writes of each hosted candidate what the noise z of its pair has along v, and how long it is. The law
-// of cosines says z.v from lengths: 2 z.v = |z|^2 + |v|^2 - |z - v|^2.
+// of cosines says z.v from lengths: 2 z.v = |z|^2 + |v|^2 - |z - v|^2. No bit depends on how many pairs are drawn at once.
 func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (engine.Host, error) {
 	var keys []noise.Key
 	for _, m := range e.Mine {
@@ -164,10 +161,8 @@ func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (e
 			keys = append(keys, key)
 		}
 	}
-	M, at := e.Layout.Params, min(len(keys), max(1, crFMNESAtOnce/e.Layout.Params))
-	z, size, off := e.Scratch(at, M), make([]float64, len(keys)), make([]float64, len(keys))
-	for lo := 0; lo < len(keys); lo += at {
-		hi := min(lo+at, len(keys))
+	M, z, size, off := e.Layout.Params, e.cohortScratch(len(keys)), make([]float64, len(keys)), make([]float64, len(keys))
+	for lo, hi := range cohorts(len(keys)) {
 		rows := z.Sub(0, hi-lo)
 		if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
 			engine.Distance{X: rows, RMS: size[lo:hi]}, engine.Distance{X: rows, Centre: e.Block(BlockAlong), RMS: off[lo:hi]}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
 	"brood/models/noise"
 )
 
@@ -325,6 +326,30 @@ func TestCRFMNESLearnsADirection(t *testing.T) {
 	}
 }
 
+// What is measured of a candidate has the bits of its pair alone, however many pairs are drawn at once.
+func TestCRFMNESMeasuresInCohorts(t *testing.T) {
+	const P = 4*cohort + 6
+	p := newBowl(t, cols, samples).populate(t, CRFMNES, P, set{"sigma": 0.3, "batch": 4})
+	long, err := crFMNESPrincipal(t.Context(), p.Env, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func() engine.Host {
+		h, err := crFMNESMeasure(t.Context(), p.Env, p.Rand(noise.Candidate, 0, 0), long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	all := measure()
+	for i := 0; i < P; i += 2 {
+		p.Mine = p.Roster.Members[i : i+2]
+		if got, want := measure().F, all.F[i*crFMNESColumns:(i+2)*crFMNESColumns]; !slices.Equal(got, want) || want[crFMNESLength] == 0 {
+			t.Errorf("pair %d: %v alone, %v among all", i/2, got, want)
+		}
+	}
+}
+
 // Missing results rank last, the nearest first, and count as ones that are not there.
 func TestCRFMNESMissingResults(t *testing.T) {
 	const P, M = 12, 30
@@ -369,7 +394,7 @@ func TestCRFMNESMissingResults(t *testing.T) {
 	}
 }
 
-// Two members share noise and nothing else: with rate 0 the shape stays, but for its volume.
+// With rate 0 neither v nor D learns: they stay as the first generation left them, D scaled once to volume one.
 func TestCRFMNESOfRateZero(t *testing.T) {
 	p := newBowl(t, cols, samples).populate(t, CRFMNES, 8, set{"rate": 0, "batch": 4})
 	p.rounds(1)
