@@ -113,6 +113,16 @@ func TestRehearseWorkers(t *testing.T) {
 	}
 }
 
+// TestRehearseNoise: a generation of CR-FM-NES draws the noise of each pair to measure it and for four sums, with that of
+// a distribution which moves, and its direction was there before.
+func TestRehearseNoise(t *testing.T) {
+	o := tiny(9)
+	o.Algorithm, o.Members, o.Workers, o.Set = "cr-fm-nes", 40, 1, nil
+	if got := rehearsed(t, prepare(t, o)).round.normals; got != 20*5 {
+		t.Errorf("a round draws %g vectors of noise, want %d", got, 20*5)
+	}
+}
+
 // asked keeps the largest tasks that an engine was timed on; it computes nothing.
 type asked struct {
 	memory

@@ -140,6 +140,9 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 		case engine.Crossover:
 			c.terms += 3 * c.rowsOf(t.Dst)
 		case engine.Distance:
+			for i := range t.RMS { // rows of ones: what is as long as normals are
+				t.RMS[i] = 1
+			}
 			c.terms += 2 * c.rowsOf(t.X)
 		default:
 			return fmt.Errorf("rehearse: task %T is not known", t)
