@@ -33,7 +33,7 @@ func orthogonal(key noise.Key, dst []float32, rows, cols int) {
 		}
 		for range 2 {
 			for _, before := range line[:v] {
-				along(line[v], before, -dot(line[v], before))
+				addScaled(line[v], before, -dot(line[v], before))
 			}
 		}
 		size := 1 / math.Sqrt(dot(line[v], line[v]))
@@ -51,8 +51,8 @@ func dot(a, b []float64) (sum float64) {
 	return sum
 }
 
-// along adds c*b to a.
-func along(a, b []float64, c float64) {
+// addScaled adds c*b to a.
+func addScaled(a, b []float64, c float64) {
 	for i := range a {
 		a[i] += float64(c * b[i])
 	}

@@ -206,8 +206,8 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 // all others a round has as many launches for any number of members.
 var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT}
 
-// crossing are algorithms whose messages, shuffles, square roots or limits the processor makes: rows of parameters
-// cross, which it waits for.
+// crossing are algorithms whose messages, shuffles, square roots, limits or covariance the processor makes: rows of
+// parameters cross, which it waits for.
 var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo, optim.WASH, optim.SepCMA, optim.PGPE, optim.CRFMNES}
 
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
