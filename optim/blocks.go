@@ -28,7 +28,7 @@ const (
 	BlockS        = "s"        // standard deviations of a search distribution, in units of its sigma
 	BlockPathS    = "path.s"   // where the mean of a search distribution went, in its deviations (CMA-ES: p_sigma)
 	BlockPathC    = "path.c"   // the same in parameters (CMA-ES: p_c)
-	BlockAlong    = "along"    // direction along which a search distribution is wider than its deviations (CR-FM-NES: v)
+	BlockAxis     = "axis"     // direction in which a search distribution is wider than its deviations (CR-FM-NES: v)
 	BlockVelocity = "velocity" // the last step of a search distribution's mean (ClipUp)
 	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream

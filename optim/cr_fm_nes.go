@@ -68,7 +68,7 @@ Reductions: rate 0 leaves the shape of the distribution as it begins.`,
 		{Name: "elongation", Title: "elongation", Doc: "how many times wider the search is along its principal direction than its deviations say", Combine: Last},
 	},
 	Blocks: func(_ Values, l engine.Layout) []Block {
-		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockS, true, EnterOne, l), Params(BlockAlong, true, EnterZero, l), Params(BlockPathS, true, EnterZero, l), Params(BlockPathC, true, EnterZero, l),
+		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockS, true, EnterOne, l), Params(BlockAxis, true, EnterZero, l), Params(BlockPathS, true, EnterZero, l), Params(BlockPathC, true, EnterZero, l),
 			{Name: BlockStep, Shared: true, Cols: 1, Enter: EnterOne, Record: true}, Counter(BlockCursor, true)}
 	},
 	Check: func(s Shape) error {
@@ -88,7 +88,7 @@ type crFMNES struct{}
 
 func (crFMNES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	M, one := e.Layout.Params, engine.Rows(1)
-	x, s, v, step := e.Block(BlockX), e.Block(BlockS), e.Block(BlockAlong), e.Record(BlockStep).F
+	x, s, v, step := e.Block(BlockX), e.Block(BlockS), e.Block(BlockAxis), e.Record(BlockStep).F
 	long, err := crFMNESPrincipal(ctx, e, round)
 	if err != nil {
 		return Report{}, err
@@ -139,7 +139,7 @@ const (
 
 // crFMNESPrincipal is the length of v, which is drawn where there is none.
 func crFMNESPrincipal(ctx context.Context, e *Env, round uint64) (float64, error) {
-	v := e.Block(BlockAlong)
+	v := e.Block(BlockAxis)
 	long, err := crFMNESNorm(ctx, e, v)
 	if err != nil || long > 0 {
 		return long, err
@@ -165,7 +165,7 @@ func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (e
 	for lo, hi := range cohorts(len(keys)) {
 		rows := z.Sub(0, hi-lo)
 		if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
-			engine.Distance{X: rows, RMS: size[lo:hi]}, engine.Distance{X: rows, Centre: e.Block(BlockAlong), RMS: off[lo:hi]}); err != nil {
+			engine.Distance{X: rows, RMS: size[lo:hi]}, engine.Distance{X: rows, Centre: e.Block(BlockAxis), RMS: off[lo:hi]}); err != nil {
 			return engine.Host{}, err
 		}
 	}
@@ -185,7 +185,7 @@ func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (e
 // crFMNESUpdate follows the results of a generation.
 func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all engine.Host, long float64) error {
 	M, one := e.Layout.Params, engine.Rows(1)
-	x, s, v, pathS, pathC, step := e.Block(BlockX), e.Block(BlockS), e.Block(BlockAlong), e.Block(BlockPathS), e.Block(BlockPathC), e.Record(BlockStep).F
+	x, s, v, pathS, pathC, step := e.Block(BlockX), e.Block(BlockS), e.Block(BlockAxis), e.Block(BlockPathS), e.Block(BlockPathC), e.Record(BlockStep).F
 	order, there := crFMNESOrder(all)
 	c := crFMNESRates(all.Rows, there, M, k.Get("rate"))
 	w := crFMNESWeigh(&c, all, order, M, false)
@@ -220,8 +220,9 @@ func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all eng
 		if err != nil {
 			return err
 		}
-		for _, f := range h.F {
-			rows[i] = append(rows[i], float64(f))
+		rows[i] = make([]float64, M)
+		for j, f := range h.F {
+			rows[i][j] = float64(f)
 		}
 	}
 	crFMNESShape(rows[0], rows[1], rows[2], rows[3], rows[4], w.sumSquare, c.shape, c.one)
@@ -352,7 +353,7 @@ const crFMNESLeast = 0.5
 
 // crFMNESShape moves v and D along the natural gradient. It is linear in y^2, (u.y)*y and (u.y)^2, whose weighted sums
 // over candidates follow from square = sum w (z^2 - 1), along = sum w a z and squares = sum w a^2, since the weights
-// add up to zero.
+// add up to zero. It writes over square, along and path.
 func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64) {
 	n, widest := 0.0, 0.0
 	for _, x := range v {
@@ -364,19 +365,19 @@ func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64
 	stretch := root - 1
 	beta := min(1, math.Sqrt(float64(n*n)+(2*f-root)*n/widest)/(2+n))
 	b := float64(2*beta*beta) - float64((1-float64(beta*beta))*n*n/f)
-	u, t, s, q := make([]float64, len(v)), make([]float64, len(v)), make([]float64, len(v)), make([]float64, len(v))
-	inner := 0.0 // u.p_c/D
+	u, inner := make([]float64, len(v)), 0.0 // u.p_c/D
 	for j, x := range v {
 		u[j] = x / long
 		inner += float64(u[j] * path[j] / d[j])
 	}
+	t, s, q := along, square, path // an element is read before it is written
 	half := (float64(eta*f*squares) + float64(one*inner*inner) + float64(one*f)) / 2
 	ut := 0.0
 	for j := range v {
 		y := path[j] / d[j]
 		mean := float64(eta*root*(along[j]+float64(stretch*u[j]*squares))) + float64(one*inner*y)
-		t[j] = mean - float64(half*u[j])
 		wide := square[j] + float64(2*stretch*u[j]*along[j]) + float64(stretch*stretch*u[j]*u[j]*squares)
+		t[j] = mean - float64(half*u[j])
 		s[j] = float64(eta*wide) + float64(one*(float64(y*y)-1)) - float64(n/f*u[j]*mean)
 		ut += float64(u[j] * t[j])
 	}

@@ -201,7 +201,7 @@ func TestCRFMNES(t *testing.T) {
 		p.rounds(12)
 		p.same(BlockX, w.m)
 		p.same(BlockS, w.d)
-		p.same(BlockAlong, w.v)
+		p.same(BlockAxis, w.v)
 		p.same(BlockPathS, w.ps)
 		p.same(BlockPathC, w.pc)
 		if got := c.sigma * float64(p.Record(BlockStep).F[0]); math.Abs(got-w.sigma) > 1e-5*w.sigma {
@@ -317,7 +317,7 @@ func TestCRFMNESLearnsADirection(t *testing.T) {
 	if rival, _ := b.evaluations(t, SepCMA, P, 1, 3, goal, 10*n, valley); rival < 10*n {
 		t.Errorf("sep-CMA-ES takes %d evaluations, and %d were hard for it", rival, 10*n)
 	}
-	v, s := p.row(BlockAlong, 0), p.row(BlockS, 0)
+	v, s := p.row(BlockAxis, 0), p.row(BlockS, 0)
 	for j := range v {
 		v[j] *= s[j] // the direction is D.*v
 	}
@@ -375,14 +375,14 @@ func TestCRFMNESMissingResults(t *testing.T) {
 	p.rounds(10)
 	p.same(BlockX, w.m)
 	p.same(BlockS, w.d)
-	p.same(BlockAlong, w.v)
+	p.same(BlockAxis, w.v)
 	if missing < 10 {
 		t.Errorf("%d results are missing: a poor test", missing)
 	}
 	b.f = func([]float64) float64 { return math.NaN() }
 	q := b.populate(t, CRFMNES, P, set{"sigma": 0.5, "batch": 1})
 	q.rounds(3)
-	for _, name := range []string{BlockX, BlockS, BlockAlong} {
+	for _, name := range []string{BlockX, BlockS, BlockAxis} {
 		for _, x := range q.row(name, 0) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				t.Fatalf("with no result at all %s is %v", name, q.row(name, 0))
@@ -398,9 +398,9 @@ func TestCRFMNESMissingResults(t *testing.T) {
 func TestCRFMNESOfRateZero(t *testing.T) {
 	p := newBowl(t, cols, samples).populate(t, CRFMNES, 8, set{"rate": 0, "batch": 4})
 	p.rounds(1)
-	v, s := p.row(BlockAlong, 0), p.row(BlockS, 0)
+	v, s := p.row(BlockAxis, 0), p.row(BlockS, 0)
 	p.rounds(5)
-	if a, b := distance(p.row(BlockAlong, 0), v), distance(p.row(BlockS, 0), s); a > 1e-6 || b > 1e-6 || s[0] == 1 {
+	if a, b := distance(p.row(BlockAxis, 0), v), distance(p.row(BlockS, 0), s); a > 1e-6 || b > 1e-6 || s[0] == 1 {
 		t.Errorf("v moves by %g and s by %g from %g", a, b, s[0])
 	}
 }
