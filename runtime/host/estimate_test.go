@@ -113,8 +113,8 @@ func TestRehearseWorkers(t *testing.T) {
 	}
 }
 
-// TestRehearseNoise: a generation of CR-FM-NES draws the noise of each pair to measure it and for four sums, with that of
-// a distribution which moves, and its direction was there before.
+// TestRehearseNoise: a generation of CR-FM-NES draws the noise of each pair to measure it and for four sums, with that
+// of a distribution which moves, and its direction was there before.
 func TestRehearseNoise(t *testing.T) {
 	o := tiny(9)
 	o.Algorithm, o.Members, o.Workers, o.Set = "cr-fm-nes", 40, 1, nil
