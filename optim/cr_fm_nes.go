@@ -152,7 +152,8 @@ func crFMNESPrincipal(ctx context.Context, e *Env, round uint64) (float64, error
 }
 
 // crFMNESMeasure writes of each hosted candidate what the noise z of its pair has along v, and how long it is. The law
-// of cosines says z.v from lengths: 2 z.v = |z|^2 + |v|^2 - |z - v|^2. No bit depends on how many pairs are drawn at once.
+// of cosines says z.v from lengths: 2 z.v = |z|^2 + |v|^2 - |z - v|^2. No bit depends on how many pairs are drawn at
+// once.
 func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (engine.Host, error) {
 	var keys []noise.Key
 	for _, m := range e.Mine {
