@@ -20,21 +20,31 @@ func ParseAugment(text string) (a Augment, err error) {
 	if text == "" || text == "none" {
 		return a, nil
 	}
-	for _, word := range strings.Split(text, ",") {
-		word = strings.TrimSpace(word)
-		n, pads := strings.CutPrefix(word, "pad=")
-		switch {
-		case word == "flip" && !a.Flip:
-			a.Flip = true
-			continue
-		case pads && a.Pad == 0:
-			if a.Pad, err = strconv.Atoi(n); err == nil && a.Pad > 0 {
-				continue
-			}
-		}
+	var ok bool
+	if a.Flip, a.Pad, ok = flips(text, "pad"); !ok {
 		return Augment{}, typed.Errorf("augment = %q: write pad=N, flip, both with a comma between them, such as pad=4,flip, or none", text)
 	}
 	return a, nil
+}
+
+// flips reads the word flip and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
+func flips(text, name string) (flip bool, n int, ok bool) {
+	for _, word := range strings.Split(text, ",") {
+		word = strings.TrimSpace(word)
+		number, named := strings.CutPrefix(word, name+"=")
+		switch {
+		case word == "flip" && !flip:
+			flip = true
+			continue
+		case named && n == 0:
+			var err error
+			if n, err = strconv.Atoi(number); err == nil && n > 0 {
+				continue
+			}
+		}
+		return false, 0, false
+	}
+	return flip, n, true
 }
 
 // String is what ParseAugment reads; empty for the zero Augment.

@@ -2,8 +2,6 @@ package data
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"brood/models/typed"
 )
@@ -24,18 +22,8 @@ type View struct {
 
 // ParseViews reads what a person writes: flip and shift=N, separated by a comma.
 func ParseViews(text string) (v Views, err error) {
-	for _, word := range strings.Split(text, ",") {
-		word = strings.TrimSpace(word)
-		n, shifts := strings.CutPrefix(word, "shift=")
-		switch {
-		case word == "flip" && !v.Flip:
-			v.Flip = true
-			continue
-		case shifts && v.Shift == 0:
-			if v.Shift, err = strconv.Atoi(n); err == nil && v.Shift > 0 {
-				continue
-			}
-		}
+	var ok bool
+	if v.Flip, v.Shift, ok = flips(text, "shift"); !ok {
 		return Views{}, typed.Errorf("views %q: write flip, shift=N, or both with a comma between them, such as flip,shift=1", text)
 	}
 	return v, nil
