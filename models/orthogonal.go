@@ -15,22 +15,24 @@ const maxOrthogonal = 1 << 30
 // over, since once leaves what rounding hides. Products are rounded before they are added, so that the bits are those
 // of any machine. The diagonal of the other factor is above zero, as where PyTorch multiplies by its signs.
 func orthogonal(key noise.Key, dst []float32, rows, cols int) {
-	x := make([]float64, len(dst))
-	key.Each(0, len(dst), cols, func(at int, eps []float32) {
-		for i, e := range eps {
-			x[at+i] = float64(e)
-		}
-	})
-	vectors, length, step, stride := rows, cols, cols, 1
-	if rows > cols {
-		vectors, length, step, stride = cols, rows, 1, cols
-	}
+	vectors, length := min(rows, cols), max(rows, cols)
 	line := make([][]float64, vectors)
 	for v := range line {
 		line[v] = make([]float64, length)
-		for i := range line[v] {
-			line[v][i] = x[v*step+i*stride]
+	}
+	place := func(at int) (v, i int) { // element at of the matrix is element i of vector v
+		if v, i = at/cols, at%cols; rows > cols {
+			return i, v
 		}
+		return v, i
+	}
+	key.Each(0, len(dst), cols, func(at int, eps []float32) {
+		for j, e := range eps {
+			v, i := place(at + j)
+			line[v][i] = float64(e)
+		}
+	})
+	for v := range line {
 		for range 2 {
 			for _, before := range line[:v] {
 				addScaled(line[v], before, -dot(line[v], before))
@@ -39,8 +41,11 @@ func orthogonal(key noise.Key, dst []float32, rows, cols int) {
 		size := 1 / math.Sqrt(dot(line[v], line[v]))
 		for i := range line[v] {
 			line[v][i] *= size
-			dst[v*step+i*stride] = float32(line[v][i])
 		}
+	}
+	for at := range dst {
+		v, i := place(at)
+		dst[at] = float32(line[v][i])
 	}
 }
 
