@@ -145,6 +145,15 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
+// straight says whether what is sent to an address now goes directly: its link has no shape, and nothing that had one is
+// still on the way.
+func (s *Shaper) straight(to net.Addr, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.line(to)
+	return l.shape == (Shape{}) && !l.due.After(now)
+}
+
 // send takes a packet, or lets it vanish. It is false where the link has no shape: then the packet goes directly. In a
 // batch of packets of a size it came with the control messages batch, and may leave in another one; size 0: alone.
 func (s *Shaper) send(b, oob, batch []byte, size int, to net.Addr, now time.Time) bool {

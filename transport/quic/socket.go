@@ -32,15 +32,15 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error
 	if u.shaper.sending != nil {
 		u.shaper.sending()
 	}
-	if !u.shaper.on.Load() {
-		return u.UDPConn.WriteMsgUDP(b, oob, to)
+	now := time.Now()
+	if !u.shaper.on.Load() || u.shaper.straight(to, now) {
+		return len(b), len(oob), u.shaper.write(b, oob, to)
 	}
 	batch, rest := segments(oob)
 	size := batch
 	if batch == 0 {
 		size = max(len(b), 1)
 	}
-	now := time.Now()
 	for at := 0; at < len(b); at += size {
 		p := b[at:min(at+size, len(b))]
 		if u.shaper.send(p, rest, oob, batch, to, now) {
