@@ -108,7 +108,10 @@ func (f *reproduceFlags) write(parts []part, whole bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the table: %w", err)
 	}
-	text := string(was)
+	text, ends := string(was), "\n"
+	if strings.Contains(text, "\r\n") { // as the document ends its lines
+		text, ends = strings.ReplaceAll(text, "\r\n", "\n"), "\r\n"
+	}
 	if from, _ := section(text, tallied); from < 0 && whole && !f.full {
 		text = fmt.Sprintf("## %s\n\n%s\n%s", tallied, newTally().whole().markdown(), text)
 	}
@@ -122,7 +125,7 @@ func (f *reproduceFlags) write(parts []part, whole bool) error {
 			text = text[:from+at[0]] + recounted(text[from+at[0]:from+at[1]], p.study, p.claims) + text[from+at[1]:]
 		}
 	}
-	if err := os.WriteFile(f.file, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(f.file, []byte(strings.ReplaceAll(text, "\n", ends)), 0o644); err != nil {
 		return fmt.Errorf("write the table: %w", err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // TestPageKeepsProse: a study's table and command are put in place of its own, what a person wrote around them stays,
-// and the counts of all studies follow; a study that the page has not is added.
+// the counts of all studies follow, and lines end as they did; a study that the page has not is added.
 func TestPageKeepsProse(t *testing.T) {
 	verdict := func(v presets.Verdict) []judgement { return []judgement{{finding: presets.Finding{Verdict: v}}} }
 	file := filepath.Join(t.TempDir(), "page.md")
@@ -43,6 +43,16 @@ func TestPageKeepsProse(t *testing.T) {
 	}
 	if again, err := os.ReadFile(file); err != nil || string(again) != want {
 		t.Errorf("written once more it is\n%s, %v", again, err)
+	}
+	crlf := strings.ReplaceAll(want, "\n", "\r\n")
+	if err := os.WriteFile(file, []byte(crlf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.write(parts, false); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(file); err != nil || string(again) != crlf {
+		t.Errorf("a page whose lines end with CRLF is\n%q, %v", again, err)
 	}
 }
 
