@@ -104,7 +104,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 			}
 			for j := range w.n {
 				p.mode, p.params, p.stats = running, c.theta[j], nil
-				ops := p.plan.ops
+				ops := p.plan.ops[p.plan.lead:]
 				if shared {
 					first.combine(p, &c.first, lo, e.step(&t, t.IDs[w.at+j]))
 					ops = ops[1:]
@@ -131,7 +131,8 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	})
 }
 
-// inPieces loads a batch piece by piece, or only its labels, and calls f with the first sample of each.
+// inPieces loads a batch piece by piece, or only its labels, passes it through the layers that lead the model without
+// parameters, and calls f with the first sample of each.
 func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f func(lo int) error) error {
 	size := piece
 	if e.bounds.Norms {
@@ -148,6 +149,10 @@ func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f fun
 			return err
 		}
 		at.Round += uint64(size)
+		p.mode = running
+		for _, o := range e.plan.ops[:e.plan.lead] {
+			o.forward(p)
+		}
 		if err := f(lo); err != nil {
 			return err
 		}

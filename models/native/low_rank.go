@@ -14,6 +14,7 @@ import (
 type lowLayer struct {
 	o     *dense
 	first bool      // whose products the group shares
+	dots  bool      // x*B is added column by column, as RowDots does
 	drawn int       // the rank of the noise
 	rank  int       // rows of A and B for a pair: drawn, and one for the bias
 	a, b  []float32 // rank rows of nOut, and of nIn, for each pair
@@ -29,7 +30,7 @@ func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
 		if !ok || !n.Low(&e.layout.Tensors[o.wide]) {
 			continue
 		}
-		w := lowLayer{o: o, first: at == 0, drawn: n.Rank, rank: n.Rank}
+		w := lowLayer{o: o, first: at == e.plan.lead, dots: at > 0 && n.Rank <= few, drawn: n.Rank, rank: n.Rank}
 		if o.bias >= 0 {
 			w.rank++
 		}
@@ -78,7 +79,7 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 
 // grouping is the pairs of a group, and whether their first layer is taken apart.
 func (e *Engine) grouping(n engine.Noise, pairs int) (group int, shared bool) {
-	if o, ok := e.plan.ops[0].(*dense); ok && n.Low(&e.layout.Tensors[o.wide]) {
+	if o, ok := e.plan.first(); ok && n.Low(&e.layout.Tensors[o.wide]) {
 		return max(1, min(together/(n.Rank+1), (pairs+len(e.passes)-1)/len(e.passes))), true
 	}
 	return 1, false
@@ -184,22 +185,29 @@ const few = 4
 func (w *lowLayer) multiply(p *pass, first, n int) {
 	o, cols := w.o, n*w.rank
 	w.inner = grown(w.inner, p.n*cols)
-	if n == 1 && !w.first && w.drawn <= few {
-		for i := range p.n {
-			copy(w.inner[i*cols:(i+1)*cols], w.ones)
-		}
-		for q := range w.drawn {
-			p.k.RowDots(w.inner[q:], cols, p.n, o.nIn, p.act[o.in], o.nIn, w.b[(first*w.rank+q)*o.nIn:])
-		}
+	x, b := p.act[o.in], w.b[first*w.rank*o.nIn:]
+	if !w.dots {
+		p.k.Gemm(kernel.NT, p.n, cols, o.nIn, x, o.nIn, b, o.nIn, w.inner, cols, &kernel.Epilogue{Bias: w.ones})
 		return
 	}
-	p.k.Gemm(kernel.NT, p.n, cols, o.nIn, p.act[o.in], o.nIn, w.b[first*w.rank*o.nIn:], o.nIn, w.inner, cols, &kernel.Epilogue{Bias: w.ones})
+	for i := range p.n {
+		copy(w.inner[i*cols:(i+1)*cols], w.ones)
+	}
+	if n > 1 && o.nIn%kernel.Lanes != 0 { // RowDots would be this for each column
+		p.k.Gemm(kernel.NT, p.n, cols, o.nIn, x, o.nIn, b, o.nIn, w.inner, cols, &kernel.Epilogue{Add: true, Alpha: 1})
+		return
+	}
+	for i := range cols {
+		if i%w.rank < w.drawn {
+			p.k.RowDots(w.inner[i:], cols, p.n, o.nIn, x, o.nIn, b[i*o.nIn:])
+		}
+	}
 }
 
 // lowForward is a pass with pair i of n. Of the first layer, if it was taken apart, both products are there.
 func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step float32, shared bool) {
 	next := 0
-	for at, op := range p.plan.ops {
+	for at, op := range p.plan.ops[p.plan.lead:] {
 		o, ok := op.(*dense)
 		if !ok || next == len(c.low) || c.low[next].o != o {
 			op.forward(p)

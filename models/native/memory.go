@@ -122,6 +122,7 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 	}
 	first, shared := e.plan.ops[0].(*dense)
 	if w.Noise.Rank > 0 {
+		first, shared = e.plan.first()
 		shared = shared && w.Noise.Low(&e.layout.Tensors[first.wide])
 		for at, op := range e.plan.ops {
 			o, ok := op.(*dense)
@@ -133,7 +134,7 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 				l.rank++
 			}
 			columns := l.rank
-			if at == 0 {
+			if at == e.plan.lead {
 				columns *= group
 			} else {
 				floats += o.nIn * o.nOut

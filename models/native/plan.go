@@ -16,6 +16,7 @@ type plan struct {
 	results []int    // the activation of each result of the model, the last being the logits
 	users   []int    // of each activation: how often it is taken
 	turns   []turn   // the way back
+	lead    int      // ops before the first that has parameters: the candidates of a batch share what they give
 	slots   []int    // floats of a sample of each gradient
 }
 
@@ -93,7 +94,18 @@ func compile(m *models.Model) (*plan, error) {
 		p.users[out] += takers[i+1]
 	}
 	p.schedule()
+	for p.lead < len(p.ops) && !p.ops[p.lead].wiring().parameters {
+		p.lead++
+	}
 	return p, nil
+}
+
+// first is the first op with parameters, if that is a dense layer.
+func (p *plan) first() (o *dense, ok bool) {
+	if p.lead < len(p.ops) {
+		o, ok = p.ops[p.lead].(*dense)
+	}
+	return o, ok
 }
 
 // layer appends the ops of a layer that takes activation in, and returns the activation that it gives.
