@@ -64,6 +64,17 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 	return c.gather(ctx, op, dst, code)
 }
 
+// MeanOf writes the mean of the rows of x of some members, ascending and all hosted here, into dst. The order is that
+// of the fixed tree: of all members it is the mean that AllReduce gives.
+func (e *Env) MeanOf(ctx context.Context, x engine.Mat, members []Member, dst engine.Mat) error {
+	leaves, known := Roster{Members: members}, map[node]engine.Span{}
+	for _, m := range members {
+		known[node{0, m}] = engine.RowOf(x, e.Row(m))
+	}
+	s := reduction{c: e.Comm, leaves: leaves, code: engine.Float32}
+	return s.add(ctx, rootOf(leaves), known, engine.All(dst), float32(len(members)))
+}
+
 // reduction is one call of reduce.
 type reduction struct {
 	c      *Comm

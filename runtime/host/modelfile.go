@@ -22,7 +22,7 @@ const (
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	metaHeld, metaOutputs                                  = "validation", "outputs"
+	metaHeld, metaOutputs, metaOf                          = "validation", "outputs", "of"
 )
 
 const (

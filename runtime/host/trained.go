@@ -40,6 +40,13 @@ type Trained struct {
 	Round              uint64
 	Kernels            string // that computed it; "" where the file does not say
 
+	// Of a model beside the centre: which, of which members or of how many rounds, and how a soup was made.
+	Of      Of
+	Members []optim.Member
+	Rounds  uint64
+	Soup    []worker.Ingredient
+	Graded  bool // the soup is of errors in percent, else of losses
+
 	Spare []string // tensors of the file that the model has no place for
 
 	own *Own
@@ -91,6 +98,11 @@ func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained
 	if err != nil {
 		return nil, err
 	}
+	return j.trained(now, dir, params, stats), nil
+}
+
+// trained is a model of the session in dir with these parameters.
+func (j *Job) trained(now event.Checkpoint, dir string, params, stats engine.Host) *Trained {
 	t := &Trained{own: j.own, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
 		Read: data.Reading{Rule: j.Config.Reading}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
 	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else it is not known how they were normalised
@@ -101,7 +113,7 @@ func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained
 	if stats.Rows > 0 {
 		t.Stats = slices.Clone(stats.Row(0))
 	}
-	return t, nil
+	return t
 }
 
 // holds says that the checkpoint is of exactly the round asked for (0: the last commit).
@@ -166,6 +178,9 @@ func (t *Trained) meta() (map[string]string, error) {
 		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}
 	if t.Held != "" {
 		meta[metaHeld] = t.Held
+	}
+	if made := t.Made(); made != "" {
+		meta[metaOf] = t.Of.String() + ": " + made
 	}
 	if f := t.Read.Form; f != nil {
 		if err := writeForm(meta, *f); err != nil {

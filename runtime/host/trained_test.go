@@ -45,6 +45,10 @@ func exports(t *testing.T, model, algorithm string) {
 	if err := out.Save(path); err != nil {
 		t.Fatal(err)
 	}
+	// an average that keeps nothing is the last centre, and asking for centres on the way changes no state
+	if last, err := Take(ctx, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil || !slices.Equal(last[0].Params, out.Params) {
+		t.Errorf("the centre after the last round is another one, %v", err)
+	}
 	if h, err := read(dir, 0); err != nil || !h.holds(0) {
 		t.Errorf("no checkpoint of the last round: %v", err)
 	} else if len(out.Stats) == 0 { // the same without the data

@@ -90,11 +90,7 @@ func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err err
 	if err != nil {
 		return params, stats, err
 	}
-	if params, err = optim.Download(ctx, w.cfg.Engine, x); err != nil || st.Rows == 0 {
-		return params, stats, err
-	}
-	stats, err = optim.Download(ctx, w.cfg.Engine, st)
-	return params, stats, err
+	return w.taken(ctx, x, st)
 }
 
 // values are the knobs of the round that would be next.

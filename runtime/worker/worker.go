@@ -67,6 +67,8 @@ type Worker struct {
 
 	placed *optim.Roster // as recorded, where bytes are predicted for another placement than one's own
 
+	follow func(round uint64, centre engine.Host) error // see Follow
+
 	broken error // of the engine, for good
 
 	now  *installed // nil before the first plan is installed
@@ -274,6 +276,11 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		held, err := w.step(ctx, g.Limit, &d, points)
 		if err != nil {
 			return d, fmt.Errorf("worker %d, round %d, %s: %w", w.cfg.ID, s.round, s.alg.Name, err)
+		}
+		if w.follow != nil {
+			if err := w.followed(ctx); err != nil {
+				return d, err
+			}
 		}
 		if s.ended || held && g.Hold {
 			break

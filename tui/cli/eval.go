@@ -22,7 +22,7 @@ import (
 )
 
 func evalCommand(s streams) *cobra.Command {
-	var model, set, split, rename, label, form, held, seen string
+	var model, set, split, rename, label, form, held, seen, beside string
 	var threads int
 	var at uint64
 	var asJSON, ascii bool
@@ -48,10 +48,14 @@ func evalCommand(s streams) *cobra.Command {
 					return usage("--%v", err)
 				}
 			}
-			t, err := opened(c, args[0], model, rename, at, threads)
+			all, err := modelsAsked(c, s, args[0], beside, model, rename, at, threads)
 			if err != nil {
 				return err
 			}
+			if len(all) > 1 && viewing {
+				return usage("--views is of one model, and --of %s names %d", beside, len(all))
+			}
+			t := all[0]
 			t.Read.Label, t.Read.Undivided = label, split == "all"
 			if err := formed(t, form); err != nil {
 				return err
@@ -92,6 +96,9 @@ func evalCommand(s streams) *cobra.Command {
 			if samples.TestsDrawn() && !t.TrainedOn(set) {
 				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
 			}
+			if len(all) > 1 {
+				return sideBySide(c.Context(), s, args[0], all, samples, set, split, threads, asJSON)
+			}
 			of, values := t.Scores(samples, ids, sc)
 			seconds := time.Since(t0).Seconds()
 			report, err := t.Report(c.Context(), samples, ids, threads)
@@ -120,14 +127,14 @@ func evalCommand(s streams) *cobra.Command {
 				if viewing {
 					line["views_error"] = 100 * viewed
 				}
+				madeInto(line, t)
 				reportInto(line, report)
 				return json.NewEncoder(s.out).Encode(line)
 			}
-			scored := grouped(sc.Samples) + " " + split
-			if split == "all" {
-				scored = "all " + grouped(sc.Samples)
+			fmt.Fprint(s.out, scoredLine(t, set, split, sc.Samples))
+			if made := t.Made(); made != "" {
+				fmt.Fprintf(s.out, "  %-12s %s\n", t.Of, made)
 			}
-			fmt.Fprintf(s.out, "%s on %s, %s samples\n", t.Net.Name, set, scored)
 			for i, x := range of {
 				if x.Key != event.KeyTestLoss {
 					fmt.Fprintf(s.out, "  %-12s %s\n", strings.TrimPrefix(x.Title, "test "), scoreText(x, values[i]))
@@ -140,6 +147,7 @@ func evalCommand(s streams) *cobra.Command {
 			if report != nil && len(report.Outputs) == 1 {
 				fmt.Fprintf(s.out, "  MAE          %.6g\n", report.Outputs[0].MAE)
 			}
+			writeSoup(s.out, t)
 			if report != nil {
 				fmt.Fprint(s.out, tui.ReportText(report, lineWidth(s), ascii))
 			}
@@ -154,6 +162,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
+	fl.StringVar(&beside, "of", "", "of a session: which model, or several side by side, with commas between them: "+host.OfForms+" (default: centre)")
 	threadsFlag(fl, &threads)
 	fl.StringVar(&seen, "views", "", "also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right; or flip,shift=N")
 	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
@@ -188,34 +197,43 @@ func formless(file, set string) string {
 
 // opened is the model in a file, or that of a session.
 func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*host.Trained, error) {
-	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
-		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") || err == nil && info.IsDir() {
-			return nil, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
-		}
-		if c.Flags().Changed("at") {
-			return nil, usage("--at is of a session, and %s is a file", what)
-		}
-		return host.OpenRenamed(what, model, rename)
-	}
-	for _, name := range []string{"model", option.Rename.Name} {
-		if c.Flags().Changed(name) {
-			return nil, usage("--%s is of a file: a session knows its model", name)
-		}
-	}
-	dir, err := resolve(what)
+	dir, at, err := ofSession(c, what, at)
 	if err != nil {
 		return nil, err
 	}
-	if c.Flags().Changed("at") && at == 0 {
-		return nil, usage("--at 0: give a round of 1 or more")
-	}
-	if err := host.Askable(dir); err != nil {
-		return nil, err
-	}
-	if at, err = host.Checkpointed(dir, at); err != nil {
-		return nil, err
+	if dir == "" {
+		return host.OpenRenamed(what, model, rename)
 	}
 	return host.Export(c.Context(), dir, at, threads, nil)
+}
+
+// ofSession is the directory of a session that is asked about samples, and the round; "" for a file.
+func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint64, err error) {
+	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
+		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") || err == nil && info.IsDir() {
+			return "", 0, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
+		}
+		if c.Flags().Changed("at") {
+			return "", 0, usage("--at is of a session, and %s is a file", what)
+		}
+		return "", 0, nil
+	}
+	for _, name := range []string{"model", option.Rename.Name} {
+		if c.Flags().Changed(name) {
+			return "", 0, usage("--%s is of a file: a session knows its model", name)
+		}
+	}
+	if dir, err = resolve(what); err != nil {
+		return "", 0, err
+	}
+	if c.Flags().Changed("at") && at == 0 {
+		return "", 0, usage("--at 0: give a round of 1 or more")
+	}
+	if err := host.Askable(dir); err != nil {
+		return "", 0, err
+	}
+	round, err = host.Checkpointed(dir, at)
+	return dir, round, err
 }
 
 // isSession says that no file has this name, and a session has.

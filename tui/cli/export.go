@@ -31,6 +31,8 @@ type exporting struct {
 	members bool   // each member's values
 	force   bool   // what is there is replaced
 	program string // that a session maximises, "" for none
+	beside  string // which model, "" for the centre
+	of      host.Of
 }
 
 // The forms of what is exported.
@@ -83,6 +85,7 @@ func exportCommand(s streams) *cobra.Command {
 		}}
 	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", ")+"; without it what the ending of -o names")
 	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
+	c.Flags().StringVar(&x.beside, "of", "", "which model: "+host.OfForms+" (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "", "file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
 	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
@@ -111,10 +114,22 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 		return usage("--at 0: give a round of 1 or more")
 	case x.model() && x.members:
 		return usage("--members is of curves: name their form with --to, such as --to %s", toCSV)
+	case !x.model() && c.Flags().Changed("of"):
+		return usage("--of is of a model: the curves of a session leave whole")
 	case !x.model() && x.at > 0:
 		return usage("--at is of a model: the curves of a session leave whole")
 	case x.file == "-" && x.to != toCSV && x.to != toJSON:
 		return usage("-o -: %s is not written to standard output; name a file", x.to)
+	}
+	if c.Flags().Changed("of") {
+		all, err := host.ParseOf(x.beside)
+		switch {
+		case err != nil:
+			return usage("--of: %v", err)
+		case len(all) > 1:
+			return usage("--of %s: a file holds one model; export them one by one, with -o", x.beside)
+		}
+		x.of = all[0]
 	}
 	return nil
 }
@@ -280,11 +295,15 @@ func (x *exporting) one(ctx context.Context, dir, file string, told func(event.C
 	if err != nil {
 		return "", err
 	}
-	t, err := own.Export(ctx, dir, x.at, x.threads, told)
+	all, err := own.Take(ctx, dir, x.at, []host.Of{x.of}, x.threads, told)
 	if err != nil {
 		return "", err
 	}
+	t := all[0]
 	said := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
+	if made := t.Made(); made != "" {
+		said += fmt.Sprintf(" (%s: %s)", t.Of, made)
+	}
 	if x.to == toModel {
 		return said, t.Save(file)
 	}

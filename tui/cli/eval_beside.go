@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"brood/models/data"
+	"brood/optim"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/worker"
+	"brood/tui"
+)
+
+// modelsAsked are the models that eval is asked for: that of a file, or those of a session that --of names.
+func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string, at uint64, threads int) ([]*host.Trained, error) {
+	if !c.Flags().Changed("of") {
+		t, err := opened(c, what, model, rename, at, threads)
+		return []*host.Trained{t}, err
+	}
+	of, err := host.ParseOf(beside)
+	if err != nil {
+		return nil, usage("--of: %v", err)
+	}
+	dir, at, err := ofSession(c, what, at)
+	if err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		return nil, usage("--of is of a session, and %s is a file", what)
+	}
+	last := time.Now()
+	return host.Take(c.Context(), dir, at, of, threads, func(k event.Commit) {
+		if time.Since(last) > time.Second {
+			last = time.Now()
+			fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+		}
+	})
+}
+
+// scoredLine says what is scored on what.
+func scoredLine(t *host.Trained, set, split string, samples int64) string {
+	scored := grouped(samples) + " " + split
+	if split == "all" {
+		scored = "all " + grouped(samples)
+	}
+	return fmt.Sprintf("%s on %s, %s samples\n", t.Net.Name, set, scored)
+}
+
+// sideBySide prints what several models of a session score on the same samples, a line each.
+func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string, threads int, asJSON bool) error {
+	ids := host.SplitOf(samples, split)
+	var lines *table
+	for _, t := range all {
+		t0 := time.Now()
+		sc, err := t.Score(ctx, samples, split, threads)
+		if err != nil {
+			return fmt.Errorf("data %s: %w", set, err)
+		}
+		of, values := t.Scores(samples, ids, sc)
+		if asJSON {
+			line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
+				"kernels": sc.Kernels, "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()}
+			for k, x := range of {
+				line[strings.TrimPrefix(x.Key, "test_")] = finite(values[k])
+			}
+			madeInto(line, t)
+			if err := json.NewEncoder(s.out).Encode(line); err != nil {
+				return err
+			}
+			continue
+		}
+		if lines == nil {
+			fmt.Fprint(s.out, scoredLine(t, set, split, sc.Samples))
+			lines = newTable("of")
+			for _, x := range shown(of) {
+				lines.column(">" + strings.TrimPrefix(of[x].Title, "test "))
+			}
+			lines.column(">loss")
+			lines.column("made of")
+		}
+		row := []string{t.Of.String()}
+		for _, x := range shown(of) {
+			row = append(row, scoreText(of[x], values[x]))
+		}
+		lines.row(append(row, tui.Number(sc.Mean()), t.Made())...)
+	}
+	if lines != nil {
+		lines.write(s.out)
+		for _, t := range all {
+			writeSoup(s.out, t)
+		}
+	}
+	return nil
+}
+
+// shown are the places of scores that have a column or a line of their own: the loss always has one.
+func shown(of []event.Score) (out []int) {
+	for i, x := range of {
+		if x.Key != event.KeyTestLoss {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// writeSoup tells what went into a soup, in the order in which it was tried; nothing of another model.
+func writeSoup(w io.Writer, t *host.Trained) {
+	if t.Soup == nil {
+		return
+	}
+	word, text := "loss", tui.Number
+	if t.Graded {
+		word, text = "error", func(x float64) string { return tui.ScoreText(x, true) }
+	}
+	lines := newTable(">member", ">validation "+word, ">with it", "")
+	for _, x := range t.Soup {
+		in := "left out"
+		if x.In {
+			in = "in"
+		}
+		lines.row(fmt.Sprint(x.Member), text(x.Alone), text(x.With), in)
+	}
+	fmt.Fprintf(w, "soup: the best on validation samples first; left out is with whom the %s of the mean would rise\n", word)
+	lines.write(w)
+}
+
+// madeInto adds to an object which model of a session was evaluated.
+func madeInto(line map[string]any, t *host.Trained) {
+	if t.Of == (host.Of{}) {
+		return
+	}
+	line["of"] = t.Of.String()
+	if t.Members != nil {
+		line["members"] = t.Members
+	}
+	if t.Rounds > 0 {
+		line["averaged_rounds"] = t.Rounds
+	}
+	if t.Soup != nil {
+		line["soup"] = ingredients(t.Soup)
+	}
+}
+
+// ingredients are those of a soup as objects, in the order in which they were tried.
+func ingredients(soup []worker.Ingredient) (out []any) {
+	type ingredient struct {
+		Member optim.Member `json:"member"`
+		Alone  any          `json:"alone"`
+		With   any          `json:"with"`
+		In     bool         `json:"in"`
+	}
+	for _, x := range soup {
+		out = append(out, ingredient{x.Member, finite(x.Alone), finite(x.With), x.In})
+	}
+	return out
+}
