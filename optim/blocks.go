@@ -41,6 +41,8 @@ const (
 	BlockFit      = "fit"      // its fitness, and whose it is
 	BlockScore    = "score"    // fitness of x when it was last compared, and whether x still is what was compared
 	BlockHyper    = "hyper"    // factors of a member's own on knobs
+	BlockFrom     = "from"     // fitness that a member's period began with, and whether it is known
+	BlockTried    = "tried"    // the last factors that were compared, when, and how well they did; the newest last
 	// of a protocol's execution: a state or value of each agent. With a point and the protocol's name
 	BlockAgents = "agents"
 	BlockCounts = "counts" // of a protocol's execution: agents in each state. With a point and the protocol's name

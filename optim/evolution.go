@@ -11,7 +11,7 @@ import (
 	"brood/models/noise"
 )
 
-// Selection and variation of networks: what PESGD, the GA and population-based training have in common.
+// Selection and variation of networks: what PESGD, the GA, PBT and PB2 have in common.
 
 // variation are the knobs of selection, crossover and mutation: what evolve reads.
 var variation = []Knob{
@@ -24,6 +24,9 @@ var variation = []Knob{
 	{Name: "mutation", Title: "mutation", Doc: "standard deviation of the noise added to a child", Min: 0, Max: 10, Default: 0.001, Scale: Log},
 	{Name: "anneal", Title: "annealing", Unit: "exponent", Doc: "mutation is divided by the number of the generation to this power", Min: 0, Max: 4},
 }
+
+// knobQuantile is what exploit reads.
+var knobQuantile = Knob{Name: "quantile", Title: "quantile", Doc: "share of the members that are replaced, and that replace them", Min: 0, Max: 0.5, Default: 0.25}
 
 // Columns of the blocks fit and score.
 const (
@@ -234,6 +237,54 @@ func every(edges []Edge, n int) (out []Edge) {
 		out = append(out, edges[i])
 	}
 	return out
+}
+
+// replaced is how many of n members a comparison replaces by exploit.
+func (v Values) replaced(n int) int {
+	q := v.Get(knobQuantile.Name)
+	if q == 0 {
+		return 0
+	}
+	return min(n/2, max(1, int(q*float64(n))))
+}
+
+// exploit lets the worst members take over the parameters of some of the best, at rest. fit has a row for each hosted
+// member, all one for each member of the roster. The edges are of those that are replaced, the least bad first.
+func exploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, all engine.Host, err error) {
+	members, x := e.Roster.Members, e.Block(BlockX)
+	all = engine.NewHost(len(members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return l, all, err
+	}
+	order, count := Order(all.F), k.replaced(len(members))
+	l.each = 1
+	for _, i := range order[len(order)-count:] {
+		c := members[i]
+		l.edges = append(l.edges, Edge{members[order[e.Rand(noise.Select, round, c).Below(0, count)]], c, "parents"})
+		if e.Row(c) >= 0 {
+			l.children = append(l.children, c)
+		}
+	}
+	got := e.Scratch(len(e.Mine), e.Layout.Params).Sub(0, len(l.children))
+	if err := e.Comm.Move(ctx, "parents", l.edges, x, got); err != nil {
+		return l, all, err
+	}
+	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	for i, c := range l.children {
+		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
+		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: distance[i : i+1]},
+			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)})
+		tasks = append(tasks, e.rest(k, r)...)
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return l, all, err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return l, all, err
+	}
+	l.measured(distance)
+	l.descend(e)
+	return l, all, nil
 }
 
 // castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there

@@ -274,7 +274,7 @@ func TestPBT(t *testing.T) {
 	}
 	for q, want := range map[float64][]int{0.25: {0, 0, 1, 1, 1, 1, 1, 1, 2}, 0.5: {0, 0, 1, 1, 2, 2, 3, 3, 4}, 0: make([]int, 9)} {
 		for members, w := range want {
-			if got := pbtReplaced(set{"quantile": q}.of(PBT), members); got != w {
+			if got := (set{"quantile": q}).of(PBT).replaced(members); got != w {
 				t.Errorf("quantile %g of %d members is %d, want %d", q, members, got, w)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // adaptive are the algorithms whose members follow their gradients by an optimiser of one's choice.
 func adaptive() []*Algorithm {
-	return []*Algorithm{DPSGD, LocalSGD, PAPA, SGP, ADPSGD, PopSGD, Elastic, EASGD, EntropySGD, Parle, PESGD, PBT, DiLoCo, NoLoCo, BGD}
+	return []*Algorithm{DPSGD, LocalSGD, PAPA, SGP, ADPSGD, PopSGD, Elastic, EASGD, EntropySGD, Parle, PESGD, PBT, PB2, DiLoCo, NoLoCo, BGD}
 }
 
 // TestOptimisers: steps by Adam and AdamW are those of the equations in float64; weight decay of the first is part of

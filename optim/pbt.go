@@ -35,7 +35,7 @@ quantile is 0.2.
 Reductions: period beyond the run is independent SGDs of different rates.`,
 	Needs: Gradients | Evaluations,
 	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{knobPeriod,
-		{Name: "quantile", Title: "quantile", Doc: "share of the members that are replaced, and that replace them", Min: 0, Max: 0.5, Default: 0.25},
+		knobQuantile,
 		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: Log},
 		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: Log},
 		knobVary.With(2), knobJudges, KnobSlice}, MemberStream),
@@ -61,7 +61,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 			return s.statsBytes(b, 1)
 		}
 		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
-		moved := int64(pbtReplaced(s.K, int(n))) * (w - 1) / max(1, w)
+		moved := int64(s.K.replaced(int(n))) * (w - 1) / max(1, w)
 		b["parents"], b["parents.hyper"] = moved*4*int64(s.Layout.Params), moved*8
 		return b
 	},
@@ -71,13 +71,7 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 type pbt struct{}
 
 func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	hyper := e.Record(BlockHyper)
-	for i, m := range e.Mine {
-		if f := hyper.Row(engine.Row(i)); f[0] == 0 { // has just entered
-			first := drawFactors(e.Rand(noise.Select, 0, m), k.Get("vary"))
-			copy(f, first[:])
-		}
-	}
+	hyper := e.enterFactors(k)
 	rep, over, err := trainPeriod(ctx, e, k, true, func(r engine.Row) [2]float32 { return [2]float32(hyper.Row(r)) })
 	if err != nil || !over {
 		return rep, err
@@ -86,8 +80,14 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	if err != nil {
 		return rep, err
 	}
-	l, err := pbtExploit(ctx, e, k, round, fit)
+	l, _, err := exploit(ctx, e, k, round, fit)
 	if err != nil {
+		return rep, err
+	}
+	if err := l.inheritRecord(ctx, e, "parents.hyper", BlockHyper); err != nil {
+		return rep, err
+	}
+	if err := l.inherit(ctx, e, "parents.stats", BlockStats); err != nil {
 		return rep, err
 	}
 	for _, c := range l.children {
@@ -100,56 +100,6 @@ func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
 	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
 	return rep, nil
-}
-
-// pbtReplaced is how many of n members a comparison replaces.
-func pbtReplaced(k Values, n int) int {
-	q := k.Get("quantile")
-	if q == 0 {
-		return 0
-	}
-	return min(n/2, max(1, int(q*float64(n))))
-}
-
-// pbtExploit lets the worst members take over what some of the best are.
-func pbtExploit(ctx context.Context, e *Env, k Values, round uint64, fit engine.Host) (l lineage, err error) {
-	members, x := e.Roster.Members, e.Block(BlockX)
-	all := engine.NewHost(len(members), 1, engine.F32)
-	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
-		return l, err
-	}
-	order, count := Order(all.F), pbtReplaced(k, len(members))
-	l.each = 1
-	for _, i := range order[len(order)-count:] {
-		c := members[i]
-		l.edges = append(l.edges, Edge{members[order[e.Rand(noise.Select, round, c).Below(0, count)]], c, "parents"})
-		if e.Row(c) >= 0 {
-			l.children = append(l.children, c)
-		}
-	}
-	got := e.Scratch(len(e.Mine), e.Layout.Params).Sub(0, len(l.children))
-	if err := e.Comm.Move(ctx, "parents", l.edges, x, got); err != nil {
-		return l, err
-	}
-	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
-	for i, c := range l.children {
-		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
-		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: distance[i : i+1]},
-			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)})
-		tasks = append(tasks, e.rest(k, r)...)
-	}
-	if err := e.Engine.Do(ctx, tasks...); err != nil {
-		return l, err
-	}
-	if err := e.Engine.Wait(ctx); err != nil {
-		return l, err
-	}
-	l.measured(distance)
-	l.descend(e)
-	if err := l.inheritRecord(ctx, e, "parents.hyper", BlockHyper); err != nil {
-		return l, err
-	}
-	return l, l.inherit(ctx, e, "parents.stats", BlockStats)
 }
 
 func (pbt) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

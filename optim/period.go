@@ -45,6 +45,18 @@ func drawFactors(key noise.Key, vary float64) (f [2]float32) {
 	return f
 }
 
+// enterFactors is the block hyper, in which members that have just entered have drawn their factors.
+func (e *Env) enterFactors(k Values) engine.Host {
+	hyper := e.Record(BlockHyper)
+	for i, m := range e.Mine {
+		if f := hyper.Row(engine.Row(i)); f[0] == 0 {
+			first := drawFactors(e.Rand(noise.Select, 0, m), k.Get(knobVary.Name))
+			copy(f, first[:])
+		}
+	}
+	return hyper
+}
+
 // trainPeriod takes the next steps of the period on all hosted members: the optimiser's, with eta and decay times
 // factors of a member's own, which are shown where they are varied. over says that the period is over.
 func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors func(r engine.Row) [2]float32) (rep Report, over bool, err error) {

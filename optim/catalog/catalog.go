@@ -41,6 +41,7 @@ func All() []*optim.Algorithm {
 		optim.GA,
 		optim.PESGD,
 		optim.PBT,
+		optim.PB2,
 		protocol.OR,
 		protocol.Leader,
 		protocol.ExactMajority,

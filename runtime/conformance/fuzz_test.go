@@ -124,7 +124,7 @@ func quick(r Rig) Rig {
 	switch r.Algorithm {
 	case "parle":
 		r = r.With("ell", "3").With("eta", "0.1").With("eta_in", "0.05")
-	case "pesgd", "pbt":
+	case "pesgd", "pbt", "pb2":
 		r = r.With("period", "0.3").With("slice", "4")
 	case "wash":
 		r = r.With("share", "0.3") // of a net that is small

@@ -27,11 +27,11 @@ func best(o *Outcome, series string) map[uint64]float64 {
 // compared with is the algorithm's own fitness where that is of validation samples, else that of a probe: of the
 // members, or of the centre where there are none or their fitness is of training samples.
 func TestTargetOfFitness(t *testing.T) {
-	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "parle": "fitness", "popsgd": "fitness",
+	for algorithm, source := range map[string]string{"pesgd": "fitness", "pbt": "fitness", "pb2": "fitness", "parle": "fitness", "popsgd": "fitness",
 		"ga": "centre.loss", "openai-es": "centre.loss", "snes": "centre.loss", "hybrid-es": "centre.loss", "dp-sgd": "centre.loss"} {
 		t.Run(algorithm, func(t *testing.T) {
 			r := quick(Rig{Algorithm: algorithm, Members: 6, Workers: 2, Rounds: 60, Seed: 4, Probe: 5})
-			if algorithm == "pesgd" || algorithm == "pbt" {
+			if algorithm == "pesgd" || algorithm == "pbt" || algorithm == "pb2" {
 				r = r.With("period", "0.06")
 			}
 			without := best(run(t, r), event.SeriesJudged)

@@ -62,6 +62,8 @@ func TestVariants(t *testing.T) {
 		{"entropy-sgd", [][2]string{{"optimiser", "adam"}, {"eta_in", "0.01"}, {"ell", "5"}, {"pull", "outside"}}},
 		{"pesgd", [][2]string{{"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.01"}, {"vary", "3"}, {"period", "0.06"}}},
 		{"pbt", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.01"}, {"period", "0.06"}}},
+		{"pb2", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.01"}, {"period", "0.06"}, {"quantile", "0.5"}}},
+		{"pb2", [][2]string{{"parts", "disjoint"}, {"clip", "0.5"}, {"period", "0.5"}, {"vary", "5"}, {"window", "10"}, {"beta", "0"}}},
 		{"sgp", [][2]string{{"peers", "3"}}},
 		{"ad-psgd", [][2]string{{"gossip", "3"}}},
 		{"bgd", [][2]string{{"groups", "5"}, {"slice", "1"}, {"clip", "0.5"}}},
@@ -123,6 +125,7 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"fragments", "2"}, {"values", "e3m0"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
 		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},
+		{Rig{Algorithm: "pb2"}, [][2]string{{"period", "0.05"}, {"vary", "1.5"}, {"window", "7"}, {"quantile", "0.5"}}},
 	} {
 		r := quick(c.rig)
 		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 240, 7 // however few commits they are

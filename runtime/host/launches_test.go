@@ -204,7 +204,7 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 
 // growing are algorithms whose rounds have turns of members or children one after the other, or passes over shards. Of
 // all others a round has as many launches for any number of members.
-var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT}
+var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT, optim.PB2}
 
 // crossing are algorithms whose messages, shuffles, square roots, limits or covariance the processor makes: rows of
 // parameters cross, which it waits for.
