@@ -29,6 +29,7 @@ const (
 	BlockPathS    = "path.s"   // where the mean of a search distribution went, in its deviations (CMA-ES: p_sigma)
 	BlockPathC    = "path.c"   // the same in parameters (CMA-ES: p_c)
 	BlockAxis     = "axis"     // direction in which a search distribution is wider than its deviations (CR-FM-NES: v)
+	BlockAxes     = "axes"     // directions in which a mean went, of ever longer memory, in one row (LM-MA-ES: m_j)
 	BlockVelocity = "velocity" // the last step of a search distribution's mean (ClipUp)
 	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream

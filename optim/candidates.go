@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -59,6 +60,44 @@ func (e *Env) tried(ctx context.Context, k Values, c engine.Candidates) (fit eng
 	}
 	return fit, Report{Samples: int64(P * b), Evaluations: int64(P), Pass: Pass{int64(drawn), int64(len(e.Data.Train()))},
 		Points: append(e.MemberPoints(SeriesFitness.Name, fit.F), e.metricPoints(c.Metrics, 1)...)}, nil
+}
+
+// inner measures the noise z of each key: |z|^2, and z.a for every row a of axes, whose squared lengths are given. The
+// law of cosines says it by lengths: 2 z.a = |z|^2 + |a|^2 - |z - a|^2. No bit depends on how many are drawn at once.
+func (e *Env) inner(ctx context.Context, keys []noise.Key, axes engine.Mat, squares []float64) (size []float64, dots [][]float64, err error) {
+	z, off := e.cohortScratch(len(keys)), make([][]float64, axes.Rows)
+	size = make([]float64, len(keys))
+	for j := range off {
+		off[j] = make([]float64, len(keys))
+	}
+	for lo, hi := range cohorts(len(keys)) {
+		rows := z.Sub(0, hi-lo)
+		tasks := []engine.Task{engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
+			engine.Distance{X: rows, RMS: size[lo:hi]}}
+		for j := range off {
+			tasks = append(tasks, engine.Distance{X: rows, Centre: axes.Sub(engine.Row(j), 1), RMS: off[j][lo:hi]})
+		}
+		if err := e.Engine.Do(ctx, tasks...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	for i := range keys {
+		size[i] = e.square(size[i])
+		of := make([]float64, axes.Rows)
+		for j := range of {
+			of[j] = (size[i] + squares[j] - e.square(off[j][i])) / 2
+		}
+		dots = append(dots, of)
+	}
+	return size, dots, nil
+}
+
+// square is the squared length of a row of parameters, by its root mean square.
+func (e *Env) square(rms float64) float64 {
+	return float64(float64(e.Layout.Params) * float64(rms*rms))
 }
 
 // columns is the part of a shared row that this worker computes: its slice where the update is distributed by

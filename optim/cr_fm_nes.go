@@ -151,36 +151,27 @@ func crFMNESPrincipal(ctx context.Context, e *Env, round uint64) (float64, error
 	return crFMNESNorm(ctx, e, v)
 }
 
-// crFMNESMeasure writes of each hosted candidate what the noise z of its pair has along v, and how long it is. The law
-// of cosines says z.v from lengths: 2 z.v = |z|^2 + |v|^2 - |z - v|^2. No bit depends on how many pairs are drawn at
-// once.
+// crFMNESMeasure writes of each hosted candidate what the noise z of its pair has along v, and how long it is.
 func crFMNESMeasure(ctx context.Context, e *Env, key noise.Key, long float64) (engine.Host, error) {
 	var keys []noise.Key
-	for _, m := range e.Mine {
+	of := make([]int, len(e.Mine)) // the pair of each
+	for i, m := range e.Mine {
 		key.Member = uint32(e.Roster.Rank(m)) / 2
 		if n := len(keys); n == 0 || keys[n-1] != key {
 			keys = append(keys, key)
 		}
+		of[i] = len(keys) - 1
 	}
-	M, z, size, off := e.Layout.Params, e.cohortScratch(len(keys)), make([]float64, len(keys)), make([]float64, len(keys))
-	for lo, hi := range cohorts(len(keys)) {
-		rows := z.Sub(0, hi-lo)
-		if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
-			engine.Distance{X: rows, RMS: size[lo:hi]}, engine.Distance{X: rows, Centre: e.Block(BlockAxis), RMS: off[lo:hi]}); err != nil {
-			return engine.Host{}, err
-		}
+	size, dots, err := e.inner(ctx, keys, e.Block(BlockAxis), []float64{float64(long * long)})
+	if err != nil {
+		return engine.Host{}, err
 	}
-	out, p := engine.NewHost(len(e.Mine), crFMNESColumns, engine.F32), -1
-	err := e.Engine.Wait(ctx)
-	for i, m := range e.Mine {
-		if key.Member = uint32(e.Roster.Rank(m)) / 2; p < 0 || keys[p] != key {
-			p++
-		}
-		square, row := float64(float64(M)*float64(size[p]*size[p])), out.Row(engine.Row(i))
-		row[crFMNESAlong] = float32((square + float64(long*long) - float64(float64(M)*float64(off[p]*off[p]))) / (2 * long))
-		row[crFMNESLength] = float32(math.Sqrt(square))
+	out := engine.NewHost(len(e.Mine), crFMNESColumns, engine.F32)
+	for i, p := range of {
+		row := out.Row(engine.Row(i))
+		row[crFMNESAlong], row[crFMNESLength] = float32(dots[p][0]/long), float32(math.Sqrt(size[p]))
 	}
-	return out, err
+	return out, nil
 }
 
 // crFMNESUpdate follows the results of a generation.

@@ -137,6 +137,14 @@ func (m Mat) Sub(lo Row, n int) Mat {
 	return Mat{Rows: n, Cols: m.Cols, buf: m.buf, at: m.at + int(lo)*m.Cols}
 }
 
+// Fold views the elements of m as n rows of equal length; it shares memory with m.
+func (m Mat) Fold(n int) Mat {
+	if n < 1 || m.Rows*m.Cols%n != 0 {
+		panic(fmt.Sprintf("%dx%d elements as %d rows", m.Rows, m.Cols, n))
+	}
+	return Mat{Rows: n, Cols: m.Rows * m.Cols / n, buf: m.buf, at: m.at}
+}
+
 // Bytes is the size of m's elements.
 func (m Mat) Bytes() int { return m.Rows * m.Cols * F32.Size() }
 

@@ -26,6 +26,15 @@ type Layout struct {
 	Tensors       []Tensor // ascending, covering [0, Params)
 	StatTensors   []Tensor // ascending, covering [0, Stats)
 	Whole         bool     // parameters are read as whole numbers, see [Whole], and there are no gradients
+	For           int      // of a rehearsal, whose vectors are short: the parameters that Params stands for, else 0
+}
+
+// Size is the number of the model's parameters: what a rule asks for whose state depends on it.
+func (l *Layout) Size() int {
+	if l.For > 0 {
+		return l.For
+	}
+	return l.Params
 }
 
 // FreshStats writes the statistics of a model that has seen no batch into dst (Stats elements, owned by the caller).

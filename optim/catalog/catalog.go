@@ -34,6 +34,7 @@ func All() []*optim.Algorithm {
 		optim.SNES,
 		optim.SepCMA,
 		optim.CRFMNES,
+		optim.LMMAES,
 		optim.ARS,
 		optim.PGPE,
 		optim.EGG,

@@ -81,6 +81,7 @@ func TestVariants(t *testing.T) {
 		{"snes", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}}},
 		{"sep-cma", [][2]string{{"samples", "member"}, {"rate", "5"}}},
 		{"cr-fm-nes", [][2]string{{"samples", "member"}, {"rate", "5"}, {"sigma", "0.3"}}},
+		{"lm-ma-es", [][2]string{{"samples", "member"}, {"rate", "5"}, {"vectors", "3"}}},
 		{"pgpe", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"optimiser", "adam"}, {"eta", "0.01"}}},
 		{"pgpe", [][2]string{{"shaping", "raw"}, {"optimiser", "sgd"}, {"eta", "1"}, {"eta_s", "5"}}},
 		{"ars", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"top", "0"}}},

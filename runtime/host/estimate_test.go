@@ -114,12 +114,15 @@ func TestRehearseWorkers(t *testing.T) {
 }
 
 // TestRehearseNoise: a generation of CR-FM-NES draws the noise of each pair to measure it and for four sums, with that
-// of a distribution which moves, and its direction was there before.
+// of a distribution which moves, and its direction was there before. One of LM-MA-ES draws that of each candidate to
+// measure it, and the better half's for a sum.
 func TestRehearseNoise(t *testing.T) {
-	o := tiny(9)
-	o.Algorithm, o.Members, o.Workers, o.Set = "cr-fm-nes", 40, 1, nil
-	if got := rehearsed(t, prepare(t, o)).round.normals; got != 20*5 {
-		t.Errorf("a round draws %g vectors of noise, want %d", got, 20*5)
+	for algorithm, want := range map[string]float64{"cr-fm-nes": 20 * 5, "lm-ma-es": 40 + 20} {
+		o := tiny(9)
+		o.Algorithm, o.Members, o.Workers, o.Set = algorithm, 40, 1, nil
+		if got := rehearsed(t, prepare(t, o)).round.normals; got != want {
+			t.Errorf("a round of %s draws %g vectors of noise, want %g", algorithm, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -252,8 +253,13 @@ func TestLaunches(t *testing.T) {
 			if u.allocs != 0 {
 				t.Errorf("%s with %d members takes memory %d times", a.Name, n, u.allocs)
 			}
-			// A loss and the number of hits of each member or candidate, and some lengths of 8 bytes.
-			if limit := float64(16*n)*u.gradients + 24*u.evaluations + float64(8*n); stays && u.read > limit {
+			// A loss and the number of hits of each member or candidate, and some lengths of 8 bytes; of lm-ma-es those of
+			// some dozens of directions with each other, and with each candidate and the mean.
+			products := 0
+			if v := 4 + int(3*math.Log(u.row/4)); a == optim.LMMAES {
+				products = 8 * (v*(v+1)/2 + (n+1)*(v+1) + 1)
+			}
+			if limit := float64(16*n)*u.gradients + 24*u.evaluations + float64(8*n+products); stays && u.read > limit {
 				t.Errorf("%s with %d members reads %g bytes a round, more than %g", a.Name, n, u.read, limit)
 			}
 			if stays && u.wrote > u.row/10 {

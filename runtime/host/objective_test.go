@@ -164,7 +164,7 @@ func TestObjectiveFunctions(t *testing.T) {
 		}, 30},
 	} {
 		own := &host.Own{Objective: &objective.Objective{Func: f.f, Spec: objective.Spec{Name: name, Params: []objective.Param{{Name: "x", Shape: []int{5}, Start: start}}}}}
-		for _, algorithm := range []string{"snes", "sep-cma", "cr-fm-nes"} {
+		for _, algorithm := range []string{"snes", "sep-cma", "cr-fm-nes", "lm-ma-es"} {
 			best, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), name+algorithm), host.Options{Algorithm: algorithm, Members: 20, Seed: 2,
 				Limit: event.Limit{Rounds: 400}, Set: []event.Setting{{Knob: "sigma", Expr: "0.5"}}})
 			if err != nil {
@@ -192,7 +192,7 @@ func TestObjectiveMisses(t *testing.T) {
 		}
 		return float64(x[2]), nil
 	}}}
-	for _, algorithm := range []string{"openai-es", "snes", "sep-cma", "cr-fm-nes", "pgpe", "ga"} {
+	for _, algorithm := range []string{"openai-es", "snes", "sep-cma", "cr-fm-nes", "lm-ma-es", "pgpe", "ga"} {
 		dir := filepath.Join(t.TempDir(), algorithm)
 		_, hash, err := maximise(context.Background(), own, dir, host.Options{Algorithm: algorithm, Members: 8, Workers: 2, Seed: 2, Limit: event.Limit{Rounds: 6}})
 		if err != nil {

@@ -55,10 +55,10 @@ type counter struct {
 // bytes are those of a matrix, in the model's size.
 func (c *counter) bytes(rows, cols int) int64 {
 	wide := int64(cols)
-	switch cols {
-	case dummy:
-		wide = c.params
-	case 1 + dummy:
+	switch {
+	case cols%dummy == 0: // also vectors behind each other
+		wide = int64(cols/dummy) * c.params
+	case cols == 1+dummy:
 		wide = c.stats
 	}
 	return 4 * int64(rows) * wide
@@ -100,6 +100,12 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 				c.fresh = true
 			}
 			c.scaled = c.scaled || t.Scale.Rows > 0
+			if drawn := float64(len(t.IDs)); t.Axes.Rows > 0 {
+				if t.Antithetic { // pairs share what they have along axes
+					drawn /= 2
+				}
+				c.terms += drawn * (2 + c.rowsOf(t.Axes))
+			}
 			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
 		case engine.NoiseSum:
 			c.normals += float64(len(t.IDs)) * c.share(t.Dst)
@@ -341,7 +347,7 @@ func (j *Job) counter() *counter {
 
 // rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as large ones are.
 func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64) worker.Config {
-	l := engine.Layout{Params: dummy, Tensors: []engine.Tensor{{Name: "all", Shape: []int{dummy}, Len: dummy, Cols: dummy}}}
+	l := engine.Layout{Params: dummy, For: int(c.params), Tensors: []engine.Tensor{{Name: "all", Shape: []int{dummy}, Len: dummy, Cols: dummy}}}
 	if j.Net.Layout.Stats > 0 {
 		l.Stats, l.StatTensors = 1+dummy, []engine.Tensor{{Name: "all", Shape: []int{1 + dummy}, Len: 1 + dummy, Cols: 1 + dummy}}
 	}

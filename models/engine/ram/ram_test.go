@@ -55,3 +55,24 @@ func TestViewsShare(t *testing.T) {
 		t.Errorf("%v", h.F)
 	}
 }
+
+// TestFoldedRows: a row that is folded is rows one behind the other, in the same memory, and one that does not divide
+// is refused.
+func TestFoldedRows(t *testing.T) {
+	h := engine.NewHost(2, 6, engine.F32)
+	m := Of(h).Sub(1, 1).Fold(3)
+	View(m).Row(2)[1] = 5
+	if m.Rows != 3 || m.Cols != 2 || h.F[11] != 5 {
+		t.Errorf("%dx%d over %v", m.Rows, m.Cols, h.F)
+	}
+	for _, n := range []int{0, -1, 4} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("six elements were folded into %d rows", n)
+				}
+			}()
+			Of(h).Sub(1, 1).Fold(n)
+		}()
+	}
+}
