@@ -54,7 +54,7 @@ Reductions: rate 0 is an evolution strategy with one step size for all parameter
 	},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockPathS, true, EnterZero, l), {Name: BlockAxes, Shared: true, Cols: lmMAESVectors(k, l) * l.Params},
-			{Name: BlockStep, Shared: true, Cols: 1, Enter: EnterOne, Record: true}, Counter(BlockCycle, true), Counter(BlockCursor, true)}
+			{Name: BlockGram, Shared: true, Cols: lmMAESVectors(k, l) * lmMAESVectors(k, l), Type: engine.U64, Record: true}, {Name: BlockStep, Shared: true, Cols: 1, Enter: EnterOne, Record: true}, Counter(BlockCycle, true), Counter(BlockCursor, true)}
 	},
 	Check: func(s Shape) error {
 		switch {
@@ -163,37 +163,34 @@ func lmMAESRates(population, params, vectors int, rate float64) (c lmMAESConstan
 
 // lmMAESWay is what the directions make of noise.
 type lmMAESWay struct {
-	gram  [][]float64 // of directions j and l <= j
+	gram  [][]float64 // inner products of directions j and l <= j
 	shape []float64   // c_d of those that shape candidates yet
 	scale float64     // s
 }
 
-// lmMAESMeasure takes the inner products of the directions with each other, by their lengths and distances.
+// lmMAESMeasure takes the lengths of the directions, and their inner products with each other as they were carried on.
+// Those of one direction, another one in each generation, are measured anew, so that no error is older than V.
 func lmMAESMeasure(ctx context.Context, e *Env, shape []float64, axes engine.Mat) (*lmMAESWay, error) {
-	w, size, off := &lmMAESWay{shape: shape, scale: 1}, make([]float64, axes.Rows), make([][]float64, axes.Rows)
-	tasks := []engine.Task{engine.Distance{X: axes, RMS: size}}
-	for j := 1; j < axes.Rows; j++ {
-		off[j] = make([]float64, j)
-		tasks = append(tasks, engine.Distance{X: axes.Sub(0, j), Centre: axes.Sub(engine.Row(j), 1), RMS: off[j]})
-	}
-	if err := e.Engine.Do(ctx, tasks...); err != nil {
+	V, gram := axes.Rows, e.Record(BlockGram).U
+	w, size, off, anew := &lmMAESWay{shape: shape, scale: 1}, make([]float64, V), make([]float64, V), int(e.Record(BlockCycle).U[0]%uint64(V))
+	if err := e.Engine.Do(ctx, engine.Distance{X: axes, RMS: size}, engine.Distance{X: axes, Centre: axes.Sub(engine.Row(anew), 1), RMS: off}); err != nil {
 		return nil, err
 	}
-	if err := e.Engine.Wait(ctx); err != nil {
-		return nil, err
-	}
-	for j := range off {
+	err := e.Engine.Wait(ctx)
+	for j := range V {
 		row := make([]float64, j+1)
 		row[j] = e.square(size[j])
-		for l, rms := range off[j] {
-			row[l] = (row[j] + w.gram[l][l] - e.square(rms)) / 2
+		for l := range j {
+			if row[l] = math.Float64frombits(gram[j*V+l]); j == anew || l == anew {
+				row[l] = (row[j] + w.gram[l][l] - e.square(off[j+l-anew])) / 2
+			}
 		}
 		w.gram = append(w.gram, row)
 	}
 	for _, c := range shape {
 		w.scale *= 1 - c
 	}
-	return w, nil
+	return w, err
 }
 
 // squares are the squared lengths of the directions.
@@ -222,8 +219,8 @@ func (w *lmMAESWay) amounts(dots []float64) []float64 {
 
 // lmMAESMove moves the mean, its path and the directions by z, and says how many times longer d is.
 func lmMAESMove(ctx context.Context, e *Env, c *lmMAESConstants, w *lmMAESWay, z, axes engine.Mat, sigma float32) (stretch float64, err error) {
-	x, path := e.Block(BlockX), e.Block(BlockPathS)
-	size, off := make([]float64, 1), make([]float64, axes.Rows)
+	x, path, V := e.Block(BlockX), e.Block(BlockPathS), axes.Rows
+	size, off := make([]float64, 1), make([]float64, V)
 	if err := e.Engine.Do(ctx, engine.Distance{X: z, RMS: size}, engine.Distance{X: axes, Centre: z, RMS: off}); err != nil {
 		return 0, err
 	}
@@ -234,21 +231,32 @@ func lmMAESMove(ctx context.Context, e *Env, c *lmMAESConstants, w *lmMAESWay, z
 	for j := range dots {
 		dots[j] = (square + w.gram[j][j] - e.square(off[j])) / 2
 	}
-	mean, a := Assign(x, T(1, x), T(float32(float64(sigma)*w.scale), z)), w.amounts(dots)
-	remember := func(m engine.Mat, rate float64) engine.Lin {
-		return Assign(m, T(float32(1-rate), m), T(float32(math.Sqrt(rate*(2-rate)*c.effective)), z))
-	}
-	prog, long := []engine.Lin{remember(path, c.path)}, float64(w.scale*w.scale*square) // long: |d|^2
-	for j := range axes.Rows {
+	keep, take := make([]float32, V), make([]float32, V)
+	prog, a := make([]engine.Lin, 2, 2+V), w.amounts(dots)
+	prog[0] = Assign(x, T(1, x), T(float32(float64(sigma)*w.scale), z))
+	prog[1] = Assign(path, T(float32(1-c.path), path), T(c.of(c.path), z))
+	for j, rate := range c.learn {
 		m := axes.Sub(engine.Row(j), 1)
-		mean.Terms = append(mean.Terms, T(float32(float64(sigma)*a[j]), m))
-		prog = append(prog, remember(m, c.learn[j]))
+		prog[0].Terms = append(prog[0].Terms, T(float32(float64(sigma)*a[j]), m))
+		keep[j], take[j] = float32(1-rate), c.of(rate)
+		prog = append(prog, Assign(m, T(keep[j], m), T(take[j], z)))
+	}
+	long, gram := float64(w.scale*w.scale*square), e.Record(BlockGram).U // long: |d|^2
+	for j := range V {
 		long += float64(2*w.scale*a[j]*dots[j]) + float64(a[j]*a[j]*w.gram[j][j])
 		for l := range j {
 			long += float64(2 * a[j] * a[l] * w.gram[j][l])
+			kj, kl, tj, tl := float64(keep[j]), float64(keep[l]), float64(take[j]), float64(take[l])
+			product := float64(kj*kl*w.gram[j][l]) + float64(kj*tl*dots[j]) + float64(tj*kl*dots[l]) + float64(tj*tl*square)
+			gram[j*V+l] = math.Float64bits(product)
 		}
 	}
-	return math.Sqrt(max(0, long) / square), e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: append([]engine.Lin{mean}, prog...)})
+	return math.Sqrt(max(0, long) / square), e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+}
+
+// of is what a path that forgets at this rate takes of z.
+func (c *lmMAESConstants) of(rate float64) float32 {
+	return float32(math.Sqrt(rate * (2 - rate) * c.effective))
 }
 
 func (lmMAES) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
 	"brood/models/noise"
 )
 
@@ -132,6 +133,27 @@ func TestLMMAES(t *testing.T) {
 		p.same(BlockAxes, slices.Concat(w.m...))
 		if got := c.sigma * float64(p.Record(BlockStep).F[0]); math.Abs(got-w.sigma) > 1e-5*w.sigma {
 			t.Errorf("%+v: the step size is %g, want %g", c, got, w.sigma)
+		}
+	}
+}
+
+// Inner products of directions are carried on from generation to generation, in float64 where these are rounded to
+// float32, and stay what they are.
+func TestLMMAESGram(t *testing.T) {
+	for _, M := range []int{3, 60} {
+		p := newBowl(t, M, samples).populate(t, LMMAES, 9, set{"sigma": 0.1, "batch": 4})
+		for range 4 {
+			p.rounds(500)
+			axes := p.Block(BlockAxes).Fold(lmMAESVectors(p.k, p.Layout))
+			for j := range axes.Rows {
+				for l := range j {
+					a, b := doubles(rowOf(axes, engine.Row(j))), doubles(rowOf(axes, engine.Row(l)))
+					got, want := math.Float64frombits(p.Record(BlockGram).U[j*axes.Rows+l]), inner64(a, b)
+					if far := math.Abs(got-want) / math.Sqrt(inner64(a, a)*inner64(b, b)); !(far <= 1e-6) {
+						t.Errorf("%d parameters, generation %d: m_%d.m_%d is %g and said to be %g", M, p.round, j, l, want, got)
+					}
+				}
+			}
 		}
 	}
 }

@@ -59,14 +59,14 @@ func crossing(name string, n int64) (to, from int64) {
 	return 0, 0
 }
 
-// lengths is how many lengths and distances a round of n members brings, from which inner products follow: of so many
-// directions each with each other, and with what each candidate and the mean are made of.
+// lengths is how many lengths and distances a round of n members brings, from which inner products follow: of the
+// directions, of one with each other, and of all with what each candidate and the mean are made of.
 func lengths(name string, n, params int) int {
 	if name != "lm-ma-es" {
 		return 0
 	}
 	v := 4 + int(3*math.Log(float64(params)))
-	return v*(v+1)/2 + (n+1)*(v+1) + 1
+	return 2*v + (n+1)*(v+1) + 1
 }
 
 // TestTraffic: what crosses the border of an engine in a round of one worker that hosts everybody. Gradient methods

@@ -254,10 +254,10 @@ func TestLaunches(t *testing.T) {
 				t.Errorf("%s with %d members takes memory %d times", a.Name, n, u.allocs)
 			}
 			// A loss and the number of hits of each member or candidate, and some lengths of 8 bytes; of lm-ma-es those of
-			// some dozens of directions with each other, and with each candidate and the mean.
+			// some dozens of directions, of one of them with the others, and of all with each candidate and the mean.
 			products := 0
 			if v := 4 + int(3*math.Log(u.row/4)); a == optim.LMMAES {
-				products = 8 * (v*(v+1)/2 + (n+1)*(v+1) + 1)
+				products = 8 * (2*v + (n+1)*(v+1) + 1)
 			}
 			if limit := float64(16*n)*u.gradients + 24*u.evaluations + float64(8*n+products); stays && u.read > limit {
 				t.Errorf("%s with %d members reads %g bytes a round, more than %g", a.Name, n, u.read, limit)
