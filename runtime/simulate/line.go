@@ -63,14 +63,14 @@ func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
 	return line, err
 }
 
-// Stretched is the line on which frames take so many times as long, beyond what an empty one is under way.
-func (l *Line) Stretched(by float64) *Line {
-	longer := *l
-	longer.Seconds = slices.Clone(l.Seconds)
-	for i, s := range l.Seconds {
-		longer.Seconds[i] = l.Seconds[0] + by*(s-l.Seconds[0])
+// Dearer is the line on which frames cost the processor so many times as much: an empty one, and what bytes add to it.
+func (l *Line) Dearer(empty, bytes float64) *Line {
+	x := *l
+	x.Processor = slices.Clone(l.Processor)
+	for i, s := range l.Processor {
+		x.Processor[i] = empty*l.Processor[0] + bytes*(s-l.Processor[0])
 	}
-	return &longer
+	return &x
 }
 
 // takes is how long a frame of so many bytes occupies the line, beyond what an empty one is under way, and uses what it

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +87,7 @@ func (q *queue) lasts(at, nanos int64) int64 {
 // costs is how long a frame that begins at a time keeps the processors of this end busy; by so many times as much a
 // slower one is behind.
 func (n *node) costs(l *Line, bytes float64, begins int64) int64 {
-	used := l.uses(bytes) * cmp.Or(n.world.cfg.Dear, 1)
+	used := l.uses(bytes)
 	n.catchUp(begins)
 	n.owed += nanos(used * n.world.cfg.Owed)
 	n.counted += nanos(used)

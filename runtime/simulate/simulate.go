@@ -58,11 +58,10 @@ type Config struct {
 	Hop      float64 // seconds that a frame takes beside its bytes and its link
 	// Of frames over a link with a Line: Owed is by how many times what they cost the processor a slowed worker's is
 	// behind when they are through, 0: none. It catches up while it waits, and what is left makes the next computing
-	// longer. Crowded is how many times as long they wait for a processor that several workers share, at least 1; and
-	// Dear how many times what was measured they cost it, 0: once.
-	Owed, Crowded, Dear float64
-	Overhead            float64       // bytes on the wire beyond payload, as a share of it
-	Control             time.Duration // of a message between a worker and the coordinator, one way
+	// longer. Crowded is how many times as long they wait for a processor that several workers share, at least 1.
+	Owed, Crowded float64
+	Overhead      float64       // bytes on the wire beyond payload, as a share of it
+	Control       time.Duration // of a message between a worker and the coordinator, one way
 }
 
 // Result is what a simulated fleet took and sent.

@@ -149,13 +149,21 @@ func TestMeasuredLine(t *testing.T) {
 		want float64
 	}{
 		{"as measured", func(*simulate.Config) {}, 1 + 2*(.05+takes)},
-		{"stretched", func(c *simulate.Config) { c.Link = every(simulate.Link{Line: line.Stretched(3)}) }, 1 + 2*(.05+3*takes)},
 		// Two swaps, each of a frame each way. They keep a processor that is ten times slower busy for 2*10*uses, while
 		// the swap takes .05+10*uses; what is left of both is paid when it computes.
 		{"a slowed worker", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*2*10*uses},
-		{"and frames cost it twice as much", func(c *simulate.Config) { c.Owed, c.Dear = 9, 2 }, 1 + 2*2*2*10*uses},
+		{"and bytes cost it twice as much", func(c *simulate.Config) {
+			c.Owed, c.Link = 9, every(simulate.Link{Line: line.Dearer(1, 2)})
+		}, 1 + 2*2*2*10*uses},
+		{"and empty frames do", func(c *simulate.Config) {
+			dear := *line
+			dear.Processor = []float64{uses, 2 + uses}
+			c.Owed, c.Link = 9, every(simulate.Link{Line: dear.Dearer(2, 1)})
+		}, 1 + 2*2*2*10*uses},
 		{"and bytes take longer than its processor", func(c *simulate.Config) {
-			c.Owed, c.Link = 9, every(simulate.Link{Line: line.Stretched(3)})
+			slow := *line
+			slow.Seconds = []float64{.05, 30.05}
+			c.Owed, c.Link = 9, every(simulate.Link{Line: &slow})
 		}, 1 + 2*(.05+3*takes)},
 		{"a processor that keeps up", func(c *simulate.Config) { c.Crowded = 4 }, 1 + 2*(.05+takes)},
 		{"and one that sends and then receives", func(c *simulate.Config) { c.Crowded = 40 }, 1 + 2*2*40*uses},

@@ -145,8 +145,8 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// straight says whether what is sent to an address now goes directly: its link has no shape, and nothing that had one is
-// still on the way.
+// straight says whether what is sent to an address now goes directly: its link has no shape, and nothing that had one
+// is still on the way.
 func (s *Shaper) straight(to net.Addr, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

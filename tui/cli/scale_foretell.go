@@ -101,8 +101,9 @@ type measuredRun struct {
 
 // foretellAll are the runs of a plan on more workers than it is calibrated by.
 func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measured scaling.Results, links map[string]simulate.Link) (out []scaling.Foretold, err error) {
+	var known []*machines
 	for _, c := range p.Curves {
-		of := map[string][]measuredRun{} // by link
+		m := &machines{plan: p, links: links, scale: 1}
 		var alone []measuredRun
 		for _, w := range all {
 			for i, r := range w.of {
@@ -116,35 +117,31 @@ func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measure
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", w.Trials[i].Label, err)
 				}
-				if r.Workers == 1 {
-					alone = append(alone, measuredRun{r, j, was})
-				} else {
-					of[r.Link] = append(of[r.Link], measuredRun{r, j, was})
+				switch x := (measuredRun{r, j, was}); {
+				case r.Workers == 1:
+					alone = append(alone, x)
+				case r.Workers <= most:
+					m.few = append(m.few, x)
+				default:
+					m.many = append(m.many, x)
 				}
 			}
 		}
-		known, err := learn(ctx, p, alone)
-		if err != nil {
+		if err := m.learn(ctx, alone); err != nil {
 			return nil, fmt.Errorf("curve %s: %w", c.Name, err)
 		}
-		known.links = links
-		var few []measuredRun
+		known = append(known, m)
+	}
+	if err := fit(ctx, known); err != nil {
+		return nil, err
+	}
+	for _, m := range known {
 		for _, name := range p.Rates() {
-			for _, r := range of[name] {
-				if r.Workers <= most {
-					few = append(few, r)
-				}
-			}
-		}
-		if err := known.fit(ctx, few); err != nil {
-			return nil, err
-		}
-		for _, name := range p.Rates() {
-			for _, r := range of[name] {
-				if r.Workers <= most {
+			for _, r := range m.many {
+				if r.Link != name {
 					continue
 				}
-				x, err := known.simulate(ctx, r)
+				x, err := m.simulate(ctx, r)
 				if err != nil {
 					return nil, err
 				}
@@ -164,19 +161,21 @@ type machines struct {
 	plan    presets.Scaling
 	links   map[string]simulate.Link
 	prices  host.Prices
-	scale   float64 // of the prices, on the plan's workers
-	scatter float64 // standard deviation of the logarithm of a stretch of computing
+	scale   float64       // of the prices, on the plan's workers
+	scatter float64       // standard deviation of the logarithm of a stretch of computing
+	few     []measuredRun // by which fitted is known
+	many    []measuredRun // that are foretold
 	fitted
 }
 
-// fitted is what a single process does not say, each as a logarithm: 0 is as it was measured in one.
-type fitted [4]float64
+// fitted is what a single process does not say of the plan's workers, whatever they train, each as a logarithm: 0 is as
+// it was measured in one.
+type fitted [3]float64
 
 const (
-	dear      = iota // what a frame costs a worker's processor
-	crowded          // how long the workers of a core wait for it, beside taking turns
-	stretched        // how long a frame occupies a link with a rate, between workers that also compute
-	noisy            // what it costs to add up noise
+	dear  = iota // what an empty frame costs a worker's processor
+	heavy        // and what bytes add to it
+	noisy        // what it costs to add up noise
 )
 
 func (f fitted) of(which int) float64 { return math.Exp(f[which]) }
@@ -185,15 +184,14 @@ func (f fitted) of(which int) float64 { return math.Exp(f[which]) }
 const priceTrials = 3
 
 // learn learns of a curve's workers from its runs on one of them.
-func learn(ctx context.Context, p presets.Scaling, alone []measuredRun) (m machines, err error) {
-	m = machines{plan: p, scale: 1}
+func (m *machines) learn(ctx context.Context, alone []measuredRun) error {
 	if len(alone) == 0 {
-		return m, usage("no run on one worker has a round's time that can be used, and the others are foretold by that: run the command again where one failed or was late, or give the plan more rounds")
+		return usage("no run on one worker has a round's time that can be used, and the others are foretold by that: run the command again where one failed or was late, or give the plan more rounds")
 	}
 	for i := range priceTrials {
 		x, err := alone[0].job.Prices(ctx)
 		if err != nil {
-			return m, err
+			return err
 		}
 		if i == 0 {
 			m.prices = x
@@ -204,7 +202,7 @@ func learn(ctx context.Context, p presets.Scaling, alone []measuredRun) (m machi
 	for _, r := range alone {
 		x, err := m.simulate(ctx, r)
 		if err != nil {
-			return m, err
+			return err
 		}
 		scales = append(scales, r.was.Round/x.Round)
 		scatters = append(scatters, (r.was.High-r.was.Low)/1.349/r.was.Round) // quartiles of a normal distribution
@@ -212,7 +210,7 @@ func learn(ctx context.Context, p presets.Scaling, alone []measuredRun) (m machi
 	slices.Sort(scales)
 	slices.Sort(scatters)
 	m.scale, m.scatter = scales[len(scales)/2], scatters[len(scatters)/2]
-	return m, nil
+	return nil
 }
 
 // A round's time is off by about so much for reasons that nobody knows, and what is fitted by about so much from what
@@ -222,36 +220,31 @@ const (
 	likely      = .5
 )
 
-// fit makes rounds of small fleets come out as they were measured: the likeliest fitted, by Gauss and Newton.
-func (m *machines) fit(ctx context.Context, runs []measuredRun) error {
-	const step, steps, furthest = .1, 5, .7
+// fit makes rounds of small fleets come out as they were measured, on all curves together: the likeliest fitted, by
+// Gauss and Newton.
+func fit(ctx context.Context, known []*machines) error {
+	const step, steps, furthest = .1, 6, .7
 	const weight = (unexplained / likely) * (unexplained / likely)
+	var f fitted
 	for range steps {
-		var a [len(m.fitted)][len(m.fitted)]float64
+		var a [len(f)][len(f)]float64
 		var b fitted
 		for i := range b {
-			a[i][i], b[i] = weight, -weight*m.fitted[i]
+			a[i][i], b[i] = weight, -weight*f[i]
 		}
-		for _, r := range runs {
-			here, err := m.simulate(ctx, r)
-			if err != nil {
-				return err
-			}
-			var slope fitted
-			for i := range slope {
-				there := *m
-				there.fitted[i] += step
-				x, err := there.simulate(ctx, r)
+		for _, m := range known {
+			m.fitted = f
+			for _, r := range m.few {
+				off, slope, err := m.slope(ctx, r, step)
 				if err != nil {
 					return err
 				}
-				slope[i] = math.Log(x.Round/here.Round) / step
-			}
-			for i := range slope {
-				for j := range slope {
-					a[i][j] += slope[i] * slope[j]
+				for i := range slope {
+					for j := range slope {
+						a[i][j] += slope[i] * slope[j]
+					}
+					b[i] += slope[i] * off
 				}
-				b[i] += slope[i] * math.Log(r.was.Round/here.Round)
 			}
 		}
 		for i := range b { // Gauss's elimination; a is positive definite
@@ -266,10 +259,31 @@ func (m *machines) fit(ctx context.Context, runs []measuredRun) error {
 			}
 		}
 		for i := range b {
-			m.fitted[i] += max(-furthest, min(furthest, b[i]/a[i][i]))
+			f[i] += max(-furthest, min(furthest, b[i]/a[i][i]))
 		}
 	}
+	for _, m := range known {
+		m.fitted = f
+	}
 	return nil
+}
+
+// slope is by how much a round was longer than it is foretold, as a logarithm, and how that follows what is fitted.
+func (m *machines) slope(ctx context.Context, r measuredRun, step float64) (off float64, slope fitted, err error) {
+	here, err := m.simulate(ctx, r)
+	if err != nil {
+		return 0, slope, err
+	}
+	for i := range slope {
+		there := *m
+		there.fitted[i] += step
+		x, err := there.simulate(ctx, r)
+		if err != nil {
+			return 0, slope, err
+		}
+		slope[i] = math.Log(x.Round/here.Round) / step
+	}
+	return math.Log(r.was.Round / here.Round), slope, nil
 }
 
 // simulate is what the simulator says of a run, beside what was measured.
@@ -279,12 +293,12 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	cfg := r.job.Simulated(r.Workers, prices)
 	cfg.Rounds = m.plan.Rounds
 	link := m.links[r.Link]
-	if link.Line != nil && link.Rate > 0 {
-		link.Line = link.Line.Stretched(m.of(stretched))
+	if link.Line != nil {
+		link.Line = link.Line.Dearer(m.of(dear), m.of(heavy))
 	}
 	cfg.Link = func(int, int) simulate.Link { return link }
-	cfg.Owed, cfg.Dear = m.plan.Slow-1, m.of(dear)
-	cfg.Crowded = m.of(crowded) * float64(r.Workers) / float64(goruntime.NumCPU())
+	cfg.Owed = m.plan.Slow - 1
+	cfg.Crowded = float64(r.Workers) / float64(goruntime.NumCPU())
 	cfg.Pace = func(_ int, uniform func() float64) float64 {
 		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))
 		return m.scale * math.Exp(m.scatter*normal)
