@@ -290,6 +290,9 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		{all.muon, 1, n, n, func(int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
+		{all.lengths, 1, n, n, func(n int) engine.Task {
+			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
+		}},
 		{all.normals, 1, min(few, most.Sums), most.Sums, func(n int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},

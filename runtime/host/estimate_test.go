@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -115,13 +116,18 @@ func TestRehearseWorkers(t *testing.T) {
 
 // TestRehearseNoise: a generation of CR-FM-NES draws the noise of each pair to measure it and for four sums, with that
 // of a distribution which moves, and its direction was there before. One of LM-MA-ES draws that of each candidate to
-// measure it, and the better half's for a sum.
+// measure it, and the better half's for a sum. It takes the length of each and its distances to 30 directions, as many
+// as the model's size asks for, whose lengths it takes too, with distances to one of them and to the sum; CR-FM-NES has
+// one direction. What candidates lean along counts as what is read: of a pair once.
 func TestRehearseNoise(t *testing.T) {
-	for algorithm, want := range map[string]float64{"cr-fm-nes": 20 * 5, "lm-ma-es": 40 + 20} {
+	for algorithm, want := range map[string]struct{ normals, lengths, terms float64 }{
+		"cr-fm-nes": {20 * 5, 20*2 + 4, 20*(2+1) + 20 + 2 + 6*3},
+		"lm-ma-es":  {40 + 20, 40*(1+30) + 3*30 + 2, 40*(2+30) + 40 + 1 + (3 + 30) + 3*31},
+	} {
 		o := tiny(9)
 		o.Algorithm, o.Members, o.Workers, o.Set = algorithm, 40, 1, nil
-		if got := rehearsed(t, prepare(t, o)).round.normals; got != want {
-			t.Errorf("a round of %s draws %g vectors of noise, want %g", algorithm, got, want)
+		if r := rehearsed(t, prepare(t, o)).round; r.normals != want.normals || r.lengths != want.lengths || math.Floor(r.terms) != want.terms { // and a share of what the end takes
+			t.Errorf("a round of %s draws %g vectors of noise, takes %g lengths and has %g terms, want %+v", algorithm, r.normals, r.lengths, r.terms, want)
 		}
 	}
 }

@@ -25,13 +25,14 @@ type effort struct {
 	normals       float64 // drawn outside candidates, as multiples of the parameters
 	digests       float64 // likewise
 	muon          float64 // steps of Muon
+	lengths       float64 // of rows or of differences of rows, likewise
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
 	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
 // dummy is the width of the parameters in a rehearsal: small, and no other width occurs.
@@ -149,7 +150,7 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			for i := range t.RMS { // rows of ones: what is as long as normals are
 				t.RMS[i] = 1
 			}
-			c.terms += 2 * c.rowsOf(t.X)
+			c.lengths += c.rowsOf(t.X)
 		default:
 			return fmt.Errorf("rehearse: task %T is not known", t)
 		}

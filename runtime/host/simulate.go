@@ -21,17 +21,18 @@ import (
 )
 
 // Prices are the seconds that units of work take on this machine: a sample of a gradient, of a score, of a candidate; a
-// parameter's worth of reading or writing all of them; the normals of all of them, their digest, and a step of Muon.
-type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest, Muon float64 }
+// parameter's worth of reading or writing all of them; the normals of all of them, their digest, a step of Muon, and the
+// length of all of them as a vector.
+type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest, Muon, Length float64 }
 
 // Lower has the lower of two prices for each kind of work.
 func (p Prices) Lower(o Prices) Prices {
-	return Prices{min(p.Gradient, o.Gradient), min(p.Score, o.Score), min(p.Candidate, o.Candidate), min(p.Term, o.Term), min(p.Normal, o.Normal), min(p.Digest, o.Digest), min(p.Muon, o.Muon)}
+	return Prices{min(p.Gradient, o.Gradient), min(p.Score, o.Score), min(p.Candidate, o.Candidate), min(p.Term, o.Term), min(p.Normal, o.Normal), min(p.Digest, o.Digest), min(p.Muon, o.Muon), min(p.Length, o.Length)}
 }
 
 // of is what an effort costs.
 func (p Prices) of(e effort) float64 {
-	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon
+	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon + p.Length*e.lengths
 }
 
 // Prices times each kind of work that a round of the job, its probes and its tests have, with all threads at it.
@@ -65,6 +66,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 		{all.terms, func(e *effort) { e.terms = many }, &p.Term},
 		{all.normals, func(e *effort) { e.normals = many }, &p.Normal},
 		{all.muon, func(e *effort) { e.muon = many }, &p.Muon},
+		{all.lengths, func(e *effort) { e.lengths = many }, &p.Length},
 	} {
 		if x.amount == 0 {
 			continue
