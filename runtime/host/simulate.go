@@ -21,8 +21,8 @@ import (
 )
 
 // Prices are the seconds that units of work take on this machine: a sample of a gradient, of a score, of a candidate; a
-// parameter's worth of reading or writing all of them; the normals of all of them, their digest, a step of Muon, and the
-// length of all of them as a vector.
+// parameter's worth of reading or writing all of them; the normals of all of them, their digest, a step of Muon, and
+// the length of all of them as a vector.
 type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest, Muon, Length float64 }
 
 // Lower has the lower of two prices for each kind of work.
