@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -34,7 +35,7 @@ no two members are sent to one place. The lengths l, forget and the noise of y a
 observations are likeliest, the argmax is over 33 by 33 places in the logarithms, and every worker computes all of it alike,
 in float64. f and f' stay between 1/vary and vary, and begin uniform in the logarithm: block hyper. Observations are the block
 tried, what a period began with the block from. Where the fitness is missing y is -2. A period whose beginning nobody
-measured is no observation: each member's first.
+measured is no observation: each member's first. The work grows with the cube of the members, of which there are 256 at most.
 A member that was replaced starts at rest, with the batch-norm statistics of its source. A round is at most slice steps of
 the period; the block phase counts them, cycle the comparisons. The centre is the best at the last comparison, as it has
 trained on.
@@ -60,6 +61,9 @@ Reductions: period beyond the run is independent SGDs of different rates; quanti
 	Check: func(s Shape) error {
 		if s.Data.Validation == 0 {
 			return errors.New("fitness needs a validation split: there is none: give --validation above 0")
+		}
+		if len(s.Roster.Members) > pb2Most {
+			return fmt.Errorf("every worker factorises a covariance of all members, which grows with the cube of their number: give members at most %d, or take pbt", pb2Most)
 		}
 		return nil
 	},
@@ -112,6 +116,9 @@ func (pb2) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
 	return rep, nil
 }
+
+// pb2Most is the largest population: what one comparison of it takes is about a tenth of a second on one core.
+const pb2Most = 256
 
 // pb2Window is how many observations are kept, and pb2Cols what each is: both factors, the number of the comparison,
 // the gain, and what is known of it, 0 where there is no observation.

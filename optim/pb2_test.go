@@ -317,6 +317,26 @@ func TestPB2(t *testing.T) {
 	}
 }
 
+// TestPB2Most: the largest population is allowed, and gets factors within bounds; one more member is refused.
+func TestPB2Most(t *testing.T) {
+	shape := func(n int) Shape {
+		return Shape{Roster: Place(IDs(n), []int{0}), K: set{}.of(PB2), Data: DataSize{Train: 100, Validation: 10}}
+	}
+	if err := PB2.Check(shape(pb2Most)); err != nil {
+		t.Error(err)
+	}
+	if err := PB2.Check(shape(pb2Most + 1)); err == nil {
+		t.Error("more than the largest population is allowed")
+	}
+	b := newBowl(t, cols, samples)
+	b.judges = 10
+	p := b.populate(t, PB2, pb2Most, set{"batch": 1, "period": 0.001})
+	p.rounds(2)
+	if f := p.Record(BlockHyper).F; slices.Max(f) > 2 || slices.Min(f) < 0.5 {
+		t.Errorf("factors go from %g to %g", slices.Min(f), slices.Max(f))
+	}
+}
+
 // TestPB2Standard: gains in deviations, those far out at two, and what is missing as badly.
 func TestPB2Standard(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
