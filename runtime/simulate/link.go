@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"brood/transport/quic"
 )
 
 // Link is the way from one worker to another, in one direction. The zero Link takes no time.
@@ -39,11 +41,12 @@ const (
 	frameBytes  = 64
 )
 
-// rate is the bytes a second that a connection gets through, 0 for no limit. Where packets are lost that is at most
-// sqrt(3/2)*packet/(rtt*sqrt(loss)) (Mathis, Semke, Mahdavi, Ott 1997).
+// rate is the bytes a second that a pair gets through, 0 for no limit. Where packets are lost that is at most
+// sqrt(3/2)*packet/(rtt*sqrt(loss)) of each of its connections (Mathis, Semke, Mahdavi, Ott 1997).
 func (l Link) rate() float64 {
-	if rtt := 2 * l.Delay.Seconds(); l.Loss > 0 && rtt > 0 {
-		if most := math.Sqrt(1.5/l.Loss) * packetBytes / rtt; l.Rate == 0 || most < l.Rate {
+	if rtt := 2 * l.Delay; l.Loss > 0 && rtt > 0 {
+		each := math.Sqrt(1.5/l.Loss) * packetBytes / rtt.Seconds()
+		if most := float64(quic.Lanes(rtt, l.Loss)) * each; l.Rate == 0 || most < l.Rate {
 			return most
 		}
 	}

@@ -27,6 +27,17 @@ func lanesFor(have int, rtt time.Duration, lost float64) int {
 	return wire.MaxLanes
 }
 
+// Lanes is how many a pair of this round trip and this share of lost packets comes to, once there is bulk.
+func Lanes(rtt time.Duration, lost float64) int {
+	for n := 1; ; {
+		more := min(lanesFor(n, rtt, lost), wire.MaxLanes)
+		if more <= n {
+			return n
+		}
+		n = more
+	}
+}
+
 // ask wants so many lanes; there are never fewer than before. The pair's lock is held.
 func (s *association) ask(n int) {
 	n = min(n, wire.MaxLanes)
