@@ -115,8 +115,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestTurnedInACycle: knobs that say what a cycle is are turned while it runs; bytes are still as predicted and the log
-// verifies.
+// TestTurnedInACycle: knobs that say what a cycle is, or what is kept of it, are turned while it runs; bytes are still
+// as predicted and the log verifies.
 func TestTurnedInACycle(t *testing.T) {
 	for _, c := range []struct {
 		rig   Rig
@@ -125,6 +125,7 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "hybrid-es"}.With("r", "7"), [][2]string{{"r", "2"}, {"groups", "3"}, {"r", "1"}, {"r", "4"}}},
 		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"fragments", "2"}, {"values", "e3m0"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
+		{Rig{Algorithm: "lm-ma-es"}, [][2]string{{"vectors", "3"}, {"rate", "4"}, {"vectors", "20"}, {"sigma", "0.3"}}},
 		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},
 		{Rig{Algorithm: "pb2"}, [][2]string{{"period", "0.05"}, {"vary", "1.5"}, {"window", "7"}, {"quantile", "0.5"}}},
 	} {
