@@ -320,6 +320,9 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 		sameModel(t, net(t, "[2,5,6]", 3, "flatten", "dense out=9", "relu", "dense out=3"), enginetest.Weighted(t, 2, 5, 6))
 	})
 	toy := enginetest.Toy(t, 2, 5, 6)
+	t.Run("led by windows", func(t *testing.T) {
+		sameModel(t, net(t, "[2,5,6]", 3, "avgpool kernel=2", "flatten", "dense out=9", "relu", "dense out=3"), toy)
+	})
 	planes, err := toy.Augmented(data.Augment{Pad: 3})
 	if err != nil {
 		t.Fatal(err)
