@@ -45,6 +45,9 @@ const OfForms = "centre, best, mean, soup, ema=D with D from 0 to below 1, swa=R
 
 // ParseOf reads models as they are typed, with commas between them.
 func ParseOf(text string) (all []Of, err error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, typed.Errorf("it is empty: choose among %s", OfForms)
+	}
 	for _, one := range strings.Split(text, ",") {
 		name, value, valued := strings.Cut(strings.TrimSpace(one), "=")
 		of, ok := Of{Name: name}, !valued
@@ -108,7 +111,13 @@ func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads 
 		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
 	}
 	means := make([]*average, len(of))
-	for i, x := range of {
+	for i, x := range of { // before anything is executed again
+		switch end := cmp.Or(at, h.end()); {
+		case x.From > end:
+			return nil, tooLate(x, filepath.Base(dir), end)
+		case (x.Name == OfBest || x.Name == OfSoup) && len(j.Samples.Validation()) == 0:
+			return nil, noneHeld(x, filepath.Base(dir))
+		}
 		if x.averages() {
 			means[i] = &average{decay: x.Decay, plain: x.Name == OfSWA, from: x.From}
 		}
@@ -260,7 +269,7 @@ func (j *Job) beside(ctx context.Context, w *worker.Worker, dir string, of Of, m
 	switch of.Name {
 	case OfEMA, OfSWA:
 		if rounds = mean.rounds; rounds == 0 {
-			return nil, typed.Errorf("%s: the model of %s is that of round %d: give this round or an earlier one", of, name, now.Round)
+			return nil, tooLate(of, name, now.Round)
 		}
 		params = mean.params()
 		stats, err = w.Rebuilt(ctx, params)
@@ -285,7 +294,7 @@ func (j *Job) beside(ctx context.Context, w *worker.Worker, dir string, of Of, m
 	case errors.Is(err, worker.ErrNoReplicas):
 		return nil, fmt.Errorf("--of %s: %s has one model in round %d: %s gives its members no parameters of their own", of, name, now.Round, now.Algorithm)
 	case errors.Is(err, worker.ErrNoneHeld):
-		return nil, fmt.Errorf("--of %s: %s held out no validation samples by which members could be chosen: --of %s takes all of them", of, name, OfMean)
+		return nil, noneHeld(of, name)
 	case err != nil:
 		return nil, err
 	}
@@ -295,6 +304,16 @@ func (j *Job) beside(ctx context.Context, w *worker.Worker, dir string, of Of, m
 		t.Soup, t.Graded = *soup, j.Config.Graded()
 	}
 	return t, nil
+}
+
+// tooLate refuses an average that begins behind the round that is asked for.
+func tooLate(of Of, session string, round uint64) error {
+	return typed.Errorf("%s: the model of %s is that of round %d: give this round or an earlier one", of, session, round)
+}
+
+// noneHeld refuses a choice among members that nothing tells from each other.
+func noneHeld(of Of, session string) error {
+	return fmt.Errorf("--of %s: %s held out no validation samples by which members could be chosen: --of %s takes all of them", of, session, OfMean)
 }
 
 // judged is what members are chosen by, the lower the better: the share of wrong predictions in percent, or the mean

@@ -261,6 +261,13 @@ func TestBesideRefuses(t *testing.T) {
 			t.Errorf("%s of %s: %v, want %s", c.of, c.session, err, c.says)
 		}
 	}
+	for session, of := range map[string][]Of{"one": {{Name: OfSWA, From: 4}, {Name: OfEMA}}, "none": {{Name: OfEMA}, {Name: OfBest}}} {
+		if _, err := Take(ctx, filepath.Join(home, session), 0, of, 1, func(c event.Commit) {
+			t.Errorf("%v of %s: round %d was executed again before it was refused", of, session, c.To)
+		}); err == nil {
+			t.Errorf("%v of %s is taken", of, session)
+		}
+	}
 	if _, err := Take(ctx, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1, nil); err != nil {
 		t.Errorf("without validation samples: %v", err)
 	}

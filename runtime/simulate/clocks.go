@@ -76,14 +76,14 @@ func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 		}
 		l, draw := w.cfg.Link(from, to), (uint64(exchange)<<20|uint64(i))<<8|128
 		x.clocks[from] += cost
-		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), lines[way].pass(x.clocks[from], wire, l.rate()))
+		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), lines[way].pass(x.clocks[from], wire, l.rate(float64(bytes))))
 		x.left[way] = append(x.left[way], left)
 		arrives := left + nanos(w.cfg.Hop) + l.late(wire, func() float64 {
 			draw++
 			return chance(w.cfg.Seed, to, draw)
 		})
 		if w.cfg.Down > 0 {
-			arrives = max(arrives, down[to].pass(arrives-slowest(wire, w.cfg.Up, l.rate()), wire, w.cfg.Down))
+			arrives = max(arrives, down[to].pass(arrives-slowest(wire, w.cfg.Up, l.rate(float64(bytes))), wire, w.cfg.Down))
 		}
 		w.clocks[to] = max(w.clocks[to], arrives) + cost
 	}

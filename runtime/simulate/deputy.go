@@ -160,7 +160,7 @@ func (n *node) madeUp(ctx context.Context, from int, epoch uint32) (frame, error
 	}
 	l := w.cfg.Link(from, n.id)
 	wire := n.wire(n.bytes)
-	alone := slowest(wire, w.cfg.Up, l.rate())
+	alone := slowest(wire, w.cfg.Up, l.rate(float64(n.bytes)))
 	x := w.exchanges[at-(w.settled-len(w.exchanges))]
 	var left int64
 	if all := x.left[[2]int{from, n.id}]; len(all) > 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"brood/transport/quic"
+	"brood/transport/wire"
 )
 
 // Link is the way from one worker to another, in one direction. The zero Link takes no time.
@@ -41,12 +42,14 @@ const (
 	frameBytes  = 64
 )
 
-// rate is the bytes a second that a pair gets through, 0 for no limit. Where packets are lost that is at most
-// sqrt(3/2)*packet/(rtt*sqrt(loss)) of each of its connections (Mathis, Semke, Mahdavi, Ott 1997).
-func (l Link) rate() float64 {
+// rate is the bytes a second at which a pair gets a frame of so many through, 0 for no limit. Where packets are lost
+// that is at most sqrt(3/2)*packet/(rtt*sqrt(loss)) of each connection (Mathis, Semke, Mahdavi, Ott 1997), of which a
+// frame takes one for each piece that it is cut into, as far as there are so many.
+func (l Link) rate(bytes float64) float64 {
 	if rtt := 2 * l.Delay; l.Loss > 0 && rtt > 0 {
 		each := math.Sqrt(1.5/l.Loss) * packetBytes / rtt.Seconds()
-		if most := float64(quic.Lanes(rtt, l.Loss)) * each; l.Rate == 0 || most < l.Rate {
+		most := each * min(float64(quic.Lanes(rtt, l.Loss)), max(1, math.Ceil(bytes/wire.MaxData)))
+		if l.Rate == 0 || most < l.Rate {
 			return most
 		}
 	}
@@ -142,8 +145,8 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 		left = max(sent, out.line.lasts(n.now, long))
 		at = left + nanos(l.Line.Seconds[0])
 	} else {
-		left = max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate()))
-		long = slowest(wire, w.cfg.Up, l.rate())
+		left = max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate(bytes)))
+		long = slowest(wire, w.cfg.Up, l.rate(bytes))
 		at = left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
 	}
 	crosses := w.crosses(n.machine, w.machine(to))

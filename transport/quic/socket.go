@@ -34,7 +34,10 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error
 	}
 	now := time.Now()
 	if !u.shaper.on.Load() || u.shaper.straight(to, now) {
-		return len(b), len(oob), u.shaper.write(b, oob, to)
+		if err := u.shaper.write(b, oob, to); err != nil {
+			return 0, 0, err
+		}
+		return len(b), len(oob), nil
 	}
 	batch, rest := segments(oob)
 	size := batch

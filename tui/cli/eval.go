@@ -48,12 +48,12 @@ func evalCommand(s streams) *cobra.Command {
 					return usage("--%v", err)
 				}
 			}
+			if n := strings.Count(beside, ",") + 1; n > 1 && viewing {
+				return usage("--views is of one model, and --of %s names %d", beside, n)
+			}
 			all, err := modelsAsked(c, s, args[0], beside, model, rename, at, threads)
 			if err != nil {
 				return err
-			}
-			if len(all) > 1 && viewing {
-				return usage("--views is of one model, and --of %s names %d", beside, len(all))
 			}
 			t := all[0]
 			t.Read.Label, t.Read.Undivided = label, split == "all"
@@ -78,6 +78,13 @@ func evalCommand(s streams) *cobra.Command {
 					return fmt.Errorf("--views: %w", err)
 				}
 			}
+			ids := host.SplitOf(samples, split)
+			if samples.TestsDrawn() && !t.TrainedOn(set) {
+				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
+			}
+			if len(all) > 1 {
+				return sideBySide(c.Context(), s, args[0], all, samples, set, split, threads, asJSON)
+			}
 			t0 := time.Now()
 			sc, err := t.Score(c.Context(), samples, split, threads)
 			if err != nil {
@@ -86,18 +93,10 @@ func evalCommand(s streams) *cobra.Command {
 			if text := passedOver(args[0], t.Spare); text != "" {
 				fmt.Fprintln(s.err, "brood: "+text)
 			}
-			switch {
-			case t.Read.Form == nil:
+			if t.Read.Form == nil {
 				fmt.Fprint(s.err, formless(args[0], set))
-			case t.Kernels != "" && t.Kernels != sc.Kernels && host.Mixed(t.Kernels, sc.Kernels) == "":
-				fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", args[0], t.Kernels, sc.Kernels)
-			}
-			ids := host.SplitOf(samples, split)
-			if samples.TestsDrawn() && !t.TrainedOn(set) {
-				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
-			}
-			if len(all) > 1 {
-				return sideBySide(c.Context(), s, args[0], all, samples, set, split, threads, asJSON)
+			} else {
+				tellKernels(s, args[0], t, sc.Kernels)
 			}
 			of, values := t.Scores(samples, ids, sc)
 			seconds := time.Since(t0).Seconds()

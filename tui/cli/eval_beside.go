@@ -44,6 +44,13 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 	})
 }
 
+// tellKernels says that others scored a model than those that computed it, in one arithmetic.
+func tellKernels(s streams, what string, t *host.Trained, kernels string) {
+	if t.Kernels != "" && t.Kernels != kernels && host.Mixed(t.Kernels, kernels) == "" {
+		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", what, t.Kernels, kernels)
+	}
+}
+
 // scoredLine says what is scored on what.
 func scoredLine(t *host.Trained, set, split string, samples int64) string {
 	scored := grouped(samples) + " " + split
@@ -57,11 +64,17 @@ func scoredLine(t *host.Trained, set, split string, samples int64) string {
 func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string, threads int, asJSON bool) error {
 	ids := host.SplitOf(samples, split)
 	var lines *table
-	for _, t := range all {
+	for i, t := range all {
 		t0 := time.Now()
 		sc, err := t.Score(ctx, samples, split, threads)
 		if err != nil {
 			return fmt.Errorf("data %s: %w", set, err)
+		}
+		if i == 0 {
+			tellKernels(s, what, t, sc.Kernels)
+			if text := host.Mixed(t.Kernels, sc.Kernels); text != "" {
+				fmt.Fprintf(s.err, "brood: %s was %s\n", what, text)
+			}
 		}
 		of, values := t.Scores(samples, ids, sc)
 		if asJSON {

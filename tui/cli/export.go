@@ -137,6 +137,15 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 // model says that models leave, and not curves.
 func (x *exporting) model() bool { return x.to == toModel || x.to == toONNX }
 
+// named is the file of a session's model where none is named: for a model beside the centre another one than for that.
+func (x *exporting) named(dir string) string {
+	name := filepath.Base(dir)
+	if x.of.Name != "" && x.of.Name != host.OfCentre {
+		name += "." + x.of.String()
+	}
+	return name + "." + x.to
+}
+
 // models writes the model of each session.
 func (x *exporting) models(ctx context.Context, s streams, args []string) error {
 	sessions, err := sessionsOf(args)
@@ -147,7 +156,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 	for _, c := range sessions {
 		file := x.file
 		if len(sessions) > 1 {
-			file = filepath.Join(x.file, filepath.Base(c.path)+"."+x.to)
+			file = filepath.Join(x.file, x.named(c.path))
 		}
 		if other := files[file]; other != "" {
 			return fmt.Errorf("%s and %s would both be written to %s: export them one by one, with -o", other, c.path, file)
@@ -162,7 +171,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 	for _, c := range sessions {
 		dir, file := c.path, x.file
 		if len(sessions) > 1 {
-			file = filepath.Join(x.file, filepath.Base(dir)+"."+x.to)
+			file = filepath.Join(x.file, x.named(dir))
 		}
 		var told time.Time
 		said, err := x.one(ctx, dir, file, func(k event.Commit) {
@@ -286,7 +295,7 @@ func writeFile(file string, force bool, write func(io.Writer) error) error {
 // hears of rounds that are executed again to get there.
 func (x *exporting) one(ctx context.Context, dir, file string, told func(event.Commit)) (string, error) {
 	if file == "" {
-		file = filepath.Base(dir) + "." + x.to
+		file = x.named(dir)
 	}
 	if err := vacant(file, x.force); err != nil {
 		return "", err
