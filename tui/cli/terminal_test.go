@@ -55,9 +55,17 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// open ARGUMENTS... runs brood in a terminal of its own.
+// open ARGUMENTS... runs brood in a terminal of its own. tmux, which ends with its last terminal, may do so while it is
+// asked for another one: it is asked again.
 func openTerminal(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(ts.Exec("tmux", append([]string{"-u", "-f", os.DevNull, "-L", "t", "new-session", "-d", "-x", "100", "-y", "30", "brood"}, args...)...))
+	var err error
+	for range 20 {
+		if err = ts.Exec("tmux", append([]string{"-u", "-f", os.DevNull, "-L", "t", "new-session", "-d", "-x", "100", "-y", "30", "brood"}, args...)...); err == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	ts.Check(err)
 }
 
 // keys KEY... types, one after the other, as tmux names keys.
