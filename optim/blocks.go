@@ -30,7 +30,7 @@ const (
 	BlockPathC    = "path.c"   // the same in parameters (CMA-ES: p_c)
 	BlockAxis     = "axis"     // direction in which a search distribution is wider than its deviations (CR-FM-NES: v)
 	BlockAxes     = "axes"     // directions in which a mean went, of ever longer memory, in one row (LM-MA-ES: m_j)
-	BlockGram     = "gram"     // their inner products with each other, as bits of float64
+	BlockGram     = "gram"     // their inner products with each other, as bits of float64, and their generations
 	BlockVelocity = "velocity" // the last step of a search distribution's mean (ClipUp)
 	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream

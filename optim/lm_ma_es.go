@@ -25,15 +25,15 @@ four times as long as the one before it:
     m_j <- (1 - c_c,j)*m_j + sqrt(c_c,j*(2 - c_c,j)*mu_w)*z
     sigma <- sigma*exp(c_s/2*(|p_s|^2/M - 1))
 
-after t generations, with c_s = 2P/M and c_c,j = P/(4^(j-1)*M), both at most 1, and c_d,j = rate/(1.5^(j-1)*M), at most
-1/2. d is linear in z: it is s*z + sum_j a_j*m_j, where s is the product of the 1 - c_d,j, and the a_j follow from inner
-products of z with the m_j and of these with each other. So a candidate is noise and V numbers, and sum_k w_k d_k is what
-becomes of z.
+after t generations since the directions began, with c_s = 2P/M and c_c,j = P/(4^(j-1)*M), both at most 1, and
+c_d,j = rate/(1.5^(j-1)*M), at most 1/2. d is linear in z: it is s*z + sum_j a_j*m_j, where s is the product of the
+1 - c_d,j, and the a_j follow from inner products of z with the m_j and of these with each other. So a candidate is
+noise and V numbers, and sum_k w_k d_k is what becomes of z.
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
 one ranks last. The knob sigma is where the step size starts; turning it later scales it. vectors is V, 0 for the
-source's 4 + floor(3 ln M); the block axes holds them behind each other, and begins anew where V changes. The centre is
-x.
+source's 4 + floor(3 ln M); the block axes holds them behind each other, and begins anew where V changes, as does t.
+The centre is x.
 Series: fitness; the deviation: the step size; and the stretch: how many times longer sum_k w_k d_k is than z.
 Bytes: 4P a generation to each other worker; noise is drawn again from seeds, and each worker measures its own
 candidates'.
@@ -54,7 +54,7 @@ Reductions: rate 0 is an evolution strategy with one step size for all parameter
 	},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return []Block{Params(BlockX, true, EnterCentre, l), Params(BlockPathS, true, EnterZero, l), {Name: BlockAxes, Shared: true, Cols: lmMAESVectors(k, l) * l.Params},
-			{Name: BlockGram, Shared: true, Cols: lmMAESVectors(k, l) * lmMAESVectors(k, l), Type: engine.U64, Record: true}, {Name: BlockStep, Shared: true, Cols: 1, Enter: EnterOne, Record: true}, Counter(BlockCycle, true), Counter(BlockCursor, true)}
+			{Name: BlockGram, Shared: true, Cols: lmMAESVectors(k, l)*lmMAESVectors(k, l) + 1, Type: engine.U64, Record: true}, {Name: BlockStep, Shared: true, Cols: 1, Enter: EnterOne, Record: true}, Counter(BlockCycle, true), Counter(BlockCursor, true)}
 	},
 	Check: func(s Shape) error {
 		switch {
@@ -73,9 +73,9 @@ type lmMAES struct{}
 
 func (lmMAES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	axes := e.Block(BlockAxes).Fold(lmMAESVectors(k, e.Layout))
-	x, step, generations := e.Block(BlockX), e.Record(BlockStep).F, e.Record(BlockCycle).U
+	x, step, seen := e.Block(BlockX), e.Record(BlockStep).F, e.Record(BlockGram).U[axes.Rows*axes.Rows:]
 	c := lmMAESRates(len(e.Roster.Members), e.Layout.Params, axes.Rows, k.Get("rate"))
-	w, err := lmMAESMeasure(ctx, e, c.shape[:min(uint64(axes.Rows), generations[0])], axes)
+	w, err := lmMAESMeasure(ctx, e, c.shape[:min(uint64(axes.Rows), seen[0])], axes)
 	if err != nil {
 		return Report{}, err
 	}
@@ -120,7 +120,8 @@ func (lmMAES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	}
 	rms, err := e.rms(ctx, e.Block(BlockPathS))
 	step[0] *= float32(arith.Exp(c.path / 2 * (float64(rms*rms) - 1)))
-	generations[0]++
+	seen[0]++
+	e.Record(BlockCycle).U[0]++
 	rep.Points = append(rep.Points, e.populationPoint("deviation", float64(k.F("sigma")*step[0]))...)
 	rep.Points = append(rep.Points, e.populationPoint("stretch", stretch)...)
 	return rep, err

@@ -137,6 +137,65 @@ func TestLMMAES(t *testing.T) {
 	}
 }
 
+// becomes goes on as another algorithm, or with other knobs, as a plan does: blocks that stay keep their rows, and
+// all others enter.
+func (p *population) becomes(alg *Algorithm, turned set) *population {
+	p.t.Helper()
+	q, before := p.bowl.populate(p.t, alg, len(p.Mine), turned), p.alg.Blocks(p.k, p.Layout)
+	q.round = p.round
+	for _, b := range alg.Blocks(q.k, q.Layout) {
+		switch {
+		case !slices.Contains(before, b):
+		case b.Record:
+			q.Records[b.Name] = p.Records[b.Name]
+		default:
+			q.Blocks[b.Name] = p.Blocks[b.Name]
+		}
+	}
+	return q
+}
+
+// Directions that begin in a later round, behind another algorithm or with another number of them, begin as in a
+// fresh start: the first counts after one generation of theirs, all V after V. Those that stay go on counting.
+func TestLMMAESBeginsDirections(t *testing.T) {
+	const M, P = 20, 8
+	b := newBowl(t, M, samples)
+	p := b.populate(t, SepCMA, P, set{"sigma": 0.2, "batch": 4})
+	p.rounds(30)
+	var w *lmMAESTwin
+	for i, c := range []struct {
+		vectors, generations int
+		rate                 float64
+		begin                bool
+	}{{9, 4, 5, true}, {9, 8, 2, false}, {5, 7, 5, true}, {9, 3, 5, true}, {0, 20, 3, true}} {
+		p = p.becomes(LMMAES, set{"sigma": 0.2, "rate": c.rate, "vectors": c.vectors, "batch": 4})
+		V, lie, losses := lmMAESVectors(p.k, p.Layout), [][]float64{}, []float64{}
+		if c.begin {
+			w = newLMMAESTwin(p.row(BlockX, 0), V, 0.2*float64(p.Record(BlockStep).F[0]), c.rate)
+			w.ps = p.row(BlockPathS, 0)
+		}
+		w.rate = c.rate
+		for g := range c.generations {
+			w.generation(p.singles64(P, int(p.round)+g), func(_ int, x []float64) float64 {
+				lie, losses = append(lie, x), append(losses, inner64(x, x))
+				return losses[len(losses)-1]
+			})
+		}
+		asked, worst := 0, 0.0
+		b.f = func(x []float64) float64 {
+			worst = max(worst, distance(x, lie[asked]))
+			asked++
+			return losses[asked-1]
+		}
+		p.rounds(c.generations)
+		if !(worst <= 1e-5) {
+			t.Errorf("turn %d, to %d directions: candidates are up to %g from the twin's", i, V, worst)
+		}
+		p.same(BlockX, w.x)
+		p.same(BlockAxes, slices.Concat(w.m...))
+	}
+}
+
 // Inner products of directions are carried on from generation to generation, in float64 where these are rounded to
 // float32, and stay what they are.
 func TestLMMAESGram(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,46 @@ func TestTurnedInACycle(t *testing.T) {
 		if _, err := r.Verify(context.Background(), o); err != nil {
 			t.Errorf("%s: verify: %v", r.Algorithm, err)
 		}
+	}
+}
+
+// TestDirectionsBegin: LM-MA-ES's directions begin where another algorithm went before, and where their number is
+// turned, and count from there: the first step of the mean is as long as its noise, and the next one is not.
+func TestDirectionsBegin(t *testing.T) {
+	set := func(knob, expr string) event.Setting { return event.Setting{Knob: knob, Expr: expr} }
+	turns := []event.Command{{Algorithm: "lm-ma-es", Set: []event.Setting{set("sigma", "0.1"), set("rate", "3"), set("batch", "6")}},
+		{Set: []event.Setting{set("vectors", "3")}}, {Set: []event.Setting{set("vectors", "20")}}, {Action: event.Stop}}
+	r := quick(Rig{Algorithm: "sep-cma", Members: 6, Workers: 2, Rounds: 1 << 30, Seed: 7})
+	commits, turned := 0, 0
+	var begun []uint64
+	r.OnRecord = func(rec event.Record) []event.Command {
+		if rec.Plan != nil && turned > 0 {
+			begun = append(begun, rec.Plan.At)
+		}
+		if rec.Commit == nil || turned > len(begun) { // the last turn has to be in force
+			return nil
+		}
+		if commits++; commits%4 > 0 || turned == len(turns) {
+			return nil
+		}
+		turned++
+		return turns[turned-1 : turned]
+	}
+	o, err := r.Run(context.Background())
+	if err != nil || o.Exit.Phase != event.Stopped || len(begun) != 3 {
+		t.Fatalf("%+v, %v: directions began at %d", o.Exit, err, begun)
+	}
+	rounds, stretch := o.Series("stretch")
+	for _, at := range begun {
+		if i := slices.Index(rounds, at+1); i < 0 || i+1 == len(rounds) || stretch[i] != 1 || stretch[i+1] == 1 {
+			t.Errorf("directions began after round %d; they stretch by %v in rounds %d", at, stretch, rounds)
+		}
+	}
+	if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
+		t.Errorf("sent %v, predicted %v", sent, predicted)
+	}
+	if _, err := r.Verify(context.Background(), o); err != nil {
+		t.Errorf("verify: %v", err)
 	}
 }
 
