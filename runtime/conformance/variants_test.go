@@ -63,7 +63,7 @@ func TestVariants(t *testing.T) {
 		{"entropy-sgd", [][2]string{{"optimiser", "adam"}, {"eta_in", "0.01"}, {"ell", "5"}, {"pull", "outside"}}},
 		{"pesgd", [][2]string{{"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.01"}, {"vary", "3"}, {"period", "0.06"}}},
 		{"pbt", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.01"}, {"period", "0.06"}}},
-		{"pb2", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.01"}, {"period", "0.06"}, {"quantile", "0.5"}}},
+		{"pb2", [][2]string{{"optimiser", "adamw"}, {"eta", "0.01"}, {"decay", "0.01"}, {"period", "0.06"}, {"quantile", "0.5"}, {"window", "9"}}},
 		{"pb2", [][2]string{{"parts", "disjoint"}, {"clip", "0.5"}, {"period", "0.5"}, {"vary", "5"}, {"window", "10"}, {"beta", "0"}}},
 		{"sgp", [][2]string{{"peers", "3"}}},
 		{"ad-psgd", [][2]string{{"gossip", "3"}}},
