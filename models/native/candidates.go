@@ -74,7 +74,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if t.Noise.Rank > 0 {
 		return e.lowCandidates(ctx, &t, work)
 	}
-	first, shared := e.plan.ops[0].(*dense)
+	first, shared := e.plan.ops[0].(*dense) // behind others its weights are perturbed: taken apart the bits were others
 	from, outputs := 0, 0
 	if shared {
 		from, outputs = first.end(e), first.nOut

@@ -147,11 +147,11 @@ func addrPort(a net.Addr) netip.AddrPort {
 
 // straight says whether what is sent to an address now goes directly: its link has no shape, and nothing that had one
 // is still on the way.
-func (s *Shaper) straight(to net.Addr, now time.Time) bool {
+func (s *Shaper) straight(to net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.line(to)
-	return l.shape == (Shape{}) && !l.due.After(now)
+	return l.shape == (Shape{}) && !l.due.After(time.Now())
 }
 
 // send takes a packet, or lets it vanish. It is false where the link has no shape: then the packet goes directly. In a

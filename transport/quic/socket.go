@@ -32,8 +32,7 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error
 	if u.shaper.sending != nil {
 		u.shaper.sending()
 	}
-	now := time.Now()
-	if !u.shaper.on.Load() || u.shaper.straight(to, now) {
+	if !u.shaper.on.Load() || u.shaper.straight(to) {
 		if err := u.shaper.write(b, oob, to); err != nil {
 			return 0, 0, err
 		}
@@ -44,6 +43,7 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error
 	if batch == 0 {
 		size = max(len(b), 1)
 	}
+	now := time.Now()
 	for at := 0; at < len(b); at += size {
 		p := b[at:min(at+size, len(b))]
 		if u.shaper.send(p, rest, oob, batch, to, now) {
