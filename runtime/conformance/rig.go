@@ -198,6 +198,8 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	var commands sync.WaitGroup
 	var mu sync.Mutex
 	commits := 0
+	said := make(chan struct{}) // closed once the command before is answered: an operator's next one does not overtake it
+	close(said)
 	watch := func(rec event.Record) {
 		if rec.Commit != nil {
 			if commits++; commits == r.JoinAfter {
@@ -208,7 +210,11 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 			return
 		}
 		for _, c := range r.OnRecord(rec) {
+			before, answered := said, make(chan struct{})
+			said = answered
 			commands.Go(func() {
+				defer close(answered)
+				<-before
 				rc, err := fl.Command(ctx, c)
 				if err == nil {
 					mu.Lock()

@@ -131,27 +131,31 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "pb2"}, [][2]string{{"period", "0.05"}, {"vary", "1.5"}, {"window", "7"}, {"quantile", "0.5"}}},
 	} {
 		r := quick(c.rig)
-		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 240, 7 // however few commits they are
-		commits, turned := 0, 0
+		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 20_000, 7 // it is stopped long before, unless a turn is refused
+		commits, obeyed, turned := 0, 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {
-			if rec.Commit == nil {
+			switch {
+			case rec.Accepted != nil:
+				obeyed, commits = obeyed+1, 0
+			case rec.Commit != nil:
+				commits++
+			}
+			if commits < 3 || obeyed < turned || turned > len(c.turns) { // the last turn has to be in force
 				return nil
 			}
-			if commits++; commits%2 == 1 || turned == len(c.turns) {
-				return nil
+			if turned++; turned > len(c.turns) {
+				return []event.Command{{Action: event.Stop}}
 			}
-			turned++
 			return []event.Command{{Set: []event.Setting{{Knob: c.turns[turned-1][0], Expr: c.turns[turned-1][1]}}}}
 		}
-		o := run(t, r)
-		accepted := 0
+		o, err := r.Run(context.Background())
+		if err != nil || o.Exit.Phase != event.Stopped || obeyed != len(c.turns) {
+			t.Errorf("%s: %+v, %v: %d of %d turns were obeyed", r.Algorithm, o.Exit, err, obeyed, len(c.turns))
+		}
 		for _, rc := range o.Replies {
-			if accepted++; !rc.Accepted {
+			if !rc.Accepted {
 				t.Errorf("%s: %s", r.Algorithm, rc.Reason)
 			}
-		}
-		if accepted < 3 {
-			t.Errorf("%s: only %d turns", r.Algorithm, accepted)
 		}
 		if sent, predicted := o.Bytes(); !maps.Equal(sent, predicted) {
 			t.Errorf("%s: sent %v, predicted %v", r.Algorithm, sent, predicted)
