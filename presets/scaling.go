@@ -22,13 +22,16 @@ var plans embed.FS
 // counts is the time and the bytes to it. Else they have so many rounds, and what counts is a round's time: of a
 // population that grows with the fleet (weak), and of one that is shared out (strong).
 type Scaling struct {
-	Name    string   `toml:"-"`
-	Title   string   `toml:"title"`
-	Doc     string   `toml:"doc"`
-	Paper   string   `toml:"paper"`
-	Expect  string   `toml:"expect"`  // time on two cores
-	Workers []int    `toml:"workers"` // sizes of the fleet, ascending
-	Slow    float64  `toml:"slow"`    // how many times slower than this machine each worker computes
+	Name    string  `toml:"-"`
+	Title   string  `toml:"title"`
+	Doc     string  `toml:"doc"`
+	Paper   string  `toml:"paper"`
+	Expect  string  `toml:"expect"`  // time on two cores
+	Workers []int   `toml:"workers"` // sizes of the fleet, ascending
+	Slow    float64 `toml:"slow"`    // how many times slower than this machine each worker computes
+	// FastFrames: what workers send and receive is as fast as on this machine all the same.
+	FastFrames bool `toml:"fast_frames" json:",omitzero"`
+
 	Links   []string `toml:"links"`   // rates of each link, such as "100Mbit"; "" is no limit
 	Delay   string   `toml:"delay"`   // of every packet where a link has a rate, such as "1ms"
 	Each    []int    `toml:"each"`    // members of each worker: weak, or with a target
@@ -135,6 +138,8 @@ func (s Scaling) check() error {
 		return errors.New("delay is of links with a rate: give links one, such as 100Mbit")
 	case len(slices.Compact(slices.Sorted(slices.Values(s.Links)))) < len(s.Links):
 		return fmt.Errorf("links = %q: give each once", s.Links)
+	case s.FastFrames && s.Slow == 1:
+		return errors.New("fast_frames is of workers that are slower: give slow too")
 	case !(s.Slow >= 1 && s.Slow <= 100):
 		return fmt.Errorf("slow = %g: give a factor from 1 to 100", s.Slow)
 	}

@@ -31,10 +31,12 @@ type slowed struct {
 
 // Debt is what the processor of a slowed worker is behind with frames that were sent and received. What they use here,
 // u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this one is
-// done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link. It may be
-// used by any goroutine; a nil one does nothing.
+// done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link. Where frames
+// are fast they cost what they cost here, as on a machine whose network card does that work. It may be used by any
+// goroutine; a nil one does nothing.
 type Debt struct {
-	factor float64
+	factor float64                      // of computing
+	frames float64                      // and of frames
 	used   func() (time.Duration, bool) // processor time of this process
 	now    func() time.Time
 
@@ -44,12 +46,16 @@ type Debt struct {
 	owed time.Duration
 }
 
-// NewDebt is that of a worker that is so many times slower than this machine; nil: it is not.
-func NewDebt(factor float64) *Debt {
+// NewDebt is that of a worker that is so many times slower than this machine, perhaps but for its frames; nil: it is
+// not.
+func NewDebt(factor float64, fastFrames bool) *Debt {
 	if !(factor > 1) {
 		return nil
 	}
-	d := &Debt{factor: factor, used: machine.ProcessorTime, now: time.Now}
+	d := &Debt{factor: factor, frames: factor, used: machine.ProcessorTime, now: time.Now}
+	if fastFrames {
+		d.frames = 1
+	}
 	d.forget()
 	return d
 }
@@ -70,7 +76,7 @@ func (d *Debt) count() {
 	used, _ := d.used()
 	u := used - d.last
 	idle := now.Sub(d.at) - u
-	d.owed = max(0, d.owed-max(0, idle)) + time.Duration((d.factor-1)*float64(u))
+	d.owed = max(0, d.owed-max(0, idle)) + time.Duration((d.frames-1)*float64(u))
 	d.at, d.last = now, used
 }
 

@@ -17,7 +17,7 @@ func TestSlowedRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Slow = NewDebt(slow)
+		j.Slow = NewDebt(slow, false)
 		s, err := session.Create(filepath.Join(t.TempDir(), "s"))
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func TestSlowed(t *testing.T) {
 	var clock, used, over time.Duration
 	at := time.Now()
 	b := &busy{clock: &clock, used: &used, takes: 10 * ms}
-	debt := &Debt{factor: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) }}
+	debt := &Debt{factor: 5, frames: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) }}
 	debt.forget()
 	s := &slowed{Engine: b, factor: 5, debt: debt, sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
 	packets := func(n int, gap time.Duration) { // each uses a millisecond, and comes so late after the one before
@@ -64,6 +64,7 @@ func TestSlowed(t *testing.T) {
 		{"as far as it goes", do, 10 * ms},
 		{"and then the rest of it", do, 30 * ms},
 		{"and no more", do, 50 * ms},
+		{"where frames are fast, nothing for them", func() { debt.frames = 1; packets(10, ms); do(); debt.frames = 5 }, 10*ms + 50*ms},
 		{"other work that it does not notice", func() { b.lost = 30 * ms; do() }, 50 * ms},
 	} {
 		if got := took(c.with); got != c.want {

@@ -23,6 +23,7 @@ type Worker struct {
 	Threads   int           // that compute
 	Device    string        // that computes in their place, see [option.ParseDevice]; "": none
 	Slow      float64       // how many times slower than this machine it computes; 0 and 1 are as fast as it can
+	Fast      bool          // what it sends and receives is as fast as it can all the same
 	Patience  time.Duration // for a coordinator that does not answer
 	Software  string
 	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil
@@ -54,7 +55,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		cfg.Note = func(string) {}
 	}
 	settings := quic.Config{Key: cfg.Key, Address: cfg.Listen}
-	if cfg.debt = host.NewDebt(cfg.Slow); cfg.debt != nil {
+	if cfg.debt = host.NewDebt(cfg.Slow, cfg.Fast); cfg.debt != nil {
 		settings.Sending = cfg.debt.Count
 	}
 	node, err := quic.Listen(settings)

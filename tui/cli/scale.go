@@ -182,7 +182,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1}), of: p.Runs(n)}
 		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
 		w.table = func(int) *table { return newTable() }
-		w.staff = &staff{size: n, slow: p.Slow, link: func(t *batch.Trial) event.Link { return links[t.Point[1]] }}
+		w.staff = &staff{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *batch.Trial) event.Link { return links[t.Point[1]] }}
 		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name, map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
 			return nil, err
 		}
@@ -195,7 +195,11 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 				return nil, err
 			}
 		}
-		w.head = fmt.Sprintf("%s on %s, each %g times slower: %s", p.Name, plural(n, "worker"), p.Slow, plural(len(w.of), "run"))
+		slower := fmt.Sprintf("%g times slower", p.Slow)
+		if p.FastFrames {
+			slower += " but for frames"
+		}
+		w.head = fmt.Sprintf("%s on %s, each %s: %s", p.Name, plural(n, "worker"), slower, plural(len(w.of), "run"))
 		if err := w.refuse(ctx, p); err != nil {
 			return nil, err
 		}

@@ -297,7 +297,9 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 		link.Line = link.Line.Dearer(m.of(dear), m.of(heavy))
 	}
 	cfg.Link = func(int, int) simulate.Link { return link }
-	cfg.Owed = m.plan.Slow - 1
+	if !m.plan.FastFrames {
+		cfg.Owed = m.plan.Slow - 1
+	}
 	cfg.Crowded = float64(r.Workers) / float64(goruntime.NumCPU())
 	cfg.Pace = func(_ int, uniform func() float64) float64 {
 		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))

@@ -27,6 +27,7 @@ import (
 type staff struct {
 	size int
 	slow float64
+	fast bool                          // but for frames
 	link func(*batch.Trial) event.Link // how slow the links of a run are
 	file string                        // that keeps by how many percent workers were late, run by run
 	kept map[string]int                // the same, by the name of the session
@@ -54,7 +55,7 @@ func (c *staff) start(ctx context.Context, url string) (context.Context, context
 	ctx, cancel := context.WithCancel(ctx)
 	c.stop, c.heard = cancel, make(chan int, 16*c.size)
 	for range c.size {
-		p := exec.Command(self, "worker", "-", "--threads", "1", "--slow", fmt.Sprint(c.slow), "--patience", "20s")
+		p := exec.Command(self, c.orders()...)
 		p.Stdin = strings.NewReader(url + "\n")
 		p.SysProcAttr = detached() // Ctrl-C is for this process, which ends them
 		said, err := p.StdoutPipe()
@@ -85,6 +86,15 @@ func (c *staff) start(ctx context.Context, url string) (context.Context, context
 		})
 	}
 	return ctx, cancel, nil
+}
+
+// orders are the arguments by which a worker is started.
+func (c *staff) orders() []string {
+	out := []string{"worker", "-", "--threads", "1", "--slow", fmt.Sprint(c.slow), "--patience", "20s"}
+	if c.fast {
+		out = append(out, "--fast-frames")
+	}
+	return out
 }
 
 // fail ends the runs, where they are not over.

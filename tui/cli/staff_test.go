@@ -3,11 +3,27 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"brood/runtime/batch"
 	"brood/runtime/remote"
 )
+
+// Workers of a plan with fast frames are told so; others are not.
+func TestStaffOrders(t *testing.T) {
+	for _, c := range []struct {
+		of   staff
+		want string
+	}{
+		{staff{slow: 2.5}, "worker - --threads 1 --slow 2.5 --patience 20s"},
+		{staff{slow: 20, fast: true}, "worker - --threads 1 --slow 20 --patience 20s --fast-frames"},
+	} {
+		if got := strings.Join(c.of.orders(), " "); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
 
 // What workers say of their pace is heard, the worst of all, and kept; other lines are not.
 func TestStaffHears(t *testing.T) {

@@ -28,6 +28,7 @@ type workerFlags struct {
 	device                 string
 	objective              string
 	slow                   float64
+	fast                   bool
 	patience               time.Duration
 }
 
@@ -48,6 +49,7 @@ func workerCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
 	fl.StringVar(&f.objective, option.Objective.Name, "", "`program` that runs which maximise one may start here: the coordinator never says which")
 	fl.Float64Var(&f.slow, "slow", 1, "compute so many times slower than this machine can, by processor time: several such workers try out a fleet on one machine")
+	fl.BoolVar(&f.fast, "fast-frames", false, "with --slow: what is sent and received costs what it costs this machine, as where a network card does it")
 	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
 	return c
 }
@@ -56,6 +58,8 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	switch {
 	case !(f.slow >= 1 && f.slow <= maxSlow):
 		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
+	case f.fast && f.slow == 1:
+		return usage("--fast-frames is of a worker that is slower: give --slow too")
 	case f.slow > 1 && (f.device != "" && f.device != option.CPU || f.objective != ""):
 		return usage("--slow is about this process's own computing: leave --device and --objective out")
 	}
@@ -115,7 +119,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			quiet()
 		}
 	}()
-	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Slow: f.slow, Patience: f.patience, Own: own,
+	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Slow: f.slow, Fast: f.fast, Patience: f.patience, Own: own,
 		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched
