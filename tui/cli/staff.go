@@ -18,6 +18,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"
+	"brood/runtime/option"
 	"brood/runtime/remote"
 	"brood/runtime/session"
 )
@@ -90,7 +91,7 @@ func (c *staff) start(ctx context.Context, url string) (context.Context, context
 
 // orders are the arguments by which a worker is started.
 func (c *staff) orders() []string {
-	out := []string{"worker", "-", "--threads", "1", "--slow", fmt.Sprint(c.slow), "--patience", "20s"}
+	out := []string{"worker", "-", "--" + option.Threads.Name, "1", "--slow", fmt.Sprint(c.slow), "--patience", "20s"}
 	if c.fast {
 		out = append(out, "--fast-frames")
 	}
