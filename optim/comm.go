@@ -133,35 +133,79 @@ func (c *Comm) watch() func() {
 	return c.Watch()
 }
 
+// turn is what a worker does next for a collective that it has begun: it waits for others, and may send more. Until the
+// last one no other collective may begin, so that all workers' frames come in one order; computing in between hides the
+// time that frames take.
+type turn func(ctx context.Context) error
+
+// take takes all turns, one after the other.
+func take(ctx context.Context, turns []turn) error {
+	for _, t := range turns {
+		if err := t(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// then has the last of the turns end with what is to be done once all of it is here.
+func then(turns []turn, end turn) []turn {
+	if len(turns) == 0 {
+		return []turn{end}
+	}
+	last := turns[len(turns)-1]
+	turns[len(turns)-1] = func(ctx context.Context) error {
+		if err := last(ctx); err != nil {
+			return err
+		}
+		return end(ctx)
+	}
+	return turns
+}
+
 // AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each
 // member of the roster, in order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
+	turns, err := c.beginAllGather(op, mine, all)
+	if err != nil {
+		return err
+	}
+	return take(ctx, turns)
+}
+
+// beginAllGather begins an AllGather; mine is read before it returns, and all is filled by the last turn.
+func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]turn, error) {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
-		return fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
+		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
 	for _, w := range c.Workers {
 		if w != c.Self && mine.Rows > 0 {
 			if err := c.send(w, op, engine.AppendRows(nil, mine, 0, mine.Rows)); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	c.exchanged(nil, 0)
+	own := engine.AppendRows(nil, mine, 0, mine.Rows)
+	return []turn{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
+}
+
+// hearAll fills all from what the others have sent in an AllGather, and from one's own rows.
+func (c *Comm) hearAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
+	defer c.watch()()
 	if c.hosting == nil {
 		h := c.Roster.Hosting()
 		c.hosting = &h
 	}
-	width := mine.Cols * mine.Type.Size()
+	width := all.Cols * all.Type.Size()
 	for _, w := range c.Workers {
 		host := c.hosting.Of(w)
 		if len(host) == 0 {
 			continue
 		}
-		p := []byte(nil)
-		if w == c.Self {
-			p = engine.AppendRows(nil, mine, 0, mine.Rows)
-		} else {
+		p := own
+		if w != c.Self {
 			var err error
 			if p, err = c.recv(ctx, w, op, width*len(host)); err != nil {
 				return err

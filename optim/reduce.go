@@ -17,12 +17,21 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 
 // reduce is AllReduce through a code.
 func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
+	turns, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
+	if err != nil {
+		return err
+	}
+	return take(ctx, turns)
+}
+
+// beginReduce begins a reduce: src may not change, and dst is not there, until the last turn is taken.
+func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) ([]turn, error) {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
 	mine := leaves.Hosted(c.Self)
 	if me < 0 || src.Rows != len(mine) || dst.Cols != m {
-		return fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m, dst.Cols, len(mine))
+		return nil, fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m, dst.Cols, len(mine))
 	}
 	c.used = 0
 	s, div := reduction{c: c, leaves: leaves, code: code}, float32(0)
@@ -34,12 +43,12 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 		local[node{0, leaf}] = engine.RowOf(src, engine.Row(i))
 	}
 	if len(ws) == 1 {
-		return s.add(ctx, rootOf(leaves), local, engine.All(dst), div)
+		return nil, s.add(ctx, rootOf(leaves), local, engine.All(dst), div)
 	}
 	parts := c.partsOf(leaves)
 	known, err := s.parts(ctx, parts[c.Self], local, m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	slice := func(k int) (int, int) { return code.Cut(m, k, len(ws)) }
 	direct := code.Size(m) <= c.Direct
@@ -47,7 +56,7 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 		slice = func(int) (int, int) { return 0, m }
 	}
 	if err := s.tell(ctx, op, parts[c.Self], known, slice); err != nil {
-		return err
+		return nil, err
 	}
 	c.exchanged(nil, 0)
 	lo, hi := slice(me)
@@ -55,13 +64,28 @@ func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 		v.Lo, v.Hi = lo, hi
 		known[n] = v
 	}
-	if err := s.hear(ctx, op, parts, known, hi-lo); err != nil {
-		return err
+	sum := func(ctx context.Context) error {
+		defer c.watch()()
+		if err := s.hear(ctx, op, parts, known, hi-lo); err != nil {
+			return err
+		}
+		return s.add(ctx, rootOf(leaves), known, engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}, div)
 	}
-	if err := s.add(ctx, rootOf(leaves), known, engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}, div); err != nil || direct {
-		return err
+	if direct {
+		return []turn{sum}, nil
 	}
-	return c.gather(ctx, op, dst, code)
+	tell := func(ctx context.Context) error {
+		if err := sum(ctx); err != nil {
+			return err
+		}
+		defer c.watch()()
+		return c.tellSlice(ctx, op, dst, code)
+	}
+	hear := func(ctx context.Context) error {
+		defer c.watch()()
+		return c.hearSlices(ctx, op, dst, code)
+	}
+	return []turn{tell, hear}, nil
 }
 
 // MeanOf writes the mean of the rows of x of some members, ascending and all hosted here, into dst. The order is that
@@ -215,30 +239,46 @@ func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
 }
 
 func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
-	slice := func(k int) engine.Span {
-		lo, hi := code.Cut(v.Cols, k, len(c.Workers))
-		return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
+	if err := c.tellSlice(ctx, op, v, code); err != nil {
+		return err
 	}
-	if len(c.Workers) > 1 {
-		mine, err := c.fetch(ctx, nil, slice(slices.Index(c.Workers, c.Self)), code)
-		if err != nil {
+	return c.hearSlices(ctx, op, v, code)
+}
+
+// sliceOf is the columns of v that the k-th worker computes.
+func (c *Comm) sliceOf(v engine.Mat, k int, code engine.Code) engine.Span {
+	lo, hi := code.Cut(v.Cols, k, len(c.Workers))
+	return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
+}
+
+// tellSlice sends this worker's columns of v to every other.
+func (c *Comm) tellSlice(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
+	if len(c.Workers) < 2 {
+		return nil
+	}
+	mine, err := c.fetch(ctx, nil, c.sliceOf(v, slices.Index(c.Workers, c.Self), code), code)
+	if err != nil {
+		return err
+	}
+	for _, w := range c.Workers {
+		if w == c.Self {
+			continue
+		}
+		if err := c.send(w, op, slices.Clone(mine)); err != nil {
 			return err
 		}
-		for _, w := range c.Workers {
-			if w == c.Self {
-				continue
-			}
-			if err := c.send(w, op, slices.Clone(mine)); err != nil {
-				return err
-			}
-		}
-		c.exchanged(nil, 0)
 	}
+	c.exchanged(nil, 0)
+	return nil
+}
+
+// hearSlices completes v by the others' columns.
+func (c *Comm) hearSlices(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
 	for k, w := range c.Workers {
 		if w == c.Self {
 			continue
 		}
-		row := slice(k)
+		row := c.sliceOf(v, k, code)
 		p, err := c.recv(ctx, w, op, code.Size(row.Hi-row.Lo))
 		if err == nil {
 			err = c.put(ctx, row, p, code)

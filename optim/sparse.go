@@ -233,38 +233,50 @@ func (b *bitString) get(n int) (x uint64) {
 // row, and writes the mean of what all members' messages say into dst (1 row). Members are added in the order of their
 // ids, on every worker alike.
 func (e *Env) sparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) error {
+	turns, err := e.beginSparseMean(ctx, op, c, f, v, dst)
+	if err != nil {
+		return err
+	}
+	return take(ctx, turns)
+}
+
+// beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last turn.
+func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) ([]turn, error) {
 	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
 		row, err := Download(ctx, e.Engine, v.Sub(r, 1))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if f.into == nil {
 			c.encode(mine.URow(r), row.F)
 		} else if err := f.take(c, mine.URow(r), row.F); err != nil {
-			return err
+			return nil, err
 		}
 		if err := e.Engine.Write(ctx, engine.RowOf(v, r), engine.AppendRows(nil, row, 0, 1)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := e.Comm.AllGather(ctx, op, mine, all); err != nil {
-		return err
+	turns, err := e.Comm.beginAllGather(op, mine, all)
+	if err != nil {
+		return nil, err
 	}
-	sum := engine.NewHost(1, v.Cols, engine.F32)
-	for i := range all.Rows {
-		if err := c.decode(sum.F, all.URow(engine.Row(i))); err != nil {
-			return fmt.Errorf("%s: of member %d: %w", op, e.Roster.Members[i], err)
+	return then(turns, func(ctx context.Context) error {
+		sum := engine.NewHost(1, v.Cols, engine.F32)
+		for i := range all.Rows {
+			if err := c.decode(sum.F, all.URow(engine.Row(i))); err != nil {
+				return fmt.Errorf("%s: of member %d: %w", op, e.Roster.Members[i], err)
+			}
 		}
-	}
-	for i := range sum.F {
-		sum.F[i] /= float32(all.Rows)
-	}
-	if f.mean != nil {
-		f.mean(sum.F)
-	}
-	return e.Engine.Write(ctx, engine.All(dst), engine.AppendRows(nil, sum, 0, 1))
+		for i := range sum.F {
+			sum.F[i] /= float32(all.Rows)
+		}
+		if f.mean != nil {
+			f.mean(sum.F)
+		}
+		return e.Engine.Write(ctx, engine.All(dst), engine.AppendRows(nil, sum, 0, 1))
+	}), nil
 }
 
 // take writes the message of x in its form, and takes what it says from x.

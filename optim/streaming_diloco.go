@@ -23,7 +23,9 @@ have learned since: they mix the two.
 
 Of fragments fragments p is sent after the steps floor(h*(p+1)/fragments) of each cycle of h. What is on its way is the
 block sent, and how many steps it still takes each fragment the block due: both are recorded, and a delay that is turned
-holds for what is sent from then on. values e3m0 sends each replica's xbar - x in four bits a value: a sign, and a power of
+holds for what is sent from then on. With overlap on a fragment leaves as the round after its step begins, and members
+take the steps of that round while it is under way, as far as the delay goes: what is computed has the same bits, and
+the next round sends what this one did. values e3m0 sends each replica's xbar - x in four bits a value: a sign, and a power of
 two or zero, scaled by blocks of 64; sums are in float32. optimiser, momentum_in and the moments are as in diloco. A round ends where a
 fragment is sent, or after slice steps; the phase block counts. The centre is xbar.
 Series: loss.
@@ -32,8 +34,8 @@ other worker, 4m bits and 16 a block of 64, ended at 64 bits. In a cycle float32
 fragment is longer than what is sent directly, without slices; of shorter ones everything goes to everyone.
 
 Deviations: the source cuts between the blocks of a transformer, one after the other or in strides; here fragments are runs
-of equally many parameters, so that a net of one large layer is cut as evenly. It does not say how its four bits are scaled. Within a
-round an exchange is waited for: the delay is that of the rule, and hides no time yet.
+of equally many parameters, so that a net of one large layer is cut as evenly. It does not say how its four bits are scaled. A round
+waits at its end for what it sent, so that its state is whole: a delay longer than a round hides no more than that.
 Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alpha 1 is n independent runs.`,
 	Needs: Gradients,
 	Knobs: slices.Concat([]Knob{
@@ -44,6 +46,7 @@ Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alp
 		{Name: "delay", Label: "τ", Title: "delay", Unit: "steps", Doc: "inner steps from where a fragment is sent to where its outer step is taken", Min: 0, Max: 9999, Default: 1, Integer: true},
 		{Name: "alpha", Label: "α", Title: "kept share", Doc: "share of a replica's fragment that stays its own after an outer step", Min: 0, Max: 1, Default: 0.5},
 		{Name: "values", Title: "values", Doc: "how a value is sent: exactly, or in four bits", Choices: []string{"float32", "e3m0"}, Max: 1},
+		{Name: "overlap", Title: "overlap", Doc: "whether steps are taken while a fragment is on its way, as far as the delay goes; turning it off drops one that leaves", Choices: []string{"off", "on"}, Max: 1},
 		KnobSlice, KnobB, KnobClip, KnobSplit, KnobParts,
 	}),
 	Series: []Series{SeriesLoss},
@@ -72,7 +75,7 @@ Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alp
 		return rounds
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		_, p := streamingDiLoCoSteps(s)
+		p := streamingDiLoCoSends(s)
 		if p < 0 {
 			return nil
 		}
@@ -88,54 +91,131 @@ Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alp
 type streamingDiLoCo struct{}
 
 func (streamingDiLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
-	shape, phase, due := e.Shape(k), e.Record(BlockPhase).U, e.Record(BlockDue).U
-	loss := make([]float32, len(e.Mine))
+	r := &streamingDiLoCoRound{e: e, k: k, due: e.Record(BlockDue).U, loss: make([]float32, len(e.Mine))}
+	n, shape, phase := len(e.Mine), e.Shape(k), e.Record(BlockPhase).U
+	r.step = e.step(k, e.Block(BlockX), engine.Rows(n), e.cohortScratch(n), r.loss)
 	steps, fragment := streamingDiLoCoSteps(shape)
-	for left := uint64(steps); left > 0; {
-		some := left // until the next is due
-		for _, d := range due {
-			if d > 0 {
-				some = min(some, d)
-			}
-		}
-		if err := e.innerSteps(ctx, k, int(some), loss); err != nil {
+	if p := streamingDiLoCoLeaves(shape); p >= 0 {
+		if err := r.send(ctx, p, min(steps, k.I("delay"))); err != nil {
 			return Report{}, err
 		}
-		left -= some
-		for p := range due {
-			if due[p] == 0 {
-				continue
-			}
-			if due[p] -= some; due[p] > 0 {
-				continue
-			}
-			if err := streamingDiLoCoFollow(ctx, e, k, p); err != nil {
-				return Report{}, err
-			}
-		}
 	}
-	phase[0] = (phase[0]%uint64(k.I("h")) + uint64(steps)) % uint64(k.I("h"))
+	if err := r.take(ctx, steps); err != nil {
+		return Report{}, err
+	}
+	phase[0] = phase[0]%uint64(k.I("h")) + uint64(steps)
+	if !streamingDiLoCoOverlaps(k) {
+		phase[0] %= uint64(k.I("h"))
+	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = e.LatePoints("loss", loss)
-	if fragment < 0 {
+	rep.Points = e.LatePoints("loss", r.loss)
+	if fragment < 0 || streamingDiLoCoOverlaps(k) {
 		return rep, nil
 	}
-	if due[fragment] > 0 { // a cycle that was turned shorter than the delay
-		due[fragment] = 0
-		if err := streamingDiLoCoFollow(ctx, e, k, fragment); err != nil {
-			return rep, err
-		}
-	}
-	if err := streamingDiLoCoSend(ctx, e, k, fragment); err != nil {
+	if err := r.send(ctx, fragment, 0); err != nil || r.due[fragment] > 0 {
 		return rep, err
 	}
-	if due[fragment] = uint64(k.I("delay")); due[fragment] == 0 {
-		return rep, streamingDiLoCoFollow(ctx, e, k, fragment)
-	}
-	return rep, nil
+	return rep, r.follow(ctx, fragment)
 }
 
-// streamingDiLoCoSteps is how many steps the next round takes, and the fragment that is sent after them, or -1.
+// streamingDiLoCoRound is a round, as far as it has come.
+type streamingDiLoCoRound struct {
+	e     *Env
+	k     Values
+	step  Step
+	loss  []float32
+	due   []uint64 // steps after which each fragment is followed, 0 of those that are not on their way
+	turns []turn   // of the fragment that was sent as the round began, not taken yet
+	at    []int    // steps of the round after which they are
+}
+
+// take takes steps, the turns of what is on its way, and what is due.
+func (r *streamingDiLoCoRound) take(ctx context.Context, steps int) error {
+	for done := 0; done < steps; {
+		some := steps - done // until something else is to be done
+		for _, d := range r.due {
+			if d > 0 {
+				some = min(some, int(d))
+			}
+		}
+		if len(r.turns) > 0 {
+			some = min(some, r.at[0]-done)
+		}
+		if err := advance(ctx, r.e, r.step, some, r.e.descendBy(r.k.descent("eta_in", "momentum_in"))); err != nil {
+			return err
+		}
+		for done += some; len(r.turns) > 0 && r.at[0] == done; r.turns, r.at = r.turns[1:], r.at[1:] {
+			if err := r.turns[0](ctx); err != nil {
+				return err
+			}
+		}
+		for p, d := range r.due {
+			if d == 0 {
+				continue
+			}
+			if r.due[p] = d - uint64(some); r.due[p] == 0 {
+				if err := r.follow(ctx, p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// send has a fragment leave, which is here after so many steps of this round; 0: at once.
+func (r *streamingDiLoCoRound) send(ctx context.Context, p, steps int) error {
+	if r.due[p] > 0 { // a cycle that was turned shorter than the delay
+		r.due[p] = 0
+		if err := r.follow(ctx, p); err != nil {
+			return err
+		}
+	}
+	turns, err := streamingDiLoCoSend(ctx, r.e, r.k, p)
+	if err != nil {
+		return err
+	}
+	r.due[p] = uint64(r.k.I("delay"))
+	if steps == 0 {
+		return take(ctx, turns)
+	}
+	r.turns = turns
+	for i := range turns { // spread over the steps, the last after all of them
+		r.at = append(r.at, (steps*(i+1)+len(turns)-1)/len(turns))
+	}
+	return nil
+}
+
+func (r *streamingDiLoCoRound) follow(ctx context.Context, p int) error {
+	return streamingDiLoCoFollow(ctx, r.e, r.k, p)
+}
+
+// streamingDiLoCoOverlaps says whether a fragment is under way while members take steps.
+func streamingDiLoCoOverlaps(k Values) bool { return k.Is("overlap", "on") && k.I("delay") > 0 }
+
+// streamingDiLoCoLeaves is the fragment that leaves as the next round begins, or -1: that of the step before.
+func streamingDiLoCoLeaves(s Shape) int {
+	if !streamingDiLoCoOverlaps(s.K) {
+		return -1
+	}
+	for p := range s.K.I("fragments") {
+		if _, at := engine.Cut(s.K.I("h"), p, s.K.I("fragments")); uint64(at) == s.Phase {
+			return p
+		}
+	}
+	return -1
+}
+
+// streamingDiLoCoSends is the fragment that the next round sends, or -1.
+func streamingDiLoCoSends(s Shape) int {
+	if streamingDiLoCoOverlaps(s.K) {
+		return streamingDiLoCoLeaves(s)
+	}
+	_, p := streamingDiLoCoSteps(s)
+	return p
+}
+
+// streamingDiLoCoSteps is how many steps the next round takes, and the fragment whose step is the last of them, or -1.
 func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
 	h, fragments := s.K.I("h"), s.K.I("fragments")
 	phase := int(s.Phase % uint64(h))
@@ -152,31 +232,34 @@ func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
 	return 1, -1 // not reached: the last is sent after h
 }
 
-// streamingDiLoCoSend writes the mean over members of how far they went in a fragment to its part of the block sent.
-func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) error {
+// streamingDiLoCoSend sends how far members went in a fragment; after the last turn the mean is in its part of the
+// block sent.
+func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]turn, error) {
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
 	n := len(e.Mine)
 	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
 	if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(x), Src: streamingDiLoCoPart(e, BlockX, lo, hi)},
 		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoPart(e, BlockXBar, lo, hi)}); err != nil {
-		return err
+		return nil, err
 	}
+	var turns []turn
+	var err error
 	var tasks []engine.Task
 	if k.Is("values", "e3m0") {
 		far := engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{Assign(x, T(1, xbar), T(-1, x))}}
 		if err := e.Engine.Do(ctx, far); err != nil {
-			return err
+			return nil, err
 		}
-		if err := e.sparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d); err != nil {
-			return err
-		}
+		turns, err = e.beginSparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d)
 	} else {
-		if err := e.Comm.AllReduce(ctx, "fragment", e.Roster, x, d, true); err != nil {
-			return err
-		}
+		turns, err = e.Comm.beginReduce(ctx, "fragment", e.Roster, x, d, true, engine.Float32)
 		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(d, T(1, xbar), T(-1, d))}})
 	}
-	return e.Engine.Do(ctx, append(tasks, engine.Copy{Dst: streamingDiLoCoPart(e, BlockSent, lo, hi), Src: engine.All(d)})...)
+	tasks = append(tasks, engine.Copy{Dst: streamingDiLoCoPart(e, BlockSent, lo, hi), Src: engine.All(d)})
+	if err != nil {
+		return nil, err
+	}
+	return then(turns, func(ctx context.Context) error { return e.Engine.Do(ctx, tasks...) }), nil
 }
 
 // streamingDiLoCoFollow takes the outer step of a fragment along what was sent, and mixes it into all members.

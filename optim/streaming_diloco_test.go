@@ -79,11 +79,12 @@ func TestStreamingDiLoCo(t *testing.T) {
 	for _, c := range []struct {
 		fragments, delay int
 		alpha, slice     float64
-		values           string
-	}{{3, 1, 0.3, 32, "float32"}, {3, 4, 0.3, 2, "float32"}, {5, 0, 0, 32, "float32"}, {1, 3, 0.5, 2, "float32"}, {2, 2, 0.5, 32, "e3m0"}, {4, 1, 1, 1, "float32"}} {
+		values, overlap  string
+	}{{3, 1, 0.3, 32, "float32", "off"}, {3, 4, 0.3, 2, "float32", "off"}, {5, 0, 0, 32, "float32", "off"}, {1, 3, 0.5, 2, "float32", "off"},
+		{2, 2, 0.5, 32, "e3m0", "off"}, {4, 1, 1, 1, "float32", "off"}, {3, 4, 0.3, 2, "float32", "on"}, {2, 2, 0.5, 32, "e3m0", "on"}, {1, 0, 0, 32, "float32", "on"}} {
 		const n, h, steps = 3, 5, 20
 		p := newBowl(t, cols, samples).populate(t, StreamingDiLoCo, n, set{"h": h, "fragments": c.fragments, "delay": c.delay, "alpha": c.alpha, "slice": c.slice,
-			"values": c.values, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
+			"values": c.values, "overlap": c.overlap, "eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "decay": 0.1, "batch": 4})
 		x, m := twins(cols, n)
 		_, v := twins(cols, n)
 		xbar, mx, next := start64(), make([]float64, cols), p.streams()
@@ -141,8 +142,42 @@ func TestStreamingDiLoCo(t *testing.T) {
 			if w.d != nil {
 				want = uint64(w.at - steps)
 			}
+			if c.overlap == "on" && w.at == steps+c.delay { // it leaves as the next round begins
+				want = 0
+			}
 			if got := p.Record(BlockDue).U[q]; got != want {
 				t.Errorf("fragment %d of %d is due in %d steps, want %d", q, c.fragments, got, want)
+			}
+		}
+	}
+}
+
+// What is computed while a fragment is under way has the bits that it has where it is waited for, and the same bytes
+// are sent a round later; of the state only what is on its way differs.
+func TestStreamingDiLoCoOverlaps(t *testing.T) {
+	b := newBowl(t, cols, samples)
+	for _, c := range []set{{"h": 4, "fragments": 2, "delay": 1}, {"h": 5, "fragments": 3, "delay": 4, "slice": 2}, {"h": 6, "fragments": 1, "delay": 5},
+		{"h": 6, "fragments": 2, "delay": 2, "values": "e3m0", "alpha": 0.3}} {
+		for name, v := range (set{"eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "batch": 4}) {
+			c[name] = v
+		}
+		c["overlap"] = "off"
+		waits := b.populate(t, StreamingDiLoCo, 3, c)
+		c["overlap"] = "on"
+		hides := b.populate(t, StreamingDiLoCo, 3, c)
+		for round := range 12 {
+			c["overlap"] = "off"
+			sends := streamingDiLoCoSends(Shape{K: c.of(StreamingDiLoCo), Phase: waits.Record(BlockPhase).U[0]})
+			waits.rounds(1)
+			hides.rounds(1)
+			c["overlap"] = "on"
+			if p := streamingDiLoCoSends(hides.Shape(c.of(StreamingDiLoCo))); p != sends {
+				t.Errorf("%v: after round %d fragment %d leaves, want %d", c, round, p, sends)
+			}
+			for _, name := range []string{BlockX, BlockXBar, BlockMX, BlockM1} {
+				if !slices.Equal(flat(waits.Block(name)), flat(hides.Block(name))) {
+					t.Fatalf("%v: %s differs after round %d", c, name, round)
+				}
 			}
 		}
 	}

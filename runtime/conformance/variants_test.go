@@ -35,6 +35,8 @@ func TestVariants(t *testing.T) {
 		{"localsgd", [][2]string{{"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"decay", "0.01"}}},
 		{"streaming-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"fragments", "3"}}},
+		{"streaming-diloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"fragments", "3"}, {"overlap", "on"}}},
+		{"streaming-diloco", [][2]string{{"h", "6"}, {"delay", "2"}, {"fragments", "2"}, {"overlap", "on"}}},
 		{"streaming-diloco", [][2]string{{"h", "4"}, {"optimiser", "muon"}, {"eta_in", "0.02"}, {"delay", "0"}, {"alpha", "0"}}},
 		{"noloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"gamma", "0.4"}}},
 		{"sparseloco", [][2]string{{"h", "5"}, {"slice", "2"}, {"keep", "300"}, {"beta", "0.5"}}},
@@ -124,7 +126,7 @@ func TestTurnedInACycle(t *testing.T) {
 		turns [][2]string
 	}{
 		{Rig{Algorithm: "hybrid-es"}.With("r", "7"), [][2]string{{"r", "2"}, {"groups", "3"}, {"r", "1"}, {"r", "4"}}},
-		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"fragments", "2"}, {"values", "e3m0"}}},
+		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"overlap", "on"}, {"fragments", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"overlap", "off"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
 		{Rig{Algorithm: "lm-ma-es"}, [][2]string{{"vectors", "3"}, {"rate", "4"}, {"vectors", "20"}, {"sigma", "0.3"}}},
 		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},

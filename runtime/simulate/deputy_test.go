@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"brood/optim/catalog"
+	"brood/runtime/event"
 	"brood/runtime/simulate"
 )
 
@@ -43,6 +44,9 @@ func TestDeputies(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			cfg := uneven(a.Name, 24)
+			if a.Name == "streaming-diloco" {
+				cfg.Core.Edits = []event.Edit{{Algorithm: a.Name, Knob: "overlap", Expr: "on", By: "test"}, {Algorithm: a.Name, Knob: "delay", Expr: "7", By: "test"}}
+			}
 			all := run(t, cfg)
 			cfg.Deputies = 8
 			some := run(t, cfg)

@@ -100,6 +100,31 @@ func every(l simulate.Link) func(int, int) simulate.Link {
 	return func(int, int) simulate.Link { return l }
 }
 
+// TestOverlap: what members compute while a fragment is under way takes no time beside it, in a fleet and where a few
+// stand for all.
+func TestOverlap(t *testing.T) {
+	for _, c := range []struct {
+		overlap, values string
+		delay           time.Duration
+		want            float64 // of rounds of two steps, a second each
+	}{
+		{"off", "float32", 500 * time.Millisecond, 2 + 2*0.5},
+		{"on", "float32", 500 * time.Millisecond, 2},
+		{"on", "float32", 1500 * time.Millisecond, 3}, // half a second more at either turn
+		{"off", "e3m0", 1500 * time.Millisecond, 2 + 1.5},
+		{"on", "e3m0", 1500 * time.Millisecond, 2},
+	} {
+		for _, n := range []int{4, 24} {
+			cfg := fleet("streaming-diloco", n, n, map[string]string{"h": "4", "fragments": "2", "delay": "2", "overlap": c.overlap, "values": c.values})
+			cfg.Link = every(simulate.Link{Delay: c.delay})
+			near(t, fmt.Sprintf("%d workers, %+v", n, c), run(t, cfg).Seconds, c.want, 1e-3)
+			if cfg.Deputies = 8; n > cfg.Deputies {
+				near(t, fmt.Sprintf("deputies, %+v", c), run(t, cfg).Seconds, c.want, 1e-3)
+			}
+		}
+	}
+}
+
 // TestAgainstFormulas: where a formula is known, virtual time is that formula. A round of data-parallel SGD is one
 // member's gradient, and two exchanges of slices: each worker's link to each other carries one slice twice.
 func TestAgainstFormulas(t *testing.T) {
