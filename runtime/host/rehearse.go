@@ -35,8 +35,9 @@ func (e effort) add(o effort, times float64) effort {
 		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
-// dummy is the width of the parameters in a rehearsal: small, and no other width occurs.
-const dummy = 251
+// dummy is the width that stands for so many parameters in a rehearsal: small, and with their remainders by small
+// numbers, so that shares are of one length where the model's are.
+func dummy(params int) int { return 252 + params%12 }
 
 // sizes is where an engine that counts has its matrices.
 type sizes interface {
@@ -53,14 +54,16 @@ type counter struct {
 	params, stats int64
 }
 
-// bytes are those of a matrix, in the model's size.
+// bytes are those of a matrix, in the model's size. Widths are one number, the statistics, which are one wider than the
+// dummy, vectors behind each other, and shares of them, such as the slice of a worker or a fragment.
 func (c *counter) bytes(rows, cols int) int64 {
 	wide := int64(cols)
-	switch {
-	case cols%dummy == 0: // also vectors behind each other
-		wide = int64(cols/dummy) * c.params
-	case cols == 1+dummy:
+	switch width := int(c.width); {
+	case cols == 1:
+	case cols == 1+width:
 		wide = c.stats
+	default:
+		wide = (int64(cols)*c.params + int64(width) - 1) / int64(width)
 	}
 	return 4 * int64(rows) * wide
 }
@@ -308,21 +311,22 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 		if err != nil {
 			return out, err
 		}
-		ended, sent := false, optim.Ledger{}
+		ended, sent, predicted := false, optim.Ledger{}, optim.Ledger{}
 		for i, r := range replies {
 			if d, ok := r.(message.Done); ok {
 				out.progress, ended = d.Progress, d.Ended
 				out.reports.add(d.Points, j.Members)
 				sent.Add(d.Sent)
+				predicted.Add(d.Predicted)
 				if i == 0 { // the others tell of the same series
 					out.reports.records += float64(len(d.Points))
 				}
 			}
 		}
 		out.reports.ops = max(out.reports.ops, len(sent))
-		for _, b := range sent {
-			if b%(4*dummy) == 0 { // vectors, and slices of them together
-				b = b / dummy * int64(j.Net.Layout.Params)
+		for op, b := range sent {
+			if known, is := predicted[op]; is {
+				b = known
 			}
 			out.reports.sent += float64(b)
 		}
@@ -341,20 +345,35 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 // counter counts for a model of the job's size.
 func (j *Job) counter() *counter {
 	if j.bare() { // blocks of a dummy's width are as wide as they say
-		return &counter{sizes: ram.Memory{}, width: dummy, params: dummy, stats: 1 + dummy}
+		return &counter{sizes: ram.Memory{}, width: float64(dummy(0)), params: int64(dummy(0)), stats: int64(1 + dummy(0))}
 	}
-	return &counter{sizes: ram.Memory{}, width: dummy, params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
+	params := j.Net.Layout.Params
+	return &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats)}
 }
 
-// rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as large ones are.
+// rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as the model's are, and what is predicted
+// of exchanges is of the model's.
 func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64) worker.Config {
-	l := engine.Layout{Params: dummy, For: int(c.params), Tensors: []engine.Tensor{{Name: "all", Shape: []int{dummy}, Len: dummy, Cols: dummy}}}
+	wide := dummy(int(c.params))
+	l := engine.Layout{Params: wide, For: int(c.params), Tensors: []engine.Tensor{{Name: "all", Shape: []int{wide}, Len: wide, Cols: wide}}}
 	if j.Net.Layout.Stats > 0 {
-		l.Stats, l.StatTensors = 1+dummy, []engine.Tensor{{Name: "all", Shape: []int{1 + dummy}, Len: 1 + dummy, Cols: 1 + dummy}}
+		l.Stats, l.StatTensors = 1+wide, []engine.Tensor{{Name: "all", Shape: []int{1 + wide}, Len: 1 + wide, Cols: 1 + wide}}
 	}
-	direct := min(j.Config.Direct, 4*dummy-1)
+	direct := min(j.Config.Direct, max(4, int(int64(j.Config.Direct)*int64(wide)/c.params)))
+	lookup := func(name string) (*optim.Algorithm, error) {
+		a, err := j.lookup(name)
+		if err != nil || j.bare() || a.Bytes == nil {
+			return a, err
+		}
+		real := *a
+		real.Bytes = func(s optim.Shape) map[optim.Op]int64 {
+			s.Layout, s.Direct = j.Net.Layout, j.Config.Direct
+			return a.Bytes(s)
+		}
+		return &real, nil
+	}
 	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Metrics: j.Config.Metrics, Data: j.Samples, Link: link,
-		Direct: direct, Probe: probe, Lookup: j.lookup, Clock: func() int64 { return 0 }}
+		Direct: direct, Probe: probe, Lookup: lookup, Clock: func() int64 { return 0 }}
 	if test > 0 {
 		cfg.Evaluate, cfg.Test = test, j.Samples.Test()
 	}
