@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"brood/models/engine"
 )
@@ -24,6 +25,20 @@ type Teller interface {
 	Sent(edges []Edge, bytes int)
 	// Expect says what the next Recv has to bring.
 	Expect(seq uint64, op string, bytes int)
+}
+
+// Crowd is a Teller that tells lengths alone from nearly all workers, since it runs few: what goes from one to all, or
+// from all to one, it takes at once. Nothing is behind matrices whose rows travel over it (see ram.Hollow).
+type Crowd interface {
+	Teller
+	// Crowded says whether that is so; else frames are sent and received one by one.
+	Crowded() bool
+	// Scatter is a Send of so many bytes to each worker of a list but oneself, in its order, and says how many all of them
+	// have. frame makes what goes to the worker of a place in the list: it is asked of those that are run.
+	Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (seq uint64, p []byte, err error)) (sent int64, err error)
+	// Collect is a Recv of so many bytes from each worker of a list but oneself, in its order. take is told of what came
+	// from those that are run.
+	Collect(ctx context.Context, epoch uint32, op string, from []int, bytes func(k int) int, take func(k int, seq uint64, op string, p []byte) error) error
 }
 
 // Ledger counts payload bytes by operation.
@@ -51,11 +66,15 @@ type Comm struct {
 	Direct  int                 // collectives up to this many bytes go to everyone in one hop instead of two
 	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
 
-	teller     Teller         // the link, if it is one
-	sent, seen map[int]uint64 // sequence numbers are per pair: two workers may converse unseen by the others
-	parts      map[int][]node // by worker, of the roster
-	hosting    *Hosting       // of the roster
-	staging    []engine.Mat   // rows for what was received or added up within a collective
+	teller     Teller                      // the link, if it is one
+	crowd      Crowd                       // likewise, where it is crowded
+	sent, seen map[int]uint64              // sequence numbers are per pair: two workers may converse unseen by the others
+	all        struct{ sent, seen uint64 } // frames to and from every other of Workers at once, beside those
+	parts      map[int][]node              // by worker, of the roster
+	adding     *addition                   // of the roster, in a crowd
+	spans      []engine.Span               // rows that are added up there
+	hosting    *Hosting                    // of the roster
+	staging    []engine.Mat                // rows for what was received or added up within a collective
 	used       int
 	floats     []float32 // of a row on its way through a code
 	bytes      []byte
@@ -64,7 +83,11 @@ type Comm struct {
 // NewComm readies the collectives of an epoch.
 func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e Engine, direct int) *Comm {
 	teller, _ := link.(Teller)
-	return &Comm{teller: teller, Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Engine: e, Direct: direct,
+	crowd, _ := link.(Crowd)
+	if crowd != nil && !crowd.Crowded() {
+		crowd = nil
+	}
+	return &Comm{teller: teller, crowd: crowd, Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Engine: e, Direct: direct,
 		Ledger: Ledger{}, sent: map[int]uint64{}, seen: map[int]uint64{}}
 }
 
@@ -78,13 +101,84 @@ func (c *Comm) Free() {
 
 // Continue makes c the successor of a Comm of the same epoch, which must not be used any more: it goes on in its
 // sequence.
-func (c *Comm) Continue(from *Comm) { c.sent, c.seen = from.sent, from.seen }
+func (c *Comm) Continue(from *Comm) {
+	for _, w := range from.Workers { // c may have others
+		if from.all.sent > 0 {
+			from.sent[w] += from.all.sent
+		}
+		if from.all.seen > 0 {
+			from.seen[w] += from.all.seen
+		}
+	}
+	from.all.sent, from.all.seen = 0, 0
+	c.sent, c.seen = from.sent, from.seen
+}
 
 func (c *Comm) send(to int, op Op, p []byte) error {
 	c.sent[to]++
 	c.Ledger[op] += int64(len(p))
-	if err := c.Link.Send(to, c.Epoch, c.sent[to], string(op), p); err != nil {
+	if err := c.Link.Send(to, c.Epoch, c.sent[to]+c.all.sent, string(op), p); err != nil {
 		return fmt.Errorf("%s: send to worker %d: %w", op, to, err)
+	}
+	return nil
+}
+
+// scatter sends every other worker a frame of so many bytes: frame makes that of the worker of a place in Workers.
+func (c *Comm) scatter(op Op, bytes func(k int) int, frame func(k int) ([]byte, error)) error {
+	if c.crowd == nil {
+		for k, w := range c.Workers {
+			if w == c.Self {
+				continue
+			}
+			p, err := frame(k)
+			if err == nil {
+				err = c.send(w, op, p)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c.all.sent++
+	sent, err := c.crowd.Scatter(c.Epoch, string(op), c.Workers, bytes, func(k int) (uint64, []byte, error) {
+		p, err := frame(k)
+		return c.sent[c.Workers[k]] + c.all.sent, p, err
+	})
+	c.Ledger[op] += sent
+	if err != nil {
+		return fmt.Errorf("%s: send to all: %w", op, err)
+	}
+	return nil
+}
+
+// collect receives a frame of so many bytes from every other worker: take is given that of the worker of a place in
+// Workers. Of a crowd's few it is, and the others say nothing.
+func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take func(k int, p []byte) error) error {
+	if c.crowd == nil {
+		for k, w := range c.Workers {
+			if w == c.Self {
+				continue
+			}
+			p, err := c.recv(ctx, w, op, bytes(k))
+			if err == nil {
+				err = take(k, p)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c.all.seen++
+	err := c.crowd.Collect(ctx, c.Epoch, string(op), c.Workers, bytes, func(k int, seq uint64, got string, p []byte) error {
+		if err := c.inStep(c.Workers[k], op, c.seen[c.Workers[k]]+c.all.seen, bytes(k), seq, got, p); err != nil {
+			return err
+		}
+		return take(k, p)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: receive from all: %w", op, err)
 	}
 	return nil
 }
@@ -99,17 +193,22 @@ func (c *Comm) exchanged(edges []Edge, bytes int) {
 // recv returns the next frame of the pair, which must be op's and of want bytes.
 func (c *Comm) recv(ctx context.Context, from int, op Op, want int) ([]byte, error) {
 	if c.teller != nil {
-		c.teller.Expect(c.seen[from]+1, string(op), want)
+		c.teller.Expect(c.seen[from]+c.all.seen+1, string(op), want)
 	}
 	seq, got, p, err := c.Link.Recv(ctx, from, c.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("%s: receive from worker %d: %w", op, from, err)
 	}
 	c.seen[from]++
-	if seq != c.seen[from] || got != string(op) || len(p) != want {
-		return nil, &ProtocolError{From: from, Op: op, Got: Op(got), Seq: seq, WantSeq: c.seen[from], Bytes: len(p), WantBytes: want}
+	return p, c.inStep(from, op, c.seen[from]+c.all.seen, want, seq, got, p)
+}
+
+// inStep says whether a frame is the one that is due.
+func (c *Comm) inStep(from int, op Op, wantSeq uint64, want int, seq uint64, got string, p []byte) error {
+	if seq != wantSeq || got != string(op) || len(p) != want {
+		return &ProtocolError{From: from, Op: op, Got: Op(got), Seq: seq, WantSeq: wantSeq, Bytes: len(p), WantBytes: want}
 	}
-	return p, nil
+	return nil
 }
 
 // ProtocolError says that a peer is not in step: a programming error or a hostile peer, never a lost frame.
@@ -179,25 +278,53 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]turn, error) {
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
+	if c.hosting == nil {
+		h := c.Roster.Hosting()
+		c.hosting = &h
+	}
+	own := engine.AppendRows(nil, mine, 0, mine.Rows)
+	if c.crowd != nil && len(c.hosting.Workers) == len(c.Workers) {
+		if err := c.scatter(op, func(int) int { return len(own) }, func(int) ([]byte, error) { return slices.Clone(own), nil }); err != nil {
+			return nil, err
+		}
+		c.exchanged(nil, 0)
+		return []turn{func(ctx context.Context) error { return c.collectAll(ctx, op, own, all) }}, nil
+	}
 	for _, w := range c.Workers {
 		if w != c.Self && mine.Rows > 0 {
-			if err := c.send(w, op, engine.AppendRows(nil, mine, 0, mine.Rows)); err != nil {
+			if err := c.send(w, op, slices.Clone(own)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	c.exchanged(nil, 0)
-	own := engine.AppendRows(nil, mine, 0, mine.Rows)
 	return []turn{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
+}
+
+// collectAll is hearAll in a crowd.
+func (c *Comm) collectAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
+	defer c.watch()()
+	clear(all.U)
+	clear(all.F)
+	c.place(all, c.Self, own)
+	width := all.Cols * all.Type.Size()
+	return c.collect(ctx, op, func(k int) int { return width * len(c.hosting.Of(c.Workers[k])) }, func(k int, p []byte) error {
+		c.place(all, c.Workers[k], p)
+		return nil
+	})
+}
+
+// place puts the rows of a worker's members into those of all.
+func (c *Comm) place(all engine.Host, worker int, p []byte) {
+	width := all.Cols * all.Type.Size()
+	for i, m := range c.hosting.Of(worker) {
+		engine.ReadRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
+	}
 }
 
 // hearAll fills all from what the others have sent in an AllGather, and from one's own rows.
 func (c *Comm) hearAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
 	defer c.watch()()
-	if c.hosting == nil {
-		h := c.Roster.Hosting()
-		c.hosting = &h
-	}
 	width := all.Cols * all.Type.Size()
 	for _, w := range c.Workers {
 		host := c.hosting.Of(w)
@@ -211,9 +338,7 @@ func (c *Comm) hearAll(ctx context.Context, op Op, own []byte, all engine.Host) 
 				return err
 			}
 		}
-		for i, m := range host {
-			engine.ReadRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
-		}
+		c.place(all, w, p)
 	}
 	return nil
 }

@@ -55,22 +55,31 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	if direct {
 		slice = func(int) (int, int) { return 0, m }
 	}
-	if err := s.tell(ctx, op, parts[c.Self], known, slice); err != nil {
-		return nil, err
+	lo, hi := slice(me)
+	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
+	var sum turn
+	if a := c.additionOf(leaves, parts); a != nil {
+		if err := s.tellCrowd(op, a, slice); err != nil {
+			return nil, err
+		}
+		sum = func(ctx context.Context) error { return s.sumCrowd(ctx, op, a, out, div) }
+	} else {
+		if err := s.tell(ctx, op, parts[c.Self], known, slice); err != nil {
+			return nil, err
+		}
+		for n, v := range known {
+			v.Lo, v.Hi = lo, hi
+			known[n] = v
+		}
+		sum = func(ctx context.Context) error {
+			defer c.watch()()
+			if err := s.hear(ctx, op, parts, known, hi-lo); err != nil {
+				return err
+			}
+			return s.add(ctx, rootOf(leaves), known, out, div)
+		}
 	}
 	c.exchanged(nil, 0)
-	lo, hi := slice(me)
-	for n, v := range known {
-		v.Lo, v.Hi = lo, hi
-		known[n] = v
-	}
-	sum := func(ctx context.Context) error {
-		defer c.watch()()
-		if err := s.hear(ctx, op, parts, known, hi-lo); err != nil {
-			return err
-		}
-		return s.add(ctx, rootOf(leaves), known, engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}, div)
-	}
 	if direct {
 		return []turn{sum}, nil
 	}
@@ -86,6 +95,69 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		return c.hearSlices(ctx, op, dst, code)
 	}
 	return []turn{tell, hear}, nil
+}
+
+// addition is the sum over a roster of which every worker has a part.
+type addition struct {
+	parts []int // of each of the workers
+	all   int
+	tree  [][2]int // as [engine.Sum] takes it
+}
+
+// additionOf is that of a crowd, nil where frames go one by one.
+func (c *Comm) additionOf(leaves Roster, parts map[int][]node) *addition {
+	if c.crowd == nil || len(parts) < len(c.Workers) {
+		return nil
+	}
+	own := sameRoster(leaves, c.Roster)
+	if own && c.adding != nil {
+		return c.adding
+	}
+	a := &addition{parts: make([]int, len(c.Workers))}
+	known := map[node]bool{}
+	for k, w := range c.Workers {
+		a.parts[k] = len(parts[w])
+		for _, n := range parts[w] {
+			known[n] = true
+		}
+	}
+	a.all = len(known)
+	_, a.tree = sumTree(leaves, rootOf(leaves), func(n node) bool { return known[n] })
+	if own {
+		c.adding = a
+	}
+	return a
+}
+
+// tellCrowd is tell in a crowd.
+func (s reduction) tellCrowd(op Op, a *addition, slice func(k int) (lo, hi int)) error {
+	mine := a.parts[slices.Index(s.c.Workers, s.c.Self)]
+	size := func(k int) int {
+		lo, hi := slice(k)
+		return s.code.Size(hi-lo) * mine
+	}
+	return s.c.scatter(op, size, func(k int) ([]byte, error) { return make([]byte, size(k)), nil })
+}
+
+// sumCrowd hears and adds up in a crowd: what is heard has no place, and is added up as it would be.
+func (s reduction) sumCrowd(ctx context.Context, op Op, a *addition, dst engine.Span, div float32) error {
+	c := s.c
+	defer c.watch()()
+	wide := s.code.Size(dst.Hi - dst.Lo)
+	if err := c.collect(ctx, op, func(k int) int { return wide * a.parts[k] }, func(int, []byte) error { return nil }); err != nil {
+		return err
+	}
+	row, err := c.stage(dst.Hi - dst.Lo)
+	if err != nil {
+		return err
+	}
+	for i := range c.spans {
+		c.spans[i] = row
+	}
+	for len(c.spans) < a.all {
+		c.spans = append(c.spans, row)
+	}
+	return c.Engine.Do(ctx, engine.Sum{Src: c.spans[:a.all], Dst: dst, Tree: a.tree, Div: div, Code: s.code})
 }
 
 // MeanOf writes the mean of the rows of x of some members, ascending and all hosted here, into dst. The order is that
@@ -251,22 +323,30 @@ func (c *Comm) sliceOf(v engine.Mat, k int, code engine.Code) engine.Span {
 	return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
 }
 
+// sliceSize is what they have as they travel.
+func (c *Comm) sliceSize(v engine.Mat, k int, code engine.Code) int {
+	row := c.sliceOf(v, k, code)
+	return code.Size(row.Hi - row.Lo)
+}
+
 // tellSlice sends this worker's columns of v to every other.
 func (c *Comm) tellSlice(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
 	if len(c.Workers) < 2 {
 		return nil
 	}
-	mine, err := c.fetch(ctx, nil, c.sliceOf(v, slices.Index(c.Workers, c.Self), code), code)
-	if err != nil {
-		return err
-	}
-	for _, w := range c.Workers {
-		if w == c.Self {
-			continue
-		}
-		if err := c.send(w, op, slices.Clone(mine)); err != nil {
+	me := slices.Index(c.Workers, c.Self)
+	size := c.sliceSize(v, me, code)
+	var mine []byte
+	if c.crowd == nil {
+		var err error
+		if mine, err = c.fetch(ctx, nil, c.sliceOf(v, me, code), code); err != nil {
 			return err
 		}
+	} else {
+		mine = make([]byte, size)
+	}
+	if err := c.scatter(op, func(int) int { return size }, func(int) ([]byte, error) { return slices.Clone(mine), nil }); err != nil {
+		return err
 	}
 	c.exchanged(nil, 0)
 	return nil
@@ -274,20 +354,15 @@ func (c *Comm) tellSlice(ctx context.Context, op Op, v engine.Mat, code engine.C
 
 // hearSlices completes v by the others' columns.
 func (c *Comm) hearSlices(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
-	for k, w := range c.Workers {
-		if w == c.Self {
-			continue
-		}
-		row := c.sliceOf(v, k, code)
-		p, err := c.recv(ctx, w, op, code.Size(row.Hi-row.Lo))
-		if err == nil {
-			err = c.put(ctx, row, p, code)
-		}
-		if err != nil {
-			return err
-		}
+	if len(c.Workers) < 2 {
+		return nil
 	}
-	return nil
+	return c.collect(ctx, op, func(k int) int { return c.sliceSize(v, k, code) }, func(k int, p []byte) error {
+		if c.crowd != nil {
+			return nil
+		}
+		return c.put(ctx, c.sliceOf(v, k, code), p, code)
+	})
 }
 
 // partsOf caches the subtrees for the roster of the epoch.

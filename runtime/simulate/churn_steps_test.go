@@ -15,7 +15,7 @@ func TestUndoTakesAllBack(t *testing.T) {
 	n.to(1).bytes += 1e6
 	n.sent, n.hops, n.sending = n.sent+1e6, n.hops+1, true
 	n.card.lasts(n.now, n.costs(line, 1e6, n.now))
-	n.receive(frame{first: n.now, at: n.now + 1}, 1e6)
+	n.receive(n.now, n.now+1, 1e6)
 	if n.work == was.work || n.took == was.took || n.owed == was.owed || n.counted == was.counted || n.card == was.card {
 		t.Fatalf("nothing to take back: %+v", n.state)
 	}

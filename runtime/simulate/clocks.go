@@ -9,6 +9,7 @@ import (
 // settled is when each worker had sent its part of an exchange, and along edges when each frame had left.
 type settled struct {
 	clocks []int64 // nil: as the deputies
+	ready  []int64 // likewise, of those that are not simulated, once anybody asks for all of them
 	left   map[[2]int][]int64
 }
 

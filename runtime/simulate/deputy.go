@@ -122,6 +122,129 @@ func (n *node) Sent(edges []optim.Edge, bytes int) {
 	}
 }
 
+// notes is told of each frame that a deputy sent, and when it had left.
+func (n *node) notes(to int, left int64, out *way) {
+	n.longest = max(n.longest, out.bytes)
+	n.newest = left
+	if to > n.id && n.left[n.index] == 0 {
+		n.left[n.index] = left
+	}
+}
+
+// Crowded implements optim.Crowd.
+func (n *node) Crowded() bool { return n.world.crowd != nil }
+
+// Scatter implements optim.Crowd: what goes to those that are not simulated has a time to leave, and nothing else.
+func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (uint64, []byte, error)) (sent int64, err error) {
+	n.compute()
+	w, t := n.world, noToll()
+	for k, id := range to {
+		if id == n.id {
+			continue
+		}
+		if w.at[id] != nil {
+			seq, p, err := frame(k)
+			if err == nil {
+				err = n.Send(id, epoch, seq, op, p)
+			}
+			if err != nil {
+				return sent, err
+			}
+			sent += int64(len(p))
+			continue
+		}
+		n.toll(&t, w.cfg.Link(n.id, id), bytes(k))
+		out := &n.all[id]
+		left, _, _ := n.leaves(&t, out)
+		n.notes(id, left, out)
+		sent += int64(t.bytes)
+	}
+	return sent, nil
+}
+
+// Collect implements optim.Crowd: see madeUp.
+func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int, bytes func(k int) int, take func(k int, seq uint64, op string, p []byte) error) error {
+	n.compute()
+	n.sending = false
+	w := n.world
+	w.mu.Lock()
+	x, err := n.exchange(ctx)
+	if err != nil {
+		w.mu.Unlock()
+		return err
+	}
+	ready, lags := w.readies(n.passed-1, x), n.lags()
+	w.mu.Unlock()
+	t, hop := noToll(), nanos(w.cfg.Hop)
+	for k, id := range from {
+		if id == n.id {
+			continue
+		}
+		if w.at[id] != nil {
+			seq, op, p, err := n.Recv(ctx, id, epoch)
+			if err == nil {
+				err = take(k, seq, op, p)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		n.toll(&t, w.cfg.Link(id, n.id), bytes(k))
+		after, known := w.crowd.between(id, lags)
+		if !known {
+			after = t.alone
+		}
+		last := ready[id] + after + hop + t.link.delayed(t.packets, t.lost, n.chances)
+		n.arrives(&t, last-t.alone, last)
+	}
+	return nil
+}
+
+// lag is how much later than a deputy was through with an exchange its frame to another had left, where it sent any.
+type lag struct {
+	nanos int64
+	sent  bool
+}
+
+// lags are those of all deputies' frames to this one, in the exchange that it is in. The caller holds the lock.
+func (n *node) lags() []lag {
+	out := make([]lag, len(n.world.nodes))
+	for i, r := range n.world.nodes {
+		s := r.standing(n.passed - 1)
+		out[i] = lag{s.left[n.index] - s.at, s.sent}
+	}
+	return out
+}
+
+// exchange is the one that n is in, once it is settled. The caller holds the lock.
+func (n *node) exchange(ctx context.Context) (*settled, error) {
+	w := n.world
+	for w.settled < n.passed {
+		if err := n.ended(ctx); err != nil {
+			return nil, err
+		}
+		n.wait(settling)
+	}
+	return &w.exchanges[n.passed-1-(w.settled-len(w.exchanges))], nil
+}
+
+// readies is what ready says of each worker that is not simulated. The caller holds the lock.
+func (w *world) readies(exchange int, x *settled) []int64 {
+	if x.clocks != nil {
+		return x.clocks
+	}
+	if x.ready == nil {
+		x.ready = make([]int64, w.cfg.Workers)
+		for id := range x.ready {
+			if w.at[id] == nil {
+				x.ready[id] = w.ready(id, exchange, *x)
+			}
+		}
+	}
+	return x.ready
+}
+
 // slowest is the deputy that has passed least often.
 func (w *world) slowest() *node {
 	return slices.MinFunc(w.nodes, func(a, b *node) int { return a.passed - b.passed })
@@ -132,6 +255,20 @@ func (n *node) standing(exchange int) standing { return n.stood[exchange-(n.pass
 
 // Expect implements optim.Teller.
 func (n *node) Expect(seq uint64, op string, bytes int) { n.seq, n.op, n.bytes = seq, op, bytes }
+
+// between is what lies between the lags of a worker's neighbours among the deputies, where that of one is known.
+func (c *crowd) between(worker int, lags []lag) (nanos int64, known bool) {
+	class, place := c.classes[c.class[worker]], c.place[worker]
+	low := int(place)
+	a, b := lags[class[low]], lags[class[min(low+1, len(class)-1)]]
+	switch {
+	case a.sent && b.sent:
+		return a.nanos + int64((place-float64(low))*float64(b.nanos-a.nanos)), true
+	case a.sent:
+		return a.nanos, true
+	}
+	return b.nanos, b.sent
+}
 
 // between is what a worker does that lies between two deputies of its class, of what these do where that is known.
 func (w *world) between(worker int, of func(n *node) (what int64, known bool)) (what int64, known bool) {
@@ -152,16 +289,13 @@ func (w *world) between(worker int, of func(n *node) (what int64, known bool)) (
 // lock.
 func (n *node) madeUp(ctx context.Context, from int, epoch uint32) (frame, error) {
 	w, at := n.world, n.passed-1
-	for w.settled <= at {
-		if err := n.ended(ctx); err != nil {
-			return frame{}, err
-		}
-		n.wait(settling)
+	x, err := n.exchange(ctx)
+	if err != nil {
+		return frame{}, err
 	}
 	l := w.cfg.Link(from, n.id)
 	wire := n.wire(n.bytes)
 	alone := slowest(wire, w.cfg.Up, l.rate(float64(n.bytes)))
-	x := w.exchanges[at-(w.settled-len(w.exchanges))]
 	var left int64
 	if all := x.left[[2]int{from, n.id}]; len(all) > 0 {
 		left = all[0]
@@ -174,7 +308,7 @@ func (n *node) madeUp(ctx context.Context, from int, epoch uint32) (frame, error
 		if !known { // its deputies have nothing to send, unlike itself
 			after = alone
 		}
-		left = w.ready(from, at, x) + after
+		left = w.ready(from, at, *x) + after
 	}
 	arrives := left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
 	if len(n.zeros) < n.bytes {
@@ -245,4 +379,4 @@ func bytesOf(marks []mark) (sum int64) {
 	return sum
 }
 
-var _ optim.Teller = (*node)(nil)
+var _ optim.Crowd = (*node)(nil)

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/simulate"
+	"brood/runtime/worker"
 )
 
 // uneven is a fleet over slow links whose stretches of computing take up to twice as long as they should.
@@ -119,6 +121,46 @@ func TestAlone(t *testing.T) {
 	some := run(t, cfg)
 	near(t, "a round", some.Seconds, all.Seconds, 1e-3)
 	near(t, "training", some.Training, all.Training, 1e-3)
+}
+
+// single is a link of which no crowd is known.
+type single struct{ optim.Teller }
+
+// TestCrowdIsOneByOne: what deputies send and receive at once leaves and arrives as if it went frame by frame.
+func TestCrowdIsOneByOne(t *testing.T) {
+	slow := simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond}
+	lossy := simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01}
+	measured := simulate.Link{Line: &simulate.Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.05, 10.05}, Processor: []float64{0, 2}}}
+	for _, c := range []struct {
+		alg      string
+		members  int
+		set      map[string]string
+		link     simulate.Link
+		up, down float64
+	}{
+		{"dp-sgd", 40, nil, slow, 4e5, 5e5},
+		{"dp-sgd", 56, map[string]string{"wire": "int8"}, lossy, 0, 5e5},
+		{"dp-sgd", 40, map[string]string{"wire": "bf16"}, measured, 0, 0},
+		{"localsgd", 40, nil, lossy, 4e5, 0},
+		{"popsgd", 40, nil, lossy, 4e5, 5e5},
+		{"sgp", 40, nil, slow, 0, 0},
+		{"ga", 120, nil, lossy, 0, 5e5},
+		{"openai-es", 160, nil, lossy, 4e5, 5e5},
+		{"sparseloco", 40, nil, slow, 4e5, 5e5},
+	} {
+		cfg := fleet(c.alg, 40, c.members, c.set)
+		cfg.Deputies, cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 8, c.up, c.down, 1e-9, 1e-4, 3*time.Millisecond
+		cfg.Owed, cfg.Crowded, cfg.Link = 2, 1.5, every(c.link)
+		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.05 + 0.05*uniform() }
+		at := run(t, cfg)
+		made := cfg.Worker
+		cfg.Worker = func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
+			return made(id, single{link.(optim.Teller)}, clock)
+		}
+		if one := run(t, cfg); !reflect.DeepEqual(at, one) {
+			t.Errorf("%s over %+v: at once %+v, one by one %+v", c.alg, c.link, at, one)
+		}
+	}
 }
 
 // TestDeputiesWhoAreAll: where a deputy stands for nobody the fleet is simulated whole.

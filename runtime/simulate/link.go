@@ -59,13 +59,28 @@ func (l Link) rate(bytes float64) float64 {
 // late is how much longer a frame of so many bytes is under way than its bytes take: its delay, its jitter, and a round
 // trip each time that some of its packets are lost.
 func (l Link) late(bytes float64, uniform func() float64) int64 {
+	packets, lost := l.lost(bytes)
+	return l.delayed(packets, lost, uniform)
+}
+
+// lost is how many packets a frame of so many bytes has, and the chance that some of them vanish.
+func (l Link) lost(bytes float64) (packets, lost float64) {
+	if l.Loss > 0 {
+		packets = math.Ceil(bytes / packetBytes)
+		lost = 1 - math.Pow(1-l.Loss, packets)
+	}
+	return packets, lost
+}
+
+func (l Link) delayed(packets, lost float64, uniform func() float64) int64 {
 	d := float64(l.Delay)
 	if l.Jitter > 0 {
 		d += float64(l.Jitter) * uniform()
 	}
 	if l.Loss > 0 {
-		for packets := math.Ceil(bytes / packetBytes); uniform() < 1-math.Pow(1-l.Loss, packets); packets = max(1, packets*l.Loss) {
+		for ; uniform() < lost; lost = 1 - math.Pow(1-l.Loss, packets) {
 			d += 2 * float64(l.Delay)
+			packets = max(1, packets*l.Loss)
 		}
 	}
 	return int64(d)
@@ -80,8 +95,7 @@ func (q *queue) pass(at int64, bytes, rate float64) int64 {
 	if rate == 0 {
 		return at
 	}
-	*q = queue(max(at, int64(*q)) + nanos(bytes/rate))
-	return int64(*q)
+	return q.lasts(at, nanos(bytes/rate))
 }
 
 // lasts carries what takes so many nanoseconds and comes at a time, and says when it is through.
@@ -113,6 +127,47 @@ func slowest(bytes, a, b float64) (d int64) {
 // nanos are those of so many seconds.
 func nanos(seconds float64) int64 { return int64(seconds*1e9 + 0.5) }
 
+// carries is pass of what takes so many nanoseconds, [unlimited] where there is no limit.
+func (q *queue) carries(at, takes int64) int64 {
+	if takes == unlimited {
+		return at
+	}
+	return q.lasts(at, takes)
+}
+
+const unlimited = -1
+
+func takes(bytes, rate float64) int64 {
+	if rate == 0 {
+		return unlimited
+	}
+	return nanos(bytes / rate)
+}
+
+// toll is what a frame of so many bytes takes on its way over a link, but for what it waits behind others.
+type toll struct {
+	link           Link
+	bytes          int
+	own            int64   // of each end
+	up, line, down int64   // on the network cards and between them
+	alone          int64   // on the slower of sending and the link
+	packets, lost  float64 // and the chance that some of them vanish
+}
+
+// toll puts that into t, where most often it is already.
+func (n *node) toll(t *toll, l Link, bytes int) {
+	if t.bytes == bytes && t.link == l {
+		return
+	}
+	w, wire, rate := n.world, n.wire(bytes), l.rate(float64(bytes))
+	packets, lost := l.lost(wire)
+	*t = toll{link: l, bytes: bytes, own: nanos(float64(bytes) * w.cfg.PerByte), up: takes(wire, w.cfg.Up), line: takes(wire, rate), down: takes(wire, w.cfg.Down),
+		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost}
+}
+
+// noToll is of no frame.
+func noToll() toll { return toll{bytes: -1} }
+
 // frame is what travels: its payload is as long as it would be, and says nothing.
 type frame struct {
 	epoch uint32
@@ -129,43 +184,23 @@ var errGone = errors.New("the worker is gone")
 // Send implements optim.Link.
 func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
 	n.compute()
-	w, bytes := n.world, float64(len(p))
+	w := n.world
 	if to < 0 || to >= len(w.at) {
 		return fmt.Errorf("there is no worker %d", to)
 	}
-	l, wire, out := w.cfg.Link(n.machine, w.machine(to)), n.wire(len(p)), n.to(to)
+	l, out, t := w.cfg.Link(n.machine, w.machine(to)), n.to(to), noToll()
 	n.keep(out)
+	n.toll(&t, l, len(p))
 	began := n.now
-	n.now += nanos(bytes * w.cfg.PerByte)
-	var left, at, long int64
-	if l.Line != nil {
-		cost := n.costs(l.Line, bytes, n.now)
-		sent := n.card.lasts(n.now, cost)
-		long = nanos(l.Line.takes(bytes))
-		left = max(sent, out.line.lasts(n.now, long))
-		at = left + nanos(l.Line.Seconds[0])
-	} else {
-		left = max(n.up.pass(n.now, wire, w.cfg.Up), out.line.pass(n.now, wire, l.rate(bytes)))
-		long = slowest(wire, w.cfg.Up, l.rate(bytes))
-		at = left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
-	}
+	left, at, long := n.leaves(&t, out)
 	crosses := w.crosses(n.machine, w.machine(to))
 	if !crosses {
 		at = max(out.newest, at)
 		out.newest = at
 	}
-	out.bytes += int64(len(p))
-	n.sent += int64(len(p))
-	if !n.sending {
-		n.sending = true
-		n.hops++
-	}
 	dst := w.at[to]
 	if w.crowd != nil {
-		n.newest = left
-		if to > n.id && n.left[n.index] == 0 {
-			n.left[n.index] = left
-		}
+		n.notes(to, left, out)
 	}
 	if dst == nil {
 		return nil // its deputy receives for it
@@ -183,6 +218,30 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 		dst.deliver(n.id, f)
 	}
 	return nil
+}
+
+// leaves takes a frame out: when its last byte has left and when it is there, and how long its bytes take.
+func (n *node) leaves(t *toll, out *way) (left, at, long int64) {
+	n.now += t.own
+	if line := t.link.Line; line != nil {
+		bytes := float64(t.bytes)
+		cost := n.costs(line, bytes, n.now)
+		sent := n.card.lasts(n.now, cost)
+		long = nanos(line.takes(bytes))
+		left = max(sent, out.line.lasts(n.now, long))
+		at = left + nanos(line.Seconds[0])
+	} else {
+		left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
+		long = t.alone
+		at = left + nanos(n.world.cfg.Hop) + t.link.delayed(t.packets, t.lost, n.chances)
+	}
+	out.bytes += int64(t.bytes)
+	n.sent += int64(t.bytes)
+	if !n.sending {
+		n.sending = true
+		n.hops++
+	}
+	return left, at, long
 }
 
 // Recv implements optim.Link.
@@ -204,15 +263,22 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 	if err != nil {
 		return 0, "", nil, err
 	}
-	at := f.at
-	if w.cfg.Down > 0 { // behind others
-		at = n.receive(f, n.wire(len(f.p)))
-	}
-	if l := w.cfg.Link(w.machine(from), n.machine).Line; l != nil {
-		at = max(at, n.card.lasts(f.first, n.costs(l, float64(len(f.p)), f.first)))
-	}
-	n.now = max(n.now, at) + nanos(float64(len(f.p))*w.cfg.PerByte)
+	t := noToll()
+	n.toll(&t, w.cfg.Link(w.machine(from), n.machine), len(f.p))
+	n.arrives(&t, f.first, f.at)
 	return f.seq, f.op, f.p, nil
+}
+
+// arrives takes a frame in whose first and last byte are there.
+func (n *node) arrives(t *toll, first, last int64) {
+	at := last
+	if t.down != unlimited { // behind others
+		at = n.receive(first, last, t.down)
+	}
+	if l := t.link.Line; l != nil {
+		at = max(at, n.card.lasts(first, n.costs(l, float64(t.bytes), first)))
+	}
+	n.now = max(n.now, at) + t.own
 }
 
 // wire is the bytes on the wire of a frame with so many.
@@ -243,14 +309,14 @@ func (n *node) taken(ctx context.Context, from int, epoch uint32) (frame, error)
 
 // receive is when the last byte of a frame has come through the worker's network card. Frames are asked for in the
 // programme's order; one that came before the card was last busy found it free.
-func (n *node) receive(f frame, wire float64) int64 {
-	if f.at < n.since {
-		return f.at
+func (n *node) receive(first, last, takes int64) int64 {
+	if last < n.since {
+		return last
 	}
-	if f.first >= int64(n.down) {
-		n.since = f.first
+	if first >= int64(n.down) {
+		n.since = first
 	}
-	return max(f.at, n.down.pass(f.first, wire, n.world.cfg.Down))
+	return max(last, n.down.lasts(first, takes))
 }
 
 // take is the next frame of this epoch from a worker. Older ones were overtaken by an abort; newer ones stay.

@@ -25,9 +25,11 @@ type node struct {
 	spent   func() float64 // seconds of computing since the last call
 
 	state
-	ways    map[int]*way     // by worker
-	longest int64            // payload of the busiest way to one that is gone
+	ways    map[int]*way     // by worker; of a crowd those are in all
+	all     []way            // by worker, of a crowd
+	longest int64            // payload of the busiest way to one that is gone; of a crowd, of all
 	draws   uint64           // of its own chance
+	chances func() float64   // uniform
 	counts  map[uint64]count // at the end of each grant that is not committed
 	steps   []step           // that may be taken back, with churn
 	died    int64            // when it was gone, with churn
@@ -84,6 +86,9 @@ type order struct {
 }
 
 func (n *node) to(id int) *way {
+	if n.all != nil {
+		return &n.all[id]
+	}
 	if n.ways[id] == nil {
 		n.ways[id] = &way{}
 	}

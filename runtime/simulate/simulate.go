@@ -284,6 +284,10 @@ func (w *world) run(ctx context.Context) (Result, error) {
 // node is a worker of a machine, which does not live yet.
 func (w *world) node(id, machine int) *node {
 	n := &node{world: w, id: id, machine: machine, waits: nobody, ways: map[int]*way{}, boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
+	n.chances = n.uniform
+	if w.crowd != nil {
+		n.all = make([]way, w.cfg.Workers)
+	}
 	n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
 	return n
 }
