@@ -14,12 +14,14 @@ import (
 
 // Tensor is one named array; exactly one of F and U holds its elements, row-major, or neither where they were not read.
 type Tensor struct {
-	Name   string
-	Shape  []int
-	F      []float32
-	U      []uint64
-	Pull   func(p []byte) error // not nil: in place of F, Write takes the elements from here, little-endian
-	Unread string               // the type of elements that Read passed over, such as I64
+	Name  string
+	Shape []int
+	F     []float32
+	U     []uint64
+	// Pull is not nil where Write takes elements from here in place of F: it copies those from element at on to p,
+	// little-endian, as many as p holds.
+	Pull   func(p []byte, at int) error
+	Unread string // the type of elements that Read passed over, such as I64
 }
 
 // File is the content of a file. Read returns tensors in the order of their bytes.

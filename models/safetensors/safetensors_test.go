@@ -48,6 +48,31 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestPull: a long row is pulled in pieces, none longer than a mebibyte, and written as the whole would be.
+func TestPull(t *testing.T) {
+	const n = 700_000
+	row, raw := make([]float32, n), make([]byte, 4*n)
+	for i := range row {
+		row[i] = float32(i)
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(row[i]))
+	}
+	pull := func(p []byte, at int) error {
+		if len(p) > 1<<20 {
+			t.Errorf("%d bytes at once", len(p))
+		}
+		copy(p, raw[4*at:])
+		return nil
+	}
+	var whole, pieces bytes.Buffer
+	if err := errors.Join(Write(&whole, File{Tensors: []Tensor{{Name: "x", Shape: []int{n}, F: row}}}),
+		Write(&pieces, File{Tensors: []Tensor{{Name: "x", Shape: []int{n}, Pull: pull}}})); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(whole.Bytes(), pieces.Bytes()) {
+		t.Error("the files differ")
+	}
+}
+
 // The bytes of the format's specification, by hand.
 func TestKnownBytes(t *testing.T) {
 	var b bytes.Buffer

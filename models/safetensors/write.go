@@ -68,11 +68,14 @@ func Write(w io.Writer, f File) error {
 	for _, t := range f.Tensors {
 		if t.Pull != nil {
 			e := header[t.Name].(entry)
-			pulled = slices.Grow(pulled[:0], int(e.Offsets[1]-e.Offsets[0]))[:e.Offsets[1]-e.Offsets[0]]
-			if err := t.Pull(pulled); err != nil {
-				return err
+			for at, n := 0, int(e.Offsets[1]-e.Offsets[0])/4; at < n; at += piece {
+				some := min(piece, n-at)
+				pulled = slices.Grow(pulled[:0], 4*some)[:4*some]
+				if err := t.Pull(pulled, at); err != nil {
+					return err
+				}
+				b.Write(pulled)
 			}
-			b.Write(pulled)
 		}
 		for _, v := range t.F {
 			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
@@ -85,6 +88,9 @@ func Write(w io.Writer, f File) error {
 	}
 	return b.Flush()
 }
+
+// piece is how many elements are pulled at once: a row may be many times as large as a model.
+const piece = 1 << 18
 
 // Save writes f to path as WriteFile does.
 func Save(path string, f File) error {

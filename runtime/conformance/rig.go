@@ -101,7 +101,7 @@ func (m *Memory) Save(round uint64, epoch uint32, id int, rows []worker.Row) (ev
 		kept := r.Record.Clone()
 		if r.Pull != nil {
 			p := make([]byte, 4*r.Cols)
-			if err := r.Pull(p); err != nil {
+			if err := r.Pull(p, 0); err != nil {
 				return event.File{}, err
 			}
 			kept = engine.NewHost(1, r.Cols, engine.F32)

@@ -222,7 +222,9 @@ func (w *Worker) save(ctx context.Context, at uint64) ([]event.File, error) {
 		}
 		out := Row{Name: r.name(), Cols: r.cols, Record: r.record}
 		if r.mat.Rows > 0 {
-			out.Pull = func(p []byte) error { return w.cfg.Engine.Read(ctx, p, engine.All(r.mat)) }
+			out.Pull = func(p []byte, at int) error {
+				return w.cfg.Engine.Read(ctx, p, engine.Span{Mat: r.mat, Rows: 1, Lo: at, Hi: at + len(p)/4})
+			}
 		}
 		rows = append(rows, out)
 	}

@@ -56,8 +56,10 @@ type Store interface {
 type Row struct {
 	Name   string
 	Cols   int
-	Record engine.Host          // the row of a record; else zero
-	Pull   func(p []byte) error // copies the row of another block to p, as little-endian float32; valid until Save returns
+	Record engine.Host // the row of a record; else zero
+	// Pull copies elements of the row of another block, from at on, to p, as little-endian float32. It is valid until
+	// Save returns.
+	Pull func(p []byte, at int) error
 }
 
 // Worker is the state of one worker.
