@@ -65,6 +65,8 @@ type Comm struct {
 	Ledger  Ledger              // payload sent by this worker
 	Direct  int                 // collectives up to this many bytes go to everyone in one hop instead of two
 	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
+	Clock   func() int64        // nanoseconds; nil: waiting is not counted
+	Waited  int64               // nanoseconds that this worker has waited for frames
 
 	teller     Teller                      // the link, if it is one
 	crowd      Crowd                       // likewise, where it is crowded
@@ -171,6 +173,7 @@ func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take f
 		return nil
 	}
 	c.all.seen++
+	defer c.waiting()()
 	err := c.crowd.Collect(ctx, c.Epoch, string(op), c.Workers, bytes, func(k int, seq uint64, got string, p []byte) error {
 		if err := c.inStep(c.Workers[k], op, c.seen[c.Workers[k]]+c.all.seen, bytes(k), seq, got, p); err != nil {
 			return err
@@ -195,6 +198,7 @@ func (c *Comm) recv(ctx context.Context, from int, op Op, want int) ([]byte, err
 	if c.teller != nil {
 		c.teller.Expect(c.seen[from]+c.all.seen+1, string(op), want)
 	}
+	defer c.waiting()()
 	seq, got, p, err := c.Link.Recv(ctx, from, c.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("%s: receive from worker %d: %w", op, from, err)
@@ -222,6 +226,15 @@ type ProtocolError struct {
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("worker %d is out of step: expected %s #%d of %d bytes, got %s #%d of %d bytes",
 		e.From, e.Op, e.WantSeq, e.WantBytes, e.Got, e.Seq, e.Bytes)
+}
+
+// waiting counts the time until what it returns is called.
+func (c *Comm) waiting() func() {
+	if c.Clock == nil {
+		return func() {}
+	}
+	began := c.Clock()
+	return func() { c.Waited += c.Clock() - began }
 }
 
 // watch tells Watch of a collective until what it returns is called.

@@ -19,6 +19,7 @@ func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 		return nil
 	}
 	d.Nanos = c.passed(d.Nanos, o.sent)
+	d.Waited = min(max(0, d.Waited), d.Nanos)
 	d.Extra = min(c.passed(d.Extra, o.sent), c.now.Sub(o.sent).Nanoseconds()-d.Nanos)
 	o.got[d.Worker] = d
 	// Grants are committed in order, whatever the order in which reports come.
@@ -57,6 +58,7 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 		optim.Ledger(r.Evaluation).Add(d.Evaluation)
 		r.Overhead += d.Overhead
 		r.Nanos, extra = max(r.Nanos, d.Nanos), max(extra, d.Extra)
+		r.Waited += d.Waited / int64(len(ws))
 	}
 	r.Hash = message.Root(digests)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash

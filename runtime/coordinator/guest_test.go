@@ -176,7 +176,7 @@ func (p *party) alerts() (texts []string) {
 func (p *party) sound() error {
 	for _, r := range p.log {
 		switch {
-		case r.Commit != nil && (r.Commit.To > 1<<20 || r.Commit.Progress.Epochs > 1e6 || math.IsInf(r.Commit.Progress.Epochs, 0) || r.Commit.Progress.Steps > 1<<40 || r.Commit.Nanos > int64(time.Hour) || r.Commit.Nanos < 0):
+		case r.Commit != nil && (r.Commit.To > 1<<20 || r.Commit.Progress.Epochs > 1e6 || math.IsInf(r.Commit.Progress.Epochs, 0) || r.Commit.Progress.Steps > 1<<40 || r.Commit.Nanos > int64(time.Hour) || r.Commit.Nanos < 0 || r.Commit.Waited < 0 || r.Commit.Waited > r.Commit.Nanos):
 			return fmt.Errorf("a commit %+v", *r.Commit)
 		case r.Points != nil && (len(r.Points.Members) != len(r.Points.Values) || len(r.Points.Members) > 4 || r.Points.Round > 1<<20):
 			return fmt.Errorf("points %d of %q with %d members and %d values", r.Points.Round, r.Points.Series, len(r.Points.Members), len(r.Points.Values))
@@ -364,8 +364,8 @@ func TestNoMajority(t *testing.T) {
 // TestTimesAreTheCores: what a worker says of its own time is held to what passed here.
 func TestTimesAreTheCores(t *testing.T) {
 	p := newParty(t, 1, nil)
-	p.round(func(_ int, d *message.Done) { d.Nanos, d.Extra = math.MaxInt64, math.MaxInt64 })
-	p.round(func(_ int, d *message.Done) { d.Nanos, d.Extra = -5, math.MinInt64 })
+	p.round(func(_ int, d *message.Done) { d.Nanos, d.Waited, d.Extra = math.MaxInt64, math.MaxInt64, math.MaxInt64 })
+	p.round(func(_ int, d *message.Done) { d.Nanos, d.Waited, d.Extra = -5, math.MinInt64, math.MinInt64 })
 	if err := p.sound(); err != nil {
 		t.Error(err)
 	}

@@ -101,7 +101,7 @@ func (x *insider) lie() any {
 	case 16:
 		d.Predicted, d.Evaluation = optim.Ledger{"a": int64(x.number())}, optim.Ledger{"b": int64(x.number())}
 	case 17:
-		d.Nanos, d.Extra, d.Overhead = int64(x.number()), int64(x.number()), int64(x.number())
+		d.Nanos, d.Waited, d.Extra, d.Overhead = int64(x.number()), int64(x.number()), int64(x.number()), int64(x.number())
 	case 18:
 		t := message.Test{Round: d.To, Centre: "blake3:"}
 		for range x.below(4) {

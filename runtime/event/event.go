@@ -209,6 +209,8 @@ type Commit struct {
 	Overhead   int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
 	Rounds     uint64             `cbor:"9,keyasint"`           // rounds in this commit
 	Nanos      int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
+	// of Nanos, in which a worker waited for others' frames: the mean over workers
+	Waited int64 `cbor:"11,keyasint,omitempty"`
 }
 
 // Progress counts what the whole population did since the start: a pure function of roster and knobs.

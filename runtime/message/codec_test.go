@@ -39,7 +39,7 @@ func samples() map[string]any {
 		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: map[string][32]byte{"x/0": {1}, "x/1": {2}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}}},
-			Sent:   optim.Ledger{"couple": 4}, Predicted: optim.Ledger{"couple": 8}, Evaluation: optim.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}},
+			Sent:   optim.Ledger{"couple": 4}, Predicted: optim.Ledger{"couple": 8}, Evaluation: optim.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6},
 		"failed":    Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true},
 		"saved":     Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
 		"get":       Get{Path: "init.safetensors", From: 9},

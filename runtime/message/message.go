@@ -72,6 +72,7 @@ type (
 		Nanos      int64               `cbor:"13,keyasint,omitempty"` // of the rounds
 		Extra      int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
 		Notes      []Note              `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
+		Waited     int64               `cbor:"16,keyasint,omitempty"` // nanoseconds of the rounds that it waited for frames
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {

@@ -83,7 +83,7 @@ func (r Results) CSV() []byte {
 	for _, x := range r.Rows() {
 		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds), strconv.Itoa(x.Commits),
 			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
-			number(x.Weak), number(x.Strong)})
+			number(x.Weak), number(x.Strong), number(x.Waited)})
 	}
 	w.Flush()
 	return text.Bytes()
@@ -116,13 +116,19 @@ func (r *Results) ReadCSV(text []byte) error {
 				return fmt.Errorf("row %d, %s: %w", i, columns[j], err)
 			}
 		}
+		waited := math.NaN()
+		if text := row[len(row)-1]; text != "" {
+			if waited, err = strconv.ParseFloat(text, 64); err != nil {
+				return fmt.Errorf("row %d, waited: %w", i, err)
+			}
+		}
 		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Commits: int(x[5]), Round: x[6], Low: x[7], High: x[8], Bytes: x[9],
-			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true"}
+			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true", Waited: waited}
 	}
 	return nil
 }
 
-var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "late", "met", "weak", "strong"}
+var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "late", "met", "weak", "strong", "waited"}
 
 // JSON is the row as an object of the plan of that name; aims says that the plan has a target.
 func (x Row) JSON(plan string, aims bool) map[string]any {
@@ -131,7 +137,7 @@ func (x Row) JSON(plan string, aims bool) map[string]any {
 	if aims {
 		out["met"] = x.Met
 	}
-	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong} {
+	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}

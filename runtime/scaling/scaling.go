@@ -6,6 +6,7 @@ package scaling
 import (
 	"errors"
 	"io"
+	"math"
 	"slices"
 
 	"brood/runtime/event"
@@ -41,6 +42,7 @@ type Figures struct {
 	Seconds float64 // of all rounds
 	Sent    float64 // payload of all rounds, of all workers
 	Met     bool    // it ended by its target
+	Waited  float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: not counted
 	Late    int     // percent by which computing took longer than it was due, on the worker that missed its pace most
 }
 
@@ -69,6 +71,8 @@ func Read(dir string) (Figures, error) {
 // Of is what a run came to by its commits.
 func Of(all []event.Commit) (f Figures) {
 	var rounds []float64
+	f.Waited = math.NaN()
+	var nanos, waited int64
 	for _, c := range all {
 		for _, n := range c.Sent {
 			f.Sent += float64(n)
@@ -77,6 +81,7 @@ func Of(all []event.Commit) (f Figures) {
 		f.Seconds += float64(c.Nanos) / 1e9
 		if c.Rounds > 0 && c.To-c.Rounds >= Warm {
 			rounds = append(rounds, float64(c.Nanos)/1e9/float64(c.Rounds))
+			nanos, waited = nanos+c.Nanos, waited+c.Waited
 		}
 	}
 	if f.Rounds > 0 {
@@ -84,6 +89,9 @@ func Of(all []event.Commit) (f Figures) {
 	}
 	if f.Commits = len(rounds); f.Commits < Least {
 		return f
+	}
+	if waited > 0 {
+		f.Waited = float64(waited) / float64(nanos)
 	}
 	slices.Sort(rounds)
 	f.Low, f.Round, f.High = quantile(rounds, .25), quantile(rounds, .5), quantile(rounds, .75)

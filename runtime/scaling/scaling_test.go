@@ -35,6 +35,17 @@ func TestFigures(t *testing.T) {
 	if f := Of(long); f.Rounds != 20 || f.Commits != 4 || f.Round != .5 || f.Seconds != 20 {
 		t.Errorf("of several rounds in a commit: %+v", f)
 	}
+	waits := commits(1, 9, 9, 1, 2, 3, 4)
+	for i := range waits {
+		waits[i].Waited = waits[i].Nanos / 4
+	}
+	waits[5].Waited = 0
+	if f := Of(waits); f.Waited != .15 {
+		t.Errorf("a worker waits %g of the time, want 0.15", f.Waited)
+	}
+	if f := Of(long); !math.IsNaN(f.Waited) {
+		t.Errorf("logs that do not count it say that a worker waits %g of the time", f.Waited)
+	}
 	if f := Of(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
 		t.Errorf("two commits that count say %+v", f)
 	}

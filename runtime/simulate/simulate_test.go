@@ -106,20 +106,24 @@ func TestOverlap(t *testing.T) {
 	for _, c := range []struct {
 		overlap, values string
 		delay           time.Duration
-		want            float64 // of rounds of two steps, a second each
+		wait            float64 // of each round, beside two steps of a second each
 	}{
-		{"off", "float32", 500 * time.Millisecond, 2 + 2*0.5},
-		{"on", "float32", 500 * time.Millisecond, 2},
-		{"on", "float32", 1500 * time.Millisecond, 3}, // half a second more at either turn
-		{"off", "e3m0", 1500 * time.Millisecond, 2 + 1.5},
-		{"on", "e3m0", 1500 * time.Millisecond, 2},
+		{"off", "float32", 500 * time.Millisecond, 2 * 0.5},
+		{"on", "float32", 500 * time.Millisecond, 0},
+		{"on", "float32", 1500 * time.Millisecond, 1}, // half a second at either turn
+		{"off", "e3m0", 1500 * time.Millisecond, 1.5},
+		{"on", "e3m0", 1500 * time.Millisecond, 0},
 	} {
 		for _, n := range []int{4, 24} {
 			cfg := fleet("streaming-diloco", n, n, map[string]string{"h": "4", "fragments": "2", "delay": "2", "overlap": c.overlap, "values": c.values})
 			cfg.Link = every(simulate.Link{Delay: c.delay})
-			near(t, fmt.Sprintf("%d workers, %+v", n, c), run(t, cfg).Seconds, c.want, 1e-3)
-			if cfg.Deputies = 8; n > cfg.Deputies {
-				near(t, fmt.Sprintf("deputies, %+v", c), run(t, cfg).Seconds, c.want, 1e-3)
+			for _, cfg.Deputies = range []int{0, 8} {
+				r := run(t, cfg)
+				near(t, fmt.Sprintf("%d workers, %d deputies, %+v", n, cfg.Deputies, c), r.Seconds, 2+c.wait, 1e-3)
+				last := r.Commits[len(r.Commits)-1]
+				if got := float64(last.Waited) / 1e9 / float64(last.Rounds); math.Abs(got-c.wait) > 1e-3 {
+					t.Errorf("%d workers, %d deputies, %+v: a worker waits %g s a round", n, cfg.Deputies, c, got)
+				}
 			}
 		}
 	}

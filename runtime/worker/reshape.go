@@ -89,7 +89,7 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim.Env {
 	c := w.cfg
 	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
-	comm.Watch = c.Watch
+	comm.Watch, comm.Clock = c.Watch, c.Clock
 	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Slow, Data: c.Data, Metrics: c.Metrics, Comm: comm, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{}}
 }
 

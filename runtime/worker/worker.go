@@ -271,7 +271,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	}
 	t1 := w.cfg.Clock()
 	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
-	s.env.Comm.Ledger = optim.Ledger{}
+	s.env.Comm.Ledger, s.env.Comm.Waited = optim.Ledger{}, 0
 	before := w.overhead()
 	points := &series{}
 	for s.round < g.To {
@@ -303,6 +303,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	s.dirty = false
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()
 	d.Points, d.Overhead, d.Notes = points.rows(), w.overhead()-before, w.notes()
+	d.Waited = s.env.Comm.Waited
 	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2
 	return d, nil
 }

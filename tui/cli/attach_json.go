@@ -268,5 +268,5 @@ func commitObject(c *event.Commit) map[string]any {
 		sent += n
 	}
 	return map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps, "samples": c.Progress.Samples, "epochs": c.Progress.Epochs,
-		"seconds": float64(c.Nanos) / 1e9, "bytes_sent": sent, "params_hash": c.Hash}
+		"seconds": float64(c.Nanos) / 1e9, "seconds_waited": float64(c.Waited) / 1e9, "bytes_sent": sent, "params_hash": c.Hash}
 }

@@ -350,7 +350,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 
 // scaleTable has a row for each run.
 func scaleTable(r scaling.Results) *table {
-	heads := []string{"curve", "link", ">members", ">workers", ">a round", ">quartiles", ">commits", ">sent a round", ">weak", ">strong", ">late"}
+	heads := []string{"curve", "link", ">members", ">workers", ">a round", ">quartiles", ">commits", ">sent a round", ">waits", ">weak", ">strong", ">late"}
 	if r.Target != "" {
 		heads = []string{"curve", "link", ">members", ">workers", ">time to " + r.Target, ">sent", ">rounds", ">late"}
 	}
@@ -362,7 +362,7 @@ func scaleTable(r scaling.Results) *table {
 			if row.Commits >= scaling.Least {
 				round, quartiles = seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High)
 			}
-			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), share(row.Weak), share(row.Strong))
+			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), share(row.Waited), share(row.Weak), share(row.Strong))
 		} else {
 			took := seconds(row.Seconds)
 			if !row.Met {
