@@ -18,38 +18,25 @@ type Line struct {
 }
 
 // Sizes of the frames by which a line is measured, how many of each, and how many before those that bring a connection
-// up to its rate. Among several workers the longest are left out: there are many at once.
+// up to its rate.
 var lineSizes = []int{1, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20}
 
 const (
 	lineSwaps = 9
 	lineWarm  = 3
-	pairSizes = 1 // of a pair alone
 )
 
-// MeasureLine swaps frames over the loopback interface, shaped like l: what they take is that of two workers, and what
-// they cost the processor that of so many who all send to all, since a busy process takes packets by larger lots. Where
-// the clock of the processor cannot be read frames cost it nothing.
-func MeasureLine(ctx context.Context, l Link, workers int) (line Line, err error) {
-	if line, err = measureLine(ctx, l, 2, lineSizes); err != nil || workers <= 2 {
-		return line, err
-	}
-	busy, err := measureLine(ctx, l, workers, lineSizes[:len(lineSizes)-pairSizes])
-	for i, b := range line.Bytes {
-		line.Processor[i] = max(0, between(busy.Bytes, busy.Processor, b))
-	}
-	return line, err
-}
-
-func measureLine(ctx context.Context, l Link, workers int, sizes []int) (line Line, err error) {
+// MeasureLine swaps frames over the loopback interface, shaped like l. Where the clock of the processor cannot be read
+// frames cost it nothing.
+func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
 	shape := quic.Shape{Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
-	err = swaps(ctx, shape, workers, func(swap func(int) (float64, error)) error {
+	err = swaps(ctx, shape, func(swap func(int) (float64, error)) error {
 		for range lineWarm {
-			if _, err := swap(sizes[len(sizes)-1]); err != nil {
+			if _, err := swap(lineSizes[len(lineSizes)-1]); err != nil {
 				return err
 			}
 		}
-		for _, bytes := range sizes {
+		for _, bytes := range lineSizes {
 			var took, used []float64
 			for range lineSwaps {
 				before, _ := machine.ProcessorTime()
@@ -58,7 +45,7 @@ func measureLine(ctx context.Context, l Link, workers int, sizes []int) (line Li
 					return err
 				}
 				after, _ := machine.ProcessorTime()
-				took, used = append(took, s), append(used, (after-before).Seconds()/float64(workers*(workers-1)))
+				took, used = append(took, s), append(used, (after-before).Seconds()/2)
 			}
 			slices.Sort(took)
 			slices.Sort(used)

@@ -20,7 +20,7 @@ import (
 func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, err error) {
 	const bulk = 1 << 20
 	var small, large []float64
-	err = swaps(ctx, quic.Shape{}, 2, func(swap func(bytes int) (float64, error)) error {
+	err = swaps(ctx, quic.Shape{}, func(swap func(bytes int) (float64, error)) error {
 		for began := time.Now(); len(large) < 8 || time.Since(began) < long; {
 			a, err := swap(1)
 			if err != nil {
@@ -44,9 +44,9 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 	return max(0, large[len(large)/5]-hop) / bulk / 2, hop, nil
 }
 
-// swaps gives measure some workers of this process over links of this shape, who all send each other so many bytes at
-// the same time: it says how long that takes.
-func swaps(ctx context.Context, shape quic.Shape, workers int, measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
+// swaps gives measure two workers of this process over a link of this shape, who send each other so many bytes at the
+// same time: it says how long that takes.
+func swaps(ctx context.Context, shape quic.Shape, measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
 	var nodes []*quic.Node
 	defer func() {
 		for _, n := range nodes {
@@ -55,7 +55,7 @@ func swaps(ctx context.Context, shape quic.Shape, workers int, measure func(swap
 	}()
 	var meshes []*quic.Mesh
 	var roster wire.Roster
-	for i := range workers {
+	for i := range 2 {
 		key, err := identity.New()
 		if err != nil {
 			return err
@@ -72,17 +72,13 @@ func swaps(ctx context.Context, shape quic.Shape, workers int, measure func(swap
 		meshes = append(meshes, m)
 		roster = append(roster, wire.Contact{Index: uint32(i), Node: n.ID(), Addresses: []string{n.Address().String()}, Name: fmt.Sprint("worker ", i)})
 	}
-	ends := make([]*quic.Link, workers)
+	var ends [2]*quic.Link
 	for i, m := range meshes {
 		if err := m.SetRoster(roster); err != nil {
 			return err
 		}
-		ends[i] = m.Link(uint32(i))
-		for to := range meshes {
-			if to == i || shape == (quic.Shape{}) {
-				continue
-			}
-			if err := m.Shape(uint32(i), uint32(to), shape); err != nil {
+		if ends[i] = m.Link(uint32(i)); shape != (quic.Shape{}) {
+			if err := m.Shape(uint32(i), uint32(1-i), shape); err != nil {
 				return err
 			}
 		}
@@ -90,28 +86,19 @@ func swaps(ctx context.Context, shape quic.Shape, workers int, measure func(swap
 	seq := uint64(0)
 	return measure(func(bytes int) (float64, error) {
 		seq++
-		each := make([]error, workers)
-		var all sync.WaitGroup
+		var each [2]error
+		var both sync.WaitGroup
 		began := time.Now()
 		for i, l := range ends {
-			frames := make([][]byte, workers) // a frame is the link's once it is sent
-			for to := range frames {
-				frames[to] = make([]byte, bytes)
-			}
-			all.Go(func() {
-				for to := range ends {
-					if to != i && each[i] == nil {
-						each[i] = l.Send(to, 1, seq, "loopback", frames[to])
-					}
-				}
-				for from := range ends {
-					if from != i && each[i] == nil {
-						_, _, _, each[i] = l.Recv(ctx, from, 1)
-					}
+			p := make([]byte, bytes)
+			both.Go(func() {
+				each[i] = l.Send(1-i, 1, seq, "loopback", p)
+				if each[i] == nil {
+					_, _, _, each[i] = l.Recv(ctx, 1-i, 1)
 				}
 			})
 		}
-		all.Wait()
-		return time.Since(began).Seconds(), errors.Join(each...)
+		both.Wait()
+		return time.Since(began).Seconds(), errors.Join(each[:]...)
 	})
 }

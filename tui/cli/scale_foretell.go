@@ -58,31 +58,21 @@ func (f *scaleFlags) tellForetold(plan string, out []scaling.Foretold, s streams
 // signed is a share in percent with its sign.
 func signed(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 
-// fleetLinks are the links of a plan in fleets of its sizes.
-type fleetLinks map[fleetLink]simulate.Link
-
-type fleetLink struct {
-	rate    string
-	workers int
-}
-
-// measuredLinks are those with what frames take on them here, and cost among so many workers.
-func measuredLinks(ctx context.Context, p presets.Scaling) (fleetLinks, error) {
-	links := fleetLinks{}
+// measuredLinks are the links of a plan, with what frames take on them here.
+func measuredLinks(ctx context.Context, p presets.Scaling) (map[string]simulate.Link, error) {
+	links := map[string]simulate.Link{}
 	for _, name := range p.Rates() {
 		var l simulate.Link
 		if name != "" { // prepare has read both
 			l.Rate, _ = parseRate("links", name)
 			l.Delay, _ = time.ParseDuration(p.Delay)
 		}
-		for _, n := range p.Workers {
-			line, err := simulate.MeasureLine(ctx, l, n)
-			if err != nil {
-				return nil, fmt.Errorf("measure what frames take on a link: %w", err)
-			}
-			l.Line = &line
-			links[fleetLink{name, n}] = l
+		line, err := simulate.MeasureLine(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("measure what frames take on a link: %w", err)
 		}
+		l.Line = &line
+		links[name] = l
 	}
 	return links, nil
 }
@@ -110,7 +100,7 @@ type measuredRun struct {
 }
 
 // foretellAll are the runs of a plan on more workers than it is calibrated by.
-func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measured scaling.Results, links fleetLinks) (out []scaling.Foretold, err error) {
+func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measured scaling.Results, links map[string]simulate.Link) (out []scaling.Foretold, err error) {
 	var known []*machines
 	for _, c := range p.Curves {
 		m := &machines{plan: p, links: links, scale: 1}
@@ -169,7 +159,7 @@ func keyOf(r presets.Run) scaling.Key {
 // machines are what is known of a curve's workers and of their links.
 type machines struct {
 	plan    presets.Scaling
-	links   fleetLinks
+	links   map[string]simulate.Link
 	prices  host.Prices
 	scale   float64       // of the prices, on the plan's workers
 	scatter float64       // standard deviation of the logarithm of a stretch of computing
@@ -302,7 +292,7 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	prices.Normal *= m.of(noisy)
 	cfg := r.job.Simulated(r.Workers, prices)
 	cfg.Rounds = m.plan.Rounds
-	link := m.links[fleetLink{r.Link, r.Workers}]
+	link := m.links[r.Link]
 	if link.Line != nil {
 		link.Line = link.Line.Dearer(m.of(dear), m.of(heavy))
 	}

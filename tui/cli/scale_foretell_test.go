@@ -22,14 +22,11 @@ func TestFit(t *testing.T) {
 		return &simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, seconds}, Processor: []float64{1e-4, .02}}
 	}
 	truth := machines{plan: presets.Scaling{Slow: 8, Rounds: 8}, scale: 8, prices: host.Prices{Gradient: 2e-4, Term: 1e-5, Digest: 1e-5},
-		links:  fleetLinks{},
+		links:  map[string]simulate.Link{"": {Line: line(.03)}, "100Mbit": {Rate: 12.5e6, Line: line(.1)}},
 		fitted: fitted{dear: -.4, heavy: .5}}
 	var few, held []measuredRun
 	for _, link := range []string{"", "100Mbit"} {
 		for _, n := range []int{2, 4, 8} {
-			if truth.links[fleetLink{link, n}] = (simulate.Link{Line: line(.03)}); link != "" {
-				truth.links[fleetLink{link, n}] = simulate.Link{Rate: 12.5e6, Line: line(.1)}
-			}
 			j, err := host.Prepare(host.Options{Algorithm: "dp-sgd", Model: "mlp-small", Data: "glyphs", Members: n, Workers: n, Wait: n, Seed: 1, Threads: 1, Unattended: true, Evaluate: event.NoTest, Probe: never})
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +124,7 @@ func TestForetoldObjects(t *testing.T) {
 func TestForetoldRuns(t *testing.T) {
 	plan := presets.Scaling{Name: "tiny", Workers: []int{1, 2, 8}, Slow: 2, Rounds: 40, Links: []string{""}, Each: []int{1}, Curves: []presets.Curve{{Name: "SGD"}}}
 	line := simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, .03}, Processor: []float64{1e-4, .01}}
-	links := fleetLinks{{"", 2}: {Line: &line}, {"", 8}: {Line: &line}}
+	links := map[string]simulate.Link{"": {Line: &line}}
 	var all []*fleetOf
 	measured := blank(plan)
 	for _, n := range plan.Workers {
