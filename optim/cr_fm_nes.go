@@ -208,22 +208,13 @@ func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all eng
 	}
 	var rows [5][]float64
 	for i, m := range []engine.Mat{v, s, square, along, pathC} {
-		h, err := Download(ctx, e.Engine, m)
-		if err != nil {
+		if rows[i], err = e.Doubles(ctx, m); err != nil {
 			return err
-		}
-		rows[i] = make([]float64, M)
-		for j, f := range h.F {
-			rows[i][j] = float64(f)
 		}
 	}
 	crFMNESShape(rows[0], rows[1], rows[2], rows[3], rows[4], w.sumSquare, c.shape, c.one)
 	for i, m := range []engine.Mat{v, s} {
-		h := engine.NewHost(1, M, engine.F32)
-		for j, f := range rows[i] {
-			h.F[j] = float32(f)
-		}
-		if err := e.Engine.Write(ctx, engine.All(m), engine.AppendRows(nil, h, 0, 1)); err != nil {
+		if err := e.SetDoubles(ctx, m, rows[i]); err != nil {
 			return err
 		}
 	}
@@ -357,24 +348,24 @@ func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64
 	stretch := root - 1
 	beta := min(1, math.Sqrt(float64(n*n)+(2*f-root)*n/widest)/(2+n))
 	b := float64(2*beta*beta) - float64((1-float64(beta*beta))*n*n/f)
-	u, inner := make([]float64, len(v)), 0.0 // u.p_c/D
+	inner := 0.0 // u.p_c/D
 	for j, x := range v {
-		u[j] = x / long
-		inner += float64(u[j] * path[j] / d[j])
+		inner += float64(x / long * path[j] / d[j])
 	}
 	t, s, q := along, square, path // an element is read before it is written
 	half := (float64(eta*f*squares) + float64(one*inner*inner) + float64(one*f)) / 2
 	ut := 0.0
-	for j := range v {
-		y := path[j] / d[j]
-		mean := float64(eta*root*(along[j]+float64(stretch*u[j]*squares))) + float64(one*inner*y)
-		wide := square[j] + float64(2*stretch*u[j]*along[j]) + float64(stretch*stretch*u[j]*u[j]*squares)
-		t[j] = mean - float64(half*u[j])
-		s[j] = float64(eta*wide) + float64(one*(float64(y*y)-1)) - float64(n/f*u[j]*mean)
-		ut += float64(u[j] * t[j])
+	for j, x := range v {
+		y, u := path[j]/d[j], x/long
+		mean := float64(eta*root*(along[j]+float64(stretch*u*squares))) + float64(one*inner*y)
+		wide := square[j] + float64(2*stretch*u*along[j]) + float64(stretch*stretch*u*u*squares)
+		t[j] = mean - float64(half*u)
+		s[j] = float64(eta*wide) + float64(one*(float64(y*y)-1)) - float64(n/f*u*mean)
+		ut += float64(u * t[j])
 	}
 	uq, qs := 0.0, 0.0
-	for j, x := range u {
+	for j := range v {
+		x := v[j] / long
 		s[j] -= float64(beta / f * (float64((2+n)*x*t[j]) - float64(n*ut*x*x)))
 		h := 2 - float64((b+float64(2*beta*beta))*x*x)
 		q[j] = x * x / h
@@ -383,12 +374,14 @@ func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64
 		s[j] /= h
 	}
 	su := 0.0
-	for j, x := range u {
+	for j := range v {
+		x := v[j] / long
 		s[j] -= float64(b / (1 + float64(b*uq)) * qs * q[j])
 		su += float64(s[j] * x * x)
 	}
 	after, det := 0.0, 0.0
-	for j, x := range u {
+	for j := range v {
+		x := v[j] / long
 		v[j] += (t[j] - float64(beta*(float64((2+n)*s[j]*x)-float64(su*x)))) / long
 		after += float64(v[j] * v[j])
 		d[j] *= max(crFMNESLeast, 1+s[j])

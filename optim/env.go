@@ -74,10 +74,11 @@ type Env struct {
 	Blocks  map[string]engine.Mat  // owned by the runtime; use Block
 	Records map[string]engine.Host // likewise; use Record
 
-	scratch map[shape]*pool
-	fault   error
-	probed  bool // see Probe
-	looks   []look
+	scratch  map[shape]*pool
+	inDouble *inDouble
+	fault    error
+	probed   bool // see Probe
+	looks    []look
 }
 
 type shape struct{ rows, cols int }
@@ -143,13 +144,16 @@ func (e *Env) Free() {
 		e.Engine.Free(m)
 	}
 	e.Comm.Free()
-	e.scratch, e.Blocks = nil, nil
+	e.scratch, e.inDouble, e.Blocks = nil, nil, nil
 }
 
 // Recycle takes all scratch back; the runtime calls it before each round.
 func (e *Env) Recycle() {
 	for _, p := range e.scratch {
 		p.used = 0
+	}
+	if e.inDouble != nil {
+		e.inDouble.used = 0
 	}
 }
 

@@ -166,19 +166,18 @@ func pgpeFollow(ctx context.Context, e *Env, k Values, g engine.Mat) error {
 
 // pgpeWiden multiplies each deviation by 1 + eta*d, of which the sum is at most change away from one.
 func pgpeWiden(ctx context.Context, e *Env, s, d engine.Mat, eta, change float64) error {
-	deviations, err := Download(ctx, e.Engine, s)
+	deviations, err := e.Doubles(ctx, s)
 	if err != nil {
 		return err
 	}
-	by, err := Download(ctx, e.Engine, d)
+	by, err := e.Doubles(ctx, d)
 	if err != nil {
 		return err
 	}
-	for i, v := range deviations.F {
-		share := max(-change, min(change, float64(eta*float64(by.F[i]))))
-		deviations.F[i] = float32(float64(v) * (1 + share))
+	for i, share := range by {
+		deviations[i] *= 1 + max(-change, min(change, float64(eta*share)))
 	}
-	return e.Engine.Write(ctx, engine.All(s), engine.AppendRows(nil, deviations, 0, 1))
+	return e.SetDoubles(ctx, s, deviations)
 }
 
 // Estimate implements Estimator: g, but for sigma.

@@ -143,14 +143,14 @@ func sepCMARates(population, params int, rate float64) (c sepCMAConstants) {
 
 // sepCMARoot writes the square root of each element of v (1 row).
 func sepCMARoot(ctx context.Context, e *Env, v engine.Mat) error {
-	row, err := Download(ctx, e.Engine, v)
+	row, err := e.Doubles(ctx, v)
 	if err != nil {
 		return err
 	}
-	for i, x := range row.F {
-		row.F[i] = float32(math.Sqrt(float64(x)))
+	for i, x := range row {
+		row[i] = math.Sqrt(x)
 	}
-	return e.Engine.Write(ctx, engine.All(v), engine.AppendRows(nil, row, 0, 1))
+	return e.SetDoubles(ctx, v, row)
 }
 
 func (sepCMA) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -116,7 +116,7 @@ func (j *Job) live(r rehearsal, single compute) (n need) {
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
 	}
-	n.host = j.Samples.Bytes() + j.told(r)
+	n.host = j.Samples.Bytes() + j.told(r) + r.host
 	if j.bare() {
 		n.host += shortBytes
 	}

@@ -81,6 +81,49 @@ func TestMemoryPerMember(t *testing.T) {
 	}
 }
 
+// TestMemoryPerParameter holds what is predicted of more parameters against the heap, where a programme computes on
+// rows itself: blocks, scratch, what it holds of them in double precision, and what the engine holds. A probe, which is
+// predicted and not made here, takes a row.
+func TestMemoryPerParameter(t *testing.T) {
+	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "snes"} {
+		job := func(model string) *Job {
+			j, err := Prepare(Options{Algorithm: algorithm, Model: model, Data: "glyphs", Members: 4, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
+				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j
+		}
+		expected := func(j *Job) int64 {
+			r, err := j.rehearse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			single, err := j.engine("", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := r.blocks + r.scratch + r.host
+			for _, w := range r.works {
+				all += single.Room(w)
+			}
+			return all
+		}
+		small, large := job("mlp-small"), job("mlp")
+		foretold, more := expected(small), expected(large)
+		real, larger := held(t, small, true), held(t, large, true)
+		goruntime.KeepAlive([]*Job{small, large}) // with their data
+		per := func(n int64) float64 {
+			return float64(n) / float64(4*(large.Net.Layout.Params-small.Net.Layout.Params))
+		}
+		if want, got := per(more-foretold), per(larger-real); got < want-1.5 || got > want+0.1 {
+			t.Errorf("%s: %.2f rows on the heap, predicted %.2f", algorithm, got, want)
+		} else {
+			t.Logf("%s: %.2f rows on the heap, predicted %.2f", algorithm, got, want)
+		}
+	}
+}
+
 // TestLargeAlone: one worker that hosts more than coordinator.KeepBytes is expected to hold its blocks once, several
 // workers four times.
 func TestLargeAlone(t *testing.T) {

@@ -51,6 +51,7 @@ type counter struct {
 	effort
 	width         float64 // of the parameters, as matrices have them
 	scratch       int64   // bytes that were allocated, with the model's parameters in place of the dummy's
+	host          int64   // bytes that a programme holds beside, likewise
 	params, stats int64
 }
 
@@ -77,6 +78,9 @@ func (c *counter) Free(m engine.Mat) {
 	c.scratch -= c.bytes(m.Rows, m.Cols)
 	c.sizes.Free(m)
 }
+
+// Hold implements optim.Holder.
+func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(1, width) }
 
 // share is the elements of a span, as multiples of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
@@ -185,6 +189,7 @@ type rehearsal struct {
 	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // of one of them
 	blocks, scratch int64   // bytes that the workers of this process need
+	host            int64   // of the host's memory, whatever the engine's is
 	works           []engine.Work
 	reports         reports // of a round
 }
@@ -250,7 +255,7 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	}
 	tested, err := j.count(0, 1, 1)
 	r.probe, r.test = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1)
-	r.blocks, r.scratch, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch), base.works
+	r.blocks, r.scratch, r.host, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch), base.host, base.works
 	for i := range r.works {
 		r.works[i] = r.works[i].Max(probed.works[i]).Max(tested.works[i])
 	}
@@ -262,10 +267,10 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 // crew is what all workers of a rehearsal did together.
 type crew struct {
 	effort
-	blocks, scratch int64
-	works           []engine.Work // of each worker
-	reports         reports       // of all rounds
-	progress        event.Progress
+	blocks, scratch, host int64
+	works                 []engine.Work // of each worker
+	reports               reports       // of all rounds
+	progress              event.Progress
 }
 
 // count runs up to so many rounds on counters; probe and test are the rounds between them, 0 never.
@@ -337,6 +342,7 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 	for _, c := range counters {
 		out.effort = out.effort.add(c.effort, 1)
 		out.scratch += c.scratch
+		out.host += c.host
 		out.works = append(out.works, c.most)
 	}
 	return out, nil

@@ -1,0 +1,69 @@
+package optim
+
+import (
+	"math"
+	"testing"
+
+	"brood/models/engine/ram"
+)
+
+// holding is an engine that is told what programmes hold.
+type holding struct {
+	Engine
+	bytes int
+}
+
+func (h *holding) Hold(width, bytes int) { h.bytes += width * bytes }
+
+// TestDoubles: rows longer than a piece come and go with their bits, the memory of a round serves the next one, and the
+// engine is told of it once.
+func TestDoubles(t *testing.T) {
+	const n = 2*doublesPiece + 7
+	told := &holding{Engine: newVector(t)}
+	e := &Env{Engine: told}
+	a, b := ram.New(1, n), ram.New(1, n)
+	for i := range n {
+		flat(a)[i], flat(b)[i] = math.Float32frombits(uint32(i)*2654435761), float32(1+i)
+	}
+	for range 3 {
+		e.Recycle()
+		x, err := e.Doubles(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := e.Doubles(t.Context(), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if f := flat(a)[i]; x[i] != float64(f) && f == f || y[i] != float64(1+i) {
+				t.Fatalf("element %d is %v and %v, want %v and %d", i, x[i], y[i], f, 1+i)
+			}
+			y[i] += 1e-12 // is rounded away
+		}
+		if err := e.SetDoubles(t.Context(), b, y); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if flat(b)[i] != float32(1+i) {
+				t.Fatalf("element %d is %v, want %v", i, flat(b)[i], 1+i)
+			}
+		}
+	}
+	if told.bytes != 2*8*n {
+		t.Errorf("the engine was told of %d bytes, want %d", told.bytes, 2*8*n)
+	}
+	again := testing.AllocsPerRun(3, func() {
+		e.Recycle()
+		if _, err := e.Doubles(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if again > 1 {
+		t.Errorf("a row that was held takes %v allocations", again)
+	}
+	e.Recycle()
+	if x, err := e.Doubles(t.Context(), ram.New(1, 5)); err != nil || len(x) != 5 {
+		t.Errorf("a row of 5 has %d elements, %v", len(x), err)
+	}
+}
