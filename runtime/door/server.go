@@ -121,11 +121,15 @@ func (s *Server) Serve(l net.Listener) {
 	}
 }
 
-// Close ends all conversations. Viewers that have not seen the end get a moment for it, and so does whoever waits for a
+// lastLook is how long viewers have to see how a run ended, where they ask at all. Those elsewhere cannot look it up:
+// to them a run whose process leaves first is gone. It is many times what a busy machine takes between two questions.
+const lastLook = 5 * time.Second
+
+// Close ends all conversations. Viewers that have not seen the end get a while for it, and so does whoever waits for a
 // receipt: of the command that ended the run, for instance.
 func (s *Server) Close() {
 	s.Over()
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(lastLook)
 	for time.Now().Before(deadline) {
 		s.mu.Lock()
 		n := s.viewers + s.owed
