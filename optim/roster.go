@@ -2,7 +2,6 @@ package optim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"brood/models/engine"
@@ -19,11 +18,18 @@ type Roster struct {
 
 // Rank is m's position among the members, -1 when it is absent.
 func (r Roster) Rank(m Member) int {
-	i, ok := slices.BinarySearch(r.Members, m)
-	if !ok {
-		return -1
+	return Find(r.Members, m)
+}
+
+// Find is where x is among numbers that ascend, -1 when it is absent. Most often they are those from 0 on.
+func Find[T ~int | ~uint32](ascending []T, x T) int {
+	if x >= 0 && int(x) < len(ascending) && ascending[x] == x {
+		return int(x)
 	}
-	return i
+	if i, ok := slices.BinarySearch(ascending, x); ok {
+		return i
+	}
+	return -1
 }
 
 // Has says whether m is a member.
@@ -51,22 +57,31 @@ func (r Roster) Workers() []int {
 
 // Hosting is a roster by its workers.
 type Hosting struct {
-	Workers []int // that host a member, ascending
-	of      map[int][]Member
+	Workers []int      // that host a member, ascending
+	of      [][]Member // of each of them
 }
 
 // Hosting turns the roster round once, for whoever asks of many workers.
 func (r Roster) Hosting() Hosting {
-	h := Hosting{of: map[int][]Member{}}
+	h := Hosting{Workers: r.Workers()}
+	h.of = make([][]Member, len(h.Workers))
 	for i, w := range r.Owner {
-		h.of[w] = append(h.of[w], r.Members[i])
+		k := h.Place(w)
+		h.of[k] = append(h.of[k], r.Members[i])
 	}
-	h.Workers = slices.Sorted(maps.Keys(h.of))
 	return h
 }
 
+// Place is that of a worker among those that host a member, -1 when it hosts none.
+func (h Hosting) Place(w int) int { return Find(h.Workers, w) }
+
 // Of lists the members of worker w, ascending. The caller must not change it.
-func (h Hosting) Of(w int) []Member { return h.of[w] }
+func (h Hosting) Of(w int) []Member {
+	if k := h.Place(w); k >= 0 {
+		return h.of[k]
+	}
+	return nil
+}
 
 // Without is the roster less some members.
 func (r Roster) Without(gone []Member) (n Roster) {

@@ -20,7 +20,7 @@ type claim struct {
 	shared   string // digests of the shared rows, in the order of their names
 }
 
-func (c *Coordinator) claim(d message.Done) claim {
+func (c *Coordinator) claim(d *message.Done) claim {
 	var shared strings.Builder
 	shared.Grow(32 * len(c.shared))
 	for _, row := range c.shared {
@@ -31,7 +31,7 @@ func (c *Coordinator) claim(d message.Done) claim {
 }
 
 // differ names the first thing in which two reports differ that must be alike.
-func (c *Coordinator) differ(a, b message.Done) string {
+func (c *Coordinator) differ(a, b *message.Done) string {
 	switch {
 	case a.To != b.To || a.Ended != b.Ended:
 		return "the round to stop at"
@@ -46,42 +46,66 @@ func (c *Coordinator) differ(a, b message.Done) string {
 	return "nothing"
 }
 
+// unanimous says that all reports claim the same, as they nearly always do, and that it can be.
+func (c *Coordinator) unanimous(done []message.Done) bool {
+	first := &done[0]
+	sums := make([][32]byte, len(c.shared))
+	for i, row := range c.shared {
+		sums[i] = first.Digests[row]
+	}
+	for i := range done {
+		d := &done[i]
+		if d.To != first.To || d.Ended != first.Ended || d.Progress != first.Progress {
+			return false
+		}
+		for i, row := range c.shared {
+			if d.Digests[row] != sums[i] {
+				return false
+			}
+		}
+	}
+	return c.checkProgress(first) == nil
+}
+
 // agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from
 // it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
 // to do, and all may be committed.
-func (c *Coordinator) agree(done map[int]message.Done) (fx []Effect, ok bool) {
+func (c *Coordinator) agree(done []message.Done, sum sum) (fx []Effect, ok bool) {
+	if c.unanimous(done) {
+		return c.account(sum, done[0].To), true
+	}
 	workers := c.hosting.Workers
 	votes, believed := map[claim]int{}, -1
-	for _, w := range workers {
-		k := c.claim(done[w])
+	for i := range done {
+		k := c.claim(&done[i])
 		if votes[k]++; 2*votes[k] > len(workers) {
-			believed = w
+			believed = i
 		}
 	}
 	if believed < 0 {
-		first := done[workers[0]]
-		other := slices.IndexFunc(workers, func(w int) bool { return c.claim(done[w]) != c.claim(first) })
-		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(first, done[workers[other]]), first.To)), false
+		first := &done[0]
+		other := slices.IndexFunc(done, func(d message.Done) bool { return c.claim(&d) != c.claim(first) })
+		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(first, &done[other]), first.To)), false
 	}
-	first := done[believed]
+	first := &done[believed]
 	var out []Lost
-	for _, w := range workers {
-		if c.claim(done[w]) != c.claim(first) {
-			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(first, done[w]), first.To)})
-		} else if err := c.checkProgress(done[w]); err != nil { // of what was committed since it came
+	for i, w := range workers {
+		if c.claim(&done[i]) != c.claim(first) {
+			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(first, &done[i]), first.To)})
+		} else if err := c.checkProgress(&done[i]); err != nil { // of what was committed since it came
 			out = append(out, Lost{w, err.Error()})
 		}
 	}
 	if len(out) > 0 {
 		return c.fence(out...), false
 	}
-	return c.account(done, first.To), true
+	return c.account(sum, first.To), true
 }
 
 // account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so
 // the run goes on.
-func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
-	op, sent, predicted := c.unaccounted(done)
+func (c *Coordinator) account(sum sum, to uint64) []Effect {
+	op, sent, predicted := c.unaccounted(sum.sent, sum.predicted)
 	if op == "" || c.misjudged[c.alg.Name] {
 		return nil
 	}
@@ -92,14 +116,9 @@ func (c *Coordinator) account(done map[int]message.Done, to uint64) []Effect {
 
 // unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all
 // are.
-func (c *Coordinator) unaccounted(done map[int]message.Done) (op optim.Op, sent, predicted int64) {
+func (c *Coordinator) unaccounted(all, want optim.Ledger) (op optim.Op, sent, predicted int64) {
 	if c.alg.Bytes == nil {
 		return "", 0, 0
-	}
-	all, want := optim.Ledger{}, optim.Ledger{}
-	for _, d := range done {
-		all.Add(d.Sent)
-		want.Add(d.Predicted)
 	}
 	for _, op := range slices.Sorted(maps.Keys(all)) {
 		if all[op] != want[op] {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"brood/models/engine"
@@ -13,7 +14,7 @@ import (
 	"brood/runtime/message"
 )
 
-func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
+func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 	o := c.done[d.From]
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
@@ -21,20 +22,23 @@ func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 	d.Nanos = c.passed(d.Nanos, o.sent)
 	d.Waited = min(max(0, d.Waited), d.Nanos)
 	d.Extra = min(c.passed(d.Extra, o.sent), c.now.Sub(o.sent).Nanoseconds()-d.Nanos)
-	o.got[d.Worker] = d
+	at := c.hosting.Place(d.Worker)
+	o.reports[at] = *d
+	o.got[d.Worker] = &o.reports[at]
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
-		first := slices.Min(slices.Collect(maps.Keys(c.done)))
-		if len(c.done[first].got) < len(c.hosting.Workers) {
+		first := c.done[c.committed]
+		if len(first.got) < len(c.hosting.Workers) {
 			break
 		}
-		done := c.done[first].got
-		delete(c.done, first)
-		agreed, ok := c.agree(done)
+		done := first.reports
+		delete(c.done, first.From)
+		sum := sumOf(done)
+		agreed, ok := c.agree(done, sum)
 		if fx = append(fx, agreed...); !ok {
 			break
 		}
-		fx = append(fx, c.commit(done)...)
+		fx = append(fx, c.commit(done, sum)...)
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
 		}
@@ -42,25 +46,34 @@ func (c *Coordinator) isDone(d message.Done) (fx []Effect) {
 	return fx
 }
 
-// commit makes a grant's rounds final, on whose reports all agree.
-func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
-	ws := c.hosting.Workers
-	first := done[ws[0]]
-	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
-		Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
-	digests := map[string][32]byte{}
-	var extra int64
-	for _, w := range ws {
-		d := done[w]
-		maps.Copy(digests, d.Digests)
-		optim.Ledger(r.Sent).Add(d.Sent)
-		optim.Ledger(r.Predicted).Add(d.Predicted)
-		optim.Ledger(r.Evaluation).Add(d.Evaluation)
-		r.Overhead += d.Overhead
-		r.Nanos, extra = max(r.Nanos, d.Nanos), max(extra, d.Extra)
-		r.Waited += d.Waited / int64(len(ws))
+// sum is what the reports of a grant add up to.
+type sum struct {
+	sent, predicted, evaluation optim.Ledger
+	overhead                    int64
+	nanos, extra                int64 // of the slowest
+	waited                      int64 // mean
+}
+
+func sumOf(done []message.Done) sum {
+	s := sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
+	for i := range done {
+		d := &done[i]
+		s.sent.Add(d.Sent)
+		s.predicted.Add(d.Predicted)
+		s.evaluation.Add(d.Evaluation)
+		s.overhead += d.Overhead
+		s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
+		s.waited += d.Waited / int64(len(done))
 	}
-	r.Hash = message.Root(digests)
+	return s
+}
+
+// commit makes a grant's rounds final, on whose reports all agree.
+func (c *Coordinator) commit(done []message.Done, sum sum) (fx []Effect) {
+	first := &done[0]
+	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
+		Sent: sum.sent, Predicted: sum.predicted, Evaluation: sum.evaluation, Overhead: sum.overhead, Nanos: sum.nanos, Waited: sum.waited}
+	r.Hash = c.root(done)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
 	for i := range c.edits {
 		if c.edits[i].At == r.To {
@@ -70,9 +83,9 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 	fx = append(fx, c.record(event.Record{Commit: &r}))
 	fx = append(fx, c.points(done)...)
 	fx = append(fx, c.evaluations(done)...)
-	for _, w := range c.hosting.Workers {
-		for _, n := range done[w].Notes {
-			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", w, span(done[w].From+1, r.To), n.Text), engine.None))
+	for i := range done {
+		for _, n := range done[i].Notes {
+			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", done[i].Worker, span(done[i].From+1, r.To), n.Text), engine.None))
 		}
 	}
 	if r.To < c.granted && len(c.done) == 0 || first.Ended {
@@ -90,8 +103,32 @@ func (c *Coordinator) commit(done map[int]message.Done) (fx []Effect) {
 			c.change = &change{alg: next.alg, members: next.members, cause: event.CauseRestore, note: "on to another limit"}
 		}
 	}
-	c.resize(r.Nanos, extra, r.Rounds)
+	c.resize(r.Nanos, sum.extra, r.Rounds)
 	return fx
+}
+
+// row is one that is hashed, and the place of a worker that reports it.
+type row struct {
+	name string
+	of   int
+}
+
+// root is the hash of the state that reports are of. Their rows are the same in the whole epoch.
+func (c *Coordinator) root(done []message.Done) string {
+	if c.rows == nil {
+		for i := range done {
+			for name := range done[i].Digests {
+				c.rows = append(c.rows, row{name, i})
+			}
+		}
+		slices.SortFunc(c.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+		c.rows = slices.CompactFunc(c.rows, func(a, b row) bool { return a.name == b.name }) // shared ones
+	}
+	h := message.NewRoot()
+	for _, r := range c.rows {
+		h.Add(r.name, done[r.of].Digests[r.name])
+	}
+	return h.Sum()
 }
 
 // resize doubles the grant until snapshots and digests are at most 3% of it, and halves it when it takes too long.
@@ -105,15 +142,15 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 }
 
 // points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
-func (c *Coordinator) points(done map[int]message.Done) (fx []Effect) {
+func (c *Coordinator) points(done []message.Done) (fx []Effect) {
 	type key struct {
 		round  uint64
 		series string
 	}
 	merged := map[key]*event.Points{}
 	var order []key
-	for _, w := range c.hosting.Workers {
-		for _, p := range done[w].Points {
+	for i := range done {
+		for _, p := range done[i].Points {
 			k := key{p.Round, p.Series}
 			if merged[k] == nil {
 				merged[k] = &event.Points{Round: p.Round, Series: p.Series}
@@ -151,10 +188,10 @@ func sortPoints(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-func (c *Coordinator) evaluations(done map[int]message.Done) (fx []Effect) {
+func (c *Coordinator) evaluations(done []message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
-	for _, w := range c.hosting.Workers {
-		for _, t := range done[w].Tests {
+	for i := range done {
+		for _, t := range done[i].Tests {
 			byRound[t.Round] = append(byRound[t.Round], t)
 		}
 	}

@@ -163,7 +163,7 @@ func (c *Coordinator) hears(r message.Report) []Effect {
 	case message.Ready:
 		return c.isReady(m)
 	case message.Done:
-		return c.isDone(m)
+		return c.isDone(&m)
 	case message.Failed:
 		return c.failed(m)
 	case message.Saved:
@@ -299,10 +299,13 @@ func (c *Coordinator) grant() (fx []Effect) {
 	}
 	g.Edits, c.loose = c.loose, nil
 	fx = c.takeStaged(g.From, &g.Edits)
-	c.done[g.From] = &outstanding{g, c.now, map[int]message.Done{}}
+	workers := c.hosting.Workers
+	c.done[g.From] = &outstanding{g, c.now, make(map[int]*message.Done, len(workers)), make([]message.Done, len(workers))}
 	c.granted, c.held = g.To, g.Hold
-	for _, w := range c.hosting.Workers {
-		fx = append(fx, Send{w, g})
+	var order message.Order = g // one for all
+	fx = slices.Grow(fx, len(workers))
+	for _, w := range workers {
+		fx = append(fx, Send{w, order})
 	}
 	return fx
 }

@@ -189,7 +189,10 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 		return nil
 	}
 	c.rates = c.rates.Slower(optim.Rates{Noise: e.Noise, Bytes: e.Bytes})
-	if c.pending = slices.DeleteFunc(c.pending, func(w int) bool { return w == e.Worker }); len(c.pending) > 0 {
+	if i, ok := slices.BinarySearch(c.pending, e.Worker); ok {
+		c.pending = slices.Delete(c.pending, i, i+1)
+	}
+	if len(c.pending) > 0 {
 		return nil
 	}
 	p := c.plan.Plan
@@ -210,7 +213,10 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 }
 
 // place puts a roster in force.
-func (c *epochs) place(r optim.Roster) { c.roster, c.hosting = r, r.Hosting() }
+func (c *epochs) place(r optim.Roster) {
+	c.roster, c.hosting = r, r.Hosting()
+	c.names, c.rows = make([][]string, len(c.hosting.Workers)), nil
+}
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
 func (c *Coordinator) declare(p event.Plan) {

@@ -45,8 +45,7 @@ type Worker struct {
 
 // here says whether a worker is there.
 func (c *crew) here(w int) bool {
-	_, ok := slices.BinarySearch(c.alive, w)
-	return ok
+	return optim.Find(c.alive, w) >= 0
 }
 
 // Workers are those that are there.

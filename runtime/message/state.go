@@ -23,15 +23,28 @@ const EpochUnit = 1.0 / (1 << 32)
 
 // Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
 func Root(digests map[string][32]byte) string {
-	var b bytes.Buffer
+	h := NewRoot()
 	for _, name := range slices.Sorted(maps.Keys(digests)) {
-		d := digests[name]
-		b.WriteString(name)
-		b.WriteByte(0)
-		b.Write(d[:])
+		h.Add(name, digests[name])
 	}
-	return fmt.Sprintf("blake3:%x", blake3.Sum256(b.Bytes()))
+	return h.Sum()
 }
+
+// Hash is a Root in the making, from rows by their names in order.
+type Hash struct{ b bytes.Buffer }
+
+// NewRoot is of no row.
+func NewRoot() *Hash { return &Hash{} }
+
+// Add is told of the next row.
+func (h *Hash) Add(name string, digest [32]byte) {
+	h.b.WriteString(name)
+	h.b.WriteByte(0)
+	h.b.Write(digest[:])
+}
+
+// Sum is the hash of all of them.
+func (h *Hash) Sum() string { return fmt.Sprintf("blake3:%x", blake3.Sum256(h.b.Bytes())) }
 
 // Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.
 func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
