@@ -141,6 +141,8 @@ type Shape struct {
 	Drawn  bool   // Edges are those of the round; else Bytes is an expectation
 	Edges  []Edge
 	Data   DataSize
+
+	comm *Comm // of the roster, where there is one: it knows its subtrees
 }
 
 // DataSize is what a rule may know of the data before it runs.

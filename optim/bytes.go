@@ -25,7 +25,7 @@ func (s Shape) reduceBytes(leaves Roster, cols int, code engine.Code) (b int64) 
 		lo, hi := code.Cut(cols, k, len(ws))
 		return int64(code.Size(hi - lo))
 	}
-	parts, all := partsOf(leaves), int64(0) // all slices
+	parts, all := s.partsOf(leaves), int64(0) // all slices
 	for k := range ws {
 		all += slice(k)
 	}
@@ -38,6 +38,14 @@ func (s Shape) reduceBytes(leaves Roster, cols int, code engine.Code) (b int64) 
 		b += slice(k)*(n-1) + theirs*(all-slice(k))
 	}
 	return b
+}
+
+// partsOf are the subtrees of leaves, which collectives of the same roster have at hand.
+func (s Shape) partsOf(leaves Roster) map[int][]node {
+	if s.comm != nil {
+		return s.comm.partsOf(leaves)
+	}
+	return partsOf(leaves)
 }
 
 // GatherSlicesBytes is the payload of Comm.GatherSlices of cols floats.

@@ -75,6 +75,7 @@ type Comm struct {
 	parts      map[int][]node              // by worker, of the roster
 	adding     *addition                   // of the roster, in a crowd
 	spans      []engine.Span               // rows that are added up there
+	sizes      map[slicing][]int           // of slices
 	hosting    *Hosting                    // of the roster
 	staging    []engine.Mat                // rows for what was received or added up within a collective
 	used       int

@@ -178,7 +178,7 @@ func (e *Env) Lead() bool {
 
 // Shape is the shape of a round that starts now.
 func (e *Env) Shape(k Values) Shape {
-	s := Shape{Roster: e.Roster, Layout: e.Layout, K: k, Direct: e.Comm.Direct, Data: DataSize{len(e.Data.Train()), len(e.Data.Validation())}}
+	s := Shape{comm: e.Comm, Roster: e.Roster, Layout: e.Layout, K: k, Direct: e.Comm.Direct, Data: DataSize{len(e.Data.Train()), len(e.Data.Validation())}}
 	if p := e.Record(BlockPhase); p.Rows > 0 {
 		s.Phase = p.U[0]
 	}

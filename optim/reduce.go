@@ -59,7 +59,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
 	var sum turn
 	if a := c.additionOf(leaves, parts); a != nil {
-		if err := s.tellCrowd(op, a, slice); err != nil {
+		if err := s.tellCrowd(op, a, direct, m); err != nil {
 			return nil, err
 		}
 		sum = func(ctx context.Context) error { return s.sumCrowd(ctx, op, a, out, div) }
@@ -129,12 +129,36 @@ func (c *Comm) additionOf(leaves Roster, parts map[int][]node) *addition {
 	return a
 }
 
-// tellCrowd is tell in a crowd.
-func (s reduction) tellCrowd(op Op, a *addition, slice func(k int) (lo, hi int)) error {
-	mine := a.parts[slices.Index(s.c.Workers, s.c.Self)]
-	size := func(k int) int {
-		lo, hi := slice(k)
-		return s.code.Size(hi-lo) * mine
+// slicing is how a vector is dealt out to all workers.
+type slicing struct {
+	cols int
+	code engine.Code
+}
+
+// sizesOf are the bytes of the slices of a vector of m columns.
+func (c *Comm) sizesOf(m int, code engine.Code) []int {
+	if c.sizes == nil {
+		c.sizes = map[slicing][]int{}
+	}
+	key := slicing{m, code}
+	if c.sizes[key] == nil {
+		sizes := make([]int, len(c.Workers))
+		for k := range sizes {
+			lo, hi := code.Cut(m, k, len(sizes))
+			sizes[k] = code.Size(hi - lo)
+		}
+		c.sizes[key] = sizes
+	}
+	return c.sizes[key]
+}
+
+// tellCrowd is tell in a crowd, of a vector of m columns.
+func (s reduction) tellCrowd(op Op, a *addition, direct bool, m int) error {
+	mine, sizes := a.parts[slices.Index(s.c.Workers, s.c.Self)], s.c.sizesOf(m, s.code)
+	size := func(k int) int { return sizes[k] * mine }
+	if direct {
+		all := s.code.Size(m) * mine
+		size = func(int) int { return all }
 	}
 	return s.c.scatter(op, size, func(k int) ([]byte, error) { return make([]byte, size(k)), nil })
 }
@@ -323,29 +347,21 @@ func (c *Comm) sliceOf(v engine.Mat, k int, code engine.Code) engine.Span {
 	return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
 }
 
-// sliceSize is what they have as they travel.
-func (c *Comm) sliceSize(v engine.Mat, k int, code engine.Code) int {
-	row := c.sliceOf(v, k, code)
-	return code.Size(row.Hi - row.Lo)
-}
-
 // tellSlice sends this worker's columns of v to every other.
 func (c *Comm) tellSlice(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
 	if len(c.Workers) < 2 {
 		return nil
 	}
 	me := slices.Index(c.Workers, c.Self)
-	size := c.sliceSize(v, me, code)
-	var mine []byte
+	size := c.sizesOf(v.Cols, code)[me]
+	mine := make([]byte, 0, size)
 	if c.crowd == nil {
 		var err error
-		if mine, err = c.fetch(ctx, nil, c.sliceOf(v, me, code), code); err != nil {
+		if mine, err = c.fetch(ctx, mine, c.sliceOf(v, me, code), code); err != nil {
 			return err
 		}
-	} else {
-		mine = make([]byte, size)
 	}
-	if err := c.scatter(op, func(int) int { return size }, func(int) ([]byte, error) { return slices.Clone(mine), nil }); err != nil {
+	if err := c.scatter(op, func(int) int { return size }, func(int) ([]byte, error) { return slices.Clone(mine[:size]), nil }); err != nil {
 		return err
 	}
 	c.exchanged(nil, 0)
@@ -357,7 +373,8 @@ func (c *Comm) hearSlices(ctx context.Context, op Op, v engine.Mat, code engine.
 	if len(c.Workers) < 2 {
 		return nil
 	}
-	return c.collect(ctx, op, func(k int) int { return c.sliceSize(v, k, code) }, func(k int, p []byte) error {
+	sizes := c.sizesOf(v.Cols, code)
+	return c.collect(ctx, op, func(k int) int { return sizes[k] }, func(k int, p []byte) error {
 		if c.crowd != nil {
 			return nil
 		}

@@ -24,6 +24,13 @@ type crowd struct {
 	class    []int     // of each worker
 	weights  []float64 // of each deputy: how many workers it is
 	place    []float64 // of each worker in its class: at the deputy of that number, or between two
+	beside   []beside  // the same of each worker, by the deputies' indices
+}
+
+// beside is which deputies a worker lies between, and how far from the first to the second.
+type beside struct {
+	low, high int32
+	part      float64
 }
 
 // fewest is how many deputies a class of workers has at least, so that one stands for what the other receives.
@@ -40,7 +47,7 @@ func crowdOf(cfg Config) *crowd {
 		rows, chunks int
 	}
 	alike, kinds := map[kind][]int{}, []kind{}
-	c := &crowd{class: make([]int, n), place: make([]float64, n)}
+	c := &crowd{class: make([]int, n), place: make([]float64, n), beside: make([]beside, n)}
 	for w := range n {
 		k := kind{nobody, len(hosting.Of(w)), (chunks - w + n - 1) / n}
 		if w == 0 || slices.Contains(cfg.Alone, w) {
@@ -66,6 +73,7 @@ func crowdOf(cfg Config) *crowd {
 			place := float64(at*(deputies-1)) / float64(max(1, len(all)-1))
 			low := int(place)
 			c.class[w], c.place[w] = i, place
+			c.beside[w] = beside{int32(first + low), int32(first + min(low+1, deputies-1)), place - float64(low)}
 			c.weights[first+low] += 1 - (place - float64(low))
 			c.weights[first+min(low+1, deputies-1)] += place - float64(low)
 		}
@@ -137,7 +145,7 @@ func (n *node) Crowded() bool { return n.world.crowd != nil }
 // Scatter implements optim.Crowd: what goes to those that are not simulated has a time to leave, and nothing else.
 func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (uint64, []byte, error)) (sent int64, err error) {
 	n.compute()
-	w, t := n.world, noToll()
+	w, tolls := n.world, [2]toll{noToll(), noToll()}
 	for k, id := range to {
 		if id == n.id {
 			continue
@@ -153,9 +161,10 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			sent += int64(len(p))
 			continue
 		}
-		n.toll(&t, w.cfg.Link(n.id, id), bytes(k))
-		out := &n.all[id]
-		left, _, _ := n.leaves(&t, out)
+		b, out := bytes(k), &n.all[id]
+		t := &tolls[b/4&1] // slices of a vector have two lengths
+		n.toll(t, w.cfg.Link(n.id, id), b)
+		left, _, _ := n.leaves(t, out)
 		n.notes(id, left, out)
 		sent += int64(t.bytes)
 	}
@@ -175,7 +184,7 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 	}
 	ready, lags := w.readies(n.passed-1, x), n.lags()
 	w.mu.Unlock()
-	t, hop := noToll(), nanos(w.cfg.Hop)
+	tolls, hop := [2]toll{noToll(), noToll()}, nanos(w.cfg.Hop)
 	for k, id := range from {
 		if id == n.id {
 			continue
@@ -190,13 +199,15 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 			}
 			continue
 		}
-		n.toll(&t, w.cfg.Link(id, n.id), bytes(k))
+		b := bytes(k)
+		t := &tolls[b/4&1]
+		n.toll(t, w.cfg.Link(id, n.id), b)
 		after, known := w.crowd.between(id, lags)
 		if !known {
 			after = t.alone
 		}
 		last := ready[id] + after + hop + t.link.delayed(t.packets, t.lost, n.chances)
-		n.arrives(&t, last-t.alone, last)
+		n.arrives(t, last-t.alone, last)
 	}
 	return nil
 }
@@ -258,12 +269,11 @@ func (n *node) Expect(seq uint64, op string, bytes int) { n.seq, n.op, n.bytes =
 
 // between is what lies between the lags of a worker's neighbours among the deputies, where that of one is known.
 func (c *crowd) between(worker int, lags []lag) (nanos int64, known bool) {
-	class, place := c.classes[c.class[worker]], c.place[worker]
-	low := int(place)
-	a, b := lags[class[low]], lags[class[min(low+1, len(class)-1)]]
+	at := &c.beside[worker]
+	a, b := lags[at.low], lags[at.high]
 	switch {
 	case a.sent && b.sent:
-		return a.nanos + int64((place-float64(low))*float64(b.nanos-a.nanos)), true
+		return a.nanos + int64(at.part*float64(b.nanos-a.nanos)), true
 	case a.sent:
 		return a.nanos, true
 	}
@@ -331,16 +341,20 @@ func (w *world) deputy(worker int) *node {
 	return w.nodes[w.crowd.classes[w.crowd.class[worker]][int(w.crowd.place[worker]+0.5)]]
 }
 
-// computes is how long a worker computes before an exchange what takes so long at pace 1.
+// computes is how long a worker computes before an exchange what takes so long at pace 1. The caller holds the lock.
 func (w *world) computes(worker, exchange int, work int64) int64 {
 	if work == 0 {
 		return 0
 	}
-	draws := uint64(exchange) << 8 // its own, and the same whoever looks
-	return int64(float64(work) * w.cfg.Pace(worker, func() float64 {
-		draws++
-		return chance(w.cfg.Seed, worker, draws)
-	}))
+	w.draw.worker, w.draw.draws = worker, uint64(exchange)<<8 // its own, and the same whoever looks
+	return int64(float64(work) * w.cfg.Pace(worker, w.draw.next))
+}
+
+// draw is whose chance is asked.
+type draw struct {
+	worker int
+	draws  uint64
+	next   func() float64
 }
 
 // forget drops exchanges that no deputy looks at any more: each is in the exchange of its newest.

@@ -156,7 +156,7 @@ type toll struct {
 
 // toll puts that into t, where most often it is already.
 func (n *node) toll(t *toll, l Link, bytes int) {
-	if t.bytes == bytes && t.link == l {
+	if was := &t.link; t.bytes == bytes && was.Rate == l.Rate && was.Delay == l.Delay && was.Jitter == l.Jitter && was.Loss == l.Loss && was.Line == l.Line {
 		return
 	}
 	w, wire, rate := n.world, n.wire(bytes), l.rate(float64(bytes))

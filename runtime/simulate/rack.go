@@ -87,7 +87,7 @@ func (w *world) unsend(n *node, at int64) {
 	if w.cfg.Racks == nil {
 		return
 	}
-	for _, h := range w.queue {
+	for _, h := range w.queue.heap { // where such frames are
 		if p := h.parcel; p != nil && p.from == n && p.sent >= at {
 			p.void = true
 		}

@@ -35,30 +35,43 @@ func (w *world) speak(s said) {
 	}
 	delete(w.said, key)
 	share := w.shares(all)
+	began, forms := make([]lag, len(all)), make([]*form, len(all))
+	for i, s := range all {
+		began[i] = lag{s.at - s.took, true}
+	}
+	together := make([]happening, 0, w.cfg.Workers-len(w.nodes))
 	for id := range w.cfg.Workers {
 		if w.at[id] != nil {
 			continue
 		}
-		s := all[w.deputy(id).index]
-		began, _ := w.between(id, func(r *node) (int64, bool) { return all[r.index].at - all[r.index].took, true })
+		index := w.deputy(id).index
+		s := &all[index]
+		var at int64
 		if w.own {
-			began = max(w.clocks[id], s.since) + int64(w.cfg.Control)
+			at = max(w.clocks[id], s.since) + int64(w.cfg.Control)
+		} else {
+			at, _ = w.crowd.between(id, began)
 		}
-		at := began + w.computes(id, s.passed, s.work)
+		at += w.computes(id, s.passed, s.work)
 		var r message.Report
 		switch x := s.report.(type) {
 		case message.Ready:
 			x.Worker = id
 			r = x
 		case message.Done:
-			w.disguise(&x, id)
+			if forms[index] == nil {
+				forms[index] = w.formOf(x)
+			}
+			w.disguise(&x, id, forms[index])
 			x.Sent = share()
 			r = x
 		default: // of what failed the deputy alone tells
 			return
 		}
-		w.happens(happening{at: max(at, w.now), worker: id, ev: coordinator.Report{Report: r}})
+		w.serial++
+		together = append(together, happening{at: max(at, w.now), worker: id, serial: w.serial, ev: coordinator.Report{Report: r}})
 	}
+	w.queue.together(together)
 }
 
 // heard is what reports of several workers have in common.
@@ -104,17 +117,36 @@ func (w *world) shares(all []said) (next func() optim.Ledger) {
 	}
 }
 
-// disguise makes a deputy's report one of another worker: of its members and of its part of the test set.
-func (w *world) disguise(d *message.Done, id int) {
-	host, mine := w.hosting.Of(d.Worker), w.hosting.Of(id)
-	digests := make(map[string][32]byte, len(d.Digests))
-	for name, sum := range d.Digests {
+// form is how a deputy's digests become another worker's.
+type form struct {
+	shared []string // rows that all have
+	blocks []string // of which each member has a row
+}
+
+func (w *world) formOf(d message.Done) *form {
+	f, first := &form{}, w.member(w.hosting.Of(d.Worker)[0])
+	for name := range d.Digests {
 		at := strings.LastIndexByte(name, '/')
-		block, of := name[:at], name[at+1:]
-		switch {
-		case of == "shared":
-			digests[name] = sum
-		case of == w.member(host[0]):
+		switch block, of := name[:at], name[at+1:]; of {
+		case "shared":
+			f.shared = append(f.shared, name)
+		case first:
+			f.blocks = append(f.blocks, block)
+		}
+	}
+	return f
+}
+
+// disguise makes a deputy's report one of another worker: of its members and of its part of the test set.
+func (w *world) disguise(d *message.Done, id int, f *form) {
+	digests := d.Digests
+	if len(f.blocks) > 0 {
+		host, mine := w.hosting.Of(d.Worker), w.hosting.Of(id)
+		digests = make(map[string][32]byte, len(d.Digests))
+		for _, name := range f.shared {
+			digests[name] = d.Digests[name]
+		}
+		for _, block := range f.blocks {
 			for i, m := range mine {
 				digests[w.row(block, m)] = d.Digests[w.row(block, host[i])]
 			}

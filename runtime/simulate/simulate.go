@@ -14,7 +14,6 @@
 package simulate
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -104,7 +103,8 @@ type world struct {
 	exchanges []settled        // the last of those that are
 	own       bool             // clocks are in force
 	works     map[bool][]int64 // see settle
-	queue     happenings
+	draw      draw             // see computes
+	queue     queued
 	now       int64
 	serial    uint64
 	exit      *coordinator.Exit
@@ -146,27 +146,6 @@ type happening struct {
 	parcel *parcel // that it moves; nil of all else
 }
 
-type happenings []happening
-
-func (h happenings) Len() int      { return len(h) }
-func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h happenings) Less(i, j int) bool {
-	a, b := h[i], h[j]
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	if a.worker != b.worker {
-		return a.worker < b.worker
-	}
-	return a.serial < b.serial
-}
-func (h *happenings) Push(x any) { *h = append(*h, x.(happening)) }
-func (h *happenings) Pop() any {
-	x := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return x
-}
-
 // tick is between ticks of the core, and most how many of them pass without anything else until the run is stuck.
 const (
 	tick = int64(100 * time.Millisecond)
@@ -204,6 +183,10 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if w.crowd != nil {
 		w.roster = optim.Place(optim.IDs(cfg.Core.Members), workers(cfg.Workers))
 		w.hosting, w.said, w.works = w.roster.Hosting(), map[heard][]said{}, map[bool][]int64{}
+	}
+	w.draw.next = func() float64 {
+		w.draw.draws++
+		return chance(cfg.Seed, w.draw.worker, w.draw.draws)
 	}
 	w.still = sync.NewCond(&w.mu)
 	return w.run(ctx)
@@ -251,7 +234,7 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
 		}
-		h := heap.Pop(&w.queue).(happening)
+		h := w.queue.pop()
 		w.now = h.at
 		quiet++
 		if _, ok := h.ev.(coordinator.Tick); ok {
@@ -309,7 +292,7 @@ func (w *world) pause() {
 func (w *world) happens(h happening) {
 	w.serial++
 	h.serial = w.serial
-	heap.Push(&w.queue, h)
+	w.queue.push(h)
 }
 
 // report brings what a worker says to the core. The caller holds the lock.
