@@ -70,6 +70,7 @@ type Env struct {
 	Comm    *Comm
 	Engine  Engine
 	Data    Data
+	Hollow  bool                   // the engine computes nothing: no samples are drawn for it
 	Metrics []string               // of an objective: the names of what it measures beside the fitness
 	Blocks  map[string]engine.Mat  // owned by the runtime; use Block
 	Records map[string]engine.Host // likewise; use Record

@@ -104,8 +104,9 @@ func (e *Env) window(m Member, frac float64) data.Window {
 // memberSteps is the report of so many steps of members on streams of their own, in all.
 func (e *Env) memberSteps(k Values, steps int64) Report {
 	var of int64
+	share := k.share()
 	for _, m := range e.Roster.Members {
-		of += int64(e.window(m, k.share()).Len)
+		of += int64(e.window(m, share).Len)
 	}
 	samples := steps * int64(k.I("batch"))
 	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, of}}
@@ -114,13 +115,20 @@ func (e *Env) memberSteps(k Values, steps int64) Report {
 // Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
 func (e *Env) Stream(m Member, cursor uint64, n int, frac float64) []int32 {
 	out := make([]int32, n)
-	data.Batch(out, e.Data.Train(), e.Rand(noise.Order, 0, m), cursor, e.window(m, frac))
+	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.window(m, frac))
 	return out
+}
+
+// batch draws samples, unless nobody looks at them.
+func (e *Env) batch(dst []int32, of noise.Key, cursor uint64, w data.Window) {
+	if !e.Hollow {
+		data.Batch(dst, e.Data.Train(), of, cursor, w)
+	}
 }
 
 // SharedBatch draws samples [at, at+len(dst)) of the one stream that a shared model trains on.
 func (e *Env) SharedBatch(dst []int32, at uint64) {
-	data.Batch(dst, e.Data.Train(), e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
+	e.batch(dst, e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
 }
 
 // drawn says of a batch of the one stream where it was drawn, see engine.Evaluate.

@@ -105,7 +105,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
 			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
-				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Measure: true, Clock: clock, Store: shelf}
+				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Hollow: true, Measure: true, Clock: clock, Store: shelf}
 			if tests {
 				cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
 			}

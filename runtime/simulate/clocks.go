@@ -26,7 +26,7 @@ func (w *world) settle(exchange int) {
 	if w.clocks == nil {
 		w.clocks = make([]int64, w.cfg.Workers)
 	}
-	takes := map[int]bool{}
+	takes := make([]bool, w.cfg.Workers)
 	ways := w.ways(first.edges)
 	for _, way := range ways {
 		takes[way[0]], takes[way[1]] = true, true
@@ -63,22 +63,22 @@ func (w *world) settle(exchange int) {
 // travel moves rows of so many bytes along ways, and every worker's clock on to when it has those it waits for.
 func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 	wire, cost := w.nodes[0].wire(bytes), nanos(float64(bytes)*w.cfg.PerByte)
-	up, down, lines := map[int]*queue{}, map[int]*queue{}, map[[2]int]*queue{}
+	up, down, lines := make([]queue, w.cfg.Workers), make([]queue, w.cfg.Workers), map[[2]int]*queue{}
+	several := len(w.roster.Members) > w.cfg.Workers // rows that go from one worker to another
 	for i, way := range ways {
 		from, to := way[0], way[1]
-		if lines[way] == nil {
-			lines[way] = new(queue)
-		}
-		if up[from] == nil {
-			up[from] = new(queue)
-		}
-		if down[to] == nil {
-			down[to] = new(queue)
+		line := new(queue)
+		if lines[way] != nil {
+			line = lines[way]
+		} else if several {
+			lines[way] = line
 		}
 		l, draw := w.cfg.Link(from, to), (uint64(exchange)<<20|uint64(i))<<8|128
 		x.clocks[from] += cost
-		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), lines[way].pass(x.clocks[from], wire, l.rate(float64(bytes))))
-		x.left[way] = append(x.left[way], left)
+		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), line.pass(x.clocks[from], wire, l.rate(float64(bytes))))
+		if w.at[to] != nil { // who asks for it
+			x.left[way] = append(x.left[way], left)
+		}
 		arrives := left + nanos(w.cfg.Hop) + l.late(wire, func() float64 {
 			draw++
 			return chance(w.cfg.Seed, to, draw)

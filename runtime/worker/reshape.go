@@ -90,7 +90,7 @@ func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim
 	c := w.cfg
 	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
 	comm.Watch, comm.Clock = c.Watch, c.Clock
-	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Slow, Data: c.Data, Metrics: c.Metrics, Comm: comm, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{}}
+	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Slow, Data: c.Data, Metrics: c.Metrics, Hollow: c.Hollow, Comm: comm, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{}}
 }
 
 // blocks are those of the algorithm at the present round.

@@ -42,6 +42,7 @@ type Config struct {
 	Clock    func() int64        // nanoseconds, for reports
 	Overhead func() int64        // bytes the transport sent beyond payload, cumulative; may be nil
 	Watch    func() (end func()) // see [optim.Comm]; may be nil
+	Hollow   bool                // the engine computes nothing: no samples are drawn for it
 	Measure  bool                // measure rates where a plan leaves a knob to the run; false where a record is executed
 }
 
