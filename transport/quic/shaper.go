@@ -38,13 +38,14 @@ const (
 )
 
 // Shaper delays and drops the packets that a node sends. It lies below QUIC. Until a first shape is set it costs one
-// comparison for each batch of packets.
+// comparison for each batch of packets, and then, where a link has none, a look into a map.
 type Shaper struct {
 	ctx     context.Context
 	wg      *sync.WaitGroup
-	on      atomic.Bool // something was set
-	sending func()      // is told of what is sent; nil: it is not
-	began   time.Time   // what grains are counted from
+	on      atomic.Bool // something was set, and late packets are delivered
+	bent    atomic.Pointer[bends]
+	sending func()    // is told of what is sent; nil: it is not
+	began   time.Time // what grains are counted from
 
 	mu    sync.Mutex
 	every Shape // of addresses that have none of their own
@@ -74,6 +75,24 @@ type line struct {
 	count uint64    // packets so far: what chance depends on
 }
 
+// bends are the links on which packets may not go directly: all, or those to some addresses. It is never changed, so
+// that it is read without a lock.
+type bends struct {
+	all  bool
+	some map[netip.AddrPort]bool
+}
+
+// bend says anew which links are bent. The caller holds the lock.
+func (s *Shaper) bend() {
+	b, now := &bends{s.every != Shape{}, map[netip.AddrPort]bool{}}, time.Now()
+	for a, l := range s.lines {
+		if l.own && l.shape != (Shape{}) || l.due.After(now) {
+			b.some[a] = true
+		}
+	}
+	s.bent.Store(b)
+}
+
 func newShaper(ctx context.Context, wg *sync.WaitGroup) *Shaper {
 	return &Shaper{ctx: ctx, wg: wg, began: time.Now(), lines: map[netip.AddrPort]*line{}, wake: make(chan struct{}, 1)}
 }
@@ -87,6 +106,7 @@ func (s *Shaper) Set(address string, shape Shape) error {
 	if address == "" {
 		s.mu.Lock()
 		s.every = shape
+		s.bend()
 		s.mu.Unlock()
 		s.start()
 		return nil
@@ -103,6 +123,7 @@ func (s *Shaper) set(to net.Addr, shape Shape) {
 	s.mu.Lock()
 	l := s.line(to)
 	l.own, l.shape = true, shape
+	s.bend()
 	s.mu.Unlock()
 	s.start()
 }
@@ -112,6 +133,7 @@ func (s *Shaper) unset(to net.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.line(to).own = false
+	s.bend()
 }
 
 // start begins to deliver late packets, once.
@@ -148,6 +170,9 @@ func addrPort(a net.Addr) netip.AddrPort {
 // straight says whether what is sent to an address now goes directly: its link has no shape, and nothing that had one
 // is still on the way.
 func (s *Shaper) straight(to net.Addr) bool {
+	if b := s.bent.Load(); b == nil || !b.all && !b.some[addrPort(to)] {
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.line(to)

@@ -96,6 +96,54 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestStraightWithoutLock: what is sent on a link without a shape waits for no lock, whatever other links have, and a
+// link is one of those again once its shape is gone, unless something is late on it.
+func TestStraightWithoutLock(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	sh := newShaper(ctx, &wg)
+	sh.write = func(_, _ []byte, _ net.Addr) error { return nil }
+	free := func(to int) bool {
+		sh.mu.Lock()
+		done := make(chan bool, 1)
+		wg.Go(func() { done <- sh.straight(address(to)) })
+		defer sh.mu.Unlock()
+		select {
+		case straight := <-done:
+			return straight
+		case <-time.After(100 * time.Millisecond): // it waits for the lock
+			return false
+		}
+	}
+	is := func(when string, first, second bool) {
+		t.Helper()
+		if a, b := free(1), free(2); a != first || b != second {
+			t.Errorf("%s: free are %v and %v, want %v and %v", when, a, b, first, second)
+		}
+	}
+	set := func(to string, s Shape) {
+		t.Helper()
+		if err := sh.Set(to, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is("before any shape", true, true)
+	set("10.0.0.2:4433", Shape{Delay: time.Minute})
+	is("with a shape of one", false, true)
+	sh.unset(address(1))
+	is("once it is unset", true, true)
+	set("", Shape{Delay: time.Second})
+	is("with a shape for all that have none of their own", false, false)
+	set("", Shape{})
+	is("with none any more", true, true)
+	set("10.0.0.2:4433", Shape{Delay: time.Minute})
+	sh.send([]byte("late"), nil, nil, 0, address(1), time.Now())
+	set("10.0.0.2:4433", Shape{})
+	is("while a packet is late", false, true)
+}
+
 // TestPacketsLeaveTogether: packets of a batch that are due within a grain leave with one call, in order, with nothing
 // lost or mixed up; others leave alone. None leaves before its time.
 func TestPacketsLeaveTogether(t *testing.T) {

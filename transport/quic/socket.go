@@ -32,7 +32,7 @@ func (u *udpSocket) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (int, int, error
 	if u.shaper.sending != nil {
 		u.shaper.sending()
 	}
-	if !u.shaper.on.Load() || u.shaper.straight(to) {
+	if u.shaper.straight(to) {
 		if err := u.shaper.write(b, oob, to); err != nil {
 			return 0, 0, err
 		}
@@ -65,7 +65,7 @@ func (c *plainSocket) WriteTo(b []byte, to net.Addr) (int, error) {
 	if c.shaper.sending != nil {
 		c.shaper.sending()
 	}
-	if c.shaper.on.Load() && c.shaper.send(b, nil, nil, 0, to, time.Now()) {
+	if !c.shaper.straight(to) && c.shaper.send(b, nil, nil, 0, to, time.Now()) {
 		return len(b), nil
 	}
 	return c.PacketConn.WriteTo(b, to)
