@@ -46,8 +46,9 @@ type Tally struct {
 
 // committed is the wall time of a commit.
 type committed struct {
-	to    uint64
-	nanos int64
+	to     uint64
+	nanos  int64
+	waited int64 // of them, for frames
 }
 
 // mean is a running one.
@@ -150,7 +151,7 @@ func (t *Tally) Record(r event.Record) {
 		if t.from > 0 && t.before.Rounds == 0 && len(t.times) == 0 {
 			t.before = part(c.Progress, float64(t.from)/float64(max(t.from, c.To)))
 		}
-		t.times = append(t.times, committed{c.To, c.Nanos})
+		t.times = append(t.times, committed{c.To, c.Nanos, c.Waited})
 		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = c.Progress.Rounds, c.Progress.Steps, c.Progress.Samples
 		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = c.Progress.Evaluations, c.Progress.Epochs, c.Hash
 		t.sent.Add(c.Sent)
@@ -242,6 +243,15 @@ func (t *Tally) Spent() float64 {
 	return float64(nanos) / 1e9
 }
 
+// waited is the share of that time in which a worker waited for others' frames.
+func (t *Tally) waited() float64 {
+	var nanos int64
+	for _, c := range t.times {
+		nanos += c.waited
+	}
+	return float64(nanos) / 1e9 / max(t.Spent(), 1e-9)
+}
+
 // changes is how a record changes the work that a run is expected to do, or lets it wait; "" where it does neither. A
 // knob that the run chooses for itself was to be expected.
 func (t *Tally) changes(r event.Record) string {
@@ -285,6 +295,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	s := t.Sum
 	s.Seconds = time.Since(t.began).Seconds()
 	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
+	s.Waited = t.waited()
 	s.TestRound, s.CentreHash = nil, ""
 	scores := s.scores()
 	for _, x := range scores {

@@ -40,6 +40,24 @@ func TestSpeedOfRounds(t *testing.T) {
 	}
 }
 
+// TestWaited: the share of the rounds' time in which frames were waited for, without rounds that a plan went back
+// behind.
+func TestWaited(t *testing.T) {
+	m := New()
+	m.Record(event.Record{Plan: &event.Plan{}})
+	for _, c := range []struct{ to, seconds, waited int64 }{{1, 1, 0}, {2, 2, 1}, {3, 9, 9}, {3, 1, 1}} {
+		if m.Sum.Rounds == 3 {
+			m.Record(event.Record{Plan: &event.Plan{At: 2}})
+		}
+		r := commit(uint64(c.to), 1, time.Duration(c.seconds)*time.Second)
+		r.Commit.Waited = c.waited * int64(time.Second)
+		m.Record(r)
+	}
+	if got := m.Finish(coordinator.Exit{}).Waited; got != .5 {
+		t.Errorf("a worker waited %g of the time, want half", got)
+	}
+}
+
 // TestSpeedOfAFork: samples are counted from the start of the parent, seconds and bytes from the fork on; what is
 // divided by those is what the fork did itself, whether or not its log says where it set out.
 func TestSpeedOfAFork(t *testing.T) {

@@ -348,6 +348,9 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		}
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
+	if percent := 100 * s.Waited; percent >= 1 {
+		fmt.Fprintf(p.out, "  waiting      for others' frames %.0f %% of the time\n", percent)
+	}
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
 		same := "= predicted"
 		if s.BytesPredicted[op] != s.BytesSent[op] {
