@@ -348,7 +348,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		}
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
-	if percent := 100 * s.Waited; percent >= 1 {
+	if percent := 100 * s.Waited; percent >= 1 && s.OverheadBytes > 0 { // within one process workers wait for its cores
 		fmt.Fprintf(p.out, "  waiting      for others' frames %.0f %% of the time\n", percent)
 	}
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
