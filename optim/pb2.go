@@ -33,7 +33,8 @@ comparisons. Mean and deviation of the gains are those of the last window observ
 that were given theirs before, count as measurements to come: they lower the deviation around them and leave the mean, so that
 no two members are sent to one place. The lengths l, forget and the noise of y are those of 144 combinations under which the
 observations are likeliest, the argmax is over 33 by 33 places in the logarithms, and every worker computes all of it alike,
-in float64. f and f' stay between 1/vary and vary, and begin uniform in the logarithm: block hyper. Observations are the block
+in float64. f and f' stay between 1/vary and vary, and begin uniform in the logarithm: block hyper. Where vary is lowered, or
+pbt ran before, those outside move to the bounds, and what was observed outside counts there. Observations are the block
 tried, what a period began with the block from. Where the fitness is missing y is -2. A period whose beginning nobody
 measured is no observation: each member's first. The work grows with the cube of the members, of which there are 256 at most.
 A member that was replaced starts at rest, with the batch-norm statistics of its source. A round is at most slice steps of
@@ -88,6 +89,7 @@ type pb2 struct{}
 
 func (pb2) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	hyper := e.enterFactors(k)
+	pb2Bound(hyper, k.Get(knobVary.Name))
 	rep, over, err := trainPeriod(ctx, e, k, true, func(r engine.Row) [2]float32 { return [2]float32(hyper.Row(r)) })
 	if err != nil || !over {
 		return rep, err
@@ -115,6 +117,14 @@ func (pb2) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
 	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
 	return rep, nil
+}
+
+// pb2Bound moves factors that lie outside to the bounds, as they do where vary was lowered or pbt ran before.
+func pb2Bound(hyper engine.Host, vary float64) {
+	lo, hi := float32(arith.Pow(vary, -1)), float32(arith.Pow(vary, 1)) // as explore has them
+	for i, f := range hyper.F {
+		hyper.F[i] = max(lo, min(hi, f))
+	}
 }
 
 // pb2Most is the largest population: what one comparison of it takes is about a tenth of a second on one core.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
 	"brood/models/noise"
 )
 
@@ -315,6 +316,31 @@ func TestPB2(t *testing.T) {
 	if all, _ := pb2Observations(p.Record(BlockTried).F, pb2Window, vary); len(all) != 4*n {
 		t.Errorf("%d observations of %d comparisons are kept", len(all), 4)
 	}
+}
+
+// TestPB2VaryLowered: a vary that is lowered while it trains moves all factors that lie outside to the bounds, those of
+// members that are not replaced too; others, and all under a vary that stays, keep their bits.
+func TestPB2VaryLowered(t *testing.T) {
+	b := newBowl(t, 10, 200)
+	b.judges = 10
+	p := b.populate(t, PB2, 4, set{"batch": 2, "period": 100, "vary": 4})
+	rows := [][2]float32{{4, 0.25}, {0.25, 1.25}, {1, 3}, {0.5, 0.75}}
+	for i, f := range rows {
+		copy(p.Record(BlockHyper).Row(engine.Row(i)), f[:])
+	}
+	check := func(when string, want ...[2]float32) {
+		t.Helper()
+		for i, f := range want {
+			if got := p.Record(BlockHyper).Row(engine.Row(i)); got[0] != f[0] || got[1] != f[1] {
+				t.Errorf("%s member %d has the factors %v, want %v", when, i, got, f)
+			}
+		}
+	}
+	p.rounds(1)
+	check("under the vary of 4", rows...)
+	p.k = p.k.With("vary", 2)
+	p.rounds(1)
+	check("under one of 2", [2]float32{2, 0.5}, [2]float32{0.5, 1.25}, [2]float32{1, 2}, [2]float32{0.5, 0.75})
 }
 
 // TestPB2Most: the largest population is allowed, and gets factors within bounds; one more member is refused.
