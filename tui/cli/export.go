@@ -137,13 +137,17 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 // model says that models leave, and not curves.
 func (x *exporting) model() bool { return x.to == toModel || x.to == toONNX }
 
-// named is the file of a session's model where none is named: for a model beside the centre another one than for that.
-func (x *exporting) named(dir string) string {
+// into is the file for a session's model, of several sessions in the directory that -o names. One that has no name is
+// called as its session: for a model beside the centre otherwise than for that.
+func (x *exporting) into(dir string, several bool) string {
+	if x.file != "" && !several {
+		return x.file
+	}
 	name := filepath.Base(dir)
 	if x.of.Name != "" && x.of.Name != host.OfCentre {
 		name += "." + x.of.String()
 	}
-	return name + "." + x.to
+	return filepath.Join(x.file, name+"."+x.to)
 }
 
 // models writes the model of each session.
@@ -154,10 +158,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 	}
 	files := map[string]string{}
 	for _, c := range sessions {
-		file := x.file
-		if len(sessions) > 1 {
-			file = filepath.Join(x.file, x.named(c.path))
-		}
+		file := x.into(c.path, len(sessions) > 1)
 		if other := files[file]; other != "" {
 			return fmt.Errorf("%s and %s would both be written to %s: export them one by one, with -o", other, c.path, file)
 		}
@@ -169,12 +170,8 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 		}
 	}
 	for _, c := range sessions {
-		dir, file := c.path, x.file
-		if len(sessions) > 1 {
-			file = filepath.Join(x.file, x.named(dir))
-		}
 		var told time.Time
-		said, err := x.one(ctx, dir, file, func(k event.Commit) {
+		said, err := x.one(ctx, c.path, x.into(c.path, len(sessions) > 1), func(k event.Commit) {
 			if time.Since(told) > time.Second {
 				told = time.Now()
 				fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
@@ -291,12 +288,9 @@ func writeFile(file string, force bool, write func(io.Writer) error) error {
 	return safetensors.WriteFile(file, write)
 }
 
-// one writes the model of the session in dir to a file, "" for one of the session's name, and says what it wrote. told
-// hears of rounds that are executed again to get there.
+// one writes the model of the session in dir to a file, and says what it wrote. told hears of rounds that are executed
+// again to get there.
 func (x *exporting) one(ctx context.Context, dir, file string, told func(event.Commit)) (string, error) {
-	if file == "" {
-		file = x.named(dir)
-	}
 	if err := vacant(file, x.force); err != nil {
 		return "", err
 	}
