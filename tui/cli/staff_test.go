@@ -13,11 +13,11 @@ import (
 // Workers of a plan with fast frames are told so; others are not.
 func TestStaffOrders(t *testing.T) {
 	for _, c := range []struct {
-		of   staff
+		of   *staff
 		want string
 	}{
-		{staff{slow: 2.5}, "worker - --threads 1 --slow 2.5 --patience 20s"},
-		{staff{slow: 20, fast: true}, "worker - --threads 1 --slow 20 --patience 20s --fast-frames"},
+		{&staff{slow: 2.5}, "worker - --threads 1 --slow 2.5 --patience 20s"},
+		{&staff{slow: 20, fast: true}, "worker - --threads 1 --slow 20 --patience 20s --fast-frames"},
 	} {
 		if got := strings.Join(c.of.orders(), " "); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
