@@ -246,14 +246,14 @@ func (c *Comm) watch() func() {
 	return c.Watch()
 }
 
-// turn is what a worker does next for a collective that it has begun: it waits for others, and may send more. Until the
+// leg is what a worker does next for a collective that it has begun: it waits for others, and may send more. Until the
 // last one no other collective may begin, so that all workers' frames come in one order; computing in between hides the
 // time that frames take.
-type turn func(ctx context.Context) error
+type leg func(ctx context.Context) error
 
-// take takes all turns, one after the other.
-func take(ctx context.Context, turns []turn) error {
-	for _, t := range turns {
+// take takes all legs, one after the other.
+func take(ctx context.Context, legs []leg) error {
+	for _, t := range legs {
 		if err := t(ctx); err != nil {
 			return err
 		}
@@ -261,33 +261,33 @@ func take(ctx context.Context, turns []turn) error {
 	return nil
 }
 
-// then has the last of the turns end with what is to be done once all of it is here.
-func then(turns []turn, end turn) []turn {
-	if len(turns) == 0 {
-		return []turn{end}
+// then has the last of the legs end with what is to be done once all of it is here.
+func then(legs []leg, end leg) []leg {
+	if len(legs) == 0 {
+		return []leg{end}
 	}
-	last := turns[len(turns)-1]
-	turns[len(turns)-1] = func(ctx context.Context) error {
+	last := legs[len(legs)-1]
+	legs[len(legs)-1] = func(ctx context.Context) error {
 		if err := last(ctx); err != nil {
 			return err
 		}
 		return end(ctx)
 	}
-	return turns
+	return legs
 }
 
 // AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each
 // member of the roster, in order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
-	turns, err := c.beginAllGather(op, mine, all)
+	legs, err := c.beginAllGather(op, mine, all)
 	if err != nil {
 		return err
 	}
-	return take(ctx, turns)
+	return take(ctx, legs)
 }
 
-// beginAllGather begins an AllGather; mine is read before it returns, and all is filled by the last turn.
-func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]turn, error) {
+// beginAllGather begins an AllGather; mine is read before it returns, and all is filled by the last leg.
+func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]leg, error) {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
@@ -302,7 +302,7 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]turn, error) {
 			return nil, err
 		}
 		c.exchanged(nil, 0)
-		return []turn{func(ctx context.Context) error { return c.collectAll(ctx, op, own, all) }}, nil
+		return []leg{func(ctx context.Context) error { return c.collectAll(ctx, op, own, all) }}, nil
 	}
 	for _, w := range c.Workers {
 		if w != c.Self && mine.Rows > 0 {
@@ -312,7 +312,7 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]turn, error) {
 		}
 	}
 	c.exchanged(nil, 0)
-	return []turn{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
+	return []leg{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
 }
 
 // collectAll is hearAll in a crowd.

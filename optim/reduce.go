@@ -17,15 +17,15 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 
 // reduce is AllReduce through a code.
 func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
-	turns, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
+	legs, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
 		return err
 	}
-	return take(ctx, turns)
+	return take(ctx, legs)
 }
 
-// beginReduce begins a reduce: src may not change, and dst is not there, until the last turn is taken.
-func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) ([]turn, error) {
+// beginReduce begins a reduce: src may not change, and dst is not there, until the last leg is taken.
+func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) ([]leg, error) {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
@@ -57,7 +57,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	lo, hi := slice(me)
 	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
-	var sum turn
+	var sum leg
 	if a := c.additionOf(leaves, parts); a != nil {
 		if err := s.tellCrowd(op, a, direct, m); err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	c.exchanged(nil, 0)
 	if direct {
-		return []turn{sum}, nil
+		return []leg{sum}, nil
 	}
 	tell := func(ctx context.Context) error {
 		if err := sum(ctx); err != nil {
@@ -94,7 +94,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		defer c.watch()()
 		return c.hearSlices(ctx, op, dst, code)
 	}
-	return []turn{tell, hear}, nil
+	return []leg{tell, hear}, nil
 }
 
 // addition is the sum over a roster of which every worker has a part.

@@ -23,7 +23,7 @@ func (r Roster) Rank(m Member) int {
 
 // Find is where x is among numbers that ascend, -1 when it is absent. Most often they are those from 0 on.
 func Find[T ~int | ~uint32](ascending []T, x T) int {
-	if x >= 0 && int(x) < len(ascending) && ascending[x] == x {
+	if uint64(x) < uint64(len(ascending)) && ascending[x] == x {
 		return int(x)
 	}
 	if i, ok := slices.BinarySearch(ascending, x); ok {

@@ -24,8 +24,8 @@ have learned since: they mix the two.
 Of fragments fragments p is sent after the steps floor(h*(p+1)/fragments) of each cycle of h. What is on its way is the
 block sent, and how many steps it still takes each fragment the block due: both are recorded, and a delay that is turned
 holds for what is sent from then on. With overlap on a fragment leaves as the round after its step begins, and members
-take the steps of that round while it is under way, as far as the delay goes: what is computed has the same bits, and
-the next round sends what this one did. values e3m0 sends each replica's xbar - x in four bits a value: a sign, and a power of
+take the steps of that round while it is under way, as far as the delay goes: as long as delay and population stay, what
+is computed has the same bits, a round later for what is sent. values e3m0 sends each replica's xbar - x in four bits a value: a sign, and a power of
 two or zero, scaled by blocks of 64; sums are in float32. optimiser, momentum_in and the moments are as in diloco. A round ends where a
 fragment is sent, or after slice steps; the phase block counts. The centre is xbar.
 Series: loss.
@@ -46,7 +46,7 @@ Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alp
 		{Name: "delay", Label: "τ", Title: "delay", Unit: "steps", Doc: "inner steps from where a fragment is sent to where its outer step is taken", Min: 0, Max: 9999, Default: 1, Integer: true},
 		{Name: "alpha", Label: "α", Title: "kept share", Doc: "share of a replica's fragment that stays its own after an outer step", Min: 0, Max: 1, Default: 0.5},
 		{Name: "values", Title: "values", Doc: "how a value is sent: exactly, or in four bits", Choices: []string{"float32", "e3m0"}, Max: 1},
-		{Name: "overlap", Title: "overlap", Doc: "whether steps are taken while a fragment is on its way, as far as the delay goes; turning it off drops one that leaves", Choices: []string{"off", "on"}, Max: 1},
+		{Name: "overlap", Title: "overlap", Doc: "whether steps are taken while a fragment is on its way, as far as the delay goes", Choices: []string{"off", "on"}, Max: 1},
 		KnobSlice, KnobB, KnobClip, KnobSplit, KnobParts,
 	}),
 	Series: []Series{SeriesLoss},
@@ -75,15 +75,16 @@ Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alp
 		return rounds
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		p := streamingDiLoCoSends(s)
-		if p < 0 {
-			return nil
+		sent := map[Op]int64{}
+		for _, p := range streamingDiLoCoSends(s) {
+			lo, hi := engine.Cut(s.Layout.Params, p, s.K.I("fragments"))
+			if s.K.Is("values", "e3m0") {
+				sent["fragment"] += s.AllGatherBytes(8 * fourBits(hi-lo).length())
+			} else {
+				sent["fragment"] += s.AllReduceBytes(s.Roster, hi-lo)
+			}
 		}
-		lo, hi := engine.Cut(s.Layout.Params, p, s.K.I("fragments"))
-		if s.K.Is("values", "e3m0") {
-			return map[Op]int64{"fragment": s.AllGatherBytes(8 * fourBits(hi-lo).length())}
-		}
-		return map[Op]int64{"fragment": s.AllReduceBytes(s.Roster, hi-lo)}
+		return sent
 	},
 	Program: streamingDiLoCo{},
 }
@@ -103,33 +104,30 @@ func (streamingDiLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (R
 	if err := r.take(ctx, steps); err != nil {
 		return Report{}, err
 	}
-	phase[0] = phase[0]%uint64(k.I("h")) + uint64(steps)
-	if !streamingDiLoCoOverlaps(k) {
-		phase[0] %= uint64(k.I("h"))
+	h := uint64(k.I("h"))
+	if phase[0] = (phase[0]%streamingDiLoCoLeaving%h + uint64(steps)) % h; fragment >= 0 && streamingDiLoCoOverlaps(k) {
+		phase[0] += streamingDiLoCoLeaving * uint64(fragment+1)
 	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = e.LatePoints("loss", r.loss)
 	if fragment < 0 || streamingDiLoCoOverlaps(k) {
 		return rep, nil
 	}
-	if err := r.send(ctx, fragment, 0); err != nil || r.due[fragment] > 0 {
-		return rep, err
-	}
-	return rep, r.follow(ctx, fragment)
+	return rep, r.send(ctx, fragment, 0)
 }
 
 // streamingDiLoCoRound is a round, as far as it has come.
 type streamingDiLoCoRound struct {
-	e     *Env
-	k     Values
-	step  Step
-	loss  []float32
-	due   []uint64 // steps after which each fragment is followed, 0 of those that are not on their way
-	turns []turn   // of the fragment that was sent as the round began, not taken yet
-	at    []int    // steps of the round after which they are
+	e    *Env
+	k    Values
+	step Step
+	loss []float32
+	due  []uint64 // steps after which each fragment is followed, 0 of those that are not on their way
+	legs []leg    // of the fragment that was sent as the round began, not taken yet
+	at   []int    // steps of the round after which they are
 }
 
-// take takes steps, the turns of what is on its way, and what is due.
+// take takes steps, the legs of what is on its way, and what is due.
 func (r *streamingDiLoCoRound) take(ctx context.Context, steps int) error {
 	for done := 0; done < steps; {
 		some := steps - done // until something else is to be done
@@ -138,14 +136,14 @@ func (r *streamingDiLoCoRound) take(ctx context.Context, steps int) error {
 				some = min(some, int(d))
 			}
 		}
-		if len(r.turns) > 0 {
+		if len(r.legs) > 0 {
 			some = min(some, r.at[0]-done)
 		}
 		if err := advance(ctx, r.e, r.step, some, r.e.descendBy(r.k.descent("eta_in", "momentum_in"))); err != nil {
 			return err
 		}
-		for done += some; len(r.turns) > 0 && r.at[0] == done; r.turns, r.at = r.turns[1:], r.at[1:] {
-			if err := r.turns[0](ctx); err != nil {
+		for done += some; len(r.legs) > 0 && r.at[0] == done; r.legs, r.at = r.legs[1:], r.at[1:] {
+			if err := r.legs[0](ctx); err != nil {
 				return err
 			}
 		}
@@ -171,17 +169,20 @@ func (r *streamingDiLoCoRound) send(ctx context.Context, p, steps int) error {
 			return err
 		}
 	}
-	turns, err := streamingDiLoCoSend(ctx, r.e, r.k, p)
+	legs, err := streamingDiLoCoSend(ctx, r.e, r.k, p)
 	if err != nil {
 		return err
 	}
 	r.due[p] = uint64(r.k.I("delay"))
 	if steps == 0 {
-		return take(ctx, turns)
+		if err := take(ctx, legs); err != nil || r.due[p] > 0 {
+			return err
+		}
+		return r.follow(ctx, p)
 	}
-	r.turns = turns
-	for i := range turns { // spread over the steps, the last after all of them
-		r.at = append(r.at, (steps*(i+1)+len(turns)-1)/len(turns))
+	r.legs = legs
+	for i := range legs { // spread over the steps, the last after all of them
+		r.at = append(r.at, (steps*(i+1)+len(legs)-1)/len(legs))
 	}
 	return nil
 }
@@ -190,35 +191,36 @@ func (r *streamingDiLoCoRound) follow(ctx context.Context, p int) error {
 	return streamingDiLoCoFollow(ctx, r.e, r.k, p)
 }
 
-// streamingDiLoCoOverlaps says whether a fragment is under way while members take steps.
+// streamingDiLoCoOverlaps says whether a fragment is to be under way while members take steps.
 func streamingDiLoCoOverlaps(k Values) bool { return k.Is("overlap", "on") && k.I("delay") > 0 }
 
-// streamingDiLoCoLeaves is the fragment that leaves as the next round begins, or -1: that of the step before.
+// streamingDiLoCoLeaving times p+1 is part of the phase where fragment p leaves as the next round begins.
+const streamingDiLoCoLeaving = 1 << 32
+
+// streamingDiLoCoLeaves is the fragment that leaves as the next round begins, or -1.
 func streamingDiLoCoLeaves(s Shape) int {
-	if !streamingDiLoCoOverlaps(s.K) {
-		return -1
-	}
-	for p := range s.K.I("fragments") {
-		if _, at := engine.Cut(s.K.I("h"), p, s.K.I("fragments")); uint64(at) == s.Phase {
-			return p
-		}
+	if p := int(s.Phase/streamingDiLoCoLeaving) - 1; p < s.K.I("fragments") {
+		return p
 	}
 	return -1
 }
 
-// streamingDiLoCoSends is the fragment that the next round sends, or -1.
-func streamingDiLoCoSends(s Shape) int {
-	if streamingDiLoCoOverlaps(s.K) {
-		return streamingDiLoCoLeaves(s)
+// streamingDiLoCoSends are the fragments that the next round sends: one that leaves as it begins, and that of its last
+// step, unless it waits for the next round in its turn.
+func streamingDiLoCoSends(s Shape) (out []int) {
+	if p := streamingDiLoCoLeaves(s); p >= 0 {
+		out = append(out, p)
 	}
-	_, p := streamingDiLoCoSteps(s)
-	return p
+	if _, p := streamingDiLoCoSteps(s); p >= 0 && !streamingDiLoCoOverlaps(s.K) {
+		out = append(out, p)
+	}
+	return out
 }
 
 // streamingDiLoCoSteps is how many steps the next round takes, and the fragment whose step is the last of them, or -1.
 func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
 	h, fragments := s.K.I("h"), s.K.I("fragments")
-	phase := int(s.Phase % uint64(h))
+	phase := int(s.Phase % streamingDiLoCoLeaving % uint64(h))
 	for p := range fragments {
 		_, at := engine.Cut(h, p, fragments)
 		if at <= phase {
@@ -232,9 +234,9 @@ func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
 	return 1, -1 // not reached: the last is sent after h
 }
 
-// streamingDiLoCoSend sends how far members went in a fragment; after the last turn the mean is in its part of the
+// streamingDiLoCoSend sends how far members went in a fragment; after the last leg the mean is in its part of the
 // block sent.
-func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]turn, error) {
+func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]leg, error) {
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
 	n := len(e.Mine)
 	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
@@ -242,7 +244,7 @@ func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]turn, 
 		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoPart(e, BlockXBar, lo, hi)}); err != nil {
 		return nil, err
 	}
-	var turns []turn
+	var legs []leg
 	var err error
 	var tasks []engine.Task
 	if k.Is("values", "e3m0") {
@@ -250,16 +252,16 @@ func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]turn, 
 		if err := e.Engine.Do(ctx, far); err != nil {
 			return nil, err
 		}
-		turns, err = e.beginSparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d)
+		legs, err = e.beginSparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d)
 	} else {
-		turns, err = e.Comm.beginReduce(ctx, "fragment", e.Roster, x, d, true, engine.Float32)
+		legs, err = e.Comm.beginReduce(ctx, "fragment", e.Roster, x, d, true, engine.Float32)
 		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(d, T(1, xbar), T(-1, d))}})
 	}
 	tasks = append(tasks, engine.Copy{Dst: streamingDiLoCoPart(e, BlockSent, lo, hi), Src: engine.All(d)})
 	if err != nil {
 		return nil, err
 	}
-	return then(turns, func(ctx context.Context) error { return e.Engine.Do(ctx, tasks...) }), nil
+	return then(legs, func(ctx context.Context) error { return e.Engine.Do(ctx, tasks...) }), nil
 }
 
 // streamingDiLoCoFollow takes the outer step of a fragment along what was sent, and mixes it into all members.

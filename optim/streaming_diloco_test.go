@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -152,33 +153,54 @@ func TestStreamingDiLoCo(t *testing.T) {
 	}
 }
 
-// What is computed while a fragment is under way has the bits that it has where it is waited for, and the same bytes
-// are sent a round later; of the state only what is on its way differs.
+// What is computed while a fragment is under way has the bits that it has where it is waited for, also where h is
+// turned within a cycle, and overlap itself; each fragment is sent a round later than it would be, and none is sent
+// twice or lost.
 func TestStreamingDiLoCoOverlaps(t *testing.T) {
 	b := newBowl(t, cols, samples)
-	for _, c := range []set{{"h": 4, "fragments": 2, "delay": 1}, {"h": 5, "fragments": 3, "delay": 4, "slice": 2}, {"h": 6, "fragments": 1, "delay": 5},
-		{"h": 6, "fragments": 2, "delay": 2, "values": "e3m0", "alpha": 0.3}} {
-		for name, v := range (set{"eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "batch": 4}) {
-			c[name] = v
+	for _, c := range []struct {
+		set
+		h       func(round int) float64
+		overlap func(round int) string
+	}{
+		{set: set{"h": 4, "fragments": 2, "delay": 1}},
+		{set: set{"h": 5, "fragments": 3, "delay": 4, "slice": 2}},
+		{set: set{"h": 6, "fragments": 1, "delay": 5}},
+		{set: set{"h": 6, "fragments": 2, "delay": 2, "values": "e3m0", "alpha": 0.3}},
+		{set: set{"fragments": 4, "delay": 2}, h: func(round int) float64 { return float64(8 + round/2) }},
+		{set: set{"fragments": 2, "delay": 1}, h: func(round int) float64 { return float64(4 - 2*(round/7%2)) }},
+		{set: set{"h": 4, "fragments": 2, "delay": 3}, overlap: func(round int) string { return []string{"off", "on", "on"}[round/2%3] }},
+	} {
+		knobs := func(overlap string, round int) set {
+			k := set{"eta": 0.5, "eta_in": 0.01, "momentum": 0.8, "batch": 4, "overlap": overlap}
+			maps.Copy(k, c.set)
+			if c.h != nil {
+				k["h"] = c.h(round)
+			}
+			return k
 		}
-		c["overlap"] = "off"
-		waits := b.populate(t, StreamingDiLoCo, 3, c)
-		c["overlap"] = "on"
-		hides := b.populate(t, StreamingDiLoCo, 3, c)
-		for round := range 12 {
-			c["overlap"] = "off"
-			sends := streamingDiLoCoSends(Shape{K: c.of(StreamingDiLoCo), Phase: waits.Record(BlockPhase).U[0]})
+		on := func(round int) string {
+			if c.overlap == nil {
+				return "on"
+			}
+			return c.overlap(round)
+		}
+		waits, hides := b.populate(t, StreamingDiLoCo, 3, knobs("off", 0)), b.populate(t, StreamingDiLoCo, 3, knobs(on(0), 0))
+		var due, sent []int
+		for round := range 30 {
+			waits.k, hides.k = knobs("off", round).of(StreamingDiLoCo), knobs(on(round), round).of(StreamingDiLoCo)
+			due = append(due, streamingDiLoCoSends(waits.Shape(waits.k))...)
+			sent = append(sent, streamingDiLoCoSends(hides.Shape(hides.k))...)
 			waits.rounds(1)
 			hides.rounds(1)
-			c["overlap"] = "on"
-			if p := streamingDiLoCoSends(hides.Shape(c.of(StreamingDiLoCo))); p != sends {
-				t.Errorf("%v: after round %d fragment %d leaves, want %d", c, round, p, sends)
-			}
 			for _, name := range []string{BlockX, BlockXBar, BlockMX, BlockM1} {
 				if !slices.Equal(flat(waits.Block(name)), flat(hides.Block(name))) {
-					t.Fatalf("%v: %s differs after round %d", c, name, round)
+					t.Fatalf("%v: %s differs after round %d", c.set, name, round)
 				}
 			}
+		}
+		if late := len(due) - len(sent); late > 1 || !slices.Equal(due[:len(sent)], sent) {
+			t.Errorf("%v: fragments %v were sent, want %v", c.set, sent, due)
 		}
 	}
 }

@@ -318,7 +318,7 @@ func isDigest(s string) bool {
 	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// mostBytes may be counted for one operation of a grant, so that sums of a run do not overflow.
+// mostBytes may be counted for one operation of a grant, so that sums over thousands of workers do not overflow.
 const mostBytes = 1 << 50
 
 // checkLedgers bounds what the bytes can be; whether they add up to what is predicted is seen at the commit.

@@ -27,8 +27,8 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 	o.got[d.Worker] = &o.reports[at]
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
-		first := c.done[c.committed]
-		if len(first.got) < len(c.hosting.Workers) {
+		first := c.done[c.committed] // what is out lies one behind the other, from there on
+		if first == nil || len(first.got) < len(c.hosting.Workers) {
 			break
 		}
 		done := first.reports

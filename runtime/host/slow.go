@@ -29,11 +29,11 @@ type slowed struct {
 	lag    *Lag
 }
 
-// Debt is what the processor of a slowed worker is behind with frames that were sent and received. What they use here,
-// u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this one is
-// done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link. Where frames
-// are fast they cost what they cost here, as on a machine whose network card does that work. It may be used by any
-// goroutine; a nil one does nothing.
+// Debt is what the processor of a slowed worker is behind with frames that were sent and received. What they use
+// here, u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this
+// one is done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link.
+// Where frames are fast they cost what they cost here, as on a machine whose network card does that work, but for
+// those that come within a call. It may be used by any goroutine; a nil one does nothing.
 type Debt struct {
 	factor float64                      // of computing
 	frames float64                      // and of frames

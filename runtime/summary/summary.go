@@ -35,7 +35,7 @@ type Summary struct {
 	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
 	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`
 	OverheadBytes    int64              `json:"overhead_bytes"`
-	Waited           float64            `json:"waited"` // share of the time, for frames
+	Waited           float64            `json:"waited,omitempty"` // share of the time, for frames
 	ParamsHash       string             `json:"params_hash"`
 	CentreHash       string             `json:"centre_hash"`
 	Kernels          string             `json:"kernels"`
