@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -186,7 +187,14 @@ func TestViewedNaively(t *testing.T) {
 			wrong++
 		}
 	}
-	got, err := m.Viewed(context.Background(), set, set.Test(), 1, data.Views{Flip: true})
+	plain, err := m.Report(context.Background(), set, set.Test(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, got, err := m.Viewed(context.Background(), set, set.Test(), 1, data.Views{Flip: true})
+	if !reflect.DeepEqual(made, plain) {
+		t.Errorf("beside views the report is %+v, alone %+v", made, plain)
+	}
 	if err != nil || math.Abs(got-float64(wrong)/float64(len(set.Test()))) > 1e-12 {
 		t.Errorf("%g of the samples are mistaken, %v; the naive twin has %d of %d, and %d without the mirror", got, err, wrong, len(set.Test()), alone)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,11 +20,17 @@ var errNotFinite = errors.New("the model's results are not finite")
 // Report asks the model about labelled samples of a set, on the processor; nil where its results are not finite, or it
 // predicts nothing.
 func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, threads int) (*report.Report, error) {
+	return t.reported(ctx, set, ids, threads, func(int, [][]float64) {})
+}
+
+// reported is Report, and passes on what the model says of samples from one on.
+func (t *Trained) reported(ctx context.Context, set *data.Set, ids []int32, threads int, also func(at int, p [][]float64)) (*report.Report, error) {
 	if t.Net.Outputs == 0 || t.Net.Classes == 0 && !t.Net.Regression() {
 		return nil, nil
 	}
 	tally := report.New(t.Net.Classes, t.Net.Outputs, t.Net.MultiLabel())
 	kernels, err := t.Predict(ctx, set, ids, threads, func(at int, p [][]float64) error {
+		also(at, p)
 		for i, row := range p {
 			id := ids[at+i]
 			if t.Net.Regression() {
@@ -71,30 +78,37 @@ func (t *Trained) Viewable(set *data.Set, views data.Views) error {
 	return set.Viewable(views.List())
 }
 
-// Viewed is the share of samples whose class is not the likeliest by the mean of what the model says of an image in
-// these views.
-func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views) (wrong float64, err error) {
+// Viewed is Report, with the share of samples whose class is not the likeliest by the mean of what the model says of an
+// image in these views.
+func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views) (r *report.Report, wrong float64, err error) {
 	if err := t.Viewable(set, views); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	mean := make([][]float64, len(ids))
 	for i := range mean {
 		mean[i] = make([]float64, t.Net.Classes)
 	}
-	for _, view := range views.List() {
-		shown, err := set.Viewed(view)
-		if err != nil {
-			return 0, err
-		}
-		if _, err := t.Predict(ctx, shown, ids, threads, func(at int, p [][]float64) error {
+	of := func(view data.View) func(int, [][]float64) {
+		return func(at int, p [][]float64) {
 			for i, row := range p {
 				for k, v := range row {
 					mean[at+i][k] += float64(view.Weight * v)
 				}
 			}
-			return nil
-		}); err != nil {
-			return 0, err
+		}
+	}
+	list := views.List()
+	if r, err = t.reported(ctx, set, ids, threads, of(list[0])); err != nil || r == nil { // as the images are
+		return nil, 0, cmp.Or(err, errNotFinite)
+	}
+	for _, view := range list[1:] {
+		shown, err := set.Viewed(view)
+		if err != nil {
+			return nil, 0, err
+		}
+		add := of(view)
+		if _, err := t.Predict(ctx, shown, ids, threads, func(at int, p [][]float64) error { add(at, p); return nil }); err != nil {
+			return nil, 0, err
 		}
 	}
 	misses := 0
@@ -103,7 +117,7 @@ func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, thread
 			misses++
 		}
 	}
-	return float64(misses) / float64(len(ids)), nil
+	return r, float64(misses) / float64(len(ids)), nil
 }
 
 // OutputNames are those of the numbers that the model predicts: those of the columns that it was trained on, or, where

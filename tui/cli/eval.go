@@ -18,6 +18,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/report"
 	"brood/tui"
 )
 
@@ -100,34 +101,28 @@ func evalCommand(s streams) *cobra.Command {
 			}
 			of, values := t.Scores(samples, ids, sc)
 			seconds := time.Since(t0).Seconds()
-			report, err := t.Report(c.Context(), samples, ids, threads)
-			if err != nil {
+			var figures *report.Report
+			viewed := math.NaN()
+			if viewing {
+				if figures, viewed, err = t.Viewed(c.Context(), samples, ids, threads, views); err != nil {
+					return fmt.Errorf("--views: %w", err)
+				}
+			} else if figures, err = t.Report(c.Context(), samples, ids, threads); err != nil {
 				return fmt.Errorf("data %s: %w", set, err)
 			}
 			asked := sc.Kernels
-			if report != nil {
-				asked = report.Kernels
+			if figures != nil {
+				asked = figures.Kernels
 			}
 			if text := host.Mixed(t.Kernels, asked); text != "" {
 				fmt.Fprintf(s.err, "brood: %s was %s\n", args[0], text)
 			}
-			viewed := math.NaN()
-			if viewing {
-				if viewed, err = t.Viewed(c.Context(), samples, ids, threads, views); err != nil {
-					return fmt.Errorf("--views: %w", err)
-				}
-			}
 			if asJSON {
-				line := map[string]any{"event": "evaluated", "file": args[0], "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples, "kernels": sc.Kernels,
-					"loss": finite(sc.Mean()), "seconds": seconds}
-				for i, x := range of {
-					line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
-				}
+				line := evaluated(args[0], t, set, split, sc, of, values, seconds)
 				if viewing {
 					line["views_error"] = 100 * viewed
 				}
-				madeInto(line, t)
-				reportInto(line, report)
+				reportInto(line, figures)
 				return json.NewEncoder(s.out).Encode(line)
 			}
 			fmt.Fprint(s.out, scoredLine(t, set, split, sc.Samples))
@@ -143,12 +138,12 @@ func evalCommand(s streams) *cobra.Command {
 				fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*viewed, true), len(views.List()))
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
-			if report != nil && len(report.Outputs) == 1 {
-				fmt.Fprintf(s.out, "  MAE          %.6g\n", report.Outputs[0].MAE)
+			if figures != nil && len(figures.Outputs) == 1 {
+				fmt.Fprintf(s.out, "  MAE          %.6g\n", figures.Outputs[0].MAE)
 			}
 			writeSoup(s.out, t)
-			if report != nil {
-				fmt.Fprint(s.out, tui.ReportText(report, lineWidth(s), ascii))
+			if figures != nil {
+				fmt.Fprint(s.out, tui.ReportText(figures, lineWidth(s), ascii))
 			}
 			return nil
 		}}

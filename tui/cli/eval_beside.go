@@ -60,6 +60,17 @@ func scoredLine(t *host.Trained, set, split string, samples int64) string {
 	return fmt.Sprintf("%s on %s, %s samples\n", t.Net.Name, set, scored)
 }
 
+// evaluated is the object of a model that was scored.
+func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, of []event.Score, values []float64, seconds float64) map[string]any {
+	line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
+		"kernels": sc.Kernels, "loss": finite(sc.Mean()), "seconds": seconds}
+	for i, x := range of {
+		line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
+	}
+	madeInto(line, t)
+	return line
+}
+
 // sideBySide prints what several models of a session score on the same samples, a line each.
 func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string, threads int, asJSON bool) error {
 	ids := host.SplitOf(samples, split)
@@ -78,13 +89,7 @@ func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained
 		}
 		of, values := t.Scores(samples, ids, sc)
 		if asJSON {
-			line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
-				"kernels": sc.Kernels, "loss": finite(sc.Mean()), "seconds": time.Since(t0).Seconds()}
-			for k, x := range of {
-				line[strings.TrimPrefix(x.Key, "test_")] = finite(values[k])
-			}
-			madeInto(line, t)
-			if err := json.NewEncoder(s.out).Encode(line); err != nil {
+			if err := json.NewEncoder(s.out).Encode(evaluated(what, t, set, split, sc, of, values, time.Since(t0).Seconds())); err != nil {
 				return err
 			}
 			continue
