@@ -181,7 +181,7 @@ func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all eng
 	order, there := crFMNESOrder(all)
 	c := crFMNESRates(all.Rows, there, M, k.Get("rate"))
 	w := crFMNESWeigh(&c, all, order, M, false)
-	z, square, along := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
+	z, square, mixed := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
 	if err := e.Engine.Do(ctx, crFMNESSum(z, key, w.mean, false), engine.Update{Rows: one, Prog: []engine.Lin{
 		Assign(pathS, T(float32(1-c.path), pathS), T(float32(math.Sqrt(c.path*(2-c.path)*c.effective)), z))}}); err != nil {
 		return err
@@ -201,13 +201,13 @@ func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all eng
 		eta = c.standing
 	}
 	stretch, sigma := math.Sqrt(1+float64(long*long))-1, k.F("sigma")*step[0]
-	if err := e.Engine.Do(ctx, crFMNESSum(square, key, w.square, true), crFMNESSum(along, key, w.along, false),
+	if err := e.Engine.Do(ctx, crFMNESSum(square, key, w.square, true), crFMNESSum(mixed, key, w.mixed, false),
 		engine.Update{Rows: one, Prog: []engine.Lin{Assign(z, T(1, z), T(float32(stretch/long*w.sumAlong), v))}}, engine.Product{Dst: z, A: z, B: s},
 		engine.Update{Rows: one, Prog: []engine.Lin{Assign(x, T(1, x), T(sigma, z)), Assign(pathC, T(float32(1-c.mean), pathC), T(float32(math.Sqrt(c.mean*(2-c.mean)*c.effective)), z))}}); err != nil {
 		return err
 	}
 	var rows [5][]float64
-	for i, m := range []engine.Mat{v, s, square, along, pathC} {
+	for i, m := range []engine.Mat{v, s, square, mixed, pathC} {
 		if rows[i], err = e.Doubles(ctx, m); err != nil {
 			return err
 		}
@@ -294,7 +294,7 @@ func crFMNESTanh(x float64) float64 {
 
 // crFMNESWeights are what pairs of candidates weigh in sums over noise, and sums over the candidates.
 type crFMNESWeights struct {
-	mean, square, along        []float32 // in the sums of w z, w (z^2 - 1) and w a z
+	mean, square, mixed        []float32 // in the sums of w z, w (z^2 - 1) and w a z
 	sumAlong, sumSquare, width float64   // sum w a, sum w a^2 and sum w (|z|^2/M - 1)
 }
 
@@ -314,7 +314,7 @@ func crFMNESWeigh(c *crFMNESConstants, all engine.Host, order []int, params int,
 	for i := 0; i < len(by); i += 2 {
 		first, second, a := by[i]/sum-1/float64(len(by)), by[i+1]/sum-1/float64(len(by)), float64(all.Row(engine.Row(i))[crFMNESAlong])
 		both, size := first+second, length(i)
-		w.mean, w.square, w.along = append(w.mean, float32(first-second)), append(w.square, float32(both)), append(w.along, float32(both*a))
+		w.mean, w.square, w.mixed = append(w.mean, float32(first-second)), append(w.square, float32(both)), append(w.mixed, float32(both*a))
 		w.sumAlong += float64((first - second) * a)
 		w.sumSquare += float64(both * a * a)
 		w.width += float64(both * (float64(size*size)/float64(params) - 1))
@@ -335,9 +335,9 @@ func crFMNESSum(dst engine.Mat, key noise.Key, weights []float32, square bool) e
 const crFMNESLeast = 0.5
 
 // crFMNESShape moves v and D along the natural gradient. It is linear in y^2, (u.y)*y and (u.y)^2, whose weighted sums
-// over candidates follow from square = sum w (z^2 - 1), along = sum w a z and squares = sum w a^2, since the weights
-// add up to zero. It writes over square, along and path.
-func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64) {
+// over candidates follow from square = sum w (z^2 - 1), mixed = sum w a z and squares = sum w a^2, since the weights
+// add up to zero. It writes over square, mixed and path.
+func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64) {
 	n, widest := 0.0, 0.0
 	for _, x := range v {
 		n += float64(x * x)
@@ -352,13 +352,13 @@ func crFMNESShape(v, d, square, along, path []float64, squares, eta, one float64
 	for j, x := range v {
 		inner += float64(x / long * path[j] / d[j])
 	}
-	t, s, q := along, square, path // an element is read before it is written
+	t, s, q := mixed, square, path // an element is read before it is written
 	half := (float64(eta*f*squares) + float64(one*inner*inner) + float64(one*f)) / 2
 	ut := 0.0
 	for j, x := range v {
 		y, u := path[j]/d[j], x/long
-		mean := float64(eta*root*(along[j]+float64(stretch*u*squares))) + float64(one*inner*y)
-		wide := square[j] + float64(2*stretch*u*along[j]) + float64(stretch*stretch*u*u*squares)
+		mean := float64(eta*root*(mixed[j]+float64(stretch*u*squares))) + float64(one*inner*y)
+		wide := square[j] + float64(2*stretch*u*mixed[j]) + float64(stretch*stretch*u*u*squares)
 		t[j] = mean - float64(half*u)
 		s[j] = float64(eta*wide) + float64(one*(float64(y*y)-1)) - float64(n/f*u*mean)
 		ut += float64(u * t[j])

@@ -90,33 +90,17 @@ type pb2 struct{}
 func (pb2) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	hyper := e.enterFactors(k)
 	pb2Bound(hyper, k.Get(knobVary.Name))
-	rep, over, err := trainPeriod(ctx, e, k, true, func(r engine.Row) [2]float32 { return [2]float32(hyper.Row(r)) })
-	if err != nil || !over {
-		return rep, err
-	}
-	fit, err := validate(ctx, e, k)
-	if err != nil {
-		return rep, err
-	}
-	seen, err := pb2Gather(ctx, e, fit)
-	if err != nil {
-		return rep, err
-	}
-	l, all, err := exploit(ctx, e, k, round, fit)
-	if err != nil {
-		return rep, err
-	}
-	if err := l.inherit(ctx, e, "parents.stats", BlockStats); err != nil {
-		return rep, err
-	}
-	e.Record(BlockCycle).U[0]++
-	pb2Begin(e, l, all)
-	pb2Remember(e, seen)
-	pb2Explore(e, k, l, seen)
-	e.keepScores(fit, l.children)
-	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
-	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
-	return rep, nil
+	return trainCompared(ctx, e, k, round, hyper, func(fit engine.Host, l lineage, all engine.Host) error {
+		seen, err := pb2Gather(ctx, e, fit)
+		if err != nil {
+			return err
+		}
+		e.Record(BlockCycle).U[0]++
+		pb2Begin(e, l, all)
+		pb2Remember(e, seen)
+		pb2Explore(e, k, l, seen)
+		return nil
+	})
 }
 
 // pb2Bound moves factors that lie outside to the bounds, as they do where vary was lowered or pbt ran before.

@@ -72,34 +72,18 @@ type pbt struct{}
 
 func (pbt) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	hyper := e.enterFactors(k)
-	rep, over, err := trainPeriod(ctx, e, k, true, func(r engine.Row) [2]float32 { return [2]float32(hyper.Row(r)) })
-	if err != nil || !over {
-		return rep, err
-	}
-	fit, err := validate(ctx, e, k)
-	if err != nil {
-		return rep, err
-	}
-	l, _, err := exploit(ctx, e, k, round, fit)
-	if err != nil {
-		return rep, err
-	}
-	if err := l.inheritRecord(ctx, e, "parents.hyper", BlockHyper); err != nil {
-		return rep, err
-	}
-	if err := l.inherit(ctx, e, "parents.stats", BlockStats); err != nil {
-		return rep, err
-	}
-	for _, c := range l.children {
-		key := e.Rand(noise.Mutate, round, c)
-		for i, f := range hyper.Row(e.Row(c)) {
-			hyper.Row(e.Row(c))[i] = f * []float32{k.F("up"), k.F("down")}[key.Below(i, 2)]
+	return trainCompared(ctx, e, k, round, hyper, func(_ engine.Host, l lineage, _ engine.Host) error {
+		if err := l.inheritRecord(ctx, e, "parents.hyper", BlockHyper); err != nil {
+			return err
 		}
-	}
-	e.keepScores(fit, l.children)
-	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
-	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
-	return rep, nil
+		for _, c := range l.children {
+			key := e.Rand(noise.Mutate, round, c)
+			for i, f := range hyper.Row(e.Row(c)) {
+				hyper.Row(e.Row(c))[i] = f * []float32{k.F("up"), k.F("down")}[key.Below(i, 2)]
+			}
+		}
+		return nil
+	})
 }
 
 func (pbt) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

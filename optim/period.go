@@ -3,6 +3,7 @@ package optim
 import (
 	"context"
 	"math"
+	"slices"
 
 	"brood/models/arith"
 	"brood/models/engine"
@@ -55,6 +56,34 @@ func (e *Env) enterFactors(k Values) engine.Host {
 		}
 	}
 	return hyper
+}
+
+// trainCompared trains on factors of each member's own, and at the end of a period compares: the worst go on from the
+// best, with the statistics of these, and explore gives them factors. It is told the fitness of hosted members, who
+// goes on from whom, and the fitness of all.
+func trainCompared(ctx context.Context, e *Env, k Values, round uint64, hyper engine.Host, explore func(fit engine.Host, l lineage, all engine.Host) error) (Report, error) {
+	rep, over, err := trainPeriod(ctx, e, k, true, func(r engine.Row) [2]float32 { return [2]float32(hyper.Row(r)) })
+	if err != nil || !over {
+		return rep, err
+	}
+	fit, err := validate(ctx, e, k)
+	if err != nil {
+		return rep, err
+	}
+	l, all, err := exploit(ctx, e, k, round, fit)
+	if err != nil {
+		return rep, err
+	}
+	if err := l.inherit(ctx, e, "parents.stats", BlockStats); err != nil {
+		return rep, err
+	}
+	if err := explore(fit, l, all); err != nil {
+		return rep, err
+	}
+	e.keepScores(fit, l.children)
+	rep.Evaluations, rep.Edges = int64(len(e.Roster.Members)), l.edges
+	rep.Points = slices.Concat(rep.Points, e.MemberPoints(SeriesFitness.Name, fit.F), l.points)
+	return rep, nil
 }
 
 // trainPeriod takes the next steps of the period on all hosted members: the optimiser's, with eta and decay times
