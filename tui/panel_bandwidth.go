@@ -23,6 +23,8 @@ func bandwidthTitle(m *model) (string, string) {
 	note := count(len(r.Workers()), "worker")
 	if m.inMemory() {
 		note += ", in memory"
+	} else if percent := 100 * m.shown.Ledger.Waiting(); percent >= 0.5 {
+		note += fmt.Sprintf(", waiting %.0f %%", percent)
 	}
 	if m.cursor.on {
 		note = "round " + round(m.cursor.round)

@@ -59,6 +59,22 @@ func TestNoEmptyPanel(t *testing.T) {
 	}
 }
 
+// TestBandwidthTellsOfWaiting: where frames cross links, and a log counts it, the panel says what share of the time
+// workers wait for them.
+func TestBandwidthTellsOfWaiting(t *testing.T) {
+	for waited, want := range map[int64]string{0: "3 workers ─", 3: "3 workers, waiting 30 % ─"} {
+		rs := sourcetest.Run(6, 400)
+		for i := range rs {
+			if c := rs[i].Commit; c != nil {
+				with := *c
+				with.Waited, with.Overhead = c.Nanos/10*waited, 100
+				rs[i].Commit = &with
+			}
+		}
+		open(t, 120, 50, rs, nil).shows("bandwidth  per round", want)
+	}
+}
+
 func TestScoreIsExported(t *testing.T) {
 	d := open(t, 200, 50, sourcetest.Run(3, 400), nil)
 	got := d.panel(scorePanel).export(d.model)(d.shown)

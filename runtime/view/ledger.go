@@ -65,12 +65,13 @@ type Commit struct {
 	Overhead  int64   `cbor:"5,keyasint"`
 	Ops       []Bytes `cbor:"6,keyasint"`
 	Epoch     uint32  `cbor:"7,keyasint"`
+	Waited    int64   `cbor:"8,keyasint,omitempty"` // of Nanos, see [event.Commit]
 }
 
 const maxRing = 256
 
 func (l *Ledger) add(c *event.Commit) (sent int64) {
-	k := Commit{To: c.To, Rounds: c.Rounds, Nanos: c.Nanos, Overhead: c.Overhead, Epoch: c.Epoch}
+	k := Commit{To: c.To, Rounds: c.Rounds, Nanos: c.Nanos, Overhead: c.Overhead, Epoch: c.Epoch, Waited: c.Waited}
 	for _, op := range slices.Sorted(maps.Keys(union(c.Sent, c.Predicted))) {
 		b := Bytes{op, c.Sent[op], c.Predicted[op]}
 		k.Ops = append(k.Ops, b)
@@ -141,4 +142,16 @@ func (l *Ledger) Recent() (ops []Bytes, overhead int64, rounds uint64) {
 		overhead, rounds = overhead+c.Overhead, rounds+c.Rounds
 	}
 	return ops, overhead, rounds
+}
+
+// Waiting is the share of the time of these commits in which a worker waited for others' frames; 0 where nobody counts
+// it.
+func (l *Ledger) Waiting() float64 {
+	var nanos, waited int64
+	for _, c := range l.Ring {
+		if c.Epoch >= l.Since {
+			nanos, waited = nanos+c.Nanos, waited+c.Waited
+		}
+	}
+	return float64(waited) / float64(max(1, nanos))
 }

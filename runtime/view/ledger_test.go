@@ -29,6 +29,16 @@ func TestRecentIsOfThoseWhoAreThere(t *testing.T) {
 	if got := per(); got != 800 || len(v.Ledger.Ring) != 2 {
 		t.Errorf("three workers send %d bytes a round, want 800", got)
 	}
+	if got := v.Ledger.Waiting(); got != 0 {
+		t.Errorf("a log that does not count it says that a worker waits %g of the time", got)
+	}
+	late := commit(2, 20, 8000)
+	late.Commit.Waited = 5e8
+	fold(v, []event.Record{late})
+	if got := v.Ledger.Waiting(); got != .5/3 {
+		t.Errorf("a worker waits %g of the time, want half of the last of three commits", got)
+	}
+	v.Ledger.Ring = v.Ledger.Ring[:2]
 	fold(v, []event.Record{plan(3, 20, three, two)})
 	if got := per(); got != 0 {
 		t.Errorf("two workers sent nothing yet, and it says %d", got)
