@@ -23,8 +23,6 @@ func bandwidthTitle(m *model) (string, string) {
 	note := count(len(r.Workers()), "worker")
 	if m.inMemory() {
 		note += ", in memory"
-	} else if percent := 100 * m.shown.Ledger.Waiting(); percent >= 0.5 {
-		note += fmt.Sprintf(", waiting %.0f %%", percent)
 	}
 	if m.cursor.on {
 		note = "round " + round(m.cursor.round)
@@ -161,7 +159,12 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	}
 	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
 	if l.Aborted > 0 {
-		g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+Size(float64(l.Aborted)))
+		x = g.Text(x, r.Y+1, r.X+r.W-x, cell.Warn, ", aborted "+Size(float64(l.Aborted)))
+	}
+	if percent := 100 * l.Waiting(); percent >= 0.5 && !m.inMemory() && !m.cursor.on {
+		if text := fmt.Sprintf("waiting %.0f %%", percent); x+2+len(text) <= r.X+r.W {
+			g.Right(r.X+r.W, r.Y+1, len(text), cell.Plain, text)
+		}
 	}
 }
 
