@@ -24,8 +24,8 @@ import (
 type outstanding struct {
 	message.Grant
 	sent    time.Time
-	got     map[int]*message.Done // by worker, into reports
-	reports []message.Done        // by the places of the workers that host members
+	got     int            // reports that came
+	reports []message.Done // by the places of the workers that host members; To is 0 of those that did not come
 }
 
 // Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack

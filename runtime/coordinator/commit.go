@@ -22,13 +22,12 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 	d.Nanos = c.passed(d.Nanos, o.sent)
 	d.Waited = min(max(0, d.Waited), d.Nanos)
 	d.Extra = min(c.passed(d.Extra, o.sent), c.now.Sub(o.sent).Nanoseconds()-d.Nanos)
-	at := c.hosting.Place(d.Worker)
-	o.reports[at] = *d
-	o.got[d.Worker] = &o.reports[at]
+	o.reports[c.hosting.Place(d.Worker)] = *d
+	o.got++
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
 		first := c.done[c.committed] // what is out lies one behind the other, from there on
-		if first == nil || len(first.got) < len(c.hosting.Workers) {
+		if first == nil || first.got < len(c.hosting.Workers) {
 			break
 		}
 		done := first.reports

@@ -300,7 +300,7 @@ func (c *Coordinator) grant() (fx []Effect) {
 	g.Edits, c.loose = c.loose, nil
 	fx = c.takeStaged(g.From, &g.Edits)
 	workers := c.hosting.Workers
-	c.done[g.From] = &outstanding{g, c.now, make(map[int]*message.Done, len(workers)), make([]message.Done, len(workers))}
+	c.done[g.From] = &outstanding{g, c.now, 0, make([]message.Done, len(workers))}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // one for all
 	fx = slices.Grow(fx, len(workers))

@@ -160,7 +160,7 @@ func (x *insider) honest() {
 	}
 	for _, w := range x.core.roster.Workers() {
 		if o := x.core.done[x.core.committed]; w != x.id && o != nil && x.core.plan == nil {
-			if _, did := o.got[w]; !did {
+			if o.reports[x.core.hosting.Place(w)].To == 0 {
 				x.step(x.done(w))
 			}
 		}
