@@ -25,8 +25,9 @@ import (
 	"brood/runtime/soon"
 )
 
-// agrees is the progress that verify prints every second: whether there is any depends on the machine.
-var agrees = regexp.MustCompile(`(?m)^round +\d+ agrees\n`)
+// agrees is the progress that verify and a batch's checks print every second: whether there is any depends on the
+// machine.
+var agrees = regexp.MustCompile(`(?m)^(round +\d+ agrees|brood: checked \d+ of \d+ runs)\n`)
 
 // refuses STATUS PATTERN ARGUMENTS... runs brood, which must end with the status, print nothing but one line on
 // standard error that begins with "brood: " and matches, and leave all files as they were.
