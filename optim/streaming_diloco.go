@@ -206,7 +206,7 @@ func streamingDiLoCoLeaves(s Shape) int {
 }
 
 // streamingDiLoCoSends are the fragments that the next round sends: one that leaves as it begins, and that of its last
-// step, unless it waits for the next round in its turn.
+// step, unless that leaves as the round after begins.
 func streamingDiLoCoSends(s Shape) (out []int) {
 	if p := streamingDiLoCoLeaves(s); p >= 0 {
 		out = append(out, p)
