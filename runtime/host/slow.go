@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	goruntime "runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,7 @@ type slowed struct {
 	factor float64
 	debt   *Debt
 	sleep  func(context.Context, time.Duration)
+	thread bool          // a call uses what its thread used, whatever others did meanwhile
 	over   time.Duration // by which the last call lasted longer than it was due, since sleep is not exact
 	lag    *Lag
 }
@@ -32,8 +34,9 @@ type slowed struct {
 // Debt is what the processor of a slowed worker is behind with frames that were sent and received. What they use
 // here, u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this
 // one is done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link.
-// Where frames are fast they cost what they cost here, as on a machine whose network card does that work, but for
-// those that come within a call. It may be used by any goroutine; a nil one does nothing.
+// Where frames are fast they cost what they cost here, as on a machine whose network card does that work: also those
+// that come within a call, where that computes with one thread whose time can be told from the others'. It may be used
+// by any goroutine; a nil one does nothing.
 type Debt struct {
 	factor float64                      // of computing
 	frames float64                      // and of frames
@@ -109,13 +112,15 @@ func (l *Lag) Late() float64 {
 	return 0
 }
 
-// slow makes an engine slower for programmes; the other one is as fast as it was, for what no figure counts.
-func slow(e compute, d *Debt, l *Lag) (fast, slower optim.Engine) {
+// slow makes an engine of so many threads slower for programmes; the other one is as fast as it was, for what no figure
+// counts.
+func slow(e compute, threads int, d *Debt, l *Lag) (fast, slower optim.Engine) {
 	if l == nil {
 		l = &Lag{}
 	}
 	d.forget()
-	s := &slowed{Engine: e, factor: d.factor, debt: d, sleep: rest, lag: l}
+	_, known := machine.ThreadTime()
+	s := &slowed{Engine: e, factor: d.factor, debt: d, sleep: rest, lag: l, thread: known && d.frames == 1 && threads == 1}
 	return &unslowed{e, s}, s
 }
 
@@ -140,10 +145,16 @@ func (s *slowed) Wait(ctx context.Context) error {
 func (s *slowed) paced(ctx context.Context, f func() error) error {
 	owed := s.debt.take()
 	defer s.debt.forget()
+	used := s.debt.used
+	if s.thread {
+		used = machine.ThreadTime
+		goruntime.LockOSThread()
+		defer goruntime.UnlockOSThread()
+	}
 	began := s.debt.now()
-	before, ok := s.debt.used()
+	before, ok := used()
 	err := f()
-	after, _ := s.debt.used()
+	after, _ := used()
 	if !ok {
 		return err
 	}

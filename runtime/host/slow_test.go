@@ -2,10 +2,12 @@ package host
 
 import (
 	"context"
+	goruntime "runtime"
 	"testing"
 	"time"
 
 	"brood/models/engine"
+	"brood/runtime/machine"
 )
 
 // busy is an engine whose tasks take processor time, and as much of the clock, or more where other work is there.
@@ -78,5 +80,56 @@ func TestSlowed(t *testing.T) {
 	s.lag = &Lag{}
 	if got := took(do); got != 100*ms || s.lag.Late() != 1 {
 		t.Errorf("beside other work %s and late by %g, want 100ms and 1", got, s.lag.Late())
+	}
+}
+
+// spinning is an engine that computes until frames, which come at the same time, have used some processor time too.
+type spinning struct {
+	memory
+	frames, own time.Duration
+}
+
+func (s *spinning) Do(context.Context, ...engine.Task) error {
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	began, _ := machine.ThreadTime()
+	came := make(chan struct{})
+	go func() {
+		defer close(came)
+		goruntime.LockOSThread()
+		first, _ := machine.ThreadTime()
+		for now := first; now-first < s.frames; now, _ = machine.ThreadTime() {
+		}
+	}()
+	<-came
+	now := began
+	for now-began < s.own {
+		now, _ = machine.ThreadTime()
+	}
+	s.own = now - began
+	return nil
+}
+
+// What frames use of the processor while a worker computes whose frames are fast makes its computing no longer.
+func TestFastFramesWithinCalls(t *testing.T) {
+	if _, ok := machine.ThreadTime(); !ok {
+		t.Skip("nothing here tells the time of a thread")
+	}
+	for _, c := range []struct {
+		fast    bool
+		threads int
+		counted bool
+	}{{true, 1, false}, {false, 1, true}, {true, 2, true}} {
+		s := &spinning{frames: 20 * time.Millisecond, own: 5 * time.Millisecond}
+		lag := &Lag{}
+		_, slower := slow(s, c.threads, NewDebt(3, c.fast), lag)
+		slower.(*slowed).sleep = func(context.Context, time.Duration) {}
+		if err := slower.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		used := time.Duration(lag.due.Load()) / 3
+		if counted := used > s.own+s.frames/2; counted != c.counted {
+			t.Errorf("fast frames %t, %d threads: computing used %s, of which its own was %s", c.fast, c.threads, used, s.own)
+		}
 	}
 }
