@@ -37,8 +37,9 @@ type Scaling struct {
 	Each    []int    `toml:"each"`    // members of each worker: weak, or with a target
 	Members []int    `toml:"members"` // strong: members of all workers together
 	Rounds  uint64   `toml:"rounds"`
-	Epochs  float64  `toml:"epochs"` // at which a run that misses its target ends
-	Target  string   `toml:"target"` // such as "loss=0.2"
+	Epochs  float64  `toml:"epochs"`                 // at which a run that misses its target ends
+	Target  string   `toml:"target"`                 // such as "loss=0.2"
+	Seeds   int      `toml:"seeds" json:",omitzero"` // with which each run is measured, 1 to so many; 0 is 1
 	Curves  []Curve  `toml:"curves"`
 }
 
@@ -105,8 +106,12 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 	return s, nil
 }
 
-// maxFleet is the largest fleet of processes that a plan starts on one machine.
-const maxFleet = 64
+// maxFleet is the largest fleet of processes that a plan starts on one machine, and maxSeeds how often it runs one at
+// most.
+const (
+	maxFleet = 64
+	maxSeeds = 100
+)
 
 func (s Scaling) check() error {
 	rising := func(name string, all []int, most int) error {
@@ -140,6 +145,8 @@ func (s Scaling) check() error {
 		return fmt.Errorf("links = %q: give each once", s.Links)
 	case s.FastFrames && s.Slow == 1:
 		return errors.New("fast_frames is of workers that are slower: give slow too")
+	case s.Seeds < 0 || s.Seeds > maxSeeds:
+		return fmt.Errorf("seeds = %d: give a number from 1 to %d", s.Seeds, maxSeeds)
 	case !(s.Slow >= 1 && s.Slow <= 100):
 		return fmt.Errorf("slow = %g: give a factor from 1 to 100", s.Slow)
 	}
@@ -160,6 +167,9 @@ func (s Scaling) check() error {
 	}
 	return nil
 }
+
+// Repeats is how many runs there are of each kind, which differ in their seed alone.
+func (s Scaling) Repeats() int { return max(1, s.Seeds) }
 
 // Rates are the links of a plan; one that names none has links without limit.
 func (s Scaling) Rates() []string {
@@ -183,7 +193,8 @@ func (s Scaling) populations(workers int) (out []int) {
 	return slices.Compact(out)
 }
 
-// Runs are those of the plan on so many workers. A single worker has no links: its runs are those of every link.
+// Runs are those of the plan on so many workers, each once, whatever its seeds. A single worker has no links: its runs
+// are those of every link.
 func (s Scaling) Runs(workers int) (out []Run) {
 	for _, c := range s.Curves {
 		for i, l := range s.Rates() {

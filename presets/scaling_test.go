@@ -89,6 +89,8 @@ func TestBadPlans(t *testing.T) {
 		{"rounds = 6", "target = \"loss=1\"\nepochs = 1", "give probe"},
 		{"rounds = 6", "rounds = 6\nslow = 0.5", "slow = 0.5"},
 		{"rounds = 6", "rounds = 6\nsloww = 2", "sloww"},
+		{"rounds = 6", "rounds = 6\nseeds = 101", "seeds = 101: give a number from 1 to 100"},
+		{"rounds = 6", "rounds = 6\nseeds = -1", "give a number from 1"},
 		{"name = \"a\"", "name = \"\"", "a name of its own"},
 		{"name = \"a\"", "name = \"a\"\nprobe = 3", "give probe"},
 		{"name = \"a\"", "name = \"a\"\nset = [\"members=3\"]", "members and workers of the plan alone"},

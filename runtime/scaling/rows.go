@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Row is a run with what it says beside the others.
+// Row is what runs of one kind say beside the others.
 type Row struct {
 	Key
 	Figures
@@ -75,7 +75,7 @@ func (r Results) Late() (n int) {
 	return n
 }
 
-// CSV is a row for each run, with seconds and bytes; [Results.ReadCSV] reads it.
+// CSV is a row for each kind of run, with seconds and bytes; [Results.ReadCSV] reads it.
 func (r Results) CSV() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text) // which cannot fail
@@ -83,7 +83,7 @@ func (r Results) CSV() []byte {
 	for _, x := range r.Rows() {
 		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds), strconv.Itoa(x.Commits),
 			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
-			number(x.Weak), number(x.Strong), number(x.Waited)})
+			number(x.Weak), number(x.Strong), number(x.Waited), number(x.Worst), strconv.Itoa(x.Runs)})
 	}
 	w.Flush()
 	return text.Bytes()
@@ -116,28 +116,31 @@ func (r *Results) ReadCSV(text []byte) error {
 				return fmt.Errorf("row %d, %s: %w", i, columns[j], err)
 			}
 		}
-		waited := math.NaN()
-		if text := row[len(row)-1]; text != "" {
-			if waited, err = strconv.ParseFloat(text, 64); err != nil {
-				return fmt.Errorf("row %d, waited: %w", i, err)
+		last := [3]float64{math.NaN(), math.NaN()} // waited, waited_most, seeds
+		for j, text := range row[len(row)-len(last):] {
+			if text == "" {
+				continue
+			}
+			if last[j], err = strconv.ParseFloat(text, 64); err != nil {
+				return fmt.Errorf("row %d, %s: %w", i, columns[len(row)-len(last)+j], err)
 			}
 		}
 		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Commits: int(x[5]), Round: x[6], Low: x[7], High: x[8], Bytes: x[9],
-			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true", Waited: waited}
+			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true", Waited: last[0], Worst: last[1], Runs: int(last[2])}
 	}
 	return nil
 }
 
-var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "late", "met", "weak", "strong", "waited"}
+var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "late", "met", "weak", "strong", "waited", "waited_most", "seeds"}
 
 // JSON is the row as an object of the plan of that name; aims says that the plan has a target.
 func (x Row) JSON(plan string, aims bool) map[string]any {
-	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers, "members": x.Members, "rounds": x.Rounds, "commits": x.Commits, "late_percent": x.Late,
+	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers, "members": x.Members, "seeds": x.Runs, "rounds": x.Rounds, "commits": x.Commits, "late_percent": x.Late,
 		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent}
 	if aims {
 		out["met"] = x.Met
 	}
-	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited} {
+	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited, "waited_most": x.Worst} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}

@@ -22,7 +22,7 @@ const Least = 3
 // TooLate is how many percent late the workers of a run may be that a figure is of.
 const TooLate = 5
 
-// Key says which run of a plan something is of.
+// Key says which runs of a plan something is of: they differ in their seed alone.
 type Key struct {
 	Curve   string
 	Link    string // a rate, "" without a limit
@@ -30,37 +30,38 @@ type Key struct {
 	Members int
 }
 
-// Figures are what a run came to. Times are of the slowest worker. A commit is of one round, or of a few that are
-// short.
+// Figures are what runs came to that differ in their seed alone, most often one. Times are of the slowest worker. A
+// commit is of one round, or of a few that are short.
 type Figures struct {
-	Rounds  int     // all of them
-	Commits int     // that count; below [Least] there is no time of a round
+	Runs    int     // seeds
+	Rounds  int     // all of a run; of several the median, as that of Seconds and Sent
+	Commits int     // that count, of all runs; below [Least] there is no time of a round
 	Round   float64 // seconds, median over these commits
 	Low     float64 // quartiles
 	High    float64
 	Bytes   float64 // payload that all workers send a round, mean
 	Seconds float64 // of all rounds
 	Sent    float64 // payload of all rounds, of all workers
-	Met     bool    // it ended by its target
+	Met     bool    // they ended by their target, all of them
 	Waited  float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: not counted
+	Worst   float64 // the largest such share of a run
 	Late    int     // percent by which computing took longer than it was due, on the worker that missed its pace most
 }
 
-// Read is what the session in dir came to; no rounds where it has none that count.
-func Read(dir string) (Figures, error) {
+// Read is the commits of the session in dir.
+func Read(dir string) (all []event.Commit, err error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
-		return Figures{}, err
+		return nil, err
 	}
 	defer r.Close()
-	var all []event.Commit
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return Of(all), nil
+			return all, nil
 		}
 		if err != nil {
-			return Figures{}, err
+			return nil, err
 		}
 		if rec.Commit != nil {
 			all = append(all, *rec.Commit)
@@ -68,34 +69,57 @@ func Read(dir string) (Figures, error) {
 	}
 }
 
-// Of is what a run came to by its commits.
-func Of(all []event.Commit) (f Figures) {
-	var rounds []float64
-	f.Waited = math.NaN()
+// Of is what runs came to that differ in their seed alone, by the commits of each: what counts of a round is of the
+// commits of all.
+func Of(runs ...[]event.Commit) Figures {
+	f := Figures{Runs: len(runs), Waited: math.NaN(), Worst: math.NaN()}
+	var rounds, numbers, seconds, sent []float64
 	var nanos, waited int64
-	for _, c := range all {
-		for _, n := range c.Sent {
-			f.Sent += float64(n)
+	var worst float64
+	for _, all := range runs {
+		n, took, bytes := 0, 0.0, 0.0
+		var of, waits int64 // of the commits that count
+		for _, c := range all {
+			for _, b := range c.Sent {
+				bytes += float64(b)
+			}
+			n, took = n+int(c.Rounds), took+float64(c.Nanos)/1e9
+			if c.Rounds > 0 && c.To-c.Rounds >= Warm {
+				rounds = append(rounds, float64(c.Nanos)/1e9/float64(c.Rounds))
+				of, waits = of+c.Nanos, waits+c.Waited
+			}
 		}
-		f.Rounds += int(c.Rounds)
-		f.Seconds += float64(c.Nanos) / 1e9
-		if c.Rounds > 0 && c.To-c.Rounds >= Warm {
-			rounds = append(rounds, float64(c.Nanos)/1e9/float64(c.Rounds))
-			nanos, waited = nanos+c.Nanos, waited+c.Waited
-		}
+		numbers, seconds, sent = append(numbers, float64(n)), append(seconds, took), append(sent, bytes)
+		nanos, waited, worst = nanos+of, waited+waits, max(worst, float64(waits)/float64(max(1, of)))
 	}
-	if f.Rounds > 0 {
-		f.Bytes = f.Sent / float64(f.Rounds)
+	if all := sum(numbers); all > 0 {
+		f.Bytes = sum(sent) / all
 	}
+	f.Rounds, f.Seconds, f.Sent = int(median(numbers)), median(seconds), median(sent)
 	if f.Commits = len(rounds); f.Commits < Least {
 		return f
 	}
 	if waited > 0 {
-		f.Waited = float64(waited) / float64(nanos)
+		f.Waited, f.Worst = float64(waited)/float64(nanos), worst
 	}
 	slices.Sort(rounds)
 	f.Low, f.Round, f.High = quantile(rounds, .25), quantile(rounds, .5), quantile(rounds, .75)
 	return f
+}
+
+func sum(all []float64) (s float64) {
+	for _, x := range all {
+		s += x
+	}
+	return s
+}
+
+// median of values, which it sorts; 0 of none.
+func median(all []float64) float64 {
+	if slices.Sort(all); len(all) == 0 {
+		return 0
+	}
+	return quantile(all, .5)
 }
 
 // quantile of sorted values, between neighbours in proportion.

@@ -46,6 +46,15 @@ func TestFigures(t *testing.T) {
 	if f := Of(long); !math.IsNaN(f.Waited) {
 		t.Errorf("logs that do not count it say that a worker waits %g of the time", f.Waited)
 	}
+	less := commits(300, 1, 1, 5, 6)
+	for i := range less {
+		less[i].Waited = less[i].Nanos / 2
+	}
+	two := Of(waits, less)
+	if two.Runs != 2 || two.Commits != 6 || two.Round != 3.5 || two.Low != 2.25 || two.High != 4.75 || two.Rounds != 5 || two.Seconds != 20.5 ||
+		two.Bytes != (6*1+4*300)/10.0 || two.Sent != (6*1+4*300)/2 || two.Waited != (1.5+5.5)/21 || two.Worst != .5 {
+		t.Errorf("of two seeds: %+v", two)
+	}
 	if f := Of(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
 		t.Errorf("two commits that count say %+v", f)
 	}
@@ -62,7 +71,7 @@ func perfect() Results {
 						continue
 					}
 					round := float64(m)/float64(n) + .1*float64(n-1)*float64(1+2*i)
-					r.Of[Key{c, l, n, m}] = Figures{Rounds: 8, Commits: 6, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
+					r.Of[Key{c, l, n, m}] = Figures{Runs: 5, Waited: .25, Worst: .5, Rounds: 8, Commits: 6, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
 				}
 			}
 		}
@@ -129,7 +138,7 @@ func TestRows(t *testing.T) {
 	if len(lines) != 1+2*(2+2*(1+2)) { // on 2 workers, 8 members are four each and all
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
-	if want := "CU,10Mbit,2,8,8,6,4.3,3.87,5.375,2,0,0,0,false,0.930232558"; !strings.Contains(text, want) {
+	if want := "CU,10Mbit,2,8,8,6,4.3,3.87,5.375,2,0,0,0,false,0.9302325581395349,0.9302325581395349,0.25,0.5,5\n"; !strings.Contains(text, want) {
 		t.Errorf("no row %s in\n%s", want, text)
 	}
 	again := perfect()

@@ -69,7 +69,7 @@ func listPlans(asJSON bool, s streams) error {
 		}
 		runs := 0
 		for _, n := range p.Workers {
-			runs += len(p.Runs(n))
+			runs += p.Repeats() * len(p.Runs(n))
 		}
 		if asJSON {
 			if err := objects(s.out, map[string]any{"plan": name, "title": p.Title, "paper": p.Paper, "workers": p.Workers, "runs": runs}); err != nil {
@@ -88,7 +88,7 @@ func listPlans(asJSON bool, s streams) error {
 // fleetOf are the runs of a plan on one size of fleet.
 type fleetOf struct {
 	runs
-	of []presets.Run // in the order of the trials
+	of []presets.Run // of each trial
 }
 
 func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) error {
@@ -179,7 +179,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		dir = filepath.Join(dir, p.Name)
 	}
 	for _, n := range p.Workers {
-		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1}), of: p.Runs(n)}
+		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1})}
 		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
 		w.table = func(int) *table { return newTable() }
 		w.staff = &staff{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *batch.Trial) event.Link { return links[t.Point[1]] }}
@@ -190,7 +190,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		if err := w.staff.recall(); err != nil {
 			return nil, err
 		}
-		for _, r := range w.of {
+		for _, r := range p.Runs(n) {
 			if err := w.add(p, r); err != nil {
 				return nil, err
 			}
@@ -199,7 +199,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		if p.FastFrames {
 			slower += " but for frames"
 		}
-		w.head = fmt.Sprintf("%s on %s, each %s: %s", p.Name, plural(n, "worker"), slower, plural(len(w.of), "run"))
+		w.head = fmt.Sprintf("%s on %s, each %s: %s", p.Name, plural(n, "worker"), slower, plural(len(w.Trials), "run"))
 		if err := w.refuse(ctx, p); err != nil {
 			return nil, err
 		}
@@ -251,7 +251,7 @@ func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
 // never is a round that no run of a plan reaches.
 const never = 1 << 40
 
-// add puts a run of the plan into the batch.
+// add puts a run of the plan into the batch, with each of its seeds.
 func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 	base, err := presets.Load(r.Curve.Preset)
 	if err != nil {
@@ -271,10 +271,16 @@ func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 		link = "no limit"
 	}
 	label := fmt.Sprintf("%s, %s, %s", r.Curve.Name, link, plural(r.Members, "member"))
-	w.Add([]string{r.Curve.Name, r.Link, strconv.Itoa(r.Members)}, label, o, func(int) string {
-		return batch.PlainName(strings.ReplaceAll(fmt.Sprintf("%s,%s,members=%d", r.Curve.Name, r.Link, r.Members), ",,", ","))
-	}, 1)
-	w.Trials[len(w.Trials)-1].Limit = o.Limit
+	w.Add([]string{r.Curve.Name, r.Link, strconv.Itoa(r.Members)}, label, o, func(seed int) string {
+		name := strings.ReplaceAll(fmt.Sprintf("%s,%s,members=%d", r.Curve.Name, r.Link, r.Members), ",,", ",")
+		if seed > 1 {
+			name += fmt.Sprintf(",seed=%d", seed)
+		}
+		return batch.PlainName(name)
+	}, p.Repeats())
+	for len(w.of) < len(w.Trials) {
+		w.Trials[len(w.of)].Limit, w.of = o.Limit, append(w.of, r)
+	}
 	return nil
 }
 
@@ -291,18 +297,21 @@ func blank(p presets.Scaling) scaling.Results {
 func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 	r := blank(p)
 	for _, w := range all {
+		runs := map[scaling.Key][][]event.Commit{}
 		for i, t := range w.Trials {
 			if !t.Over() {
 				continue
 			}
-			x, err := scaling.Read(t.Dir)
+			one, err := scaling.Read(t.Dir)
 			if err != nil {
 				return r, err
 			}
-			x.Met = p.Target != "" && t.State == batch.Done && !t.Missed()
-			x.Late = w.staff.kept[filepath.Base(t.Dir)]
-			k := w.of[i]
-			r.Of[scaling.Key{Curve: k.Curve.Name, Link: k.Link, Workers: k.Workers, Members: k.Members}] = x
+			k := keyOf(w.of[i])
+			runs[k] = append(runs[k], one)
+			x, was := scaling.Of(runs[k]...), r.Of[k]
+			x.Met = p.Target != "" && t.State == batch.Done && !t.Missed() && (len(runs[k]) == 1 || was.Met)
+			x.Late = max(was.Late, w.staff.kept[filepath.Base(t.Dir)])
+			r.Of[k] = x
 		}
 	}
 	return r, nil
@@ -350,19 +359,19 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 
 // scaleTable has a row for each run.
 func scaleTable(r scaling.Results) *table {
-	heads := []string{"curve", "link", ">members", ">workers", ">a round", ">quartiles", ">commits", ">sent a round", ">waits", ">weak", ">strong", ">late"}
+	heads := []string{"curve", "link", ">members", ">workers", ">seeds", ">a round", ">quartiles", ">commits", ">sent a round", ">waits", ">weak", ">strong", ">late"}
 	if r.Target != "" {
-		heads = []string{"curve", "link", ">members", ">workers", ">time to " + r.Target, ">sent", ">rounds", ">late"}
+		heads = []string{"curve", "link", ">members", ">workers", ">seeds", ">time to " + r.Target, ">sent", ">rounds", ">late"}
 	}
 	t := newTable(heads...)
 	for _, row := range r.Rows() {
-		cells := []string{row.Curve, row.Link, strconv.Itoa(row.Members), strconv.Itoa(row.Workers)}
+		cells := []string{row.Curve, row.Link, strconv.Itoa(row.Members), strconv.Itoa(row.Workers), strconv.Itoa(row.Runs)}
 		if r.Target == "" {
 			round, quartiles := "–", "–"
 			if row.Commits >= scaling.Least {
 				round, quartiles = seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High)
 			}
-			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), share(row.Waited), share(row.Weak), share(row.Strong))
+			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), waits(row.Figures), share(row.Weak), share(row.Strong))
 		} else {
 			took := seconds(row.Seconds)
 			if !row.Met {
@@ -373,6 +382,14 @@ func scaleTable(r scaling.Results) *table {
 		t.row(append(cells, fmt.Sprintf("%d %%", row.Late))...)
 	}
 	return t
+}
+
+// waits is the share of its time in which a worker waits, and that of the run where it is largest.
+func waits(f scaling.Figures) string {
+	if f.Runs < 2 || math.IsNaN(f.Waited) {
+		return share(f.Waited)
+	}
+	return fmt.Sprintf("%.2f, at most %.2f", f.Waited, f.Worst)
 }
 
 func share(x float64) string {

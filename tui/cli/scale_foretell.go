@@ -108,7 +108,7 @@ func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measure
 		for _, w := range all {
 			for i, r := range w.of {
 				was := measured.Of[keyOf(r)]
-				if r.Curve.Name != c.Name || was.Commits < scaling.Least || was.Late > scaling.TooLate {
+				if w.Trials[i].Seed > 1 || r.Curve.Name != c.Name || was.Commits < scaling.Least || was.Late > scaling.TooLate {
 					continue
 				}
 				o := w.Trials[i].Options
