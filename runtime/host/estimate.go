@@ -73,9 +73,15 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 // three evaluations.
 func (j *Job) probes(r rehearsal) {
 	if j.Config.Probe == 0 && !j.bare() {
-		samples := func(e effort) float64 { return 3*e.gradients + e.scores + e.candidates }
-		j.Config.Probe = uint64(max(1, math.Round(samples(r.probe)/(0.05*max(1, samples(r.round))))))
+		j.Config.Probe = period(r.round.samples(), r.probe.samples())
 	}
+}
+
+func (e effort) samples() float64 { return 3*e.gradients + e.scores + e.candidates }
+
+// period is the rounds between probes, by the samples of a round and of a probe.
+func period(round, probe float64) uint64 {
+	return uint64(max(1, math.Round(probe/(0.05*max(1, round)))))
 }
 
 // single is the engine of one worker, which eng is where a worker has all threads, and on a device.

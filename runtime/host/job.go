@@ -55,6 +55,7 @@ type Job struct {
 	arranged *safetensors.File
 	stats    []float32 // statistics to start from, nil for those of a model that has seen no batch
 	reading  data.Reading
+	hollow   bool // a rehearsal draws no samples and has no vectors: its time says nothing, what it counts is the same
 }
 
 // Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and
@@ -100,15 +101,6 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
 	return prepared(o, func(j *Job, eng compute) error { return j.estimate(context.Background(), eng) })
-}
-
-// Outline is Prepare of a job that no machine may have room for: one to be simulated.
-func Outline(o Options) (*Job, error) {
-	return prepared(o, func(j *Job, _ compute) error {
-		r, err := j.rehearse()
-		j.probes(r)
-		return err
-	})
 }
 
 // prepared readies a job but for what it takes, which weigh finds with an engine of it.

@@ -354,7 +354,11 @@ func (j *Job) counter() *counter {
 		return &counter{sizes: ram.Memory{}, width: float64(dummy(0)), params: int64(dummy(0)), stats: int64(1 + dummy(0))}
 	}
 	params := j.Net.Layout.Params
-	return &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats)}
+	c := &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats)}
+	if j.hollow {
+		c.sizes = ram.Hollow{}
+	}
+	return c
 }
 
 // rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as the model's are, and what is predicted
@@ -379,7 +383,7 @@ func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64
 		return &real, nil
 	}
 	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Metrics: j.Config.Metrics, Data: j.Samples, Link: link,
-		Direct: direct, Probe: probe, Lookup: lookup, Clock: func() int64 { return 0 }}
+		Hollow: j.hollow, Direct: direct, Probe: probe, Lookup: lookup, Clock: func() int64 { return 0 }}
 	if test > 0 {
 		cfg.Evaluate, cfg.Test = test, j.Samples.Test()
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/catalog"
+	"brood/runtime/event"
 	"brood/runtime/simulate"
 )
 
@@ -32,6 +34,34 @@ func TestDeputiesProbe(t *testing.T) {
 		t.Logf("%s: a round %.4g and %.4g s, p95 %.4g and %.4g s, bytes %.6g and %.6g", alg, all.Seconds, some.Seconds, all.P95, some.P95, all.Bytes, some.Bytes)
 		if math.Abs(some.Seconds/all.Seconds-1) > 0.03 || math.Abs(some.P95/all.P95-1) > 0.03 || math.Abs(some.Bytes/all.Bytes-1) > 1e-4 {
 			t.Errorf("%s: %+v, want %+v", alg, some, all)
+		}
+	}
+}
+
+// TestOutlineProbes: an outline, which rehearses few members where these lie on a line, is probed as often as if it had
+// rehearsed all.
+func TestOutlineProbes(t *testing.T) {
+	for _, a := range catalog.All() {
+		for _, members := range []int{301, 302} {
+			for _, set := range [][]event.Setting{{{Knob: "batch", Expr: "40"}}, {{Knob: "elite", Expr: "200"}}} {
+				o := Options{Algorithm: a.Name, Model: "mlp-small", Data: "glyphs", Members: members, Seed: 1, Threads: 1, Workers: 1, Set: set}
+				all, err := prepared(o, func(j *Job, _ compute) error {
+					j.hollow = true
+					round, err := j.samples(0, 2)
+					if err != nil {
+						return err
+					}
+					r, err := j.rehearse()
+					j.Config.Probe = period(round, r.probe.samples())
+					return err
+				})
+				if err != nil {
+					continue // not of so many members, this model or this knob
+				}
+				if few, err := Outline(o); err != nil || few.Config.Probe != all.Config.Probe || few.Members != members {
+					t.Errorf("%s, %d members, %+v: every %d rounds (%v), want %d", a.Name, members, set, few.Config.Probe, err, all.Config.Probe)
+				}
+			}
 		}
 	}
 }
