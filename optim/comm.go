@@ -251,9 +251,12 @@ func (c *Comm) watch() func() {
 // time that frames take.
 type leg func(ctx context.Context) error
 
-// take takes all legs, one after the other.
-func take(ctx context.Context, legs []leg) error {
-	for _, t := range legs {
+// legs are those of one collective.
+type legs []leg
+
+// take takes all of them, one after the other.
+func (l legs) take(ctx context.Context) error {
+	for _, t := range l {
 		if err := t(ctx); err != nil {
 			return err
 		}
@@ -261,48 +264,45 @@ func take(ctx context.Context, legs []leg) error {
 	return nil
 }
 
-// then has the last of the legs end with what is to be done once all of it is here.
-func then(legs []leg, end leg) []leg {
-	if len(legs) == 0 {
-		return []leg{end}
+// then has the last of them end with what is to be done once all of it is here.
+func (l legs) then(end leg) legs {
+	if len(l) == 0 {
+		return legs{end}
 	}
-	last := legs[len(legs)-1]
-	legs[len(legs)-1] = func(ctx context.Context) error {
+	last := l[len(l)-1]
+	l[len(l)-1] = func(ctx context.Context) error {
 		if err := last(ctx); err != nil {
 			return err
 		}
 		return end(ctx)
 	}
-	return legs
+	return l
 }
 
 // AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each
 // member of the roster, in order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
-	legs, err := c.beginAllGather(op, mine, all)
+	todo, err := c.beginAllGather(op, mine, all)
 	if err != nil {
 		return err
 	}
-	return take(ctx, legs)
+	return todo.take(ctx)
 }
 
 // beginAllGather begins an AllGather; mine is read before it returns, and all is filled by the last leg.
-func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]leg, error) {
+func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (legs, error) {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
-	if c.hosting == nil {
-		h := c.Roster.Hosting()
-		c.hosting = &h
-	}
+	c.host()
 	own := engine.AppendRows(nil, mine, 0, mine.Rows)
 	if c.crowd != nil && len(c.hosting.Workers) == len(c.Workers) {
 		if err := c.scatter(op, func(int) int { return len(own) }, func(int) ([]byte, error) { return slices.Clone(own), nil }); err != nil {
 			return nil, err
 		}
 		c.exchanged(nil, 0)
-		return []leg{func(ctx context.Context) error { return c.collectAll(ctx, op, own, all) }}, nil
+		return legs{func(ctx context.Context) error { return c.collectAll(ctx, op, own, all) }}, nil
 	}
 	for _, w := range c.Workers {
 		if w != c.Self && mine.Rows > 0 {
@@ -312,7 +312,7 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) ([]leg, error) {
 		}
 	}
 	c.exchanged(nil, 0)
-	return []leg{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
+	return legs{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
 }
 
 // collectAll is hearAll in a crowd.

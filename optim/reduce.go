@@ -17,19 +17,19 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 
 // reduce is AllReduce through a code.
 func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
-	legs, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
+	todo, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
 		return err
 	}
-	return take(ctx, legs)
+	return todo.take(ctx)
 }
 
 // beginReduce begins a reduce: src may not change, and dst is not there, until the last leg is taken.
-func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) ([]leg, error) {
+func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) (legs, error) {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
-	mine := leaves.Hosted(c.Self)
+	mine := c.hosted(leaves)
 	if me < 0 || src.Rows != len(mine) || dst.Cols != m {
 		return nil, fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m, dst.Cols, len(mine))
 	}
@@ -38,7 +38,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	if mean {
 		div = float32(len(leaves.Members))
 	}
-	local := map[node]engine.Span{}
+	local := make(map[node]engine.Span, len(mine))
 	for i, leaf := range mine {
 		local[node{0, leaf}] = engine.RowOf(src, engine.Row(i))
 	}
@@ -46,7 +46,11 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		return nil, s.add(ctx, rootOf(leaves), local, engine.All(dst), div)
 	}
 	parts := c.partsOf(leaves)
-	known, err := s.parts(ctx, parts[c.Self], local, m)
+	a, heard := c.additionOf(leaves, parts), 0
+	if a == nil {
+		heard = len(ws)
+	}
+	known, err := s.parts(ctx, parts[c.Self], local, m, heard)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	lo, hi := slice(me)
 	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
 	var sum leg
-	if a := c.additionOf(leaves, parts); a != nil {
+	if a != nil {
 		if err := s.tellCrowd(op, a, direct, m); err != nil {
 			return nil, err
 		}
@@ -81,7 +85,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	c.exchanged(nil, 0)
 	if direct {
-		return []leg{sum}, nil
+		return legs{sum}, nil
 	}
 	tell := func(ctx context.Context) error {
 		if err := sum(ctx); err != nil {
@@ -94,94 +98,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		defer c.watch()()
 		return c.hearSlices(ctx, op, dst, code)
 	}
-	return []leg{tell, hear}, nil
-}
-
-// addition is the sum over a roster of which every worker has a part.
-type addition struct {
-	parts []int // of each of the workers
-	all   int
-	tree  [][2]int // as [engine.Sum] takes it
-}
-
-// additionOf is that of a crowd, nil where frames go one by one.
-func (c *Comm) additionOf(leaves Roster, parts map[int][]node) *addition {
-	if c.crowd == nil || len(parts) < len(c.Workers) {
-		return nil
-	}
-	own := sameRoster(leaves, c.Roster)
-	if own && c.adding != nil {
-		return c.adding
-	}
-	a := &addition{parts: make([]int, len(c.Workers))}
-	known := map[node]bool{}
-	for k, w := range c.Workers {
-		a.parts[k] = len(parts[w])
-		for _, n := range parts[w] {
-			known[n] = true
-		}
-	}
-	a.all = len(known)
-	_, a.tree = sumTree(leaves, rootOf(leaves), func(n node) bool { return known[n] })
-	if own {
-		c.adding = a
-	}
-	return a
-}
-
-// slicing is how a vector is dealt out to all workers.
-type slicing struct {
-	cols int
-	code engine.Code
-}
-
-// sizesOf are the bytes of the slices of a vector of m columns.
-func (c *Comm) sizesOf(m int, code engine.Code) []int {
-	if c.sizes == nil {
-		c.sizes = map[slicing][]int{}
-	}
-	key := slicing{m, code}
-	if c.sizes[key] == nil {
-		sizes := make([]int, len(c.Workers))
-		for k := range sizes {
-			lo, hi := code.Cut(m, k, len(sizes))
-			sizes[k] = code.Size(hi - lo)
-		}
-		c.sizes[key] = sizes
-	}
-	return c.sizes[key]
-}
-
-// tellCrowd is tell in a crowd, of a vector of m columns.
-func (s reduction) tellCrowd(op Op, a *addition, direct bool, m int) error {
-	mine, sizes := a.parts[slices.Index(s.c.Workers, s.c.Self)], s.c.sizesOf(m, s.code)
-	size := func(k int) int { return sizes[k] * mine }
-	if direct {
-		all := s.code.Size(m) * mine
-		size = func(int) int { return all }
-	}
-	return s.c.scatter(op, size, func(k int) ([]byte, error) { return make([]byte, size(k)), nil })
-}
-
-// sumCrowd hears and adds up in a crowd: what is heard has no place, and is added up as it would be.
-func (s reduction) sumCrowd(ctx context.Context, op Op, a *addition, dst engine.Span, div float32) error {
-	c := s.c
-	defer c.watch()()
-	wide := s.code.Size(dst.Hi - dst.Lo)
-	if err := c.collect(ctx, op, func(k int) int { return wide * a.parts[k] }, func(int, []byte) error { return nil }); err != nil {
-		return err
-	}
-	row, err := c.stage(dst.Hi - dst.Lo)
-	if err != nil {
-		return err
-	}
-	for i := range c.spans {
-		c.spans[i] = row
-	}
-	for len(c.spans) < a.all {
-		c.spans = append(c.spans, row)
-	}
-	return c.Engine.Do(ctx, engine.Sum{Src: c.spans[:a.all], Dst: dst, Tree: a.tree, Div: div, Code: s.code})
+	return legs{tell, hear}, nil
 }
 
 // MeanOf writes the mean of the rows of x of some members, ascending and all hosted here, into dst. The order is that
@@ -215,9 +132,10 @@ func (s reduction) add(ctx context.Context, n node, known map[node]engine.Span, 
 	return s.c.Engine.Do(ctx, t)
 }
 
-// parts adds up the subtrees that are hosted here. One that is an exact row needs no sum.
-func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols int) (map[node]engine.Span, error) {
-	known := make(map[node]engine.Span, len(parts)+len(s.c.Workers))
+// parts adds up the subtrees that are hosted here, and leaves room for those that are heard. One that is an exact row
+// needs no sum.
+func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols, heard int) (map[node]engine.Span, error) {
+	known := make(map[node]engine.Span, len(parts)+heard)
 	for _, n := range parts {
 		if row, ok := local[n]; ok && s.code == engine.Float32 {
 			known[n] = row
@@ -380,6 +298,46 @@ func (c *Comm) hearSlices(ctx context.Context, op Op, v engine.Mat, code engine.
 		}
 		return c.put(ctx, c.sliceOf(v, k, code), p, code)
 	})
+}
+
+// slicing is how a vector is dealt out to all workers.
+type slicing struct {
+	cols int
+	code engine.Code
+}
+
+// sizesOf are the bytes of the slices of a vector of m columns.
+func (c *Comm) sizesOf(m int, code engine.Code) []int {
+	if c.sizes == nil {
+		c.sizes = map[slicing][]int{}
+	}
+	key := slicing{m, code}
+	if c.sizes[key] == nil {
+		sizes := make([]int, len(c.Workers))
+		for k := range sizes {
+			lo, hi := code.Cut(m, k, len(sizes))
+			sizes[k] = code.Size(hi - lo)
+		}
+		c.sizes[key] = sizes
+	}
+	return c.sizes[key]
+}
+
+// hosted are the leaves that this worker hosts.
+func (c *Comm) hosted(leaves Roster) []Member {
+	if !sameRoster(leaves, c.Roster) {
+		return leaves.Hosted(c.Self)
+	}
+	return c.host().Of(c.Self)
+}
+
+// host caches who hosts whom.
+func (c *Comm) host() *Hosting {
+	if c.hosting == nil {
+		h := c.Roster.Hosting()
+		c.hosting = &h
+	}
+	return c.hosting
 }
 
 // partsOf caches the subtrees for the roster of the epoch.

@@ -233,15 +233,15 @@ func (b *bitString) get(n int) (x uint64) {
 // row, and writes the mean of what all members' messages say into dst (1 row). Members are added in the order of their
 // ids, on every worker alike.
 func (e *Env) sparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) error {
-	legs, err := e.beginSparseMean(ctx, op, c, f, v, dst)
+	todo, err := e.beginSparseMean(ctx, op, c, f, v, dst)
 	if err != nil {
 		return err
 	}
-	return take(ctx, legs)
+	return todo.take(ctx)
 }
 
 // beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last leg.
-func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) ([]leg, error) {
+func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) (legs, error) {
 	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
@@ -258,11 +258,11 @@ func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f spars
 			return nil, err
 		}
 	}
-	legs, err := e.Comm.beginAllGather(op, mine, all)
+	todo, err := e.Comm.beginAllGather(op, mine, all)
 	if err != nil {
 		return nil, err
 	}
-	return then(legs, func(ctx context.Context) error {
+	return todo.then(func(ctx context.Context) error {
 		sum := engine.NewHost(1, v.Cols, engine.F32)
 		for i := range all.Rows {
 			if err := c.decode(sum.F, all.URow(engine.Row(i))); err != nil {

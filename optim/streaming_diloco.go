@@ -123,7 +123,7 @@ type streamingDiLoCoRound struct {
 	step Step
 	loss []float32
 	due  []uint64 // steps after which each fragment is followed, 0 of those that are not on their way
-	legs []leg    // of the fragment that was sent as the round began, not taken yet
+	legs legs     // of the fragment that was sent as the round began, not taken yet
 	at   []int    // steps of the round after which they are
 }
 
@@ -169,20 +169,20 @@ func (r *streamingDiLoCoRound) send(ctx context.Context, p, steps int) error {
 			return err
 		}
 	}
-	legs, err := streamingDiLoCoSend(ctx, r.e, r.k, p)
+	todo, err := streamingDiLoCoSend(ctx, r.e, r.k, p)
 	if err != nil {
 		return err
 	}
 	r.due[p] = uint64(r.k.I("delay"))
 	if steps == 0 {
-		if err := take(ctx, legs); err != nil || r.due[p] > 0 {
+		if err := todo.take(ctx); err != nil || r.due[p] > 0 {
 			return err
 		}
 		return r.follow(ctx, p)
 	}
-	r.legs = legs
-	for i := range legs { // spread over the steps, the last after all of them
-		r.at = append(r.at, (steps*(i+1)+len(legs)-1)/len(legs))
+	r.legs = todo
+	for i := range todo { // spread over the steps, the last after all of them
+		r.at = append(r.at, (steps*(i+1)+len(todo)-1)/len(todo))
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
 
 // streamingDiLoCoSend sends how far members went in a fragment; after the last leg the mean is in its part of the
 // block sent.
-func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]leg, error) {
+func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) (legs, error) {
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
 	n := len(e.Mine)
 	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
@@ -244,7 +244,7 @@ func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]leg, e
 		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoPart(e, BlockXBar, lo, hi)}); err != nil {
 		return nil, err
 	}
-	var legs []leg
+	var todo legs
 	var err error
 	var tasks []engine.Task
 	if k.Is("values", "e3m0") {
@@ -252,16 +252,16 @@ func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) ([]leg, e
 		if err := e.Engine.Do(ctx, far); err != nil {
 			return nil, err
 		}
-		legs, err = e.beginSparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d)
+		todo, err = e.beginSparseMean(ctx, "fragment", fourBits(hi-lo), sparseForm{}, x, d)
 	} else {
-		legs, err = e.Comm.beginReduce(ctx, "fragment", e.Roster, x, d, true, engine.Float32)
+		todo, err = e.Comm.beginReduce(ctx, "fragment", e.Roster, x, d, true, engine.Float32)
 		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(d, T(1, xbar), T(-1, d))}})
 	}
 	tasks = append(tasks, engine.Copy{Dst: streamingDiLoCoPart(e, BlockSent, lo, hi), Src: engine.All(d)})
 	if err != nil {
 		return nil, err
 	}
-	return then(legs, func(ctx context.Context) error { return e.Engine.Do(ctx, tasks...) }), nil
+	return todo.then(func(ctx context.Context) error { return e.Engine.Do(ctx, tasks...) }), nil
 }
 
 // streamingDiLoCoFollow takes the outer step of a fragment along what was sent, and mixes it into all members.
