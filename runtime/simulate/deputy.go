@@ -131,7 +131,7 @@ func (n *node) Sent(edges []optim.Edge, bytes int) {
 }
 
 // notes is told of each frame that a deputy sent, and when it had left.
-func (n *node) notes(to int, left int64, out *way) {
+func (n *node) notes(to int, left int64, out *lane) {
 	n.longest = max(n.longest, out.bytes)
 	n.newest = left
 	if to > n.id && n.left[n.index] == 0 {
@@ -145,7 +145,7 @@ func (n *node) Crowded() bool { return n.world.crowd != nil }
 // Scatter implements optim.Crowd: what goes to those that are not simulated has a time to leave, and nothing else.
 func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (uint64, []byte, error)) (sent int64, err error) {
 	n.compute()
-	w, tolls := n.world, [2]toll{noToll(), noToll()}
+	w, tolls := n.world, n.tolls()
 	for k, id := range to {
 		if id == n.id {
 			continue
@@ -162,8 +162,7 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			continue
 		}
 		b, out := bytes(k), &n.all[id]
-		t := &tolls[b/4&1] // slices of a vector have two lengths
-		n.toll(t, w.cfg.Link(n.id, id), b)
+		t := tolls.of(n.id, id, b)
 		left, _, _ := n.leaves(t, out)
 		n.notes(id, left, out)
 		sent += int64(t.bytes)
@@ -184,7 +183,7 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 	}
 	ready, lags := w.readies(n.passed-1, x), n.lags()
 	w.mu.Unlock()
-	tolls, hop := [2]toll{noToll(), noToll()}, nanos(w.cfg.Hop)
+	tolls, hop := n.tolls(), nanos(w.cfg.Hop)
 	for k, id := range from {
 		if id == n.id {
 			continue
@@ -199,17 +198,33 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 			}
 			continue
 		}
-		b := bytes(k)
-		t := &tolls[b/4&1]
-		n.toll(t, w.cfg.Link(id, n.id), b)
+		t := tolls.of(id, n.id, bytes(k))
 		after, known := w.crowd.between(id, lags)
 		if !known {
 			after = t.alone
 		}
-		last := ready[id] + after + hop + t.link.delayed(t.packets, t.lost, n.chances)
+		last := ready[id] + after + hop + t.delayed(n)
 		n.arrives(t, last-t.alone, last)
 	}
 	return nil
+}
+
+// tolls are those of what goes from one to all, or from all to one: slices of a vector have two lengths.
+type tolls struct {
+	n     *node
+	alike bool
+	last  [2]toll
+}
+
+func (n *node) tolls() tolls { return tolls{n, n.world.cfg.Alike, [2]toll{noToll(), noToll()}} }
+
+// of is the toll of a frame of so many bytes.
+func (x *tolls) of(from, to, bytes int) *toll {
+	t := &x.last[bytes/4&1]
+	if !x.alike || t.bytes != bytes {
+		x.n.toll(t, x.n.world.cfg.Link(from, to), bytes)
+	}
+	return t
 }
 
 // lag is how much later than a deputy was through with an exchange its frame to another had left, where it sent any.

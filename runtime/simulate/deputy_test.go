@@ -153,6 +153,10 @@ func TestCrowdIsOneByOne(t *testing.T) {
 		cfg.Owed, cfg.Crowded, cfg.Link = 2, 1.5, every(c.link)
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.05 + 0.05*uniform() }
 		at := run(t, cfg)
+		cfg.Alike = true
+		if once := run(t, cfg); !reflect.DeepEqual(at, once) {
+			t.Errorf("%s over %+v: asked once %+v, of each frame %+v", c.alg, c.link, once, at)
+		}
 		made := cfg.Worker
 		cfg.Worker = func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			return made(id, single{link.(optim.Teller)}, clock)

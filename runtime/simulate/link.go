@@ -165,6 +165,14 @@ func (n *node) toll(t *toll, l Link, bytes int) {
 		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost}
 }
 
+// delayed is how late one such frame of n's is beside its bytes.
+func (t *toll) delayed(n *node) int64 {
+	if t.link.Jitter == 0 && t.link.Loss == 0 {
+		return int64(t.link.Delay)
+	}
+	return t.link.delayed(t.packets, t.lost, n.chances)
+}
+
 // noToll is of no frame.
 func noToll() toll { return toll{bytes: -1} }
 
@@ -188,24 +196,27 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	if to < 0 || to >= len(w.at) {
 		return fmt.Errorf("there is no worker %d", to)
 	}
-	l, out, t := w.cfg.Link(n.machine, w.machine(to)), n.to(to), noToll()
-	n.keep(out)
+	l, out, dst, t := w.cfg.Link(n.machine, w.machine(to)), n.lane(to), w.at[to], noToll()
 	n.toll(&t, l, len(p))
+	if w.crowd != nil && dst == nil { // its deputy receives for it
+		left, _, _ := n.leaves(&t, out)
+		n.notes(to, left, out)
+		return nil
+	}
+	way := n.to(to)
+	n.keep(way)
 	began := n.now
 	left, at, long := n.leaves(&t, out)
 	crosses := w.crosses(n.machine, w.machine(to))
 	if !crosses {
-		at = max(out.newest, at)
-		out.newest = at
-	}
-	dst := w.at[to]
-	if w.crowd != nil {
-		n.notes(to, left, out)
+		at = max(way.newest, at)
+		way.newest = at
 	}
 	if dst == nil {
-		return nil // its deputy receives for it
+		return nil
 	}
 	if w.crowd != nil {
+		n.notes(to, left, out)
 		n.left[dst.index] = left
 	}
 	w.mu.Lock()
@@ -213,7 +224,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	f := frame{epoch, seq, op, p, at - min(left-n.now, long), at}
 	if crosses {
 		long = min(left-n.now, long)
-		w.cross(&parcel{frame: f, from: n, to: dst, way: out, left: left, long: long, late: at - left, sent: began})
+		w.cross(&parcel{frame: f, from: n, to: dst, way: way, left: left, long: long, late: at - left, sent: began})
 	} else {
 		dst.deliver(n.id, f)
 	}
@@ -221,7 +232,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 }
 
 // leaves takes a frame out: when its last byte has left and when it is there, and how long its bytes take.
-func (n *node) leaves(t *toll, out *way) (left, at, long int64) {
+func (n *node) leaves(t *toll, out *lane) (left, at, long int64) {
 	n.now += t.own
 	if line := t.link.Line; line != nil {
 		bytes := float64(t.bytes)
@@ -233,7 +244,7 @@ func (n *node) leaves(t *toll, out *way) (left, at, long int64) {
 	} else {
 		left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
 		long = t.alone
-		at = left + nanos(n.world.cfg.Hop) + t.link.delayed(t.packets, t.lost, n.chances)
+		at = left + nanos(n.world.cfg.Hop) + t.delayed(n)
 	}
 	out.bytes += int64(t.bytes)
 	n.sent += int64(t.bytes)

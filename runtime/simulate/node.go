@@ -25,8 +25,8 @@ type node struct {
 	spent   func() float64 // seconds of computing since the last call
 
 	state
-	ways    map[int]*way     // by worker; of a crowd those are in all
-	all     []way            // by worker, of a crowd
+	ways    map[int]*way     // by worker; the lanes of a crowd's are in all
+	all     []lane           // by worker, of a crowd
 	longest int64            // payload of the busiest way to one that is gone; of a crowd, of all
 	draws   uint64           // of its own chance
 	chances func() float64   // uniform
@@ -73,11 +73,16 @@ type state struct {
 
 // way is what a worker knows of its connection to another.
 type way struct {
-	line   queue
+	lane
 	newest int64                          // arrival of the last frame
 	leaves int64                          // when the last one came to the way out of its rack
 	racks  struct{ enters, newest int64 } // likewise to that into another one; and its arrival from there
-	bytes  int64                          // payload
+}
+
+// lane is what there is to know of a connection to one who is not simulated.
+type lane struct {
+	line  queue
+	bytes int64 // payload
 }
 
 type order struct {
@@ -86,13 +91,17 @@ type order struct {
 }
 
 func (n *node) to(id int) *way {
-	if n.all != nil {
-		return &n.all[id]
-	}
 	if n.ways[id] == nil {
 		n.ways[id] = &way{}
 	}
 	return n.ways[id]
+}
+
+func (n *node) lane(id int) *lane {
+	if n.all != nil {
+		return &n.all[id]
+	}
+	return &n.to(id).lane
 }
 
 // compute lets the time of tasks pass.
