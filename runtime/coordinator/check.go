@@ -47,6 +47,9 @@ func (c *Coordinator) check(r message.Report) (err error) {
 			err = &Fault{v, debug.Stack(), r}
 		}
 	}()
+	if d, ok := r.(*message.Done); ok {
+		return c.checkDone(d)
+	}
 	switch m := r.(type) {
 	case message.Ready:
 		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
@@ -54,11 +57,7 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		}
 		return c.planned(m.Epoch)
 	case message.Done:
-		o := c.done[m.From]
-		if m.Epoch != c.base || c.plan != nil || o == nil {
-			return c.planned(m.Epoch)
-		}
-		return c.checkDone(&m, o)
+		return c.checkDone(&m)
 	case message.Failed:
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)
@@ -86,7 +85,11 @@ func (c *Coordinator) planned(epoch uint32) error {
 	return nil
 }
 
-func (c *Coordinator) checkDone(d *message.Done, o *outstanding) error {
+func (c *Coordinator) checkDone(d *message.Done) error {
+	o := c.done[d.From]
+	if d.Epoch != c.base || c.plan != nil || o == nil {
+		return c.planned(d.Epoch)
+	}
 	rows, lead := len(c.hosting.Of(d.Worker)), c.roster.Owner[0] == d.Worker
 	switch {
 	case rows == 0:

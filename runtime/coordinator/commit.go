@@ -38,6 +38,8 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 			break
 		}
 		fx = append(fx, c.commit(done, sum)...)
+		clear(done)
+		c.spare = done
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
 		}

@@ -130,6 +130,11 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 			return nil // it is gone, or was put out
 		}
 		fx = c.hears(e.Report)
+	case Done:
+		if !c.here(e.Worker) {
+			return nil
+		}
+		fx = c.hears(e.Done)
 	case Command:
 		fx = c.command(e.Command)
 	case Trouble:
@@ -158,6 +163,9 @@ func (c *Coordinator) hears(r message.Report) []Effect {
 			fx = append(fx, f)
 		}
 		return fx
+	}
+	if d, ok := r.(*message.Done); ok {
+		return c.isDone(d)
 	}
 	switch m := r.(type) {
 	case message.Ready:
@@ -300,7 +308,11 @@ func (c *Coordinator) grant() (fx []Effect) {
 	g.Edits, c.loose = c.loose, nil
 	fx = c.takeStaged(g.From, &g.Edits)
 	workers := c.hosting.Workers
-	c.done[g.From] = &outstanding{g, c.now, 0, make([]message.Done, len(workers))}
+	reports := c.spare
+	if c.spare = nil; len(reports) != len(workers) {
+		reports = make([]message.Done, len(workers))
+	}
+	c.done[g.From] = &outstanding{g, c.now, 0, reports}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // one for all
 	fx = slices.Grow(fx, len(workers))

@@ -28,6 +28,8 @@ type (
 	}
 	// Report is what a worker says. It is checked before anything uses it.
 	Report struct{ message.Report }
+	// Done is a Report that is not kept: its sender may change it once the step is over, but for what it points to.
+	Done struct{ *message.Done }
 	// Command is what an operator asks. One Receipt answers it.
 	Command struct{ event.Command }
 	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is
@@ -53,6 +55,7 @@ type (
 func (Joined) isEvent()    {}
 func (Lost) isEvent()      {}
 func (Report) isEvent()    {}
+func (Done) isEvent()      {}
 func (Command) isEvent()   {}
 func (Trouble) isEvent()   {}
 func (Note) isEvent()      {}

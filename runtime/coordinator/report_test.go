@@ -1,7 +1,9 @@
 package coordinator
 
 import (
+	"reflect"
 	"testing"
+	"time"
 
 	"brood/models/engine"
 	"brood/optim"
@@ -64,4 +66,43 @@ func (p *party) everything(d message.Done) (all []event.Points) {
 		}
 	}
 	return all
+}
+
+// TestDoneIsReported: a Done comes to what a Report of it does, though its sender uses it again for the next.
+func TestDoneIsReported(t *testing.T) {
+	of := func(as func(d *message.Done) Event) (fx []Effect) {
+		c, err := New(Config{Algorithm: "localsgd", Members: 3, Wait: 3, Layout: engine.Layout{Params: 100}, Data: optim.DataSize{Train: 600, Validation: 50},
+			Direct: 4096, Lookup: catalog.Lookup, Limit: event.Limit{Rounds: 9}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(1, 0)
+		step := func(ev Event) {
+			now = now.Add(time.Millisecond)
+			fx = append(fx, c.Step(now, ev)...)
+		}
+		for w := range 3 {
+			step(Joined{Worker: w})
+		}
+		for w := range 3 {
+			step(Report{message.Ready{Worker: w, Epoch: 1}})
+		}
+		step(as(&message.Done{Worker: 7}))
+		one := new(message.Done)
+		for range 4 {
+			reports := []message.Done{reportOf(c, 0), reportOf(c, 1), reportOf(c, 2)}
+			for _, d := range reports {
+				*one = d
+				step(as(one))
+			}
+		}
+		*one = reportOf(c, 1)
+		one.To += 100
+		step(as(one))
+		return fx
+	}
+	done, report := of(func(d *message.Done) Event { return Done{d} }), of(func(d *message.Done) Event { return Report{*d} })
+	if len(report) < 12 || !reflect.DeepEqual(done, report) {
+		t.Errorf("%d effects of Done, want these %d:\n%+v\n%+v", len(done), len(report), done, report)
+	}
 }

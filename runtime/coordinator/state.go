@@ -89,6 +89,7 @@ type rounds struct {
 	most               uint64                  // rounds of a grant whose report fits into a message
 	held               bool                    // the outstanding grant may end before its last round
 	done               map[uint64]*outstanding // by the round before their first
+	spare              []message.Done          // room for the reports of a grant, all zero
 }
 
 // saves is what the run can go back to.

@@ -20,14 +20,13 @@ import (
 // crowd is who stands for whom.
 type crowd struct {
 	deputies []int
-	classes  [][]int   // of deputies' indices: of alike work, in which one may stand for the other
-	class    []int     // of each worker
 	weights  []float64 // of each deputy: how many workers it is
-	place    []float64 // of each worker in its class: at the deputy of that number, or between two
-	beside   []beside  // the same of each worker, by the deputies' indices
+	beside   []beside  // of each worker
+	nearest  []int32   // the index of each worker's deputy
 }
 
-// beside is which deputies a worker lies between, and how far from the first to the second.
+// beside is which deputies a worker lies between, by their indices, and how far from the first to the second. They and
+// it are of alike work.
 type beside struct {
 	low, high int32
 	part      float64
@@ -47,7 +46,7 @@ func crowdOf(cfg Config) *crowd {
 		rows, chunks int
 	}
 	alike, kinds := map[kind][]int{}, []kind{}
-	c := &crowd{class: make([]int, n), place: make([]float64, n), beside: make([]beside, n)}
+	c := &crowd{beside: make([]beside, n), nearest: make([]int32, n)}
 	for w := range n {
 		k := kind{nobody, len(hosting.Of(w)), (chunks - w + n - 1) / n}
 		if w == 0 || slices.Contains(cfg.Alone, w) {
@@ -58,21 +57,18 @@ func crowdOf(cfg Config) *crowd {
 		}
 		alike[k] = append(alike[k], w)
 	}
-	for i, k := range kinds {
+	for _, k := range kinds {
 		all := alike[k]
 		deputies := min(len(all), max(fewest, cfg.Deputies*len(all)/n))
 		first := len(c.deputies)
-		class := make([]int, deputies)
 		for d := range deputies {
-			class[d] = first + d
 			c.deputies = append(c.deputies, all[d*(len(all)-1)/max(1, deputies-1)])
 		}
-		c.classes = append(c.classes, class)
 		c.weights = append(c.weights, make([]float64, deputies)...)
 		for at, w := range all {
 			place := float64(at*(deputies-1)) / float64(max(1, len(all)-1))
 			low := int(place)
-			c.class[w], c.place[w] = i, place
+			c.nearest[w] = int32(first + int(place+0.5))
 			c.beside[w] = beside{int32(first + low), int32(first + min(low+1, deputies-1)), place - float64(low)}
 			c.weights[first+low] += 1 - (place - float64(low))
 			c.weights[first+min(low+1, deputies-1)] += place - float64(low)
@@ -297,13 +293,12 @@ func (c *crowd) between(worker int, lags []lag) (nanos int64, known bool) {
 
 // between is what a worker does that lies between two deputies of its class, of what these do where that is known.
 func (w *world) between(worker int, of func(n *node) (what int64, known bool)) (what int64, known bool) {
-	class, place := w.crowd.classes[w.crowd.class[worker]], w.crowd.place[worker]
-	low := int(place)
-	a, knownA := of(w.nodes[class[low]])
-	b, knownB := of(w.nodes[class[min(low+1, len(class)-1)]])
+	at := &w.crowd.beside[worker]
+	a, knownA := of(w.nodes[at.low])
+	b, knownB := of(w.nodes[at.high])
 	switch {
 	case knownA && knownB:
-		return a + int64((place-float64(low))*float64(b-a)), true
+		return a + int64(at.part*float64(b-a)), true
 	case knownA:
 		return a, true
 	}
@@ -351,10 +346,8 @@ func (w *world) ready(worker, exchange int, x settled) int64 {
 	return began + w.computes(worker, exchange, w.deputy(worker).standing(exchange).work)
 }
 
-// deputy is the nearest deputy of a worker's class.
-func (w *world) deputy(worker int) *node {
-	return w.nodes[w.crowd.classes[w.crowd.class[worker]][int(w.crowd.place[worker]+0.5)]]
-}
+// deputy is the nearest deputy of a worker.
+func (w *world) deputy(worker int) *node { return w.nodes[w.crowd.nearest[worker]] }
 
 // computes is how long a worker computes before an exchange what takes so long at pace 1. The caller holds the lock.
 func (w *world) computes(worker, exchange int, work int64) int64 {

@@ -1,9 +1,13 @@
 package simulate
 
-import "slices"
+import (
+	"slices"
+
+	"brood/runtime/coordinator"
+)
 
 // queued are happenings in the order in which they reach the core. Those of a whole fleet come together, ten thousand
-// at a time: they are sorted once, and taken from their front; others are in a heap.
+// at a time: their times are sorted once, and what they are is worked out as they are taken; others are in a heap.
 type queued struct {
 	heap []happening
 	runs []run
@@ -11,14 +15,20 @@ type queued struct {
 
 // run is what came together.
 type run struct {
-	all   []happening
-	order []timed // of what is left of it
+	order  []timed // of what is left of it
+	serial uint64  // of all of it
+	event  func(worker int) coordinator.Event
 }
 
-// timed is a happening by its place.
+// timed is when a worker's happening is.
 type timed struct {
-	at    int64
-	place int32
+	at     int64
+	worker int32
+}
+
+// first is what is taken next, but for its event.
+func (r *run) first() happening {
+	return happening{at: r.order[0].at, worker: int(r.order[0].worker), serial: r.serial}
 }
 
 // before orders happenings.
@@ -47,15 +57,10 @@ func (q *queued) push(h happening) {
 }
 
 // together adds what comes together, by ascending workers. It owns all.
-func (q *queued) together(all []happening) {
-	if len(all) == 0 {
-		return
+func (q *queued) together(all []timed, serial uint64, event func(worker int) coordinator.Event) {
+	if len(all) > 0 {
+		q.runs = append(q.runs, run{sorted(all), serial, event})
 	}
-	order := make([]timed, len(all))
-	for i := range all {
-		order[i] = timed{all[i].at, int32(i)}
-	}
-	q.runs = append(q.runs, run{all, sorted(order)})
 }
 
 // sorted puts times in order, and leaves those of one time in theirs: digit by digit from the last (Knuth 1973).
@@ -88,28 +93,25 @@ func sorted(x []timed) []timed {
 // pop takes the first. There is one.
 func (q *queued) pop() happening {
 	first := -1
-	var h *happening
+	var h happening
 	if len(q.heap) > 0 {
-		h = &q.heap[0]
+		h = q.heap[0]
 	}
 	for i := range q.runs {
-		r := &q.runs[i]
-		if x := &r.all[r.order[0].place]; h == nil || x.before(h) {
+		if x := q.runs[i].first(); first < 0 && len(q.heap) == 0 || x.before(&h) {
 			first, h = i, x
 		}
 	}
-	out := *h
 	if first < 0 {
 		q.down()
-		return out
+		return h
 	}
-	*h = happening{} // what it said is held no longer
-	if r := &q.runs[first]; len(r.order) == 1 {
+	r := &q.runs[first]
+	h.ev = r.event(h.worker)
+	if r.order = r.order[1:]; len(r.order) == 0 {
 		q.runs = slices.Delete(q.runs, first, first+1)
-	} else {
-		r.order = r.order[1:]
 	}
-	return out
+	return h
 }
 
 // down takes the root of the heap away.

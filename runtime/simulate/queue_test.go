@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"brood/runtime/coordinator"
 )
 
 // TestQueuedInOrder: whatever comes alone and what comes together is taken in one order, the earliest first; of one
@@ -24,18 +26,18 @@ func TestQueuedInOrder(t *testing.T) {
 			all = append(all, h)
 			q.push(h)
 		}
-		var together []happening
+		var together []timed
+		serial++
 		far := int64(0) // now and then beyond a digit
 		if draw.IntN(5) == 0 {
 			far = 1 << draw.IntN(40)
 		}
 		for w := range draw.IntN(30) {
-			h := next(now)
-			h.worker, h.at = w, h.at+far*draw.Int64N(3)
-			together = append(together, h)
+			h := happening{at: now + draw.Int64N(20) + far*draw.Int64N(3), worker: w, serial: serial}
+			all = append(all, h)
+			together = append(together, timed{h.at, int32(w)})
 		}
-		all = append(all, together...)
-		q.together(together)
+		q.together(together, serial, func(worker int) coordinator.Event { return coordinator.Joined{Worker: worker} })
 		for range draw.IntN(min(12, len(all)-len(got)+1)) {
 			h := q.pop()
 			now = h.at
@@ -48,9 +50,16 @@ func TestQueuedInOrder(t *testing.T) {
 	if len(q.heap)+len(q.runs) > 0 {
 		t.Errorf("%d and %d are left", len(q.heap), len(q.runs))
 	}
-	place := map[uint64]int{}
+	type one struct {
+		serial uint64
+		worker int
+	}
+	place := map[one]int{}
 	for i, h := range got {
-		place[h.serial] = i
+		place[one{h.serial, h.worker}] = i
+		if said, ok := h.ev.(coordinator.Joined); ok && said.Worker != h.worker {
+			t.Errorf("%+v is another worker's", h)
+		}
 	}
 	if len(place) != len(all) {
 		t.Fatalf("%d of %d were taken", len(place), len(all))

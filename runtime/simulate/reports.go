@@ -34,18 +34,29 @@ func (w *world) speak(s said) {
 		return
 	}
 	delete(w.said, key)
-	share := w.shares(all)
-	began, forms := make([]lag, len(all)), make([]*form, len(all))
+	var event func(worker int) coordinator.Event
+	switch s.report.(type) {
+	case message.Ready:
+		event = func(worker int) coordinator.Event {
+			r := all[w.crowd.nearest[worker]].report.(message.Ready)
+			r.Worker = worker
+			return coordinator.Report{Report: r}
+		}
+	case message.Done:
+		event = w.others(all)
+	default: // of what failed the deputy alone tells
+		return
+	}
+	began := make([]lag, len(all))
 	for i, s := range all {
 		began[i] = lag{s.at - s.took, true}
 	}
-	together := make([]happening, 0, w.cfg.Workers-len(w.nodes))
+	times := make([]timed, 0, w.cfg.Workers-len(w.nodes))
 	for id := range w.cfg.Workers {
 		if w.at[id] != nil {
 			continue
 		}
-		index := w.deputy(id).index
-		s := &all[index]
+		s := &all[w.crowd.nearest[id]]
 		var at int64
 		if w.own {
 			at = max(w.clocks[id], s.since) + int64(w.cfg.Control)
@@ -53,25 +64,29 @@ func (w *world) speak(s said) {
 			at, _ = w.crowd.between(id, began)
 		}
 		at += w.computes(id, s.passed, s.work)
-		var r message.Report
-		switch x := s.report.(type) {
-		case message.Ready:
-			x.Worker = id
-			r = x
-		case message.Done:
-			if forms[index] == nil {
-				forms[index] = w.formOf(x)
-			}
-			w.disguise(&x, id, forms[index])
-			x.Sent = share()
-			r = x
-		default: // of what failed the deputy alone tells
-			return
-		}
-		w.serial++
-		together = append(together, happening{at: max(at, w.now), worker: id, serial: w.serial, ev: coordinator.Report{Report: r}})
+		times = append(times, timed{max(at, w.now), int32(id)})
 	}
-	w.queue.together(together)
+	w.serial++
+	w.queue.together(times, w.serial, event)
+}
+
+// others makes reports of those that are not simulated of their deputies'. What it gives is good until the next.
+func (w *world) others(all []said) func(worker int) coordinator.Event {
+	one, forms := new(message.Done), make([]*form, len(all))
+	for i, s := range all {
+		forms[i] = w.formOf(s.report.(message.Done))
+	}
+	each, first := w.shares(all)
+	least := slices.Index(w.at, nil)
+	return func(worker int) coordinator.Event {
+		index := w.crowd.nearest[worker]
+		*one = all[index].report.(message.Done)
+		w.disguise(one, worker, forms[index])
+		if one.Sent = each; worker == least {
+			one.Sent = first
+		}
+		return coordinator.Done{Done: one}
+	}
 }
 
 // heard is what reports of several workers have in common.
@@ -90,9 +105,9 @@ func keyOf(r message.Report) heard {
 	return heard{true, math.MaxUint64}
 }
 
-// shares gives each worker that is not simulated what it sent: the formula's bytes without those of the deputies, dealt
-// evenly.
-func (w *world) shares(all []said) (next func() optim.Ledger) {
+// shares is what each worker that is not simulated sent: the formula's bytes without those of the deputies, dealt
+// evenly, and the first what is left.
+func (w *world) shares(all []said) (each, first optim.Ledger) {
 	rest, others := optim.Ledger{}, int64(w.cfg.Workers-len(w.nodes))
 	for _, s := range all {
 		if d, ok := s.report.(message.Done); ok {
@@ -102,19 +117,12 @@ func (w *world) shares(all []said) (next func() optim.Ledger) {
 			}
 		}
 	}
-	each, first := optim.Ledger{}, optim.Ledger{}
+	each, first = optim.Ledger{}, optim.Ledger{}
 	for op, b := range rest {
 		b = max(0, b) // else the core says that a formula is wrong
 		each[op], first[op] = b/others, b/others+b%others
 	}
-	spent := false
-	return func() optim.Ledger {
-		if spent {
-			return each
-		}
-		spent = true
-		return first
-	}
+	return each, first
 }
 
 // form is how a deputy's digests become another worker's.
