@@ -7,7 +7,20 @@ import (
 	"brood/models/engine"
 )
 
-// What a reduction does over a link that tells lengths alone from nearly all workers, see [Crowd].
+// What collectives do over a link that tells lengths alone from nearly all workers, see [Crowd].
+
+// alike is what every worker finds alike in a round, such as who meets whom: make works it out from nothing else. Of a
+// crowd one does for all that are run. Nobody may change it.
+func alike[T any](c *Comm, round uint64, make func() T) T {
+	if c.crowd == nil {
+		return make()
+	}
+	type key struct {
+		epoch uint32
+		round uint64
+	}
+	return c.crowd.Alike(key{c.Epoch, round}, func() any { return make() }).(T)
+}
 
 // addition is the sum over a roster of which every worker has a part.
 type addition struct {

@@ -68,7 +68,7 @@ type mover struct {
 
 func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m mover) error {
 	defer c.watch()()
-	mine := from.Hosted(c.Self)
+	mine := c.hosted(from)
 	local := func(m Member) engine.Row {
 		i, ok := slices.BinarySearch(mine, m)
 		if !ok {

@@ -67,42 +67,64 @@ type popSGD struct{}
 
 func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	n := len(e.Mine)
-	count, each := popSGDMeetings(k, len(e.Roster.Members))
-	meetings := Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)
+	plan := alike(e.Comm, round, func() popSGDPlan { return popSGDPlanOf(e, k, round) })
 	last := make([]*float32, n)
 	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
-	var met, again []Edge
-	var total int64
-	for w, wave := range Waves(meetings) {
+	var again []Edge
+	for w, wave := range plan.waves {
 		var rows []engine.Row
 		var steps []int
-		var edges []Edge
-		for _, i := range wave {
-			a, b := meetings[i][0], meetings[i][1]
-			edges = append(edges, []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each]...)
-			for _, m := range meetings[i][:each] { // those that an edge ends at
-				h := popSGDSteps(e.Rand(noise.Pair, round, m), k, w)
-				total += int64(h)
-				if r := e.Row(m); r >= 0 {
-					rows, steps = append(rows, r), append(steps, h)
-				}
+		for i, edge := range wave.edges {
+			if r := e.Row(edge.To); r >= 0 {
+				rows, steps = append(rows, r), append(steps, wave.steps[i])
 			}
 		}
 		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
 			return Report{}, err
 		}
-		full, err := popSGDExchange(ctx, e, k, round, w, edges, peer, g)
+		full, err := popSGDExchange(ctx, e, k, round, w, wave.edges, peer, g)
 		if err != nil {
 			return Report{}, err
 		}
-		met, again = append(met, edges...), append(again, full...)
+		again = append(again, full...)
 	}
-	rep := e.memberSteps(k, total)
-	rep.Edges, rep.Points = append(met, again...), append(e.latePoints("loss", last), e.partnersOf(meetings, false)...)
+	rep := e.memberSteps(k, plan.steps)
+	rep.Edges, rep.Points = append(slices.Clip(plan.edges), again...), append(e.latePoints("loss", last), e.partnersOf(plan.meetings, false)...)
 	if k.Is("code", "lattice8") {
 		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
 	}
 	return rep, nil
+}
+
+// popSGDPlan is who meets whom in a round, wave by wave.
+type popSGDPlan struct {
+	meetings [][2]Member
+	waves    []popSGDWave
+	edges    []Edge // of all waves
+	steps    int64  // likewise
+}
+
+type popSGDWave struct {
+	edges []Edge
+	steps []int // of the member that each of these ends at, before it meets
+}
+
+func popSGDPlanOf(e *Env, k Values, round uint64) popSGDPlan {
+	count, each := popSGDMeetings(k, len(e.Roster.Members))
+	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)}
+	for w, met := range Waves(p.meetings) {
+		wave := popSGDWave{make([]Edge, 0, each*len(met)), make([]int, 0, each*len(met))}
+		for _, i := range met {
+			a, b := p.meetings[i][0], p.meetings[i][1]
+			for _, edge := range []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each] {
+				h := popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w)
+				p.steps += int64(h)
+				wave.edges, wave.steps = append(wave.edges, edge), append(wave.steps, h)
+			}
+		}
+		p.waves, p.edges = append(p.waves, wave), append(p.edges, wave.edges...)
+	}
+	return p
 }
 
 // popSGDMeetings also says how many edges a meeting has.

@@ -26,19 +26,28 @@ func (w *world) settle(exchange int) {
 	if w.clocks == nil {
 		w.clocks = make([]int64, w.cfg.Workers)
 	}
-	takes := make([]bool, w.cfg.Workers)
+	takes := make([]uint8, w.cfg.Workers) // part, or none
 	ways := w.ways(first.edges)
 	for _, way := range ways {
-		takes[way[0]], takes[way[1]] = true, true
+		takes[way[0]], takes[way[1]] = 1, 1
 	}
 	// What deputies computed before the exchange, of those that take part and of those that do not: each other worker as
 	// much as one of these by chance.
-	works := map[bool][]int64{}
+	var works [2][]int64
 	for _, n := range w.nodes[1:] {
-		works[takes[n.id]] = append(works[takes[n.id]], n.standing(exchange).work)
+		part := &works[takes[n.id]]
+		*part = append(*part, n.standing(exchange).work)
 	}
+	idle := [2]bool{} // none of these computed anything
 	for part, known := range works {
-		w.works[part] = known
+		if known != nil {
+			w.works[part] = known
+		}
+		idle[part] = !slices.ContainsFunc(w.works[part], func(work int64) bool { return work != 0 })
+	}
+	since := make([]int64, len(w.nodes))
+	for i, n := range w.nodes {
+		since[i] = n.standing(exchange).since
 	}
 	for id := range w.clocks {
 		if n := w.at[id]; n != nil {
@@ -48,8 +57,9 @@ func (w *world) settle(exchange int) {
 		if !w.own {
 			w.clocks[id], _ = w.between(id, func(r *node) (int64, bool) { return r.standing(exchange).at - r.standing(exchange).took, true })
 		}
-		w.clocks[id] = max(w.clocks[id], w.deputy(id).standing(exchange).since)
-		if known := w.works[takes[id]]; len(known) > 0 {
+		w.clocks[id] = max(w.clocks[id], since[w.crowd.nearest[id]])
+		if part := takes[id]; !idle[part] {
+			known := w.works[part]
 			one := known[int(chance(w.cfg.Seed, id, uint64(exchange)<<8|255)*float64(len(known)))]
 			w.clocks[id] += w.computes(id, exchange, one)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"brood/optim"
 )
@@ -137,6 +138,28 @@ func (n *node) notes(to int, left int64, out *lane) {
 
 // Crowded implements optim.Crowd.
 func (n *node) Crowded() bool { return n.world.crowd != nil }
+
+// agreed is what deputies worked out alike, the newest first: they are never far from each other.
+type agreed struct {
+	mu   sync.Mutex
+	last [4]struct{ key, is any }
+}
+
+// Alike implements optim.Crowd.
+func (n *node) Alike(key any, make func() any) any {
+	a := &n.world.agreed
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, known := range a.last {
+		if known.key == key {
+			return known.is
+		}
+	}
+	is := make()
+	copy(a.last[1:], a.last[:])
+	a.last[0].key, a.last[0].is = key, is
+	return is
+}
 
 // Scatter implements optim.Crowd: what goes to those that are not simulated has a time to leave, and nothing else.
 func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (uint64, []byte, error)) (sent int64, err error) {

@@ -100,12 +100,13 @@ type world struct {
 	names     map[string][]string // of the rows of a block, by member
 	roster    optim.Roster
 	said      map[heard][]said
-	settled   int              // exchanges that all deputies have passed
-	clocks    []int64          // of each worker, once it has one of its own
-	exchanges []settled        // the last of those that are
-	own       bool             // clocks are in force
-	works     map[bool][]int64 // see settle
-	draw      draw             // see computes
+	settled   int        // exchanges that all deputies have passed
+	clocks    []int64    // of each worker, once it has one of its own
+	exchanges []settled  // the last of those that are
+	own       bool       // clocks are in force
+	works     [2][]int64 // of those who take no part in an exchange, and who do: see settle
+	draw      draw       // see computes
+	agreed    agreed
 	queue     queued
 	now       int64
 	serial    uint64
@@ -184,7 +185,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 	if w.crowd != nil {
 		w.roster = optim.Place(optim.IDs(cfg.Core.Members), workers(cfg.Workers))
-		w.hosting, w.said, w.works = w.roster.Hosting(), map[heard][]said{}, map[bool][]int64{}
+		w.hosting, w.said = w.roster.Hosting(), map[heard][]said{}
 	}
 	w.draw.next = func() float64 {
 		w.draw.draws++
