@@ -46,33 +46,26 @@ func (c *Coordinator) differ(a, b *message.Done) string {
 	return "nothing"
 }
 
-// unanimous says that all reports claim the same, as they nearly always do, and that it can be.
-func (c *Coordinator) unanimous(done []message.Done) bool {
-	first := &done[0]
-	sums := make([][32]byte, len(c.shared))
-	for i, row := range c.shared {
-		sums[i] = first.Digests[row]
+// claims says whether a report claims that.
+func (c *Coordinator) claims(d *message.Done, k claim) bool {
+	if d.To != k.to || d.Ended != k.ended || d.Progress != k.progress {
+		return false
 	}
-	for i := range done {
-		d := &done[i]
-		if d.To != first.To || d.Ended != first.Ended || d.Progress != first.Progress {
+	for i, row := range c.shared {
+		if sum := d.Digests[row]; string(sum[:]) != k.shared[i*len(sum):(i+1)*len(sum)] {
 			return false
 		}
-		for i, row := range c.shared {
-			if d.Digests[row] != sums[i] {
-				return false
-			}
-		}
 	}
-	return c.checkProgress(first) == nil
+	return true
 }
 
 // agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from
 // it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
 // to do, and all may be committed.
-func (c *Coordinator) agree(done []message.Done, sum sum) (fx []Effect, ok bool) {
-	if c.unanimous(done) {
-		return c.account(sum, done[0].To), true
+func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
+	done := o.reports
+	if !o.differ && c.checkProgress(&done[0]) == nil { // as it nearly always is
+		return c.account(&o.sum, done[0].To), true
 	}
 	workers := c.hosting.Workers
 	votes, believed := map[claim]int{}, -1
@@ -99,12 +92,12 @@ func (c *Coordinator) agree(done []message.Done, sum sum) (fx []Effect, ok bool)
 	if len(out) > 0 {
 		return c.fence(out...), false
 	}
-	return c.account(sum, first.To), true
+	return c.account(&o.sum, first.To), true
 }
 
 // account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so
 // the run goes on.
-func (c *Coordinator) account(sum sum, to uint64) []Effect {
+func (c *Coordinator) account(sum *sum, to uint64) []Effect {
 	op, sent, predicted := c.unaccounted(sum.sent, sum.predicted)
 	if op == "" || c.misjudged[c.alg.Name] {
 		return nil

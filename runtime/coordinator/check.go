@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -26,6 +25,10 @@ type outstanding struct {
 	sent    time.Time
 	got     int            // reports that came
 	reports []message.Done // by the places of the workers that host members; To is 0 of those that did not come
+	claim   claim          // of the one that came first
+	differ  bool           // another claims something else
+	telling []int          // places of those that tell of more than digests and bytes
+	sum     sum            // of all that came
 }
 
 // Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack
@@ -90,11 +93,11 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	if d.Epoch != c.base || c.plan != nil || o == nil {
 		return c.planned(d.Epoch)
 	}
-	rows, lead := len(c.hosting.Of(d.Worker)), c.roster.Owner[0] == d.Worker
+	place, rows, lead := c.hosting.Place(d.Worker), len(c.hosting.Of(d.Worker)), c.roster.Owner[0] == d.Worker
 	switch {
 	case rows == 0:
 		return fmt.Errorf("it reports round %d and was granted none", d.To)
-	case o.reports[c.hosting.Place(d.Worker)].To > 0:
+	case o.reports[place].To > 0:
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
 	case d.To <= d.From || d.To > o.To:
 		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)
@@ -177,6 +180,7 @@ func (c *Coordinator) checkDigests(d *message.Done, rows int) error {
 		return nil
 	}
 	want := 0
+	own := []string{}
 	for _, shared := range c.blocks {
 		if shared {
 			want++
@@ -196,24 +200,32 @@ func (c *Coordinator) checkDigests(d *message.Done, rows int) error {
 		if !ok {
 			return fmt.Errorf("it reports a digest of %q, a row that it does not host", name)
 		}
+		if !shared {
+			own = append(own, name)
+		}
 	}
 	if len(d.Digests) != want {
 		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
 	}
-	c.names[c.hosting.Place(d.Worker)] = slices.Collect(maps.Keys(d.Digests))
+	c.names[c.hosting.Place(d.Worker)] = own
 	return nil
 }
 
 // known says whether a report has digests of just those rows that an earlier one of this epoch had, in which nothing
 // was wrong: a worker's rows are the same for as long.
 func (c *Coordinator) known(d *message.Done) bool {
-	names := c.names[c.hosting.Place(d.Worker)]
-	for _, name := range names {
-		if _, ok := d.Digests[name]; !ok {
-			return false
+	own := c.names[c.hosting.Place(d.Worker)]
+	if own == nil || len(own)+len(c.shared) != len(d.Digests) {
+		return false
+	}
+	for _, names := range [2][]string{c.shared, own} {
+		for _, name := range names {
+			if _, ok := d.Digests[name]; !ok {
+				return false
+			}
 		}
 	}
-	return names != nil && len(names) == len(d.Digests)
+	return true
 }
 
 // owns says whether a worker hosts a member.

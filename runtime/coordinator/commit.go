@@ -22,24 +22,21 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 	d.Nanos = c.passed(d.Nanos, o.sent)
 	d.Waited = min(max(0, d.Waited), d.Nanos)
 	d.Extra = min(c.passed(d.Extra, o.sent), c.now.Sub(o.sent).Nanoseconds()-d.Nanos)
-	o.reports[c.hosting.Place(d.Worker)] = *d
-	o.got++
+	o.takes(c, d)
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
 		first := c.done[c.committed] // what is out lies one behind the other, from there on
 		if first == nil || first.got < len(c.hosting.Workers) {
 			break
 		}
-		done := first.reports
 		delete(c.done, first.From)
-		sum := sumOf(done)
-		agreed, ok := c.agree(done, sum)
+		agreed, ok := c.agree(first)
 		if fx = append(fx, agreed...); !ok {
 			break
 		}
-		fx = append(fx, c.commit(done, sum)...)
-		clear(done)
-		c.spare = done
+		fx = append(fx, c.commit(first)...)
+		clear(first.reports)
+		c.spare = first.reports
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
 		}
@@ -55,22 +52,43 @@ type sum struct {
 	waited                      int64 // mean
 }
 
-func sumOf(done []message.Done) sum {
-	s := sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
-	for i := range done {
-		d := &done[i]
-		s.sent.Add(d.Sent)
-		s.predicted.Add(d.Predicted)
-		s.evaluation.Add(d.Evaluation)
-		s.overhead += d.Overhead
-		s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
-		s.waited += d.Waited / int64(len(done))
+// takes notes a report.
+func (o *outstanding) takes(c *Coordinator, d *message.Done) {
+	place := c.hosting.Place(d.Worker)
+	o.reports[place] = *d
+	if o.got++; o.got == 1 {
+		o.claim, o.sum = c.claim(d), sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
+	} else if !o.differ {
+		o.differ = !c.claims(d, o.claim)
 	}
-	return s
+	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, scores) {
+		o.telling = append(o.telling, place)
+	}
+	s := &o.sum
+	s.sent.Add(d.Sent)
+	s.predicted.Add(d.Predicted)
+	s.evaluation.Add(d.Evaluation)
+	s.overhead += d.Overhead
+	s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
+	s.waited += d.Waited / int64(len(o.reports))
+}
+
+// scores says that a test is of anything: most of thousands of workers have no part of the test set.
+func scores(t message.Test) bool { return len(t.Chunks) > 0 || t.Centre != "" }
+
+// tell are the reports that tell of more than digests and bytes.
+func (o *outstanding) tell() []*message.Done {
+	slices.Sort(o.telling)
+	out := make([]*message.Done, len(o.telling))
+	for i, place := range o.telling {
+		out[i] = &o.reports[place]
+	}
+	return out
 }
 
 // commit makes a grant's rounds final, on whose reports all agree.
-func (c *Coordinator) commit(done []message.Done, sum sum) (fx []Effect) {
+func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
+	done, sum, told := o.reports, &o.sum, o.tell()
 	first := &done[0]
 	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
 		Sent: sum.sent, Predicted: sum.predicted, Evaluation: sum.evaluation, Overhead: sum.overhead, Nanos: sum.nanos, Waited: sum.waited}
@@ -82,11 +100,11 @@ func (c *Coordinator) commit(done []message.Done, sum sum) (fx []Effect) {
 		}
 	}
 	fx = append(fx, c.record(event.Record{Commit: &r}))
-	fx = append(fx, c.points(done)...)
-	fx = append(fx, c.evaluations(done)...)
-	for i := range done {
-		for _, n := range done[i].Notes {
-			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", done[i].Worker, span(done[i].From+1, r.To), n.Text), engine.None))
+	fx = append(fx, c.points(told)...)
+	fx = append(fx, c.evaluations(told)...)
+	for _, d := range told {
+		for _, n := range d.Notes {
+			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", d.Worker, span(d.From+1, r.To), n.Text), engine.None))
 		}
 	}
 	if r.To < c.granted && len(c.done) == 0 || first.Ended {
@@ -143,15 +161,15 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 }
 
 // points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
-func (c *Coordinator) points(done []message.Done) (fx []Effect) {
+func (c *Coordinator) points(told []*message.Done) (fx []Effect) {
 	type key struct {
 		round  uint64
 		series string
 	}
 	merged := map[key]*event.Points{}
 	var order []key
-	for i := range done {
-		for _, p := range done[i].Points {
+	for _, d := range told {
+		for _, p := range d.Points {
 			k := key{p.Round, p.Series}
 			if merged[k] == nil {
 				merged[k] = &event.Points{Round: p.Round, Series: p.Series}
@@ -189,10 +207,10 @@ func sortPoints(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-func (c *Coordinator) evaluations(done []message.Done) (fx []Effect) {
+func (c *Coordinator) evaluations(told []*message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
-	for i := range done {
-		for _, t := range done[i].Tests {
+	for _, d := range told {
+		for _, t := range d.Tests {
 			byRound[t.Round] = append(byRound[t.Round], t)
 		}
 	}

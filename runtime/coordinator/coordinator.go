@@ -312,7 +312,7 @@ func (c *Coordinator) grant() (fx []Effect) {
 	if c.spare = nil; len(reports) != len(workers) {
 		reports = make([]message.Done, len(workers))
 	}
-	c.done[g.From] = &outstanding{g, c.now, 0, reports}
+	c.done[g.From] = &outstanding{Grant: g, sent: c.now, reports: reports}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // one for all
 	fx = slices.Grow(fx, len(workers))

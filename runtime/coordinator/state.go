@@ -49,7 +49,7 @@ type epochs struct {
 	alg     *optim.Algorithm
 	roster  optim.Roster          // of base
 	hosting optim.Hosting         // the same by workers
-	names   [][]string            // rows that each of these workers reports, once it did
+	names   [][]string            // rows beside the shared ones that each of these workers reports, nil until it did
 	rows    []row                 // of the state, by name, once it was hashed
 	before  []event.Edit          // those that shaped the blocks in force
 	blocks  map[string]bool       // of base, and whether they are shared
