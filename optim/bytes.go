@@ -21,13 +21,11 @@ func (s Shape) reduceBytes(leaves Roster, cols int, code engine.Code) (b int64) 
 	if n < 2 {
 		return 0
 	}
-	slice := func(k int) int64 {
-		lo, hi := code.Cut(cols, k, len(ws))
-		return int64(code.Size(hi - lo))
-	}
-	parts, all := s.partsOf(leaves), int64(0) // all slices
+	parts, slice, all := s.partsOf(leaves), make([]int64, n), int64(0) // all slices
 	for k := range ws {
-		all += slice(k)
+		lo, hi := code.Cut(cols, k, len(ws))
+		slice[k] = int64(code.Size(hi - lo))
+		all += slice[k]
 	}
 	for k, w := range ws {
 		theirs := int64(len(parts[w]))
@@ -35,7 +33,7 @@ func (s Shape) reduceBytes(leaves Roster, cols int, code engine.Code) (b int64) 
 			b += int64(code.Size(cols)) * theirs * (n - 1)
 			continue
 		}
-		b += slice(k)*(n-1) + theirs*(all-slice(k))
+		b += slice[k]*(n-1) + theirs*(all-slice[k])
 	}
 	return b
 }

@@ -165,6 +165,7 @@ func (n *node) Alike(key any, make func() any) any {
 func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (uint64, []byte, error)) (sent int64, err error) {
 	n.compute()
 	w, tolls := n.world, n.tolls()
+	t := &tolls.last[0]
 	for k, id := range to {
 		if id == n.id {
 			continue
@@ -181,10 +182,19 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			continue
 		}
 		b, out := bytes(k), &n.all[id]
-		t := tolls.of(n.id, id, b)
-		left, _, _ := n.leaves(t, out)
+		if b != t.bytes || !w.cfg.Alike {
+			t = tolls.of(n.id, id, b)
+		}
+		left := int64(0)
+		if t.plain {
+			n.now += t.own
+			left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
+			n.sends(int64(b), out)
+		} else {
+			left, _, _ = n.leaves(t, out)
+		}
 		n.notes(id, left, out)
-		sent += int64(t.bytes)
+		sent += int64(b)
 	}
 	return sent, nil
 }
@@ -203,6 +213,7 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 	ready, lags := w.readies(n.passed-1, x), n.lags()
 	w.mu.Unlock()
 	tolls, hop := n.tolls(), nanos(w.cfg.Hop)
+	t := &tolls.last[0]
 	for k, id := range from {
 		if id == n.id {
 			continue
@@ -217,13 +228,24 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 			}
 			continue
 		}
-		t := tolls.of(id, n.id, bytes(k))
+		if b := bytes(k); b != t.bytes || !w.cfg.Alike {
+			t = tolls.of(id, n.id, b)
+		}
 		after, known := w.crowd.between(id, lags)
 		if !known {
 			after = t.alone
 		}
-		last := ready[id] + after + hop + t.delayed(n)
-		n.arrives(t, last-t.alone, last)
+		last := ready[id] + after + hop
+		if t.plain {
+			last += int64(t.link.Delay)
+		} else {
+			last += t.link.delayed(t.packets, t.lost, n.chances)
+		}
+		if t.plain && t.down == unlimited {
+			n.now = max(n.now, last) + t.own
+		} else {
+			n.arrives(t, last-t.alone, last)
+		}
 	}
 	return nil
 }
@@ -280,10 +302,15 @@ func (w *world) readies(exchange int, x *settled) []int64 {
 		return x.clocks
 	}
 	if x.ready == nil {
+		began := make([]lag, len(w.nodes))
+		for i, n := range w.nodes {
+			began[i] = lag{n.standing(exchange).at - n.standing(exchange).took, true}
+		}
 		x.ready = make([]int64, w.cfg.Workers)
 		for id := range x.ready {
 			if w.at[id] == nil {
-				x.ready[id] = w.ready(id, exchange, *x)
+				x.ready[id], _ = w.crowd.between(id, began)
+				x.ready[id] += w.computes(id, exchange, w.deputy(id).standing(exchange).work)
 			}
 		}
 	}

@@ -152,6 +152,7 @@ type toll struct {
 	up, line, down int64   // on the network cards and between them
 	alone          int64   // on the slower of sending and the link
 	packets, lost  float64 // and the chance that some of them vanish
+	plain          bool    // it waits for no chance and no processor
 }
 
 // toll puts that into t, where most often it is already.
@@ -162,15 +163,7 @@ func (n *node) toll(t *toll, l Link, bytes int) {
 	w, wire, rate := n.world, n.wire(bytes), l.rate(float64(bytes))
 	packets, lost := l.lost(wire)
 	*t = toll{link: l, bytes: bytes, own: nanos(float64(bytes) * w.cfg.PerByte), up: takes(wire, w.cfg.Up), line: takes(wire, rate), down: takes(wire, w.cfg.Down),
-		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost}
-}
-
-// delayed is how late one such frame of n's is beside its bytes.
-func (t *toll) delayed(n *node) int64 {
-	if t.link.Jitter == 0 && t.link.Loss == 0 {
-		return int64(t.link.Delay)
-	}
-	return t.link.delayed(t.packets, t.lost, n.chances)
+		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost, plain: l.Line == nil && l.Jitter == 0 && l.Loss == 0}
 }
 
 // noToll is of no frame.
@@ -244,15 +237,20 @@ func (n *node) leaves(t *toll, out *lane) (left, at, long int64) {
 	} else {
 		left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
 		long = t.alone
-		at = left + nanos(n.world.cfg.Hop) + t.delayed(n)
+		at = left + nanos(n.world.cfg.Hop) + t.link.delayed(t.packets, t.lost, n.chances)
 	}
-	out.bytes += int64(t.bytes)
-	n.sent += int64(t.bytes)
+	n.sends(int64(t.bytes), out)
+	return left, at, long
+}
+
+// sends counts what was sent.
+func (n *node) sends(bytes int64, out *lane) {
+	out.bytes += bytes
+	n.sent += bytes
 	if !n.sending {
 		n.sending = true
 		n.hops++
 	}
-	return left, at, long
 }
 
 // Recv implements optim.Link.

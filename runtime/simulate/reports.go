@@ -125,21 +125,41 @@ func (w *world) shares(all []said) (each, first optim.Ledger) {
 	return each, first
 }
 
-// form is how a deputy's digests become another worker's.
+// form is how a deputy's report becomes another worker's.
 type form struct {
-	shared []string // rows that all have
-	blocks []string // of which each member has a row
+	shared []digest // of rows that all have
+	blocks []block  // of which each member has a row
+	scored bool     // it has a part of the test set, or the centre's digest
+}
+
+type digest struct {
+	name string
+	of   [32]byte
+}
+
+// block is one of members' rows: their names, and the digests of the deputy's.
+type block struct {
+	names   []string // by member
+	digests [][32]byte
 }
 
 func (w *world) formOf(d message.Done) *form {
-	f, first := &form{}, w.member(w.hosting.Of(d.Worker)[0])
-	for name := range d.Digests {
+	f, host := &form{}, w.hosting.Of(d.Worker)
+	for _, t := range d.Tests {
+		f.scored = f.scored || len(t.Chunks) > 0 || t.Centre != ""
+	}
+	first := w.member(host[0])
+	for name, of := range d.Digests {
 		at := strings.LastIndexByte(name, '/')
-		switch block, of := name[:at], name[at+1:]; of {
+		switch name[at+1:] {
 		case "shared":
-			f.shared = append(f.shared, name)
+			f.shared = append(f.shared, digest{name, of})
 		case first:
-			f.blocks = append(f.blocks, block)
+			b := block{names: w.rows(name[:at])}
+			for _, m := range host {
+				b.digests = append(b.digests, d.Digests[b.names[m]])
+			}
+			f.blocks = append(f.blocks, b)
 		}
 	}
 	return f
@@ -149,33 +169,41 @@ func (w *world) formOf(d message.Done) *form {
 func (w *world) disguise(d *message.Done, id int, f *form) {
 	digests := d.Digests
 	if len(f.blocks) > 0 {
-		host, mine := w.hosting.Of(d.Worker), w.hosting.Of(id)
 		digests = make(map[string][32]byte, len(d.Digests))
-		for _, name := range f.shared {
-			digests[name] = d.Digests[name]
+		for i := range f.shared {
+			digests[f.shared[i].name] = f.shared[i].of
 		}
-		for _, block := range f.blocks {
-			for i, m := range mine {
-				digests[w.row(block, m)] = d.Digests[w.row(block, host[i])]
+		for i, m := range w.hosting.Of(id) {
+			for _, b := range f.blocks {
+				digests[b.names[m]] = b.digests[i]
 			}
 		}
 	}
-	tests := slices.Clone(d.Tests)
+	tests := d.Tests
+	if f.scored {
+		tests = w.tests(tests, id-d.Worker)
+	}
+	d.Worker, d.Digests, d.Tests, d.Points, d.Notes, d.Predicted = id, digests, tests, nil, nil, nil
+}
+
+// tests are a deputy's of the worker that lies so many further: of its part of the test set.
+func (w *world) tests(of []message.Test, further int) []message.Test {
+	tests := slices.Clone(of)
 	for i := range tests {
 		tests[i].Centre = ""
 		tests[i].Chunks = slices.Clone(tests[i].Chunks)
 		for j := range tests[i].Chunks {
 			c := &tests[i].Chunks[j]
-			c.Index += id - d.Worker
+			c.Index += further
 			c.Samples = int64(min(optim.ScoreChunk, w.cfg.Core.Tests-c.Index*optim.ScoreChunk))
 			c.Correct = min(c.Correct, c.Samples)
 		}
 	}
-	d.Worker, d.Digests, d.Tests, d.Points, d.Notes, d.Predicted = id, digests, tests, nil, nil, nil
+	return tests
 }
 
-// row is the name of a member's row of a block, and member is the last part of it.
-func (w *world) row(block string, m optim.Member) string {
+// rows are the names of a block's rows, by member, and member is the last part of one.
+func (w *world) rows(block string) []string {
 	names := w.names[block]
 	if names == nil {
 		names = make([]string, w.cfg.Core.Members)
@@ -184,7 +212,7 @@ func (w *world) row(block string, m optim.Member) string {
 		}
 		w.names[block] = names
 	}
-	return names[m]
+	return names
 }
 
-func (w *world) member(m optim.Member) string { return w.row("", m)[1:] }
+func (w *world) member(m optim.Member) string { return w.rows("")[m][1:] }
