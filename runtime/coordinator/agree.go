@@ -9,7 +9,6 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
-	"brood/runtime/message"
 )
 
 // claim is what all workers must report alike of a grant.
@@ -20,43 +19,48 @@ type claim struct {
 	shared   string // digests of the shared rows, in the order of their names
 }
 
-func (c *Coordinator) claim(d *message.Done) claim {
+// claim is what the worker of a place claims.
+func (c *Coordinator) claim(o *outstanding, place int) claim {
 	var shared strings.Builder
 	shared.Grow(32 * len(c.shared))
-	for _, row := range c.shared {
-		sum := d.Digests[row]
+	for _, sum := range o.sums[c.from[place]:][:len(c.shared)] {
 		shared.Write(sum[:])
 	}
+	d := &o.reports[place]
 	return claim{d.To, d.Ended, d.Progress, shared.String()}
 }
 
-// differ names the first thing in which two reports differ that must be alike.
-func (c *Coordinator) differ(a, b *message.Done) string {
-	switch {
-	case a.To != b.To || a.Ended != b.Ended:
-		return "the round to stop at"
-	case a.Progress != b.Progress:
-		return "the progress that is counted"
-	}
-	for _, row := range c.shared {
-		if a.Digests[row] != b.Digests[row] {
-			return "block " + strings.TrimSuffix(row, "/shared")
-		}
-	}
-	return "nothing"
-}
-
-// claims says whether a report claims that.
-func (c *Coordinator) claims(d *message.Done, k claim) bool {
+// claims says whether the worker of a place claims that.
+func (c *Coordinator) claims(o *outstanding, place int, k claim) bool {
+	d := &o.reports[place]
 	if d.To != k.to || d.Ended != k.ended || d.Progress != k.progress {
 		return false
 	}
-	for i, row := range c.shared {
-		if sum := d.Digests[row]; string(sum[:]) != k.shared[i*len(sum):(i+1)*len(sum)] {
+	for i, sum := range o.sums[c.from[place]:][:len(c.shared)] {
+		if string(sum[:]) != k.row(i) {
 			return false
 		}
 	}
 	return true
+}
+
+// row is the digest of a shared row.
+func (k claim) row(i int) string { return k.shared[32*i : 32*(i+1)] }
+
+// differ names the first thing in which two claims differ.
+func (c *Coordinator) differ(a, b claim) string {
+	switch {
+	case a.to != b.to || a.ended != b.ended:
+		return "the round to stop at"
+	case a.progress != b.progress:
+		return "the progress that is counted"
+	}
+	for i, row := range c.shared {
+		if a.row(i) != b.row(i) {
+			return "block " + strings.TrimSuffix(row, "/shared")
+		}
+	}
+	return "nothing"
 }
 
 // agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from
@@ -68,23 +72,22 @@ func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
 		return c.account(&o.sum, done[0].To), true
 	}
 	workers := c.hosting.Workers
-	votes, believed := map[claim]int{}, -1
+	claims, votes, believed := make([]claim, len(done)), map[claim]int{}, -1
 	for i := range done {
-		k := c.claim(&done[i])
-		if votes[k]++; 2*votes[k] > len(workers) {
+		claims[i] = c.claim(o, i)
+		if votes[claims[i]]++; 2*votes[claims[i]] > len(workers) {
 			believed = i
 		}
 	}
 	if believed < 0 {
-		first := &done[0]
-		other := slices.IndexFunc(done, func(d message.Done) bool { return c.claim(&d) != c.claim(first) })
-		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(first, &done[other]), first.To)), false
+		other := slices.IndexFunc(claims, func(k claim) bool { return k != claims[0] })
+		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(claims[0], claims[other]), done[0].To)), false
 	}
 	first := &done[believed]
 	var out []Lost
 	for i, w := range workers {
-		if c.claim(&done[i]) != c.claim(first) {
-			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(first, &done[i]), first.To)})
+		if claims[i] != claims[believed] {
+			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(claims[believed], claims[i]), first.To)})
 		} else if err := c.checkProgress(&done[i]); err != nil { // of what was committed since it came
 			out = append(out, Lost{w, err.Error()})
 		}

@@ -24,7 +24,8 @@ type outstanding struct {
 	message.Grant
 	sent    time.Time
 	got     int            // reports that came
-	reports []message.Done // by the places of the workers that host members; To is 0 of those that did not come
+	reports []message.Done // by places of workers that host members, without digests; To is 0 of those that did not come
+	sums    [][32]byte     // their digests: see [epochs.from]
 	claim   claim          // of the one that came first
 	differ  bool           // another claims something else
 	telling []int          // places of those that tell of more than digests and bytes
@@ -207,6 +208,7 @@ func (c *Coordinator) checkDigests(d *message.Done, rows int) error {
 	if len(d.Digests) != want {
 		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
 	}
+	slices.Sort(own)
 	c.names[c.hosting.Place(d.Worker)] = own
 	return nil
 }

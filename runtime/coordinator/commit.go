@@ -36,7 +36,7 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 		}
 		fx = append(fx, c.commit(first)...)
 		clear(first.reports)
-		c.spare = first.reports
+		c.spare = first
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
 		}
@@ -56,10 +56,18 @@ type sum struct {
 func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	place := c.hosting.Place(d.Worker)
 	o.reports[place] = *d
+	o.reports[place].Digests = nil
+	sums := o.sums[c.from[place]:]
+	for i, name := range c.shared {
+		sums[i] = d.Digests[name]
+	}
+	for i, name := range c.names[place] {
+		sums[len(c.shared)+i] = d.Digests[name]
+	}
 	if o.got++; o.got == 1 {
-		o.claim, o.sum = c.claim(d), sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
+		o.claim, o.sum = c.claim(o, place), sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
 	} else if !o.differ {
-		o.differ = !c.claims(d, o.claim)
+		o.differ = !c.claims(o, place, o.claim)
 	}
 	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, scores) {
 		o.telling = append(o.telling, place)
@@ -92,7 +100,7 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 	first := &done[0]
 	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
 		Sent: sum.sent, Predicted: sum.predicted, Evaluation: sum.evaluation, Overhead: sum.overhead, Nanos: sum.nanos, Waited: sum.waited}
-	r.Hash = c.root(done)
+	r.Hash = c.root(o)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
 	for i := range c.edits {
 		if c.edits[i].At == r.To {
@@ -126,26 +134,28 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 	return fx
 }
 
-// row is one that is hashed, and the place of a worker that reports it.
+// row is one that is hashed, and where its digest is among those of a grant.
 type row struct {
 	name string
-	of   int
+	at   int
 }
 
 // root is the hash of the state that reports are of. Their rows are the same in the whole epoch.
-func (c *Coordinator) root(done []message.Done) string {
+func (c *Coordinator) root(o *outstanding) string {
 	if c.rows == nil {
-		for i := range done {
-			for name := range done[i].Digests {
-				c.rows = append(c.rows, row{name, i})
+		for i, name := range c.shared {
+			c.rows = append(c.rows, row{name, i})
+		}
+		for place, own := range c.names {
+			for i, name := range own {
+				c.rows = append(c.rows, row{name, c.from[place] + len(c.shared) + i})
 			}
 		}
 		slices.SortFunc(c.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-		c.rows = slices.CompactFunc(c.rows, func(a, b row) bool { return a.name == b.name }) // shared ones
 	}
 	h := message.NewRoot()
 	for _, r := range c.rows {
-		h.Add(r.name, done[r.of].Digests[r.name])
+		h.Add(r.name, o.sums[r.at])
 	}
 	return h.Sum()
 }

@@ -308,11 +308,11 @@ func (c *Coordinator) grant() (fx []Effect) {
 	g.Edits, c.loose = c.loose, nil
 	fx = c.takeStaged(g.From, &g.Edits)
 	workers := c.hosting.Workers
-	reports := c.spare
-	if c.spare = nil; len(reports) != len(workers) {
-		reports = make([]message.Done, len(workers))
+	o := c.spare
+	if c.spare = nil; o == nil || len(o.reports) != len(workers) || len(o.sums) != c.from[len(workers)] {
+		o = &outstanding{reports: make([]message.Done, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
 	}
-	c.done[g.From] = &outstanding{Grant: g, sent: c.now, reports: reports}
+	c.done[g.From] = &outstanding{Grant: g, sent: c.now, reports: o.reports, sums: o.sums}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // one for all
 	fx = slices.Grow(fx, len(workers))

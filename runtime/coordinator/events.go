@@ -28,7 +28,7 @@ type (
 	}
 	// Report is what a worker says. It is checked before anything uses it.
 	Report struct{ message.Report }
-	// Done is a Report that is not kept: its sender may change it once the step is over, but for what it points to.
+	// Done is a Report that is not kept: its sender may change it and its digests once the step is over.
 	Done struct{ *message.Done }
 	// Command is what an operator asks. One Receipt answers it.
 	Command struct{ event.Command }

@@ -200,6 +200,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 	c.place(p.New)
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
 	c.declare(p)
+	c.lay()
 	clear(c.lost)
 	c.batch = 1
 	c.savedAt = cmp.Or(c.savedAt, c.now)
@@ -215,7 +216,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 // place puts a roster in force.
 func (c *epochs) place(r optim.Roster) {
 	c.roster, c.hosting = r, r.Hosting()
-	c.names, c.rows = make([][]string, len(c.hosting.Workers)), nil
+	c.names, c.rows, c.from = make([][]string, len(c.hosting.Workers)), nil, nil
 }
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
@@ -237,6 +238,16 @@ func (c *Coordinator) declare(p event.Plan) {
 		c.series[s.Name] = s.Kind
 	}
 	c.most = c.mostRounds()
+}
+
+// lay says where digests of a grant are, of the roster in force and of what its workers hold.
+func (c *epochs) lay() {
+	own, at := len(c.blocks)-len(c.shared), 0
+	for _, w := range c.hosting.Workers {
+		c.from = append(c.from, at)
+		at += len(c.shared) + own*len(c.hosting.Of(w))
+	}
+	c.from = append(c.from, at)
 }
 
 // mostRounds is how many rounds a worker can report in one message, if it measures every series of every member that it

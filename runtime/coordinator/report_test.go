@@ -68,7 +68,7 @@ func (p *party) everything(d message.Done) (all []event.Points) {
 	return all
 }
 
-// TestDoneIsReported: a Done comes to what a Report of it does, though its sender uses it again for the next.
+// TestDoneIsReported: a Done comes to what a Report of it does, though its sender uses it and its digests again.
 func TestDoneIsReported(t *testing.T) {
 	of := func(as func(d *message.Done) Event) (fx []Effect) {
 		c, err := New(Config{Algorithm: "localsgd", Members: 3, Wait: 3, Layout: engine.Layout{Params: 100}, Data: optim.DataSize{Train: 600, Validation: 50},
@@ -94,6 +94,7 @@ func TestDoneIsReported(t *testing.T) {
 			for _, d := range reports {
 				*one = d
 				step(as(one))
+				clear(one.Digests)
 			}
 		}
 		*one = reportOf(c, 1)

@@ -49,6 +49,7 @@ type epochs struct {
 	alg     *optim.Algorithm
 	roster  optim.Roster          // of base
 	hosting optim.Hosting         // the same by workers
+	from    []int                 // of each, where its digests begin: of shared rows, then of names; last, their number
 	names   [][]string            // rows beside the shared ones that each of these workers reports, nil until it did
 	rows    []row                 // of the state, by name, once it was hashed
 	before  []event.Edit          // those that shaped the blocks in force
@@ -89,7 +90,7 @@ type rounds struct {
 	most               uint64                  // rounds of a grant whose report fits into a message
 	held               bool                    // the outstanding grant may end before its last round
 	done               map[uint64]*outstanding // by the round before their first
-	spare              []message.Done          // room for the reports of a grant, all zero
+	spare              *outstanding            // room for another grant, its reports zero; may be nil
 }
 
 // saves is what the run can go back to.

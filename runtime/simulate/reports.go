@@ -169,7 +169,8 @@ func (w *world) formOf(d message.Done) *form {
 func (w *world) disguise(d *message.Done, id int, f *form) {
 	digests := d.Digests
 	if len(f.blocks) > 0 {
-		digests = make(map[string][32]byte, len(d.Digests))
+		digests = w.digests
+		clear(digests)
 		for i := range f.shared {
 			digests[f.shared[i].name] = f.shared[i].of
 		}
