@@ -45,7 +45,7 @@ func (w *world) settle(exchange int) {
 		}
 		idle[part] = !slices.ContainsFunc(w.works[part], func(work int64) bool { return work != 0 })
 	}
-	since := make([]int64, len(w.nodes))
+	began, since := w.began(exchange), make([]int64, len(w.nodes))
 	for i, n := range w.nodes {
 		since[i] = n.standing(exchange).since
 	}
@@ -55,7 +55,7 @@ func (w *world) settle(exchange int) {
 			continue
 		}
 		if !w.own {
-			w.clocks[id], _ = w.between(id, func(r *node) (int64, bool) { return r.standing(exchange).at - r.standing(exchange).took, true })
+			w.clocks[id], _ = w.crowd.between(id, began)
 		}
 		w.clocks[id] = max(w.clocks[id], since[w.crowd.nearest[id]])
 		if part := takes[id]; !idle[part] {

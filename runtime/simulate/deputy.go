@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -127,15 +126,6 @@ func (n *node) Sent(edges []optim.Edge, bytes int) {
 	}
 }
 
-// notes is told of each frame that a deputy sent, and when it had left.
-func (n *node) notes(to int, left int64, out *lane) {
-	n.longest = max(n.longest, out.bytes)
-	n.newest = left
-	if to > n.id && n.left[n.index] == 0 {
-		n.left[n.index] = left
-	}
-}
-
 // Crowded implements optim.Crowd.
 func (n *node) Crowded() bool { return n.world.crowd != nil }
 
@@ -161,162 +151,6 @@ func (n *node) Alike(key any, make func() any) any {
 	return is
 }
 
-// Scatter implements optim.Crowd: what goes to those that are not simulated has a time to leave, and nothing else.
-func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (uint64, []byte, error)) (sent int64, err error) {
-	n.compute()
-	w, tolls := n.world, n.tolls()
-	t := &tolls.last[0]
-	for k, id := range to {
-		if id == n.id {
-			continue
-		}
-		if w.at[id] != nil {
-			seq, p, err := frame(k)
-			if err == nil {
-				err = n.Send(id, epoch, seq, op, p)
-			}
-			if err != nil {
-				return sent, err
-			}
-			sent += int64(len(p))
-			continue
-		}
-		b, out := bytes(k), &n.all[id]
-		if b != t.bytes || !w.cfg.Alike {
-			t = tolls.of(n.id, id, b)
-		}
-		left := int64(0)
-		if t.plain {
-			n.now += t.own
-			left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
-			n.sends(int64(b), out)
-		} else {
-			left, _, _ = n.leaves(t, out)
-		}
-		n.notes(id, left, out)
-		sent += int64(b)
-	}
-	return sent, nil
-}
-
-// Collect implements optim.Crowd: see madeUp.
-func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int, bytes func(k int) int, take func(k int, seq uint64, op string, p []byte) error) error {
-	n.compute()
-	n.sending = false
-	w := n.world
-	w.mu.Lock()
-	x, err := n.exchange(ctx)
-	if err != nil {
-		w.mu.Unlock()
-		return err
-	}
-	ready, lags := w.readies(n.passed-1, x), n.lags()
-	w.mu.Unlock()
-	tolls, hop := n.tolls(), nanos(w.cfg.Hop)
-	t := &tolls.last[0]
-	for k, id := range from {
-		if id == n.id {
-			continue
-		}
-		if w.at[id] != nil {
-			seq, op, p, err := n.Recv(ctx, id, epoch)
-			if err == nil {
-				err = take(k, seq, op, p)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		if b := bytes(k); b != t.bytes || !w.cfg.Alike {
-			t = tolls.of(id, n.id, b)
-		}
-		after, known := w.crowd.between(id, lags)
-		if !known {
-			after = t.alone
-		}
-		last := ready[id] + after + hop
-		if t.plain {
-			last += int64(t.link.Delay)
-		} else {
-			last += t.link.delayed(t.packets, t.lost, n.chances)
-		}
-		if t.plain && t.down == unlimited {
-			n.now = max(n.now, last) + t.own
-		} else {
-			n.arrives(t, last-t.alone, last)
-		}
-	}
-	return nil
-}
-
-// tolls are those of what goes from one to all, or from all to one: slices of a vector have two lengths.
-type tolls struct {
-	n     *node
-	alike bool
-	last  [2]toll
-}
-
-func (n *node) tolls() tolls { return tolls{n, n.world.cfg.Alike, [2]toll{noToll(), noToll()}} }
-
-// of is the toll of a frame of so many bytes.
-func (x *tolls) of(from, to, bytes int) *toll {
-	t := &x.last[bytes/4&1]
-	if !x.alike || t.bytes != bytes {
-		x.n.toll(t, x.n.world.cfg.Link(from, to), bytes)
-	}
-	return t
-}
-
-// lag is how much later than a deputy was through with an exchange its frame to another had left, where it sent any.
-type lag struct {
-	nanos int64
-	sent  bool
-}
-
-// lags are those of all deputies' frames to this one, in the exchange that it is in. The caller holds the lock.
-func (n *node) lags() []lag {
-	out := make([]lag, len(n.world.nodes))
-	for i, r := range n.world.nodes {
-		s := r.standing(n.passed - 1)
-		out[i] = lag{s.left[n.index] - s.at, s.sent}
-	}
-	return out
-}
-
-// exchange is the one that n is in, once it is settled. The caller holds the lock.
-func (n *node) exchange(ctx context.Context) (*settled, error) {
-	w := n.world
-	for w.settled < n.passed {
-		if err := n.ended(ctx); err != nil {
-			return nil, err
-		}
-		n.wait(settling)
-	}
-	return &w.exchanges[n.passed-1-(w.settled-len(w.exchanges))], nil
-}
-
-// readies is what ready says of each worker that is not simulated. The caller holds the lock.
-func (w *world) readies(exchange int, x *settled) []int64 {
-	if x.clocks != nil {
-		return x.clocks
-	}
-	if x.ready == nil {
-		began := make([]lag, len(w.nodes))
-		for i, n := range w.nodes {
-			began[i] = lag{n.standing(exchange).at - n.standing(exchange).took, true}
-		}
-		x.ready = make([]int64, w.cfg.Workers)
-		for id := range x.ready {
-			if w.at[id] == nil {
-				x.ready[id], _ = w.crowd.between(id, began)
-				x.ready[id] += w.computes(id, exchange, w.deputy(id).standing(exchange).work)
-			}
-		}
-	}
-	return x.ready
-}
-
 // slowest is the deputy that has passed least often.
 func (w *world) slowest() *node {
 	return slices.MinFunc(w.nodes, func(a, b *node) int { return a.passed - b.passed })
@@ -327,74 +161,6 @@ func (n *node) standing(exchange int) standing { return n.stood[exchange-(n.pass
 
 // Expect implements optim.Teller.
 func (n *node) Expect(seq uint64, op string, bytes int) { n.seq, n.op, n.bytes = seq, op, bytes }
-
-// between is what lies between the lags of a worker's neighbours among the deputies, where that of one is known.
-func (c *crowd) between(worker int, lags []lag) (nanos int64, known bool) {
-	at := &c.beside[worker]
-	a, b := lags[at.low], lags[at.high]
-	switch {
-	case a.sent && b.sent:
-		return a.nanos + int64(at.part*float64(b.nanos-a.nanos)), true
-	case a.sent:
-		return a.nanos, true
-	}
-	return b.nanos, b.sent
-}
-
-// between is what a worker does that lies between two deputies of its class, of what these do where that is known.
-func (w *world) between(worker int, of func(n *node) (what int64, known bool)) (what int64, known bool) {
-	at := &w.crowd.beside[worker]
-	a, knownA := of(w.nodes[at.low])
-	b, knownB := of(w.nodes[at.high])
-	switch {
-	case knownA && knownB:
-		return a + int64(at.part*float64(b-a)), true
-	case knownA:
-		return a, true
-	}
-	return b, knownB
-}
-
-// madeUp is the frame that a worker which is not simulated has sent in the exchange that n is in. The caller holds the
-// lock.
-func (n *node) madeUp(ctx context.Context, from int, epoch uint32) (frame, error) {
-	w, at := n.world, n.passed-1
-	x, err := n.exchange(ctx)
-	if err != nil {
-		return frame{}, err
-	}
-	l := w.cfg.Link(from, n.id)
-	wire := n.wire(n.bytes)
-	alone := slowest(wire, w.cfg.Up, l.rate(float64(n.bytes)))
-	var left int64
-	if all := x.left[[2]int{from, n.id}]; len(all) > 0 {
-		left = all[0]
-		x.left[[2]int{from, n.id}] = all[1:]
-	} else {
-		after, known := w.between(from, func(r *node) (int64, bool) {
-			t := r.standing(at)
-			return t.left[n.index] - t.at, t.sent
-		})
-		if !known { // its deputies have nothing to send, unlike itself
-			after = alone
-		}
-		left = w.ready(from, at, *x) + after
-	}
-	arrives := left + nanos(w.cfg.Hop) + l.late(wire, n.uniform)
-	if len(n.zeros) < n.bytes {
-		n.zeros = make([]byte, n.bytes)
-	}
-	return frame{epoch, n.seq, n.op, n.zeros[:n.bytes], arrives - alone, arrives}, nil
-}
-
-// ready is when a worker that is not simulated has sent its part of an exchange, but for what its card is still at.
-func (w *world) ready(worker, exchange int, x settled) int64 {
-	if x.clocks != nil {
-		return x.clocks[worker]
-	}
-	began, _ := w.between(worker, func(r *node) (int64, bool) { return r.standing(exchange).at - r.standing(exchange).took, true })
-	return began + w.computes(worker, exchange, w.deputy(worker).standing(exchange).work)
-}
 
 // deputy is the nearest deputy of a worker.
 func (w *world) deputy(worker int) *node { return w.nodes[w.crowd.nearest[worker]] }
