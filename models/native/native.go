@@ -142,6 +142,9 @@ func (v *Vector) do(t engine.Task) error {
 	return &engine.UnsupportedError{Task: t}
 }
 
+// Inline says that tasks compute on the thread of who calls Do, and on no other.
+func (v *Vector) Inline() bool { return len(v.lanes) == 1 }
+
 // split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its
 // own; cost is the elements of work per unit of n. It returns when all are done.
 func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {

@@ -371,7 +371,7 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Metrics: j.Config.Metrics, Data: j.Samples, Link: link, Direct: j.Config.Direct,
 		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
 	if j.Slow != nil && !j.own.maximises() { // its programs are other processes
-		cfg.Engine, cfg.Slow = slow(eng, max(1, threads), j.Slow, j.Lag)
+		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
 	if tests && !j.bare() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true

@@ -35,8 +35,8 @@ type slowed struct {
 // here, u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this
 // one is done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link.
 // Where frames are fast they cost what they cost here, as on a machine whose network card does that work: also those
-// that come within a call, where that computes with one thread whose time can be told from the others'. It may be used
-// by any goroutine; a nil one does nothing.
+// that come within a call, where that computes on its caller's thread alone, whose time can be told from the others'. It
+// may be used by any goroutine; a nil one does nothing.
 type Debt struct {
 	factor float64                      // of computing
 	frames float64                      // and of frames
@@ -112,15 +112,18 @@ func (l *Lag) Late() float64 {
 	return 0
 }
 
-// slow makes an engine of so many threads slower for programmes; the other one is as fast as it was, for what no figure
-// counts.
-func slow(e compute, threads int, d *Debt, l *Lag) (fast, slower optim.Engine) {
+// inline is an engine that may compute on the thread of its caller, and on no other.
+type inline interface{ Inline() bool }
+
+// slow makes an engine slower for programmes; the other one is as fast as it was, for what no figure counts.
+func slow(e compute, d *Debt, l *Lag) (fast, slower optim.Engine) {
 	if l == nil {
 		l = &Lag{}
 	}
 	d.forget()
 	_, known := machine.ThreadTime()
-	s := &slowed{Engine: e, factor: d.factor, debt: d, sleep: rest, lag: l, thread: known && d.frames == 1 && threads == 1}
+	in, _ := e.(inline)
+	s := &slowed{Engine: e, factor: d.factor, debt: d, sleep: rest, lag: l, thread: known && d.frames == 1 && in != nil && in.Inline()}
 	return &unslowed{e, s}, s
 }
 

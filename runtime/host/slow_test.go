@@ -87,7 +87,10 @@ func TestSlowed(t *testing.T) {
 type spinning struct {
 	memory
 	frames, own time.Duration
+	inline      bool
 }
+
+func (s *spinning) Inline() bool { return s.inline }
 
 func (s *spinning) Do(context.Context, ...engine.Task) error {
 	goruntime.LockOSThread()
@@ -116,20 +119,40 @@ func TestFastFramesWithinCalls(t *testing.T) {
 		t.Skip("nothing here tells the time of a thread")
 	}
 	for _, c := range []struct {
-		fast    bool
-		threads int
-		counted bool
-	}{{true, 1, false}, {false, 1, true}, {true, 2, true}} {
-		s := &spinning{frames: 20 * time.Millisecond, own: 5 * time.Millisecond}
+		fast, inline, counted bool
+	}{{true, true, false}, {false, true, true}, {true, false, true}} {
+		s := &spinning{frames: 20 * time.Millisecond, own: 5 * time.Millisecond, inline: c.inline}
 		lag := &Lag{}
-		_, slower := slow(s, c.threads, NewDebt(3, c.fast), lag)
+		_, slower := slow(s, NewDebt(3, c.fast), lag)
 		slower.(*slowed).sleep = func(context.Context, time.Duration) {}
 		if err := slower.Do(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		used := time.Duration(lag.due.Load()) / 3
 		if counted := used > s.own+s.frames/2; counted != c.counted {
-			t.Errorf("fast frames %t, %d threads: computing used %s, of which its own was %s", c.fast, c.threads, used, s.own)
+			t.Errorf("fast frames %t, inline %t: computing used %s, of which its own was %s", c.fast, c.inline, used, s.own)
+		}
+	}
+}
+
+// The native engine computes on its caller's thread where it has one, and others may not.
+func TestInline(t *testing.T) {
+	for kind, want := range map[string][2]bool{"native": {true, false}, "gorgonia": {}} {
+		t.Setenv("BROOD_ENGINE", kind)
+		j, err := Prepare(Options{Model: "mlp-small", Data: "glyphs", Members: 1, Workers: 1, Threads: 1, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, threads := range []int{1, 2} {
+			e, err := j.engine(j.Config.Kernels, threads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, ok := e.(inline)
+			if got := ok && in.Inline(); got != want[i] {
+				t.Errorf("%s with %d threads computes on its caller's thread alone: %t", kind, threads, got)
+			}
+			release(e)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Row struct {
 	Weak, Strong float64 // efficiency; NaN where the plan does not ask for it
 }
 
-// Rows are the runs that were measured, by curve, link, members of a worker or of all, and workers.
+// Rows are the kinds of runs that were measured, by curve, link, members of a worker or of all, and workers.
 func (r Results) Rows() (out []Row) {
 	for _, c := range r.Curves {
 		for i, l := range r.Links {
@@ -65,7 +65,7 @@ func (r Results) rowsOf(curve, link string, workers int) (out []Row) {
 	return out
 }
 
-// Late counts the runs whose workers missed their pace by more than [TooLate].
+// Late counts the kinds of runs whose workers missed their pace by more than [TooLate].
 func (r Results) Late() (n int) {
 	for _, f := range r.Of {
 		if f.Late > TooLate {
@@ -83,7 +83,7 @@ func (r Results) CSV() []byte {
 	for _, x := range r.Rows() {
 		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds), strconv.Itoa(x.Commits),
 			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
-			number(x.Weak), number(x.Strong), number(x.Waited), number(x.Worst), strconv.Itoa(x.Runs)})
+			number(x.Weak), number(x.Strong), number(x.Waited), number(x.WaitedMost), strconv.Itoa(x.Runs)})
 	}
 	w.Flush()
 	return text.Bytes()
@@ -126,7 +126,7 @@ func (r *Results) ReadCSV(text []byte) error {
 			}
 		}
 		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Commits: int(x[5]), Round: x[6], Low: x[7], High: x[8], Bytes: x[9],
-			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true", Waited: last[0], Worst: last[1], Runs: int(last[2])}
+			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true", Waited: last[0], WaitedMost: last[1], Runs: int(last[2])}
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (x Row) JSON(plan string, aims bool) map[string]any {
 	if aims {
 		out["met"] = x.Met
 	}
-	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited, "waited_most": x.Worst} {
+	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited, "waited_most": x.WaitedMost} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}

@@ -33,19 +33,20 @@ type Key struct {
 // Figures are what runs came to that differ in their seed alone, most often one. Times are of the slowest worker. A
 // commit is of one round, or of a few that are short.
 type Figures struct {
-	Runs    int     // seeds
-	Rounds  int     // all of a run; of several the median, as that of Seconds and Sent
-	Commits int     // that count, of all runs; below [Least] there is no time of a round
-	Round   float64 // seconds, median over these commits
-	Low     float64 // quartiles
-	High    float64
-	Bytes   float64 // payload that all workers send a round, mean
-	Seconds float64 // of all rounds
-	Sent    float64 // payload of all rounds, of all workers
-	Met     bool    // they ended by their target, all of them
-	Waited  float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: not counted
-	Worst   float64 // the largest such share of a run
-	Late    int     // percent by which computing took longer than it was due, on the worker that missed its pace most
+	Runs       int     // seeds
+	Rounds     int     // all of a run; of several the median, as that of Seconds and Sent
+	Commits    int     // that count, of all runs; below [Least] there is no time of a round
+	Round      float64 // seconds, median over these commits
+	Low        float64 // quartiles
+	High       float64
+	Within     float64 // of a run: by what share of their median its quartiles are apart; of several the median
+	Bytes      float64 // payload that all workers send a round, mean
+	Seconds    float64 // of all rounds
+	Sent       float64 // payload of all rounds, of all workers
+	Met        bool    // they ended by their target, all of them
+	Waited     float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: not counted
+	WaitedMost float64 // the largest such share of a run
+	Late       int     // percent by which computing took longer than it was due, on the worker that missed its pace most
 }
 
 // Read is the commits of the session in dir.
@@ -69,25 +70,38 @@ func Read(dir string) (all []event.Commit, err error) {
 	}
 }
 
-// Of is what runs came to that differ in their seed alone, by the commits of each: what counts of a round is of the
-// commits of all.
-func Of(runs ...[]event.Commit) Figures {
-	f := Figures{Runs: len(runs), Waited: math.NaN(), Worst: math.NaN()}
-	var rounds, numbers, seconds, sent []float64
+// Run is one of a plan.
+type Run struct {
+	Commits []event.Commit
+	Met     bool // it ended by its target
+	Late    int  // percent, as of [Figures]
+}
+
+// Of is what runs came to that differ in their seed alone: what counts of a round is of the commits of all.
+func Of(runs ...Run) Figures {
+	f := Figures{Runs: len(runs), Waited: math.NaN(), WaitedMost: math.NaN()}
+	var rounds, within, numbers, seconds, sent []float64
 	var nanos, waited int64
 	var worst float64
-	for _, all := range runs {
+	f.Met = len(runs) > 0
+	for _, r := range runs {
+		f.Met, f.Late = f.Met && r.Met, max(f.Late, r.Late)
 		n, took, bytes := 0, 0.0, 0.0
+		var own []float64
 		var of, waits int64 // of the commits that count
-		for _, c := range all {
+		for _, c := range r.Commits {
 			for _, b := range c.Sent {
 				bytes += float64(b)
 			}
 			n, took = n+int(c.Rounds), took+float64(c.Nanos)/1e9
 			if c.Rounds > 0 && c.To-c.Rounds >= Warm {
-				rounds = append(rounds, float64(c.Nanos)/1e9/float64(c.Rounds))
+				own = append(own, float64(c.Nanos)/1e9/float64(c.Rounds))
 				of, waits = of+c.Nanos, waits+c.Waited
 			}
+		}
+		if rounds = append(rounds, own...); len(own) >= Least {
+			slices.Sort(own)
+			within = append(within, (quantile(own, .75)-quantile(own, .25))/quantile(own, .5))
 		}
 		numbers, seconds, sent = append(numbers, float64(n)), append(seconds, took), append(sent, bytes)
 		nanos, waited, worst = nanos+of, waited+waits, max(worst, float64(waits)/float64(max(1, of)))
@@ -95,12 +109,13 @@ func Of(runs ...[]event.Commit) Figures {
 	if all := sum(numbers); all > 0 {
 		f.Bytes = sum(sent) / all
 	}
+	f.Within = median(within)
 	f.Rounds, f.Seconds, f.Sent = int(median(numbers)), median(seconds), median(sent)
 	if f.Commits = len(rounds); f.Commits < Least {
 		return f
 	}
 	if waited > 0 {
-		f.Waited, f.Worst = float64(waited)/float64(nanos), worst
+		f.Waited, f.WaitedMost = float64(waited)/float64(nanos), worst
 	}
 	slices.Sort(rounds)
 	f.Low, f.Round, f.High = quantile(rounds, .25), quantile(rounds, .5), quantile(rounds, .75)

@@ -21,10 +21,18 @@ func commits(sent int64, seconds ...float64) (out []event.Commit) {
 	return out
 }
 
+func of(all ...[]event.Commit) Figures {
+	var runs []Run
+	for _, one := range all {
+		runs = append(runs, Run{Commits: one})
+	}
+	return Of(runs...)
+}
+
 // The first rounds do not count for the time of a round, nor a commit that has one of them; for what a target costs
 // they do.
 func TestFigures(t *testing.T) {
-	f := Of(commits(100, 9, 8, 1, 2, 3, 4))
+	f := of(commits(100, 9, 8, 1, 2, 3, 4))
 	if f.Rounds != 6 || f.Commits != 4 || f.Round != 2.5 || f.Low != 1.75 || f.High != 3.25 || f.Bytes != 100 || f.Sent != 600 || f.Seconds != 9+8+1+2+3+4 {
 		t.Errorf("%+v", f)
 	}
@@ -32,7 +40,7 @@ func TestFigures(t *testing.T) {
 	for i, n := range []uint64{1, 2, 4, 4, 4, 5} { // the second has rounds 2 and 3
 		long[i].Rounds, long[i].To = n, map[int]uint64{0: 1, 1: 3, 2: 7, 3: 11, 4: 15, 5: 20}[i]
 	}
-	if f := Of(long); f.Rounds != 20 || f.Commits != 4 || f.Round != .5 || f.Seconds != 20 {
+	if f := of(long); f.Rounds != 20 || f.Commits != 4 || f.Round != .5 || f.Seconds != 20 {
 		t.Errorf("of several rounds in a commit: %+v", f)
 	}
 	waits := commits(1, 9, 9, 1, 2, 3, 4)
@@ -40,22 +48,37 @@ func TestFigures(t *testing.T) {
 		waits[i].Waited = waits[i].Nanos / 4
 	}
 	waits[5].Waited = 0
-	if f := Of(waits); f.Waited != .15 {
+	if f := of(waits); f.Waited != .15 {
 		t.Errorf("a worker waits %g of the time, want 0.15", f.Waited)
 	}
-	if f := Of(long); !math.IsNaN(f.Waited) {
+	if f := of(long); !math.IsNaN(f.Waited) {
 		t.Errorf("logs that do not count it say that a worker waits %g of the time", f.Waited)
 	}
 	less := commits(300, 1, 1, 5, 6)
 	for i := range less {
 		less[i].Waited = less[i].Nanos / 2
 	}
-	two := Of(waits, less)
+	two := of(waits, less)
 	if two.Runs != 2 || two.Commits != 6 || two.Round != 3.5 || two.Low != 2.25 || two.High != 4.75 || two.Rounds != 5 || two.Seconds != 20.5 ||
-		two.Bytes != (6*1+4*300)/10.0 || two.Sent != (6*1+4*300)/2 || two.Waited != (1.5+5.5)/21 || two.Worst != .5 {
+		two.Bytes != (6*1+4*300)/10.0 || two.Sent != (6*1+4*300)/2 || two.Waited != (1.5+5.5)/21 || two.WaitedMost != .5 || two.Within != .6 {
 		t.Errorf("of two seeds: %+v", two)
 	}
-	if f := Of(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
+	calm := of(commits(1, 1, 1, 1, 1, 1), commits(1, 1, 1, 2, 2, 2), commits(1, 1, 1, 3, 3, 3))
+	if calm.Low != 1 || calm.High != 3 || calm.Within != 0 {
+		t.Errorf("runs that are calm each, and differ, are %g apart within themselves, from %g to %g", calm.Within, calm.Low, calm.High)
+	}
+	for _, c := range []struct {
+		met  [2]bool
+		want bool
+	}{{[2]bool{true, true}, true}, {[2]bool{true, false}, false}, {[2]bool{false, true}, false}} {
+		if f := Of(Run{Met: c.met[0], Late: 3}, Run{Met: c.met[1], Late: 7}, Run{Met: true, Late: 5}); f.Met != c.want || f.Late != 7 {
+			t.Errorf("of runs that met their target %v: %t, late %d", c.met, f.Met, f.Late)
+		}
+	}
+	if Of().Met {
+		t.Error("no run has met its target")
+	}
+	if f := of(commits(1, 1, 1, 1, 1)); f.Commits != 2 || f.Round != 0 || f.Seconds != 4 || f.Rounds != 4 {
 		t.Errorf("two commits that count say %+v", f)
 	}
 }
@@ -71,7 +94,7 @@ func perfect() Results {
 						continue
 					}
 					round := float64(m)/float64(n) + .1*float64(n-1)*float64(1+2*i)
-					r.Of[Key{c, l, n, m}] = Figures{Runs: 5, Waited: .25, Worst: .5, Rounds: 8, Commits: 6, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
+					r.Of[Key{c, l, n, m}] = Figures{Runs: 5, Waited: .25, WaitedMost: .5, Rounds: 8, Commits: 6, Round: round, Low: round * .9, High: round * 1.25, Bytes: float64(n)}
 				}
 			}
 		}

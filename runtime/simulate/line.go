@@ -15,6 +15,7 @@ type Line struct {
 	Bytes     []float64 // ascending, the first all but empty
 	Seconds   []float64 // until the last byte is there, where both ends send at the same time
 	Processor []float64 // seconds of the processor at each end, which sends and receives as much
+	Playing   []float64 // of these, what it takes to play the link's shape, packet by packet; nil: there is none
 }
 
 // Sizes of the frames by which a line is measured, how many of each, and how many before those that bring a connection
@@ -26,10 +27,25 @@ const (
 	lineWarm  = 3
 )
 
-// MeasureLine swaps frames over the loopback interface, shaped like l. Where the clock of the processor cannot be read
-// frames cost it nothing.
-func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
+// MeasureLine swaps frames over the loopback interface, shaped like l, and where that has a shape without it too. Where
+// the clock of the processor cannot be read frames cost it nothing.
+func MeasureLine(ctx context.Context, l Link) (Line, error) {
 	shape := quic.Shape{Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
+	line, err := measureLine(ctx, shape)
+	if err != nil || shape == (quic.Shape{}) {
+		return line, err
+	}
+	bare, err := measureLine(ctx, quic.Shape{})
+	if err != nil {
+		return line, err
+	}
+	for i, s := range line.Processor {
+		line.Playing = append(line.Playing, max(0, s-bare.Processor[i]))
+	}
+	return line, nil
+}
+
+func measureLine(ctx context.Context, shape quic.Shape) (line Line, err error) {
 	err = swaps(ctx, shape, func(swap func(int) (float64, error)) error {
 		for range lineWarm {
 			if _, err := swap(lineSizes[len(lineSizes)-1]); err != nil {
@@ -63,15 +79,25 @@ func MeasureLine(ctx context.Context, l Link) (line Line, err error) {
 	return line, err
 }
 
-// Dearer is the line on which frames cost the processor so many times as much: an empty one, and what bytes add to it.
-func (l *Line) Dearer(empty, bytes float64) *Line {
+// Dearer is the line on which frames cost the processor so many times as much: an empty one, what bytes add to it, and
+// what it takes to play the link's shape.
+func (l *Line) Dearer(empty, bytes, playing float64) *Line {
 	x := *l
 	x.Processor = slices.Clone(l.Processor)
-	for i, s := range l.Processor {
-		x.Processor[i] = empty*l.Processor[0] + bytes*(s-l.Processor[0])
+	for i := range l.Processor {
+		x.Processor[i] = empty*l.bare(0) + bytes*(l.bare(i)-l.bare(0)) + playing*l.playing(i)
 	}
 	return &x
 }
+
+// playing is what it takes to play the shape for the i-th frame, and bare what that costs without it.
+func (l *Line) playing(i int) float64 {
+	if l.Playing == nil {
+		return 0
+	}
+	return l.Playing[i]
+}
+func (l *Line) bare(i int) float64 { return l.Processor[i] - l.playing(i) }
 
 // takes is how long a frame of so many bytes occupies the line, beyond what an empty one is under way, and uses what it
 // costs the processor at each end.

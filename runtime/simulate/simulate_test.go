@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,12 +183,12 @@ func TestMeasuredLine(t *testing.T) {
 		// the swap takes .05+10*uses; what is left of both is paid when it computes.
 		{"a slowed worker", func(c *simulate.Config) { c.Owed = 9 }, 1 + 2*2*10*uses},
 		{"and bytes cost it twice as much", func(c *simulate.Config) {
-			c.Owed, c.Link = 9, every(simulate.Link{Line: line.Dearer(1, 2)})
+			c.Owed, c.Link = 9, every(simulate.Link{Line: line.Dearer(1, 2, 1)})
 		}, 1 + 2*2*2*10*uses},
 		{"and empty frames do", func(c *simulate.Config) {
 			dear := *line
 			dear.Processor = []float64{uses, 2 + uses}
-			c.Owed, c.Link = 9, every(simulate.Link{Line: dear.Dearer(2, 1)})
+			c.Owed, c.Link = 9, every(simulate.Link{Line: dear.Dearer(2, 1, 1)})
 		}, 1 + 2*2*2*10*uses},
 		{"and bytes take longer than its processor", func(c *simulate.Config) {
 			slow := *line
@@ -219,6 +220,34 @@ func TestMeasureLine(t *testing.T) {
 	}
 	if last := len(line.Bytes) - 1; line.Processor[last] <= line.Processor[0] {
 		t.Errorf("what frames cost the processor does not grow: %v", line.Processor)
+	}
+	if len(line.Playing) != len(line.Processor) {
+		t.Fatalf("%d figures of what it takes to play the shape, want %d", len(line.Playing), len(line.Processor))
+	}
+	for i, s := range line.Playing {
+		if s < 0 || s > line.Processor[i] {
+			t.Errorf("%g bytes cost %g s, of which the shape takes %g", line.Bytes[i], line.Processor[i], s)
+		}
+	}
+	bare, err := simulate.MeasureLine(t.Context(), simulate.Link{})
+	if err != nil || bare.Playing != nil {
+		t.Errorf("a link without a shape takes %v to play (%v)", bare.Playing, err)
+	}
+}
+
+// TestDearer: what frames cost a worker is dearer, apart from it what it takes to play a link's shape.
+func TestDearer(t *testing.T) {
+	line := simulate.Line{Bytes: []float64{1, 9}, Seconds: []float64{0, 0}, Processor: []float64{1, 3}, Playing: []float64{.5, 1}}
+	if got, want := line.Dearer(2, 3, 5).Processor, []float64{2*.5 + 5*.5, 2*.5 + 3*1.5 + 5*1}; !slices.Equal(got, want) {
+		t.Errorf("frames cost %v, want %v", got, want)
+	}
+	line.Playing = nil
+	if got, want := line.Dearer(2, 3, 5).Processor, []float64{2, 2 + 3*2}; !slices.Equal(got, want) {
+		t.Errorf("without a shape frames cost %v, want %v", got, want)
+	}
+	line.Playing = []float64{1}
+	if err := (simulate.Link{Line: &line}).Check(); err == nil {
+		t.Error("a line with one figure too few is taken")
 	}
 }
 

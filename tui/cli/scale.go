@@ -51,7 +51,7 @@ Each run is a session, which brood verify executes again. The same command goes 
 			return f.execute(c.Context(), args, s)
 		}}
 	fl := c.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "folder for figures: NAME.csv, with a row for each run, and NAME.svg of each plan")
+	fl.StringVarP(&f.out, "output", "o", "", "folder for figures: NAME.csv, with a row for each kind of run, and NAME.svg of each plan")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions for each plan, named for it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
 	fl.BoolVar(&f.foretold, "foretold", false, "hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
@@ -162,7 +162,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		links[l] = event.Link{From: event.Every, To: event.Every, Rate: int64(rate), Delay: delay}
 	}
 	same := p
-	same.Title, same.Doc, same.Paper, same.Expect = "", "", "", "" // may be said otherwise
+	same.Title, same.Doc, same.Paper, same.Expect, same.Seeds = "", "", "", "", 0 // may be said otherwise
 	text, err := json.Marshal(same)
 	if err != nil {
 		return nil, err
@@ -293,25 +293,22 @@ func blank(p presets.Scaling) scaling.Results {
 	return r
 }
 
-// results is what the runs of a plan came to.
+// results is what the runs of a plan came to, those that diverged left out.
 func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 	r := blank(p)
 	for _, w := range all {
-		runs := map[scaling.Key][][]event.Commit{}
+		runs := map[scaling.Key][]scaling.Run{}
 		for i, t := range w.Trials {
-			if !t.Over() {
+			if !t.Over() || t.State == batch.Diverged {
 				continue
 			}
-			one, err := scaling.Read(t.Dir)
+			commits, err := scaling.Read(t.Dir)
 			if err != nil {
 				return r, err
 			}
 			k := keyOf(w.of[i])
-			runs[k] = append(runs[k], one)
-			x, was := scaling.Of(runs[k]...), r.Of[k]
-			x.Met = p.Target != "" && t.State == batch.Done && !t.Missed() && (len(runs[k]) == 1 || was.Met)
-			x.Late = max(was.Late, w.staff.kept[filepath.Base(t.Dir)])
-			r.Of[k] = x
+			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(), Late: w.staff.kept[filepath.Base(t.Dir)]})
+			r.Of[k] = scaling.Of(runs[k]...)
 		}
 	}
 	return r, nil
@@ -341,7 +338,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 		}
 	}
 	if late := r.Late(); late > 0 {
-		fmt.Fprintf(s.err, "brood: this machine was too busy in %s: workers were more than %d %% late, and the same command measures these again\n", plural(late, "run"), scaling.TooLate)
+		fmt.Fprintf(s.err, "brood: this machine was too busy in %s: workers were more than %d %% late, and the same command measures these again\n", plural(late, "point"), scaling.TooLate)
 	}
 	if f.out == "" {
 		return nil
@@ -357,7 +354,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 	return nil
 }
 
-// scaleTable has a row for each run.
+// scaleTable has a row for each kind of run.
 func scaleTable(r scaling.Results) *table {
 	heads := []string{"curve", "link", ">members", ">workers", ">seeds", ">a round", ">quartiles", ">commits", ">sent a round", ">waits", ">weak", ">strong", ">late"}
 	if r.Target != "" {
@@ -389,7 +386,7 @@ func waits(f scaling.Figures) string {
 	if f.Runs < 2 || math.IsNaN(f.Waited) {
 		return share(f.Waited)
 	}
-	return fmt.Sprintf("%.2f, at most %.2f", f.Waited, f.Worst)
+	return fmt.Sprintf("%.2f, at most %.2f", f.Waited, f.WaitedMost)
 }
 
 func share(x float64) string {

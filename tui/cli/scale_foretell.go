@@ -170,12 +170,13 @@ type machines struct {
 
 // fitted is what a single process does not say of the plan's workers, whatever they train, each as a logarithm: 0 is as
 // it was measured in one.
-type fitted [3]float64
+type fitted [4]float64
 
 const (
-	dear  = iota // what an empty frame costs a worker's processor
-	heavy        // and what bytes add to it
-	noisy        // what it costs to add up noise
+	dear   = iota // what an empty frame costs a worker's processor
+	heavy         // and what bytes add to it
+	played        // and what it takes to play the shape of a link
+	noisy         // what it costs to add up noise
 )
 
 func (f fitted) of(which int) float64 { return math.Exp(f[which]) }
@@ -205,7 +206,7 @@ func (m *machines) learn(ctx context.Context, alone []measuredRun) error {
 			return err
 		}
 		scales = append(scales, r.was.Round/x.Round)
-		scatters = append(scatters, (r.was.High-r.was.Low)/1.349/r.was.Round) // quartiles of a normal distribution
+		scatters = append(scatters, r.was.Within/1.349) // quartiles of a normal distribution
 	}
 	slices.Sort(scales)
 	slices.Sort(scatters)
@@ -221,29 +222,40 @@ const (
 )
 
 // fit makes rounds of small fleets come out as they were measured, on all curves together: the likeliest fitted, by
-// Gauss and Newton.
+// Gauss and Newton. What a curve's runs on one worker say of its pace is off like any other round, so that each has a
+// figure of its own beside them.
 func fit(ctx context.Context, known []*machines) error {
 	const step, steps, furthest = .1, 6, .7
 	const weight = (unexplained / likely) * (unexplained / likely)
 	var f fitted
+	n := len(f) + len(known)
+	x := make([]float64, n) // f, then the logarithm of each curve's pace beside that of one worker
+	alone := make([]float64, len(known))
+	for c, m := range known {
+		alone[c] = m.scale
+	}
 	for range steps {
-		var a [len(f)][len(f)]float64
-		var b fitted
-		for i := range b {
-			a[i][i], b[i] = weight, -weight*f[i]
+		a, b := make([][]float64, n), make([]float64, n)
+		for i := range a {
+			a[i] = make([]float64, n)
+			a[i][i], b[i] = 1, -x[i]
+			if i < len(f) {
+				a[i][i], b[i] = weight, -weight*x[i]
+			}
 		}
-		for _, m := range known {
-			m.fitted = f
+		for c, m := range known {
 			for _, r := range m.few {
 				off, slope, err := m.slope(ctx, r, step)
 				if err != nil {
 					return err
 				}
-				for i := range slope {
-					for j := range slope {
-						a[i][j] += slope[i] * slope[j]
+				at := append(slope[:len(f):len(f)], make([]float64, len(known))...)
+				at[len(f)+c] = slope[len(f)]
+				for i := range at {
+					for j := range at {
+						a[i][j] += at[i] * at[j]
 					}
-					b[i] += slope[i] * off
+					b[i] += at[i] * off
 				}
 			}
 		}
@@ -259,29 +271,35 @@ func fit(ctx context.Context, known []*machines) error {
 			}
 		}
 		for i := range b {
-			f[i] += max(-furthest, min(furthest, b[i]/a[i][i]))
+			x[i] += max(-furthest, min(furthest, b[i]/a[i][i]))
 		}
-	}
-	for _, m := range known {
-		m.fitted = f
+		for c, m := range known {
+			copy(m.fitted[:], x)
+			m.scale = alone[c] * math.Exp(x[len(f)+c])
+		}
 	}
 	return nil
 }
 
-// slope is by how much a round was longer than it is foretold, as a logarithm, and how that follows what is fitted.
-func (m *machines) slope(ctx context.Context, r measuredRun, step float64) (off float64, slope fitted, err error) {
+// slope is by how much a round was longer than it is foretold, as a logarithm, and how that follows what is fitted and,
+// last, the pace.
+func (m *machines) slope(ctx context.Context, r measuredRun, step float64) (off float64, slope []float64, err error) {
 	here, err := m.simulate(ctx, r)
 	if err != nil {
-		return 0, slope, err
+		return 0, nil, err
 	}
-	for i := range slope {
+	for i := range len(m.fitted) + 1 {
 		there := *m
-		there.fitted[i] += step
+		if i < len(m.fitted) {
+			there.fitted[i] += step
+		} else {
+			there.scale *= math.Exp(step)
+		}
 		x, err := there.simulate(ctx, r)
 		if err != nil {
-			return 0, slope, err
+			return 0, nil, err
 		}
-		slope[i] = math.Log(x.Round/here.Round) / step
+		slope = append(slope, math.Log(x.Round/here.Round)/step)
 	}
 	return math.Log(r.was.Round / here.Round), slope, nil
 }
@@ -294,7 +312,7 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	cfg.Rounds = m.plan.Rounds
 	link := m.links[r.Link]
 	if link.Line != nil {
-		link.Line = link.Line.Dearer(m.of(dear), m.of(heavy))
+		link.Line = link.Line.Dearer(m.of(dear), m.of(heavy), m.of(played))
 	}
 	cfg.Link, cfg.Alike = func(int, int) simulate.Link { return link }, true
 	if !m.plan.FastFrames {
@@ -309,7 +327,7 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	if err != nil {
 		return f, fmt.Errorf("%s on %s: %w", r.Curve.Name, plural(r.Workers, "worker"), err)
 	}
-	of := scaling.Of(x.Commits)
+	of := scaling.Of(scaling.Run{Commits: x.Commits})
 	if of.Commits < scaling.Least {
 		return f, usage("%s on %s has %s when it is simulated, too few for a round's time: give the plan more rounds", r.Curve.Name, plural(r.Workers, "worker"), plural(of.Commits, "commit"))
 	}
