@@ -297,17 +297,16 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (legs, error) {
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
-	c.host()
 	own := engine.AppendRows(nil, mine, 0, mine.Rows)
-	if c.crowd != nil && len(c.hosting.Workers) == len(c.Workers) {
+	if c.allHost() {
 		if err := c.scatter(op, func(int) int { return len(own) }, func(int) ([]byte, error) { return slices.Clone(own), nil }); err != nil {
 			return nil, err
 		}
-		c.exchanged(nil, 0)
-		return legs{func(ctx context.Context) error { return c.collectAll(ctx, op, own, all) }}, nil
-	}
-	for _, w := range c.Workers {
-		if w != c.Self && mine.Rows > 0 {
+	} else if mine.Rows > 0 {
+		for _, w := range c.Workers {
+			if w == c.Self {
+				continue
+			}
 			if err := c.send(w, op, slices.Clone(own)); err != nil {
 				return nil, err
 			}
@@ -317,18 +316,8 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (legs, error) {
 	return legs{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
 }
 
-// collectAll is hearAll in a crowd.
-func (c *Comm) collectAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
-	defer c.watch()()
-	clear(all.U)
-	clear(all.F)
-	c.place(all, c.Self, own)
-	width := all.Cols * all.Type.Size()
-	return c.collect(ctx, op, func(k int) int { return width * len(c.hosting.Of(c.Workers[k])) }, func(k int, p []byte) error {
-		c.place(all, c.Workers[k], p)
-		return nil
-	})
-}
+// allHost says that every worker hosts a member, so that each has a frame for each.
+func (c *Comm) allHost() bool { return len(c.host().Workers) == len(c.Workers) }
 
 // place puts the rows of a worker's members into those of all.
 func (c *Comm) place(all engine.Host, worker int, p []byte) {
@@ -338,23 +327,30 @@ func (c *Comm) place(all engine.Host, worker int, p []byte) {
 	}
 }
 
-// hearAll fills all from what the others have sent in an AllGather, and from one's own rows.
+// hearAll fills all from what the others have sent in an AllGather, and from one's own rows. Of a crowd those that are
+// not run say nothing, and theirs are zero.
 func (c *Comm) hearAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
 	defer c.watch()()
+	clear(all.U)
+	clear(all.F)
+	c.place(all, c.Self, own)
 	width := all.Cols * all.Type.Size()
-	for _, w := range c.Workers {
-		host := c.hosting.Of(w)
-		if len(host) == 0 {
+	bytes := func(k int) int { return width * len(c.hosting.Of(c.Workers[k])) }
+	take := func(k int, p []byte) error { c.place(all, c.Workers[k], p); return nil }
+	if c.allHost() {
+		return c.collect(ctx, op, bytes, take)
+	}
+	for k, w := range c.Workers {
+		if w == c.Self || len(c.hosting.Of(w)) == 0 {
 			continue
 		}
-		p := own
-		if w != c.Self {
-			var err error
-			if p, err = c.recv(ctx, w, op, width*len(host)); err != nil {
-				return err
-			}
+		p, err := c.recv(ctx, w, op, bytes(k))
+		if err == nil {
+			err = take(k, p)
 		}
-		c.place(all, w, p)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
