@@ -35,8 +35,8 @@ type slowed struct {
 // here, u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this
 // one is done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link.
 // Where frames are fast they cost what they cost here, as on a machine whose network card does that work: also those
-// that come within a call, where that computes on its caller's thread alone, whose time can be told from the others'. It
-// may be used by any goroutine; a nil one does nothing.
+// that come within a call, where that computes on its caller's thread alone, whose time can be told from the
+// others'. It may be used by any goroutine; a nil one does nothing.
 type Debt struct {
 	factor float64                      // of computing
 	frames float64                      // and of frames

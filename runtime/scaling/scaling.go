@@ -44,7 +44,7 @@ type Figures struct {
 	Seconds    float64 // of all rounds
 	Sent       float64 // payload of all rounds, of all workers
 	Met        bool    // they ended by their target, all of them
-	Waited     float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: not counted
+	Waited     float64 // share of that time in which a worker waits for others' frames, mean over workers; NaN: unknown
 	WaitedMost float64 // the largest such share of a run
 	Late       int     // percent by which computing took longer than it was due, on the worker that missed its pace most
 }
