@@ -77,7 +77,7 @@ func (s reduction) sumCrowd(ctx context.Context, op Op, a *addition, dst engine.
 	if err != nil {
 		return err
 	}
-	if len(c.spans) > 0 && (c.spans[0].Hi != row.Hi || c.spans[0].Mat.Cols != row.Mat.Cols) {
+	if len(c.spans) > 0 && c.spans[0] != row {
 		c.spans = c.spans[:0]
 	}
 	for len(c.spans) < a.all {
