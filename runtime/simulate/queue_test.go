@@ -12,8 +12,13 @@ import (
 // moment the lowest worker, and of one worker what was said first.
 func TestQueuedInOrder(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
+	type one struct {
+		serial uint64
+		worker int
+	}
 	var q queued
 	var all, got []happening
+	joint := map[one]bool{} // what came together
 	serial := uint64(0)
 	next := func(now int64) happening {
 		serial++
@@ -36,6 +41,7 @@ func TestQueuedInOrder(t *testing.T) {
 			h := happening{at: now + draw.Int64N(20) + far*draw.Int64N(3), worker: w, serial: serial}
 			all = append(all, h)
 			together = append(together, timed{h.at, int32(w)})
+			joint[one{serial, w}] = true
 		}
 		q.together(together, serial, func(worker int) coordinator.Event { return coordinator.Joined{Worker: worker} })
 		for range draw.IntN(min(12, len(all)-len(got)+1)) {
@@ -50,15 +56,16 @@ func TestQueuedInOrder(t *testing.T) {
 	if len(q.heap)+len(q.runs) > 0 {
 		t.Errorf("%d and %d are left", len(q.heap), len(q.runs))
 	}
-	type one struct {
-		serial uint64
-		worker int
-	}
 	place := map[one]int{}
 	for i, h := range got {
-		place[one{h.serial, h.worker}] = i
-		if said, ok := h.ev.(coordinator.Joined); ok && said.Worker != h.worker {
-			t.Errorf("%+v is another worker's", h)
+		at := one{h.serial, h.worker}
+		place[at] = i
+		var want coordinator.Event // none of what came alone, which has none here
+		if joint[at] {
+			want = coordinator.Joined{Worker: h.worker}
+		}
+		if h.ev != want {
+			t.Errorf("%+v is taken with %#v, want %#v", at, h.ev, want)
 		}
 	}
 	if len(place) != len(all) {
