@@ -51,9 +51,6 @@ func (c *Coordinator) check(r message.Report) (err error) {
 			err = &Fault{v, debug.Stack(), r}
 		}
 	}()
-	if d, ok := r.(*message.Done); ok {
-		return c.checkDone(d)
-	}
 	switch m := r.(type) {
 	case message.Ready:
 		if !finiteRate(m.Noise) || !finiteRate(m.Bytes) {
@@ -62,6 +59,8 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		return c.planned(m.Epoch)
 	case message.Done:
 		return c.checkDone(&m)
+	case *message.Done:
+		return c.checkDone(m)
 	case message.Failed:
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)

@@ -130,11 +130,6 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 			return nil // it is gone, or was put out
 		}
 		fx = c.hears(e.Report)
-	case Done:
-		if !c.here(e.Worker) {
-			return nil
-		}
-		fx = c.hears(e.Done)
 	case Command:
 		fx = c.command(e.Command)
 	case Trouble:
@@ -164,14 +159,13 @@ func (c *Coordinator) hears(r message.Report) []Effect {
 		}
 		return fx
 	}
-	if d, ok := r.(*message.Done); ok {
-		return c.isDone(d)
-	}
 	switch m := r.(type) {
 	case message.Ready:
 		return c.isReady(m)
 	case message.Done:
 		return c.isDone(&m)
+	case *message.Done:
+		return c.isDone(m)
 	case message.Failed:
 		return c.failed(m)
 	case message.Saved:

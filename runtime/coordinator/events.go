@@ -26,10 +26,10 @@ type (
 		Worker int
 		Reason string
 	}
-	// Report is what a worker says. It is checked before anything uses it.
+	// Report is what a worker says. It is checked before anything uses it. A step owns what it is given: the times of a
+	// *message.Done, its Nanos, Waited and Extra, it bounds in place. Once the step is over its sender may change that and
+	// its digests: they are not kept.
 	Report struct{ message.Report }
-	// Done is a Report that is not kept: its sender may change it and its digests once the step is over.
-	Done struct{ *message.Done }
 	// Command is what an operator asks. One Receipt answers it.
 	Command struct{ event.Command }
 	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is
@@ -55,7 +55,6 @@ type (
 func (Joined) isEvent()    {}
 func (Lost) isEvent()      {}
 func (Report) isEvent()    {}
-func (Done) isEvent()      {}
 func (Command) isEvent()   {}
 func (Trouble) isEvent()   {}
 func (Note) isEvent()      {}

@@ -68,7 +68,7 @@ func (p *party) everything(d message.Done) (all []event.Points) {
 	return all
 }
 
-// TestDoneIsReported: a Done comes to what a Report of it does, though its sender uses it and its digests again.
+// TestDoneIsReported: a pointer to a Done comes to what the Done does, though its sender uses it and its digests again.
 func TestDoneIsReported(t *testing.T) {
 	of := func(as func(d *message.Done) Event) (fx []Effect) {
 		c, err := New(Config{Algorithm: "localsgd", Members: 3, Wait: 3, Layout: engine.Layout{Params: 100}, Data: optim.DataSize{Train: 600, Validation: 50},
@@ -102,8 +102,8 @@ func TestDoneIsReported(t *testing.T) {
 		step(as(one))
 		return fx
 	}
-	done, report := of(func(d *message.Done) Event { return Done{d} }), of(func(d *message.Done) Event { return Report{*d} })
+	done, report := of(func(d *message.Done) Event { return Report{d} }), of(func(d *message.Done) Event { return Report{*d} })
 	if len(report) < 12 || !reflect.DeepEqual(done, report) {
-		t.Errorf("%d effects of Done, want these %d:\n%+v\n%+v", len(done), len(report), done, report)
+		t.Errorf("%d effects of pointers, want these %d:\n%+v\n%+v", len(done), len(report), done, report)
 	}
 }

@@ -85,7 +85,7 @@ func (w *world) others(all []said) func(worker int) coordinator.Event {
 		if one.Sent = each; worker == least {
 			one.Sent = first
 		}
-		return coordinator.Done{Done: one}
+		return coordinator.Report{Report: one}
 	}
 }
 
