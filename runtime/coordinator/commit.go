@@ -69,7 +69,7 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	} else if !o.differ {
 		o.differ = !c.claims(o, place, o.claim)
 	}
-	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, scores) {
+	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, message.Test.HasPart) {
 		o.telling = append(o.telling, place)
 	}
 	s := &o.sum
@@ -80,9 +80,6 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
 	s.waited += d.Waited / int64(len(o.reports))
 }
-
-// scores says that a test is of anything: most of thousands of workers have no part of the test set.
-func scores(t message.Test) bool { return len(t.Chunks) > 0 || t.Centre != "" }
 
 // tell are the reports that tell of more than digests and bytes.
 func (o *outstanding) tell() []*message.Done {

@@ -122,6 +122,9 @@ type Test struct {
 	Chunks []Chunk `cbor:"2,keyasint,omitempty"`
 }
 
+// HasPart says that the worker has a share at all: most of thousands have no chunk of the test set.
+func (t Test) HasPart() bool { return len(t.Chunks) > 0 || t.Centre != "" }
+
 // Chunk is the score of one fixed chunk of the test set.
 type Chunk struct {
 	Index   int     `cbor:"0,keyasint,omitempty"`

@@ -144,10 +144,7 @@ type block struct {
 }
 
 func (w *world) formOf(d message.Done) *form {
-	f, host := &form{}, w.hosting.Of(d.Worker)
-	for _, t := range d.Tests {
-		f.scored = f.scored || len(t.Chunks) > 0 || t.Centre != ""
-	}
+	f, host := &form{scored: slices.ContainsFunc(d.Tests, message.Test.HasPart)}, w.hosting.Of(d.Worker)
 	first := w.member(host[0])
 	for name, of := range d.Digests {
 		at := strings.LastIndexByte(name, '/')
