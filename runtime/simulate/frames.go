@@ -38,7 +38,7 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			t = tolls.of(n.id, id, b)
 		}
 		left := int64(0)
-		if t.plain {
+		if t.plain { // as leaves, but for when it is there, which nobody asks: it is done for thousands in each exchange
 			n.now += t.own
 			left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
 			n.sends(int64(b), out)
@@ -84,7 +84,7 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 			t = tolls.of(id, n.id, b)
 		}
 		last := n.comes(ready[id]+w.crowd.after(id, lags, t), hop, t)
-		if t.plain && t.down == unlimited {
+		if t.plain && t.down == unlimited { // as arrives, where it waits for nothing; likewise
 			n.now = max(n.now, last) + t.own
 		} else {
 			n.arrives(t, last-t.alone, last)
