@@ -19,7 +19,7 @@ func BenchmarkTenThousand(b *testing.B) {
 			}
 			cfg := j.Simulated(workers, Prices{Gradient: 1e-4, Score: 3e-5, Candidate: 3e-5, Normal: 1e-5, Term: 1e-9, Digest: 1e-5})
 			cfg.Deputies, cfg.Rounds = 8, 100
-			cfg.Alike = true
+			cfg.OneLink = true
 			cfg.Link = func(int, int) simulate.Link { return simulate.Link{Rate: 1.25e6, Delay: 20 * time.Millisecond} }
 			cfg.Pace = func(_ int, uniform func() float64) float64 { return 1 + uniform()/10 }
 			rounds := uint64(0)

@@ -45,20 +45,20 @@ func crowdOf(cfg Config) *crowd {
 		alone        int // the worker, or nobody
 		rows, chunks int
 	}
-	alike, kinds := map[kind][]int{}, []kind{}
+	byKind, kinds := map[kind][]int{}, []kind{}
 	c := &crowd{beside: make([]beside, n), nearest: make([]int32, n)}
 	for w := range n {
 		k := kind{nobody, len(hosting.Of(w)), (chunks - w + n - 1) / n}
 		if w == 0 || slices.Contains(cfg.Alone, w) {
 			k.alone = w
 		}
-		if alike[k] == nil {
+		if byKind[k] == nil {
 			kinds = append(kinds, k)
 		}
-		alike[k] = append(alike[k], w)
+		byKind[k] = append(byKind[k], w)
 	}
 	for _, k := range kinds {
-		all := alike[k]
+		all := byKind[k]
 		deputies := min(len(all), max(fewest, cfg.Deputies*len(all)/n))
 		first := len(c.deputies)
 		for d := range deputies {

@@ -153,7 +153,7 @@ func TestCrowdIsOneByOne(t *testing.T) {
 		cfg.Owed, cfg.Crowded, cfg.Link = 2, 1.5, every(c.link)
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.05 + 0.05*uniform() }
 		at := run(t, cfg)
-		cfg.Alike = true
+		cfg.OneLink = true
 		if once := run(t, cfg); !reflect.DeepEqual(at, once) {
 			t.Errorf("%s over %+v: asked once %+v, of each frame %+v", c.alg, c.link, once, at)
 		}

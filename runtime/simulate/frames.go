@@ -34,7 +34,7 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			continue
 		}
 		b, out := bytes(k), &n.all[id]
-		if b != t.bytes || !w.cfg.Alike {
+		if b != t.bytes || !w.cfg.OneLink {
 			t = tolls.of(n.id, id, b)
 		}
 		left := int64(0)
@@ -80,7 +80,7 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 			}
 			continue
 		}
-		if b := bytes(k); b != t.bytes || !w.cfg.Alike {
+		if b := bytes(k); b != t.bytes || !w.cfg.OneLink {
 			t = tolls.of(id, n.id, b)
 		}
 		last := n.comes(ready[id]+w.crowd.after(id, lags, t), hop, t)
@@ -95,19 +95,16 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 
 // tolls are those of what goes from one to all, or from all to one: slices of a vector have two lengths.
 type tolls struct {
-	n     *node
-	alike bool
-	last  [2]toll
+	n    *node
+	last [2]toll
 }
 
-func (n *node) tolls() tolls { return tolls{n, n.world.cfg.Alike, [2]toll{noToll(), noToll()}} }
+func (n *node) tolls() tolls { return tolls{n, [2]toll{noToll(), noToll()}} }
 
 // of is the toll of a frame of so many bytes.
 func (x *tolls) of(from, to, bytes int) *toll {
 	t := &x.last[bytes/4&1]
-	if !x.alike || t.bytes != bytes {
-		x.n.toll(t, x.n.world.cfg.Link(from, to), bytes)
-	}
+	x.n.toll(t, x.n.world.cfg.Link(from, to), bytes)
 	return t
 }
 

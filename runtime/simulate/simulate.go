@@ -45,8 +45,8 @@ type Config struct {
 	// are those of the workers that there are in the beginning, by their numbers.
 	Pace func(machine int, uniform func() float64) float64
 	Link func(from, to int) Link // between machines; nil is no time
-	// Alike says that Link is one for all: it is asked once of many frames.
-	Alike bool
+	// OneLink says that Link is one for all: it is asked once of many frames.
+	OneLink bool
 	// Churn is how long a machine stays this time, and how long it is away then; nil: nobody leaves. A worker that leaves
 	// dies, or says Goodbye before, as one does that is stopped. All workers have to be simulated.
 	Churn   func(machine int, uniform func() float64) (stays, away time.Duration)
@@ -159,7 +159,7 @@ const (
 // Run simulates until so many rounds are committed, the run ends by itself, or ctx does.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Link == nil {
-		cfg.Link, cfg.Alike = func(int, int) Link { return Link{} }, true
+		cfg.Link, cfg.OneLink = func(int, int) Link { return Link{} }, true
 	}
 	if cfg.Pace == nil {
 		cfg.Pace = func(int, func() float64) float64 { return 1 }

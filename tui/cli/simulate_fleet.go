@@ -193,7 +193,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		}
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
 		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
-			cfg.Link, cfg.Alike, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, true, up, down
+			cfg.Link, cfg.OneLink, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, true, up, down
 			cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = link.Delay, perByte, hop, racks
 			if given("control") {
 				cfg.Control = f.control
