@@ -39,8 +39,12 @@ type Crowd interface {
 	// Collect is a Recv of so many bytes from each worker of a list but oneself, in its order. take is told of what came
 	// from those that are run.
 	Collect(ctx context.Context, epoch uint32, op string, from []int, bytes func(k int) int, take func(k int, seq uint64, op string, p []byte) error) error
-	// Alike is what make gives, for all that ask for it by this key: the same on every worker, and not to be changed.
-	Alike(key any, make func() any) any
+}
+
+// Oncer is a Crowd in which one may do for all what every worker finds alike.
+type Oncer interface {
+	// Once is what make gives, for all that ask for it by this key: the same on every worker, and not to be changed.
+	Once(key any, make func() any) any
 }
 
 // Ledger counts payload bytes by operation.

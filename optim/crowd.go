@@ -9,17 +9,19 @@ import (
 
 // What collectives do over a link that tells lengths alone from nearly all workers, see [Crowd].
 
-// alike is what every worker finds alike in a round, such as who meets whom: make works it out from nothing else. Of a
-// crowd one does for all that are run. Nobody may change it.
-func alike[T any](c *Comm, round uint64, make func() T) T {
-	if c.crowd == nil {
+// once is what every worker finds alike in a round, such as who meets whom: make works it out from nothing else. What
+// it is tells it from all else of the round. Of a crowd one does for all that are run, see [Oncer]. Nobody may change it.
+func once[T any](c *Comm, what string, round uint64, make func() T) T {
+	of, ok := c.crowd.(Oncer)
+	if !ok {
 		return make()
 	}
 	type key struct {
+		what  string
 		epoch uint32
 		round uint64
 	}
-	return c.crowd.Alike(key{c.Epoch, round}, func() any { return make() }).(T)
+	return of.Once(key{what, c.Epoch, round}, func() any { return make() }).(T)
 }
 
 // addition is the sum over a roster of which every worker has a part.

@@ -67,7 +67,7 @@ type popSGD struct{}
 
 func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	n := len(e.Mine)
-	plan := alike(e.Comm, round, func() popSGDPlan { return popSGDPlanOf(e, k, round) })
+	plan := once(e.Comm, "plan", round, func() popSGDPlan { return popSGDPlanOf(e, k, round) })
 	last := make([]*float32, n)
 	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
 	var again []Edge

@@ -135,8 +135,8 @@ type agreed struct {
 	last [4]struct{ key, is any }
 }
 
-// Alike implements optim.Crowd.
-func (n *node) Alike(key any, make func() any) any {
+// Once implements optim.Oncer.
+func (n *node) Once(key any, make func() any) any {
 	a := &n.world.agreed
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -217,4 +217,7 @@ func bytesOf(marks []mark) (sum int64) {
 	return sum
 }
 
-var _ optim.Crowd = (*node)(nil)
+var (
+	_ optim.Crowd = (*node)(nil)
+	_ optim.Oncer = (*node)(nil)
+)
