@@ -5,7 +5,7 @@ import "context"
 // What deputies send to those that are not simulated, and what these send to them.
 
 // notes is told of each frame that a deputy sent, and when it had left.
-func (n *node) notes(to int, left int64, out *lane) {
+func (n *node) notes(to int, left int64, out *sentTo) {
 	n.longest = max(n.longest, out.bytes)
 	n.newest = left
 	if to > n.id && n.left[n.index] == 0 {
@@ -38,7 +38,7 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			t = tolls.of(n.id, id, b)
 		}
 		left := int64(0)
-		if t.plain { // as leaves, but for when it is there, which nobody asks: it is done for thousands in each exchange
+		if t.certain { // as leaves, but for when it is there, which nobody asks: it is done for thousands in each exchange
 			n.now += t.own
 			left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
 			n.sends(int64(b), out)
@@ -84,7 +84,7 @@ func (n *node) Collect(ctx context.Context, epoch uint32, op string, from []int,
 			t = tolls.of(id, n.id, b)
 		}
 		last := n.comes(ready[id]+w.crowd.after(id, lags, t), hop, t)
-		if t.plain && t.down == unlimited { // as arrives, where it waits for nothing; likewise
+		if t.certain && t.down == unlimited { // as arrives, where it waits for nothing; likewise
 			n.now = max(n.now, last) + t.own
 		} else {
 			n.arrives(t, last-t.alone, last)
@@ -194,7 +194,7 @@ func (c *crowd) after(worker int, lags []lag, t *toll) int64 {
 
 // comes is when the last byte of a frame is there that had left.
 func (n *node) comes(left, hop int64, t *toll) int64 {
-	if t.plain {
+	if t.certain {
 		return left + hop + int64(t.link.Delay)
 	}
 	return left + hop + t.link.delayed(t.packets, t.lost, n.chances)

@@ -154,7 +154,7 @@ type toll struct {
 	up, line, down int64   // on the network cards and between them
 	alone          int64   // on the slower of sending and the link
 	packets, lost  float64 // and the chance that some of them vanish
-	plain          bool    // it waits for no chance and no processor
+	certain        bool    // it waits for no chance and no processor
 }
 
 // toll puts that into t, where most often it is already.
@@ -165,7 +165,7 @@ func (n *node) toll(t *toll, l Link, bytes int) {
 	w, wire, rate := n.world, n.wire(bytes), l.rate(float64(bytes))
 	packets, lost := l.lost(wire)
 	*t = toll{link: l, bytes: bytes, own: nanos(float64(bytes) * w.cfg.PerByte), up: takes(wire, w.cfg.Up), line: takes(wire, rate), down: takes(wire, w.cfg.Down),
-		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost, plain: l.Line == nil && l.Jitter == 0 && l.Loss == 0}
+		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost, certain: l.Line == nil && l.Jitter == 0 && l.Loss == 0}
 }
 
 // noToll is of no frame.
@@ -191,7 +191,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	if to < 0 || to >= len(w.at) {
 		return fmt.Errorf("there is no worker %d", to)
 	}
-	l, out, dst, t := w.cfg.Link(n.machine, w.machine(to)), n.lane(to), w.at[to], noToll()
+	l, out, dst, t := w.cfg.Link(n.machine, w.machine(to)), n.sentTo(to), w.at[to], noToll()
 	n.toll(&t, l, len(p))
 	if w.crowd != nil && dst == nil { // its deputy receives for it
 		left, _, _ := n.leaves(&t, out)
@@ -227,7 +227,7 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 }
 
 // leaves takes a frame out: when its last byte has left and when it is there, and how long its bytes take.
-func (n *node) leaves(t *toll, out *lane) (left, at, long int64) {
+func (n *node) leaves(t *toll, out *sentTo) (left, at, long int64) {
 	n.now += t.own
 	if line := t.link.Line; line != nil {
 		bytes := float64(t.bytes)
@@ -246,7 +246,7 @@ func (n *node) leaves(t *toll, out *lane) (left, at, long int64) {
 }
 
 // sends counts what was sent.
-func (n *node) sends(bytes int64, out *lane) {
+func (n *node) sends(bytes int64, out *sentTo) {
 	out.bytes += bytes
 	n.sent += bytes
 	if !n.sending {

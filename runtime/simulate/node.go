@@ -25,8 +25,8 @@ type node struct {
 	spent   func() float64 // seconds of computing since the last call
 
 	state
-	ways    map[int]*way     // by worker; the lanes of a crowd's are in all
-	all     []lane           // by worker, of a crowd
+	ways    map[int]*way     // by worker; what a crowd's sent is in all
+	all     []sentTo         // by worker, of a crowd
 	longest int64            // payload of the busiest way to one that is gone; of a crowd, of all
 	draws   uint64           // of its own chance
 	chances func() float64   // uniform
@@ -73,14 +73,14 @@ type state struct {
 
 // way is what a worker knows of its connection to another.
 type way struct {
-	lane
+	sentTo
 	newest int64                          // arrival of the last frame
 	leaves int64                          // when the last one came to the way out of its rack
 	racks  struct{ enters, newest int64 } // likewise to that into another one; and its arrival from there
 }
 
-// lane is what there is to know of a connection to one who is not simulated.
-type lane struct {
+// sentTo is what there is to know of what goes to another: all of it where that one is not simulated.
+type sentTo struct {
 	line  queue
 	bytes int64 // payload
 }
@@ -97,11 +97,11 @@ func (n *node) to(id int) *way {
 	return n.ways[id]
 }
 
-func (n *node) lane(id int) *lane {
+func (n *node) sentTo(id int) *sentTo {
 	if n.all != nil {
 		return &n.all[id]
 	}
-	return &n.to(id).lane
+	return &n.to(id).sentTo
 }
 
 // compute lets the time of tasks pass.

@@ -273,7 +273,7 @@ func (w *world) node(id, machine int) *node {
 	n := &node{world: w, id: id, machine: machine, waits: nobody, ways: map[int]*way{}, boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
 	n.chances = n.uniform
 	if w.crowd != nil {
-		n.all = make([]lane, w.cfg.Workers)
+		n.all = make([]sentTo, w.cfg.Workers)
 	}
 	n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
 	return n
