@@ -13,6 +13,13 @@ type settled struct {
 	left   map[[2]int][]int64
 }
 
+// Classes of workers in an exchange along edges.
+const (
+	outside = iota // no row goes to it or comes from it
+	inside
+	classes // how many there are
+)
+
 // settle finds when each worker has sent its part of an exchange that all deputies have passed. Where all send to all
 // nobody is ahead or behind for longer than that, and a deputy's time is that of those it stands for. Along edges it is
 // not: who meets nobody waits for nobody, and the longest chain of those who do ends the round. So from an exchange
@@ -26,24 +33,23 @@ func (w *world) settle(exchange int) {
 	if w.clocks == nil {
 		w.clocks = make([]int64, w.cfg.Workers)
 	}
-	takes := make([]uint8, w.cfg.Workers) // part, or none
+	class := make([]uint8, w.cfg.Workers)
 	ways := w.ways(first.edges)
 	for _, way := range ways {
-		takes[way[0]], takes[way[1]] = 1, 1
+		class[way[0]], class[way[1]] = inside, inside
 	}
-	// What deputies computed before the exchange, of those that take part and of those that do not: each other worker as
-	// much as one of these by chance.
-	var works [2][]int64
+	// What deputies of each class computed before the exchange: each other worker of it as much as one of these by chance.
+	var works [classes][]int64
 	for _, n := range w.nodes[1:] {
-		part := &works[takes[n.id]]
-		*part = append(*part, n.standing(exchange).work)
+		of := class[n.id]
+		works[of] = append(works[of], n.standing(exchange).work)
 	}
-	idle := [2]bool{} // none of these computed anything
-	for part, known := range works {
+	idle := [classes]bool{} // none of these computed anything
+	for of, known := range works {
 		if known != nil {
-			w.works[part] = known
+			w.works[of] = known
 		}
-		idle[part] = !slices.ContainsFunc(w.works[part], func(work int64) bool { return work != 0 })
+		idle[of] = !slices.ContainsFunc(w.works[of], func(work int64) bool { return work != 0 })
 	}
 	began, since := w.began(exchange), make([]int64, len(w.nodes))
 	for i, n := range w.nodes {
@@ -58,8 +64,8 @@ func (w *world) settle(exchange int) {
 			w.clocks[id], _ = w.crowd.between(id, began)
 		}
 		w.clocks[id] = max(w.clocks[id], since[w.crowd.nearest[id]])
-		if part := takes[id]; !idle[part] {
-			known := w.works[part]
+		if of := class[id]; !idle[of] {
+			known := w.works[of]
 			one := known[int(chance(w.cfg.Seed, id, uint64(exchange)<<8|255)*float64(len(known)))]
 			w.clocks[id] += w.computes(id, exchange, one)
 		}

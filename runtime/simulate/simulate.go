@@ -101,12 +101,12 @@ type world struct {
 	digests   map[string][32]byte // of the report that reaches the core
 	roster    optim.Roster
 	said      map[heard][]said
-	settled   int        // exchanges that all deputies have passed
-	clocks    []int64    // of each worker, once it has one of its own
-	exchanges []settled  // the last of those that are
-	own       bool       // clocks are in force
-	works     [2][]int64 // of those who take no part in an exchange, and who do: see settle
-	draw      draw       // see computes
+	settled   int              // exchanges that all deputies have passed
+	clocks    []int64          // of each worker, once it has one of its own
+	exchanges []settled        // the last of those that are
+	own       bool             // clocks are in force
+	works     [classes][]int64 // what deputies of each class computed: see settle
+	draw      draw             // see computes
 	agreed    agreed
 	queue     queued
 	now       int64
