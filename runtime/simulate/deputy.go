@@ -129,7 +129,8 @@ func (n *node) Sent(edges []optim.Edge, bytes int) {
 // Crowded implements optim.Crowd.
 func (n *node) Crowded() bool { return n.world.crowd != nil }
 
-// agreed is what deputies worked out alike, the newest first: they are never far from each other.
+// agreed is what deputies worked out alike, the newest first. Where all hear from all they are never far from each
+// other; along edges one may lie further behind, works it out again and comes to the same: that costs time alone.
 type agreed struct {
 	mu   sync.Mutex
 	last [4]struct{ key, is any }
