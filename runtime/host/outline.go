@@ -10,21 +10,26 @@ func Outline(o Options) (*Job, error) {
 		}
 		hollow := *j
 		hollow.hollow = true
-		round, err := hollow.onALine(func(j *Job) (float64, error) { return j.samples(0, 2) })
+		round, err := hollow.onALine((*Job).roundSamples)
 		if err != nil {
 			return err
 		}
-		probe, err := hollow.onALine(func(j *Job) (float64, error) {
-			with, err := j.samples(1, 1)
-			if err != nil {
-				return 0, err
-			}
-			without, err := j.samples(0, 1)
-			return with - without, err
-		})
+		probe, err := hollow.onALine((*Job).probeSamples)
 		j.Config.Probe = period(round, probe)
 		return err
 	})
+}
+
+// roundSamples is how many samples a round has, and probeSamples how many a probe adds to it.
+func (j *Job) roundSamples() (float64, error) { return j.samples(0, 2) }
+
+func (j *Job) probeSamples() (float64, error) {
+	with, err := j.samples(1, 1)
+	if err != nil {
+		return 0, err
+	}
+	without, err := j.samples(0, 1)
+	return with - without, err
 }
 
 // samples is how many samples a round has in a rehearsal of up to so many, with a probe each so many rounds, 0 never.
@@ -49,7 +54,7 @@ func (j *Job) onALine(of func(j *Job) (float64, error)) (float64, error) {
 	for i := range at {
 		var err error
 		if at[i], err = of(j.of(least + i*pitch)); err != nil {
-			return of(j) // a knob is of more members
+			return of(j) // such as where a knob is of more members
 		}
 	}
 	if at[1]-at[0] != at[2]-at[1] { // such as where chance says who computes

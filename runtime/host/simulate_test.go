@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -38,30 +39,70 @@ func TestDeputiesProbe(t *testing.T) {
 	}
 }
 
-// TestOutlineProbes: an outline, which rehearses few members where these lie on a line, is probed as often as if it had
-// rehearsed all.
+// TestOutlineProbes: an outline, which rehearses few members where these lie on a line, counts the samples of a round
+// and of a probe that a rehearsal of all counts, and is probed as often as these say.
 func TestOutlineProbes(t *testing.T) {
+	compared := 0
 	for _, a := range catalog.All() {
 		for _, members := range []int{301, 302} {
-			for _, set := range [][]event.Setting{{{Knob: "batch", Expr: "40"}}, {{Knob: "elite", Expr: "200"}}} {
-				o := Options{Algorithm: a.Name, Model: "mlp-small", Data: "glyphs", Members: members, Seed: 1, Threads: 1, Workers: 1, Set: set}
-				all, err := prepared(o, func(j *Job, _ compute) error {
+			for _, set := range []event.Setting{{Knob: "batch", Expr: "40"}, {Knob: "elite", Expr: "200"}, {Knob: "peers", Expr: "9"}} {
+				o := Options{Algorithm: a.Name, Model: "mlp-small", Data: "glyphs", Members: members, Seed: 1, Threads: 1, Workers: 1, Set: []event.Setting{set}}
+				var all, line [2]float64 // of a round and of a probe
+				whole, err := prepared(o, func(j *Job, _ compute) (err error) {
 					j.hollow = true
-					round, err := j.samples(0, 2)
-					if err != nil {
-						return err
+					for i, of := range []func(*Job) (float64, error){(*Job).roundSamples, (*Job).probeSamples} {
+						if all[i], err = of(j); err != nil {
+							return err
+						}
+						if line[i], err = j.onALine(of); err != nil {
+							return err
+						}
 					}
-					r, err := j.rehearse()
-					j.Config.Probe = period(round, r.probe.samples())
-					return err
+					j.Config.Probe = period(all[0], all[1])
+					return nil
 				})
 				if err != nil {
 					continue // not of so many members, this model or this knob
 				}
-				if few, err := Outline(o); err != nil || few.Config.Probe != all.Config.Probe || few.Members != members {
-					t.Errorf("%s, %d members, %+v: every %d rounds (%v), want %d", a.Name, members, set, few.Config.Probe, err, all.Config.Probe)
+				compared++
+				if line != all {
+					t.Errorf("%s, %d members, %+v: samples of a round and of a probe are %v, want %v", a.Name, members, set, line, all)
+				}
+				if few, err := Outline(o); err != nil || few.Config.Probe != whole.Config.Probe || few.Members != members {
+					t.Errorf("%s, %d members, %+v: every %d rounds (%v), want %d", a.Name, members, set, few.Config.Probe, err, whole.Config.Probe)
 				}
 			}
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d outlines were compared, want 50 and more", compared)
+	}
+}
+
+// TestOnALine: what small populations say stands for the whole one where they lie on a line, and else it is asked
+// itself: such as where they cannot be rehearsed, or chance says what they do.
+func TestOnALine(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		of    func(members int) (float64, error)
+		whole bool // it is asked
+	}{
+		{"a line", func(n int) (float64, error) { return 7*float64(n) + 3, nil }, false},
+		{"a curve", func(n int) (float64, error) { return float64(n * n), nil }, true},
+		{"more members", func(n int) (float64, error) {
+			if n < 200 {
+				return 0, errors.New("give more members")
+			}
+			return 7 * float64(n), nil
+		}, true},
+	} {
+		j, whole := &Job{Options: Options{Members: 1234}}, false
+		got, err := j.onALine(func(j *Job) (float64, error) {
+			whole = whole || j.Members == 1234
+			return c.of(j.Members)
+		})
+		if want, _ := c.of(1234); got != want || err != nil || whole != c.whole {
+			t.Errorf("%s: %g (%v), and the whole was asked: %t; want %g and %t", c.name, got, err, whole, want, c.whole)
 		}
 	}
 }
