@@ -9,8 +9,9 @@ import (
 
 // What collectives do over a link that tells lengths alone from nearly all workers, see [Crowd].
 
-// once is what every worker finds alike in a round, such as who meets whom: make works it out from nothing else. What
-// it is tells it from all else of the round. Of a crowd one does for all that are run, see [Oncer]. Nobody may change it.
+// once is what every worker finds alike in a round, such as who meets whom: make works it out from nothing else, and
+// what names it among all else of the round. Of a crowd one does so for all that are run, see [Oncer]. Nobody may
+// change it.
 func once[T any](c *Comm, what string, round uint64, make func() T) T {
 	of, ok := c.crowd.(Oncer)
 	if !ok {

@@ -26,9 +26,9 @@ type (
 		Worker int
 		Reason string
 	}
-	// Report is what a worker says. It is checked before anything uses it. A step owns what it is given: the times of a
-	// *message.Done, its Nanos, Waited and Extra, it bounds in place. Once the step is over its sender may change that and
-	// its digests: they are not kept.
+	// Report is what a worker says. It is checked before anything uses it. A step owns what it is given: of a
+	// *message.Done it bounds Nanos, Waited and Extra in place. Once the step is over its sender may change it and its
+	// digests: they are not kept.
 	Report struct{ message.Report }
 	// Command is what an operator asks. One Receipt answers it.
 	Command struct{ event.Command }

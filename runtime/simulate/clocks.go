@@ -38,7 +38,8 @@ func (w *world) settle(exchange int) {
 	for _, way := range ways {
 		class[way[0]], class[way[1]] = inside, inside
 	}
-	// What deputies of each class computed before the exchange: each other worker of it as much as one of these by chance.
+	// What deputies of each class computed before the exchange: each other worker of it as much as one of these by
+	// chance.
 	var works [classes][]int64
 	for _, n := range w.nodes[1:] {
 		of := class[n.id]

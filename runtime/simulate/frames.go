@@ -38,7 +38,7 @@ func (n *node) Scatter(epoch uint32, op string, to []int, bytes func(k int) int,
 			t = tolls.of(n.id, id, b)
 		}
 		left := int64(0)
-		if t.certain { // as leaves, but for when it is there, which nobody asks: it is done for thousands in each exchange
+		if t.certain { // as leaves, but for when it is there, which nobody asks: thousands go in each exchange
 			n.now += t.own
 			left = max(n.up.carries(n.now, t.up), out.line.carries(n.now, t.line))
 			n.sends(int64(b), out)
