@@ -54,7 +54,8 @@ func TestEveryTypeIsHandled(t *testing.T) {
 			t.Errorf("there is no %s", c.where)
 			continue
 		}
-		if got, panics := cases(f); !slices.Equal(got, c.set) || !panics {
+		got, panics := cases(f)
+		if got = slices.Compact(got); !slices.Equal(got, c.set) || !panics { // a pointer may be a case of its own
 			t.Errorf("%s handles %v, panics at others: %t; want every %s: %v", c.where, got, panics, c.what, c.set)
 		}
 	}
