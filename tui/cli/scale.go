@@ -308,7 +308,9 @@ func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 			}
 			k := keyOf(w.of[i])
 			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(), Late: w.staff.kept[filepath.Base(t.Dir)]})
-			r.Of[k] = scaling.Of(runs[k]...)
+		}
+		for k, all := range runs {
+			r.Of[k] = scaling.Of(all...)
 		}
 	}
 	return r, nil
