@@ -170,16 +170,20 @@ type machines struct {
 
 // fitted is what a single process does not say of the plan's workers, whatever they train, each as a logarithm: 0 is as
 // it was measured in one.
-type fitted [4]float64
+type fitted [5]float64
 
 const (
 	dear   = iota // what an empty frame costs a worker's processor
 	heavy         // and what bytes add to it
 	played        // and what it takes to play the shape of a link
 	noisy         // what it costs to add up noise
+	narrow        // computing, where several workers share caches: a fifth of it for each e-fold of workers
 )
 
 func (f fitted) of(which int) float64 { return math.Exp(f[which]) }
+
+// shared is how many times as long so many workers compute on a machine as one alone: a power of them.
+func (f fitted) shared(workers int) float64 { return math.Pow(float64(workers), f[narrow]/5) }
 
 // priceTrials is how often prices are measured: the lowest of each kind counts, since other work only adds to them.
 const priceTrials = 3
@@ -321,7 +325,7 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	cfg.Crowded = float64(r.Workers) / float64(goruntime.NumCPU())
 	cfg.Pace = func(_ int, uniform func() float64) float64 {
 		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))
-		return m.scale * math.Exp(m.scatter*normal)
+		return m.scale * m.shared(r.Workers) * math.Exp(m.scatter*normal)
 	}
 	x, err := simulate.Run(ctx, cfg)
 	if err != nil {

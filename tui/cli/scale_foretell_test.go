@@ -16,14 +16,14 @@ import (
 )
 
 // TestFit: from the rounds of two and four workers whose frames cost less when empty, and more by their bytes, than
-// those of one process, the rounds of eight are foretold.
+// those of one process, and who compute the more slowly the more they are, the rounds of eight are foretold.
 func TestFit(t *testing.T) {
 	line := func(seconds float64) *simulate.Line {
 		return &simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, seconds}, Processor: []float64{1e-4, .02}}
 	}
 	truth := machines{plan: presets.Scaling{Slow: 8, Rounds: 8}, scale: 8, prices: host.Prices{Gradient: 2e-4, Term: 1e-5, Digest: 1e-5},
 		links:  map[string]simulate.Link{"": {Line: line(.03)}, "100Mbit": {Rate: 12.5e6, Line: line(.1)}},
-		fitted: fitted{dear: -.4, heavy: .5}}
+		fitted: fitted{dear: -.4, heavy: .5, narrow: .6}}
 	var few, held []measuredRun
 	for _, link := range []string{"", "100Mbit"} {
 		for _, n := range []int{2, 4, 8} {
@@ -64,6 +64,9 @@ func TestFit(t *testing.T) {
 	t.Logf("off by %.3g without what small fleets say, and by %.3g with it: %.3v", before, after, m.fitted)
 	if after > .03 || before < 3*after {
 		t.Errorf("off by %.3g, and by %.3g without what small fleets say: want at most 0.03, and a third", after, before)
+	}
+	if x := m.shared(8); x < 1.15 || x > 1.4 { // 8 to the power .12 is 1.28
+		t.Errorf("eight compute %.3g times as long as one, want about 1.28", x)
 	}
 	if m.fitted[noisy] != 0 {
 		t.Errorf("no noise is added up, but its cost was fitted: %v", m.fitted)
