@@ -14,12 +14,15 @@ import "brood/models/engine"
 //
 //	m <- momentum*m + (1-momentum)*g;  x <- x - eta*(sqrt(max(1, rows/cols))*orthogonal(Nes(m, g)) + decay*x)
 //
+// With lengths fixed each matrix has the length sqrt(rows) before a step, as an orthogonal one has.
+//
 // The source leaves the first and the last layer to AdamW too; here Muon takes every matrix but embeddings, since small
 // nets have hardly any other.
 var (
 	knobOptimiser = Knob{Name: "optimiser", Title: "optimiser", Doc: "how a gradient is followed: SGD with Nesterov momentum; Adam, or AdamW, whose weight decay is decoupled: their eta is 0.001 or so; Muon, which makes the momentum of each matrix orthogonal: its eta is 0.02 or so", Choices: []string{"sgd", "adam", "adamw", "muon"}, Max: 3}
 	knobBeta1     = Knob{Name: "beta1", Label: "β₁", Title: "first decay", Doc: "of Adam: what the mean of gradients keeps in a step", Min: 0, Max: 0.99999, Default: 0.9}
 	knobBeta2     = Knob{Name: "beta2", Label: "β₂", Title: "second decay", Doc: "of Adam: what the mean of their squares keeps in a step", Min: 0, Max: 0.99999, Default: 0.999}
+	knobLengths   = Knob{Name: "lengths", Title: "lengths", Doc: "of Muon: matrices are as long as they become; or each is brought to the root of its rows before a step, so that eta is the step's share of it: for matrices with a norm behind them", Choices: []string{"free", "fixed"}, Max: 1}
 	knobVectors   = Knob{Name: "vectors", Title: "rate of vectors", Unit: "share of eta", Doc: "of Muon: the learning rate of AdamW, which steps biases and other vectors, as a share of that of matrices", Min: 0, Max: 100, Default: 0.015, Scale: Log}
 )
 
@@ -28,7 +31,7 @@ var (
 var OptimiserKnobs = append([]Knob{KnobMu}, optimiserKnobs...)
 
 // optimiserKnobs are those beside the momentum.
-var optimiserKnobs = []Knob{knobOptimiser, knobBeta1, knobBeta2, knobVectors}
+var optimiserKnobs = []Knob{knobOptimiser, knobBeta1, knobBeta2, knobVectors, knobLengths}
 
 // adamEpsilon is added to the root of the mean of squares.
 const adamEpsilon = 1e-8
@@ -39,11 +42,12 @@ type descent struct {
 	eta, mu               float32 // mu: momentum of sgd and muon
 	decay                 float32 // decoupled: of adamw and muon
 	beta1, beta2, vectors float32
+	fixed                 bool // lengths, of muon
 }
 
 // descent is what the knobs say, of which the rate and the momentum have these names.
 func (v Values) descent(eta, momentum string) descent {
-	d := descent{by: v.Choice(knobOptimiser.Name), eta: v.F(eta), mu: v.F(momentum), beta1: v.F(knobBeta1.Name), beta2: v.F(knobBeta2.Name), vectors: v.F(knobVectors.Name)}
+	d := descent{by: v.Choice(knobOptimiser.Name), eta: v.F(eta), mu: v.F(momentum), beta1: v.F(knobBeta1.Name), beta2: v.F(knobBeta2.Name), vectors: v.F(knobVectors.Name), fixed: v.Is(knobLengths.Name, "fixed")}
 	if v.decouples() {
 		d.decay = v.F(KnobWD.Name)
 	}
@@ -91,7 +95,7 @@ func (e *Env) follow(d descent, x engine.Mat, r engine.Row, g engine.Mat, before
 	m, v, t := e.Block(first).Sub(r, 1), e.Block(second).Sub(r, 1), e.Record(steps).URow(r)
 	t[0]++
 	if d.by == "muon" {
-		return append(tasks, engine.Muon{X: x, M: m, V: v, G: g, Rows: one, Eta: d.eta, Mu: d.mu, WD: d.decay, T: t[0],
+		return append(tasks, engine.Muon{X: x, M: m, V: v, G: g, Rows: one, Eta: d.eta, Mu: d.mu, WD: d.decay, Fixed: d.fixed, T: t[0],
 			Share: d.vectors, B1: d.beta1, B2: d.beta2, Eps: adamEpsilon})
 	}
 	return append(tasks, engine.Adam{X: x, M: m, V: v, G: g, Rows: one, Eta: d.eta, B1: d.beta1, B2: d.beta2, Eps: adamEpsilon, WD: d.decay, T: t[0]})

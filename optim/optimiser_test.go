@@ -111,10 +111,16 @@ func matrices(t *testing.T) *bowl {
 // TestMuon: dp-sgd, DiLoCo (which is MuLoCo then), Elastic-SGD and Parle with Muon are their rules with naive steps of
 // Muon in float64.
 func TestMuon(t *testing.T) {
+	for _, lengths := range knobLengths.Choices {
+		t.Run(lengths, func(t *testing.T) { muons(t, lengths) })
+	}
+}
+
+func muons(t *testing.T, lengths string) {
 	const n = 3
-	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
+	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Fixed: lengths == "fixed", Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
 	knobs := func(eta, mu string, more set) set {
-		s := set{"optimiser": "muon", eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
+		s := set{"optimiser": "muon", "lengths": slices.Index(knobLengths.Choices, lengths), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
 		for name, v := range more {
 			s[name] = v
 		}

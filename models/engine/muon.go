@@ -8,16 +8,20 @@ import "math"
 //	M <- Mu*M + (1-Mu)*G;  U = Mu*M + (1-Mu)*G                      Nesterov's form
 //	U <- U / (||U|| + 1e-7), the norm that of Frobenius
 //	U <- a*U + (b*A + c*A*A) U with A = U U', or from the right with A = U' U where R > C      SchulzSteps times
+//	X <- sqrt(R) / (||X|| + 1e-7) * X                               where it is Fixed
 //	X <- (1 - Eta*WD)*X - Eta*sqrt(max(1, R/C))*U
 //
 // The polynomial brings singular values near 1, to within a third or so: U is about the orthogonal factor of the
 // momentum. The factor of the last line is that of the source's code; others scale by 0.2*sqrt(max(R, C)) (Liu et al.,
-// 2025) and take another Eta. All other tensors take the step Vectors.
+// 2025) and take another Eta. A matrix that is Fixed is as long as an orthogonal one before each step, so that Eta is
+// the step's share of it, whatever it was: for matrices whose length makes no difference, as a norm comes behind them
+// (Jordan: 94% on CIFAR-10 in 3.29 seconds on a single GPU, 2024). All other tensors take the step Vectors.
 type Muon struct {
 	X, M, V, G Mat
 	Rows       []Row
 	Eta, Mu    float32 // of matrices
 	WD         float32
+	Fixed      bool
 	T          uint64 // steps, this one included
 	// of vectors: the share of Eta that is their rate, and AdamW's decays and epsilon
 	Share, B1, B2, Eps float32
@@ -40,8 +44,13 @@ func (t *Muon) Factors(rows, cols int) (keep, step float32) {
 	return 1 - float32(t.Eta*t.WD), -float32(t.Eta * scale)
 }
 
-// Inverse is what a matrix whose elements' squares add up to so much is multiplied by before the first iteration.
-func (*Muon) Inverse(squares float64) float32 { return float32(1 / (math.Sqrt(squares) + 1e-7)) }
+// Stretch is what a matrix whose elements' squares add up to so much is multiplied by to have a length.
+func (*Muon) Stretch(length float32, squares float64) float32 {
+	return float32(float64(length) / (math.Sqrt(squares) + 1e-7))
+}
+
+// Length is that of a matrix of so many rows that is fixed.
+func (*Muon) Length(rows int) float32 { return float32(math.Sqrt(float64(rows))) }
 
 // MuonFloats is what a step of Muon on a layout needs beside: two copies of its largest matrix, and two squares of the
 // largest smaller side.

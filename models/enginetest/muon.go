@@ -23,7 +23,7 @@ func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 			}
 			continue
 		}
-		mu, norm := float64(t.Mu), 0.0
+		mu, norm, length := float64(t.Mu), 0.0, 0.0
 		u := make([]float64, tn.Len)
 		for i := range u {
 			j := tn.Lo + i
@@ -38,6 +38,12 @@ func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 			u = schulz64(u, rows, cols)
 		}
 		for i := range u {
+			length += x[tn.Lo+i] * x[tn.Lo+i]
+		}
+		for i := range u {
+			if t.Fixed {
+				x[tn.Lo+i] *= math.Sqrt(float64(rows)) / math.Sqrt(length)
+			}
 			x[tn.Lo+i] = keep*x[tn.Lo+i] - float64(t.Eta)*math.Sqrt(max(1, float64(rows)/float64(cols)))*u[i]
 		}
 	}
@@ -71,8 +77,14 @@ func schulz64(u []float64, rows, cols int) []float64 {
 	return out
 }
 
-// muon against the equations in float64.
+// muon against the equations in float64, with matrices whose lengths are free and fixed.
 func (v *vector) muon(t *testing.T) {
+	for name, fixed := range map[string]bool{"free": false, "fixed": true} {
+		t.Run(name, func(t *testing.T) { v.muons(t, fixed) })
+	}
+}
+
+func (v *vector) muons(t *testing.T, fixed bool) {
 	x, m, s, g := v.filled(2, 1), ram.New(2, v.l.Params), ram.New(2, v.l.Params), v.filled(2, 2)
 	start := clone(x)
 	wide := func(m engine.Mat) (out []float64) {
@@ -82,7 +94,7 @@ func (v *vector) muon(t *testing.T) {
 		return out
 	}
 	x64, m64, s64 := wide(x), wide(m), wide(s)
-	task := engine.Muon{X: x, M: m, V: s, G: g, Rows: []engine.Row{1}, Eta: 0.05, Mu: 0.9, WD: 0.1, Share: 0.2, B1: 0.9, B2: 0.99, Eps: 1e-8}
+	task := engine.Muon{X: x, M: m, V: s, G: g, Rows: []engine.Row{1}, Eta: 0.05, Mu: 0.9, WD: 0.1, Fixed: fixed, Share: 0.2, B1: 0.9, B2: 0.99, Eps: 1e-8}
 	for n := 1; n <= 2; n++ {
 		task.T = uint64(n)
 		do(t, v.e, task)

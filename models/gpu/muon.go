@@ -58,7 +58,7 @@ func (e *Engine) muonMatrix(t *engine.Muon, r engine.Row, lo, rows, cols int) er
 	if err := e.squares(b, engine.Over(&buffer{e, u, n}, 0, 1, n), engine.Mat{}, sums, 0); err != nil {
 		return err
 	}
-	b.launch("unit", n, 1, u, uint64(n), sums)
+	b.launch("stretch", n, 1, u, uint64(0), uint64(n), float32(1), sums)
 	of := func(m Memory, down, across int) place { return place{m: m, list: none, down: down, across: across} }
 	added := func(p product) { // as the processor cuts them
 		for k := 0; k < side; k += cut {
@@ -81,6 +81,13 @@ func (e *Engine) muonMatrix(t *engine.Muon, r engine.Row, lo, rows, cols int) er
 		scaled(next, engine.Schulz[0], u, n)
 		added(last)
 		u, next = next, u
+	}
+	if t.Fixed {
+		whole, _ := t.X.Behind()
+		if err := e.squares(b, engine.Over(whole, int(atx), 1, n), engine.Mat{}, sums, 0); err != nil {
+			return err
+		}
+		b.launch("stretch", n, 1, x, atx, uint64(n), t.Length(rows), sums)
 	}
 	keep, by := t.Factors(rows, cols)
 	blend(x, atx, keep, x, atx, by, u, 0)

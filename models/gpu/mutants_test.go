@@ -31,7 +31,7 @@ var plants = [][2]string{
 	{"b += 0x7fff + ((b >> 16) & 1);", "b += 0x8000;"},
 	{"(double)(int)rint((double)x * down)", "(double)(int)((double)x * down)"},
 	{"s = s + b * y[aty + i];", "s = fma(b, y[aty + i], s);"},
-	{"x[COLUMN] = (float)(1.0 / (sqrt(sums[0]) + 1e-7)) * x[COLUMN];", "x[COLUMN] = x[COLUMN] / (float)(sqrt(sums[0]) + 1e-7);"},
+	{"x[at + COLUMN] = (float)((double)length / (sqrt(sums[0]) + 1e-7)) * x[at + COLUMN];", "x[at + COLUMN] = x[at + COLUMN] / (float)((sqrt(sums[0]) + 1e-7) / length);"},
 	{"ulong i = lo + COLUMN;", "ulong i = COLUMN;"},
 	{"*x = (*x - wd * *x) - step;", "*x = *x - (wd * *x + step);"},
 	{"float x = inverse * v[j];", "float x = v[j] * inverse * 1.0000001f;"},

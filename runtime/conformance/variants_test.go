@@ -53,6 +53,7 @@ func TestVariants(t *testing.T) {
 		{"popsgd", [][2]string{{"optimiser", "adam"}, {"eta", "0.01"}, {"beta2", "0.9"}, {"mode", "non-blocking"}, {"steps", "geometric"}, {"h", "3"}}},
 		{"easgd", [][2]string{{"tau", "1"}}},
 		{"dp-sgd", [][2]string{{"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.1"}}},
+		{"dp-sgd", [][2]string{{"optimiser", "muon"}, {"lengths", "fixed"}, {"eta", "0.1"}}},
 		{"localsgd", [][2]string{{"optimiser", "muon"}, {"eta", "0.02"}, {"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"optimiser", "muon"}, {"eta_in", "0.02"}, {"h", "5"}, {"slice", "2"}}},
 		{"diloco", [][2]string{{"optimiser", "sgd"}, {"eta_in", "0.05"}, {"decay", "0.01"}, {"h", "3"}}},

@@ -63,9 +63,9 @@ __kernel void zeros(__global uint *d, ulong at, ulong n)
 		d[at + COLUMN] = 0;
 }
 
-// x over its norm, whose square is in sums.
-__kernel void unit(__global float *x, ulong n, __global const double *sums)
+// x of a length, where the square of the one it has is in sums.
+__kernel void stretch(__global float *x, ulong at, ulong n, float length, __global const double *sums)
 {
 	if (COLUMN < n)
-		x[COLUMN] = (float)(1.0 / (sqrt(sums[0]) + 1e-7)) * x[COLUMN];
+		x[at + COLUMN] = (float)((double)length / (sqrt(sums[0]) + 1e-7)) * x[at + COLUMN];
 }
