@@ -2,6 +2,7 @@ package data
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,29 +12,35 @@ import (
 
 // Augment is how an image changes each time it is drawn for training.
 type Augment struct {
-	Pad  int  // crop the image's size from the image with so many black pixels around it, at a random place
-	Flip bool // mirror left and right, half of the time
+	Pad       int  // crop the image's size from the image with so many pixels around it, at a random place
+	Reflect   bool // these are the image's own, mirrored at its border, and not black
+	Flip      bool // mirror left and right, half of the time
+	Alternate bool // and in every second pass over the training set, in the first by chance (Jordan, 2024)
 }
 
-// ParseAugment reads what a person writes: pad=N and flip, separated by commas; none, or nothing, is the zero Augment.
+// ParseAugment reads what a person writes: pad=N or reflect=N, and flip or alternate, separated by commas; none, or
+// nothing, is the zero Augment.
 func ParseAugment(text string) (a Augment, err error) {
 	if text == "" || text == "none" {
 		return a, nil
 	}
-	var ok bool
-	if a.Flip, a.Pad, ok = flips(text, "pad"); !ok {
-		return Augment{}, typed.Errorf("augment = %q: write pad=N, flip, both with a comma between them, such as pad=4,flip, or none", text)
+	for _, border := range []string{"pad", "reflect"} {
+		for _, mirrored := range []string{"flip", "alternate"} {
+			if flip, n, ok := flips(text, mirrored, border); ok {
+				return Augment{Pad: n, Reflect: n > 0 && border == "reflect", Flip: flip, Alternate: flip && mirrored == "alternate"}, nil
+			}
+		}
 	}
-	return a, nil
+	return a, typed.Errorf("augment = %q: write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none", text)
 }
 
-// flips reads the word flip and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
-func flips(text, name string) (flip bool, n int, ok bool) {
+// flips reads a word and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
+func flips(text, mirrored, name string) (flip bool, n int, ok bool) {
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
 		number, named := strings.CutPrefix(word, name+"=")
 		switch {
-		case word == "flip" && !flip:
+		case word == mirrored && !flip:
 			flip = true
 			continue
 		case named && n == 0:
@@ -50,10 +57,16 @@ func flips(text, name string) (flip bool, n int, ok bool) {
 // String is what ParseAugment reads; empty for the zero Augment.
 func (a Augment) String() string {
 	var words []string
-	if a.Pad > 0 {
-		words = append(words, "pad="+strconv.Itoa(a.Pad))
+	if border := "pad="; a.Pad > 0 {
+		if a.Reflect {
+			border = "reflect="
+		}
+		words = append(words, border+strconv.Itoa(a.Pad))
 	}
-	if a.Flip {
+	switch {
+	case a.Alternate:
+		words = append(words, "alternate")
+	case a.Flip:
 		words = append(words, "flip")
 	}
 	return strings.Join(words, ",")
@@ -71,6 +84,8 @@ func (s *Set) Augmented(a Augment) (*Set, error) {
 		return nil, typed.Errorf("data %s: its pixels are numbers, and augment = %q takes bytes: save them as whole numbers from 0 to 255, or take augment none", s.Name, a)
 	case a.Pad < 0 || a.Pad > min(s.Shape[1], s.Shape[2]):
 		return nil, typed.Errorf("data %s: augment with pad=%d on images of %d x %d: give at most the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
+	case a.Reflect && a.Pad >= min(s.Shape[1], s.Shape[2]):
+		return nil, typed.Errorf("data %s: augment with reflect=%d on images of %d x %d: give less than the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
 	}
 	c := *s
 	c.augment = a
@@ -89,23 +104,37 @@ func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
 		return px
 	}
-	s.augment.apply(buf[:len(px)], px, s.Shape, at)
+	s.augment.apply(buf[:len(px)], px, s.Shape, id, len(s.train), at)
 	return buf[:len(px)]
 }
 
-// apply writes to dst what becomes of the image src of a shape [channels, height, width]; they must not overlap. Its
-// coins are words of stream 1 of the data order: of pixels down, pixels to the right, and mirrored or not.
-func (a Augment) apply(dst, src []byte, shape []int, at noise.Key) {
+// apply writes to dst what becomes of the image src, sample id of so many to train on, of a shape [channels, height,
+// width]; they must not overlap. Its coins are words of stream 1 of the data order: of pixels down, pixels to the
+// right, and mirrored or not.
+func (a Augment) apply(dst, src []byte, shape []int, id int32, train int, at noise.Key) {
 	at.Purpose, at.Stream = noise.Order, 1
 	words := at.Words(0)
 	below := func(i, n int) int { return int(uint64(words[i]) * uint64(n) >> 32) }
 	dy, dx := below(0, 2*a.Pad+1)-a.Pad, below(1, 2*a.Pad+1)-a.Pad
 	flip := a.Flip && words[2] > math.MaxUint32/2
+	if a.Alternate {
+		flip = mirrored(id, at.Round/uint64(train), at)
+	}
 	height, width := shape[1], shape[2]
 	for row := range shape[0] * height {
 		out := dst[row*width : (row+1)*width]
 		y := row%height + dy
 		lo, hi := max(0, -dx), min(width, width-dx)
+		if a.Reflect {
+			from := src[row/height*height*width+reflected(y, height)*width:]
+			for x := range out {
+				out[x] = from[reflected(x+dx, width)]
+			}
+			if flip {
+				slices.Reverse(out)
+			}
+			continue
+		}
 		if y < 0 || y >= height || lo >= hi {
 			clear(out)
 			continue
@@ -114,9 +143,23 @@ func (a Augment) apply(dst, src []byte, shape []int, at noise.Key) {
 		clear(out[hi:])
 		copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
 		if flip {
-			for i, j := 0, width-1; i < j; i, j = i+1, j-1 {
-				out[i], out[j] = out[j], out[i]
-			}
+			slices.Reverse(out)
 		}
 	}
+}
+
+// mirrored says whether a sample that alternates is mirrored in a pass of the stream that an address is of: in the
+// first by a coin of its own, word 0 of stream 2 of the data order at the sample's number, in each other as it was not
+// in the one before. A stream of a part of the training set goes over that several times in a pass.
+func mirrored(id int32, pass uint64, at noise.Key) bool {
+	at.Stream, at.Round = 2, uint64(id)
+	return (at.Uint32(0) > math.MaxUint32/2) != (pass%2 == 1)
+}
+
+// reflected is the place in [0, n) of which i, within n-1 of it, is the mirror image at a border.
+func reflected(i, n int) int {
+	if i < 0 {
+		return -i
+	}
+	return min(i, 2*n-2-i)
 }

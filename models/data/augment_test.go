@@ -24,8 +24,9 @@ func gradient(shape ...int) []byte {
 	return b
 }
 
-// naive crops from an image that is really padded, pixel by pixel.
-func naive(src []byte, shape []int, pad, dy, dx int, flip bool) []byte {
+// naive crops from an image that is really padded, pixel by pixel, or that really has its own mirror images beside it.
+func naive(src []byte, shape []int, a Augment, dy, dx int, flip bool) []byte {
+	pad := a.Pad
 	c, h, w := shape[0], shape[1], shape[2]
 	H, W := h+2*pad, w+2*pad
 	padded := make([]byte, c*H*W)
@@ -34,6 +35,17 @@ func naive(src []byte, shape []int, pad, dy, dx int, flip bool) []byte {
 			for x := range w {
 				padded[(k*H+y+pad)*W+x+pad] = src[(k*h+y)*w+x]
 			}
+		}
+		for i := 1; i <= pad && a.Reflect; i++ { // left and right, then rows with their corners
+			for y := pad; y < pad+h; y++ {
+				row := padded[(k*H+y)*W:][:W]
+				row[pad-i], row[pad+w-1+i] = row[pad+i], row[pad+w-1-i]
+			}
+		}
+		for i := 1; i <= pad && a.Reflect; i++ {
+			row := func(y int) []byte { return padded[(k*H+y)*W:][:W] }
+			copy(row(pad-i), row(pad+i))
+			copy(row(pad+h-1+i), row(pad+h-1-i))
 		}
 	}
 	out := make([]byte, len(src))
@@ -56,13 +68,13 @@ func naive(src []byte, shape []int, pad, dy, dx int, flip bool) []byte {
 func TestAugmentIsACrop(t *testing.T) {
 	shape := []int{2, 3, 4}
 	src, dst := gradient(shape...), make([]byte, 24)
-	for _, a := range []Augment{{}, {Flip: true}, {Pad: 1}, {Pad: 2, Flip: true}, {Pad: 5}} {
+	for _, a := range []Augment{{}, {Flip: true}, {Pad: 1}, {Pad: 2, Flip: true}, {Pad: 5}, {Pad: 1, Reflect: true}, {Pad: 2, Reflect: true, Flip: true}} {
 		seen := map[string]int{}
 		for dy := range 2*a.Pad + 1 {
 			for dx := range 2*a.Pad + 1 {
-				seen[string(naive(src, shape, a.Pad, dy, dx, false))] = 0
+				seen[string(naive(src, shape, a, dy, dx, false))] = 0
 				if a.Flip {
-					seen[string(naive(src, shape, a.Pad, dy, dx, true))] = 0
+					seen[string(naive(src, shape, a, dy, dx, true))] = 0
 				}
 			}
 		}
@@ -72,7 +84,7 @@ func TestAugmentIsACrop(t *testing.T) {
 			ways *= 2
 		}
 		for p := range ways * each {
-			a.apply(dst, src, shape, augmentKey(uint64(p)))
+			a.apply(dst, src, shape, 0, 1, augmentKey(uint64(p)))
 			if _, ok := seen[string(dst)]; !ok {
 				t.Fatalf("%+v, position %d: %v is no crop of %v", a, p, dst, src)
 			}
@@ -92,7 +104,7 @@ func TestAugmentFrozen(t *testing.T) {
 	src, dst := gradient(shape...), make([]byte, 3*32*32)
 	h := sha256.New()
 	for p := range uint64(50) {
-		Augment{Pad: 4, Flip: true}.apply(dst, src, shape, augmentKey(p<<31))
+		Augment{Pad: 4, Flip: true}.apply(dst, src, shape, 0, 1, augmentKey(p<<31))
 		h.Write(dst)
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != "dd336a675f00563e0ae144b8859ad8f02e7e39c6def62e201d155dd0b105cfbe" {
@@ -100,7 +112,7 @@ func TestAugmentFrozen(t *testing.T) {
 	}
 	small := make([]byte, 9)
 	for p, want := range [][]byte{{0, 0, 0, 2, 3, 0, 5, 6, 0}, {0, 0, 0, 2, 1, 0, 5, 4, 0}, {2, 3, 0, 5, 6, 0, 8, 9, 0}, {3, 2, 1, 6, 5, 4, 9, 8, 7}} {
-		Augment{Pad: 1, Flip: true}.apply(small, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{1, 3, 3}, augmentKey(uint64(p)))
+		Augment{Pad: 1, Flip: true}.apply(small, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{1, 3, 3}, 0, 1, augmentKey(uint64(p)))
 		if !bytes.Equal(small, want) {
 			t.Errorf("position %d: %v, recorded %v", p, small, want)
 		}
@@ -113,7 +125,7 @@ func TestAugmentDependsOnItsAddress(t *testing.T) {
 	draw := func(k noise.Key) (all []byte) {
 		dst := make([]byte, len(src))
 		for range 20 {
-			Augment{Pad: 4, Flip: true}.apply(dst, src, shape, k)
+			Augment{Pad: 4, Flip: true}.apply(dst, src, shape, 0, 1, k)
 			all = append(all, dst...)
 			k.Round++
 		}
@@ -138,11 +150,16 @@ func TestAugmentDependsOnItsAddress(t *testing.T) {
 // What a batch of an augmented set holds is, sample by sample, the normalised crop that the address names, worked out
 // by the naive twin from coins drawn one by one; elsewhere samples are as they are.
 func TestGatherDrawn(t *testing.T) {
+	for _, a := range []Augment{{Pad: 2, Flip: true}, {Pad: 2, Reflect: true, Flip: true, Alternate: true}} {
+		t.Run(a.String(), func(t *testing.T) { gathers(t, a) })
+	}
+}
+
+func gathers(t *testing.T, a Augment) {
 	plain, err := New(Info{Name: "six", Shape: []int{2, 5, 4}, Classes: 2}, Raster{Pixels: gradient(2, 5, 4*6), Labels: []uint16{0, 1, 0, 1, 0, 1}}, Raster{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := Augment{Pad: 2, Flip: true}
 	s, err := plain.Augmented(a)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +180,12 @@ func TestGatherDrawn(t *testing.T) {
 	for i, id := range ids {
 		k := augmentKey(cursor + uint64(i))
 		k.Stream = 1
-		want := naive(plain.Image(id), plain.Shape, a.Pad, k.Below(0, 2*a.Pad+1), k.Below(1, 2*a.Pad+1), k.Below(2, 2) == 1)
+		flip := k.Below(2, 2) == 1
+		if a.Alternate {
+			own := noise.Key{Seed: 7, Purpose: noise.Order, Round: uint64(id), Stream: 2, Member: 3}
+			flip = (own.Below(0, 2)+(cursor+i)/len(plain.Train()))%2 == 1
+		}
+		want := naive(plain.Image(id), plain.Shape, a, k.Below(0, 2*a.Pad+1), k.Below(1, 2*a.Pad+1), flip)
 		for j, px := range want {
 			if got[i*s.Features()+j] != plain.Normal()[j/20][px] {
 				t.Fatalf("sample %d, value %d: %v, want pixel %d as %v", i, j, got[i*s.Features()+j], px, plain.Normal()[j/20][px])
@@ -182,8 +204,42 @@ func TestGatherDrawn(t *testing.T) {
 	}
 }
 
+// TestAlternate: a sample that alternates is mirrored in every second pass, about half of them in the first, whatever
+// their places in a pass, and members do not toss the same coins.
+func TestAlternate(t *testing.T) {
+	const train, passes = 400, 6
+	a, shape, src, dst := Augment{Flip: true, Alternate: true}, []int{1, 1, 2}, []byte{1, 2}, make([]byte, 2)
+	of := func(id, pass, place int, member uint32) bool {
+		at := augmentKey(uint64(pass*train + place))
+		at.Member = member
+		a.apply(dst, src, shape, int32(id), train, at)
+		return dst[0] == 2
+	}
+	first, others := 0, 0
+	for id := range train {
+		began := of(id, 0, (id*7)%train, 3)
+		if began {
+			first++
+		}
+		if began != of(id, 0, id, 4) {
+			others++
+		}
+		for pass := range passes {
+			if got := of(id, pass, (id*11+pass)%train, 3); got != (began != (pass%2 == 1)) {
+				t.Fatalf("sample %d is mirrored in the first pass: %v; in pass %d: %v", id, began, pass+1, got)
+			}
+		}
+	}
+	for what, n := range map[string]int{"samples are mirrored in the first pass": first, "samples differ between members": others} {
+		if n < train/2-60 || n > train/2+60 { // six deviations
+			t.Errorf("%d of %d %s", n, train, what)
+		}
+	}
+}
+
 func TestAugmentText(t *testing.T) {
-	for text, want := range map[string]Augment{"": {}, "none": {}, "flip": {Flip: true}, "pad=4": {Pad: 4}, "pad=4,flip": {4, true}, "flip, pad=12": {12, true}} {
+	for text, want := range map[string]Augment{"": {}, "none": {}, "flip": {Flip: true}, "pad=4": {Pad: 4}, "pad=4,flip": {Pad: 4, Flip: true}, "flip, pad=12": {Pad: 12, Flip: true},
+		"reflect=2": {Pad: 2, Reflect: true}, "alternate": {Flip: true, Alternate: true}, "reflect=2,alternate": {2, true, true, true}, "alternate,pad=1": {Pad: 1, Flip: true, Alternate: true}} {
 		a, err := ParseAugment(text)
 		if err != nil || a != want {
 			t.Errorf("%q: %+v, %v", text, a, err)
@@ -192,7 +248,7 @@ func TestAugmentText(t *testing.T) {
 			t.Errorf("%q: %q reads as %+v, %v", text, a, again, err)
 		}
 	}
-	for _, text := range []string{"pad", "pad=", "pad=0", "pad=-1", "pad=four", "pad=1,pad=2", "flip,flip", "flip,", "rotate", "none,flip", "pad = 4"} {
+	for _, text := range []string{"pad", "pad=", "pad=0", "pad=-1", "pad=four", "pad=1,pad=2", "flip,flip", "flip,", "rotate", "none,flip", "pad = 4", "pad=1,reflect=1", "flip,alternate", "reflect", "reflect=0"} {
 		if a, err := ParseAugment(text); err == nil || a != (Augment{}) {
 			t.Errorf("%q: %+v, no error", text, a)
 		}
@@ -210,6 +266,7 @@ func TestAugmentedRefuses(t *testing.T) {
 		"its pixels are numbers":             {[]int{1, 3, 4}, true, Augment{Flip: true}},
 		"pad=4 on images of 3 x 4":           {[]int{1, 3, 4}, false, Augment{Pad: 4}},
 		"pad=-1 on images of 3 x 4: give at": {[]int{1, 3, 4}, false, Augment{Pad: -1}},
+		"reflect=3 on images of 3 x 4: give": {[]int{1, 3, 4}, false, Augment{Pad: 3, Reflect: true}},
 	} {
 		r := Raster{Pixels: make([]byte, 48), Labels: labels}
 		if c.values {
@@ -233,6 +290,6 @@ func BenchmarkAugment(b *testing.B) {
 	src, dst := gradient(shape...), make([]byte, 3*32*32)
 	b.SetBytes(int64(len(src)))
 	for p := range b.N {
-		Augment{Pad: 4, Flip: true}.apply(dst, src, shape, augmentKey(uint64(p)))
+		Augment{Pad: 4, Flip: true}.apply(dst, src, shape, 0, 1, augmentKey(uint64(p)))
 	}
 }

@@ -23,7 +23,7 @@ type View struct {
 // ParseViews reads what a person writes: flip and shift=N, separated by a comma.
 func ParseViews(text string) (v Views, err error) {
 	var ok bool
-	if v.Flip, v.Shift, ok = flips(text, "shift"); !ok {
+	if v.Flip, v.Shift, ok = flips(text, "flip", "shift"); !ok {
 		return Views{}, typed.Errorf("views %q: write flip, shift=N, or both with a comma between them, such as flip,shift=1", text)
 	}
 	return v, nil

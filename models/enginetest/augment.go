@@ -13,7 +13,12 @@ import (
 // augmented checks that a task on an augmented set has the bits of that task on a plain set of what its samples become,
 // and that samples which were not drawn are as they are.
 func (b *bench) augmented(t *testing.T) {
-	a := data.Augment{Pad: 3, Flip: true}
+	for _, a := range []data.Augment{{Pad: 3, Flip: true}, {Pad: 2, Reflect: true, Flip: true, Alternate: true}} {
+		t.Run(a.String(), func(t *testing.T) { b.augmentedBy(t, a) })
+	}
+}
+
+func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 	set, err := b.set.Augmented(a)
 	if err != nil {
 		t.Fatal(err)

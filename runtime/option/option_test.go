@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 		{"on-loss", "cry", `on-loss "cry": choose reseed, rollback or shrink`},
 		{"on-trouble", "cry", `on-trouble "cry": choose wait, stop or back`},
 		{"target", "speed=3", `target "speed=3": write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)`},
-		{"augment", "turn", `augment = "turn": write pad=N, flip, both with a comma between them, such as pad=4,flip, or none`},
+		{"augment", "turn", `augment = "turn": write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none`},
 		{"rounds", "-1", "whole number of 0 or more"},
 		{"members", "three", "whole number, nor auto"},
 		{"for", "3", "duration such as 30s"},

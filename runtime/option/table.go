@@ -82,7 +82,7 @@ var (
 	Seed = add(Option{Name: "seed", Doc: "seed of all randomness (default 1)", Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Seed }, in: func(c *event.Config) any { return &c.Seed }})
 	Augment = add(Option{Name: "augment",
-		Doc:  "how images change each time they are drawn for training: pad=4, flip, pad=4,flip or none",
+		Doc:  "how images change each time they are drawn for training: pad=4 or reflect=4, flip or alternate, both as in pad=4,flip, or none",
 		Kind: Text, Use: Preset | Full | Logged, Check: augments, Words: augmentations,
 		at: func(o *Options) any { return &o.Augment }, in: func(c *event.Config) any { return &c.Augment }})
 	ClassWeights = add(Option{Name: "class-weights",
@@ -143,7 +143,7 @@ func texts[T ~string](list []T) (out []string) {
 	return out
 }
 
-func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "none"} }
+func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "reflect=2,alternate", "none"} }
 
 func augments(text string) error {
 	_, err := data.ParseAugment(text)

@@ -17,24 +17,35 @@ __kernel void gather_values(__global const uint *words, uint ids, uint sizes, ui
 		x[((ulong)z * most + s) * features + f] = values[(ulong)words[ids + z * most + s] * features + f];
 }
 
-// The bytes of samples as they are drawn, see data.Augment: cropped at a random place from the image with black pixels
-// around it, and mirrored. Keys are eight words for each entry: whether its samples change at all, the cipher key, that
-// behind the next multiple of 2^32, stream, member, and the position of the first sample.
+// The bytes of samples as they are drawn, see data.Augment: cropped at a random place from the image with pixels around
+// it that are black or reflected at its border, and mirrored, by chance or where it was not in the pass before. Keys are
+// eleven words for each entry: whether its samples change at all, the cipher key, that behind the next multiple of 2^32,
+// stream, member, the two halves of the position of the first sample, and the cipher key of samples' own coins.
 __kernel void draw_samples(__global const uint *words, uint ids, uint sizes, uint keys, uint most, __global const uchar *pixels, uint features,
-	uint height, uint width, uint pad, uint flip, __global uchar *drawn)
+	uint height, uint width, uint pad, uint reflect, uint flip, uint alternate, uint train, __global uchar *drawn)
 {
 	uint f = get_global_id(0), s = get_group_id(1), z = get_group_id(2);
 	if (f >= features || s >= words[sizes + z])
 		return;
-	__global const uint *k = words + keys + 8 * z;
-	__global const uchar *image = pixels + (ulong)words[ids + z * most + s] * features;
+	__global const uint *k = words + keys + 11 * z;
+	uint id = words[ids + z * most + s];
+	__global const uchar *image = pixels + (ulong)id * features;
 	uint at = k[7] + s, later = at < s ? 2 : 0, row = f / width % height, column = f % width;
 	uchar v = image[f];
 	if (k[0]) {
 		uint4 w = philox((uint4)(0, k[5], k[6], at), k[1 + later], k[2 + later]);
-		if (flip && w.z > 0x7fffffffu)
+		uint mirrored = flip && w.z > 0x7fffffffu;
+		if (alternate) {
+			ulong pass = (((ulong)k[8] << 32 | k[7]) + s) / train;
+			mirrored = (philox((uint4)(0, 2, k[6], id), k[9], k[10]).x > 0x7fffffffu) != (pass & 1);
+		}
+		if (mirrored)
 			column = width - 1 - column;
 		uint y = row + mul_hi(w.x, 2 * pad + 1) - pad, x = column + mul_hi(w.y, 2 * pad + 1) - pad; // below zero is beyond all
+		if (reflect) {
+			y = y < height ? y : min(-y, 2 * height - 2 - y);
+			x = x < width ? x : min(-x, 2 * width - 2 - x);
+		}
 		v = y < height && x < width ? image[(f / (height * width) * height + y) * width + x] : 0;
 	}
 	drawn[((ulong)z * most + s) * features + f] = v;
