@@ -107,7 +107,7 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 				return err
 			}
 		}
-		all, err := f.prepare(ctx, p, len(names) > 1)
+		all, err := f.prepare(ctx, p, len(names) > 1, s)
 		if err != nil {
 			return fmt.Errorf("plan %s: %w", p.Name, err)
 		}
@@ -143,7 +143,7 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 }
 
 // prepare lays out the runs of a plan, by the size of their fleet, and refuses what cannot be run.
-func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool) (all []*fleetOf, err error) {
+func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool, s streams) (all []*fleetOf, err error) {
 	links := map[string]event.Link{"": {From: event.Every, To: event.Every}}
 	delay := time.Duration(0)
 	if p.Delay != "" {
@@ -178,7 +178,8 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 	} else if several {
 		dir = filepath.Join(dir, p.Name)
 	}
-	for _, n := range p.Workers {
+	last := time.Now()
+	for i, n := range p.Workers {
 		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1})}
 		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
 		w.table = func(int) *table { return newTable() }
@@ -203,6 +204,10 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		if err := w.refuse(ctx, p); err != nil {
 			return nil, err
 		}
+		if time.Since(last) > time.Second {
+			last = time.Now()
+			fmt.Fprintf(s.err, "brood: checked the runs of %d of %s\n", i+1, plural(len(p.Workers), "fleet"))
+		}
 		all = append(all, w)
 	}
 	return all, nil
@@ -211,29 +216,38 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 // again removes what was measured by workers that were late: it is measured once more.
 func (w *fleetOf) again() error {
 	for _, t := range w.Trials {
-		name := filepath.Base(t.Dir)
-		if w.staff.kept[name] <= scaling.TooLate {
+		if !w.late(t) {
 			continue
 		}
 		if err := os.RemoveAll(t.Dir); err != nil {
 			return fmt.Errorf("remove a run whose workers were late: %w", err)
 		}
-		delete(w.staff.kept, name)
+		delete(w.staff.kept, filepath.Base(t.Dir))
+		t.State = batch.Waits
 	}
 	return nil
 }
 
-// refuse prepares the largest run of each curve, and refuses what cannot be run. It looks at one link: no run is
-// refused for its links.
+// late says that a run is measured once more.
+func (w *fleetOf) late(t *batch.Trial) bool {
+	return w.staff.kept[filepath.Base(t.Dir)] > scaling.TooLate
+}
+
+// refuse prepares the largest run of each curve of which something is left to measure, and refuses what cannot be run.
+// It looks at one link: no run is refused for its links.
 func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
+	w.Look()
 	for _, c := range p.Curves {
-		largest := -1
+		largest, left := -1, false
 		for i, r := range w.of {
-			if r.Curve.Name == c.Name && (largest < 0 || r.Members > w.of[largest].Members) {
+			if r.Curve.Name != c.Name {
+				continue
+			}
+			if left = left || !w.Trials[i].Over() || w.late(w.Trials[i]); largest < 0 || r.Members > w.of[largest].Members {
 				largest = i
 			}
 		}
-		if largest < 0 {
+		if !left {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
