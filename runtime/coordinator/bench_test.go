@@ -56,17 +56,18 @@ func BenchmarkReports(b *testing.B) {
 // reportOf is what a worker reports of the oldest grant.
 func reportOf(c *Coordinator, w int) message.Done {
 	g := c.done[c.committed].Grant
-	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Digests: map[string][32]byte{}, Sent: optim.Ledger{"gradient": 81_000}, Nanos: 1000,
+	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: optim.Ledger{"gradient": 81_000}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: g.To, Samples: 32 * g.To, Epochs: 0.1 * float64(g.To)}}
 	for block, shared := range c.blocks {
 		if shared {
-			d.Digests[block+"/shared"] = [32]byte{77, byte(g.To)}
+			d.Digests = append(d.Digests, message.Digest{Row: block + "/shared", Sum: [32]byte{77, byte(g.To)}})
 			continue
 		}
 		for _, m := range c.hosting.Of(w) {
-			d.Digests[block+"/"+strconv.Itoa(int(m))] = [32]byte{byte(m), byte(g.To)}
+			d.Digests = append(d.Digests, message.Digest{Row: block + "/" + strconv.Itoa(int(m)), Sum: [32]byte{byte(m), byte(g.To)}})
 		}
 	}
+	d.Digests.Sort()
 	for _, m := range c.hosting.Of(w) {
 		d.Points = append(d.Points, event.Points{Round: g.To, Series: "loss", Members: []optim.Member{m}, Values: []float64{0.5}})
 	}

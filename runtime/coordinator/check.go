@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -176,11 +177,14 @@ func (c *Coordinator) checkProgress(d *message.Done) error {
 
 // checkDigests wants one of every row that the worker hosts, one of every shared row, and no other.
 func (c *Coordinator) checkDigests(d *message.Done, rows int) error {
-	if c.known(d) {
+	own := &c.names[c.hosting.Place(d.Worker)]
+	if *own != nil && c.known(d.Digests, *own) {
 		return nil
 	}
+	if !d.Digests.InOrder() {
+		return errors.New("it reports digests out of order")
+	}
 	want := 0
-	own := []string{}
 	for _, shared := range c.blocks {
 		if shared {
 			want++
@@ -188,42 +192,43 @@ func (c *Coordinator) checkDigests(d *message.Done, rows int) error {
 			want += rows
 		}
 	}
-	for name := range d.Digests {
-		at := strings.LastIndexByte(name, '/')
-		shared, ok := c.blocks[name[:max(at, 0)]]
-		if of := name[at+1:]; ok && shared {
+	for _, x := range d.Digests {
+		block, of := x.Parts()
+		shared, ok := c.blocks[block]
+		if ok && shared {
 			ok = of == "shared"
 		} else if ok {
 			m, err := strconv.ParseUint(of, 10, 32)
 			ok = err == nil && strconv.FormatUint(m, 10) == of && c.owns(d.Worker, optim.Member(m))
 		}
 		if !ok {
-			return fmt.Errorf("it reports a digest of %q, a row that it does not host", name)
-		}
-		if !shared {
-			own = append(own, name)
+			return fmt.Errorf("it reports a digest of %q, a row that it does not host", x.Row)
 		}
 	}
 	if len(d.Digests) != want {
 		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
 	}
-	slices.Sort(own)
-	c.names[c.hosting.Place(d.Worker)] = own
+	*own = make([]string, 0, want-len(c.shared))
+	for _, x := range d.Digests[len(c.shared):] {
+		*own = append(*own, x.Row)
+	}
 	return nil
 }
 
-// known says whether a report has digests of just those rows that an earlier one of this epoch had, in which nothing
-// was wrong: a worker's rows are the same for as long.
-func (c *Coordinator) known(d *message.Done) bool {
-	own := c.names[c.hosting.Place(d.Worker)]
-	if own == nil || len(own)+len(c.shared) != len(d.Digests) {
+// known says whether digests are of the shared rows and of these others, which an earlier report of this epoch had: a
+// worker's rows are the same for as long.
+func (c *Coordinator) known(digests message.Digests, own []string) bool {
+	if len(digests) != len(c.shared)+len(own) {
 		return false
 	}
-	for _, names := range [2][]string{c.shared, own} {
-		for _, name := range names {
-			if _, ok := d.Digests[name]; !ok {
-				return false
-			}
+	for i, name := range c.shared {
+		if digests[i].Row != name {
+			return false
+		}
+	}
+	for i, name := range own {
+		if digests[len(c.shared)+i].Row != name {
+			return false
 		}
 	}
 	return true

@@ -58,11 +58,8 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	o.reports[place] = *d
 	o.reports[place].Digests = nil
 	sums := o.sums[c.from[place]:]
-	for i, name := range c.shared {
-		sums[i] = d.Digests[name]
-	}
-	for i, name := range c.names[place] {
-		sums[len(c.shared)+i] = d.Digests[name]
+	for i := range d.Digests {
+		sums[i] = d.Digests[i].Sum
 	}
 	if o.got++; o.got == 1 {
 		o.claim, o.sum = c.claim(o, place), sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}

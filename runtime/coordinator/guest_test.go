@@ -107,6 +107,17 @@ func (p *party) grant(w int) (g message.Grant) {
 	return g
 }
 
+// put has a report have a digest, and drop has it have none, of a row.
+func put(d *message.Done, row string, sum [32]byte) {
+	drop(d, row)
+	d.Digests = append(d.Digests, message.Digest{Row: row, Sum: sum})
+	d.Digests.Sort()
+}
+
+func drop(d *message.Done, row string) {
+	d.Digests = slices.DeleteFunc(d.Digests, func(x message.Digest) bool { return x.Row == row })
+}
+
 // done is what an honest worker reports of a grant.
 func (p *party) done(w int) message.Done {
 	p.t.Helper()
@@ -115,7 +126,7 @@ func (p *party) done(w int) message.Done {
 
 func (p *party) report(w int, g message.Grant) message.Done {
 	c := p.core
-	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Digests: map[string][32]byte{}, Sent: optim.Ledger{}, Nanos: 1000,
+	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: optim.Ledger{}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
 	tl, err := timeline.New(c.alg, c.edits)
 	if err != nil {
@@ -125,14 +136,14 @@ func (p *party) report(w int, g message.Grant) message.Done {
 	for _, b := range timeline.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
 		for _, m := range members {
 			if !b.Shared {
-				d.Digests[fmt.Sprintf("%s/%d", b.Name, m)] = [32]byte{byte(m), byte(g.To)}
+				put(&d, fmt.Sprintf("%s/%d", b.Name, m), [32]byte{byte(m), byte(g.To)})
 			}
 		}
 		if b.Shared {
-			d.Digests[b.Name+"/shared"] = [32]byte{77, byte(g.To)}
+			put(&d, b.Name+"/shared", [32]byte{77, byte(g.To)})
 		}
 	}
-	d.Digests["progress/shared"] = [32]byte{78, byte(g.To)}
+	put(&d, "progress/shared", [32]byte{78, byte(g.To)})
 	points := event.Points{Round: g.To, Series: "loss"}
 	for _, m := range members {
 		points.Members, points.Values = append(points.Members, m), append(points.Values, 0.5)
@@ -262,9 +273,11 @@ func TestGuests(t *testing.T) {
 		"2^62 steps":                   {"steps", done(func(_ *party, d *message.Done) { d.Progress.Steps = 1 << 62 })},
 		"rounds that are not its own":  {"", done(func(_ *party, d *message.Done) { d.Progress.Rounds = 7 })},
 		"no digests":                   {"digest", done(func(_ *party, d *message.Done) { d.Digests = nil })},
-		"a digest less":                {"digest", done(func(_ *party, d *message.Done) { delete(d.Digests, "progress/shared") })},
-		"another's digest":             {"x/0", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["x/0"] = [32]byte{} })},
-		"a block that nobody declared": {"y/2", done(func(_ *party, d *message.Done) { delete(d.Digests, "x/2"); d.Digests["y/2"] = [32]byte{} })},
+		"a digest less":                {"digest", done(func(_ *party, d *message.Done) { drop(d, "progress/shared") })},
+		"digests out of order":         {"out of order", done(func(_ *party, d *message.Done) { slices.Reverse(d.Digests) })},
+		"a digest twice":               {"out of order", done(func(_ *party, d *message.Done) { d.Digests = append(d.Digests, d.Digests[len(d.Digests)-1]) })},
+		"another's digest":             {"x/0", done(func(_ *party, d *message.Done) { drop(d, "x/2"); put(d, "x/0", [32]byte{}) })},
+		"a block that nobody declared": {"y/2", done(func(_ *party, d *message.Done) { drop(d, "x/2"); put(d, "y/2", [32]byte{}) })},
 		"negative bytes":               {"bytes", done(func(_ *party, d *message.Done) { d.Sent["reduce"] = -5 })},
 		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Evaluation = optim.Ledger{"\x1b[2J": 5} })},
 		"a prediction of its own":      {"predict", done(func(_ *party, d *message.Done) { d.Predicted = optim.Ledger{"reduce": 5} })},
@@ -317,7 +330,7 @@ func TestMajority(t *testing.T) {
 	p.round(nil)
 	p.round(func(w int, d *message.Done) {
 		if w == 0 {
-			d.Digests["progress/shared"] = [32]byte{1}
+			put(d, "progress/shared", [32]byte{1})
 		}
 	})
 	if !slices.Equal(p.out, []int{0}) {
@@ -334,7 +347,7 @@ func TestMajority(t *testing.T) {
 // it.
 func TestNoMajority(t *testing.T) {
 	for name, change := range map[string]func(d *message.Done){
-		"digests":  func(d *message.Done) { d.Digests["progress/shared"] = [32]byte{1} },
+		"digests":  func(d *message.Done) { put(d, "progress/shared", [32]byte{1}) },
 		"progress": func(d *message.Done) { d.Progress.Steps++ },
 	} {
 		t.Run(name, func(t *testing.T) {

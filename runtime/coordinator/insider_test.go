@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -52,7 +51,7 @@ func (x *insider) report() message.Done {
 			return x.done(x.id)
 		}
 	}
-	return message.Done{Worker: x.id, Epoch: x.core.epoch, From: x.core.committed, To: x.core.granted, Digests: map[string][32]byte{}}
+	return message.Done{Worker: x.id, Epoch: x.core.epoch, From: x.core.committed, To: x.core.granted}
 }
 
 // lie is what the insider says.
@@ -90,12 +89,9 @@ func (x *insider) lie() any {
 	case 12:
 		d.Points = slices.Repeat(d.Points, 1+x.below(50))
 	case 13:
-		d.Digests[fmt.Sprintf("x/%d", x.number())] = [32]byte{}
+		put(&d, fmt.Sprintf("x/%d", x.number()), [32]byte{})
 	case 14:
-		for name := range maps.Keys(d.Digests) {
-			delete(d.Digests, name)
-			break
-		}
+		d.Digests = d.Digests[:max(0, len(d.Digests)-1)]
 	case 15:
 		d.Sent = optim.Ledger{optim.Op([]string{"reduce", "", "\x1b"}[x.below(3)]): int64(x.number())}
 	case 16:

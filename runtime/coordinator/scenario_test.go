@@ -182,7 +182,7 @@ func (s *scenario) obey(words []string) error {
 				}
 			}
 			if slices.Contains(rest, "differs") {
-				d.Digests[message.ProgressBlock+"/shared"] = [32]byte{byte(w), 99}
+				put(&d, message.ProgressBlock+"/shared", [32]byte{byte(w), 99})
 			}
 			d.Ended = g.Limit.Reached(d.Progress)
 			s.last = d

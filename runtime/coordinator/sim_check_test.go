@@ -307,7 +307,7 @@ func (c *checker) planned(p event.Plan) error {
 	}
 	if p.From == event.Saved && len(digests) == 2+len(p.New.Members) {
 		was := c.s.twin.past[meeting{epoch: c.newest.Epoch, from: c.newest.Round}]
-		if got, want := message.Root(digests), message.Root(was.digests()); got != want {
+		if got, want := message.Root(message.DigestsOf(digests)), message.Root(message.DigestsOf(was.digests())); got != want {
 			return fmt.Errorf("after going back the state is %.20s, the checkpoint's is %.20s", got, want)
 		}
 	}
@@ -336,14 +336,14 @@ func (c *checker) commit(r event.Commit) error {
 		if !ok || d.To != r.To {
 			return fmt.Errorf("worker %d has not reported it", w)
 		}
-		for name, x := range d.Digests {
-			if old, ok := digests[name]; ok && old != x {
-				return fmt.Errorf("workers differ in %s", name)
+		for _, x := range d.Digests {
+			if old, ok := digests[x.Row]; ok && old != x.Sum {
+				return fmt.Errorf("workers differ in %s", x.Row)
 			}
-			digests[name] = x
+			digests[x.Row] = x.Sum
 		}
 	}
-	if got := message.Root(digests); got != r.Hash {
+	if got := message.Root(message.DigestsOf(digests)); got != r.Hash {
 		return fmt.Errorf("its hash %.20s is not that of the reports, %.20s", r.Hash, got)
 	}
 	if len(c.grants) == 0 || c.grants[0].From != c.at {

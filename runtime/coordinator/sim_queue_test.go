@@ -5,9 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
-	"slices"
 
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -94,9 +92,8 @@ func fold(h hash, x any) hash {
 		return mix(h, 7)
 	case message.Done:
 		h = mix(h, 8, uint64(x.Worker), uint64(x.Epoch), x.From, x.To)
-		for _, name := range slices.Sorted(maps.Keys(x.Digests)) {
-			d := x.Digests[name]
-			h = mix(h, binary.LittleEndian.Uint64(d[:]))
+		for _, d := range x.Digests {
+			h = mix(h, binary.LittleEndian.Uint64(d.Sum[:]))
 		}
 		return h
 	case message.Ready:

@@ -103,7 +103,7 @@ func (t *twin) commit(c event.Commit) error {
 		t.round++
 	}
 	t.where[t.round] = timeline.Position{Round: t.round, Epochs: t.state.prog.Epochs, Steps: t.state.prog.Steps}
-	if got := message.Root(t.state.digests()); got != c.Hash {
+	if got := message.Root(message.DigestsOf(t.state.digests())); got != c.Hash {
 		return fmt.Errorf("its hash is %.20s, the log alone gives %.20s", c.Hash, got)
 	}
 	if c.Progress != t.state.prog {

@@ -433,10 +433,11 @@ func (w *simWorker) done(g message.Grant) error {
 		return nil
 	}
 	e.dirty = false
-	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, e.state.digests()
+	d.To, d.Ended, d.Progress, d.Digests = e.round, e.ended, e.state.prog, message.DigestsOf(e.state.digests())
 	if s.scene.drift(&s.draw) && e.roster.Owner[0] != w.id {
 		w.faulty = true
-		d.Digests["y/shared"], d.Digests["progress/shared"] = [32]byte{1, byte(w.id)}, [32]byte{2, byte(w.id)}
+		put(&d, "y/shared", [32]byte{1, byte(w.id)})
+		put(&d, "progress/shared", [32]byte{2, byte(w.id)})
 	}
 	s.reply(w.id, d)
 	return nil

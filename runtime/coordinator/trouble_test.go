@@ -57,7 +57,7 @@ func TestOnTrouble(t *testing.T) {
 		"disagree": func(p *party) {
 			p.round(func(w int, d *message.Done) {
 				if w == 0 {
-					d.Digests["progress/shared"] = [32]byte{1}
+					put(d, "progress/shared", [32]byte{1})
 				}
 			})
 		},

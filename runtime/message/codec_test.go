@@ -36,7 +36,7 @@ func samples() map[string]any {
 		"setup": Setup{Config: event.Config{Version: 1, Model: "mlp", Data: "glyphs", Seed: 1 << 63}, Members: 3},
 		"kept":  Kept{Path: "checkpoints/6/a", From: 1 << 20, Err: "full"},
 		"ready": Ready{Worker: 2, Epoch: 5, Noise: 1.5e9, Bytes: 1e8},
-		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: map[string][32]byte{"x/0": {1}, "x/1": {2}}, Progress: cp.Progress,
+		"done": Done{Worker: 2, Epoch: 5, From: 10, To: 12, Ended: true, Digests: Digests{{"x/0", [32]byte{1}}, {"x/1", [32]byte{2}}}, Progress: cp.Progress,
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}}},
 			Sent:   optim.Ledger{"couple": 4}, Predicted: optim.Ledger{"couple": 8}, Evaluation: optim.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6},

@@ -55,9 +55,9 @@ func TestHeavyMessages(t *testing.T) {
 
 // TestGuardAdmits: what honest workers say passes, as large as it gets.
 func TestGuardAdmits(t *testing.T) {
-	d := Done{Digests: map[string][32]byte{}}
+	d := Done{}
 	for i := range 20000 {
-		d.Digests[fmt.Sprint("momentum/", i)] = [32]byte{byte(i)}
+		d.Digests = append(d.Digests, Digest{fmt.Sprint("momentum/", i), [32]byte{byte(i)}})
 	}
 	for r := range 100 {
 		p := event.Points{Round: uint64(r), Series: "loss"}

@@ -60,19 +60,19 @@ type (
 		From   uint64 `cbor:"2,keyasint,omitempty"`
 		To     uint64 `cbor:"3,keyasint,omitempty"`
 		// a limit was reached at To, which may lie before the grant's end
-		Ended      bool                `cbor:"4,keyasint,omitempty"`
-		Digests    map[string][32]byte `cbor:"5,keyasint,omitempty"`
-		Progress   event.Progress      `cbor:"6,keyasint,omitempty"`
-		Points     []event.Points      `cbor:"7,keyasint,omitempty"`
-		Tests      []Test              `cbor:"8,keyasint,omitempty"`
-		Sent       optim.Ledger        `cbor:"9,keyasint,omitempty"`
-		Predicted  optim.Ledger        `cbor:"10,keyasint,omitempty"` // by one worker, for all
-		Evaluation optim.Ledger        `cbor:"11,keyasint,omitempty"` // evaluation and probes
-		Overhead   int64               `cbor:"12,keyasint,omitempty"`
-		Nanos      int64               `cbor:"13,keyasint,omitempty"` // of the rounds
-		Extra      int64               `cbor:"14,keyasint,omitempty"` // of snapshots and digests
-		Notes      []Note              `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
-		Waited     int64               `cbor:"16,keyasint,omitempty"` // nanoseconds of the rounds that it waited for frames
+		Ended      bool           `cbor:"4,keyasint,omitempty"`
+		Digests    Digests        `cbor:"5,keyasint,omitzero"`
+		Progress   event.Progress `cbor:"6,keyasint,omitempty"`
+		Points     []event.Points `cbor:"7,keyasint,omitempty"`
+		Tests      []Test         `cbor:"8,keyasint,omitempty"`
+		Sent       optim.Ledger   `cbor:"9,keyasint,omitempty"`
+		Predicted  optim.Ledger   `cbor:"10,keyasint,omitempty"` // by one worker, for all
+		Evaluation optim.Ledger   `cbor:"11,keyasint,omitempty"` // evaluation and probes
+		Overhead   int64          `cbor:"12,keyasint,omitempty"`
+		Nanos      int64          `cbor:"13,keyasint,omitempty"` // of the rounds
+		Extra      int64          `cbor:"14,keyasint,omitempty"` // of snapshots and digests
+		Notes      []Note         `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
+		Waited     int64          `cbor:"16,keyasint,omitempty"` // nanoseconds of the rounds that it waited for frames
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {

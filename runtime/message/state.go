@@ -3,8 +3,8 @@ package message
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zeebo/blake3"
 
@@ -22,10 +22,10 @@ const ProgressBlock = "progress"
 const EpochUnit = 1.0 / (1 << 32)
 
 // Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
-func Root(digests map[string][32]byte) string {
+func Root(digests Digests) string {
 	h := NewRoot()
-	for _, name := range slices.Sorted(maps.Keys(digests)) {
-		h.Add(name, digests[name])
+	for _, d := range slices.SortedFunc(slices.Values(digests), func(a, b Digest) int { return strings.Compare(a.Row, b.Row) }) {
+		h.Add(d.Row, d.Sum)
 	}
 	return h.Sum()
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"brood/optim"
 	"brood/runtime/coordinator"
@@ -127,61 +126,42 @@ func (w *world) shares(all []said) (each, first optim.Ledger) {
 
 // form is how a deputy's report becomes another worker's.
 type form struct {
-	shared []digest // of rows that all have
-	blocks []block  // of which each member has a row
-	scored bool     // it has a part of the test set, or the centre's digest
-}
-
-type digest struct {
-	name string
-	of   [32]byte
-}
-
-// block is one of members' rows: their names, and the digests of the deputy's.
-type block struct {
-	names   []string // by member
-	digests [][32]byte
+	shared int        // digests of rows that all have, the first ones
+	names  [][]string // of the rows of each block behind them, by member
+	scored bool       // it has a part of the test set, or the centre's digest
 }
 
 func (w *world) formOf(d message.Done) *form {
-	f, host := &form{scored: slices.ContainsFunc(d.Tests, message.Test.HasPart)}, w.hosting.Of(d.Worker)
-	first := w.member(host[0])
-	for name, of := range d.Digests {
-		at := strings.LastIndexByte(name, '/')
-		switch name[at+1:] {
-		case "shared":
-			f.shared = append(f.shared, digest{name, of})
-		case first:
-			b := block{names: w.rows(name[:at])}
-			for _, m := range host {
-				b.digests = append(b.digests, d.Digests[b.names[m]])
+	f, rows := &form{scored: slices.ContainsFunc(d.Tests, message.Test.HasPart)}, len(w.hosting.Of(d.Worker))
+	f.shared = len(d.Digests)
+	for i, x := range d.Digests {
+		if block, of := x.Parts(); of != "shared" {
+			f.shared = min(f.shared, i)
+			if (i-f.shared)%rows == 0 {
+				f.names = append(f.names, w.rows(block))
 			}
-			f.blocks = append(f.blocks, b)
 		}
 	}
 	return f
 }
 
-// disguise makes a deputy's report one of another worker: of its members and of its part of the test set.
+// disguise makes a deputy's report one of another worker: of its members, who are as many, and of its part of the test
+// set.
 func (w *world) disguise(d *message.Done, id int, f *form) {
-	digests := d.Digests
-	if len(f.blocks) > 0 {
-		digests = w.digests
-		clear(digests)
-		for i := range f.shared {
-			digests[f.shared[i].name] = f.shared[i].of
-		}
-		for i, m := range w.hosting.Of(id) {
-			for _, b := range f.blocks {
-				digests[b.names[m]] = b.digests[i]
+	if all := d.Digests; len(f.names) > 0 {
+		d.Digests = append(w.digests[:0], all[:f.shared]...)
+		host := w.hosting.Of(id)
+		for i, names := range f.names {
+			for j, m := range host {
+				d.Digests = append(d.Digests, message.Digest{Row: names[m], Sum: all[f.shared+i*len(host)+j].Sum})
 			}
 		}
+		w.digests = d.Digests
 	}
-	tests := d.Tests
 	if f.scored {
-		tests = w.tests(tests, id-d.Worker)
+		d.Tests = w.tests(d.Tests, id-d.Worker)
 	}
-	d.Worker, d.Digests, d.Tests, d.Points, d.Notes, d.Predicted = id, digests, tests, nil, nil, nil
+	d.Worker, d.Points, d.Notes, d.Predicted = id, nil, nil, nil
 }
 
 // tests are a deputy's of the worker that lies so many further: of its part of the test set.
@@ -200,7 +180,7 @@ func (w *world) tests(of []message.Test, further int) []message.Test {
 	return tests
 }
 
-// rows are the names of a block's rows, by member, and member is the last part of one.
+// rows are the names of a block's rows, by member.
 func (w *world) rows(block string) []string {
 	names := w.names[block]
 	if names == nil {
@@ -212,5 +192,3 @@ func (w *world) rows(block string) []string {
 	}
 	return names
 }
-
-func (w *world) member(m optim.Member) string { return w.rows("")[m][1:] }

@@ -8,5 +8,5 @@ func (w *Worker) Digests() map[string][32]byte {
 	if err != nil {
 		panic(err)
 	}
-	return d
+	return d.Map()
 }

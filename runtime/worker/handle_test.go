@@ -129,7 +129,7 @@ func TestRowsFollowMembers(t *testing.T) {
 	p.Algorithm, p.New = "popsgd", optim.Place(optim.IDs(4), []int{0})
 	p.Timeline = []event.Edit{{Algorithm: "popsgd", Knob: "start", Expr: "own"}}
 	ready(t, w, p)
-	before := done(t, w, grant(1, 0, 3)).Digests
+	before := done(t, w, grant(1, 0, 3)).Digests.Map()
 	next := event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, OldAlg: "popsgd", Algorithm: "popsgd", Timeline: p.Timeline,
 		New: optim.Place([]optim.Member{1, 3, 7}, []int{0}), Lost: []optim.Member{3}}
 	ready(t, w, message.Plan{Plan: next})

@@ -84,7 +84,7 @@ func (s *installed) shared() map[string]bool {
 
 // digests is BLAKE3 of every hosted row. bad is the first block of parameters that holds NaN or infinity, if any;
 // records such as a missing fitness may. It waits for all that was queued.
-func (s *installed) digests(ctx context.Context) (out map[string][32]byte, bad *message.NonFinite, err error) {
+func (s *installed) digests(ctx context.Context) (out message.Digests, bad *message.NonFinite, err error) {
 	var tasks []engine.Task
 	hashes, finite := map[string][][32]byte{}, map[string][]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.env.Blocks)) {
@@ -102,12 +102,11 @@ func (s *installed) digests(ctx context.Context) (out map[string][32]byte, bad *
 	if err := s.env.Engine.Wait(ctx); err != nil {
 		return nil, nil, err
 	}
-	out = map[string][32]byte{}
 	var buf []byte
 	for _, r := range stateOf(s.env).rows(s.env.Mine, s.shared()) {
 		if r.mat.Rows == 0 {
 			buf = engine.AppendRows(buf[:0], r.record, 0, 1)
-			out[r.name()] = blake3.Sum256(buf)
+			out = append(out, message.Digest{Row: r.name(), Sum: blake3.Sum256(buf)})
 			continue
 		}
 		if ok := finite[r.block]; len(ok) > 0 {
@@ -116,8 +115,10 @@ func (s *installed) digests(ctx context.Context) (out map[string][32]byte, bad *
 			}
 			finite[r.block] = ok[1:]
 		}
-		out[r.name()], hashes[r.block] = hashes[r.block][0], hashes[r.block][1:]
+		out = append(out, message.Digest{Row: r.name(), Sum: hashes[r.block][0]})
+		hashes[r.block] = hashes[r.block][1:]
 	}
+	out.Sort()
 	return out, bad, nil
 }
 

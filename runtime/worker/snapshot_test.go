@@ -133,6 +133,7 @@ func TestFinite(t *testing.T) {
 
 // TestRoot: the hash of a state depends on every name and digest, and on no order of insertion.
 func TestRoot(t *testing.T) {
+	root := func(m map[string][32]byte) string { return message.Root(message.DigestsOf(m)) }
 	a := map[string][32]byte{"x/0": {1}, "x/1": {2}}
 	for name, b := range map[string]map[string][32]byte{
 		"another digest": {"x/0": {1}, "x/1": {3}},
@@ -140,11 +141,11 @@ func TestRoot(t *testing.T) {
 		"swapped":        {"x/0": {2}, "x/1": {1}},
 		"one less":       {"x/0": {1}},
 	} {
-		if message.Root(a) == message.Root(b) {
+		if root(a) == root(b) {
 			t.Errorf("%s: the same hash", name)
 		}
 	}
-	if message.Root(a) != message.Root(map[string][32]byte{"x/1": {2}, "x/0": {1}}) {
+	if root(a) != message.Root(message.Digests{{Row: "x/1", Sum: [32]byte{2}}, {Row: "x/0", Sum: [32]byte{1}}}) {
 		t.Error("the order matters")
 	}
 }
