@@ -72,21 +72,14 @@ type adPSGD struct{}
 func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	n, M := len(e.Mine), e.Layout.Params
 	x, pull, g, peer := e.Block(BlockX), e.Block(BlockPull), e.Scratch(n, M), e.Scratch(n, M)
-	events := adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip"))
+	plan := once(e.Comm, "plan", round, func() adPSGDPlan {
+		return adPSGDPlanOf(adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip")))
+	})
 	last, step := make([]*float32, n), e.descend(k)
-	var met []Edge
-	var steps int64
-	for _, wave := range Waves(events) {
+	for _, wave := range plan.waves {
 		var rows []engine.Row
-		var edges []Edge
-		for _, i := range wave {
-			a, b := events[i][0], events[i][1]
-			if a != b {
-				edges = append(edges, Edge{a, b, "gossip"}, Edge{b, a, "gossip"})
-				continue
-			}
-			steps++
-			if r := e.Row(a); r >= 0 {
+		for _, m := range wave.ends {
+			if r := e.Row(m); r >= 0 {
 				rows = append(rows, r)
 			}
 		}
@@ -102,14 +95,42 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		for i, r := range rows {
 			last[r] = &loss[i]
 		}
-		if err := average(ctx, e, "gossip", edges, peer); err != nil {
+		if err := average(ctx, e, "gossip", wave.edges, peer); err != nil {
 			return Report{}, err
 		}
-		met = append(met, edges...)
 	}
-	rep := e.memberSteps(k, steps)
-	rep.Edges, rep.Points = met, append(e.latePoints("loss", last), e.partnersOf(events, false)...)
+	rep := e.memberSteps(k, plan.steps)
+	rep.Edges, rep.Points = plan.edges, append(e.latePoints("loss", last), e.partnersOf(plan.events, false)...)
 	return rep, nil
+}
+
+// adPSGDPlan is a round's events, and what of them runs at once.
+type adPSGDPlan struct {
+	events [][2]Member
+	waves  []adPSGDWave
+	edges  []Edge // of all waves
+	steps  int64  // gradients that end
+}
+
+type adPSGDWave struct {
+	ends  []Member // whose gradients end
+	edges []Edge   // along which others meet
+}
+
+func adPSGDPlanOf(events [][2]Member) adPSGDPlan {
+	p := adPSGDPlan{events: events}
+	for _, at := range Waves(events) {
+		var wave adPSGDWave
+		for _, i := range at {
+			if a, b := events[i][0], events[i][1]; a != b {
+				wave.edges = append(wave.edges, Edge{a, b, "gossip"}, Edge{b, a, "gossip"})
+			} else {
+				wave.ends = append(wave.ends, a)
+			}
+		}
+		p.waves, p.edges, p.steps = append(p.waves, wave), append(p.edges, wave.edges...), p.steps+int64(len(wave.ends))
+	}
+	return p
 }
 
 // adPSGDEvents draws a round's events: a pair is a meeting (active, passive), twice the same member its gradient's end.

@@ -88,12 +88,21 @@ func (noLoCo) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		return rep, nil
 	}
 	e.Record(BlockPhase).U[0] = 0
-	pairs := Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
-	for _, p := range pairs {
-		rep.Edges = append(rep.Edges, Edge{p[0], p[1], "outer"}, Edge{p[1], p[0], "outer"})
-	}
-	rep.Points = append(rep.Points, e.partnersOf(pairs, false)...)
-	return rep, noLoCoStep(ctx, e, k, rep.Edges)
+	plan := once(e.Comm, "plan", round, func() (p noLoCoPlan) {
+		p.pairs = Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
+		for _, pair := range p.pairs {
+			p.edges = append(p.edges, Edge{pair[0], pair[1], "outer"}, Edge{pair[1], pair[0], "outer"})
+		}
+		return p
+	})
+	rep.Edges, rep.Points = plan.edges, append(rep.Points, e.partnersOf(plan.pairs, false)...)
+	return rep, noLoCoStep(ctx, e, k, plan.edges)
+}
+
+// noLoCoPlan is who is paired with whom.
+type noLoCoPlan struct {
+	pairs [][2]Member
+	edges []Edge
 }
 
 // noLoCoAlike says that the terms of where a partner began cancel each other.

@@ -37,7 +37,7 @@ func Pairing(key noise.Key, members []Member) [][2]Member {
 // Waves groups an ordered list of meetings into sets of disjoint ones, by index: running the sets in order gives the
 // same bits as running the list in order.
 func Waves(meetings [][2]Member) (waves [][]int) {
-	next := map[Member]int{} // first wave in which the member is free
+	next := make(map[Member]int, len(meetings)) // first wave in which the member is free
 	for i, m := range meetings {
 		w := max(next[m[0]], next[m[1]])
 		next[m[0]], next[m[1]] = w+1, w+1
@@ -100,9 +100,9 @@ func average(ctx context.Context, e *Env, op Op, edges []Edge, peer engine.Mat) 
 
 // eachMoveBytes is the payload of the recorded edges of an operation, each moved by itself.
 func (s Shape) eachMoveBytes(op Op, width int) (b int64) {
-	for i, e := range s.Edges {
-		if e.Op == op {
-			b += s.MoveBytes(s.Edges[i:i+1], width)
+	for _, e := range s.Edges {
+		if e.Op == op && s.Roster.Of(e.From) != s.Roster.Of(e.To) {
+			b += int64(width)
 		}
 	}
 	return b

@@ -111,18 +111,18 @@ type popSGDWave struct {
 
 func popSGDPlanOf(e *Env, k Values, round uint64) popSGDPlan {
 	count, each := popSGDMeetings(k, len(e.Roster.Members))
-	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count)}
+	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count), edges: make([]Edge, 0, each*count)}
 	for w, met := range Waves(p.meetings) {
-		wave := popSGDWave{make([]Edge, 0, each*len(met)), make([]int, 0, each*len(met))}
+		first, steps := len(p.edges), make([]int, 0, each*len(met))
 		for _, i := range met {
 			a, b := p.meetings[i][0], p.meetings[i][1]
 			for _, edge := range []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each] {
 				h := popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w)
 				p.steps += int64(h)
-				wave.edges, wave.steps = append(wave.edges, edge), append(wave.steps, h)
+				p.edges, steps = append(p.edges, edge), append(steps, h)
 			}
 		}
-		p.waves, p.edges = append(p.waves, wave), append(p.edges, wave.edges...)
+		p.waves = append(p.waves, popSGDWave{p.edges[first:], steps})
 	}
 	return p
 }

@@ -52,24 +52,26 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
-		edges := sgpPushes(s.Roster, s.Phase, s.K.I("peers"))
-		return map[Op]int64{"push": s.MoveBytes(edges, 4*s.Layout.Params), "weight": s.MoveBytes(edges, 4)}
+		rows := s.MoveBytes(sgpPushes(s.Roster, s.Phase, s.K.I("peers")), 1)
+		return map[Op]int64{"push": rows * 4 * int64(s.Layout.Params), "weight": rows * 4}
 	},
 	Program: sgp{},
 }
 
 type sgp struct{}
 
-func (sgp) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, error) {
+func (sgp) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
 	n, phase, peers := len(e.Mine), e.Record(BlockPhase).U, k.I("peers")
 	loss, all := make([]*float32, n), e.Scratch((peers+1)*n, e.Layout.Params)
 	if err := localSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
 		return Report{}, err
 	}
-	edges := sgpPushes(e.Roster, phase[0], peers)
-	met := make([][2]Member, len(edges))
-	for i, edge := range edges {
-		met[i] = [2]Member{edge.From, edge.To}
+	edges := once(e.Comm, "pushes", round, func() []Edge { return sgpPushes(e.Roster, phase[0], peers) })
+	met := make([][2]Member, 0, peers*n)
+	for _, edge := range edges {
+		if e.Row(edge.From) >= 0 {
+			met = append(met, [2]Member{edge.From, edge.To})
+		}
 	}
 	phase[0] = (phase[0] + 1) % uint64(len(sgpHops(len(e.Roster.Members))))
 	keep := 1 / float64(peers+1)
@@ -93,6 +95,7 @@ func sgpHops(n int) (out []int) {
 func sgpPushes(r Roster, phase uint64, peers int) (edges []Edge) {
 	n := len(r.Members)
 	h := sgpHops(n)
+	edges = make([]Edge, 0, peers*n)
 	for i, m := range r.Members {
 		for j := range peers {
 			hop := h[(phase+uint64(j))%uint64(len(h))]
