@@ -58,17 +58,8 @@ func (s Shape) AllGatherBytes(width int) int64 {
 
 // MoveBytes is the payload of one Comm.Move of rows of width bytes along edges.
 func (s Shape) MoveBytes(edges []Edge, width int) (b int64) {
-	type parcel struct {
-		m Member
-		w int
-	}
-	seen := map[parcel]bool{}
-	for _, e := range edges {
-		p := parcel{e.From, s.Roster.Of(e.To)}
-		if s.Roster.Of(e.From) != p.w && !seen[p] {
-			seen[p] = true
-			b += int64(width)
-		}
+	for range s.Roster.Crossings(edges) {
+		b += int64(width)
 	}
 	return b
 }

@@ -82,8 +82,11 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 	}
 	shipped := map[parcel]bool{}
 	for _, e := range edges {
-		a, b := from.Of(e.From), to.Of(e.To)
-		if p := (parcel{e.From, b}); a == c.Self && b != c.Self && !shipped[p] {
+		if from.Of(e.From) != c.Self {
+			continue
+		}
+		b := to.Of(e.To)
+		if p := (parcel{e.From, b}); b != c.Self && !shipped[p] {
 			shipped[p] = true
 			row, err := m.fetch(local(e.From))
 			if err == nil {

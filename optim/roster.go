@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"brood/models/engine"
@@ -46,6 +47,22 @@ func (r Roster) Hosted(w int) (out []Member) {
 		}
 	}
 	return
+}
+
+// Crossings are the workers that a row travels between along edges, each row once to each worker, in their order.
+func (r Roster) Crossings(edges []Edge) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		seen := make(map[uint64]bool, len(edges)) // by member and worker
+		for _, e := range edges {
+			from, to := r.Of(e.From), r.Of(e.To)
+			if p := uint64(e.From)<<32 | uint64(to); from != to && !seen[p] {
+				seen[p] = true
+				if !yield(from, to) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Workers lists the workers that host a member, ascending.

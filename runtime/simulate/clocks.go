@@ -80,19 +80,20 @@ func (w *world) settle(exchange int) {
 // travel moves rows of so many bytes along ways, and every worker's clock on to when it has those it waits for.
 func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 	wire, cost := w.nodes[0].wire(bytes), nanos(float64(bytes)*w.cfg.PerByte)
-	up, down, lines := make([]queue, w.cfg.Workers), make([]queue, w.cfg.Workers), map[[2]int]*queue{}
+	up, down, lines := make([]queue, w.cfg.Workers), make([]queue, w.cfg.Workers), map[[2]int]queue{}
 	several := len(w.roster.Members) > w.cfg.Workers // rows that go from one worker to another
 	for i, way := range ways {
 		from, to := way[0], way[1]
-		line := new(queue)
-		if lines[way] != nil {
+		var line queue
+		if several {
 			line = lines[way]
-		} else if several {
-			lines[way] = line
 		}
 		l, draw := w.cfg.Link(from, to), (uint64(exchange)<<20|uint64(i))<<8|128
 		x.clocks[from] += cost
 		left := max(up[from].pass(x.clocks[from], wire, w.cfg.Up), line.pass(x.clocks[from], wire, l.rate(float64(bytes))))
+		if several {
+			lines[way] = line
+		}
 		if w.at[to] != nil { // who asks for it
 			x.left[way] = append(x.left[way], left)
 		}
@@ -109,17 +110,9 @@ func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 
 // ways are the workers that a row travels between along edges, each row once to each worker.
 func (w *world) ways(edges []optim.Edge) (ways [][2]int) {
-	type parcel struct {
-		m  optim.Member
-		to int
-	}
-	seen := map[parcel]bool{}
-	for _, e := range edges {
-		from, to := w.roster.Of(e.From), w.roster.Of(e.To)
-		if p := (parcel{e.From, to}); from != to && !seen[p] {
-			seen[p] = true
-			ways = append(ways, [2]int{from, to})
-		}
+	ways = make([][2]int, 0, len(edges))
+	for from, to := range w.roster.Crossings(edges) {
+		ways = append(ways, [2]int{from, to})
 	}
 	return ways
 }
