@@ -103,13 +103,18 @@ func (e *Env) window(m Member, frac float64) data.Window {
 
 // memberSteps is the report of so many steps of members on streams of their own, in all.
 func (e *Env) memberSteps(k Values, steps int64) Report {
-	var of int64
-	share := k.share()
-	for _, m := range e.Roster.Members {
-		of += int64(e.window(m, share).Len)
-	}
 	samples := steps * int64(k.I("batch"))
-	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, of}}
+	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.share())}}
+}
+
+// windows are the samples that all members' streams have together: they are cut into parts of one at least, or of all
+// of them each has the same share.
+func (e *Env) windows(frac float64) int64 {
+	all := e.Roster.Members
+	if frac == 0 {
+		return int64(max(len(e.Data.Train()), len(all)))
+	}
+	return int64(len(all) * e.window(all[0], frac).Len)
 }
 
 // Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
