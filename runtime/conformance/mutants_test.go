@@ -65,7 +65,7 @@ var mutants = []mutant{
 		"./runtime/coordinator", sim, 36},
 	{"the first worker is believed, and not the most", "runtime/coordinator/agree.go", "if votes[claims[i]]++; 2*votes[claims[i]] > len(workers) {", "if votes[claims[i]]++; believed < 0 {",
 		"./runtime/coordinator", "^TestMajority$", 0},
-	{"what a worker counts is not checked", "runtime/coordinator/check.go", "if err := c.checkProgress(d); err != nil {", "if err := c.checkProgress(d); err != nil && false {",
+	{"what a worker counts is not checked", "runtime/coordinator/check.go", "if err := c.checkProgress(d.To, d.Progress); err != nil {", "if err := c.checkProgress(d.To, d.Progress); err != nil && false {",
 		"./runtime/coordinator", "^TestGuests$", 0},
 	{"an accepted command is not logged", "runtime/coordinator/command.go", "fx = append(fx, c.record(event.Record{Accepted: &a}))", "",
 		"./runtime/coordinator", sim, 77},

@@ -11,12 +11,17 @@ import (
 	"brood/runtime/event"
 )
 
-// claim is what all workers must report alike of a grant.
-type claim struct {
+// reached is how far a worker reports that a grant went.
+type reached struct {
 	to       uint64
 	ended    bool
 	progress event.Progress
-	shared   string // digests of the shared rows, in the order of their names
+}
+
+// claim is what all workers must report alike of a grant.
+type claim struct {
+	reached
+	shared string // digests of the shared rows, in the order of their names
 }
 
 // claim is what the worker of a place claims.
@@ -26,14 +31,12 @@ func (c *Coordinator) claim(o *outstanding, place int) claim {
 	for _, sum := range o.sums[c.from[place]:][:len(c.shared)] {
 		shared.Write(sum[:])
 	}
-	d := &o.reports[place]
-	return claim{d.To, d.Ended, d.Progress, shared.String()}
+	return claim{o.reached[place], shared.String()}
 }
 
 // claims says whether the worker of a place claims that.
 func (c *Coordinator) claims(o *outstanding, place int, k claim) bool {
-	d := &o.reports[place]
-	if d.To != k.to || d.Ended != k.ended || d.Progress != k.progress {
+	if o.reached[place] != k.reached {
 		return false
 	}
 	for i, sum := range o.sums[c.from[place]:][:len(c.shared)] {
@@ -67,13 +70,13 @@ func (c *Coordinator) differ(a, b claim) string {
 // it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
 // to do, and all may be committed.
 func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
-	done := o.reports
-	if !o.differ && c.checkProgress(&done[0]) == nil { // as it nearly always is
-		return c.account(&o.sum, done[0].To), true
+	all := o.reached
+	if !o.differ && c.checkProgress(all[0].to, all[0].progress) == nil { // as it nearly always is
+		return c.account(&o.sum, all[0].to), true
 	}
 	workers := c.hosting.Workers
-	claims, votes, believed := make([]claim, len(done)), map[claim]int{}, -1
-	for i := range done {
+	claims, votes, believed := make([]claim, len(all)), map[claim]int{}, -1
+	for i := range all {
 		claims[i] = c.claim(o, i)
 		if votes[claims[i]]++; 2*votes[claims[i]] > len(workers) {
 			believed = i
@@ -81,21 +84,21 @@ func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
 	}
 	if believed < 0 {
 		other := slices.IndexFunc(claims, func(k claim) bool { return k != claims[0] })
-		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(claims[0], claims[other]), done[0].To)), false
+		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(claims[0], claims[other]), all[0].to)), false
 	}
-	first := &done[believed]
+	first := all[believed]
 	var out []Lost
 	for i, w := range workers {
 		if claims[i] != claims[believed] {
-			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(claims[believed], claims[i]), first.To)})
-		} else if err := c.checkProgress(&done[i]); err != nil { // of what was committed since it came
+			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(claims[believed], claims[i]), first.to)})
+		} else if err := c.checkProgress(all[i].to, all[i].progress); err != nil { // of what was committed since it came
 			out = append(out, Lost{w, err.Error()})
 		}
 	}
 	if len(out) > 0 {
 		return c.fence(out...), false
 	}
-	return c.account(&o.sum, first.To), true
+	return c.account(&o.sum, first.to), true
 }
 
 // account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so

@@ -25,11 +25,11 @@ type outstanding struct {
 	message.Grant
 	sent    time.Time
 	got     int            // reports that came
-	reports []message.Done // by places of workers that host members, without digests; To is 0 of those that did not come
+	reached []reached      // what they say, by places of workers that host members; to is 0 of those that did not come
 	sums    [][32]byte     // their digests: see [epochs.from]
 	claim   claim          // of the one that came first
 	differ  bool           // another claims something else
-	telling []int          // places of those that tell of more than digests and bytes
+	telling []message.Done // those that tell of more than that and bytes, without digests
 	sum     sum            // of all that came
 }
 
@@ -98,7 +98,7 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	switch {
 	case rows == 0:
 		return fmt.Errorf("it reports round %d and was granted none", d.To)
-	case o.reports[place].To > 0:
+	case o.reached[place].to > 0:
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
 	case d.To <= d.From || d.To > o.To:
 		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)
@@ -107,16 +107,16 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	case d.To < o.To && !d.Ended && !o.Hold:
 		return fmt.Errorf("it stopped at round %d of the %d that it was granted", d.To, o.To)
 	}
-	if err := c.checkProgress(d); err != nil {
+	if err := c.checkProgress(d.To, d.Progress); err != nil {
 		return err
 	}
-	if err := c.checkDigests(d, rows); err != nil {
+	if err := c.checkDigests(d, place, rows); err != nil {
 		return err
 	}
 	if err := c.checkPoints(d, rows, lead); err != nil {
 		return err
 	}
-	if err := c.checkTests(d, lead); err != nil {
+	if err := c.checkTests(d, place, lead); err != nil {
 		return err
 	}
 	if len(d.Notes) > 0 {
@@ -151,9 +151,8 @@ const mostARound = 1 << 32
 // checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An
 // epoch takes at least a sample; a round that counts other things passes at most one, and where a pass becomes another
 // with it, epochs may fall by less than [message.EpochUnit].
-func (c *Coordinator) checkProgress(d *message.Done) error {
-	p, was := d.Progress, c.progress
-	rounds := float64(d.To - c.committed)
+func (c *Coordinator) checkProgress(to uint64, p event.Progress) error {
+	was, rounds := c.progress, float64(to-c.committed)
 	most, all := rounds*mostARound*float64(max(1, len(c.roster.Members))), uint64(1)<<53
 	if !c.alg.Needs.Model() {
 		most, all = math.Inf(1), math.MaxInt64
@@ -163,21 +162,21 @@ func (c *Coordinator) checkProgress(d *message.Done) error {
 		now, was uint64
 	}{{"steps", p.Steps, was.Steps}, {"samples", p.Samples, was.Samples}, {"evaluations", p.Evaluations, was.Evaluations}} {
 		if n.now < n.was || float64(n.now-n.was) > most || n.now > all {
-			return fmt.Errorf("it counts %d %s after round %d, where %d were committed at round %d", n.now, n.what, d.To, n.was, c.committed)
+			return fmt.Errorf("it counts %d %s after round %d, where %d were committed at round %d", n.now, n.what, to, n.was, c.committed)
 		}
 	}
 	switch {
-	case p.Rounds != d.To:
-		return fmt.Errorf("it counts %d rounds at round %d", p.Rounds, d.To)
+	case p.Rounds != to:
+		return fmt.Errorf("it counts %d rounds at round %d", p.Rounds, to)
 	case !(p.Epochs > was.Epochs-float64(message.EpochUnit*rounds)) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
-		return fmt.Errorf("it counts %g epochs after round %d, where %g were committed at round %d and %d samples were drawn since", p.Epochs, d.To, was.Epochs, c.committed, p.Samples-was.Samples)
+		return fmt.Errorf("it counts %g epochs after round %d, where %g were committed at round %d and %d samples were drawn since", p.Epochs, to, was.Epochs, c.committed, p.Samples-was.Samples)
 	}
 	return nil
 }
 
 // checkDigests wants one of every row that the worker hosts, one of every shared row, and no other.
-func (c *Coordinator) checkDigests(d *message.Done, rows int) error {
-	own := &c.names[c.hosting.Place(d.Worker)]
+func (c *Coordinator) checkDigests(d *message.Done, place, rows int) error {
+	own := &c.names[place]
 	if *own != nil && c.known(d.Digests, *own) {
 		return nil
 	}
@@ -305,9 +304,8 @@ func memberOf(x float64) optim.Member {
 
 // checkTests wants exactly the worker's share of the test set in each evaluation, and the centre's digest from the
 // worker that hosts the lowest member alone.
-func (c *Coordinator) checkTests(d *message.Done, lead bool) error {
+func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 	workers := c.hosting.Workers
-	me := c.hosting.Place(d.Worker)
 	chunks := (c.cfg.Tests + optim.ScoreChunk - 1) / optim.ScoreChunk
 	at := d.From
 	for _, t := range d.Tests {
@@ -318,7 +316,7 @@ func (c *Coordinator) checkTests(d *message.Done, lead bool) error {
 		if lead != isDigest(t.Centre) || !lead && t.Centre != "" {
 			return fmt.Errorf("it reports %.80q as the digest of the centre", t.Centre)
 		}
-		next := me
+		next := place
 		for _, k := range t.Chunks {
 			size := int64(min(optim.ScoreChunk, c.cfg.Tests-k.Index*optim.ScoreChunk))
 			if k.Index != next || k.Index >= chunks || k.Samples != size || k.Correct < 0 || k.Correct > size || k.Squares < 0 {

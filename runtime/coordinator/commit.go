@@ -35,7 +35,7 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 			break
 		}
 		fx = append(fx, c.commit(first)...)
-		clear(first.reports)
+		clear(first.reached)
 		c.spare = first
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
@@ -55,8 +55,7 @@ type sum struct {
 // takes notes a report.
 func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	place := c.hosting.Place(d.Worker)
-	o.reports[place] = *d
-	o.reports[place].Digests = nil
+	o.reached[place] = reached{d.To, d.Ended, d.Progress}
 	sums := o.sums[c.from[place]:]
 	for i := range d.Digests {
 		sums[i] = d.Digests[i].Sum
@@ -67,7 +66,8 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 		o.differ = !c.claims(o, place, o.claim)
 	}
 	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, message.Test.HasPart) {
-		o.telling = append(o.telling, place)
+		o.telling = append(o.telling, *d)
+		o.telling[len(o.telling)-1].Digests = nil
 	}
 	s := &o.sum
 	s.sent.Add(d.Sent)
@@ -75,24 +75,14 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	s.evaluation.Add(d.Evaluation)
 	s.overhead += d.Overhead
 	s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
-	s.waited += d.Waited / int64(len(o.reports))
-}
-
-// tell are the reports that tell of more than digests and bytes.
-func (o *outstanding) tell() []*message.Done {
-	slices.Sort(o.telling)
-	out := make([]*message.Done, len(o.telling))
-	for i, place := range o.telling {
-		out[i] = &o.reports[place]
-	}
-	return out
+	s.waited += d.Waited / int64(len(o.reached))
 }
 
 // commit makes a grant's rounds final, on whose reports all agree.
 func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
-	done, sum, told := o.reports, &o.sum, o.tell()
-	first := &done[0]
-	r := event.Commit{Epoch: c.base, To: first.To, Progress: first.Progress, Rounds: first.To - first.From,
+	first, sum, told := o.reached[0], &o.sum, o.telling
+	slices.SortFunc(told, func(a, b message.Done) int { return a.Worker - b.Worker })
+	r := event.Commit{Epoch: c.base, To: first.to, Progress: first.progress, Rounds: first.to - o.From,
 		Sent: sum.sent, Predicted: sum.predicted, Evaluation: sum.evaluation, Overhead: sum.overhead, Nanos: sum.nanos, Waited: sum.waited}
 	r.Hash = c.root(o)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
@@ -109,12 +99,12 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", d.Worker, span(d.From+1, r.To), n.Text), engine.None))
 		}
 	}
-	if r.To < c.granted && len(c.done) == 0 || first.Ended {
+	if r.To < c.granted && len(c.done) == 0 || first.ended {
 		c.granted = r.To // the grant was ended early: by a limit, or held for a target
 		clear(c.done)
 	}
 	switch {
-	case !first.Ended:
+	case !first.ended:
 	case c.reached() && c.leaving():
 		c.ending = c.limited()
 	case c.ending != nil:
@@ -165,7 +155,7 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 }
 
 // points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
-func (c *Coordinator) points(told []*message.Done) (fx []Effect) {
+func (c *Coordinator) points(told []message.Done) (fx []Effect) {
 	type key struct {
 		round  uint64
 		series string
@@ -211,7 +201,7 @@ func sortPoints(p *event.Points) {
 	p.Members, p.Values = m, v
 }
 
-func (c *Coordinator) evaluations(told []*message.Done) (fx []Effect) {
+func (c *Coordinator) evaluations(told []message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
 	for _, d := range told {
 		for _, t := range d.Tests {

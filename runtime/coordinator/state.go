@@ -90,7 +90,7 @@ type rounds struct {
 	most               uint64                  // rounds of a grant whose report fits into a message
 	held               bool                    // the outstanding grant may end before its last round
 	done               map[uint64]*outstanding // by the round before their first
-	spare              *outstanding            // room for another grant, its reports zero; may be nil
+	spare              *outstanding            // room for another grant, in which none has come; may be nil
 }
 
 // saves is what the run can go back to.
