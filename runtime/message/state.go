@@ -1,7 +1,6 @@
 package message
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,20 +30,32 @@ func Root(digests Digests) string {
 }
 
 // Hash is a Root in the making, from rows by their names in order.
-type Hash struct{ b bytes.Buffer }
+type Hash struct {
+	of  *blake3.Hasher
+	row []byte // what it was not told yet
+}
 
 // NewRoot is of no row.
-func NewRoot() *Hash { return &Hash{} }
+func NewRoot() *Hash { return &Hash{of: blake3.New()} }
 
 // Add is told of the next row.
 func (h *Hash) Add(name string, digest [32]byte) {
-	h.b.WriteString(name)
-	h.b.WriteByte(0)
-	h.b.Write(digest[:])
+	h.row = append(append(append(h.row, name...), 0), digest[:]...)
+	if len(h.row) >= 8<<10 { // many rows at once
+		h.tell()
+	}
+}
+
+func (h *Hash) tell() {
+	h.of.Write(h.row)
+	h.row = h.row[:0]
 }
 
 // Sum is the hash of all of them.
-func (h *Hash) Sum() string { return fmt.Sprintf("blake3:%x", blake3.Sum256(h.b.Bytes())) }
+func (h *Hash) Sum() string {
+	h.tell()
+	return fmt.Sprintf("blake3:%x", h.of.Sum(nil))
+}
 
 // Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.
 func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
