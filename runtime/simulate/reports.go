@@ -77,6 +77,7 @@ func (w *world) others(all []said) func(worker int) coordinator.Event {
 	}
 	each, first := w.shares(all)
 	least := slices.Index(w.at, nil)
+	var event coordinator.Event = coordinator.Report{Report: one}
 	return func(worker int) coordinator.Event {
 		index := w.crowd.nearest[worker]
 		*one = all[index].report.(message.Done)
@@ -84,7 +85,7 @@ func (w *world) others(all []said) func(worker int) coordinator.Event {
 		if one.Sent = each; worker == least {
 			one.Sent = first
 		}
-		return coordinator.Report{Report: one}
+		return event
 	}
 }
 
