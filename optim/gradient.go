@@ -61,6 +61,7 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 		c := cursor.URow(r)
 		batches[i] = e.Stream(m, c[0], s.Batch, s.Frac)
 		masks[i] = e.Rand(noise.Dropout, c[0], m)
+		masks[i].Stream = uint32(e.window(m, s.Frac).Len)
 		c[0] += uint64(s.Batch)
 	}
 	return e.gradients(ctx, s, batches, masks)
@@ -107,8 +108,8 @@ func (e *Env) memberSteps(k Values, steps int64) Report {
 	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.share())}}
 }
 
-// windows are the samples that all members' streams have together: they are cut into parts of one at least, or of all
-// of them each has the same share.
+// windows are the samples that all members' streams have together. With a share of 0 the streams are a cut of the
+// training set into parts of one sample at least, otherwise all have the same length.
 func (e *Env) windows(frac float64) int64 {
 	all := e.Roster.Members
 	if frac == 0 {

@@ -14,7 +14,7 @@ import "brood/models/engine"
 //
 //	m <- momentum*m + (1-momentum)*g;  x <- x - eta*(sqrt(max(1, rows/cols))*orthogonal(Nes(m, g)) + decay*x)
 //
-// With lengths fixed each matrix has the length sqrt(rows) before a step, as an orthogonal one has.
+// With lengths fixed each matrix has the length sqrt(rows) before a step, which is that of a step with eta 1.
 //
 // The source leaves the first and the last layer to AdamW too; here Muon takes every matrix but embeddings, since small
 // nets have hardly any other.

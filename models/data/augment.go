@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ type Augment struct {
 	Pad       int  // crop the image's size from the image with so many pixels around it, at a random place
 	Reflect   bool // these are the image's own, mirrored at its border, and not black
 	Flip      bool // mirror left and right, half of the time
-	Alternate bool // and in every second pass over the training set, in the first by chance (Jordan, 2024)
+	Alternate bool // and in every second pass over a stream's samples, in the first by chance (Jordan, 2024)
 }
 
 // ParseAugment reads what a person writes: pad=N or reflect=N, and flip or alternate, separated by commas; none, or
@@ -25,22 +26,22 @@ func ParseAugment(text string) (a Augment, err error) {
 		return a, nil
 	}
 	for _, border := range []string{"pad", "reflect"} {
-		for _, mirrored := range []string{"flip", "alternate"} {
-			if flip, n, ok := flips(text, mirrored, border); ok {
-				return Augment{Pad: n, Reflect: n > 0 && border == "reflect", Flip: flip, Alternate: flip && mirrored == "alternate"}, nil
+		for _, word := range []string{"flip", "alternate"} {
+			if flip, n, ok := flips(text, word, border); ok {
+				return Augment{Pad: n, Reflect: n > 0 && border == "reflect", Flip: flip, Alternate: flip && word == "alternate"}, nil
 			}
 		}
 	}
 	return a, typed.Errorf("augment = %q: write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none", text)
 }
 
-// flips reads a word and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
-func flips(text, mirrored, name string) (flip bool, n int, ok bool) {
+// flips reads a flag and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
+func flips(text, flag, name string) (flip bool, n int, ok bool) {
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
 		number, named := strings.CutPrefix(word, name+"=")
 		switch {
-		case word == mirrored && !flip:
+		case word == flag && !flip:
 			flip = true
 			continue
 		case named && n == 0:
@@ -96,29 +97,33 @@ func (s *Set) Augmented(a Augment) (*Set, error) {
 func (s *Set) Augment() Augment { return s.augment }
 
 // Drawn is the bytes of sample id as drawn at an address: at names the seed and the member of a stream of data and, as
-// its Round, the position of the sample in that stream, its cursor plus the place in the batch. The bits are a function
-// of image and address alone. They are written to buf (Features bytes, the caller's) and returned; read-only. Where the
-// set is not augmented, or the address has no Purpose, they are those of Image.
+// its Round, the position of the sample in that stream, its cursor plus the place in the batch; its Stream is of how
+// many samples that makes a pass, 0 for the training set. The bits are a function of image and address alone. They are
+// written to buf (Features bytes, the caller's) and returned; read-only. Where the set is not augmented, or the address
+// has no Purpose, they are those of Image.
 func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	px := s.Image(id)
 	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
 		return px
 	}
-	s.augment.apply(buf[:len(px)], px, s.Shape, id, len(s.train), at)
+	s.augment.apply(buf[:len(px)], px, s.Shape, id, s.PassOf(at), at)
 	return buf[:len(px)]
 }
 
-// apply writes to dst what becomes of the image src, sample id of so many to train on, of a shape [channels, height,
-// width]; they must not overlap. Its coins are words of stream 1 of the data order: of pixels down, pixels to the
-// right, and mirrored or not.
-func (a Augment) apply(dst, src []byte, shape []int, id int32, train int, at noise.Key) {
+// PassOf is how many samples make a pass of the stream that an address of a drawn sample is in.
+func (s *Set) PassOf(at noise.Key) int { return cmp.Or(int(at.Stream), len(s.train), 1) }
+
+// apply writes to dst what becomes of the image src, sample id of a stream that makes a pass of so many, of a shape
+// [channels, height, width]; they must not overlap. Its coins are words of stream 1 of the data order: of pixels down,
+// pixels to the right, and mirrored or not.
+func (a Augment) apply(dst, src []byte, shape []int, id int32, pass int, at noise.Key) {
 	at.Purpose, at.Stream = noise.Order, 1
 	words := at.Words(0)
 	below := func(i, n int) int { return int(uint64(words[i]) * uint64(n) >> 32) }
 	dy, dx := below(0, 2*a.Pad+1)-a.Pad, below(1, 2*a.Pad+1)-a.Pad
 	flip := a.Flip && words[2] > math.MaxUint32/2
 	if a.Alternate {
-		flip = mirrored(id, at.Round/uint64(train), at)
+		flip = mirrored(id, at.Round/uint64(pass), at)
 	}
 	height, width := shape[1], shape[2]
 	for row := range shape[0] * height {
@@ -130,18 +135,13 @@ func (a Augment) apply(dst, src []byte, shape []int, id int32, train int, at noi
 			for x := range out {
 				out[x] = from[reflected(x+dx, width)]
 			}
-			if flip {
-				slices.Reverse(out)
-			}
-			continue
-		}
-		if y < 0 || y >= height || lo >= hi {
+		} else if y < 0 || y >= height || lo >= hi {
 			clear(out)
-			continue
+		} else {
+			clear(out[:lo])
+			clear(out[hi:])
+			copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
 		}
-		clear(out[:lo])
-		clear(out[hi:])
-		copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
 		if flip {
 			slices.Reverse(out)
 		}
@@ -150,7 +150,7 @@ func (a Augment) apply(dst, src []byte, shape []int, id int32, train int, at noi
 
 // mirrored says whether a sample that alternates is mirrored in a pass of the stream that an address is of: in the
 // first by a coin of its own, word 0 of stream 2 of the data order at the sample's number, in each other as it was not
-// in the one before. A stream of a part of the training set goes over that several times in a pass.
+// in the one before.
 func mirrored(id int32, pass uint64, at noise.Key) bool {
 	at.Stream, at.Round = 2, uint64(id)
 	return (at.Uint32(0) > math.MaxUint32/2) != (pass%2 == 1)

@@ -13,7 +13,7 @@ import "math"
 //
 // The polynomial brings singular values near 1, to within a third or so: U is about the orthogonal factor of the
 // momentum. The factor of the last line is that of the source's code; others scale by 0.2*sqrt(max(R, C)) (Liu et al.,
-// 2025) and take another Eta. A matrix that is Fixed is as long as an orthogonal one before each step, so that Eta is
+// 2025) and take another Eta. A matrix that is Fixed is as long before each step as a step with Eta 1, so that Eta is
 // the step's share of it, whatever it was: for matrices whose length makes no difference, as a norm comes behind them
 // (Jordan: 94% on CIFAR-10 in 3.29 seconds on a single GPU, 2024). All other tensors take the step Vectors.
 type Muon struct {

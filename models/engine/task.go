@@ -27,8 +27,9 @@ type Gradients struct {
 // Batch-norm uses row Rows[i] of Stats, or the batch's own statistics when Stats is the zero Mat.
 //
 // Drawn says for each batch where it was drawn for training: seed, member and, as Round, position of its first sample
-// in that member's stream of data, which decides what becomes of an image that is augmented. Nil, or an address without
-// a Purpose, takes samples as they are.
+// in that member's stream of data, which decides what becomes of an image that is augmented; as Stream, of how many
+// samples that stream makes a pass, where 0 is the whole training set. Nil, or an address without a Purpose, takes
+// samples as they are.
 type Evaluate struct {
 	X       Mat
 	Rows    []Row

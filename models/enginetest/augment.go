@@ -32,7 +32,8 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 		ids = append(ids, ids[:min(len(ids), long-len(ids))]...)
 	}
 	keys := masks(3)
-	keys[1].Round = 1<<32 - 20
+	keys[0].Round, keys[1].Round, keys[2].Round = 3<<32-7, 1<<32-5, 1<<33+11 // with halves of a position and a carry
+	keys[2].Stream = 9                                                       // a pass of so many samples
 	lists := [][]int32{ids[:20], ids[7:27], ids}
 	plain, batches := b.materialise(t, set, lists, keys)
 	rows, x := engine.Rows(3), b.rows(t, 3)

@@ -123,7 +123,7 @@ func TestMuonOfLargeMatrices(t *testing.T) {
 	p := w.m.Layout.Params
 	x, m, v, g := w.mat(1, p, 1), w.mat(1, p, 0), w.mat(1, p, 0), w.mat(1, p, 1)
 	w.same("muon", func(ms []engine.Mat) ([]engine.Task, func() any) {
-		return []engine.Task{engine.Muon{X: ms[x], M: ms[m], V: ms[v], G: ms[g], Rows: engine.Rows(1), Eta: 0.02, Mu: 0.9, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, T: 1}}, nil
+		return []engine.Task{engine.Muon{X: ms[x], M: ms[m], V: ms[v], G: ms[g], Rows: engine.Rows(1), Eta: 0.02, Mu: 0.9, Fixed: true, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, T: 1}}, nil
 	})
 }
 
@@ -204,7 +204,9 @@ func (w *twins) vectors() {
 		step := func(g engine.Mat, t uint64) engine.Muon {
 			return engine.Muon{X: m[a], M: m[b], V: m[v], G: g, Rows: rows, Eta: 0.02, Mu: 0.9, Share: 0.1, B1: 0.9, B2: 0.99, Eps: 1e-8, WD: 0.1, T: t}
 		}
-		return []engine.Task{step(m[one], 1), step(m[a], 2)}, nil
+		fixed := step(m[one], 3)
+		fixed.Fixed = true
+		return []engine.Task{step(m[one], 1), step(m[a], 2), fixed}, nil
 	})
 	wide := w.mat(5, 20*1024+7, 1)
 	small, hurt := w.mat(4, 5000, 1), w.mat(3, 2049, 1e-38)

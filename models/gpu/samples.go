@@ -170,13 +170,14 @@ func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (stag
 		if at.Purpose != 0 {
 			drawn = 1
 		}
+		pass := e.set.PassOf(at)
 		at.Purpose, at.Stream = noise.Order, 1
 		next := at // the cipher key of positions from the next multiple of 2^32 on
 		next.Round += 1 << 32
 		own := at // of samples' own coins
 		own.Round = 0
 		k, l, c := at.Schedule(), next.Schedule(), own.Schedule()
-		b.words = append(b.words, drawn, k[0], k[1], l[0], l[1], at.Stream, at.Member, uint32(at.Round), uint32(at.Round>>32), c[0], c[1])
+		b.words = append(b.words, drawn, k[0], k[1], l[0], l[1], at.Stream, at.Member, uint32(at.Round), uint32(at.Round>>32), uint32(pass), c[0], c[1])
 	}
 	a := e.set.Augment()
 	flag := func(on bool) uint32 {
@@ -186,6 +187,6 @@ func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (stag
 		return 0
 	}
 	b.grid("draw_samples", [3]int{(features + group - 1) / group, most, len(views)}, group, wordsHere{}, ids, sizes, keys, uint32(most), e.samples.pixels,
-		uint32(features), uint32(e.set.Shape[1]), uint32(e.set.Shape[2]), uint32(a.Pad), flag(a.Reflect), flag(a.Flip), flag(a.Alternate), uint32(max(1, len(e.set.Train()))), staged)
+		uint32(features), uint32(e.set.Shape[1]), uint32(e.set.Shape[2]), uint32(a.Pad), flag(a.Reflect), flag(a.Flip), flag(a.Alternate), staged)
 	return staged, b.numbers(0, most*len(views)), nil
 }

@@ -143,7 +143,9 @@ func texts[T ~string](list []T) (out []string) {
 	return out
 }
 
-func augmentations() []string { return []string{"pad=4", "flip", "pad=4,flip", "reflect=2,alternate", "none"} }
+func augmentations() []string {
+	return []string{"pad=4", "flip", "pad=4,flip", "reflect=2,alternate", "none"}
+}
 
 func augments(text string) error {
 	_, err := data.ParseAugment(text)

@@ -168,22 +168,27 @@ type machines struct {
 	fitted
 }
 
-// fitted is what a single process does not say of the plan's workers, whatever they train, each as a logarithm: 0 is as
-// it was measured in one.
+// fitted is what a single process does not say of the plan's workers, whatever they train: 0 is as it was measured in
+// one. All but sharing are logarithms.
 type fitted [5]float64
 
 const (
-	dear   = iota // what an empty frame costs a worker's processor
-	heavy         // and what bytes add to it
-	played        // and what it takes to play the shape of a link
-	noisy         // what it costs to add up noise
-	narrow        // computing, where several workers share caches: a fifth of it for each e-fold of workers
+	dear    = iota // what an empty frame costs a worker's processor
+	heavy          // and what bytes add to it
+	played         // and what it takes to play the shape of a link
+	noisy          // what it costs to add up noise
+	sharing        // by which power of their number workers of one machine compute longer, over sharingPower
 )
+
+// sharingPower makes what is likely of sharing what is likely of the others: a power of .1 or so.
+const sharingPower = .2
 
 func (f fitted) of(which int) float64 { return math.Exp(f[which]) }
 
 // shared is how many times as long so many workers compute on a machine as one alone: a power of them.
-func (f fitted) shared(workers int) float64 { return math.Pow(float64(workers), f[narrow]/5) }
+func (f fitted) shared(workers int) float64 {
+	return math.Pow(float64(workers), sharingPower*f[sharing])
+}
 
 // priceTrials is how often prices are measured: the lowest of each kind counts, since other work only adds to them.
 const priceTrials = 3

@@ -23,7 +23,7 @@ func TestFit(t *testing.T) {
 	}
 	truth := machines{plan: presets.Scaling{Slow: 8, Rounds: 8}, scale: 8, prices: host.Prices{Gradient: 2e-4, Term: 1e-5, Digest: 1e-5},
 		links:  map[string]simulate.Link{"": {Line: line(.03)}, "100Mbit": {Rate: 12.5e6, Line: line(.1)}},
-		fitted: fitted{dear: -.4, heavy: .5, narrow: .6}}
+		fitted: fitted{dear: -.4, heavy: .5, sharing: .6}}
 	var few, held []measuredRun
 	for _, link := range []string{"", "100Mbit"} {
 		for _, n := range []int{2, 4, 8} {

@@ -19,15 +19,16 @@ __kernel void gather_values(__global const uint *words, uint ids, uint sizes, ui
 
 // The bytes of samples as they are drawn, see data.Augment: cropped at a random place from the image with pixels around
 // it that are black or reflected at its border, and mirrored, by chance or where it was not in the pass before. Keys are
-// eleven words for each entry: whether its samples change at all, the cipher key, that behind the next multiple of 2^32,
-// stream, member, the two halves of the position of the first sample, and the cipher key of samples' own coins.
+// twelve words for each entry: whether its samples change at all, the cipher key, that behind the next multiple of 2^32,
+// stream, member, the two halves of the position of the first sample, the samples of a pass, and the cipher key of
+// samples' own coins.
 __kernel void draw_samples(__global const uint *words, uint ids, uint sizes, uint keys, uint most, __global const uchar *pixels, uint features,
-	uint height, uint width, uint pad, uint reflect, uint flip, uint alternate, uint train, __global uchar *drawn)
+	uint height, uint width, uint pad, uint reflect, uint flip, uint alternate, __global uchar *drawn)
 {
 	uint f = get_global_id(0), s = get_group_id(1), z = get_group_id(2);
 	if (f >= features || s >= words[sizes + z])
 		return;
-	__global const uint *k = words + keys + 11 * z;
+	__global const uint *k = words + keys + 12 * z;
 	uint id = words[ids + z * most + s];
 	__global const uchar *image = pixels + (ulong)id * features;
 	uint at = k[7] + s, later = at < s ? 2 : 0, row = f / width % height, column = f % width;
@@ -36,8 +37,8 @@ __kernel void draw_samples(__global const uint *words, uint ids, uint sizes, uin
 		uint4 w = philox((uint4)(0, k[5], k[6], at), k[1 + later], k[2 + later]);
 		uint mirrored = flip && w.z > 0x7fffffffu;
 		if (alternate) {
-			ulong pass = (((ulong)k[8] << 32 | k[7]) + s) / train;
-			mirrored = (philox((uint4)(0, 2, k[6], id), k[9], k[10]).x > 0x7fffffffu) != (pass & 1);
+			ulong pass = (((ulong)k[8] << 32 | k[7]) + s) / k[9];
+			mirrored = (philox((uint4)(0, 2, k[6], id), k[10], k[11]).x > 0x7fffffffu) != (pass & 1);
 		}
 		if (mirrored)
 			column = width - 1 - column;
