@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -165,11 +164,7 @@ func (e *Env) Rand(p noise.Purpose, round uint64, m Member) noise.Key {
 
 // Row is the row of member m in per-member blocks, or -1 when another worker hosts it.
 func (e *Env) Row(m Member) engine.Row {
-	i, ok := slices.BinarySearch(e.Mine, m)
-	if !ok {
-		return -1
-	}
-	return engine.Row(i)
+	return rowAmong(e.Mine, m)
 }
 
 // Lead says whether this worker hosts the lowest member: it reports what belongs to the whole population.

@@ -64,7 +64,7 @@ func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok 
 // decode are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are
 // returned. salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
 func moveLattice(ctx context.Context, e *Env, cell float64, round uint64, salt int, edges []Edge, src, dst, spare engine.Mat) ([]Edge, error) {
-	in, words := Incoming(edges, e.Roster, e.Self), latticeWords(src.Cols)
+	in, words := e.incoming(edges), latticeWords(src.Cols)
 	codes, got := engine.NewHost(len(e.Mine), words, engine.U64), engine.NewHost(len(in), words, engine.U64)
 	for _, edge := range edges {
 		if r := e.Row(edge.From); r >= 0 {
@@ -104,7 +104,7 @@ func moveLattice(ctx context.Context, e *Env, cell float64, round uint64, salt i
 			again = append(again, Edge{edge.From, edge.To, "fallback"})
 		}
 	}
-	full := spare.Sub(0, len(Incoming(again, e.Roster, e.Self)))
+	full := spare.Sub(0, len(e.incoming(again)))
 	if err := e.Comm.Move(ctx, "fallback", again, src, full); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package optim
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"brood/models/engine"
 )
@@ -16,6 +15,16 @@ func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
 		}
 	}
 	return
+}
+
+// incoming is Incoming of what is in force here.
+func (e *Env) incoming(edges []Edge) (in []Edge) {
+	for _, edge := range edges {
+		if e.Row(edge.To) >= 0 {
+			in = append(in, edge)
+		}
+	}
+	return in
 }
 
 // Move sends rows along edges that every worker lists alike. src has a row for each member hosted here; row i of dst
@@ -68,27 +77,21 @@ type mover struct {
 
 func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m mover) error {
 	defer c.watch()()
-	mine := c.hosted(from)
-	local := func(m Member) engine.Row {
-		i, ok := slices.BinarySearch(mine, m)
-		if !ok {
-			return -1
-		}
-		return engine.Row(i)
-	}
+	mine, next := c.hosted(from), c.hosted(to)
 	type parcel struct {
 		m Member
 		w int
 	}
 	shipped := map[parcel]bool{}
 	for _, e := range edges {
-		if from.Of(e.From) != c.Self {
+		src := rowAmong(mine, e.From)
+		if src < 0 {
 			continue
 		}
 		b := to.Of(e.To)
 		if p := (parcel{e.From, b}); b != c.Self && !shipped[p] {
 			shipped[p] = true
-			row, err := m.fetch(local(e.From))
+			row, err := m.fetch(src)
 			if err == nil {
 				err = c.send(b, op, row)
 			}
@@ -103,19 +106,19 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 	c.exchanged(edges, m.width)
 	i, got := engine.Row(0), map[Member][]byte{}
 	for _, e := range edges {
-		if to.Of(e.To) != c.Self {
+		if rowAmong(next, e.To) < 0 {
 			continue
 		}
 		if int(i) >= m.rows {
 			return fmt.Errorf("%s: %d rows for more incoming edges", op, m.rows)
 		}
 		var err error
-		if a := from.Of(e.From); a == c.Self {
-			err = m.keep(i, local(e.From))
+		if src := rowAmong(mine, e.From); src >= 0 {
+			err = m.keep(i, src)
 		} else {
 			p, ok := got[e.From]
 			if !ok {
-				if p, err = c.recv(ctx, a, op, m.width); err != nil {
+				if p, err = c.recv(ctx, from.Of(e.From), op, m.width); err != nil {
 					return err
 				}
 				got[e.From] = p

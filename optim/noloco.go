@@ -110,7 +110,7 @@ func noLoCoAlike(k Values) bool { return k.F("gamma") == k.F("eta") }
 
 // noLoCoStep takes the outer step of every member hosted here.
 func noLoCoStep(ctx context.Context, e *Env, k Values, edges []Edge) error {
-	in, x, s, m := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockBegun), e.Block(BlockMX)
+	in, x, s, m := e.incoming(edges), e.Block(BlockX), e.Block(BlockBegun), e.Block(BlockMX)
 	theirs := e.Scratch(len(in), e.Layout.Params)
 	if err := e.Comm.Move(ctx, "outer", edges, x, theirs); err != nil {
 		return err

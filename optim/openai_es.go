@@ -175,7 +175,7 @@ func openaiESExact(ctx context.Context, e *Env, k Values, key noise.Key, fit eng
 func openaiESSemi(ctx context.Context, e *Env, k Values, key noise.Key, fit engine.Host, g engine.Mat) error {
 	groups, each := k.I("groups"), openaiESEach(k)
 	leaves, edges := openaiESGroups(e.Roster, groups, each)
-	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(Incoming(edges, e.Roster, e.Self)), 1, engine.F32)
+	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(e.incoming(edges)), 1, engine.F32)
 	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
 		return err
 	}

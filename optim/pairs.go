@@ -91,7 +91,7 @@ func halve(e *Env, in []Edge, peer engine.Mat) (tasks []engine.Task) {
 
 // average moves x along edges and halves. peer is scratch for a row for each hosted end.
 func average(ctx context.Context, e *Env, op Op, edges []Edge, peer engine.Mat) error {
-	in := Incoming(edges, e.Roster, e.Self)
+	in := e.incoming(edges)
 	if err := e.Comm.Move(ctx, op, edges, e.Block(BlockX), peer.Sub(0, len(in))); err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func popSGDSteps(key noise.Key, k Values, w int) int {
 // popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row.
 // peer and spare are scratch.
 func popSGDExchange(ctx context.Context, e *Env, k Values, round uint64, wave int, edges []Edge, peer, spare engine.Mat) (again []Edge, err error) {
-	in, x, shown := Incoming(edges, e.Roster, e.Self), e.Block(BlockX), e.Block(BlockShown)
+	in, x, shown := e.incoming(edges), e.Block(BlockX), e.Block(BlockShown)
 	src, stale := x, !k.Is("mode", "blocking")
 	if stale {
 		src = shown

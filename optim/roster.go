@@ -33,6 +33,14 @@ func Find[T ~int | ~uint32](ascending []T, x T) int {
 	return -1
 }
 
+// rowAmong is the row of m where these members are hosted, which ascend; -1 where m is none of them.
+func rowAmong(hosted []Member, m Member) engine.Row {
+	if n := len(hosted); n == 0 || m < hosted[0] || m > hosted[n-1] { // as nearly all of thousands are
+		return -1
+	}
+	return engine.Row(Find(hosted, m))
+}
+
 // Has says whether m is a member.
 func (r Roster) Has(m Member) bool { return r.Rank(m) >= 0 }
 

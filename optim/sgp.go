@@ -108,7 +108,7 @@ func sgpPushes(r Roster, phase uint64, peers int) (edges []Edge) {
 // sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what
 // each incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
 func sgpReceive(ctx context.Context, e *Env, op Op, edges []Edge, keep, p float64, got engine.Mat) error {
-	x, w, in := e.Block(BlockX), e.Record(BlockW), Incoming(edges, e.Roster, e.Self)
+	x, w, in := e.Block(BlockX), e.Record(BlockW), e.incoming(edges)
 	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)
 	if err := e.Comm.Move(ctx, op, edges, x, rows); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (sgp) Leave(ctx context.Context, e *Env, _ Values, gone []Member) error {
 			}
 		}
 	}
-	if err := sgpReceive(ctx, e, "leave", edges, 1, 1, e.Scratch(len(Incoming(edges, e.Roster, e.Self)), e.Layout.Params)); err != nil {
+	if err := sgpReceive(ctx, e, "leave", edges, 1, 1, e.Scratch(len(e.incoming(edges)), e.Layout.Params)); err != nil {
 		return err
 	}
 	for _, m := range gone {

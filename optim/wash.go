@@ -96,7 +96,7 @@ func washShuffle(ctx context.Context, e *Env, k Values, round uint64) error {
 		if err := e.Comm.MoveRecords(ctx, "shuffle", edges, src, dst); err != nil {
 			return err
 		}
-		for at, edge := range Incoming(edges, e.Roster, e.Self) {
+		for at, edge := range e.incoming(edges) {
 			v := rows.Row(e.Row(edge.To))
 			for i, got := range dst.Row(engine.Row(at)) {
 				v[places[i*all+shift]] = got
