@@ -9,42 +9,50 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
+	"brood/runtime/message"
 )
-
-// reached is how far a worker reports that a grant went.
-type reached struct {
-	to       uint64
-	ended    bool
-	progress event.Progress
-}
 
 // claim is what all workers must report alike of a grant.
 type claim struct {
-	reached
-	shared string // digests of the shared rows, in the order of their names
+	to       uint64
+	ended    bool
+	progress event.Progress
+	shared   string // digests of the shared rows, in the order of their names
 }
 
-// claim is what the worker of a place claims.
-func (c *Coordinator) claim(o *outstanding, place int) claim {
-	var shared strings.Builder
-	shared.Grow(32 * len(c.shared))
-	for _, sum := range o.sums[c.from[place]:][:len(c.shared)] {
-		shared.Write(sum[:])
+// claimOf is what a report claims, which has digests of so many shared rows.
+func claimOf(d *message.Done, shared int) claim {
+	var sums strings.Builder
+	for _, x := range d.Digests[:shared] {
+		sums.Write(x.Sum[:])
 	}
-	return claim{o.reached[place], shared.String()}
+	return claim{d.To, d.Ended, d.Progress, sums.String()}
 }
 
-// claims says whether the worker of a place claims that.
-func (c *Coordinator) claims(o *outstanding, place int, k claim) bool {
-	if o.reached[place] != k.reached {
+// of says whether a report claims that.
+func (k *claim) of(d *message.Done) bool {
+	if d.To != k.to || d.Ended != k.ended || d.Progress != k.progress {
 		return false
 	}
-	for i, sum := range o.sums[c.from[place]:][:len(c.shared)] {
-		if string(sum[:]) != k.row(i) {
+	for i := range len(k.shared) / 32 {
+		if sum := &d.Digests[i].Sum; string(sum[:]) != k.row(i) {
 			return false
 		}
 	}
 	return true
+}
+
+// heard is which of the claims a report makes, counted from 1.
+func (o *outstanding) heard(d *message.Done, shared int) int {
+	if len(o.claims) == 0 || !o.claims[0].of(d) {
+		k := claimOf(d, shared)
+		if at := slices.Index(o.claims, k); at >= 0 {
+			return at + 1
+		}
+		o.claims = append(o.claims, k)
+		return len(o.claims)
+	}
+	return 1
 }
 
 // row is the digest of a shared row.
@@ -70,35 +78,35 @@ func (c *Coordinator) differ(a, b claim) string {
 // it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
 // to do, and all may be committed.
 func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
-	all := o.reached
-	if !o.differ && c.checkProgress(all[0].to, all[0].progress) == nil { // as it nearly always is
-		return c.account(&o.sum, all[0].to), true
+	if k := &o.claims[0]; len(o.claims) == 1 && c.checkProgress(k.to, k.progress) == nil { // as it nearly always is
+		return c.account(&o.sum, k.to), true
 	}
 	workers := c.hosting.Workers
-	claims, votes, believed := make([]claim, len(all)), map[claim]int{}, -1
-	for i := range all {
-		claims[i] = c.claim(o, i)
-		if votes[claims[i]]++; 2*votes[claims[i]] > len(workers) {
-			believed = i
+	votes, believed := make([]int, len(o.claims)+1), 0
+	for _, k := range o.says {
+		if votes[k]++; 2*votes[k] > len(workers) {
+			believed = k
 		}
 	}
-	if believed < 0 {
-		other := slices.IndexFunc(claims, func(k claim) bool { return k != claims[0] })
-		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(claims[0], claims[other]), all[0].to)), false
+	if believed == 0 {
+		one, other := o.says[0], slices.IndexFunc(o.says, func(k int) bool { return k != o.says[0] })
+		a, b := o.claims[one-1], o.claims[o.says[other]-1]
+		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(a, b), a.to)), false
 	}
-	first := all[believed]
+	most := o.claims[believed-1]
+	err := c.checkProgress(most.to, most.progress) // of what was committed since it came
 	var out []Lost
 	for i, w := range workers {
-		if claims[i] != claims[believed] {
-			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(claims[believed], claims[i]), first.to)})
-		} else if err := c.checkProgress(all[i].to, all[i].progress); err != nil { // of what was committed since it came
+		if k := o.says[i]; k != believed {
+			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(most, o.claims[k-1]), most.to)})
+		} else if err != nil {
 			out = append(out, Lost{w, err.Error()})
 		}
 	}
 	if len(out) > 0 {
 		return c.fence(out...), false
 	}
-	return c.account(&o.sum, first.to), true
+	return c.account(&o.sum, most.to), true
 }
 
 // account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so

@@ -25,10 +25,9 @@ type outstanding struct {
 	message.Grant
 	sent    time.Time
 	got     int            // reports that came
-	reached []reached      // what they say, by places of workers that host members; to is 0 of those that did not come
-	sums    [][32]byte     // their digests: see [epochs.from]
-	claim   claim          // of the one that came first
-	differ  bool           // another claims something else
+	claims  []claim        // of these, each once: nearly always one
+	says    []int          // which of them, counted from 1, by places of workers that host members; 0 did not come
+	sums    [][32]byte     // digests of members' rows: see [epochs.from]
 	telling []message.Done // those that tell of more than that and bytes, without digests
 	sum     sum            // of all that came
 }
@@ -98,7 +97,7 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	switch {
 	case rows == 0:
 		return fmt.Errorf("it reports round %d and was granted none", d.To)
-	case o.reached[place].to > 0:
+	case o.says[place] > 0:
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
 	case d.To <= d.From || d.To > o.To:
 		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)

@@ -19,9 +19,10 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
 	}
-	d.Nanos = c.passed(d.Nanos, o.sent)
+	passed := c.now.Sub(o.sent).Nanoseconds()
+	d.Nanos = min(max(0, d.Nanos), passed)
 	d.Waited = min(max(0, d.Waited), d.Nanos)
-	d.Extra = min(c.passed(d.Extra, o.sent), c.now.Sub(o.sent).Nanoseconds()-d.Nanos)
+	d.Extra = min(max(0, d.Extra), passed-d.Nanos)
 	o.takes(c, d)
 	// Grants are committed in order, whatever the order in which reports come.
 	for len(c.done) > 0 {
@@ -35,7 +36,7 @@ func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
 			break
 		}
 		fx = append(fx, c.commit(first)...)
-		clear(first.reached)
+		clear(first.says)
 		c.spare = first
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
@@ -55,15 +56,13 @@ type sum struct {
 // takes notes a report.
 func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	place := c.hosting.Place(d.Worker)
-	o.reached[place] = reached{d.To, d.Ended, d.Progress}
+	o.says[place] = o.heard(d, len(c.shared))
 	sums := o.sums[c.from[place]:]
-	for i := range d.Digests {
-		sums[i] = d.Digests[i].Sum
+	for i, x := range d.Digests[len(c.shared):] {
+		sums[i] = x.Sum
 	}
 	if o.got++; o.got == 1 {
-		o.claim, o.sum = c.claim(o, place), sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
-	} else if !o.differ {
-		o.differ = !c.claims(o, place, o.claim)
+		o.sum = sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
 	}
 	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, message.Test.HasPart) {
 		o.telling = append(o.telling, *d)
@@ -75,12 +74,12 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done) {
 	s.evaluation.Add(d.Evaluation)
 	s.overhead += d.Overhead
 	s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
-	s.waited += d.Waited / int64(len(o.reached))
+	s.waited += d.Waited / int64(len(o.says))
 }
 
 // commit makes a grant's rounds final, on whose reports all agree.
 func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
-	first, sum, told := o.reached[0], &o.sum, o.telling
+	first, sum, told := o.claims[0], &o.sum, o.telling
 	slices.SortFunc(told, func(a, b message.Done) int { return a.Worker - b.Worker })
 	r := event.Commit{Epoch: c.base, To: first.to, Progress: first.progress, Rounds: first.to - o.From,
 		Sent: sum.sent, Predicted: sum.predicted, Evaluation: sum.evaluation, Overhead: sum.overhead, Nanos: sum.nanos, Waited: sum.waited}
@@ -118,7 +117,7 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 	return fx
 }
 
-// row is one that is hashed, and where its digest is among those of a grant.
+// row is one that is hashed, and where its digest is: among those of members' rows of a grant, or ^at among the shared.
 type row struct {
 	name string
 	at   int
@@ -128,18 +127,22 @@ type row struct {
 func (c *Coordinator) root(o *outstanding) string {
 	if c.rows == nil {
 		for i, name := range c.shared {
-			c.rows = append(c.rows, row{name, i})
+			c.rows = append(c.rows, row{name, ^i})
 		}
 		for place, own := range c.names {
 			for i, name := range own {
-				c.rows = append(c.rows, row{name, c.from[place] + len(c.shared) + i})
+				c.rows = append(c.rows, row{name, c.from[place] + i})
 			}
 		}
 		slices.SortFunc(c.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	}
 	h := message.NewRoot()
 	for _, r := range c.rows {
-		h.Add(r.name, o.sums[r.at])
+		if r.at < 0 {
+			h.Add(r.name, [32]byte([]byte(o.claims[0].row(^r.at))))
+		} else {
+			h.Add(r.name, o.sums[r.at])
+		}
 	}
 	return h.Sum()
 }

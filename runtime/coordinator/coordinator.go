@@ -303,10 +303,10 @@ func (c *Coordinator) grant() (fx []Effect) {
 	fx = c.takeStaged(g.From, &g.Edits)
 	workers := c.hosting.Workers
 	o := c.spare
-	if c.spare = nil; o == nil || len(o.reached) != len(workers) || len(o.sums) != c.from[len(workers)] {
-		o = &outstanding{reached: make([]reached, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
+	if c.spare = nil; o == nil || len(o.says) != len(workers) || len(o.sums) != c.from[len(workers)] {
+		o = &outstanding{says: make([]int, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
 	}
-	c.done[g.From] = &outstanding{Grant: g, sent: c.now, reached: o.reached, sums: o.sums}
+	c.done[g.From] = &outstanding{Grant: g, sent: c.now, says: o.says, sums: o.sums}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // one for all
 	fx = slices.Grow(fx, len(workers))

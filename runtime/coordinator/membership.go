@@ -240,12 +240,12 @@ func (c *Coordinator) declare(p event.Plan) {
 	c.most = c.mostRounds()
 }
 
-// lay says where digests of a grant are, of the roster in force and of what its workers hold.
+// lay says where digests of members' rows are in a grant, of the roster in force and of what its workers hold.
 func (c *epochs) lay() {
 	own, at := len(c.blocks)-len(c.shared), 0
 	for _, w := range c.hosting.Workers {
 		c.from = append(c.from, at)
-		at += len(c.shared) + own*len(c.hosting.Of(w))
+		at += own * len(c.hosting.Of(w))
 	}
 	c.from = append(c.from, at)
 }

@@ -49,7 +49,7 @@ type epochs struct {
 	alg     *optim.Algorithm
 	roster  optim.Roster          // of base
 	hosting optim.Hosting         // the same by workers
-	from    []int                 // of each, where its digests begin: of shared rows, then of names; last, their number
+	from    []int                 // of each, where the digests of its names begin; last, their number
 	names   [][]string            // rows beside the shared ones that each of these workers reports, nil until it did
 	rows    []row                 // of the state, by name, once it was hashed
 	before  []event.Edit          // those that shaped the blocks in force
