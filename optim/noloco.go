@@ -93,6 +93,7 @@ func (noLoCo) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		for _, pair := range p.pairs {
 			p.edges = append(p.edges, Edge{pair[0], pair[1], "outer"}, Edge{pair[1], pair[0], "outer"})
 		}
+		p.edges = slices.Clip(p.edges) // others read them
 		return p
 	})
 	rep.Edges, rep.Points = plan.edges, append(rep.Points, e.partnersOf(plan.pairs, false)...)

@@ -106,7 +106,7 @@ func TestPlantedFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Flip: true})
+	cut, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Reflect: true, Flip: true, Alternate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // BROOD_LONG=1 every kernel of it is run.
 func TestPTXHasTheSameBits(t *testing.T) {
 	toy, long := enginetest.Toy(t, 2, 5, 6), os.Getenv("BROOD_LONG") != ""
-	cut, err := toy.Augmented(data.Augment{Pad: 2, Flip: true})
+	cut, err := toy.Augmented(data.Augment{Pad: 2, Reflect: true, Flip: true, Alternate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

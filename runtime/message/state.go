@@ -23,7 +23,9 @@ const EpochUnit = 1.0 / (1 << 32)
 // Root is the hash of a state: BLAKE3 over the sorted digests of all rows of all blocks.
 func Root(digests Digests) string {
 	h := NewRoot()
-	for _, d := range slices.SortedFunc(slices.Values(digests), func(a, b Digest) int { return strings.Compare(a.Row, b.Row) }) {
+	digests = slices.Clone(digests)
+	slices.SortFunc(digests, func(a, b Digest) int { return strings.Compare(a.Row, b.Row) })
+	for _, d := range digests {
 		h.Add(d.Row, d.Sum)
 	}
 	return h.Sum()
