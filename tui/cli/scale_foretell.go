@@ -328,9 +328,10 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 		cfg.Owed = m.plan.Slow - 1
 	}
 	cfg.Crowded = float64(r.Workers) / float64(goruntime.NumCPU())
+	scale := m.scale * m.shared(r.Workers)
 	cfg.Pace = func(_ int, uniform func() float64) float64 {
 		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))
-		return m.scale * m.shared(r.Workers) * math.Exp(m.scatter*normal)
+		return scale * math.Exp(m.scatter*normal)
 	}
 	x, err := simulate.Run(ctx, cfg)
 	if err != nil {
