@@ -13,6 +13,9 @@ const (
 	BlockMuon     = "m.muon"   // momentum of matrices, first moment of vectors (Muon)
 	BlockMuonV    = "v.muon"   // second moment of vectors (Muon)
 	BlockMuonT    = "t.muon"   // steps that both have seen (Muon)
+	BlockHidden   = "m.hidden" // momentum of all matrices but the last, first moment of all else (Muon)
+	BlockHiddenV  = "v.hidden" // second moment of all else (Muon)
+	BlockHiddenT  = "t.hidden" // steps that both have seen (Muon)
 	BlockY        = "y"        // inner iterate of a cycle
 	BlockZ        = "z"        // running average of y
 	BlockXBar     = "xbar"     // the model as last agreed: the mean of x, or a centre of its own

@@ -112,15 +112,17 @@ func matrices(t *testing.T) *bowl {
 // Muon in float64.
 func TestMuon(t *testing.T) {
 	for _, lengths := range knobLengths.Choices {
-		t.Run(lengths, func(t *testing.T) { muons(t, lengths) })
+		for _, last := range knobLast.Choices {
+			t.Run(lengths+" "+last, func(t *testing.T) { muons(t, lengths, last) })
+		}
 	}
 }
 
-func muons(t *testing.T, lengths string) {
+func muons(t *testing.T, lengths, last string) {
 	const n = 3
-	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Fixed: lengths == "fixed", Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
+	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Fixed: lengths == "fixed", Hidden: last == "adamw", Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
 	knobs := func(eta, mu string, more set) set {
-		s := set{"optimiser": "muon", "lengths": slices.Index(knobLengths.Choices, lengths), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
+		s := set{"optimiser": "muon", "lengths": slices.Index(knobLengths.Choices, lengths), "last": slices.Index(knobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
 		for name, v := range more {
 			s[name] = v
 		}
@@ -266,9 +268,11 @@ func TestOptimiserBlocks(t *testing.T) {
 			t.Errorf("%s: optimiser %s by default", a.Name, def.Choice("optimiser"))
 		}
 		adam := []string{BlockM1, BlockV, BlockT}
-		for choice, want := range [][]string{{BlockM}, adam, adam, {BlockMuon, BlockMuonV, BlockMuonT}} {
-			for _, name := range []string{BlockM, BlockM1, BlockV, BlockT, BlockMuon, BlockMuonV, BlockMuonT} {
-				if blocks := names(a, def.With("optimiser", float64(choice))); slices.Contains(blocks, name) != slices.Contains(want, name) {
+		hidden := []string{BlockHidden, BlockHiddenV, BlockHiddenT}
+		for choice, want := range [][]string{{BlockM}, adam, adam, {BlockMuon, BlockMuonV, BlockMuonT}, hidden} {
+			values := def.With("optimiser", float64(min(choice, 3))).With("last", float64(choice/4))
+			for _, name := range append(hidden, BlockM, BlockM1, BlockV, BlockT, BlockMuon, BlockMuonV, BlockMuonT) {
+				if blocks := names(a, values); slices.Contains(blocks, name) != slices.Contains(want, name) {
 					t.Errorf("%s: blocks %v with optimiser %d", a.Name, blocks, choice)
 				}
 			}

@@ -3,7 +3,7 @@ package engine
 import "math"
 
 // Muon is one step per row by Muon (Jordan, Jin, Boza, You, Cesista, Newhouse, Bernstein: Muon: an optimizer for hidden
-// layers in neural networks, 2024). For each tensor that is a matrix (Tensor.Matrix), of R rows and C columns:
+// layers in neural networks, 2024). For each tensor that it takes (Takes), a matrix of R rows and C columns:
 //
 //	M <- Mu*M + (1-Mu)*G;  U = Mu*M + (1-Mu)*G                      Nesterov's form
 //	U <- U / (||U|| + 1e-7), the norm that of Frobenius
@@ -22,6 +22,7 @@ type Muon struct {
 	Eta, Mu    float32 // of matrices
 	WD         float32
 	Fixed      bool
+	Hidden     bool   // the last matrix, that of the output layer, is a vector like the others
 	T          uint64 // steps, this one included
 	// of vectors: the share of Eta that is their rate, and AdamW's decays and epsilon
 	Share, B1, B2, Eps float32
@@ -33,7 +34,13 @@ var Schulz = [3]float32{3.4445, -4.7750, 2.0315}
 // SchulzSteps is the iterations of Newton and Schulz in a step.
 const SchulzSteps = 5
 
-// Vectors is the step of all that is no matrix: AdamW.
+// Takes says whether tensor i is a matrix of this step, and of which size.
+func (t *Muon) Takes(l *Layout, i int) (rows, cols int, ok bool) {
+	rows, cols, ok = l.Tensors[i].Matrix()
+	return rows, cols, ok && !(t.Hidden && i == l.lastMatrix())
+}
+
+// Vectors is the step of all other tensors: AdamW.
 func (t *Muon) Vectors() Adam {
 	return Adam{X: t.X, M: t.M, V: t.V, G: t.G, Rows: t.Rows, Eta: t.Eta * t.Share, B1: t.B1, B2: t.B2, Eps: t.Eps, WD: t.WD, T: t.T}
 }
@@ -51,6 +58,17 @@ func (*Muon) Stretch(length float32, squares float64) float32 {
 
 // Length is that of a matrix of so many rows that is fixed.
 func (*Muon) Length(rows int) float32 { return float32(math.Sqrt(float64(rows))) }
+
+// lastMatrix is the index of the last tensor that is a matrix; -1 where none is.
+func (l *Layout) lastMatrix() int {
+	i := len(l.Tensors) - 1
+	for ; i >= 0; i-- {
+		if _, _, ok := l.Tensors[i].Matrix(); ok {
+			break
+		}
+	}
+	return i
+}
 
 // MuonFloats is what a step of Muon on a layout needs beside: two copies of its largest matrix, and two squares of the
 // largest smaller side.

@@ -12,9 +12,15 @@ import (
 // tasks and programs are held against.
 func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 	keep := 1 - float64(t.Eta)*float64(t.WD)
-	for _, tn := range l.Tensors {
+	last := 0
+	for i, tn := range l.Tensors {
+		if _, _, matrix := tn.Matrix(); matrix {
+			last = i
+		}
+	}
+	for i, tn := range l.Tensors {
 		rows, cols, matrix := tn.Matrix()
-		if !matrix {
+		if !matrix || t.Hidden && i == last {
 			eta, b1, b2 := float64(t.Eta)*float64(t.Share), float64(t.B1), float64(t.B2)
 			for i := tn.Lo; i < tn.Lo+tn.Len; i++ {
 				m[i], v[i] = b1*m[i]+(1-b1)*g[i], b2*v[i]+(1-b2)*g[i]*g[i]
@@ -77,14 +83,14 @@ func schulz64(u []float64, rows, cols int) []float64 {
 	return out
 }
 
-// muon against the equations in float64, with matrices whose lengths are free and fixed.
+// muon against the equations in float64, with matrices whose lengths are free and fixed, and without the last.
 func (v *vector) muon(t *testing.T) {
-	for name, fixed := range map[string]bool{"free": false, "fixed": true} {
-		t.Run(name, func(t *testing.T) { v.muons(t, fixed) })
+	for name, task := range map[string]engine.Muon{"free": {}, "fixed": {Fixed: true}, "hidden": {Fixed: true, Hidden: true}} {
+		t.Run(name, func(t *testing.T) { v.muons(t, task) })
 	}
 }
 
-func (v *vector) muons(t *testing.T, fixed bool) {
+func (v *vector) muons(t *testing.T, task engine.Muon) {
 	x, m, s, g := v.filled(2, 1), ram.New(2, v.l.Params), ram.New(2, v.l.Params), v.filled(2, 2)
 	start := clone(x)
 	wide := func(m engine.Mat) (out []float64) {
@@ -94,7 +100,8 @@ func (v *vector) muons(t *testing.T, fixed bool) {
 		return out
 	}
 	x64, m64, s64 := wide(x), wide(m), wide(s)
-	task := engine.Muon{X: x, M: m, V: s, G: g, Rows: []engine.Row{1}, Eta: 0.05, Mu: 0.9, WD: 0.1, Fixed: fixed, Share: 0.2, B1: 0.9, B2: 0.99, Eps: 1e-8}
+	task.X, task.M, task.V, task.G, task.Rows = x, m, s, g, []engine.Row{1}
+	task.Eta, task.Mu, task.WD, task.Share, task.B1, task.B2, task.Eps = 0.05, 0.9, 0.1, 0.2, 0.9, 0.99, 1e-8
 	for n := 1; n <= 2; n++ {
 		task.T = uint64(n)
 		do(t, v.e, task)

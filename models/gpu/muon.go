@@ -7,7 +7,7 @@ func (e *Engine) muon(t engine.Muon) error {
 	vectors := []engine.Adam{t.Vectors()}
 	for i := range e.layout.Tensors {
 		n := &e.layout.Tensors[i]
-		rows, cols, ok := n.Matrix()
+		rows, cols, ok := t.Takes(e.layout, i)
 		if !ok {
 			if err := e.adamSpan(vectors, n.Lo, n.Lo+n.Len); err != nil {
 				return err

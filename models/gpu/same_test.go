@@ -206,7 +206,9 @@ func (w *twins) vectors() {
 		}
 		fixed := step(m[one], 3)
 		fixed.Fixed = true
-		return []engine.Task{step(m[one], 1), step(m[a], 2), fixed}, nil
+		hidden := step(m[a], 4)
+		hidden.Hidden = true
+		return []engine.Task{step(m[one], 1), step(m[a], 2), fixed, hidden}, nil
 	})
 	wide := w.mat(5, 20*1024+7, 1)
 	small, hurt := w.mat(4, 5000, 1), w.mat(3, 2049, 1e-38)

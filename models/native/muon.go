@@ -63,7 +63,7 @@ func (v *Vector) muon(t engine.Muon) error {
 			n := &v.layout.Tensors[i]
 			lo, hi := n.Lo, n.Lo+n.Len
 			x, m, g := cut(t.X, r, lo, hi), cut(t.M, r, lo, hi), cut(t.G, r, lo, hi)
-			rows, cols, ok := n.Matrix()
+			rows, cols, ok := t.Takes(v.layout, i)
 			if !ok {
 				p.Adam(x, m, cut(t.V, r, lo, hi), g, &step)
 				continue

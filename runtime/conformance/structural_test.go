@@ -15,7 +15,7 @@ func TestStructuralKnobs(t *testing.T) {
 		set [][2]string
 	}{
 		{Rig{Algorithm: "parle"}, [][2]string{{"variant", "paper"}, {"variant", "arxiv"}}},
-		{Rig{Algorithm: "dp-sgd"}.With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "adamw"}, {"lengths", "fixed"}, {"optimiser", "muon"}, {"lengths", "free"}, {"optimiser", "sgd"}}},
+		{Rig{Algorithm: "dp-sgd"}.With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "adamw"}, {"lengths", "fixed"}, {"optimiser", "muon"}, {"last", "adamw"}, {"lengths", "free"}, {"last", "muon"}, {"optimiser", "sgd"}}},
 		{Rig{Algorithm: "parle"}.With("eta_in", "0.02").With("slice", "2"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}, {"optimiser", "adam"}}},
 		{Rig{Algorithm: "pesgd"}.With("period", "0.05").With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}}},
 		{Rig{Algorithm: "bgd"}.With("groups", "4").With("slice", "1").With("eta", "0.02"), [][2]string{{"optimiser", "muon"}, {"optimiser", "sgd"}, {"optimiser", "adamw"}}},

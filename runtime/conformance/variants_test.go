@@ -54,6 +54,7 @@ func TestVariants(t *testing.T) {
 		{"easgd", [][2]string{{"tau", "1"}}},
 		{"dp-sgd", [][2]string{{"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.1"}}},
 		{"dp-sgd", [][2]string{{"optimiser", "muon"}, {"lengths", "fixed"}, {"eta", "0.1"}}},
+		{"dp-sgd", [][2]string{{"optimiser", "muon"}, {"lengths", "fixed"}, {"last", "adamw"}, {"eta", "0.1"}}},
 		{"localsgd", [][2]string{{"optimiser", "muon"}, {"eta", "0.02"}, {"h", "5"}, {"slice", "2"}, {"warmup", "4"}}},
 		{"diloco", [][2]string{{"optimiser", "muon"}, {"eta_in", "0.02"}, {"h", "5"}, {"slice", "2"}}},
 		{"diloco", [][2]string{{"optimiser", "sgd"}, {"eta_in", "0.05"}, {"decay", "0.01"}, {"h", "3"}}},
