@@ -17,6 +17,7 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/view"
 )
 
 // measurement is one line of a suite.
@@ -195,20 +196,8 @@ func watchFall(c *cobra.Command, client *door.Client, t0 time.Time, report func(
 	if len(losses) == 0 {
 		return 0, 0, errors.New("no loss was seen within 3 s: the machine is too slow or too busy")
 	}
-	return median(losses[max(0, len(losses)-10):]) / losses[0], losses[0], nil
-}
-
-func median(v []float64) float64 {
-	v = append([]float64(nil), v...)
-	for i := range v {
-		for j := i; j > 0 && v[j-1] > v[j]; j-- {
-			v[j-1], v[j] = v[j], v[j-1]
-		}
-	}
-	if len(v)%2 == 0 {
-		return (v[len(v)/2-1] + v[len(v)/2]) / 2
-	}
-	return v[len(v)/2]
+	start := losses[0]
+	return view.Median(losses[max(0, len(losses)-10):]) / start, start, nil
 }
 
 // benchSteps trains each algorithm for a moment on glyphs.

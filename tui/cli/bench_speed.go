@@ -13,6 +13,7 @@ import (
 
 	"brood/models/native/kernel"
 	"brood/models/noise"
+	"brood/runtime/view"
 )
 
 // fastest is the rate of f, in calls a second, of so long a measurement: the best of many spells, since a neighbour
@@ -136,10 +137,10 @@ func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (f
 			names[by]++
 		}
 	}
-	x := measurement{Name: f.name, Value: median(rates), Unit: f.unit}
+	x := measurement{Name: f.name, Value: view.Median(rates), Unit: f.unit}
 	if len(ratios) > 0 {
 		slices.Sort(ratios)
-		x.Ratio, x.Goal = median(ratios), f.goal
+		x.Ratio, x.Goal = view.Median(ratios), f.goal
 		x.Scatter = (ratios[(3*len(ratios)-1)/4] - ratios[len(ratios)/4]) / 2
 		for name, n := range names {
 			if n > names[x.Limit] || n == names[x.Limit] && name < x.Limit {
