@@ -100,6 +100,7 @@ func (j *Job) single(eng compute) (compute, error) {
 // worker.
 func (j *Job) memory(r rehearsal, single compute) need {
 	prepared, n := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
+	j.kept = n.host
 	if j.bare() {
 		n.host += processBytes
 		return n
@@ -162,13 +163,17 @@ const (
 	leastPercent = 5
 )
 
-// collect holds the process to the memory that the run is expected to need, unless a person has said how with GOGC.
+// collect lets no more pile up beside what the run holds than makes the memory that it is expected to need, unless a
+// person has said how with GOGC.
 func (j *Job) collect() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	held := max(1, j.Config.Memory-processBytes-garbage)
-	percent := int(max(leastPercent, min(99, 100*garbage/held))) // never the 100 that a process begins with
+	held, piles := j.kept, j.Config.Memory-processBytes-j.kept
+	if held == 0 { // another process expected it
+		held, piles = max(1, j.Config.Memory-processBytes-garbage), garbage
+	}
+	percent := int(max(leastPercent, min(99, 100*piles/held))) // never the 100 that a process begins with
 	if debug.SetGCPercent(percent) != percent {
 		goruntime.GC() // what was needed to prepare the run
 	}
