@@ -129,8 +129,15 @@ type tally struct {
 	all   map[string]int
 }
 
+// Of claims that hold, those that compare with another preset, or presets, are told from those that are a bound: the
+// second show that a preset trains, and hardly ever more.
+const (
+	besides = "holds beside others"
+	bounded = "holds by a bound"
+)
+
 // verdicts are the columns of a tally.
-var verdicts = []string{string(presets.Holds), string(presets.Contradicts), string(presets.Undecided), unmeasured, string(presets.Accounting)}
+var verdicts = []string{besides, bounded, string(presets.Contradicts), string(presets.Undecided), unmeasured, string(presets.Accounting)}
 
 func newTally() *tally {
 	t := &tally{table: newTable("study", ">claims"), all: map[string]int{}}
@@ -145,8 +152,13 @@ func verdictsOf(claims []judgement) map[string]int {
 	of := map[string]int{}
 	for _, j := range claims {
 		said := j.verdictAlone()
-		if strings.HasPrefix(said, unmeasured) {
+		switch {
+		case strings.HasPrefix(said, unmeasured):
 			said = unmeasured
+		case said == string(presets.Holds) && len(j.claim.Others()) > 0:
+			said = besides
+		case said == string(presets.Holds):
+			said = bounded
 		}
 		of[said]++
 	}

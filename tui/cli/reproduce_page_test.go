@@ -12,15 +12,17 @@ import (
 // TestPageKeepsProse: a study's table and command are put in place of its own, what a person wrote around them stays,
 // the counts of all studies follow, and lines end as they did; a study that the page has not is added.
 func TestPageKeepsProse(t *testing.T) {
-	verdict := func(v presets.Verdict) []judgement { return []judgement{{finding: presets.Finding{Verdict: v}}} }
+	verdict := func(v presets.Verdict, below string) []judgement {
+		return []judgement{{finding: presets.Finding{Verdict: v}, claim: presets.Claim{Below: below}}}
+	}
 	file := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(file, []byte("# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n"+recounted("", "parle", verdict(presets.Holds))+
+	if err := os.WriteFile(file, []byte("# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n"+recounted("", "parle", verdict(presets.Holds, ""))+
 		"\n## parle\n\n`brood reproduce parle --seeds 3`, 2026-01-01: on a laptop.\n\n| old |\n| --- |\n| 1 |\n\n**Why.** Prose.\n\n## Out of reach\n\n| a |\n| --- |\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f := &reproduceFlags{file: file}
-	parts := []part{{study: "parle", heading: "parle", command: "`brood reproduce parle --seeds 5`, 2026-02-02", table: "| new |\n| --- |\n", claims: verdict(presets.Contradicts)},
-		{study: "ars", heading: "ars", command: "`brood reproduce ars --seeds 5`, 2026-02-02", table: "| ars |\n| --- |\n", claims: verdict(presets.Holds)}}
+	parts := []part{{study: "parle", heading: "parle", command: "`brood reproduce parle --seeds 5`, 2026-02-02", table: "| new |\n| --- |\n", claims: verdict(presets.Contradicts, "")},
+		{study: "ars", heading: "ars", command: "`brood reproduce ars --seeds 5`, 2026-02-02", table: "| ars |\n| --- |\n", claims: verdict(presets.Holds, "sgd")}}
 	if err := f.write(parts, false); err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +31,9 @@ func TestPageKeepsProse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n" +
-		"| study | claims | holds | contradicts | not decided | not measured | accounting |\n" +
-		"| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n" +
-		"| ars | 1 | 1 | 0 | 0 | 0 | 0 |\n| parle | 1 | 0 | 1 | 0 | 0 | 0 |\n| all | 2 | 1 | 1 | 0 | 0 | 0 |\n" +
+		"| study | claims | holds beside others | holds by a bound | contradicts | not decided | not measured | accounting |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n" +
+		"| ars | 1 | 1 | 0 | 0 | 0 | 0 | 0 |\n| parle | 1 | 0 | 0 | 1 | 0 | 0 | 0 |\n| all | 2 | 1 | 0 | 1 | 0 | 0 | 0 |\n" +
 		"\n## parle\n\n`brood reproduce parle --seeds 5`, 2026-02-02: on a laptop.\n\n| new |\n| --- |\n\n**Why.** Prose.\n" +
 		"\n## Out of reach\n\n| a |\n| --- |\n" +
 		"\n## ars\n\n`brood reproduce ars --seeds 5`, 2026-02-02\n\n| ars |\n| --- |\n"

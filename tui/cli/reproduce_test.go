@@ -89,9 +89,9 @@ func TestSeedsOfAVerdict(t *testing.T) {
 		{three, 2.1, 3, "10", "not decided", "not decided"},
 		{three, 2.1, 4, "10", "not decided: 4 seeds could decide it", "not decided"},
 		{three, 2.1, 1001, "10", "not decided: over 1000 seeds could decide it", "not decided"},
-		{six, 2.1, 7, "9", "holds", "holds"},
+		{six, 2.1, 7, "9", "holds", bounded},
 		{three, 2.001, 0, "over 1000", "not decided", "not decided"},
-		{three, 9, 5, "2", "holds", "holds"},
+		{three, 9, 5, "2", "holds", bounded},
 		{three[:1], 9, 2, "–", "not decided: 2 seeds could decide it", "not decided"},
 	} {
 		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
