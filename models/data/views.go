@@ -9,31 +9,34 @@ import (
 // Views are the ways in which a model is shown an image when it is asked about it, whose answers are averaged
 // (test-time augmentation).
 type Views struct {
-	Flip  bool // each is shown mirrored left and right too
-	Shift int  // the image also so many pixels up and to the left, and down and to the right, half as heavy
+	Flip    bool // each is shown mirrored left and right too
+	Shift   int  // the image also so many pixels up and to the left, and down and to the right, half as heavy
+	Reflect bool // what comes in then is the image's own, mirrored at its border, and not black
 }
 
 // View is one of them.
 type View struct {
 	Flip        bool
-	Down, Right int     // pixels; black ones come in
+	Down, Right int // pixels; black ones come in, or with Reflect the image's own, mirrored at its border
+	Reflect     bool
 	Weight      float64 // of its answer; those of all add up to 1
 }
 
-// ParseViews reads what a person writes: flip and shift=N, separated by a comma.
-func ParseViews(text string) (v Views, err error) {
-	var ok bool
-	if v.Flip, v.Shift, ok = flips(text, "flip", "shift"); !ok {
-		return Views{}, typed.Errorf("views %q: write flip, shift=N, or both with a comma between them, such as flip,shift=1", text)
+// ParseViews reads what a person writes: flip, and shift=N or reflect=N, separated by a comma.
+func ParseViews(text string) (Views, error) {
+	for _, word := range []string{"shift", "reflect"} {
+		if flip, n, ok := flips(text, "flip", word); ok {
+			return Views{Flip: flip, Shift: n, Reflect: n > 0 && word == "reflect"}, nil
+		}
 	}
-	return v, nil
+	return Views{}, typed.Errorf("views %q: write flip, and shift=N or reflect=N, with a comma between them, such as flip,shift=1", text)
 }
 
 // List is the views, the image as it is first.
 func (v Views) List() (out []View) {
 	out = []View{{Weight: 1}}
 	if v.Shift > 0 {
-		out = []View{{Weight: 0.5}, {Down: -v.Shift, Right: -v.Shift, Weight: 0.25}, {Down: v.Shift, Right: v.Shift, Weight: 0.25}}
+		out = []View{{Weight: 0.5}, {Down: -v.Shift, Right: -v.Shift, Reflect: v.Reflect, Weight: 0.25}, {Down: v.Shift, Right: v.Shift, Reflect: v.Reflect, Weight: 0.25}}
 	}
 	if v.Flip {
 		for _, one := range slices.Clone(out) {
@@ -56,9 +59,9 @@ func (s *Set) Viewable(views []View) error {
 		case len(s.Shape) != 3 || s.Text:
 			return typed.Errorf("data %s: its samples are no images, which could be shown in another way", s.Name)
 		case far > 0 && s.pixels == nil:
-			return typed.Errorf("data %s: its pixels are numbers, and shift takes bytes: save them as whole numbers from 0 to 255, or leave shift out", s.Name)
+			return typed.Errorf("data %s: its pixels are numbers, and to move images takes bytes: save them as whole numbers from 0 to 255, or take flip alone", s.Name)
 		case far >= min(s.Shape[1], s.Shape[2]):
-			return typed.Errorf("data %s: shift=%d leaves nothing of images of %d x %d: give less than the smaller side", s.Name, far, s.Shape[1], s.Shape[2])
+			return typed.Errorf("data %s: to move images of %d x %d by %d pixels leaves nothing of them: give less than the smaller side", s.Name, s.Shape[1], s.Shape[2], far)
 		}
 	}
 	return nil
@@ -77,11 +80,25 @@ func (s *Set) Viewed(v View) (*Set, error) {
 	c, height, width := *s, s.Shape[1], s.Shape[2]
 	c.pixels, c.values = slices.Clone(s.pixels), slices.Clone(s.values)
 	if moves {
-		clear(c.pixels)
-		from, to := max(0, -v.Right), max(0, v.Right)
 		for row := range len(s.pixels) / width {
-			if y := row%height + v.Down; y >= 0 && y < height {
-				copy(c.pixels[(row+v.Down)*width+to:(row+v.Down+1)*width], s.pixels[row*width+from:(row+1)*width])
+			out, y := c.pixels[row*width:(row+1)*width], row%height-v.Down
+			if v.Reflect {
+				y = reflected(y, height)
+			}
+			if y < 0 || y >= height {
+				clear(out)
+				continue
+			}
+			from := s.pixels[(row/height*height+y)*width:][:width]
+			for x := range out {
+				switch at := x - v.Right; {
+				case v.Reflect:
+					out[x] = from[reflected(at, width)]
+				case at >= 0 && at < width:
+					out[x] = from[at]
+				default:
+					out[x] = 0
+				}
 			}
 		}
 	}

@@ -44,8 +44,8 @@ func TestViewedFlipped(t *testing.T) {
 	}
 }
 
-// TestViewedMoved: pixels move to where a view says, channel by channel, what comes in is black, and a mirror image is
-// that of the moved image.
+// TestViewedMoved: pixels move to where a view says, channel by channel, what comes in is black or mirrored at the
+// border, and a mirror image is that of the moved image.
 func TestViewedMoved(t *testing.T) {
 	info := Info{Name: "one", Shape: []int{2, 2, 3}, Classes: 2}
 	set, err := New(info, Raster{Pixels: []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}, Labels: []uint16{0}}, Raster{}, 0)
@@ -59,6 +59,8 @@ func TestViewedMoved(t *testing.T) {
 		{View{Down: -1, Right: -1}, []byte{5, 6, 0, 0, 0, 0, 15, 16, 0, 0, 0, 0}},
 		{View{Down: 1, Right: 1}, []byte{0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 11, 12}},
 		{View{Down: 1, Right: 1, Flip: true}, []byte{0, 0, 0, 2, 1, 0, 0, 0, 0, 12, 11, 0}},
+		{View{Down: -1, Right: -1, Reflect: true}, []byte{5, 6, 5, 2, 3, 2, 15, 16, 15, 12, 13, 12}},
+		{View{Down: 1, Right: 1, Reflect: true}, []byte{5, 4, 5, 2, 1, 2, 15, 14, 15, 12, 11, 12}},
 		{View{}, []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}},
 	} {
 		m, err := set.Viewed(c.view)
@@ -69,7 +71,7 @@ func TestViewedMoved(t *testing.T) {
 			t.Errorf("%+v gives %v, want %v", c.view, got, c.want)
 		}
 	}
-	if _, err := set.Viewed(View{Down: 2, Right: 2}); err == nil || !strings.Contains(err.Error(), "leaves nothing of images of 2 x 3") {
+	if _, err := set.Viewed(View{Down: 2, Right: 2}); err == nil || !strings.Contains(err.Error(), "move images of 2 x 3 by 2 pixels leaves nothing") {
 		t.Error(err)
 	}
 	if _, err := (&Set{Info: info}).Viewed(View{Down: 1, Right: 1}); err == nil || !strings.Contains(err.Error(), "its pixels are numbers") {
@@ -80,7 +82,7 @@ func TestViewedMoved(t *testing.T) {
 // TestViews: the ways in which an image is shown are as many as a person asks for, weigh 1 together, and begin with the
 // image as it is.
 func TestViews(t *testing.T) {
-	for text, n := range map[string]int{"flip": 2, "shift=1": 3, "flip,shift=2": 6, " shift=2 , flip": 6} {
+	for text, n := range map[string]int{"flip": 2, "shift=1": 3, "flip,shift=2": 6, "reflect=1,flip": 6, "reflect=2": 3, " shift=2 , flip": 6} {
 		v, err := ParseViews(text)
 		if err != nil {
 			t.Fatal(err)
@@ -89,11 +91,11 @@ func TestViews(t *testing.T) {
 		for _, one := range list {
 			sum += one.Weight
 		}
-		if len(list) != n || sum != 1 || list[0].Flip || list[0].Down != 0 || list[0].Right != 0 {
+		if len(list) != n || sum != 1 || list[0].Flip || list[0].Down != 0 || list[0].Right != 0 || n > 2 && list[1].Reflect != strings.Contains(text, "reflect") {
 			t.Errorf("%s: %+v", text, list)
 		}
 	}
-	for _, text := range []string{"", "flip,flip", "shift=0", "shift=-1", "shift", "turn", "shift=1,shift=1"} {
+	for _, text := range []string{"", "flip,flip", "shift=0", "shift=-1", "shift", "turn", "shift=1,shift=1", "shift=1,reflect=1"} {
 		if v, err := ParseViews(text); err == nil || !strings.Contains(err.Error(), "such as flip,shift=1") {
 			t.Errorf("%q: %+v, %v", text, v, err)
 		}

@@ -158,7 +158,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&beside, "of", "", "of a session: which model, or several side by side, with commas between them: "+host.OfForms+" (default: centre)")
 	threadsFlag(fl, &threads)
-	fl.StringVar(&seen, "views", "", "also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right; or flip,shift=N")
+	fl.StringVar(&seen, "views", "", "also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right, where black comes in, or reflect=N, where its own border does; or both, such as flip,shift=1")
 	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
