@@ -142,6 +142,17 @@ func BenchmarkCandidates(b *testing.B) {
 			}
 		}
 	}
+	for _, name := range []string{"mlp-int8", "bytes-int8"} {
+		m, err := models.Load(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		set := set
+		if m.Vocabulary > 0 {
+			set = text(b, m)
+		}
+		b.Run(name+"/integer/batch=64", func(b *testing.B) { candidates32(b, m, set, engine.Noise{Integer: true}, 64) })
+	}
 }
 
 // candidates32 measures 32 candidates on one thread.

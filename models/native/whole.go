@@ -19,6 +19,7 @@ type wholeLayer struct {
 	wide, bias int // tensors; bias is -1 without one
 	table      bool
 	nIn, nOut  int
+	entries    int // of a table
 	shift      int // what sums are divided by is 2^shift
 }
 
@@ -27,7 +28,7 @@ func wholeLayers(m *models.Model) (out []wholeLayer) {
 	for i := range m.Layers {
 		switch l := &m.Layers[i]; l.Kind {
 		case models.Embedding:
-			out = append(out, wholeLayer{wide: l.Weight, bias: -1, table: true, nIn: l.In[0], nOut: l.Out[0]})
+			out = append(out, wholeLayer{wide: l.Weight, bias: -1, table: true, nIn: l.In[0], nOut: l.Out[0], entries: rowsIn(m, l.Weight)})
 		case models.Dense:
 			out = append(out, wholeLayer{wide: l.Weight, bias: l.Bias, nIn: l.In[0], nOut: l.Out[0], shift: models.ShiftOf(l.In[0])})
 		}
@@ -43,35 +44,43 @@ func words(n int) int { return (n + 3) / 4 * 4 }
 type wholePass struct {
 	theta, eps [][]int8   // by tensor, in rows of kernel.ByteStride
 	values     [3][]uint8 // the samples, and what layers take and give, in rows of whole words
-	part, none []float32  // some columns of a product, and no biases
+	table      []uint8    // the rows of an embedding, as values
 	base, turn []int32    // sums of the first layer: by the weights, for a batch; by the noise, for a piece
 	sums, more []int32    // the same of a layer behind it, for a piece
 	bias       []int32    // of a layer
 	logits     []int32
+	most       []int32  // of each sample's logits
+	powers     []uint64 // sums of powers of each sample's logits
 	drawn      []byte
 	task       uint64 // that theta and base belong to, 0: none
 	ids        []int32
 	at         noise.Key
 }
 
+// rowsIn is the rows of a model's tensor.
+func rowsIn(m *models.Model, tensor int) int {
+	rows, _ := rowsOf(&m.Layout.Tensors[tensor])
+	return rows
+}
+
 // rowsOf is a tensor's rows, and their bytes in memory.
 func rowsOf(t *engine.Tensor) (rows, stride int) { return t.Len / t.Cols, kernel.ByteStride(t.Cols) }
 
-// widths are the bytes of a sample's values, and the most that a layer gives.
-func (e *Engine) widths() (wide, most int) {
+// widths are the bytes of a sample's values, the most that a layer gives, and the bytes of the largest table.
+func (e *Engine) widths() (wide, most, table int) {
 	m := e.plan.model
 	wide, most = words(m.Features), m.Classes
 	for _, l := range e.whole {
-		wide, most = max(wide, words(l.nOut)), max(most, l.nOut)
+		wide, most, table = max(wide, words(l.nOut)), max(most, l.nOut), max(table, l.entries*l.nOut/l.nIn)
 	}
-	return wide, most
+	return wide, most, table
 }
 
 // wholeReady makes space for weights, and a piece of so many samples; with noise for that of a pair, of so large a
 // batch.
 func (e *Engine) wholeReady(w *wholePass, samples, batch int, perturbed bool) {
 	m := e.plan.model
-	wide, most := e.widths()
+	wide, most, table := e.widths()
 	for i := range m.Layout.Tensors {
 		rows, stride := rowsOf(&m.Layout.Tensors[i])
 		if len(w.theta) <= i {
@@ -84,8 +93,8 @@ func (e *Engine) wholeReady(w *wholePass, samples, batch int, perturbed bool) {
 	for i := range w.values {
 		w.values[i] = grown(w.values[i], samples*wide)
 	}
-	w.part, w.none, w.bias = grown(w.part, samples*most), grown(w.none, most), grown(w.bias, most)
-	w.sums, w.logits, w.drawn = grown(w.sums, samples*most), grown(w.logits, samples*m.Classes), grown(w.drawn, m.Features)
+	w.table, w.bias, w.sums, w.drawn = grown(w.table, table), grown(w.bias, most), grown(w.sums, samples*most), grown(w.drawn, m.Features)
+	w.logits, w.most, w.powers = grown(w.logits, samples*m.Classes), grown(w.most, samples), grown(w.powers, samples)
 	if perturbed {
 		w.turn, w.more = grown(w.turn, samples*e.whole[0].nOut), grown(w.more, samples*most)
 		w.base = grown(w.base, batch*e.whole[0].nOut)
@@ -104,22 +113,14 @@ func (e *Engine) wholeRead(w *wholePass, params []float32) {
 	}
 }
 
-// wholeDraw draws the noise of a pair, sigma*eps as whole numbers.
+// wholeDraw draws the noise of a pair, sigma*eps as whole numbers: engine.Whole of each.
 func (e *Engine) wholeDraw(k *kernel.Kernels, w *wholePass, key noise.Key, sigma float32) {
-	var table [256]int8
-	for v := -engine.MostWhole; v <= engine.MostWhole; v++ {
-		table[uint8(v)] = engine.Whole(sigma * float32(float32(v)*noise.IntegerScale))
-	}
 	s := key.Schedule()
 	for i := range e.layout.Tensors {
 		t := &e.layout.Tensors[i]
 		rows, _ := rowsOf(t)
 		key.Stream = uint32(i)
-		eps := w.eps[i]
-		k.IntegerBytes(eps, kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, rows)
-		for j, v := range eps {
-			eps[j] = table[uint8(v)]
-		}
+		k.RoundedBytes(w.eps[i], sigma, noise.IntegerScale, kernel.Field{Key: key, Schedule: s, Cols: t.Cols}, rows)
 	}
 }
 
@@ -153,25 +154,9 @@ func (w *wholePass) gather(set *data.Set, features int, ids []int32, at noise.Ke
 	return nil
 }
 
-// exactColumns are so many that float32 holds the sum of as many products of bytes: 512*255*127 is below 2^24.
-const exactColumns = 512
-
 // products writes the sums of n samples by a layer's weights, or their noise.
 func (w *wholePass) products(k *kernel.Kernels, l *wholeLayer, dst []int32, in []uint8, n int, weights []int8) {
-	stride, wide := words(l.nIn), kernel.ByteStride(l.nIn)
-	for lo := 0; lo < l.nIn; lo += exactColumns {
-		p := w.part[:n*l.nOut]
-		k.GemmBytes(n, l.nOut, min(exactColumns, l.nIn-lo), in[lo:], stride, weights[lo:], wide, p, l.nOut, 1, w.none)
-		if lo == 0 {
-			for i, x := range p {
-				dst[i] = int32(x)
-			}
-			continue
-		}
-		for i, x := range p {
-			dst[i] += int32(x)
-		}
-	}
+	k.SumBytes(n, l.nOut, l.nIn, in, words(l.nIn), weights, kernel.ByteStride(l.nIn), dst, l.nOut)
 }
 
 // forward writes the logits of the n samples that were gathered, for theta + sign*eps. base and turn are the sums of
@@ -194,61 +179,49 @@ func (w *wholePass) forward(k *kernel.Kernels, layers []wholeLayer, n int, sign 
 			w.products(k, l, w.more, in, n, w.eps[l.wide])
 			more = w.more
 		}
-		if sign != 0 {
-			for j, x := range sums[:n*l.nOut] {
-				w.sums[j] = x + sign*more[j]
-			}
-			sums = w.sums
+		w.biases(l, sign)
+		s := kernel.Settling{X: sums, Y: more, Sign: sign, Bias: w.bias, Shift: l.shift, Rows: n, Cols: l.nOut}
+		if i == len(layers)-1 {
+			k.SettleWide(w.logits, &s, models.MostLogit)
+			return
 		}
-		w.settle(l, out, sums, n, sign, i == len(layers)-1)
+		k.Settle(out, &s)
 		in = out
 	}
 }
 
-// settle makes values of sums, or logits.
-func (w *wholePass) settle(l *wholeLayer, out []uint8, all []int32, n int, sign int32, last bool) {
-	half, next := int32(1)<<(l.shift-1), words(l.nOut)
+// biases makes those of a layer, zero where it has none.
+func (w *wholePass) biases(l *wholeLayer, sign int32) {
 	bias := w.bias[:l.nOut]
 	clear(bias)
-	if l.bias >= 0 {
-		for j := range bias {
-			if bias[j] = int32(w.theta[l.bias][j]); sign != 0 {
-				bias[j] += sign * int32(w.eps[l.bias][j])
-			}
-		}
+	if l.bias < 0 {
+		return
 	}
-	for s := range n {
-		sums := all[s*l.nOut : (s+1)*l.nOut]
-		if last {
-			z := w.logits[s*l.nOut : (s+1)*l.nOut]
-			for j, x := range sums {
-				z[j] = min(max((x+half)>>l.shift+bias[j], -models.MostLogit), models.MostLogit)
-			}
-			continue
+	for j := range bias {
+		if bias[j] = int32(w.theta[l.bias][j]); sign != 0 {
+			bias[j] += sign * int32(w.eps[l.bias][j])
 		}
-		y := out[s*next : (s+1)*next]
-		for j, x := range sums {
-			y[j] = uint8(min(max((x+half)>>l.shift+bias[j], 0), math.MaxUint8))
-		}
-		clear(y[l.nOut:])
 	}
 }
 
 // lookUp writes the rows of the bytes, where they are above zero.
 func (w *wholePass) lookUp(l *wholeLayer, out, in []uint8, n int, sign int32) {
 	each, from, to := l.nOut/l.nIn, words(l.nIn), words(l.nOut)
-	wide := kernel.ByteStride(each)
+	wide, theta := kernel.ByteStride(each), w.theta[l.wide]
+	eps := theta
+	if sign != 0 {
+		eps = w.eps[l.wide]
+	}
+	for r := range l.entries {
+		row, theta, eps := w.table[r*each:][:each], theta[r*wide:][:each], eps[r*wide:][:each]
+		for j, x := range theta {
+			row[j] = uint8(max(int32(x)+sign*int32(eps[j]), 0))
+		}
+	}
 	for s := range n {
 		y := out[s*to : (s+1)*to]
 		for p, b := range in[s*from:][:l.nIn] {
-			at := y[p*each : (p+1)*each]
-			for j, x := range w.theta[l.wide][int(b)*wide:][:each] {
-				v := int32(x)
-				if sign != 0 {
-					v += sign * int32(w.eps[l.wide][int(b)*wide+j])
-				}
-				at[j] = uint8(max(v, 0))
-			}
+			copy(y[p*each:(p+1)*each], w.table[int(b)*each:])
 		}
 		clear(y[l.nOut:])
 	}

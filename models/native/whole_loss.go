@@ -3,61 +3,64 @@ package native
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"brood/models"
 	"brood/models/data"
+	"brood/models/native/kernel"
 )
 
 // wholeOne is a loss of one bit.
 const wholeOne = 1 << 16
 
-// wholePowers are 2^(-i/16) in units of 2^-32.
-var wholePowers = [models.LogitUnits]uint64{4294967296, 4112874773, 3938502376, 3771522796, 3611622603, 3458501653, 3311872529, 3171459999,
-	3037000500, 2908241642, 2784941738, 2666869345, 2553802834, 2445529972, 2341847524, 2242560872}
-
-// wholeLoss is the cross-entropy of a class by the logits z, in units of 1/65536 of a bit: log2 of the sum of 2^(z/16),
-// less z of the class over 16.
-func wholeLoss(z []int32, class int32) int64 {
-	most := z[0]
-	for _, x := range z {
-		most = max(most, x)
+// wholeLogs adds up log2(sum/2^32) in units of 1/65536, each rounded down digit by digit; sums are at least 2^32. The
+// digits of one wait for each other, so that four at once take little longer.
+func wholeLogs(sums []uint64) (total int64) {
+	for len(sums) > 0 {
+		four := [4]uint64{1 << 32, 1 << 32, 1 << 32, 1 << 32} // their logarithms are zero
+		sums = sums[copy(four[:], sums):]
+		a, i := mantissa(four[0])
+		b, j := mantissa(four[1])
+		c, k := mantissa(four[2])
+		d, l := mantissa(four[3])
+		for range 16 {
+			a, i = digit(a, i)
+			b, j = digit(b, j)
+			c, k = digit(c, k)
+			d, l = digit(d, l)
+		}
+		total += int64(i + j + k + l)
 	}
-	sum := uint64(0)
-	for _, x := range z {
-		d := uint(most - x)
-		sum += wholePowers[d%models.LogitUnits] >> (d / models.LogitUnits)
-	}
-	return int64(most-z[class])*(wholeOne/models.LogitUnits) + wholeLog(sum)
+	return total
 }
 
-// wholeLog is log2(sum/2^32) in units of 1/65536, rounded down digit by digit; sum is at least 2^32.
-func wholeLog(sum uint64) int64 {
+// mantissa splits a sum of at least 2^32 into m/2^31 in [1, 2) and a power of two, less 2^32.
+func mantissa(sum uint64) (m, log uint64) {
 	whole := bits.Len64(sum) - 1
-	log, m := int64(whole-32), sum<<(63-whole)>>32 // m/2^31 in [1, 2)
-	for range 16 {
-		log <<= 1
-		if m = m * m >> 31; m >= 1<<32 {
-			log, m = log|1, m>>1
-		}
-	}
-	return log
+	return sum << (63 - whole) >> 32, uint64(whole - 32)
 }
 
-// score is the summed loss of the samples, in units of 1/65536 of a bit, and how many are right.
-func (w *wholePass) score(m *models.Model, set *data.Set, ids []int32) (loss, correct int64) {
+// digit squares m and appends the digit of its logarithm that comes of it.
+func digit(m, log uint64) (uint64, uint64) {
+	m = m * m >> 31
+	beyond := m >> 32 // m is now in [2^31, 2^33)
+	return m >> (beyond & 1), log<<1 | beyond
+}
+
+// score is the summed loss of n samples, in units of 1/65536 of a bit, and how many are right: those whose class is the
+// first with the largest logit. The cross-entropy of a class c by the logits z is log2 of the sum of 2^(z/16), less
+// z[c]/16.
+func (w *wholePass) score(k *kernel.Kernels, m *models.Model, set *data.Set, ids []int32) (loss, correct int64) {
+	most, powers := w.most[:len(ids)], w.powers[:len(ids)]
+	k.PowerSums(most, powers, w.logits, m.Classes)
 	for s, id := range ids {
-		z, best, class := w.logits[s*m.Classes:(s+1)*m.Classes], 0, set.Label(id)
-		for c, x := range z {
-			if x > z[best] {
-				best = c
-			}
-		}
-		if best == int(class) {
+		z, class := w.logits[s*m.Classes:(s+1)*m.Classes], set.Label(id)
+		loss += int64(most[s]-z[class]) * (wholeOne / models.LogitUnits)
+		if z[class] == most[s] && !slices.Contains(z[:class], most[s]) {
 			correct++
 		}
-		loss += wholeLoss(z, class)
 	}
-	return loss, correct
+	return loss + wholeLogs(powers), correct
 }
 
 // nats is a loss in units of 1/65536 of a bit as one in nats.

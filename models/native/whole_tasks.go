@@ -62,7 +62,7 @@ func (e *Engine) wholeScore(p *pass, params []float32, ids []int32, at noise.Key
 			return 0, 0, err
 		}
 		w.forward(p.k, e.whole, n, 0, nil, nil)
-		l, c := w.score(e.plan.model, e.set, ids[:n])
+		l, c := w.score(p.k, e.plan.model, e.set, ids[:n])
 		loss, correct, ids, at.Round = loss+l, correct+c, ids[n:], at.Round+uint64(n)
 	}
 	return loss, correct, nil
@@ -132,8 +132,10 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 	from := at
 	for lo := 0; lo < len(ids); lo += piece {
 		n := min(piece, len(ids)-lo)
-		if err := w.gather(e.set, e.plan.model.Features, ids[lo:lo+n], from); err != nil {
-			return err
+		if !known || n < len(ids) { // else these samples are still there
+			if err := w.gather(e.set, e.plan.model.Features, ids[lo:lo+n], from); err != nil {
+				return err
+			}
 		}
 		from.Round += uint64(n)
 		var base, turn []int32
@@ -147,7 +149,7 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 		for j := range v.n {
 			_, sign := signed(t.Key, t.Antithetic, t.IDs[v.at+j])
 			w.forward(p.k, e.whole, n, int32(sign), base, turn)
-			l, _ := w.score(e.plan.model, e.set, ids[lo:lo+n])
+			l, _ := w.score(p.k, e.plan.model, e.set, ids[lo:lo+n])
 			losses[j] += l
 		}
 	}
@@ -162,7 +164,7 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 	if w.Antithetic {
 		pairs = (pairs + 1) / 2
 	}
-	wide, most := e.widths()
+	wide, most, table := e.widths()
 	weights := 0
 	for i := range m.Layout.Tensors {
 		rows, stride := rowsOf(&m.Layout.Tensors[i])
@@ -186,10 +188,12 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 			bytes += e.factorBytes(w.Noise)
 		}
 		if samples > 0 {
-			bytes += int64(weights + m.Features + 3*samples*wide + 4*(2*samples*most+2*most+samples*m.Classes))
+			bytes += int64(weights + m.Features + table + 3*samples*wide + 4*(samples*most+most+samples*m.Classes) + 12*samples)
 			for _, l := range e.whole {
 				if !l.table {
-					keep = keep.Max(p.k.BytesRoom(samples, l.nOut, min(l.nIn, exactColumns)))
+					room := p.k.BytesRoom(samples, l.nOut, l.nIn)
+					room.Totals = 0 // of sums that become floats
+					keep = keep.Max(room)
 				}
 			}
 		}

@@ -222,20 +222,18 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 	return of.Loss[0], logits, all
 }
 
-// TestWholeLoss: powers and logarithms are those of float64 to half a unit and to one.
-func TestWholeLoss(t *testing.T) {
-	for i, p := range wholePowers {
-		if want := math.Exp2(32 - float64(i)/16); math.Abs(float64(p)-want) > 0.5 {
-			t.Errorf("power %d is %d, want %v", i, p, want)
-		}
-	}
+// TestWholeLogs: logarithms are those of float64 to one unit, and add up; a sum beyond all logits has one too.
+func TestWholeLogs(t *testing.T) {
+	all, sum := []uint64(nil), int64(0)
 	for n := uint64(1 << 32); n < 1<<49; n += n/9 + 1 {
-		if got, want := float64(wholeLog(n)), 65536*math.Log2(float64(n)/(1<<32)); got > want+1e-6 || got < want-1.01 {
+		got := wholeLogs([]uint64{n})
+		if want := 65536 * math.Log2(float64(n)/(1<<32)); float64(got) > want+1e-6 || float64(got) < want-1.01 {
 			t.Errorf("the logarithm of %d is %v, want %v", n, got, want)
 		}
-	}
-	if got := wholeLoss([]int32{-2047, 2047}, 0); got != 4094*4096 {
-		t.Errorf("the largest loss is %d", got)
+		all, sum = append(all, n), sum+got
+		if total := wholeLogs(all); total != sum {
+			t.Errorf("%d logarithms add up to %d, want %d", len(all), total, sum)
+		}
 	}
 }
 

@@ -13,16 +13,52 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return
 	}
-	words := (kk + 3) / 4
-	if lda%4 != 0 || ldb%4 != 0 || kk >= 1<<16 {
-		panic("kernel: a matrix of bytes whose rows are no whole words, or too long")
-	}
-	a, b, c, bias = a[:(m-1)*lda+4*words], b[:(n-1)*ldb+4*words], matrix(c, m, n, ldc), bias[:n]
-	if k.isa.bytes == nil {
-		k.gemmFloats(m, n, kk, a, lda, b, ldb, c, ldc, alpha, bias)
+	a, b = byteRows(a, m, kk, lda), byteRows(b, n, kk, ldb)
+	c, bias = matrix(c, m, n, ldc), bias[:n]
+	if k.isa.bytes != nil {
+		k.tile.flags, k.tile.alpha = 0, alpha
+		k.byteTiles(m, n, kk, a, lda, b, ldb, c, ldc, bias)
 		return
 	}
+	if need := m * n; len(k.totals) < need {
+		k.totals = make([]int32, need)
+	}
+	totals := k.totals[:m*n]
+	k.sumFloats(m, n, kk, a, lda, b, ldb, totals, n)
+	for i := range m {
+		for j, v := range bias {
+			c[i*ldc+j] = float32(alpha*float32(totals[i*n+j])) + v
+		}
+	}
+}
+
+// SumBytes computes C = A B' in int32, which is exact, of the operands of GemmBytes.
+func (k *Kernels) SumBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []int32, ldc int) {
+	if m <= 0 || n <= 0 || kk <= 0 {
+		return
+	}
+	a, b = byteRows(a, m, kk, lda), byteRows(b, n, kk, ldb)
+	c = matrix(c, m, n, ldc)
+	if k.isa.bytes == nil {
+		k.sumFloats(m, n, kk, a, lda, b, ldb, c, ldc)
+		return
+	}
+	k.tile.flags = flagWhole
+	k.byteTiles(m, n, kk, a, lda, b, ldb, unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(c))), len(c)), ldc, nil)
+}
+
+// byteRows checks an operand.
+func byteRows[T int8 | uint8](s []T, rows, kk, ld int) []T {
+	if ld%4 != 0 || kk >= 1<<16 {
+		panic("kernel: a matrix of bytes whose rows are no whole words, or too long")
+	}
+	return s[:(rows-1)*ld+(kk+3)/4*4]
+}
+
+// byteTiles runs a product of bytes as tiles, the flags and the factor of which are set.
+func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, bias []float32) {
 	const w = 32
+	words := (kk + 3) / 4
 	if need := k.BytesRoom(m, n, kk).B; len(k.bPack) < need {
 		k.bPack = aligned(need)
 	}
@@ -32,8 +68,10 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 	for j := 0; j < n; j += w {
 		live := min(w, n-j)
 		k.transpose(k.bPack, w, quads[j*ldb/4:], ldb/4, live, words, w)
-		t.b, t.k, t.rowA, t.ldc, t.alpha = ptr(k.bPack, 0), words, lda, 4*ldc, alpha
-		t.bits, t.bias = bits(live), ptr(bias, j)
+		t.b, t.k, t.rowA, t.ldc = ptr(k.bPack, 0), words, lda, 4*ldc
+		if t.bits = bits(live); bias != nil {
+			t.bias = ptr(bias, j)
+		}
 		height, extra := even(m, k.isa.height)
 		for lo, h := 0, 0; lo < m; lo += h {
 			h = next(height, &extra)
@@ -43,17 +81,12 @@ func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 	}
 }
 
-// gemmFloats is GemmBytes by products of floats, so short that they are exact whatever fuses.
-func (k *Kernels) gemmFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
-	kc, need := min(kk, exactK), k.BytesRoom(m, n, kk)
-	if len(k.exact) < need.Exact {
-		k.exact = aligned(need.Exact)
+// sumFloats is SumBytes by products of floats, so short that they are exact whatever fuses.
+func (k *Kernels) sumFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []int32, ldc int) {
+	kc, need := min(kk, exactK), k.BytesRoom(m, n, kk).Exact
+	if len(k.exact) < need {
+		k.exact = aligned(need)
 	}
-	if len(k.totals) < need.Totals {
-		k.totals = make([]int32, need.Totals)
-	}
-	totals := k.totals[:m*n]
-	clear(totals)
 	x, y, p := k.exact[:m*kc], k.exact[m*kc:(m+n)*kc], k.exact[(m+n)*kc:]
 	for k0 := 0; k0 < kk; k0 += kc {
 		d := min(kc, kk-k0)
@@ -68,13 +101,14 @@ func (k *Kernels) gemmFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int
 			}
 		}
 		k.Gemm(NT, m, n, d, x, d, y, d, p, n, nil)
-		for i := range totals {
-			totals[i] += int32(p[i])
-		}
-	}
-	for i := range m {
-		for j, v := range bias {
-			c[i*ldc+j] = float32(alpha*float32(totals[i*n+j])) + v
+		for i := range m {
+			to, from := c[i*ldc:][:n], p[i*n:][:n]
+			if k0 == 0 {
+				clear(to)
+			}
+			for j, v := range from {
+				to[j] += int32(v)
+			}
 		}
 	}
 }

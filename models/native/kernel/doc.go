@@ -19,7 +19,10 @@
 //	CrossEntropy                          softmax, loss and gradient of rows of logits
 //	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
 //	Integers IntegerBytes IntegerSum      the same of whole numbers
-//	GemmBytes RowDots Transpose           exact products of bytes; products with one column; an operand turned
+//	RoundedBytes                          whole numbers of noise, scaled and rounded
+//	GemmBytes SumBytes                    exact products of bytes, as floats and as they are
+//	Settle SettleWide PowerSums           what models of whole numbers make of sums: values, logits and their losses
+//	RowDots Transpose                     products with one column; an operand turned
 //	Drop                                  masks of dropout
 //	ToBlock FromBlock                     sample-major matrices to and from blocks
 //	NewConv ConvForward ConvData ConvWeights ConvBias

@@ -41,6 +41,7 @@ const (
 	flagGate
 	flagAdd
 	flagReLU
+	flagWhole // of bytes: C are the sums, in int32
 )
 
 // Gemm computes C = op(A) op(B), m x n, with the epilogue ep, which may be nil. C must not overlap any other operand.
@@ -74,7 +75,7 @@ func (k *Kernels) Gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 }
 
 // matrix checks that s holds rows x cols elements at stride ld.
-func matrix(s []float32, rows, cols, ld int) []float32 {
+func matrix[T float32 | int32](s []T, rows, cols, ld int) []T {
 	if rows <= 0 || cols <= 0 {
 		return s
 	}

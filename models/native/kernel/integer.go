@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"unsafe"
 
 	"brood/models/noise"
@@ -26,6 +27,30 @@ func (k *Kernels) IntegerBytes(dst []int8, f Field, rows int) {
 	}
 	for i := range tiles {
 		f.Schedule.Integers((*[noise.Tile]int8)(dst[noise.Tile*i:]), f.Key, uint32(i))
+	}
+}
+
+// RoundedBytes is IntegerBytes of the whole numbers that are nearest to outer*(inner*v), ties to even, held to
+// [-127, 127], v being the whole numbers of noise and both products rounded. What is no number is 0.
+func (k *Kernels) RoundedBytes(dst []int8, outer, inner float32, f Field, rows int) {
+	tiles := rows * ByteStride(f.Cols) / noise.Tile
+	dst = dst[:tiles*noise.Tile]
+	most := 127 * inner * outer
+	if k.isa.noiseRounded != nil && tiles > 0 && most > -1<<30 && most < 1<<30 { // else they outgrow an int32, or are none
+		k.noise = f.args(unsafe.Pointer(unsafe.SliceData(dst)), 0, tiles)
+		k.noise.keep, k.noise.limit = inner, math.Float32bits(outer)
+		k.isa.noiseRounded(&k.noise)
+		return
+	}
+	k.IntegerBytes(dst, f, rows)
+	var table [256]int8
+	for v := -127; v <= 127; v++ {
+		if x := math.RoundToEven(float64(outer * float32(inner*float32(v)))); x == x {
+			table[uint8(v)] = int8(max(-127, min(127, x)))
+		}
+	}
+	for i, v := range dst {
+		dst[i] = table[uint8(v)]
 	}
 }
 

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -44,25 +45,53 @@ func TestIntegersHaveTheFrozenBits(t *testing.T) {
 			}
 		}
 		for _, cols := range []int{1, 31, 32, 33, 784} {
-			f, stride := field(cols), ByteStride(cols)
-			got := make([]int8, 5*stride+1)
-			got[5*stride] = 99
-			k.IntegerBytes(got, f, 5)
-			for r := range 5 {
-				for i, v := range wholeNumbers(f, r*cols, cols) {
-					if got[r*stride+i] != v {
-						t.Fatalf("%d columns: byte %d of row %d is %d, want %d", cols, i, r, got[r*stride+i], v)
-					}
-				}
+			bytesAre(t, cols, func(dst []int8, f Field, rows int) { k.IntegerBytes(dst, f, rows) }, func(v int8) int8 { return v })
+		}
+	})
+}
+
+// bytesAre compares rows of noise in bytes with a function of its whole numbers.
+func bytesAre(t *testing.T, cols int, draw func(dst []int8, f Field, rows int), want func(v int8) int8) {
+	t.Helper()
+	f, stride := field(cols), ByteStride(cols)
+	got := make([]int8, 5*stride+1)
+	got[5*stride] = 99
+	draw(got, f, 5)
+	for r := range 5 {
+		for i, v := range wholeNumbers(f, r*cols, cols) {
+			if got[r*stride+i] != want(v) {
+				t.Fatalf("%d columns: byte %d of row %d is %d, want %d", cols, i, r, got[r*stride+i], want(v))
 			}
-			if got[5*stride] != 99 {
-				t.Fatal("wrote past the end")
+		}
+	}
+	if got[5*stride] != 99 {
+		t.Fatal("wrote past the end")
+	}
+}
+
+// TestRoundedBytes: of products that are rounded the nearest whole numbers, ties to even, with factors that make ties,
+// reach the bounds, outgrow float32 and are no numbers.
+func TestRoundedBytes(t *testing.T) {
+	inf := float32(math.Inf(1))
+	each(t, func(t *testing.T, k *Kernels) {
+		for _, outer := range []float32{0, 1, 0.5, 1.5, -0.25, 3, 27.3, 36.9, 1e9, 3e38, inf, -inf, float32(math.NaN())} {
+			for _, inner := range []float32{noise.IntegerScale, 1, 3e38} {
+				for _, cols := range []int{1, 33, 784} {
+					bytesAre(t, cols, func(dst []int8, f Field, rows int) { k.RoundedBytes(dst, outer, inner, f, rows) }, func(v int8) int8 {
+						switch x := math.RoundToEven(float64(outer * float32(inner*float32(v)))); {
+						case x != x:
+							return 0
+						default:
+							return int8(min(127, max(-127, x)))
+						}
+					})
+				}
 			}
 		}
 	})
 }
 
-// Products of bytes are exact: against int64, at the extremes too.
+// Products of bytes are exact: against int64, at the extremes too, as floats and as they are.
 func TestGemmBytes(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		for _, s := range [][3]int{{1, 1, 1}, {1, 32, 4}, {2, 33, 5}, {14, 31, 64}, {15, 64, 100}, {29, 70, 784}, {3, 5, 1025}, {128, 40, 513}} {
@@ -85,17 +114,24 @@ func TestGemmBytes(t *testing.T) {
 						b[i] = int8(127 - 254*(i/ldb%2))
 					}
 				}
-				c, bias := guarded(t, (m-1)*ldc+n), normals(random(1), n)
+				c, bias, sums := guarded(t, (m-1)*ldc+n), normals(random(1), n), guardedAs[int32](t, (m-1)*ldc+n)
 				fillWith(c, 77)
+				for i := range sums {
+					sums[i] = 77
+				}
+				k.SumBytes(m, n, kk, a, lda, b, ldb, sums, ldc)
 				k.GemmBytes(m, n, kk, a, lda, b, ldb, c, ldc, 0.01, bias)
 				for i := range c {
-					want := float32(77)
+					want, exact := float32(77), int64(77)
 					if j := i % ldc; j < n {
 						sum := int64(0)
 						for q := range kk {
 							sum += int64(a[i/ldc*lda+q]) * int64(b[j*ldb+q])
 						}
-						want = float32(0.01*float32(sum)) + bias[j]
+						want, exact = float32(0.01*float32(sum))+bias[j], sum
+					}
+					if int64(sums[i]) != exact {
+						t.Fatalf("%v: sum %d is %d, want %d", s, i, sums[i], exact)
 					}
 					if c[i] != want {
 						t.Fatalf("%v: element %d is %v, want %v", s, i, c[i], want)

@@ -87,6 +87,8 @@ func TestNothingAllocates(t *testing.T) {
 	f, members, labels := field(784), []uint32{1, 2}, []int32{0, 1, 2}
 	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), new([256]float32), f.Key.Schedule()
 	r := &Layer{X: x[0]}
+	settling, values, eighths := drawSettling(random(4), 64, 50), make([]uint8, 64*52), make([]int8, 3*ByteStride(784))
+	sums, powers := make([]int32, 64*50), make([]uint64, 64)
 	each(t, func(t *testing.T, k *Kernels) {
 		for name, f := range map[string]func(){
 			"pointwise": func() {
@@ -155,6 +157,13 @@ func TestNothingAllocates(t *testing.T) {
 				k.Normals(v, f, 0)
 				k.Perturb(v, v, 1, f, 0)
 				k.NoiseSum(v, members, c[:2], false, f, 0)
+			},
+			"whole numbers": func() {
+				k.RoundedBytes(eighths, 2, 0.3, f, 3)
+				k.SumBytes(60, 45, 52, values, 52, eighths, 52, sums, 50)
+				k.Settle(values, settling)
+				k.SettleWide(sums, settling, 2047)
+				k.PowerSums(settling.Bias, powers[:50], sums, 50)
 			},
 		} {
 			if n := testing.AllocsPerRun(3, f); n > 0 {

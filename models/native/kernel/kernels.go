@@ -7,16 +7,17 @@ type Kernels struct {
 	twin Twin
 	isa  isa // all nil in the portable twin
 
-	tile   tileArgs
-	move   moveArgs
-	vec    vecArgs
-	soft   softArgs
-	noise  noiseArgs
-	conv   convArgs
-	dot    dotArgs
-	pool   poolArgs
-	norm   normArgs
-	window window // of the portable pooling
+	tile     tileArgs
+	move     moveArgs
+	vec      vecArgs
+	settling settleArgs
+	soft     softArgs
+	noise    noiseArgs
+	conv     convArgs
+	dot      dotArgs
+	pool     poolArgs
+	norm     normArgs
+	window   window // of the portable pooling
 
 	aPack, bPack []float32 // row tiles of A, panels of B
 	filters      []float32 // weights of a convolution, packed
@@ -54,8 +55,10 @@ type isa struct {
 	noiseFill, noiseSum, noiseSquare func(*noiseArgs)
 	drop                             func(*noiseArgs)
 	noiseFloats, noiseBytes          func(*noiseArgs)
-	noiseWhole                       func(*noiseArgs)
+	noiseWhole, noiseRounded         func(*noiseArgs)
 	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
+	settle, settleWide               func(*settleArgs)
+	powerSums                        func(*vecArgs)
 
 	normSums, normSquares, normApply, normBackSums, normBack func(*normArgs)
 

@@ -385,77 +385,86 @@ DATA words<>+1508(SB)/4, $0x00000003
 DATA words<>+1512(SB)/4, $0x00000003
 DATA words<>+1516(SB)/4, $0x00000003
 DATA words<>+1520(SB)/4, $0x00000003
-DATA words<>+1524(SB)/4, $0x00000000
-DATA words<>+1528(SB)/4, $0x00000000
-DATA words<>+1532(SB)/4, $0x00000002
-DATA words<>+1536(SB)/4, $0x00000000
-DATA words<>+1540(SB)/4, $0x00000001
-DATA words<>+1544(SB)/4, $0x00000000
-DATA words<>+1548(SB)/4, $0x00000003
-DATA words<>+1552(SB)/4, $0x00000000
-DATA words<>+1556(SB)/4, $0x3ca92b62
-DATA words<>+1560(SB)/4, $0xbd5c2223
-DATA words<>+1564(SB)/4, $0x3e0883b4
-DATA words<>+1568(SB)/4, $0xbeaaaa9a
-DATA words<>+1572(SB)/4, $0x7fffffff
-DATA words<>+1576(SB)/4, $0x80000000
-DATA words<>+1580(SB)/4, $0xbf800000
-DATA words<>+1584(SB)/4, $0xbf000000
-DATA words<>+1588(SB)/4, $0x3e900000
-DATA words<>+1592(SB)/4, $0xbd99362a
-DATA words<>+1596(SB)/4, $0x3d539960
-DATA words<>+1600(SB)/4, $0x3d1b80e2
-DATA words<>+1604(SB)/4, $0x3d2df7cb
-DATA words<>+1608(SB)/4, $0x3dc51d23
-DATA words<>+1612(SB)/4, $0x3dcd9329
-DATA words<>+1616(SB)/4, $0x3de6a25f
-DATA words<>+1620(SB)/4, $0x3de5be3e
-DATA words<>+1624(SB)/4, $0x3ecc422a
-DATA words<>+1628(SB)/4, $0x00000020
-DATA words<>+1632(SB)/4, $0x00000040
-DATA words<>+1636(SB)/4, $0x00000080
-DATA words<>+1640(SB)/4, $0x00000008
-DATA words<>+1644(SB)/4, $0x00000001
-DATA words<>+1648(SB)/4, $0x30000000
-DATA words<>+1652(SB)/4, $0x3a60f890
-DATA words<>+1656(SB)/4, $0x4eb504f3
-DATA words<>+1660(SB)/4, $0xbb8ef36b
-DATA words<>+1664(SB)/4, $0xbcaa7b13
-DATA words<>+1668(SB)/4, $0x007fffff
-DATA words<>+1672(SB)/4, $0x3da2ca77
-DATA words<>+1676(SB)/4, $0x3f3504f3
-DATA words<>+1680(SB)/4, $0xbe73a114
-DATA words<>+1684(SB)/4, $0x3ebf2884
-DATA words<>+1688(SB)/4, $0x3e81de83
-DATA words<>+1692(SB)/4, $0xbed1e1f3
-DATA words<>+1696(SB)/4, $0xbf255b14
-DATA words<>+1700(SB)/4, $0x3eff136b
-DATA words<>+1704(SB)/4, $0xbf9de9d3
-DATA words<>+1708(SB)/4, $0xbf2a91fe
-DATA words<>+1712(SB)/4, $0x3fc90fce
-DATA words<>+1716(SB)/4, $0x3f8000bb
-DATA words<>+1720(SB)/4, $0x3f7fffff
-DATA words<>+1724(SB)/4, $0xc0000008
-DATA words<>+1728(SB)/4, $0xbfb17218
-DATA words<>+1732(SB)/4, $0x01000000
-DATA words<>+1736(SB)/4, $0x00000003
-DATA words<>+1740(SB)/4, $0x00000000
-DATA words<>+1744(SB)/4, $0x00000000
-DATA words<>+1748(SB)/4, $0x00000004
-DATA words<>+1752(SB)/4, $0x00000000
-DATA words<>+1756(SB)/4, $0x00000001
-DATA words<>+1760(SB)/4, $0x00000000
-DATA words<>+1764(SB)/4, $0x00000005
-DATA words<>+1768(SB)/4, $0x00000000
-DATA words<>+1772(SB)/4, $0x00000002
+DATA words<>+1524(SB)/4, $0xc2fe0000
+DATA words<>+1528(SB)/4, $0xc2fe0000
+DATA words<>+1532(SB)/4, $0xc2fe0000
+DATA words<>+1536(SB)/4, $0xc2fe0000
+DATA words<>+1540(SB)/4, $0xc2fe0000
+DATA words<>+1544(SB)/4, $0xc2fe0000
+DATA words<>+1548(SB)/4, $0xc2fe0000
+DATA words<>+1552(SB)/4, $0xc2fe0000
+DATA words<>+1556(SB)/4, $0x00000000
+DATA words<>+1560(SB)/4, $0x00000000
+DATA words<>+1564(SB)/4, $0x00000002
+DATA words<>+1568(SB)/4, $0x00000000
+DATA words<>+1572(SB)/4, $0x00000001
+DATA words<>+1576(SB)/4, $0x00000000
+DATA words<>+1580(SB)/4, $0x00000003
+DATA words<>+1584(SB)/4, $0x00000000
+DATA words<>+1588(SB)/4, $0x3ca92b62
+DATA words<>+1592(SB)/4, $0xbd5c2223
+DATA words<>+1596(SB)/4, $0x3e0883b4
+DATA words<>+1600(SB)/4, $0xbeaaaa9a
+DATA words<>+1604(SB)/4, $0x7fffffff
+DATA words<>+1608(SB)/4, $0x80000000
+DATA words<>+1612(SB)/4, $0xbf800000
+DATA words<>+1616(SB)/4, $0xbf000000
+DATA words<>+1620(SB)/4, $0x3e900000
+DATA words<>+1624(SB)/4, $0xbd99362a
+DATA words<>+1628(SB)/4, $0x3d539960
+DATA words<>+1632(SB)/4, $0x3d1b80e2
+DATA words<>+1636(SB)/4, $0x3d2df7cb
+DATA words<>+1640(SB)/4, $0x3dc51d23
+DATA words<>+1644(SB)/4, $0x3dcd9329
+DATA words<>+1648(SB)/4, $0x3de6a25f
+DATA words<>+1652(SB)/4, $0x3de5be3e
+DATA words<>+1656(SB)/4, $0x3ecc422a
+DATA words<>+1660(SB)/4, $0x00000020
+DATA words<>+1664(SB)/4, $0x00000040
+DATA words<>+1668(SB)/4, $0x00000080
+DATA words<>+1672(SB)/4, $0x00000008
+DATA words<>+1676(SB)/4, $0x00000001
+DATA words<>+1680(SB)/4, $0x30000000
+DATA words<>+1684(SB)/4, $0x3a60f890
+DATA words<>+1688(SB)/4, $0x4eb504f3
+DATA words<>+1692(SB)/4, $0xbb8ef36b
+DATA words<>+1696(SB)/4, $0xbcaa7b13
+DATA words<>+1700(SB)/4, $0x007fffff
+DATA words<>+1704(SB)/4, $0x3da2ca77
+DATA words<>+1708(SB)/4, $0x3f3504f3
+DATA words<>+1712(SB)/4, $0xbe73a114
+DATA words<>+1716(SB)/4, $0x3ebf2884
+DATA words<>+1720(SB)/4, $0x3e81de83
+DATA words<>+1724(SB)/4, $0xbed1e1f3
+DATA words<>+1728(SB)/4, $0xbf255b14
+DATA words<>+1732(SB)/4, $0x3eff136b
+DATA words<>+1736(SB)/4, $0xbf9de9d3
+DATA words<>+1740(SB)/4, $0xbf2a91fe
+DATA words<>+1744(SB)/4, $0x3fc90fce
+DATA words<>+1748(SB)/4, $0x3f8000bb
+DATA words<>+1752(SB)/4, $0x3f7fffff
+DATA words<>+1756(SB)/4, $0xc0000008
+DATA words<>+1760(SB)/4, $0xbfb17218
+DATA words<>+1764(SB)/4, $0x01000000
+DATA words<>+1768(SB)/4, $0x00000003
+DATA words<>+1772(SB)/4, $0xc2fe0000
 DATA words<>+1776(SB)/4, $0x00000000
-DATA words<>+1780(SB)/4, $0x00000006
-DATA words<>+1784(SB)/4, $0x00000000
-DATA words<>+1788(SB)/4, $0x00000003
-DATA words<>+1792(SB)/4, $0x00000000
-DATA words<>+1796(SB)/4, $0x00000007
-DATA words<>+1800(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $1804
+DATA words<>+1780(SB)/4, $0x00000000
+DATA words<>+1784(SB)/4, $0x00000004
+DATA words<>+1788(SB)/4, $0x00000000
+DATA words<>+1792(SB)/4, $0x00000001
+DATA words<>+1796(SB)/4, $0x00000000
+DATA words<>+1800(SB)/4, $0x00000005
+DATA words<>+1804(SB)/4, $0x00000000
+DATA words<>+1808(SB)/4, $0x00000002
+DATA words<>+1812(SB)/4, $0x00000000
+DATA words<>+1816(SB)/4, $0x00000006
+DATA words<>+1820(SB)/4, $0x00000000
+DATA words<>+1824(SB)/4, $0x00000003
+DATA words<>+1828(SB)/4, $0x00000000
+DATA words<>+1832(SB)/4, $0x00000007
+DATA words<>+1836(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $1840
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -6257,6 +6266,286 @@ finished:
 	VZEROUPPER
 	RET
 
+// func settleAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·settleAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	MOVQ         104(DI), BX
+	MOVQ         40(DI), R11
+	VPBROADCASTD 120(DI), Y10
+	VPBROADCASTD 124(DI), Y11
+	VPBROADCASTD 128(DI), Y12
+	VPBROADCASTD 132(DI), Y13
+	VPBROADCASTD 136(DI), Y14
+
+row:
+	MOVQ    40(DI), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JLT     manyend
+	PCALIGN $0x20
+
+many:
+	MOVQ         AX, R13
+	SHRQ         $0x02, R13
+	VMOVUPS      (R8)(AX*1), Y0
+	VPMULLD      Y10, Y0, Y0
+	VMOVUPS      (SI)(AX*1), Y1
+	VPADDD       Y1, Y0, Y0
+	VPADDD       Y11, Y0, Y0
+	VPSRAVD      Y12, Y0, Y0
+	VMOVUPS      (R9)(AX*1), Y1
+	VPADDD       Y1, Y0, Y0
+	VPMAXSD      Y13, Y0, Y0
+	VPMINSD      Y14, Y0, Y0
+	VPACKUSDW    Y0, Y0, Y0
+	VPACKUSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DX)(R13*1)
+	VMOVUPS      32(R8)(AX*1), Y2
+	VPMULLD      Y10, Y2, Y2
+	VMOVUPS      32(SI)(AX*1), Y3
+	VPADDD       Y3, Y2, Y2
+	VPADDD       Y11, Y2, Y2
+	VPSRAVD      Y12, Y2, Y2
+	VMOVUPS      32(R9)(AX*1), Y3
+	VPADDD       Y3, Y2, Y2
+	VPMAXSD      Y13, Y2, Y2
+	VPMINSD      Y14, Y2, Y2
+	VPACKUSDW    Y2, Y2, Y2
+	VPACKUSWB    Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPUNPCKLDQ   X3, X2, X2
+	VMOVQ        X2, 8(DX)(R13*1)
+	VMOVUPS      64(R8)(AX*1), Y4
+	VPMULLD      Y10, Y4, Y4
+	VMOVUPS      64(SI)(AX*1), Y5
+	VPADDD       Y5, Y4, Y4
+	VPADDD       Y11, Y4, Y4
+	VPSRAVD      Y12, Y4, Y4
+	VMOVUPS      64(R9)(AX*1), Y5
+	VPADDD       Y5, Y4, Y4
+	VPMAXSD      Y13, Y4, Y4
+	VPMINSD      Y14, Y4, Y4
+	VPACKUSDW    Y4, Y4, Y4
+	VPACKUSWB    Y4, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPUNPCKLDQ   X5, X4, X4
+	VMOVQ        X4, 16(DX)(R13*1)
+	VMOVUPS      96(R8)(AX*1), Y6
+	VPMULLD      Y10, Y6, Y6
+	VMOVUPS      96(SI)(AX*1), Y7
+	VPADDD       Y7, Y6, Y6
+	VPADDD       Y11, Y6, Y6
+	VPSRAVD      Y12, Y6, Y6
+	VMOVUPS      96(R9)(AX*1), Y7
+	VPADDD       Y7, Y6, Y6
+	VPMAXSD      Y13, Y6, Y6
+	VPMINSD      Y14, Y6, Y6
+	VPACKUSDW    Y6, Y6, Y6
+	VPACKUSWB    Y6, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X7
+	VPUNPCKLDQ   X7, X6, X6
+	VMOVQ        X6, 24(DX)(R13*1)
+	ADDQ         $0x00000080, AX
+	SUBQ         $0x00000020, CX
+	JGE          many
+
+manyend:
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, CX
+	JLT     oneend
+	PCALIGN $0x20
+
+one:
+	MOVQ         AX, R13
+	SHRQ         $0x02, R13
+	VMOVUPS      (R8)(AX*1), Y0
+	VPMULLD      Y10, Y0, Y0
+	VMOVUPS      (SI)(AX*1), Y1
+	VPADDD       Y1, Y0, Y0
+	VPADDD       Y11, Y0, Y0
+	VPSRAVD      Y12, Y0, Y0
+	VMOVUPS      (R9)(AX*1), Y1
+	VPADDD       Y1, Y0, Y0
+	VPMAXSD      Y13, Y0, Y0
+	VPMINSD      Y14, Y0, Y0
+	VPACKUSDW    Y0, Y0, Y0
+	VPACKUSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DX)(R13*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000008, CX
+	JGE          one
+
+oneend:
+	ADDQ         $0x00000008, CX
+	TESTQ        CX, CX
+	JZ           finished
+	MOVQ         96(DI), R10
+	MOVQ         AX, R13
+	SHRQ         $0x02, R13
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (R8)(AX*1), Y0, Y0
+	VPMULLD      Y10, Y0, Y0
+	VMOVUPS      (R10), Y1
+	VMASKMOVPS   (SI)(AX*1), Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPADDD       Y11, Y0, Y0
+	VPSRAVD      Y12, Y0, Y0
+	VMOVUPS      (R10), Y1
+	VMASKMOVPS   (R9)(AX*1), Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPMAXSD      Y13, Y0, Y0
+	VPMINSD      Y14, Y0, Y0
+	VPACKUSDW    Y0, Y0, Y0
+	VPACKUSWB    Y0, Y0, Y0
+	VMOVD        X0, (DX)(R13*1)
+	CMPQ         CX, $0x04
+	JLE          finished
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X0
+	VMOVQ        X0, (DX)(R13*1)
+
+finished:
+	LEAQ (SI)(R11*4), SI
+	LEAQ (R8)(R11*4), R8
+	ADDQ 112(DI), DX
+	DECQ BX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func settleWideAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·settleWideAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	MOVQ         104(DI), BX
+	MOVQ         40(DI), R11
+	VPBROADCASTD 120(DI), Y10
+	VPBROADCASTD 124(DI), Y11
+	VPBROADCASTD 128(DI), Y12
+	VPBROADCASTD 132(DI), Y13
+	VPBROADCASTD 136(DI), Y14
+
+row:
+	MOVQ    40(DI), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000020, CX
+	JLT     manyend
+	PCALIGN $0x20
+
+many:
+	VMOVUPS (R8)(AX*1), Y0
+	VPMULLD Y10, Y0, Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VPADDD  Y1, Y0, Y0
+	VPADDD  Y11, Y0, Y0
+	VPSRAVD Y12, Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VPADDD  Y1, Y0, Y0
+	VPMAXSD Y13, Y0, Y0
+	VPMINSD Y14, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	VMOVUPS 32(R8)(AX*1), Y2
+	VPMULLD Y10, Y2, Y2
+	VMOVUPS 32(SI)(AX*1), Y3
+	VPADDD  Y3, Y2, Y2
+	VPADDD  Y11, Y2, Y2
+	VPSRAVD Y12, Y2, Y2
+	VMOVUPS 32(R9)(AX*1), Y3
+	VPADDD  Y3, Y2, Y2
+	VPMAXSD Y13, Y2, Y2
+	VPMINSD Y14, Y2, Y2
+	VMOVUPS Y2, 32(DX)(AX*1)
+	VMOVUPS 64(R8)(AX*1), Y4
+	VPMULLD Y10, Y4, Y4
+	VMOVUPS 64(SI)(AX*1), Y5
+	VPADDD  Y5, Y4, Y4
+	VPADDD  Y11, Y4, Y4
+	VPSRAVD Y12, Y4, Y4
+	VMOVUPS 64(R9)(AX*1), Y5
+	VPADDD  Y5, Y4, Y4
+	VPMAXSD Y13, Y4, Y4
+	VPMINSD Y14, Y4, Y4
+	VMOVUPS Y4, 64(DX)(AX*1)
+	VMOVUPS 96(R8)(AX*1), Y6
+	VPMULLD Y10, Y6, Y6
+	VMOVUPS 96(SI)(AX*1), Y7
+	VPADDD  Y7, Y6, Y6
+	VPADDD  Y11, Y6, Y6
+	VPSRAVD Y12, Y6, Y6
+	VMOVUPS 96(R9)(AX*1), Y7
+	VPADDD  Y7, Y6, Y6
+	VPMAXSD Y13, Y6, Y6
+	VPMINSD Y14, Y6, Y6
+	VMOVUPS Y6, 96(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     many
+
+manyend:
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, CX
+	JLT     oneend
+	PCALIGN $0x20
+
+one:
+	VMOVUPS (R8)(AX*1), Y0
+	VPMULLD Y10, Y0, Y0
+	VMOVUPS (SI)(AX*1), Y1
+	VPADDD  Y1, Y0, Y0
+	VPADDD  Y11, Y0, Y0
+	VPSRAVD Y12, Y0, Y0
+	VMOVUPS (R9)(AX*1), Y1
+	VPADDD  Y1, Y0, Y0
+	VPMAXSD Y13, Y0, Y0
+	VPMINSD Y14, Y0, Y0
+	VMOVUPS Y0, (DX)(AX*1)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (R8)(AX*1), Y0, Y0
+	VPMULLD    Y10, Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (SI)(AX*1), Y1, Y1
+	VPADDD     Y1, Y0, Y0
+	VPADDD     Y11, Y0, Y0
+	VPSRAVD    Y12, Y0, Y0
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (R9)(AX*1), Y1, Y1
+	VPADDD     Y1, Y0, Y0
+	VPMAXSD    Y13, Y0, Y0
+	VPMINSD    Y14, Y0, Y0
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y0, Y15, (DX)(AX*1)
+
+finished:
+	LEAQ (SI)(R11*4), SI
+	LEAQ (R8)(R11*4), R8
+	ADDQ 112(DI), DX
+	DECQ BX
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func normSumsAVX2(t *byte)
 // Requires: AVX
 TEXT ·normSumsAVX2(SB), NOSPLIT, $0-8
@@ -9140,6 +9429,284 @@ one:
 	VZEROUPPER
 	RET
 
+// func noiseRoundedAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·noiseRoundedAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), CX
+	MOVQ         16(DI), SI
+	VPBROADCASTD words<>+736(SB), Y15
+	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD 24(DI), Y13
+	VPBROADCASTD words<>+744(SB), Y12
+	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+1452(SB), Y6
+	VPBROADCASTD words<>+1456(SB), Y7
+
+one:
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPBROADCASTD 92(DI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 16(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 100(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 24(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 28(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 32(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 36(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 40(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 44(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 48(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VMOVSLDUP    Y3, Y3
+	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPOR         words<>+1460(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
+	VPSRAD       $0x02, Y0, Y0
+	VPOR         words<>+1460(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
+	VPSRAD       $0x02, Y2, Y1
+	VCVTDQ2PS    Y0, Y0
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y0, Y0
+	VBROADCASTSS 32(DI), Y4
+	VMULPS       Y4, Y0, Y0
+	VMAXPS       words<>+1524(SB), Y0, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPACKSSDW    Y0, Y0, Y0
+	VPACKSSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X4
+	VPUNPCKLDQ   X4, X0, X0
+	VMOVQ        X0, (DX)
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 32(DI), Y4
+	VMULPS       Y4, Y1, Y1
+	VMAXPS       words<>+1524(SB), Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPACKSSDW    Y1, Y1, Y1
+	VPACKSSWB    Y1, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X4
+	VPUNPCKLDQ   X4, X1, X1
+	VMOVQ        X1, 16(DX)
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VPBROADCASTD 88(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPBROADCASTD 92(DI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 96(DI), Y11
+	VPXOR        Y11, Y3, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 16(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPBROADCASTD 100(DI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 24(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 28(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 32(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 36(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 40(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 44(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 48(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 52(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 56(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 60(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y4
+	VPMULUDQ     Y2, Y14, Y1
+	VPSRLQ       $0x20, Y1, Y0
+	VPSRLQ       $0x20, Y4, Y2
+	VPXOR        Y5, Y0, Y0
+	VPBROADCASTD 64(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y3, Y2, Y2
+	VPBROADCASTD 68(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VPMULUDQ     Y0, Y15, Y3
+	VPMULUDQ     Y2, Y14, Y5
+	VPSRLQ       $0x20, Y5, Y0
+	VPSRLQ       $0x20, Y3, Y2
+	VPXOR        Y1, Y0, Y0
+	VPBROADCASTD 72(SI), Y11
+	VPXOR        Y11, Y0, Y0
+	VPXOR        Y4, Y2, Y2
+	VPBROADCASTD 76(SI), Y11
+	VPXOR        Y11, Y2, Y2
+	VMOVSLDUP    Y5, Y5
+	VBLENDPS     $0xaa, Y5, Y0, Y0
+	VMOVSLDUP    Y3, Y3
+	VBLENDPS     $0xaa, Y3, Y2, Y2
+	VPOR         words<>+1460(SB), Y0, Y0
+	VPMADDUBSW   Y0, Y6, Y0
+	VPMADDWD     Y7, Y0, Y0
+	VPADDD       words<>+1492(SB), Y0, Y0
+	VPSRAD       $0x02, Y0, Y0
+	VPOR         words<>+1460(SB), Y2, Y2
+	VPMADDUBSW   Y2, Y6, Y2
+	VPMADDWD     Y7, Y2, Y2
+	VPADDD       words<>+1492(SB), Y2, Y2
+	VPSRAD       $0x02, Y2, Y1
+	VCVTDQ2PS    Y0, Y0
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y0, Y0
+	VBROADCASTSS 32(DI), Y4
+	VMULPS       Y4, Y0, Y0
+	VMAXPS       words<>+1524(SB), Y0, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPACKSSDW    Y0, Y0, Y0
+	VPACKSSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X4
+	VPUNPCKLDQ   X4, X0, X0
+	VMOVQ        X0, 8(DX)
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS 28(DI), Y4
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 32(DI), Y4
+	VMULPS       Y4, Y1, Y1
+	VMAXPS       words<>+1524(SB), Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPACKSSDW    Y1, Y1, Y1
+	VPACKSSWB    Y1, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X4
+	VPUNPCKLDQ   X4, X1, X1
+	VMOVQ        X1, 24(DX)
+	ADDQ         $0x00000020, DX
+	DECQ         CX
+	JNZ          one
+	VZEROUPPER
+	RET
+
 // func dropAVX2(t *byte)
 // Requires: AVX, AVX2
 TEXT ·dropAVX2(SB), NOSPLIT, $0-8
@@ -9151,7 +9718,7 @@ TEXT ·dropAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+740(SB), Y14
 	VPBROADCASTD 24(DI), Y13
 	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+1524(SB), Y13, Y13
+	VPADDD       words<>+1556(SB), Y13, Y13
 	VPBROADCASTD 32(DI), Y9
 	VBROADCASTSS 28(DI), Y10
 
@@ -25709,17 +26276,17 @@ one:
 	VMULPS       Z0, Z0, Z2
 	VBROADCASTSS words<>+44(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1556(SB), Z3, Z3
+	VADDPS.BCST  words<>+1588(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1560(SB), Z3, Z3
+	VADDPS.BCST  words<>+1592(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1564(SB), Z3, Z3
+	VADDPS.BCST  words<>+1596(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1568(SB), Z3, Z3
+	VADDPS.BCST  words<>+1600(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+1572(SB), Z0, Z2
+	VPANDD.BCST  words<>+1604(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -25750,9 +26317,9 @@ one:
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1576(SB), Z0, Z2
+	VPANDD.BCST  words<>+1608(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+1572(SB), Z0, Z0
+	VPANDD.BCST  words<>+1604(SB), Z0, Z0
 	VBROADCASTSS words<>+276(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
@@ -25771,17 +26338,17 @@ oneend:
 	VMULPS       Z0, Z0, Z2
 	VBROADCASTSS words<>+44(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1556(SB), Z3, Z3
+	VADDPS.BCST  words<>+1588(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1560(SB), Z3, Z3
+	VADDPS.BCST  words<>+1592(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1564(SB), Z3, Z3
+	VADDPS.BCST  words<>+1596(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1568(SB), Z3, Z3
+	VADDPS.BCST  words<>+1600(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+1572(SB), Z0, Z2
+	VPANDD.BCST  words<>+1604(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -25812,9 +26379,9 @@ oneend:
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1576(SB), Z0, Z2
+	VPANDD.BCST  words<>+1608(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+1572(SB), Z0, Z0
+	VPANDD.BCST  words<>+1604(SB), Z0, Z0
 	VBROADCASTSS words<>+276(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
@@ -25898,7 +26465,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VMULPS.BCST  words<>+1612(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -25942,7 +26509,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VMULPS.BCST  words<>+1612(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -26004,7 +26571,7 @@ TEXT ·siluBackAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VMULPS.BCST  words<>+1612(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -26056,7 +26623,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1580(SB), Z0, Z2
+	VMULPS.BCST  words<>+1612(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -26127,7 +26694,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VMULPS.BCST  words<>+1616(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -26152,28 +26719,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1572(SB), Z0, Z3
-	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VPANDD.BCST  words<>+1604(SB), Z0, Z3
+	VMULPS.BCST  words<>+1620(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VADDPS.BCST  words<>+1624(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VADDPS.BCST  words<>+1628(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VADDPS.BCST  words<>+1632(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VADDPS.BCST  words<>+1636(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VADDPS.BCST  words<>+1648(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VADDPS.BCST  words<>+1652(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -26194,7 +26761,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VMULPS.BCST  words<>+1616(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -26219,28 +26786,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1572(SB), Z0, Z3
-	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VPANDD.BCST  words<>+1604(SB), Z0, Z3
+	VMULPS.BCST  words<>+1620(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VADDPS.BCST  words<>+1624(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VADDPS.BCST  words<>+1628(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VADDPS.BCST  words<>+1632(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VADDPS.BCST  words<>+1636(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VADDPS.BCST  words<>+1648(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VADDPS.BCST  words<>+1652(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -26279,7 +26846,7 @@ TEXT ·geluBackAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VMULPS.BCST  words<>+1616(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -26304,28 +26871,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1572(SB), Z0, Z3
-	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VPANDD.BCST  words<>+1604(SB), Z0, Z3
+	VMULPS.BCST  words<>+1620(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VADDPS.BCST  words<>+1624(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VADDPS.BCST  words<>+1628(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VADDPS.BCST  words<>+1632(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VADDPS.BCST  words<>+1636(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VADDPS.BCST  words<>+1648(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VADDPS.BCST  words<>+1652(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -26333,7 +26900,7 @@ one:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1624(SB), Z2, Z2
+	VMULPS.BCST  words<>+1656(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -26354,7 +26921,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1584(SB), Z3, Z3
+	VMULPS.BCST  words<>+1616(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -26379,28 +26946,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1572(SB), Z0, Z3
-	VMULPS.BCST  words<>+1588(SB), Z3, Z3
+	VPANDD.BCST  words<>+1604(SB), Z0, Z3
+	VMULPS.BCST  words<>+1620(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VADDPS.BCST  words<>+1624(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VADDPS.BCST  words<>+1628(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VADDPS.BCST  words<>+1632(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1604(SB), Z3, Z3
+	VADDPS.BCST  words<>+1636(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1608(SB), Z3, Z3
+	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1612(SB), Z3, Z3
+	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1616(SB), Z3, Z3
+	VADDPS.BCST  words<>+1648(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1620(SB), Z3, Z3
+	VADDPS.BCST  words<>+1652(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -26408,7 +26975,7 @@ oneend:
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1624(SB), Z2, Z2
+	VMULPS.BCST  words<>+1656(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -26447,9 +27014,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+1628(SB), Z25
-	VPBROADCASTD words<>+1632(SB), Z26
-	VPBROADCASTD words<>+1636(SB), Z27
+	VPBROADCASTD words<>+1660(SB), Z25
+	VPBROADCASTD words<>+1664(SB), Z26
+	VPBROADCASTD words<>+1668(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -26551,6 +27118,15 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -26597,6 +27173,18 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -26657,6 +27245,21 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -26732,6 +27335,24 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -26821,6 +27442,27 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -26925,6 +27567,30 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -27043,6 +27709,33 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -27176,6 +27869,36 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -27323,6 +28046,39 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z16, K1, (R15)
+	VMOVUPS      Z17, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -27487,6 +28243,42 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z16, K1, (R15)
+	VMOVUPS      Z17, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z18, K1, (R15)
+	VMOVUPS      Z19, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -27665,6 +28457,45 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z16, K1, (R15)
+	VMOVUPS      Z17, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z18, K1, (R15)
+	VMOVUPS      Z19, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z20, K1, (R15)
+	VMOVUPS      Z21, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -27857,6 +28688,48 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z16, K1, (R15)
+	VMOVUPS      Z17, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z18, K1, (R15)
+	VMOVUPS      Z19, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z20, K1, (R15)
+	VMOVUPS      Z21, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z22, K1, (R15)
+	VMOVUPS      Z23, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -28063,6 +28936,51 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z16, K1, (R15)
+	VMOVUPS      Z17, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z18, K1, (R15)
+	VMOVUPS      Z19, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z20, K1, (R15)
+	VMOVUPS      Z21, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z22, K1, (R15)
+	VMOVUPS      Z23, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z24, K1, (R15)
+	VMOVUPS      Z25, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -28283,6 +29201,54 @@ word:
 	JNZ          word
 	MOVQ         16(DI), R15
 	MOVQ         64(DI), R9
+	MOVQ         88(DI), CX
+	BTQ          $0x05, CX
+	JCC          floats
+	VMOVUPS      Z0, K1, (R15)
+	VMOVUPS      Z1, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z2, K1, (R15)
+	VMOVUPS      Z3, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z4, K1, (R15)
+	VMOVUPS      Z5, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z6, K1, (R15)
+	VMOVUPS      Z7, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z8, K1, (R15)
+	VMOVUPS      Z9, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z10, K1, (R15)
+	VMOVUPS      Z11, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z12, K1, (R15)
+	VMOVUPS      Z13, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z14, K1, (R15)
+	VMOVUPS      Z15, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z16, K1, (R15)
+	VMOVUPS      Z17, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z18, K1, (R15)
+	VMOVUPS      Z19, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z20, K1, (R15)
+	VMOVUPS      Z21, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z22, K1, (R15)
+	VMOVUPS      Z23, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z24, K1, (R15)
+	VMOVUPS      Z25, K2, 64(R15)
+	ADDQ         R9, R15
+	VMOVUPS      Z26, K1, (R15)
+	VMOVUPS      Z27, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+floats:
 	MOVQ         32(DI), BX
 	VMOVUPS.Z    (BX), K1, Z30
 	VMOVUPS.Z    64(BX), K2, Z31
@@ -28412,6 +29378,355 @@ word:
 	VMULPS       Z28, Z27, Z27
 	VADDPS       Z31, Z27, Z27
 	VMOVUPS      Z27, K2, 64(R15)
+	VZEROUPPER
+	RET
+
+// func powerSumsAVX512(t *byte)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·powerSumsAVX512(SB), NOSPLIT, $0-8
+	MOVQ      t+0(FP), DI
+	MOVQ      (DI), DX
+	MOVQ      8(DI), SI
+	MOVQ      16(DI), R9
+	MOVQ      24(DI), R8
+	MOVQ      104(DI), BX
+	KMOVW     88(DI), K1
+	KSHIFTRW  $0x08, K1, K2
+	VMOVDQU64 (R9), Z4
+	VMOVDQU64 64(R9), Z5
+
+row:
+	VPBROADCASTD (SI), Z0
+	MOVQ         SI, R9
+	MOVQ         40(DI), CX
+	SUBQ         $0x00000010, CX
+	JLT          largestrest
+
+largest:
+	VPMAXSD (R9), Z0, Z0
+	ADDQ    $0x00000040, R9
+	SUBQ    $0x00000010, CX
+	JGE     largest
+
+largestrest:
+	ADDQ    $0x00000010, CX
+	JZ      largestend
+	VPMAXSD (R9), Z0, K1, Z0
+
+largestend:
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPMAXSD       Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMAXSD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXSD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVD         X0, (DX)
+	VPBROADCASTD  X0, Z0
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	MOVQ          SI, R9
+	MOVQ          40(DI), CX
+	SUBQ          $0x00000010, CX
+	JLT           powerrest
+
+power:
+	VPSUBD        (R9), Z0, Z2
+	VEXTRACTI64X4 $0x01, Z2, Y3
+	VPMOVZXDQ     Y2, Z2
+	VPMOVZXDQ     Y3, Z3
+	VPSRLQ        $0x04, Z2, Z8
+	VPERMI2Q      Z5, Z4, Z2
+	VPSRLVQ       Z8, Z2, Z2
+	VPADDQ        Z2, Z6, Z6
+	VPSRLQ        $0x04, Z3, Z9
+	VPERMI2Q      Z5, Z4, Z3
+	VPSRLVQ       Z9, Z3, Z3
+	VPADDQ        Z3, Z7, Z7
+	ADDQ          $0x00000040, R9
+	SUBQ          $0x00000010, CX
+	JGE           power
+
+powerrest:
+	ADDQ          $0x00000010, CX
+	JZ            powerend
+	VPSUBD.Z      (R9), Z0, K1, Z2
+	VEXTRACTI64X4 $0x01, Z2, Y3
+	VPMOVZXDQ     Y2, Z2
+	VPMOVZXDQ     Y3, Z3
+	VPSRLQ        $0x04, Z2, Z8
+	VPERMI2Q      Z5, Z4, Z2
+	VPSRLVQ.Z     Z8, Z2, K1, Z2
+	VPADDQ        Z2, Z6, Z6
+	VPSRLQ        $0x04, Z3, Z9
+	VPERMI2Q      Z5, Z4, Z3
+	VPSRLVQ.Z     Z9, Z3, K2, Z3
+	VPADDQ        Z3, Z7, Z7
+
+powerend:
+	VPADDQ        Z7, Z6, Z6
+	VEXTRACTI64X4 $0x01, Z6, Y1
+	VPADDQ        Y1, Y6, Y6
+	VEXTRACTI128  $0x01, Y6, X1
+	VPADDQ        X1, X6, X6
+	VPSHUFD       $0x4e, X6, X1
+	VPADDQ        X1, X6, X6
+	VMOVQ         X6, (R8)
+	ADDQ          $0x00000004, DX
+	ADDQ          $0x00000008, R8
+	MOVQ          40(DI), CX
+	LEAQ          (SI)(CX*4), SI
+	DECQ          BX
+	JNZ           row
+	VZEROUPPER
+	RET
+
+// func settleAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·settleAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	MOVQ         104(DI), BX
+	MOVQ         40(DI), R11
+	VPBROADCASTD 120(DI), Z10
+	VPBROADCASTD 124(DI), Z11
+	VPBROADCASTD 128(DI), Z12
+	VPBROADCASTD 132(DI), Z13
+	VPBROADCASTD 136(DI), Z14
+	KMOVW        140(DI), K2
+
+row:
+	MOVQ    40(DI), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000040, CX
+	JLT     manyend
+	PCALIGN $0x20
+
+many:
+	MOVQ    AX, R13
+	SHRQ    $0x02, R13
+	VMOVUPS (R8)(AX*1), Z0
+	VPMULLD Z10, Z0, Z0
+	VMOVUPS (SI)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPADDD  Z11, Z0, Z0
+	VPSRAVD Z12, Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPMAXSD Z13, Z0, Z0
+	VPMINSD Z14, Z0, Z0
+	VPMOVDB Z0, (DX)(R13*1)
+	VMOVUPS 64(R8)(AX*1), Z2
+	VPMULLD Z10, Z2, Z2
+	VMOVUPS 64(SI)(AX*1), Z3
+	VPADDD  Z3, Z2, Z2
+	VPADDD  Z11, Z2, Z2
+	VPSRAVD Z12, Z2, Z2
+	VMOVUPS 64(R9)(AX*1), Z3
+	VPADDD  Z3, Z2, Z2
+	VPMAXSD Z13, Z2, Z2
+	VPMINSD Z14, Z2, Z2
+	VPMOVDB Z2, 16(DX)(R13*1)
+	VMOVUPS 128(R8)(AX*1), Z4
+	VPMULLD Z10, Z4, Z4
+	VMOVUPS 128(SI)(AX*1), Z5
+	VPADDD  Z5, Z4, Z4
+	VPADDD  Z11, Z4, Z4
+	VPSRAVD Z12, Z4, Z4
+	VMOVUPS 128(R9)(AX*1), Z5
+	VPADDD  Z5, Z4, Z4
+	VPMAXSD Z13, Z4, Z4
+	VPMINSD Z14, Z4, Z4
+	VPMOVDB Z4, 32(DX)(R13*1)
+	VMOVUPS 192(R8)(AX*1), Z6
+	VPMULLD Z10, Z6, Z6
+	VMOVUPS 192(SI)(AX*1), Z7
+	VPADDD  Z7, Z6, Z6
+	VPADDD  Z11, Z6, Z6
+	VPSRAVD Z12, Z6, Z6
+	VMOVUPS 192(R9)(AX*1), Z7
+	VPADDD  Z7, Z6, Z6
+	VPMAXSD Z13, Z6, Z6
+	VPMINSD Z14, Z6, Z6
+	VPMOVDB Z6, 48(DX)(R13*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     many
+
+manyend:
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, CX
+	JLT     oneend
+	PCALIGN $0x20
+
+one:
+	MOVQ    AX, R13
+	SHRQ    $0x02, R13
+	VMOVUPS (R8)(AX*1), Z0
+	VPMULLD Z10, Z0, Z0
+	VMOVUPS (SI)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPADDD  Z11, Z0, Z0
+	VPSRAVD Z12, Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPMAXSD Z13, Z0, Z0
+	VPMINSD Z14, Z0, Z0
+	VPMOVDB Z0, (DX)(R13*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	MOVQ      AX, R13
+	SHRQ      $0x02, R13
+	VMOVUPS.Z (R8)(AX*1), K1, Z0
+	VPMULLD   Z10, Z0, Z0
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VPADDD    Z1, Z0, Z0
+	VPADDD    Z11, Z0, Z0
+	VPSRAVD   Z12, Z0, Z0
+	VMOVUPS.Z (R9)(AX*1), K1, Z1
+	VPADDD    Z1, Z0, Z0
+	VPMAXSD   Z13, Z0, Z0
+	VPMINSD   Z14, Z0, Z0
+	VPMOVDB   Z0, K2, (DX)(R13*1)
+
+finished:
+	LEAQ (SI)(R11*4), SI
+	LEAQ (R8)(R11*4), R8
+	ADDQ 112(DI), DX
+	DECQ BX
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func settleWideAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·settleWideAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	MOVQ         104(DI), BX
+	MOVQ         40(DI), R11
+	VPBROADCASTD 120(DI), Z10
+	VPBROADCASTD 124(DI), Z11
+	VPBROADCASTD 128(DI), Z12
+	VPBROADCASTD 132(DI), Z13
+	VPBROADCASTD 136(DI), Z14
+	KMOVW        140(DI), K2
+
+row:
+	MOVQ    40(DI), CX
+	XORQ    AX, AX
+	SUBQ    $0x00000040, CX
+	JLT     manyend
+	PCALIGN $0x20
+
+many:
+	VMOVUPS (R8)(AX*1), Z0
+	VPMULLD Z10, Z0, Z0
+	VMOVUPS (SI)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPADDD  Z11, Z0, Z0
+	VPSRAVD Z12, Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPMAXSD Z13, Z0, Z0
+	VPMINSD Z14, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	VMOVUPS 64(R8)(AX*1), Z2
+	VPMULLD Z10, Z2, Z2
+	VMOVUPS 64(SI)(AX*1), Z3
+	VPADDD  Z3, Z2, Z2
+	VPADDD  Z11, Z2, Z2
+	VPSRAVD Z12, Z2, Z2
+	VMOVUPS 64(R9)(AX*1), Z3
+	VPADDD  Z3, Z2, Z2
+	VPMAXSD Z13, Z2, Z2
+	VPMINSD Z14, Z2, Z2
+	VMOVUPS Z2, 64(DX)(AX*1)
+	VMOVUPS 128(R8)(AX*1), Z4
+	VPMULLD Z10, Z4, Z4
+	VMOVUPS 128(SI)(AX*1), Z5
+	VPADDD  Z5, Z4, Z4
+	VPADDD  Z11, Z4, Z4
+	VPSRAVD Z12, Z4, Z4
+	VMOVUPS 128(R9)(AX*1), Z5
+	VPADDD  Z5, Z4, Z4
+	VPMAXSD Z13, Z4, Z4
+	VPMINSD Z14, Z4, Z4
+	VMOVUPS Z4, 128(DX)(AX*1)
+	VMOVUPS 192(R8)(AX*1), Z6
+	VPMULLD Z10, Z6, Z6
+	VMOVUPS 192(SI)(AX*1), Z7
+	VPADDD  Z7, Z6, Z6
+	VPADDD  Z11, Z6, Z6
+	VPSRAVD Z12, Z6, Z6
+	VMOVUPS 192(R9)(AX*1), Z7
+	VPADDD  Z7, Z6, Z6
+	VPMAXSD Z13, Z6, Z6
+	VPMINSD Z14, Z6, Z6
+	VMOVUPS Z6, 192(DX)(AX*1)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     many
+
+manyend:
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, CX
+	JLT     oneend
+	PCALIGN $0x20
+
+one:
+	VMOVUPS (R8)(AX*1), Z0
+	VPMULLD Z10, Z0, Z0
+	VMOVUPS (SI)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPADDD  Z11, Z0, Z0
+	VPSRAVD Z12, Z0, Z0
+	VMOVUPS (R9)(AX*1), Z1
+	VPADDD  Z1, Z0, Z0
+	VPMAXSD Z13, Z0, Z0
+	VPMINSD Z14, Z0, Z0
+	VMOVUPS Z0, (DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (R8)(AX*1), K1, Z0
+	VPMULLD   Z10, Z0, Z0
+	VMOVUPS.Z (SI)(AX*1), K1, Z1
+	VPADDD    Z1, Z0, Z0
+	VPADDD    Z11, Z0, Z0
+	VPSRAVD   Z12, Z0, Z0
+	VMOVUPS.Z (R9)(AX*1), K1, Z1
+	VPADDD    Z1, Z0, Z0
+	VPMAXSD   Z13, Z0, Z0
+	VPMINSD   Z14, Z0, Z0
+	VMOVUPS   Z0, K1, (DX)(AX*1)
+
+finished:
+	LEAQ (SI)(R11*4), SI
+	LEAQ (R8)(R11*4), R8
+	ADDQ 112(DI), DX
+	DECQ BX
+	JNZ  row
 	VZEROUPPER
 	RET
 
@@ -29210,7 +30525,7 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
+	VPBROADCASTD words<>+1672(SB), Z28
 	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -29402,99 +30717,51 @@ many:
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
 	VCVTDQ2PS       Z20, Z23
-	VPORD.BCST      words<>+1644(SB), Z1, Z1
-	VPORD.BCST      words<>+1644(SB), Z10, Z10
-	VPORD.BCST      words<>+1644(SB), Z19, Z19
-	VMULPS.BCST     words<>+1648(SB), Z5, Z5
-	VMULPS.BCST     words<>+1648(SB), Z14, Z14
-	VMULPS.BCST     words<>+1648(SB), Z23, Z23
+	VPORD.BCST      words<>+1676(SB), Z1, Z1
+	VPORD.BCST      words<>+1676(SB), Z10, Z10
+	VPORD.BCST      words<>+1676(SB), Z19, Z19
+	VMULPS.BCST     words<>+1680(SB), Z5, Z5
+	VMULPS.BCST     words<>+1680(SB), Z14, Z14
+	VMULPS.BCST     words<>+1680(SB), Z23, Z23
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VCVTDQ2PS       Z19, Z19
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
 	VMULPS          Z23, Z23, Z26
-	VMULPS.BCST     words<>+1652(SB), Z8, Z6
-	VMULPS.BCST     words<>+1652(SB), Z17, Z15
-	VMULPS.BCST     words<>+1652(SB), Z26, Z24
-	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1656(SB), Z10, Z10
-	VPSUBD.BCST     words<>+1656(SB), Z19, Z19
-	VMULPS.BCST     words<>+1660(SB), Z8, Z7
-	VMULPS.BCST     words<>+1660(SB), Z17, Z16
-	VMULPS.BCST     words<>+1660(SB), Z26, Z25
+	VMULPS.BCST     words<>+1684(SB), Z8, Z6
+	VMULPS.BCST     words<>+1684(SB), Z17, Z15
+	VMULPS.BCST     words<>+1684(SB), Z26, Z24
+	VPSUBD.BCST     words<>+1688(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1688(SB), Z10, Z10
+	VPSUBD.BCST     words<>+1688(SB), Z19, Z19
+	VMULPS.BCST     words<>+1692(SB), Z8, Z7
+	VMULPS.BCST     words<>+1692(SB), Z17, Z16
+	VMULPS.BCST     words<>+1692(SB), Z26, Z25
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
 	VPSRAD          $0x17, Z19, Z21
-	VADDPS.BCST     words<>+1664(SB), Z6, Z6
-	VADDPS.BCST     words<>+1664(SB), Z15, Z15
-	VADDPS.BCST     words<>+1664(SB), Z24, Z24
-	VPANDD.BCST     words<>+1668(SB), Z1, Z1
-	VPANDD.BCST     words<>+1668(SB), Z10, Z10
-	VPANDD.BCST     words<>+1668(SB), Z19, Z19
-	VADDPS.BCST     words<>+1672(SB), Z7, Z7
-	VADDPS.BCST     words<>+1672(SB), Z16, Z16
-	VADDPS.BCST     words<>+1672(SB), Z25, Z25
-	VPADDD.BCST     words<>+1676(SB), Z1, Z1
-	VPADDD.BCST     words<>+1676(SB), Z10, Z10
-	VPADDD.BCST     words<>+1676(SB), Z19, Z19
+	VADDPS.BCST     words<>+1696(SB), Z6, Z6
+	VADDPS.BCST     words<>+1696(SB), Z15, Z15
+	VADDPS.BCST     words<>+1696(SB), Z24, Z24
+	VPANDD.BCST     words<>+1700(SB), Z1, Z1
+	VPANDD.BCST     words<>+1700(SB), Z10, Z10
+	VPANDD.BCST     words<>+1700(SB), Z19, Z19
+	VADDPS.BCST     words<>+1704(SB), Z7, Z7
+	VADDPS.BCST     words<>+1704(SB), Z16, Z16
+	VADDPS.BCST     words<>+1704(SB), Z25, Z25
+	VPADDD.BCST     words<>+1708(SB), Z1, Z1
+	VPADDD.BCST     words<>+1708(SB), Z10, Z10
+	VPADDD.BCST     words<>+1708(SB), Z19, Z19
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VCVTDQ2PS       Z21, Z21
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VADDPS.BCST     words<>+1580(SB), Z10, Z10
-	VADDPS.BCST     words<>+1580(SB), Z19, Z19
-	VMULPS.BCST     words<>+1680(SB), Z1, Z4
-	VMULPS.BCST     words<>+1680(SB), Z10, Z13
-	VMULPS.BCST     words<>+1680(SB), Z19, Z22
-	VADDPS.BCST     words<>+1684(SB), Z4, Z4
-	VADDPS.BCST     words<>+1684(SB), Z13, Z13
-	VADDPS.BCST     words<>+1684(SB), Z22, Z22
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1688(SB), Z6, Z6
-	VADDPS.BCST     words<>+1688(SB), Z15, Z15
-	VADDPS.BCST     words<>+1688(SB), Z24, Z24
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1692(SB), Z4, Z4
-	VADDPS.BCST     words<>+1692(SB), Z13, Z13
-	VADDPS.BCST     words<>+1692(SB), Z22, Z22
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1696(SB), Z7, Z7
-	VADDPS.BCST     words<>+1696(SB), Z16, Z16
-	VADDPS.BCST     words<>+1696(SB), Z25, Z25
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1700(SB), Z4, Z4
-	VADDPS.BCST     words<>+1700(SB), Z13, Z13
-	VADDPS.BCST     words<>+1700(SB), Z22, Z22
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1704(SB), Z6, Z6
-	VADDPS.BCST     words<>+1704(SB), Z15, Z15
-	VADDPS.BCST     words<>+1704(SB), Z24, Z24
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1708(SB), Z4, Z4
-	VADDPS.BCST     words<>+1708(SB), Z13, Z13
-	VADDPS.BCST     words<>+1708(SB), Z22, Z22
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1712(SB), Z7, Z7
-	VADDPS.BCST     words<>+1712(SB), Z16, Z16
-	VADDPS.BCST     words<>+1712(SB), Z25, Z25
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VADDPS.BCST     words<>+1612(SB), Z10, Z10
+	VADDPS.BCST     words<>+1612(SB), Z19, Z19
+	VMULPS.BCST     words<>+1712(SB), Z1, Z4
+	VMULPS.BCST     words<>+1712(SB), Z10, Z13
+	VMULPS.BCST     words<>+1712(SB), Z19, Z22
 	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VADDPS.BCST     words<>+1716(SB), Z13, Z13
 	VADDPS.BCST     words<>+1716(SB), Z22, Z22
@@ -29510,9 +30777,57 @@ many:
 	VADDPS.BCST     words<>+1724(SB), Z4, Z4
 	VADDPS.BCST     words<>+1724(SB), Z13, Z13
 	VADDPS.BCST     words<>+1724(SB), Z22, Z22
-	VMULPS.BCST     words<>+1728(SB), Z3, Z3
-	VMULPS.BCST     words<>+1728(SB), Z12, Z12
-	VMULPS.BCST     words<>+1728(SB), Z21, Z21
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VMULPS          Z26, Z25, Z25
+	VADDPS.BCST     words<>+1728(SB), Z7, Z7
+	VADDPS.BCST     words<>+1728(SB), Z16, Z16
+	VADDPS.BCST     words<>+1728(SB), Z25, Z25
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VMULPS          Z19, Z22, Z22
+	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VADDPS.BCST     words<>+1732(SB), Z13, Z13
+	VADDPS.BCST     words<>+1732(SB), Z22, Z22
+	VMULPS          Z8, Z6, Z6
+	VMULPS          Z17, Z15, Z15
+	VMULPS          Z26, Z24, Z24
+	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VADDPS.BCST     words<>+1736(SB), Z15, Z15
+	VADDPS.BCST     words<>+1736(SB), Z24, Z24
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VMULPS          Z19, Z22, Z22
+	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VADDPS.BCST     words<>+1740(SB), Z13, Z13
+	VADDPS.BCST     words<>+1740(SB), Z22, Z22
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VMULPS          Z26, Z25, Z25
+	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VADDPS.BCST     words<>+1744(SB), Z16, Z16
+	VADDPS.BCST     words<>+1744(SB), Z25, Z25
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VMULPS          Z19, Z22, Z22
+	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VADDPS.BCST     words<>+1748(SB), Z13, Z13
+	VADDPS.BCST     words<>+1748(SB), Z22, Z22
+	VMULPS          Z8, Z6, Z6
+	VMULPS          Z17, Z15, Z15
+	VMULPS          Z26, Z24, Z24
+	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VADDPS.BCST     words<>+1752(SB), Z15, Z15
+	VADDPS.BCST     words<>+1752(SB), Z24, Z24
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VMULPS          Z19, Z22, Z22
+	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VADDPS.BCST     words<>+1756(SB), Z13, Z13
+	VADDPS.BCST     words<>+1756(SB), Z22, Z22
+	VMULPS.BCST     words<>+1760(SB), Z3, Z3
+	VMULPS.BCST     words<>+1760(SB), Z12, Z12
+	VMULPS.BCST     words<>+1760(SB), Z21, Z21
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z23, Z25, Z25
@@ -29629,43 +30944,43 @@ one:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+1644(SB), Z1, Z1
-	VMULPS.BCST     words<>+1648(SB), Z5, Z5
+	VPORD.BCST      words<>+1676(SB), Z1, Z1
+	VMULPS.BCST     words<>+1680(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1652(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
-	VMULPS.BCST     words<>+1660(SB), Z8, Z7
+	VMULPS.BCST     words<>+1684(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1688(SB), Z1, Z1
+	VMULPS.BCST     words<>+1692(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1664(SB), Z6, Z6
-	VPANDD.BCST     words<>+1668(SB), Z1, Z1
-	VADDPS.BCST     words<>+1672(SB), Z7, Z7
-	VPADDD.BCST     words<>+1676(SB), Z1, Z1
+	VADDPS.BCST     words<>+1696(SB), Z6, Z6
+	VPANDD.BCST     words<>+1700(SB), Z1, Z1
+	VADDPS.BCST     words<>+1704(SB), Z7, Z7
+	VPADDD.BCST     words<>+1708(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VMULPS.BCST     words<>+1680(SB), Z1, Z4
-	VADDPS.BCST     words<>+1684(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1688(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1692(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1696(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1700(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1704(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1708(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1712(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VMULPS.BCST     words<>+1712(SB), Z1, Z4
 	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
 	VADDPS.BCST     words<>+1720(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
 	VADDPS.BCST     words<>+1724(SB), Z4, Z4
-	VMULPS.BCST     words<>+1728(SB), Z3, Z3
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1728(SB), Z7, Z7
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VMULPS          Z8, Z6, Z6
+	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VMULPS          Z8, Z6, Z6
+	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VMULPS.BCST     words<>+1760(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -29699,7 +31014,7 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
+	VPBROADCASTD words<>+1672(SB), Z28
 	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -29839,68 +31154,36 @@ membera:
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+1644(SB), Z1, Z1
-	VPORD.BCST      words<>+1644(SB), Z10, Z10
-	VMULPS.BCST     words<>+1648(SB), Z5, Z5
-	VMULPS.BCST     words<>+1648(SB), Z14, Z14
+	VPORD.BCST      words<>+1676(SB), Z1, Z1
+	VPORD.BCST      words<>+1676(SB), Z10, Z10
+	VMULPS.BCST     words<>+1680(SB), Z5, Z5
+	VMULPS.BCST     words<>+1680(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1652(SB), Z8, Z6
-	VMULPS.BCST     words<>+1652(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1656(SB), Z10, Z10
-	VMULPS.BCST     words<>+1660(SB), Z8, Z7
-	VMULPS.BCST     words<>+1660(SB), Z17, Z16
+	VMULPS.BCST     words<>+1684(SB), Z8, Z6
+	VMULPS.BCST     words<>+1684(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1688(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1688(SB), Z10, Z10
+	VMULPS.BCST     words<>+1692(SB), Z8, Z7
+	VMULPS.BCST     words<>+1692(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1664(SB), Z6, Z6
-	VADDPS.BCST     words<>+1664(SB), Z15, Z15
-	VPANDD.BCST     words<>+1668(SB), Z1, Z1
-	VPANDD.BCST     words<>+1668(SB), Z10, Z10
-	VADDPS.BCST     words<>+1672(SB), Z7, Z7
-	VADDPS.BCST     words<>+1672(SB), Z16, Z16
-	VPADDD.BCST     words<>+1676(SB), Z1, Z1
-	VPADDD.BCST     words<>+1676(SB), Z10, Z10
+	VADDPS.BCST     words<>+1696(SB), Z6, Z6
+	VADDPS.BCST     words<>+1696(SB), Z15, Z15
+	VPANDD.BCST     words<>+1700(SB), Z1, Z1
+	VPANDD.BCST     words<>+1700(SB), Z10, Z10
+	VADDPS.BCST     words<>+1704(SB), Z7, Z7
+	VADDPS.BCST     words<>+1704(SB), Z16, Z16
+	VPADDD.BCST     words<>+1708(SB), Z1, Z1
+	VPADDD.BCST     words<>+1708(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VADDPS.BCST     words<>+1580(SB), Z10, Z10
-	VMULPS.BCST     words<>+1680(SB), Z1, Z4
-	VMULPS.BCST     words<>+1680(SB), Z10, Z13
-	VADDPS.BCST     words<>+1684(SB), Z4, Z4
-	VADDPS.BCST     words<>+1684(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1688(SB), Z6, Z6
-	VADDPS.BCST     words<>+1688(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1692(SB), Z4, Z4
-	VADDPS.BCST     words<>+1692(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1696(SB), Z7, Z7
-	VADDPS.BCST     words<>+1696(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1700(SB), Z4, Z4
-	VADDPS.BCST     words<>+1700(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1704(SB), Z6, Z6
-	VADDPS.BCST     words<>+1704(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1708(SB), Z4, Z4
-	VADDPS.BCST     words<>+1708(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1712(SB), Z7, Z7
-	VADDPS.BCST     words<>+1712(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VADDPS.BCST     words<>+1612(SB), Z10, Z10
+	VMULPS.BCST     words<>+1712(SB), Z1, Z4
+	VMULPS.BCST     words<>+1712(SB), Z10, Z13
 	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VADDPS.BCST     words<>+1716(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
@@ -29911,8 +31194,40 @@ membera:
 	VMULPS          Z10, Z13, Z13
 	VADDPS.BCST     words<>+1724(SB), Z4, Z4
 	VADDPS.BCST     words<>+1724(SB), Z13, Z13
-	VMULPS.BCST     words<>+1728(SB), Z3, Z3
-	VMULPS.BCST     words<>+1728(SB), Z12, Z12
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VADDPS.BCST     words<>+1728(SB), Z7, Z7
+	VADDPS.BCST     words<>+1728(SB), Z16, Z16
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VADDPS.BCST     words<>+1732(SB), Z13, Z13
+	VMULPS          Z8, Z6, Z6
+	VMULPS          Z17, Z15, Z15
+	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VADDPS.BCST     words<>+1736(SB), Z15, Z15
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VADDPS.BCST     words<>+1740(SB), Z13, Z13
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VADDPS.BCST     words<>+1744(SB), Z16, Z16
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VADDPS.BCST     words<>+1748(SB), Z13, Z13
+	VMULPS          Z8, Z6, Z6
+	VMULPS          Z17, Z15, Z15
+	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VADDPS.BCST     words<>+1752(SB), Z15, Z15
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VADDPS.BCST     words<>+1756(SB), Z13, Z13
+	VMULPS.BCST     words<>+1760(SB), Z3, Z3
+	VMULPS.BCST     words<>+1760(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -30026,43 +31341,43 @@ memberb:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+1644(SB), Z1, Z1
-	VMULPS.BCST     words<>+1648(SB), Z5, Z5
+	VPORD.BCST      words<>+1676(SB), Z1, Z1
+	VMULPS.BCST     words<>+1680(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1652(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
-	VMULPS.BCST     words<>+1660(SB), Z8, Z7
+	VMULPS.BCST     words<>+1684(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1688(SB), Z1, Z1
+	VMULPS.BCST     words<>+1692(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1664(SB), Z6, Z6
-	VPANDD.BCST     words<>+1668(SB), Z1, Z1
-	VADDPS.BCST     words<>+1672(SB), Z7, Z7
-	VPADDD.BCST     words<>+1676(SB), Z1, Z1
+	VADDPS.BCST     words<>+1696(SB), Z6, Z6
+	VPANDD.BCST     words<>+1700(SB), Z1, Z1
+	VADDPS.BCST     words<>+1704(SB), Z7, Z7
+	VPADDD.BCST     words<>+1708(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VMULPS.BCST     words<>+1680(SB), Z1, Z4
-	VADDPS.BCST     words<>+1684(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1688(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1692(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1696(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1700(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1704(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1708(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1712(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VMULPS.BCST     words<>+1712(SB), Z1, Z4
 	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
 	VADDPS.BCST     words<>+1720(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
 	VADDPS.BCST     words<>+1724(SB), Z4, Z4
-	VMULPS.BCST     words<>+1728(SB), Z3, Z3
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1728(SB), Z7, Z7
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VMULPS          Z8, Z6, Z6
+	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VMULPS          Z8, Z6, Z6
+	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VMULPS.BCST     words<>+1760(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -30101,7 +31416,7 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
+	VPBROADCASTD words<>+1672(SB), Z28
 	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -30241,68 +31556,36 @@ membera:
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+1644(SB), Z1, Z1
-	VPORD.BCST      words<>+1644(SB), Z10, Z10
-	VMULPS.BCST     words<>+1648(SB), Z5, Z5
-	VMULPS.BCST     words<>+1648(SB), Z14, Z14
+	VPORD.BCST      words<>+1676(SB), Z1, Z1
+	VPORD.BCST      words<>+1676(SB), Z10, Z10
+	VMULPS.BCST     words<>+1680(SB), Z5, Z5
+	VMULPS.BCST     words<>+1680(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1652(SB), Z8, Z6
-	VMULPS.BCST     words<>+1652(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1656(SB), Z10, Z10
-	VMULPS.BCST     words<>+1660(SB), Z8, Z7
-	VMULPS.BCST     words<>+1660(SB), Z17, Z16
+	VMULPS.BCST     words<>+1684(SB), Z8, Z6
+	VMULPS.BCST     words<>+1684(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1688(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1688(SB), Z10, Z10
+	VMULPS.BCST     words<>+1692(SB), Z8, Z7
+	VMULPS.BCST     words<>+1692(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1664(SB), Z6, Z6
-	VADDPS.BCST     words<>+1664(SB), Z15, Z15
-	VPANDD.BCST     words<>+1668(SB), Z1, Z1
-	VPANDD.BCST     words<>+1668(SB), Z10, Z10
-	VADDPS.BCST     words<>+1672(SB), Z7, Z7
-	VADDPS.BCST     words<>+1672(SB), Z16, Z16
-	VPADDD.BCST     words<>+1676(SB), Z1, Z1
-	VPADDD.BCST     words<>+1676(SB), Z10, Z10
+	VADDPS.BCST     words<>+1696(SB), Z6, Z6
+	VADDPS.BCST     words<>+1696(SB), Z15, Z15
+	VPANDD.BCST     words<>+1700(SB), Z1, Z1
+	VPANDD.BCST     words<>+1700(SB), Z10, Z10
+	VADDPS.BCST     words<>+1704(SB), Z7, Z7
+	VADDPS.BCST     words<>+1704(SB), Z16, Z16
+	VPADDD.BCST     words<>+1708(SB), Z1, Z1
+	VPADDD.BCST     words<>+1708(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VADDPS.BCST     words<>+1580(SB), Z10, Z10
-	VMULPS.BCST     words<>+1680(SB), Z1, Z4
-	VMULPS.BCST     words<>+1680(SB), Z10, Z13
-	VADDPS.BCST     words<>+1684(SB), Z4, Z4
-	VADDPS.BCST     words<>+1684(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1688(SB), Z6, Z6
-	VADDPS.BCST     words<>+1688(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1692(SB), Z4, Z4
-	VADDPS.BCST     words<>+1692(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1696(SB), Z7, Z7
-	VADDPS.BCST     words<>+1696(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1700(SB), Z4, Z4
-	VADDPS.BCST     words<>+1700(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1704(SB), Z6, Z6
-	VADDPS.BCST     words<>+1704(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1708(SB), Z4, Z4
-	VADDPS.BCST     words<>+1708(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1712(SB), Z7, Z7
-	VADDPS.BCST     words<>+1712(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VADDPS.BCST     words<>+1612(SB), Z10, Z10
+	VMULPS.BCST     words<>+1712(SB), Z1, Z4
+	VMULPS.BCST     words<>+1712(SB), Z10, Z13
 	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VADDPS.BCST     words<>+1716(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
@@ -30313,8 +31596,40 @@ membera:
 	VMULPS          Z10, Z13, Z13
 	VADDPS.BCST     words<>+1724(SB), Z4, Z4
 	VADDPS.BCST     words<>+1724(SB), Z13, Z13
-	VMULPS.BCST     words<>+1728(SB), Z3, Z3
-	VMULPS.BCST     words<>+1728(SB), Z12, Z12
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VADDPS.BCST     words<>+1728(SB), Z7, Z7
+	VADDPS.BCST     words<>+1728(SB), Z16, Z16
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VADDPS.BCST     words<>+1732(SB), Z13, Z13
+	VMULPS          Z8, Z6, Z6
+	VMULPS          Z17, Z15, Z15
+	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VADDPS.BCST     words<>+1736(SB), Z15, Z15
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VADDPS.BCST     words<>+1740(SB), Z13, Z13
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VADDPS.BCST     words<>+1744(SB), Z16, Z16
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VADDPS.BCST     words<>+1748(SB), Z13, Z13
+	VMULPS          Z8, Z6, Z6
+	VMULPS          Z17, Z15, Z15
+	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VADDPS.BCST     words<>+1752(SB), Z15, Z15
+	VMULPS          Z1, Z4, Z4
+	VMULPS          Z10, Z13, Z13
+	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VADDPS.BCST     words<>+1756(SB), Z13, Z13
+	VMULPS.BCST     words<>+1760(SB), Z3, Z3
+	VMULPS.BCST     words<>+1760(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -30333,16 +31648,16 @@ membera:
 	VMULPS          Z13, Z16, Z10
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z9, Z9, Z9
-	VADDPS.BCST     words<>+1580(SB), Z0, Z0
-	VADDPS.BCST     words<>+1580(SB), Z9, Z9
+	VADDPS.BCST     words<>+1612(SB), Z0, Z0
+	VADDPS.BCST     words<>+1612(SB), Z9, Z9
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS.BCST     (R9), Z9, Z9
 	VADDPS          Z0, Z18, Z18
 	VADDPS          Z9, Z20, Z20
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z10, Z10, Z10
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VADDPS.BCST     words<>+1580(SB), Z10, Z10
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VADDPS.BCST     words<>+1612(SB), Z10, Z10
 	VMULPS.BCST     (R9), Z1, Z1
 	VMULPS.BCST     (R9), Z10, Z10
 	VADDPS          Z1, Z19, Z19
@@ -30436,43 +31751,43 @@ memberb:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+1644(SB), Z1, Z1
-	VMULPS.BCST     words<>+1648(SB), Z5, Z5
+	VPORD.BCST      words<>+1676(SB), Z1, Z1
+	VMULPS.BCST     words<>+1680(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1652(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1656(SB), Z1, Z1
-	VMULPS.BCST     words<>+1660(SB), Z8, Z7
+	VMULPS.BCST     words<>+1684(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1688(SB), Z1, Z1
+	VMULPS.BCST     words<>+1692(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1664(SB), Z6, Z6
-	VPANDD.BCST     words<>+1668(SB), Z1, Z1
-	VADDPS.BCST     words<>+1672(SB), Z7, Z7
-	VPADDD.BCST     words<>+1676(SB), Z1, Z1
+	VADDPS.BCST     words<>+1696(SB), Z6, Z6
+	VPANDD.BCST     words<>+1700(SB), Z1, Z1
+	VADDPS.BCST     words<>+1704(SB), Z7, Z7
+	VPADDD.BCST     words<>+1708(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
-	VMULPS.BCST     words<>+1680(SB), Z1, Z4
-	VADDPS.BCST     words<>+1684(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1688(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1692(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1696(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1700(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1704(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1708(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1712(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VMULPS.BCST     words<>+1712(SB), Z1, Z4
 	VADDPS.BCST     words<>+1716(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
 	VADDPS.BCST     words<>+1720(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
 	VADDPS.BCST     words<>+1724(SB), Z4, Z4
-	VMULPS.BCST     words<>+1728(SB), Z3, Z3
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1728(SB), Z7, Z7
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VMULPS          Z8, Z6, Z6
+	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VMULPS          Z8, Z6, Z6
+	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VMULPS          Z1, Z4, Z4
+	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VMULPS.BCST     words<>+1760(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -30482,11 +31797,11 @@ memberb:
 	VMULPS          Z4, Z6, Z0
 	VMULPS          Z4, Z7, Z1
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+1580(SB), Z0, Z0
+	VADDPS.BCST     words<>+1612(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z0, Z18, Z18
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+1580(SB), Z1, Z1
+	VADDPS.BCST     words<>+1612(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          Z1, Z19, Z19
 	VMOVUPS         Z22, Z29
@@ -30515,7 +31830,7 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
+	VPBROADCASTD words<>+1672(SB), Z28
 	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -30653,24 +31968,24 @@ membera:
 	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
-	VPORD.BCST      words<>+1732(SB), Z0, Z0
-	VPORD.BCST      words<>+1732(SB), Z9, Z9
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z9, Z9
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
-	VPADDD.BCST     words<>+1736(SB), Z0, Z0
-	VPADDD.BCST     words<>+1736(SB), Z9, Z9
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z9, Z9
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
-	VPORD.BCST      words<>+1732(SB), Z2, Z2
-	VPORD.BCST      words<>+1732(SB), Z11, Z11
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z11, Z11
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
-	VPADDD.BCST     words<>+1736(SB), Z2, Z2
-	VPADDD.BCST     words<>+1736(SB), Z11, Z11
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z11, Z11
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -30776,15 +32091,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1732(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1736(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1732(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1736(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          Z0, Z18, Z18
@@ -30820,7 +32135,7 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
+	VPBROADCASTD words<>+1672(SB), Z28
 	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -31008,33 +32323,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1732(SB), Z0, Z0
-	VPORD.BCST      words<>+1732(SB), Z9, Z9
-	VPORD.BCST      words<>+1732(SB), Z18, Z18
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z9, Z9
+	VPORD.BCST      words<>+1764(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1736(SB), Z0, Z0
-	VPADDD.BCST     words<>+1736(SB), Z9, Z9
-	VPADDD.BCST     words<>+1736(SB), Z18, Z18
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z9, Z9
+	VPADDD.BCST     words<>+1768(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1732(SB), Z2, Z2
-	VPORD.BCST      words<>+1732(SB), Z11, Z11
-	VPORD.BCST      words<>+1732(SB), Z20, Z20
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z11, Z11
+	VPORD.BCST      words<>+1764(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1736(SB), Z2, Z2
-	VPADDD.BCST     words<>+1736(SB), Z11, Z11
-	VPADDD.BCST     words<>+1736(SB), Z20, Z20
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z11, Z11
+	VPADDD.BCST     words<>+1768(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -31140,15 +32455,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1732(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1736(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1732(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1736(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -31179,7 +32494,7 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
+	VPBROADCASTD words<>+1672(SB), Z28
 	VPADDD       words<>+672(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -31364,42 +32679,42 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1732(SB), Z0, Z0
-	VPORD.BCST      words<>+1732(SB), Z9, Z9
-	VPORD.BCST      words<>+1732(SB), Z18, Z18
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z9, Z9
+	VPORD.BCST      words<>+1764(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1736(SB), Z0, Z0
-	VPADDD.BCST     words<>+1736(SB), Z9, Z9
-	VPADDD.BCST     words<>+1736(SB), Z18, Z18
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z9, Z9
+	VPADDD.BCST     words<>+1768(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1732(SB), Z2, Z2
-	VPORD.BCST      words<>+1732(SB), Z11, Z11
-	VPORD.BCST      words<>+1732(SB), Z20, Z20
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z11, Z11
+	VPORD.BCST      words<>+1764(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1736(SB), Z2, Z2
-	VPADDD.BCST     words<>+1736(SB), Z11, Z11
-	VPADDD.BCST     words<>+1736(SB), Z20, Z20
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z11, Z11
+	VPADDD.BCST     words<>+1768(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
-	VPMOVDB         Z0, (DX)
-	VPMOVDB         Z9, 32(DX)
-	VPMOVDB         Z18, 64(DX)
-	VPMOVDB         Z1, 16(DX)
-	VPMOVDB         Z10, 48(DX)
-	VPMOVDB         Z19, 80(DX)
+	VPMOVSDB        Z0, (DX)
+	VPMOVSDB        Z9, 32(DX)
+	VPMOVSDB        Z18, 64(DX)
+	VPMOVSDB        Z1, 16(DX)
+	VPMOVSDB        Z10, 48(DX)
+	VPMOVSDB        Z19, 80(DX)
 	ADDQ            $0x00000060, DX
 	SUBQ            $0x00000003, CX
 	JGE             many
@@ -31467,18 +32782,376 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1732(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1736(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1732(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1736(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
-	VPMOVDB         Z0, (DX)
-	VPMOVDB         Z1, 16(DX)
+	VPMOVSDB        Z0, (DX)
+	VPMOVSDB        Z1, 16(DX)
+	ADDQ            $0x00000020, DX
+	DECQ            CX
+	JNZ             one
+
+finished:
+	VZEROUPPER
+	RET
+
+// func noiseRoundedAVX512(t *byte)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), CX
+	MOVQ         16(DI), SI
+	VPBROADCASTD words<>+736(SB), Z31
+	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD 24(DI), Z29
+	VPBROADCASTD words<>+1672(SB), Z28
+	VPADDD       words<>+672(SB), Z29, Z29
+	MOVL         $0x0000aaaa, AX
+	KMOVW        AX, K3
+	VPBROADCASTD words<>+1452(SB), Z6
+	VPBROADCASTD words<>+1456(SB), Z7
+	SUBQ         $0x00000003, CX
+	JLT          few
+	PCALIGN      $0x20
+
+many:
+	VPMULUDQ        Z29, Z31, Z3
+	VPADDD          Z28, Z29, Z29
+	VPMULUDQ        Z29, Z31, Z12
+	VPADDD          Z28, Z29, Z29
+	VPMULUDQ        Z29, Z31, Z21
+	VPADDD          Z28, Z29, Z29
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPXORD.BCST     88(DI), Z11, Z11
+	VPXORD.BCST     88(DI), Z20, Z20
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     92(DI), Z9, Z9
+	VPXORD.BCST     92(DI), Z18, Z18
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPXORD.BCST     96(DI), Z12, Z11
+	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPXORD.BCST     100(DI), Z11, Z11
+	VPXORD.BCST     100(DI), Z20, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z2, Z30, Z1
+	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z20, Z30, Z19
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z4, Z2
+	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z22, Z20
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z2, Z30, Z5
+	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z20, Z30, Z23
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z3, Z2
+	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z21, Z20
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z14, K3, Z9
+	VMOVSLDUP       Z23, K3, Z18
+	VMOVSLDUP       Z3, K3, Z2
+	VMOVSLDUP       Z12, K3, Z11
+	VMOVSLDUP       Z21, K3, Z20
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z9, Z9
+	VPORD.BCST      words<>+1764(SB), Z18, Z18
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDUBSW      Z9, Z6, Z9
+	VPMADDUBSW      Z18, Z6, Z18
+	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z7, Z9, Z9
+	VPMADDWD        Z7, Z18, Z18
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z9, Z9
+	VPADDD.BCST     words<>+1768(SB), Z18, Z18
+	VPSRAD          $0x02, Z0, Z0
+	VPSRAD          $0x02, Z9, Z9
+	VPSRAD          $0x02, Z18, Z18
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
+	VPORD.BCST      words<>+1764(SB), Z11, Z11
+	VPORD.BCST      words<>+1764(SB), Z20, Z20
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDUBSW      Z11, Z6, Z11
+	VPMADDUBSW      Z20, Z6, Z20
+	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z7, Z11, Z11
+	VPMADDWD        Z7, Z20, Z20
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z11, Z11
+	VPADDD.BCST     words<>+1768(SB), Z20, Z20
+	VPSRAD          $0x02, Z2, Z1
+	VPSRAD          $0x02, Z11, Z10
+	VPSRAD          $0x02, Z20, Z19
+	VCVTDQ2PS       Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
+	VMULPS.BCST     32(DI), Z0, Z0
+	VCVTDQ2PS       Z9, Z9
+	VMULPS.BCST     28(DI), Z9, Z9
+	VMULPS.BCST     32(DI), Z9, Z9
+	VCVTDQ2PS       Z18, Z18
+	VMULPS.BCST     28(DI), Z18, Z18
+	VMULPS.BCST     32(DI), Z18, Z18
+	VMAXPS.BCST     words<>+1772(SB), Z0, Z0
+	VMAXPS.BCST     words<>+1772(SB), Z9, Z9
+	VMAXPS.BCST     words<>+1772(SB), Z18, Z18
+	VCVTPS2DQ       Z0, Z0
+	VCVTPS2DQ       Z9, Z9
+	VCVTPS2DQ       Z18, Z18
+	VPMOVSDB        Z0, (DX)
+	VPMOVSDB        Z9, 32(DX)
+	VPMOVSDB        Z18, 64(DX)
+	VCVTDQ2PS       Z1, Z1
+	VMULPS.BCST     28(DI), Z1, Z1
+	VMULPS.BCST     32(DI), Z1, Z1
+	VCVTDQ2PS       Z10, Z10
+	VMULPS.BCST     28(DI), Z10, Z10
+	VMULPS.BCST     32(DI), Z10, Z10
+	VCVTDQ2PS       Z19, Z19
+	VMULPS.BCST     28(DI), Z19, Z19
+	VMULPS.BCST     32(DI), Z19, Z19
+	VMAXPS.BCST     words<>+1772(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1772(SB), Z10, Z10
+	VMAXPS.BCST     words<>+1772(SB), Z19, Z19
+	VCVTPS2DQ       Z1, Z1
+	VCVTPS2DQ       Z10, Z10
+	VCVTPS2DQ       Z19, Z19
+	VPMOVSDB        Z1, 16(DX)
+	VPMOVSDB        Z10, 48(DX)
+	VPMOVSDB        Z19, 80(DX)
+	ADDQ            $0x00000060, DX
+	SUBQ            $0x00000003, CX
+	JGE             many
+
+few:
+	ADDQ $0x00000003, CX
+	JZ   finished
+
+one:
+	VPMULUDQ        Z29, Z31, Z3
+	VPADDD          Z28, Z29, Z29
+	VPSRLQ          $0x20, Z3, Z2
+	VPXORD.BCST     88(DI), Z2, Z2
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPXORD.BCST     92(DI), Z0, Z0
+	VPXORD.BCST     96(DI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
+	VPXORD.BCST     100(DI), Z2, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
+	VPMULUDQ        Z0, Z31, Z4
+	VPMULUDQ        Z2, Z30, Z1
+	VPSRLQ          $0x20, Z1, Z0
+	VPSRLQ          $0x20, Z4, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
+	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
+	VPMULUDQ        Z0, Z31, Z3
+	VPMULUDQ        Z2, Z30, Z5
+	VPSRLQ          $0x20, Z5, Z0
+	VPSRLQ          $0x20, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
+	VMOVSLDUP       Z5, K3, Z0
+	VMOVSLDUP       Z3, K3, Z2
+	VPORD.BCST      words<>+1764(SB), Z0, Z0
+	VPMADDUBSW      Z0, Z6, Z0
+	VPMADDWD        Z7, Z0, Z0
+	VPADDD.BCST     words<>+1768(SB), Z0, Z0
+	VPSRAD          $0x02, Z0, Z0
+	VPORD.BCST      words<>+1764(SB), Z2, Z2
+	VPMADDUBSW      Z2, Z6, Z2
+	VPMADDWD        Z7, Z2, Z2
+	VPADDD.BCST     words<>+1768(SB), Z2, Z2
+	VPSRAD          $0x02, Z2, Z1
+	VCVTDQ2PS       Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
+	VMULPS.BCST     32(DI), Z0, Z0
+	VMAXPS.BCST     words<>+1772(SB), Z0, Z0
+	VCVTPS2DQ       Z0, Z0
+	VPMOVSDB        Z0, (DX)
+	VCVTDQ2PS       Z1, Z1
+	VMULPS.BCST     28(DI), Z1, Z1
+	VMULPS.BCST     32(DI), Z1, Z1
+	VMAXPS.BCST     words<>+1772(SB), Z1, Z1
+	VCVTPS2DQ       Z1, Z1
+	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
 	DECQ            CX
 	JNZ             one
@@ -31497,8 +33170,8 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+736(SB), Z31
 	VPBROADCASTD words<>+740(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1640(SB), Z28
-	VPADDD       words<>+1740(SB), Z29, Z29
+	VPBROADCASTD words<>+1672(SB), Z28
+	VPADDD       words<>+1776(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27

@@ -11616,6 +11616,102 @@ done:
 	WORD $0xbd0004e8 // str s8, 4(r7)
 	RET
 
+// func settleNEON(t *settleArgs)
+TEXT ·settleNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 16(R0), R3
+	MOVD 24(R0), R4
+	MOVD 104(R0), R5
+	MOVD 112(R0), R6
+	MOVD 40(R0), R7
+	ADD $120, R0, R17
+	WORD $0x4d40ca30 // ld1r v16, (r17)
+	ADD $128, R0, R17
+	WORD $0x4d40ca31 // ld1r v17, (r17)
+	ADD $132, R0, R17
+	WORD $0x4d40ca32 // ld1r v18, (r17)
+	ADD $136, R0, R17
+	WORD $0x4d40ca33 // ld1r v19, (r17)
+	WORD $0x6e211c21 // eor v1, v1, v1
+	WORD $0x6eb18431 // sub v17, v1, v17
+	AND $3, R7, R8
+	LSL $2, R8, R8
+	LSR $2, R7, R7
+row:
+	MOVD R1, R9
+	MOVD R4, R10
+	MOVD R7, R11
+four:
+	WORD $0x3cc10460 // ldr q0, (r3), 16
+	WORD $0x4eb09c00 // mul v0, v0, v16
+	WORD $0x3cc10441 // ldr q1, (r2), 16
+	WORD $0x4ea18400 // add v0, v0, v1
+	WORD $0x4eb15400 // srshl v0, v0, v17
+	WORD $0x3cc10541 // ldr q1, (r10), 16
+	WORD $0x4ea18400 // add v0, v0, v1
+	WORD $0x4eb26400 // smax v0, v0, v18
+	WORD $0x4eb36c00 // smin v0, v0, v19
+	WORD $0x0e612800 // xtn.4h v0, v0
+	WORD $0x0e212800 // xtn.8b v0, v0
+	WORD $0xbc004520 // str s0, (r9), 4
+	SUBS $1, R11
+	BNE four
+	ADD R8, R2
+	ADD R8, R3
+	ADD R6, R1
+	SUBS $1, R5
+	BNE row
+	RET
+
+// func settleWideNEON(t *settleArgs)
+TEXT ·settleWideNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 16(R0), R3
+	MOVD 24(R0), R4
+	MOVD 104(R0), R5
+	MOVD 112(R0), R6
+	MOVD 40(R0), R7
+	ADD $120, R0, R17
+	WORD $0x4d40ca30 // ld1r v16, (r17)
+	ADD $128, R0, R17
+	WORD $0x4d40ca31 // ld1r v17, (r17)
+	ADD $132, R0, R17
+	WORD $0x4d40ca32 // ld1r v18, (r17)
+	ADD $136, R0, R17
+	WORD $0x4d40ca33 // ld1r v19, (r17)
+	WORD $0x6e211c21 // eor v1, v1, v1
+	WORD $0x6eb18431 // sub v17, v1, v17
+	AND $3, R7, R8
+	LSL $2, R8, R8
+	LSR $2, R7, R7
+row:
+	MOVD R1, R9
+	MOVD R4, R10
+	MOVD R7, R11
+four:
+	WORD $0x3cc10460 // ldr q0, (r3), 16
+	WORD $0x4eb09c00 // mul v0, v0, v16
+	WORD $0x3cc10441 // ldr q1, (r2), 16
+	WORD $0x4ea18400 // add v0, v0, v1
+	WORD $0x4eb15400 // srshl v0, v0, v17
+	WORD $0x3cc10541 // ldr q1, (r10), 16
+	WORD $0x4ea18400 // add v0, v0, v1
+	WORD $0x4eb26400 // smax v0, v0, v18
+	WORD $0x4eb36c00 // smin v0, v0, v19
+	WORD $0x3c810520 // str q0, (r9), 16
+	SUBS $1, R11
+	BNE four
+	ADD R8, R2
+	ADD R8, R3
+	ADD R6, R1
+	SUBS $1, R5
+	BNE row
+	RET
+
 // func normSumsNEON(t *normArgs)
 TEXT ·normSumsNEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -14386,6 +14482,426 @@ tile:
 	BNE tile
 	RET
 
+// func noiseRoundedNEON(t *noiseArgs)
+TEXT ·noiseRoundedNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 16(R0), R3
+	MOVD $words<>(SB), R25
+	WORD $0x3dc0873c // ldr q28, 528(r25)
+	WORD $0x3dc08b3d // ldr q29, 544(r25)
+	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	ADD $24, R0, R17
+	WORD $0x4d40ca3e // ld1r v30, (r17)
+	MOVD $counters<>(SB), R17
+	WORD $0x3dc00239 // ldr q25, 0(r17)
+	WORD $0x4eb987de // add v30, v30, v25
+tile:
+	ADD $88, R0, R7
+	ADD $16, R3, R10
+	WORD $0x4ebe1fc0 // orr v0, v30, v30
+	WORD $0x4ebf87c8 // add v8, v30, v31
+	WORD $0x4ebf851e // add v30, v8, v31
+	WORD $0x4ddfc8fa // ld1r v26, (r7), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3a1c42 // eor v2, v2, v26
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3a1d4a // eor v10, v10, v26
+	WORD $0x4ddfc8fa // ld1r v26, (r7), 4
+	WORD $0x4ddfc8fb // ld1r v27, (r7), 4
+	WORD $0x2ebdc044 // umull v4, v2, v29
+	WORD $0x6ebdc045 // umull2 v5, v2, v29
+	WORD $0x4e855880 // uzp2 v0, v4, v5
+	WORD $0x4e851881 // uzp1 v1, v4, v5
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x6e3b1c62 // eor v2, v3, v27
+	WORD $0x2ebdc14c // umull v12, v10, v29
+	WORD $0x6ebdc14d // umull2 v13, v10, v29
+	WORD $0x4e8d5988 // uzp2 v8, v12, v13
+	WORD $0x4e8d1989 // uzp1 v9, v12, v13
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x6e3b1d6a // eor v10, v11, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc8fb // ld1r v27, (r7), 4
+	ADD $4, R10
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4ddfc95a // ld1r v26, (r10), 4
+	WORD $0x4ddfc95b // ld1r v27, (r10), 4
+	WORD $0x2ebcc004 // umull v4, v0, v28
+	WORD $0x6ebcc005 // umull2 v5, v0, v28
+	WORD $0x2ebdc046 // umull v6, v2, v29
+	WORD $0x6ebdc047 // umull2 v7, v2, v29
+	WORD $0x4e8758c0 // uzp2 v0, v6, v7
+	WORD $0x6e211c00 // eor v0, v0, v1
+	WORD $0x4e8718c1 // uzp1 v1, v6, v7
+	WORD $0x6e3a1c00 // eor v0, v0, v26
+	WORD $0x4e855882 // uzp2 v2, v4, v5
+	WORD $0x6e231c42 // eor v2, v2, v3
+	WORD $0x4e851883 // uzp1 v3, v4, v5
+	WORD $0x6e3b1c42 // eor v2, v2, v27
+	WORD $0x2ebcc10c // umull v12, v8, v28
+	WORD $0x6ebcc10d // umull2 v13, v8, v28
+	WORD $0x2ebdc14e // umull v14, v10, v29
+	WORD $0x6ebdc14f // umull2 v15, v10, v29
+	WORD $0x4e8f59c8 // uzp2 v8, v14, v15
+	WORD $0x6e291d08 // eor v8, v8, v9
+	WORD $0x4e8f19c9 // uzp1 v9, v14, v15
+	WORD $0x6e3a1d08 // eor v8, v8, v26
+	WORD $0x4e8d598a // uzp2 v10, v12, v13
+	WORD $0x6e2b1d4a // eor v10, v10, v11
+	WORD $0x4e8d198b // uzp1 v11, v12, v13
+	WORD $0x6e3b1d4a // eor v10, v10, v27
+	WORD $0x4e813810 // zip1 v16, v0, v1
+	WORD $0x4e833852 // zip1 v18, v2, v3
+	WORD $0x4e817811 // zip2 v17, v0, v1
+	WORD $0x4e837853 // zip2 v19, v2, v3
+	WORD $0x3dc0eb34 // ldr q20, 928(r25)
+	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x4eb41e10 // orr v16, v16, v20
+	WORD $0x4e202a10 // saddlp.8h v16, v16
+	WORD $0x4e602a10 // saddlp.4s v16, v16
+	WORD $0x4eb58610 // add v16, v16, v21
+	WORD $0x4f3e0610 // sshr v16, v16, 2
+	WORD $0x4eb41e31 // orr v17, v17, v20
+	WORD $0x4e202a31 // saddlp.8h v17, v17
+	WORD $0x4e602a31 // saddlp.4s v17, v17
+	WORD $0x4eb58631 // add v17, v17, v21
+	WORD $0x4f3e0631 // sshr v17, v17, 2
+	WORD $0x4eb41e52 // orr v18, v18, v20
+	WORD $0x4e202a52 // saddlp.8h v18, v18
+	WORD $0x4e602a52 // saddlp.4s v18, v18
+	WORD $0x4eb58652 // add v18, v18, v21
+	WORD $0x4f3e0652 // sshr v18, v18, 2
+	WORD $0x4eb41e73 // orr v19, v19, v20
+	WORD $0x4e202a73 // saddlp.8h v19, v19
+	WORD $0x4e602a73 // saddlp.4s v19, v19
+	WORD $0x4eb58673 // add v19, v19, v21
+	WORD $0x4f3e0673 // sshr v19, v19, 2
+	WORD $0x4e21da10 // scvtf v16, v16
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de10 // fmul v16, v16, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de10 // fmul v16, v16, v25
+	WORD $0x4e21aa10 // fcvtns v16, v16
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e10 // smin v16, v16, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96610 // smax v16, v16, v25
+	WORD $0x0e612a04 // xtn.4h v4, v16
+	WORD $0x4e21da31 // scvtf v17, v17
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de31 // fmul v17, v17, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de31 // fmul v17, v17, v25
+	WORD $0x4e21aa31 // fcvtns v17, v17
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e31 // smin v17, v17, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96631 // smax v17, v17, v25
+	WORD $0x4e612a24 // xtn2.8h v4, v17
+	WORD $0x4e21da52 // scvtf v18, v18
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de52 // fmul v18, v18, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de52 // fmul v18, v18, v25
+	WORD $0x4e21aa52 // fcvtns v18, v18
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e52 // smin v18, v18, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96652 // smax v18, v18, v25
+	WORD $0x0e612a45 // xtn.4h v5, v18
+	WORD $0x4e21da73 // scvtf v19, v19
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de73 // fmul v19, v19, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de73 // fmul v19, v19, v25
+	WORD $0x4e21aa73 // fcvtns v19, v19
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e73 // smin v19, v19, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96673 // smax v19, v19, v25
+	WORD $0x4e612a65 // xtn2.8h v5, v19
+	WORD $0x0e212886 // xtn.8b v6, v4
+	WORD $0x0e2128a7 // xtn.8b v7, v5
+	WORD $0x4e893910 // zip1 v16, v8, v9
+	WORD $0x4e8b3952 // zip1 v18, v10, v11
+	WORD $0x4e897911 // zip2 v17, v8, v9
+	WORD $0x4e8b7953 // zip2 v19, v10, v11
+	WORD $0x3dc0eb34 // ldr q20, 928(r25)
+	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x4eb41e10 // orr v16, v16, v20
+	WORD $0x4e202a10 // saddlp.8h v16, v16
+	WORD $0x4e602a10 // saddlp.4s v16, v16
+	WORD $0x4eb58610 // add v16, v16, v21
+	WORD $0x4f3e0610 // sshr v16, v16, 2
+	WORD $0x4eb41e31 // orr v17, v17, v20
+	WORD $0x4e202a31 // saddlp.8h v17, v17
+	WORD $0x4e602a31 // saddlp.4s v17, v17
+	WORD $0x4eb58631 // add v17, v17, v21
+	WORD $0x4f3e0631 // sshr v17, v17, 2
+	WORD $0x4eb41e52 // orr v18, v18, v20
+	WORD $0x4e202a52 // saddlp.8h v18, v18
+	WORD $0x4e602a52 // saddlp.4s v18, v18
+	WORD $0x4eb58652 // add v18, v18, v21
+	WORD $0x4f3e0652 // sshr v18, v18, 2
+	WORD $0x4eb41e73 // orr v19, v19, v20
+	WORD $0x4e202a73 // saddlp.8h v19, v19
+	WORD $0x4e602a73 // saddlp.4s v19, v19
+	WORD $0x4eb58673 // add v19, v19, v21
+	WORD $0x4f3e0673 // sshr v19, v19, 2
+	WORD $0x4e21da10 // scvtf v16, v16
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de10 // fmul v16, v16, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de10 // fmul v16, v16, v25
+	WORD $0x4e21aa10 // fcvtns v16, v16
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e10 // smin v16, v16, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96610 // smax v16, v16, v25
+	WORD $0x0e612a04 // xtn.4h v4, v16
+	WORD $0x4e21da31 // scvtf v17, v17
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de31 // fmul v17, v17, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de31 // fmul v17, v17, v25
+	WORD $0x4e21aa31 // fcvtns v17, v17
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e31 // smin v17, v17, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96631 // smax v17, v17, v25
+	WORD $0x4e612a24 // xtn2.8h v4, v17
+	WORD $0x4e21da52 // scvtf v18, v18
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de52 // fmul v18, v18, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de52 // fmul v18, v18, v25
+	WORD $0x4e21aa52 // fcvtns v18, v18
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e52 // smin v18, v18, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96652 // smax v18, v18, v25
+	WORD $0x0e612a45 // xtn.4h v5, v18
+	WORD $0x4e21da73 // scvtf v19, v19
+	ADD $28, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de73 // fmul v19, v19, v25
+	ADD $32, R0, R17
+	WORD $0x4d40ca39 // ld1r v25, (r17)
+	WORD $0x6e39de73 // fmul v19, v19, v25
+	WORD $0x4e21aa73 // fcvtns v19, v19
+	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x4eb96e73 // smin v19, v19, v25
+	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x4eb96673 // smax v19, v19, v25
+	WORD $0x4e612a65 // xtn2.8h v5, v19
+	WORD $0x4e212886 // xtn2.16b v6, v4
+	WORD $0x4e2128a7 // xtn2.16b v7, v5
+	WORD $0x3d800026 // str q6, 0(r1)
+	WORD $0x3d800427 // str q7, 16(r1)
+	ADD $32, R1
+	SUBS $1, R2
+	BNE tile
+	RET
+
 // func noiseSumNEON(t *noiseArgs)
 TEXT ·noiseSumNEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -16450,4 +16966,8 @@ DATA words<>+928(SB)/8, $0x0100000001000000
 DATA words<>+936(SB)/8, $0x0100000001000000
 DATA words<>+944(SB)/8, $0x0000000300000003
 DATA words<>+952(SB)/8, $0x0000000300000003
-GLOBL words<>(SB), RODATA|NOPTR, $960
+DATA words<>+960(SB)/8, $0x0000007f0000007f
+DATA words<>+968(SB)/8, $0x0000007f0000007f
+DATA words<>+976(SB)/8, $0xffffff81ffffff81
+DATA words<>+984(SB)/8, $0xffffff81ffffff81
+GLOBL words<>(SB), RODATA|NOPTR, $992

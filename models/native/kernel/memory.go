@@ -52,7 +52,7 @@ func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
 	return form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
 }
 
-// BytesRoom is what a product of bytes keeps.
+// BytesRoom is what a product of bytes keeps; of Totals SumBytes has none.
 func (k *Kernels) BytesRoom(m, n, kk int) Room {
 	if k.isa.bytes != nil {
 		return Room{B: 32 * ((kk + 3) / 4)}

@@ -13,7 +13,7 @@ type noiseArgs struct {
 	keys            *noise.Schedule
 	block           uint32  // of the first tile
 	keep            float32 // a scale; of dropout: what stays is multiplied by it, and words below limit go
-	limit           uint32
+	limit           uint32  // or, of whole numbers that are rounded, the bits of another scale
 	_               uint32
 	leads, weights  unsafe.Pointer // of a sum's members
 	count           int            // of them

@@ -71,19 +71,38 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		return db
 	},
 	"GemmBytes": func(k *Kernels, r *rand.Rand) []float32 {
-		m, n, kk := 1+r.IntN(40), 1+r.IntN(70), 1+r.IntN(1200)
-		ld := (kk + 3) / 4 * 4
-		a, b, c := make([]uint8, m*ld), make([]int8, n*ld), make([]float32, m*n)
-		for i := range a {
-			if i%ld < kk {
-				a[i] = uint8(r.Uint32())
-			}
-		}
-		for i := range b {
-			b[i] = int8(r.IntN(255) - 127)
-		}
+		m, n, kk, ld, a, b := drawBytes(r)
+		c := make([]float32, m*n)
 		k.GemmBytes(m, n, kk, a, ld, b, ld, c, n, float32(r.NormFloat64()), normals(r, n))
 		return c
+	},
+	"SumBytes": func(k *Kernels, r *rand.Rand) []float32 {
+		m, n, kk, ld, a, b := drawBytes(r)
+		c := make([]int32, m*n)
+		k.SumBytes(m, n, kk, a, ld, b, ld, c, n)
+		return floats(c)
+	},
+	"Settle": func(k *Kernels, r *rand.Rand) []float32 {
+		s := drawSettling(r, 1+r.IntN(20), 1+r.IntN(100))
+		dst := make([]uint8, s.Rows*((s.Cols+3)/4*4))
+		k.Settle(dst, s)
+		return floats(dst)
+	},
+	"SettleWide": func(k *Kernels, r *rand.Rand) []float32 {
+		s := drawSettling(r, 1+r.IntN(20), 1+r.IntN(100))
+		dst := make([]int32, s.Rows*s.Cols)
+		k.SettleWide(dst, s, 1<<r.IntN(20))
+		return floats(dst)
+	},
+	"PowerSums": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, n := 1+r.IntN(20), 1+r.IntN(100)
+		most, sums, z := make([]int32, rows), make([]uint64, rows), drawLogits(r, make([]int32, rows*n))
+		k.PowerSums(most, sums, z, n)
+		out := floats(most)
+		for _, s := range sums {
+			out = append(out, float32(s>>24), float32(s%(1<<24)))
+		}
+		return out
 	},
 	"CausalSoftmax": func(k *Kernels, r *rand.Rand) []float32 {
 		n := 1 + r.IntN(70)
@@ -311,11 +330,13 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		rows, cols := 1+r.IntN(5), 1+r.IntN(100)
 		dst := make([]int8, rows*ByteStride(cols))
 		k.IntegerBytes(dst, field(cols), rows)
-		out := make([]float32, len(dst))
-		for i, b := range dst {
-			out[i] = float32(b)
-		}
-		return out
+		return floats(dst)
+	},
+	"RoundedBytes": func(k *Kernels, r *rand.Rand) []float32 {
+		rows, cols := 1+r.IntN(5), 1+r.IntN(100)
+		dst := make([]int8, rows*ByteStride(cols))
+		k.RoundedBytes(dst, float32(5*r.NormFloat64()), float32(r.NormFloat64()), field(cols), rows)
+		return floats(dst)
 	},
 	"IntegerSum": func(k *Kernels, r *rand.Rand) []float32 {
 		dst, members, weights := make([]float32, 1+r.IntN(300)), []uint32{1, 7, 9}, []int32{5, -3, 1 << 20}
@@ -355,6 +376,30 @@ func broad(r *rand.Rand, n int) []float32 {
 		}
 	}
 	return s
+}
+
+// drawBytes are operands of a product of bytes.
+func drawBytes(r *rand.Rand) (m, n, kk, ld int, a []uint8, b []int8) {
+	m, n, kk = 1+r.IntN(40), 1+r.IntN(70), 1+r.IntN(1200)
+	ld = (kk + 3) / 4 * 4
+	a, b = make([]uint8, m*ld), make([]int8, n*ld)
+	for i := range a {
+		if i%ld < kk {
+			a[i] = uint8(r.Uint32())
+		}
+	}
+	for i := range b {
+		b[i] = int8(r.IntN(255) - 127)
+	}
+	return m, n, kk, ld, a, b
+}
+
+// floats are whole numbers in bits of float32, which no rounding changes.
+func floats[T int8 | uint8 | int32](s []T) (out []float32) {
+	for _, v := range s {
+		out = append(out, float32(int32(v)>>12), float32(int32(v)&0xFFF))
+	}
+	return out
 }
 
 func drawUnary(f func(k *Kernels, dst, x []float32)) func(k *Kernels, r *rand.Rand) []float32 {

@@ -159,6 +159,16 @@ func geluAVX2(t *vecArgs)
 //go:noescape
 func geluBackAVX2(t *vecArgs)
 
+// settleAVX2: bytes of sums.
+//
+//go:noescape
+func settleAVX2(t *settleArgs)
+
+// settleWideAVX2: words of sums.
+//
+//go:noescape
+func settleWideAVX2(t *settleArgs)
+
 // normSumsAVX2: sums of channels.
 //
 //go:noescape
@@ -248,6 +258,11 @@ func noiseFloatsAVX2(t *noiseArgs)
 //
 //go:noescape
 func noiseBytesAVX2(t *noiseArgs)
+
+// noiseRoundedAVX2: tiles of whole numbers, scaled and rounded, in bytes.
+//
+//go:noescape
+func noiseRoundedAVX2(t *noiseArgs)
 
 // dropAVX2: masks of dropout.
 //
@@ -679,6 +694,21 @@ func bytes13x32AVX512(t *tileArgs)
 //go:noescape
 func bytes14x32AVX512(t *tileArgs)
 
+// powerSumsAVX512: the largest of rows, and sums of powers.
+//
+//go:noescape
+func powerSumsAVX512(t *vecArgs)
+
+// settleAVX512: bytes of sums.
+//
+//go:noescape
+func settleAVX512(t *settleArgs)
+
+// settleWideAVX512: words of sums.
+//
+//go:noescape
+func settleWideAVX512(t *settleArgs)
+
 // normSumsAVX512: sums of channels.
 //
 //go:noescape
@@ -768,6 +798,11 @@ func noiseFloatsAVX512(t *noiseArgs)
 //
 //go:noescape
 func noiseBytesAVX512(t *noiseArgs)
+
+// noiseRoundedAVX512: tiles of whole numbers, scaled and rounded, in bytes.
+//
+//go:noescape
+func noiseRoundedAVX512(t *noiseArgs)
 
 // dropAVX512: masks of dropout.
 //

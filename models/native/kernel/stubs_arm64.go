@@ -319,6 +319,16 @@ func layerSquaresNEON(t *vecArgs)
 //go:noescape
 func layerBackSumsNEON(t *vecArgs)
 
+// settleNEON: bytes of sums.
+//
+//go:noescape
+func settleNEON(t *settleArgs)
+
+// settleWideNEON: words of sums.
+//
+//go:noescape
+func settleWideNEON(t *settleArgs)
+
 // normSumsNEON: sums of live samples.
 //
 //go:noescape
@@ -388,6 +398,11 @@ func noiseFloatsNEON(t *noiseArgs)
 //
 //go:noescape
 func noiseBytesNEON(t *noiseArgs)
+
+// noiseRoundedNEON: tiles of whole numbers, scaled and rounded, in bytes.
+//
+//go:noescape
+func noiseRoundedNEON(t *noiseArgs)
 
 // noiseSumNEON: weighted sums of noise.
 //

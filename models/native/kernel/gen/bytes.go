@@ -9,7 +9,7 @@ import (
 
 // bytesTile emits a tile of m rows by 32 columns of a product of bytes: unsigned ones of A by rows, signed ones of B
 // packed as [k/4][32][4], exact sums in int32. k counts words. The sums become floats, are multiplied by alpha and
-// added to the bias, the product rounded.
+// added to the bias, the product rounded; or they stay what they are.
 func (g *gen) bytesTile(m int) {
 	g.begin(fmt.Sprintf("bytes%dx32", m), "tileArgs", "a register tile of a product of bytes.")
 	t, a0, a9, b, k := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RCX
@@ -56,21 +56,28 @@ func (g *gen) bytesTile(m int) {
 	g.JNZ(ref("word"))
 	g.MOVQ(at(t, tC), c)
 	g.MOVQ(at(t, tLdc), l1)
+	g.MOVQ(at(t, tFlags), k)
+	rows := func(finish func(i, v int)) {
+		for i := range m {
+			for v := range 2 {
+				finish(i, v)
+				g.storeMasked(acc(i, v), mask, v, at(c, 64*v))
+			}
+			if i < m-1 {
+				g.ADDQ(l1, c)
+			}
+		}
+		g.end()
+	}
+	g.when(k, flagWhole, "floats", func() { rows(func(int, int) {}) })
 	g.MOVQ(at(t, tBias), bias)
 	for v := range 2 {
 		g.loadMasked(at(bias, 64*v), mask, v, g.r[30+v])
 	}
 	g.VBROADCASTSS(at(t, tAlpha), g.r[28])
-	for i := range m {
-		for v := range 2 {
-			g.VCVTDQ2PS(acc(i, v), acc(i, v))
-			g.VMULPS(g.r[28], acc(i, v), acc(i, v))
-			g.VADDPS(g.r[30+v], acc(i, v), acc(i, v))
-			g.storeMasked(acc(i, v), mask, v, at(c, 64*v))
-		}
-		if i < m-1 {
-			g.ADDQ(l1, c)
-		}
-	}
-	g.end()
+	rows(func(i, v int) {
+		g.VCVTDQ2PS(acc(i, v), acc(i, v))
+		g.VMULPS(g.r[28], acc(i, v), acc(i, v))
+		g.VADDPS(g.r[30+v], acc(i, v), acc(i, v))
+	})
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -39,13 +41,20 @@ func (g *gen) toScale(r, tmp reg.VecPhysical) {
 	g.VMULPS(tmp, r, r)
 }
 
-// noiseIntegers emits the writing of tiles of 32 whole numbers, as bytes or as floats times a scale.
-func (g *gen) noiseIntegers(asBytes bool) {
-	name, doc := "noiseFloats", "tiles of whole numbers, scaled."
-	if asBytes {
-		name, doc = "noiseBytes", "tiles of whole numbers in bytes."
-	}
-	g.begin(name, "noiseArgs", doc)
+// drawn is what becomes of whole numbers.
+type drawn int
+
+const (
+	scaled  drawn = iota // floats, times a scale
+	plain                // bytes
+	rounded              // bytes, the whole numbers that are nearest to them times two scales
+)
+
+// noiseIntegers emits the writing of tiles of 32 whole numbers.
+func (g *gen) noiseIntegers(as drawn) {
+	g.begin([]string{"noiseFloats", "noiseBytes", "noiseRounded"}[as], "noiseArgs",
+		[]string{"tiles of whole numbers, scaled.", "tiles of whole numbers in bytes.", "tiles of whole numbers, scaled and rounded, in bytes."}[as])
+	asBytes := as != scaled
 	g.integerSetup()
 	if !asBytes {
 		g.rowSetup()
@@ -57,6 +66,9 @@ func (g *gen) noiseIntegers(asBytes bool) {
 				s.integers()
 				lo, hi := g.place(first + i)
 				for j, place := range []int{lo, hi} {
+					if as == rounded {
+						s.round(s.r[j], s.r[4])
+					}
 					if asBytes {
 						s.do(func() { g.narrow(s.r[j], s.r[4], at(reg.RDX, place/4)) })
 					} else {
@@ -78,10 +90,26 @@ func (g *gen) noiseIntegers(asBytes bool) {
 	g.end()
 }
 
-// narrow writes the lanes of r as bytes; r and tmp are lost.
+// round makes r the whole numbers that are nearest to it times both scales of the argument, each product rounded, and
+// at least -127; tmp is lost. narrow sees to the other bound.
+func (s *stream) round(r, tmp reg.VecPhysical) {
+	s.do(func() {
+		s.toScale(r, tmp)
+		if s.wide {
+			s.VMULPS_BCST(at(reg.RDI, nLimit), r, r)
+			return
+		}
+		s.VBROADCASTSS(at(reg.RDI, nLimit), tmp)
+		s.VMULPS(tmp, r, r)
+	})
+	s.with(math.Float32bits(-127), func(x, y, z operand.Op) { s.VMAXPS_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VMAXPS(x, y, z) }, r, r)
+	s.do(func() { s.VCVTPS2DQ(r, r) })
+}
+
+// narrow writes the lanes of r as bytes, held to [-128, 127]; r and tmp are lost.
 func (g *gen) narrow(r, tmp reg.VecPhysical, to operand.Mem) {
 	if g.wide {
-		g.VPMOVDB(r, to)
+		g.VPMOVSDB(r, to)
 		return
 	}
 	g.VPACKSSDW(r, r, r)

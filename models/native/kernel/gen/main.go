@@ -67,7 +67,10 @@ func generate() (map[string][]byte, error) {
 			for m := 1; m <= 14; m++ {
 				g.bytesTile(m)
 			}
+			g.powerSums()
 		}
+		g.settle(false)
+		g.settle(true)
 		g.norm()
 		g.layerNorm()
 		g.softmax()
@@ -75,8 +78,9 @@ func generate() (map[string][]byte, error) {
 		g.noiseSum(normal)
 		g.noiseSum(square)
 		g.noiseSum(whole)
-		g.noiseIntegers(false)
-		g.noiseIntegers(true)
+		g.noiseIntegers(scaled)
+		g.noiseIntegers(plain)
+		g.noiseIntegers(rounded)
 		g.drop()
 		for m := 1; m <= len(g.r)/2-2; m++ {
 			g.conv(m)

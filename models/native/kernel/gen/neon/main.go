@@ -46,6 +46,8 @@ func generate() map[string][]byte {
 		}
 	}
 	g.vectors()
+	g.settle(false)
+	g.settle(true)
 	g.norms()
 	g.pools()
 	g.softmax()

@@ -251,23 +251,16 @@ func (g *asm) noises() {
 	g.text.WriteString("\nDATA counters<>+0(SB)/8, $0x0000000100000000\nDATA counters<>+8(SB)/8, $0x0000000300000002\nGLOBL counters<>(SB), RODATA|NOPTR, $16\n")
 	g.noiseFill("noiseFill", "tiles of normals.", ofNormals, g.normals, func(vec) {})
 	g.noiseFill("noiseFloats", "tiles of whole numbers, scaled.", ofIntegers, g.integers, func(v vec) { g.scale(v, vTmp) })
-	g.begin("noiseBytes", "noiseArgs", "tiles of whole numbers in bytes.")
-	g.noiseSetup()
-	g.tiles(false, 32, func() {
-		g.lead()
-		g.philox()
-		for i, h := range halves {
-			g.integers(h.c)
-			for j, m := range ofIntegers { // halfwords of a half: 4 and 5, then bytes of both: 6 and 7
-				to := 4 + vec(j/2)
-				g.op2([]uint32{opXtnH, opXtnH2}[j%2], to, m.v)
-			}
-			for j := range vec(2) {
-				g.op2([]uint32{opXtnB, opXtnB2}[i], 6+j, 4+j)
-			}
-		}
-		g.str(6, rDst, 0)
-		g.str(7, rDst, 16)
+	g.noiseBytes("noiseBytes", "tiles of whole numbers in bytes.", func(vec) {})
+	g.noiseBytes("noiseRounded", "tiles of whole numbers, scaled and rounded, in bytes.", func(v vec) {
+		g.scale(v, vTmp)
+		g.broadcast(vTmp, 0, oLimit)
+		g.fmul(v, v, vTmp)
+		g.op2(opFCvtNS, v, v)
+		g.constant(vTmp, 127)
+		g.op3(opSMin, v, v, vTmp)
+		g.constant(vTmp, -127&0xFFFFFFFF)
+		g.op3(opSMax, v, v, vTmp)
 	})
 	g.noiseSum("noiseSum", ofNormals, g.normals, g.fmul, g.fadd)
 	square := func(c vec) {
@@ -297,6 +290,29 @@ func (g *asm) noiseFill(name, doc string, of []made, make func(c vec), finish fu
 				g.str(m.v, rDst, h.at+m.at)
 			}
 		}
+	})
+}
+
+// noiseBytes emits the writing of tiles of whole numbers in bytes, which finish is the last to change.
+func (g *asm) noiseBytes(name, doc string, finish func(v vec)) {
+	g.begin(name, "noiseArgs", doc)
+	g.noiseSetup()
+	g.tiles(false, 32, func() {
+		g.lead()
+		g.philox()
+		for i, h := range halves {
+			g.integers(h.c)
+			for j, m := range ofIntegers { // halfwords of a half: 4 and 5, then bytes of both: 6 and 7
+				finish(m.v)
+				to := 4 + vec(j/2)
+				g.op2([]uint32{opXtnH, opXtnH2}[j%2], to, m.v)
+			}
+			for j := range vec(2) {
+				g.op2([]uint32{opXtnB, opXtnB2}[i], 6+j, 4+j)
+			}
+		}
+		g.str(6, rDst, 0)
+		g.str(7, rDst, 16)
 	})
 }
 
