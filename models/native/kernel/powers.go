@@ -8,8 +8,8 @@ var powers = [16]uint64{
 	3037000500, 2908241642, 2784941738, 2666869345, 2553802834, 2445529972, 2341847524, 2242560872,
 }
 
-// PowerSums writes, of each row of n whole numbers z, which follow each other without a gap, the largest to most, and to
-// sums the sum of
+// PowerSums writes, of each row of n whole numbers z, rows following each other without a gap, the largest to most, and
+// to sums the sum of
 //
 //	p[(most-z) mod 16] >> (most-z)/16, p[i] = 2^(32 - i/16) rounded,
 //
