@@ -74,8 +74,8 @@ func TestJudged(t *testing.T) {
 }
 
 // TestSeedsOfAVerdict: what fewer seeds than a claim states do not decide says so, and with as many it does not; what
-// is decided is told as it is. The counts have one verdict for both, and tell a bound that holds by itself. JSON has the
-// verdict alone, and how many seeds it takes.
+// is decided is told as it is. The counts have one verdict for both, and tell a bound that holds by itself. JSON has
+// the verdict alone, and how many seeds it takes.
 func TestSeedsOfAVerdict(t *testing.T) {
 	three, six := []float64{2, 2.1, 1.9}, []float64{2, 2.1, 1.9, 2, 2.1, 1.9}
 	for _, c := range []struct {
