@@ -51,10 +51,13 @@ type Oncer interface {
 type Ledger map[Op]int64
 
 // Add adds another ledger.
-func (l Ledger) Add(o map[Op]int64) {
+func (l Ledger) Add(o map[Op]int64) { l.AddTimes(o, 1) }
+
+// AddTimes adds another ledger so many times.
+func (l Ledger) AddTimes(o map[Op]int64, times int64) {
 	for op, n := range o {
 		if n != 0 {
-			l[op] += n
+			l[op] += times * n
 		}
 	}
 }

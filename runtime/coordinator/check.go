@@ -29,7 +29,16 @@ type outstanding struct {
 	says    []int          // which of them, counted from 1, by places of workers that host members; 0 did not come
 	sums    [][32]byte     // digests of members' rows: see [epochs.from]
 	telling []message.Done // those that tell of more than that and bytes, without digests
-	sum     sum            // of all that came
+	alike   []alike        // what several say
+	sum     sum            // of all that came, but for the bytes of those that are alike
+}
+
+// alike is what several workers report.
+type alike struct {
+	of        *message.Done
+	committed uint64 // rounds, when it was checked
+	claim     int    // as in outstanding.says
+	times     int64  // that it came
 }
 
 // Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack
@@ -37,15 +46,21 @@ type outstanding struct {
 type Fault struct {
 	Value  any // that was panicked with
 	Stack  []byte
-	report message.Report
+	report said
 }
+
+// said is a [message.Report], or an [Alike] in the place of one.
+type said interface{ Sender() int }
+
+// Sender implements said.
+func (a *Alike) Sender() int { return a.Worker }
 
 func (f *Fault) Error() string {
 	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.report, f.Value)
 }
 
 // check says what a worker's message holds that cannot be.
-func (c *Coordinator) check(r message.Report) (err error) {
+func (c *Coordinator) check(r said) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &Fault{v, debug.Stack(), r}
@@ -59,8 +74,8 @@ func (c *Coordinator) check(r message.Report) (err error) {
 		return c.planned(m.Epoch)
 	case message.Done:
 		return c.checkDone(&m)
-	case *message.Done:
-		return c.checkDone(m)
+	case *Alike:
+		return c.checkAlike(m)
 	case message.Failed:
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)
@@ -93,12 +108,52 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	if d.Epoch != c.base || c.plan != nil || o == nil {
 		return c.planned(d.Epoch)
 	}
-	place, rows, lead := c.hosting.Place(d.Worker), len(c.hosting.Of(d.Worker)), c.roster.Owner[0] == d.Worker
+	place, lead := c.hosting.Place(d.Worker), c.roster.Owner[0] == d.Worker
+	if err := o.checkTurn(d, place); err != nil {
+		return err
+	}
+	return c.checkSaid(o, d, place, lead)
+}
+
+// checkAlike is checkDone of what another one says, most of which was checked before.
+func (c *Coordinator) checkAlike(a *Alike) error {
+	d := a.Of
+	o := c.done[d.From]
+	if d.Epoch != c.base || c.plan != nil || o == nil {
+		return c.planned(d.Epoch)
+	}
+	place := c.hosting.Place(a.Worker)
+	if err := o.checkTurn(d, place); err != nil {
+		return err
+	}
+	if k := o.heardAlike(d); k == nil || k.committed != c.committed {
+		if err := c.checkSaid(o, d, c.hosting.Place(d.Worker), c.roster.Owner[0] == d.Worker); err != nil {
+			return err
+		}
+	}
+	if want := len(c.shared) + c.from[place+1] - c.from[place]; len(d.Digests) != want {
+		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
+	}
+	if len(d.Tests) == 0 {
+		return nil
+	}
+	return c.checkTests(d, place, c.roster.Owner[0] == a.Worker)
+}
+
+// checkTurn wants one report of each worker that hosts members, by its place.
+func (o *outstanding) checkTurn(d *message.Done, place int) error {
 	switch {
-	case rows == 0:
+	case place < 0:
 		return fmt.Errorf("it reports round %d and was granted none", d.To)
 	case o.says[place] > 0:
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
+	}
+	return nil
+}
+
+// checkSaid holds what a worker that has such a place reports.
+func (c *Coordinator) checkSaid(o *outstanding, d *message.Done, place int, lead bool) error {
+	switch {
 	case d.To <= d.From || d.To > o.To:
 		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)
 	case d.Ended != o.Limit.Reached(d.Progress):
@@ -109,10 +164,10 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	if err := c.checkProgress(d.To, d.Progress); err != nil {
 		return err
 	}
-	if err := c.checkDigests(d, place, rows); err != nil {
+	if err := c.checkDigests(d, place); err != nil {
 		return err
 	}
-	if err := c.checkPoints(d, rows, lead); err != nil {
+	if err := c.checkPoints(d, len(c.hosting.Of(d.Worker)), lead); err != nil {
 		return err
 	}
 	if err := c.checkTests(d, place, lead); err != nil {
@@ -174,21 +229,12 @@ func (c *Coordinator) checkProgress(to uint64, p event.Progress) error {
 }
 
 // checkDigests wants one of every row that the worker hosts, one of every shared row, and no other.
-func (c *Coordinator) checkDigests(d *message.Done, place, rows int) error {
-	own := &c.names[place]
-	if *own != nil && c.known(d.Digests, *own) {
+func (c *Coordinator) checkDigests(d *message.Done, place int) error {
+	if c.known(d.Digests, c.names[place]) {
 		return nil
 	}
 	if !d.Digests.InOrder() {
 		return errors.New("it reports digests out of order")
-	}
-	want := 0
-	for _, shared := range c.blocks {
-		if shared {
-			want++
-		} else {
-			want += rows
-		}
 	}
 	for _, x := range d.Digests {
 		block, of := x.Parts()
@@ -203,18 +249,10 @@ func (c *Coordinator) checkDigests(d *message.Done, place, rows int) error {
 			return fmt.Errorf("it reports a digest of %q, a row that it does not host", x.Row)
 		}
 	}
-	if len(d.Digests) != want {
-		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
-	}
-	*own = make([]string, 0, want-len(c.shared))
-	for _, x := range d.Digests[len(c.shared):] {
-		*own = append(*own, x.Row)
-	}
-	return nil
+	return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), len(c.shared)+len(c.names[place]))
 }
 
-// known says whether digests are of the shared rows and of these others, which an earlier report of this epoch had: a
-// worker's rows are the same for as long.
+// known says whether digests are of the shared rows and of these others.
 func (c *Coordinator) known(digests message.Digests, own []string) bool {
 	if len(digests) != len(c.shared)+len(own) {
 		return false

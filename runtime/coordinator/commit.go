@@ -14,23 +14,59 @@ import (
 	"brood/runtime/message"
 )
 
-func (c *Coordinator) isDone(d *message.Done) (fx []Effect) {
+func (c *Coordinator) isDone(d *message.Done) []Effect {
 	o := c.done[d.From]
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
 	}
-	passed := c.now.Sub(o.sent).Nanoseconds()
-	d.Nanos = min(max(0, d.Nanos), passed)
-	d.Waited = min(max(0, d.Waited), d.Nanos)
-	d.Extra = min(max(0, d.Extra), passed-d.Nanos)
-	o.takes(c, d)
-	// Grants are committed in order, whatever the order in which reports come.
-	for len(c.done) > 0 {
-		first := c.done[c.committed] // what is out lies one behind the other, from there on
-		if first == nil || first.got < len(c.hosting.Workers) {
+	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, message.Test.HasPart) {
+		o.telling = append(o.telling, *d)
+		o.telling[len(o.telling)-1].Digests = nil
+	}
+	o.sum.adds(d, 1)
+	o.sum.predicted.Add(d.Predicted)
+	o.takes(c, d, c.hosting.Place(d.Worker), o.heard(d, len(c.shared)))
+	return c.commits(o)
+}
+
+func (c *Coordinator) isAlike(a *Alike) []Effect {
+	d := a.Of
+	o := c.done[d.From]
+	if o == nil || d.Epoch != c.base || c.plan != nil {
+		return nil
+	}
+	k := o.heardAlike(d)
+	if k == nil {
+		o.alike = append(o.alike, alike{of: d, claim: o.heard(d, len(c.shared))})
+		k = &o.alike[len(o.alike)-1]
+	}
+	k.committed = c.committed
+	k.times++
+	o.takes(c, d, c.hosting.Place(a.Worker), k.claim)
+	return c.commits(o)
+}
+
+// heardAlike is what is known of a report, nil where none came that is alike.
+func (o *outstanding) heardAlike(d *message.Done) *alike {
+	for i := range o.alike {
+		if o.alike[i].of == d {
+			return &o.alike[i]
+		}
+	}
+	return nil
+}
+
+// commits makes a grant final of which all have reported, and those behind it. They are in their order, whatever the
+// order in which reports come: what is out lies one behind the other, from what is committed on.
+func (c *Coordinator) commits(o *outstanding) (fx []Effect) {
+	for first := o; first != nil && first.From == c.committed; first = c.done[c.committed] {
+		if first.got < len(c.hosting.Workers) {
 			break
 		}
 		delete(c.done, first.From)
+		for _, k := range first.alike {
+			first.sum.adds(k.of, k.times)
+		}
 		agreed, ok := c.agree(first)
 		if fx = append(fx, agreed...); !ok {
 			break
@@ -53,28 +89,26 @@ type sum struct {
 	waited                      int64 // mean
 }
 
-// takes notes a report.
-func (o *outstanding) takes(c *Coordinator, d *message.Done) {
-	place := c.hosting.Place(d.Worker)
-	o.says[place] = o.heard(d, len(c.shared))
+// adds counts the bytes that as many workers report.
+func (s *sum) adds(d *message.Done, workers int64) {
+	s.sent.AddTimes(d.Sent, workers)
+	s.evaluation.AddTimes(d.Evaluation, workers)
+	s.overhead += workers * d.Overhead
+}
+
+// takes notes that the worker at a place reported, its claim, and what it reports of its members and of time.
+func (o *outstanding) takes(c *Coordinator, d *message.Done, place, claim int) {
+	o.got++
+	o.says[place] = claim
 	sums := o.sums[c.from[place]:]
 	for i, x := range d.Digests[len(c.shared):] {
 		sums[i] = x.Sum
 	}
-	if o.got++; o.got == 1 {
-		o.sum = sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}
-	}
-	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, message.Test.HasPart) {
-		o.telling = append(o.telling, *d)
-		o.telling[len(o.telling)-1].Digests = nil
-	}
+	passed := c.now.Sub(o.sent).Nanoseconds()
+	nanos := min(max(0, d.Nanos), passed)
 	s := &o.sum
-	s.sent.Add(d.Sent)
-	s.predicted.Add(d.Predicted)
-	s.evaluation.Add(d.Evaluation)
-	s.overhead += d.Overhead
-	s.nanos, s.extra = max(s.nanos, d.Nanos), max(s.extra, d.Extra)
-	s.waited += d.Waited / int64(len(o.says))
+	s.nanos, s.extra = max(s.nanos, nanos), max(s.extra, min(max(0, d.Extra), passed-nanos))
+	s.waited += min(max(0, d.Waited), nanos) / int64(len(o.says))
 }
 
 // commit makes a grant's rounds final, on whose reports all agree.

@@ -130,6 +130,11 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 			return nil // it is gone, or was put out
 		}
 		fx = c.hears(e.Report)
+	case *Alike:
+		if !c.here(e.Worker) {
+			return nil
+		}
+		fx = c.hears(e)
 	case Command:
 		fx = c.command(e.Command)
 	case Trouble:
@@ -151,7 +156,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 }
 
 // hears takes what a worker that is there says, once it is checked. Whoever says what cannot be is put out.
-func (c *Coordinator) hears(r message.Report) []Effect {
+func (c *Coordinator) hears(r said) []Effect {
 	if err := c.check(r); err != nil {
 		fx := c.fence(Lost{r.Sender(), err.Error()})
 		if f, ok := errors.AsType[*Fault](err); ok {
@@ -164,8 +169,8 @@ func (c *Coordinator) hears(r message.Report) []Effect {
 		return c.isReady(m)
 	case message.Done:
 		return c.isDone(&m)
-	case *message.Done:
-		return c.isDone(m)
+	case *Alike:
+		return c.isAlike(m)
 	case message.Failed:
 		return c.failed(m)
 	case message.Saved:
@@ -306,7 +311,8 @@ func (c *Coordinator) grant() (fx []Effect) {
 	if c.spare = nil; o == nil || len(o.says) != len(workers) || len(o.sums) != c.from[len(workers)] {
 		o = &outstanding{says: make([]int, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
 	}
-	c.done[g.From] = &outstanding{Grant: g, sent: c.now, says: o.says, sums: o.sums}
+	c.done[g.From] = &outstanding{Grant: g, sent: c.now, says: o.says, sums: o.sums,
+		sum: sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // one for all
 	fx = slices.Grow(fx, len(workers))

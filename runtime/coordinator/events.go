@@ -26,10 +26,15 @@ type (
 		Worker int
 		Reason string
 	}
-	// Report is what a worker says. It is checked before anything uses it. A step owns what it is given: of a
-	// *message.Done it bounds Nanos, Waited and Extra in place. Once the step is over its sender may change it and its
-	// digests: they are not kept.
+	// Report is what a worker says. It is checked before anything uses it.
 	Report struct{ message.Report }
+	// Alike says that a worker reports of a grant what another one does, in its own name: its members are in the place of
+	// the other's, which are as many, and of points, notes and a prediction it has none. Of thousands of workers that are
+	// not run such reports come. Of is changed by nobody while the grant is out, so that it is checked once.
+	Alike struct {
+		Worker int
+		Of     *message.Done
+	}
 	// Command is what an operator asks. One Receipt answers it.
 	Command struct{ event.Command }
 	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is
@@ -55,6 +60,7 @@ type (
 func (Joined) isEvent()    {}
 func (Lost) isEvent()      {}
 func (Report) isEvent()    {}
+func (*Alike) isEvent()    {}
 func (Command) isEvent()   {}
 func (Trouble) isEvent()   {}
 func (Note) isEvent()      {}

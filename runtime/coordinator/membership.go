@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"brood/models/engine"
@@ -216,7 +217,7 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 // place puts a roster in force.
 func (c *epochs) place(r optim.Roster) {
 	c.roster, c.hosting = r, r.Hosting()
-	c.names, c.rows, c.from = make([][]string, len(c.hosting.Workers)), nil, nil
+	c.names, c.rows, c.from = nil, nil, nil
 }
 
 // declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
@@ -240,12 +241,21 @@ func (c *Coordinator) declare(p event.Plan) {
 	c.most = c.mostRounds()
 }
 
-// lay says where digests of members' rows are in a grant, of the roster in force and of what its workers hold.
+// lay names members' rows as reports do, by worker, and says where their digests are in a grant, of the roster in force
+// and of what its workers hold.
 func (c *epochs) lay() {
-	own, at := len(c.blocks)-len(c.shared), 0
+	blocks, at := slices.Sorted(maps.Keys(c.blocks)), 0
 	for _, w := range c.hosting.Workers {
-		c.from = append(c.from, at)
-		at += own * len(c.hosting.Of(w))
+		var names []string
+		for _, b := range blocks {
+			for _, m := range c.hosting.Of(w) {
+				if !c.blocks[b] {
+					names = append(names, b+"/"+strconv.Itoa(int(m)))
+				}
+			}
+		}
+		c.names, c.from = append(c.names, names), append(c.from, at)
+		at += len(names)
 	}
 	c.from = append(c.from, at)
 }

@@ -50,7 +50,7 @@ type epochs struct {
 	roster  optim.Roster          // of base
 	hosting optim.Hosting         // the same by workers
 	from    []int                 // of each, where the digests of its names begin; last, their number
-	names   [][]string            // rows beside the shared ones that each of these workers reports, nil until it did
+	names   [][]string            // rows beside the shared ones that each of these workers reports
 	rows    []row                 // of the state, by name, once it was hashed
 	before  []event.Edit          // those that shaped the blocks in force
 	blocks  map[string]bool       // of base, and whether they are shared

@@ -71,21 +71,26 @@ func (w *world) speak(s said) {
 
 // others makes reports of those that are not simulated of their deputies'. What it gives is good until the next.
 func (w *world) others(all []said) func(worker int) coordinator.Event {
-	one, forms := new(message.Done), make([]*form, len(all))
-	for i, s := range all {
-		forms[i] = w.formOf(s.report.(message.Done))
-	}
 	each, first := w.shares(all)
-	least := slices.Index(w.at, nil)
-	var event coordinator.Event = coordinator.Report{Report: one}
+	theirs := make([]message.Done, len(all))
+	scored := make([]bool, len(all)) // they have a part of the test set, or the centre's digest
+	for i, s := range all {
+		d := s.report.(message.Done)
+		d.Sent, d.Predicted, d.Points, d.Notes = each, nil, nil, nil
+		theirs[i], scored[i] = d, slices.ContainsFunc(d.Tests, message.Test.HasPart)
+	}
+	least, alike := slices.Index(w.at, nil), new(coordinator.Alike)
 	return func(worker int) coordinator.Event {
 		index := w.crowd.nearest[worker]
-		*one = all[index].report.(message.Done)
-		w.disguise(one, worker, forms[index])
-		if one.Sent = each; worker == least {
-			one.Sent = first
+		if worker != least && !scored[index] {
+			alike.Worker, alike.Of = worker, &theirs[index]
+			return alike
 		}
-		return event
+		d := w.disguised(theirs[index], worker)
+		if worker == least {
+			d.Sent = first
+		}
+		return coordinator.Report{Report: d}
 	}
 }
 
@@ -125,44 +130,21 @@ func (w *world) shares(all []said) (each, first optim.Ledger) {
 	return each, first
 }
 
-// form is how a deputy's report becomes another worker's.
-type form struct {
-	shared int        // digests of rows that all have, the first ones
-	names  [][]string // of the rows of each block behind them, by member
-	scored bool       // it has a part of the test set, or the centre's digest
-}
-
-func (w *world) formOf(d message.Done) *form {
-	f, rows := &form{scored: slices.ContainsFunc(d.Tests, message.Test.HasPart)}, len(w.hosting.Of(d.Worker))
-	f.shared = len(d.Digests)
-	for i, x := range d.Digests {
-		if block, of := x.Parts(); of != "shared" {
-			f.shared = min(f.shared, i)
-			if (i-f.shared)%rows == 0 {
-				f.names = append(f.names, w.rows(block))
-			}
-		}
-	}
-	return f
-}
-
-// disguise makes a deputy's report one of another worker: of its members, who are as many, and of its part of the test
+// disguised makes a deputy's report one of another worker: of its members, who are as many, and of its part of the test
 // set.
-func (w *world) disguise(d *message.Done, id int, f *form) {
-	if all := d.Digests; len(f.names) > 0 {
-		d.Digests = append(w.digests[:0], all[:f.shared]...)
-		host := w.hosting.Of(id)
-		for i, names := range f.names {
-			for j, m := range host {
-				d.Digests = append(d.Digests, message.Digest{Row: names[m], Sum: all[f.shared+i*len(host)+j].Sum})
-			}
+func (w *world) disguised(d message.Done, id int) message.Done {
+	host := w.hosting.Of(id)
+	d.Digests = slices.Clone(d.Digests)
+	at := 0 // among digests of members' rows
+	for i := range d.Digests {
+		if block, of := d.Digests[i].Parts(); of != "shared" {
+			d.Digests[i].Row = block + "/" + strconv.Itoa(int(host[at%len(host)]))
+			at++
 		}
-		w.digests = d.Digests
 	}
-	if f.scored {
-		d.Tests = w.tests(d.Tests, id-d.Worker)
-	}
-	d.Worker, d.Points, d.Notes, d.Predicted = id, nil, nil, nil
+	d.Tests = w.tests(d.Tests, id-d.Worker)
+	d.Worker = id
+	return d
 }
 
 // tests are a deputy's of the worker that lies so many further: of its part of the test set.
@@ -179,17 +161,4 @@ func (w *world) tests(of []message.Test, further int) []message.Test {
 		}
 	}
 	return tests
-}
-
-// rows are the names of a block's rows, by member.
-func (w *world) rows(block string) []string {
-	names := w.names[block]
-	if names == nil {
-		names = make([]string, w.cfg.Core.Members)
-		for i := range names {
-			names[i] = block + "/" + strconv.Itoa(i)
-		}
-		w.names[block] = names
-	}
-	return names
 }

@@ -97,8 +97,6 @@ type world struct {
 	at        []*node // by worker, nil for the others
 	crowd     *crowd  // nil where all are
 	hosting   optim.Hosting
-	names     map[string][]string // of the rows of a block, by member
-	digests   message.Digests     // of the report that reaches the core
 	roster    optim.Roster
 	said      map[heard][]said
 	settled   int              // exchanges that all deputies have passed
@@ -171,7 +169,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers), names: map[string][]string{}}
+	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers)}
 	if cfg.Deputies > 0 && cfg.Deputies < cfg.Workers {
 		w.crowd = crowdOf(cfg)
 	}
