@@ -22,7 +22,7 @@ type Muon struct {
 	Eta, Mu    float32 // of matrices
 	WD         float32
 	Fixed      bool
-	Hidden     bool   // the last matrix, that of the output layer, is a vector like the others
+	Hidden     bool   // the weights of the output layer are stepped as vectors are
 	T          uint64 // steps, this one included
 	// of vectors: the share of Eta that is their rate, and AdamW's decays and epsilon
 	Share, B1, B2, Eps float32
@@ -37,7 +37,7 @@ const SchulzSteps = 5
 // Takes says whether tensor i is a matrix of this step, and of which size.
 func (t *Muon) Takes(l *Layout, i int) (rows, cols int, ok bool) {
 	rows, cols, ok = l.Tensors[i].Matrix()
-	return rows, cols, ok && !(t.Hidden && i == l.lastMatrix())
+	return rows, cols, ok && !(t.Hidden && i == l.lastWeights())
 }
 
 // Vectors is the step of all other tensors: AdamW.
@@ -59,13 +59,12 @@ func (*Muon) Stretch(length float32, squares float64) float32 {
 // Length is that of a matrix of so many rows that is fixed.
 func (*Muon) Length(rows int) float32 { return float32(math.Sqrt(float64(rows))) }
 
-// lastMatrix is the index of the last tensor that is a matrix; -1 where none is.
-func (l *Layout) lastMatrix() int {
+// lastWeights is the index of the last tensor that has rows and is no table: the weights of the output layer, which are
+// no matrix where that has one output. -1 where there is none.
+func (l *Layout) lastWeights() int {
 	i := len(l.Tensors) - 1
-	for ; i >= 0; i-- {
-		if _, _, ok := l.Tensors[i].Matrix(); ok {
-			break
-		}
+	for i >= 0 && (l.Tensors[i].Table || len(l.Tensors[i].Shape) < 2) {
+		i--
 	}
 	return i
 }

@@ -14,7 +14,7 @@ func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 	keep := 1 - float64(t.Eta)*float64(t.WD)
 	last := 0
 	for i, tn := range l.Tensors {
-		if _, _, matrix := tn.Matrix(); matrix {
+		if len(tn.Shape) > 1 && !tn.Table {
 			last = i
 		}
 	}

@@ -122,6 +122,9 @@ func (c *Coordinator) checkAlike(a *Alike) error {
 	if d.Epoch != c.base || c.plan != nil || o == nil {
 		return c.planned(d.Epoch)
 	}
+	if len(d.Points)+len(d.Notes)+len(d.Predicted) > 0 {
+		return errors.New("it reports points, notes or a prediction as another one does, and has none of its own")
+	}
 	place := c.hosting.Place(a.Worker)
 	if err := o.checkTurn(d, place); err != nil {
 		return err

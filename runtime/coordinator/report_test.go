@@ -99,7 +99,7 @@ func TestAlike(t *testing.T) {
 						g := p.core.done[at].Grant
 						lead, one := reportOf(p.core, g, 0), reportOf(p.core, g, 2)
 						lead.Tests = []message.Test{{Round: g.To, Centre: "blake3:" + strings.Repeat("0", 64), Chunks: []message.Chunk{{Samples: 50}}}}
-						one.Tests = []message.Test{{Round: g.To}}
+						one.Points, one.Tests = nil, []message.Test{{Round: g.To}}
 						one.Nanos, one.Waited, one.Extra, one.Overhead = p.below(9000), p.below(9000), p.below(9000), p.below(90)
 						one.Evaluation = optim.Ledger{"mean": 5, "none": 0}
 						order := []int{4, 3, 2, 0, 1, 7} // 0 has a member more and speaks for itself, 7 is not there
@@ -147,6 +147,7 @@ func TestNotAlike(t *testing.T) {
 	for w, want := range map[int]string{0: "it reports 9 digests of the 12 rows that it holds", 1: ""} {
 		p := newRecital(t, "localsgd", 11, 5)
 		one := reportOf(p.core, p.core.done[0].Grant, 2)
+		one.Points = nil
 		p.fx = nil
 		p.step(&Alike{w, &one})
 		if got := fmt.Sprintf("%+v", p.fx); want == "" && len(p.fx) > 0 || !strings.Contains(got, want) {
@@ -155,11 +156,18 @@ func TestNotAlike(t *testing.T) {
 	}
 	p := newRecital(t, "localsgd", 10, 5)
 	one := reportOf(p.core, p.core.done[0].Grant, 2)
-	one.Tests = []message.Test{{Round: one.To}}
+	one.Points, one.Tests = nil, []message.Test{{Round: one.To}}
 	p.fx = nil
 	p.step(&Alike{0, &one})
 	if got := fmt.Sprintf("%+v", p.fx); !strings.Contains(got, `it reports "" as the digest of the centre`) {
 		t.Errorf("%s, want a test without the centre refused", got)
+	}
+	p = newRecital(t, "localsgd", 10, 5)
+	one = reportOf(p.core, p.core.done[0].Grant, 2) // with points
+	p.fx = nil
+	p.step(&Alike{1, &one})
+	if got := fmt.Sprintf("%+v", p.fx); !strings.Contains(got, "has none of its own") {
+		t.Errorf("%s, want points refused", got)
 	}
 }
 

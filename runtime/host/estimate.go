@@ -102,6 +102,7 @@ func (j *Job) memory(r rehearsal, single compute) need {
 	prepared, n := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
 	j.kept = n.host
 	if j.bare() {
+		j.kept -= shortBytes // most of which is garbage
 		n.host += processBytes
 		return n
 	}
@@ -169,14 +170,20 @@ func (j *Job) collect() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	held, piles := j.kept, j.Config.Memory-processBytes-j.kept
-	if held == 0 { // another process expected it
-		held, piles = max(1, j.Config.Memory-processBytes-garbage), garbage
-	}
-	percent := int(max(leastPercent, min(99, 100*piles/held))) // never the 100 that a process begins with
+	percent := piling(j.Config.Memory, j.kept)
 	if debug.SetGCPercent(percent) != percent {
 		goruntime.GC() // what was needed to prepare the run
 	}
+}
+
+// piling is how much may pile up, in percent of what is held, where a run is expected to need so much memory and to
+// hold so much of it; 0 is not known, as another process expected it. It is never the 100 that a process begins with.
+func piling(memory, held int64) int {
+	piles := memory - processBytes - held
+	if held <= 0 {
+		held, piles = max(1, memory-processBytes-garbage), garbage
+	}
+	return int(max(leastPercent, min(99, 100*piles/held)))
 }
 
 // rounds is how many a run is expected to have, infinite where its limit says nothing of work.

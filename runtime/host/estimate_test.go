@@ -193,3 +193,28 @@ func TestClockAsks(t *testing.T) {
 		}
 	}
 }
+
+// TestPiling: garbage may pile up to what a run is expected to need, and to a little where nothing is left; a run of
+// protocols, whose rounds are short and many, is not collected all the time.
+func TestPiling(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		memory, held int64
+		want         int
+	}{
+		{processBytes + 140*mb, 100 * mb, 40},
+		{processBytes + 164*mb, 100 * mb, 64},
+		{processBytes + 100*mb, 100 * mb, leastPercent},
+		{processBytes + 300*mb, 100 * mb, 99},
+		{processBytes + 164*mb, 0, 64},
+		{0, 0, 99},
+	} {
+		if got := piling(c.memory, c.held); got != c.want {
+			t.Errorf("%d bytes, of which %d are held: %d %%, want %d", c.memory, c.held, got, c.want)
+		}
+	}
+	j := prepare(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
+	if got := piling(j.Config.Memory, j.kept); !j.bare() || got != 99 {
+		t.Errorf("a run of a protocol piles up %d %%", got)
+	}
+}
