@@ -128,23 +128,29 @@ func (a Augment) apply(dst, src []byte, shape []int, id int32, pass int, at nois
 	height, width := shape[1], shape[2]
 	for row := range shape[0] * height {
 		out := dst[row*width : (row+1)*width]
-		y := row%height + dy
-		lo, hi := max(0, -dx), min(width, width-dx)
-		if a.Reflect {
-			from := src[row/height*height*width+reflected(y, height)*width:]
-			for x := range out {
-				out[x] = from[reflected(x+dx, width)]
-			}
-		} else if y < 0 || y >= height || lo >= hi {
-			clear(out)
-		} else {
-			clear(out[:lo])
-			clear(out[hi:])
-			copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
-		}
+		moved(out, src, row, height, dy, dx, a.Reflect)
 		if flip {
 			slices.Reverse(out)
 		}
+	}
+}
+
+// moved writes row number row of channels of so many rows, of what lies dy rows below and dx pixels to the right of it
+// in src; what is outside is black, or the image's own, mirrored at its border.
+func moved(out, src []byte, row, height, dy, dx int, reflect bool) {
+	width, y := len(out), row%height+dy
+	lo, hi := max(0, -dx), min(width, width-dx)
+	if reflect {
+		from := src[row/height*height*width+reflected(y, height)*width:]
+		for x := range out {
+			out[x] = from[reflected(x+dx, width)]
+		}
+	} else if y < 0 || y >= height || lo >= hi {
+		clear(out)
+	} else {
+		clear(out[:lo])
+		clear(out[hi:])
+		copy(out[lo:hi], src[(row+dy)*width+lo+dx:])
 	}
 }
 

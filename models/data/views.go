@@ -81,25 +81,7 @@ func (s *Set) Viewed(v View) (*Set, error) {
 	c.pixels, c.values = slices.Clone(s.pixels), slices.Clone(s.values)
 	if moves {
 		for row := range len(s.pixels) / width {
-			out, y := c.pixels[row*width:(row+1)*width], row%height-v.Down
-			if v.Reflect {
-				y = reflected(y, height)
-			}
-			if y < 0 || y >= height {
-				clear(out)
-				continue
-			}
-			from := s.pixels[(row/height*height+y)*width:][:width]
-			for x := range out {
-				switch at := x - v.Right; {
-				case v.Reflect:
-					out[x] = from[reflected(at, width)]
-				case at >= 0 && at < width:
-					out[x] = from[at]
-				default:
-					out[x] = 0
-				}
-			}
+			moved(c.pixels[row*width:(row+1)*width], s.pixels, row, height, -v.Down, -v.Right, v.Reflect)
 		}
 	}
 	if v.Flip {

@@ -43,8 +43,7 @@ type Job struct {
 	Notes   []string // on that file: sentences of what is not as a person may expect
 	// DeviceMemory is the bytes that the run is expected to need on the device that it computes on; 0 without one.
 	DeviceMemory int64
-
-	kept int64 // of Config.Memory, what is held while it trains
+	kept         int64 // of Config.Memory, what is held while it trains
 	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
 	Expected event.Progress
 	// Slow is how much slower than this machine its workers compute, see [slowed]; nil is as fast as it can.
