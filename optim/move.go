@@ -19,12 +19,36 @@ func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
 
 // incoming is Incoming of what is in force here.
 func (e *Env) incoming(edges []Edge) (in []Edge) {
-	for _, edge := range edges {
+	for _, edge := range touching(edges, nil, e.Mine) {
 		if e.Row(edge.To) >= 0 {
 			in = append(in, edge)
 		}
 	}
 	return in
+}
+
+// reach is the members from the first to the last of some that ascend. Nearly all of thousands lie outside that of a
+// worker, which so much tells at once.
+type reach struct{ first, last Member }
+
+func reachOf(members []Member) reach {
+	if len(members) == 0 {
+		return reach{1, 0}
+	}
+	return reach{members[0], members[len(members)-1]}
+}
+
+func (r reach) has(m Member) bool { return r.first <= m && m <= r.last }
+
+// touching are the edges that may begin at one of these members or end at one of those: all others do not.
+func touching(edges []Edge, from, to []Member) (out []Edge) {
+	begin, end := reachOf(from), reachOf(to)
+	for _, e := range edges {
+		if begin.has(e.From) || end.has(e.To) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // Move sends rows along edges that every worker lists alike. src has a row for each member hosted here; row i of dst
@@ -82,8 +106,8 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 		m Member
 		w int
 	}
-	shipped := map[parcel]bool{}
-	for _, e := range edges {
+	shipped, here := map[parcel]bool{}, touching(edges, mine, next)
+	for _, e := range here {
 		src := rowAmong(mine, e.From)
 		if src < 0 {
 			continue
@@ -105,7 +129,7 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 	}
 	c.exchanged(edges, m.width)
 	i, got := engine.Row(0), map[Member][]byte{}
-	for _, e := range edges {
+	for _, e := range here {
 		if rowAmong(next, e.To) < 0 {
 			continue
 		}

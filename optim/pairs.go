@@ -37,7 +37,11 @@ func Pairing(key noise.Key, members []Member) [][2]Member {
 // Waves groups an ordered list of meetings into sets of disjoint ones, by index: running the sets in order gives the
 // same bits as running the list in order.
 func Waves(meetings [][2]Member) (waves [][]int) {
-	next := make(map[Member]int, len(meetings)) // first wave in which the member is free
+	var last Member
+	for _, m := range meetings {
+		last = max(last, m[0], m[1])
+	}
+	next := make([]int, last+1) // first wave in which the member is free
 	for i, m := range meetings {
 		w := max(next[m[0]], next[m[1]])
 		next[m[0]], next[m[1]] = w+1, w+1
@@ -62,7 +66,11 @@ func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
 			met[r] = append(met[r], partner)
 		}
 	}
+	here := reachOf(e.Mine)
 	for _, p := range meetings {
+		if !here.has(p[0]) && !here.has(p[1]) {
+			continue
+		}
 		if tell(p[0], p[1]); !pushes {
 			tell(p[1], p[0])
 		}

@@ -74,15 +74,13 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	for w, wave := range plan.waves {
 		var rows []engine.Row
 		var steps []int
-		for i, edge := range wave.edges {
-			if r := e.Row(edge.To); r >= 0 {
-				rows, steps = append(rows, r), append(steps, wave.steps[i])
-			}
+		for _, edge := range e.incoming(wave) {
+			rows, steps = append(rows, e.Row(edge.To)), append(steps, popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w))
 		}
 		if err := unevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
 			return Report{}, err
 		}
-		full, err := popSGDExchange(ctx, e, k, round, w, wave.edges, peer, g)
+		full, err := popSGDExchange(ctx, e, k, round, w, wave, peer, g)
 		if err != nil {
 			return Report{}, err
 		}
@@ -99,30 +97,24 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 // popSGDPlan is who meets whom in a round, wave by wave.
 type popSGDPlan struct {
 	meetings [][2]Member
-	waves    []popSGDWave
+	waves    [][]Edge
 	edges    []Edge // of all waves
-	steps    int64  // likewise
-}
-
-type popSGDWave struct {
-	edges []Edge
-	steps []int // of the member that each of these ends at, before it meets
+	steps    int64  // of all members
 }
 
 func popSGDPlanOf(e *Env, k Values, round uint64) popSGDPlan {
 	count, each := popSGDMeetings(k, len(e.Roster.Members))
 	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count), edges: make([]Edge, 0, each*count)}
 	for w, met := range Waves(p.meetings) {
-		first, steps := len(p.edges), make([]int, 0, each*len(met))
+		first := len(p.edges)
 		for _, i := range met {
 			a, b := p.meetings[i][0], p.meetings[i][1]
 			for _, edge := range []Edge{{b, a, "exchange"}, {a, b, "exchange"}}[:each] {
-				h := popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w)
-				p.steps += int64(h)
-				p.edges, steps = append(p.edges, edge), append(steps, h)
+				p.edges = append(p.edges, edge)
+				p.steps += int64(popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w))
 			}
 		}
-		p.waves = append(p.waves, popSGDWave{p.edges[first:], steps})
+		p.waves = append(p.waves, p.edges[first:])
 	}
 	return p
 }

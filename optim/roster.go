@@ -35,7 +35,7 @@ func Find[T ~int | ~uint32](ascending []T, x T) int {
 
 // rowAmong is the row of m where these members are hosted, which ascend; -1 where m is none of them.
 func rowAmong(hosted []Member, m Member) engine.Row {
-	if n := len(hosted); n == 0 || m < hosted[0] || m > hosted[n-1] { // as nearly all of thousands are
+	if !reachOf(hosted).has(m) {
 		return -1
 	}
 	return engine.Row(Find(hosted, m))
@@ -60,14 +60,21 @@ func (r Roster) Hosted(w int) (out []Member) {
 // Crossings are the workers that a row travels between along edges, each row once to each worker, in their order.
 func (r Roster) Crossings(edges []Edge) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
-		seen := make(map[uint64]bool, len(edges)) // by member and worker
+		first := make([]int32, len(r.Members)) // the worker that a member's row goes to first, plus one
+		further := map[uint64]bool{}           // likewise to others, by member and worker: few have any
 		for _, e := range edges {
-			from, to := r.Of(e.From), r.Of(e.To)
-			if p := uint64(e.From)<<32 | uint64(to); from != to && !seen[p] {
-				seen[p] = true
-				if !yield(from, to) {
-					return
-				}
+			rank := r.Rank(e.From)
+			from, to := r.Owner[rank], r.Of(e.To)
+			switch p := uint64(e.From)<<32 | uint64(to); {
+			case from == to, first[rank] == int32(to+1), further[p]:
+				continue
+			case first[rank] == 0:
+				first[rank] = int32(to + 1)
+			default:
+				further[p] = true
+			}
+			if !yield(from, to) {
+				return
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package optim
 import (
 	"slices"
 	"testing"
+
+	"brood/models/noise"
 )
 
 func TestPlace(t *testing.T) {
@@ -44,6 +46,34 @@ func TestRoster(t *testing.T) {
 	for _, bad := range []Roster{{[]Member{1}, nil}, {[]Member{2, 1}, []int{0, 0}}, {[]Member{1, 1}, []int{0, 0}}} {
 		if bad.Validate() == nil {
 			t.Errorf("%v is admitted", bad)
+		}
+	}
+}
+
+// TestCrossings holds what travels beside a list that each crossing is looked for in.
+func TestCrossings(t *testing.T) {
+	r := Roster{[]Member{1, 4, 6, 11, 12}, []int{7, 2, 7, 5, 9}}
+	type crossing struct {
+		of       Member
+		from, to int
+	}
+	key := noise.Key{Purpose: noise.Pair}
+	for n := range 40 {
+		var edges []Edge
+		var want, got [][2]int
+		var seen []crossing
+		for i := range n {
+			e := Edge{r.Members[key.Below(80*n+2*i, 5)], r.Members[key.Below(80*n+2*i+1, 5)], "x"}
+			edges = append(edges, e)
+			if c := (crossing{e.From, r.Of(e.From), r.Of(e.To)}); c.from != c.to && !slices.Contains(seen, c) {
+				seen, want = append(seen, c), append(want, [2]int{c.from, c.to})
+			}
+		}
+		for from, to := range r.Crossings(edges) {
+			got = append(got, [2]int{from, to})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %v travel, and not %v", edges, got, want)
 		}
 	}
 }

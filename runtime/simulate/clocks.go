@@ -80,7 +80,10 @@ func (w *world) settle(exchange int) {
 // travel moves rows of so many bytes along ways, and every worker's clock on to when it has those it waits for.
 func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 	wire, cost := w.nodes[0].wire(bytes), nanos(float64(bytes)*w.cfg.PerByte)
-	up, down, lines := make([]queue, w.cfg.Workers), make([]queue, w.cfg.Workers), map[[2]int]queue{}
+	if w.up == nil {
+		w.up, w.down = make([]queue, w.cfg.Workers), make([]queue, w.cfg.Workers)
+	}
+	up, down, lines := w.up, w.down, map[[2]int]queue{}
 	several := len(w.roster.Members) > w.cfg.Workers // rows that go from one worker to another
 	for i, way := range ways {
 		from, to := way[0], way[1]
@@ -105,6 +108,9 @@ func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 			arrives = max(arrives, down[to].pass(arrives-slowest(wire, w.cfg.Up, l.rate(float64(bytes))), wire, w.cfg.Down))
 		}
 		w.clocks[to] = max(w.clocks[to], arrives) + cost
+	}
+	for _, way := range ways {
+		up[way[0]], down[way[1]] = 0, 0
 	}
 }
 

@@ -102,6 +102,7 @@ type world struct {
 	settled   int              // exchanges that all deputies have passed
 	clocks    []int64          // of each worker, once it has one of its own
 	exchanges []settled        // the last of those that are
+	up, down  []queue          // of each worker, empty but for a moment
 	own       bool             // clocks are in force
 	works     [classes][]int64 // what deputies of each class computed: see settle
 	draw      draw             // see computes
@@ -229,12 +230,12 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		}
 	}
 	w.happens(happening{at: tick, worker: math.MaxInt, ev: coordinator.Tick{}})
-	for quiet := 0; ; {
+	for popped, quiet := 0, 0; ; popped++ {
 		for w.running > 0 {
 			w.still.Wait()
 		}
-		if err := ctx.Err(); err != nil {
-			return Result{}, err
+		if popped%256 == 0 && ctx.Err() != nil {
+			return Result{}, ctx.Err()
 		}
 		h := w.queue.pop()
 		w.now = h.at

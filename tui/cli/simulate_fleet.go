@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +22,9 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/simulate"
 )
+
+// garbage is what may pile up while a fleet is simulated, in percent of what is held: many small things that stay.
+const garbage = 400
 
 // foretellFlags are the flags of simulate fleet.
 type foretellFlags struct {
@@ -292,6 +297,9 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
 		shape(&cfg)
 		f.at("%s: simulating %d workers", o.Algorithm, n)
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(garbage)
+		}
 		r, err := simulate.Run(ctx, cfg)
 		if err != nil {
 			return nil, err
