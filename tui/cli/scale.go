@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,11 +124,12 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 			if err := w.again(); err != nil {
 				return err
 			}
-			if w.Look(); !w.Left() {
-				continue
-			}
-			if err := w.train(ctx, newBatchView(&w.runs, f.plain, *f.json, s)); err != nil {
-				return err
+		}
+		for seed := 1; seed <= p.Repeats(); seed++ { // all sizes in turn: what a machine is like changes meanwhile
+			for _, w := range fleets[i] {
+				if err := w.trainSeed(ctx, seed, f, s); err != nil {
+					return err
+				}
 			}
 		}
 		if err := f.tell(p, fleets[i], s); err != nil {
@@ -200,7 +202,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		if p.FastFrames {
 			slower += " but for frames"
 		}
-		w.head = fmt.Sprintf("%s on %s, each %s: %s", p.Name, plural(n, "worker"), slower, plural(len(w.Trials), "run"))
+		w.head = fmt.Sprintf("%s on %s, each %s", p.Name, plural(n, "worker"), slower)
 		if err := w.refuse(ctx, p); err != nil {
 			return nil, err
 		}
@@ -211,6 +213,21 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		all = append(all, w)
 	}
 	return all, nil
+}
+
+// trainSeed trains what is left of the runs with a seed.
+func (w *fleetOf) trainSeed(ctx context.Context, seed int, f *scaleFlags, s streams) error {
+	all, head := w.Trials, w.head
+	defer func() { w.Trials, w.head = all, head }()
+	w.Trials = slices.DeleteFunc(slices.Clone(all), func(t *batch.Trial) bool { return t.Seed != seed })
+	w.head += ": " + plural(len(w.Trials), "run")
+	if len(w.Trials) < len(all) {
+		w.head += fmt.Sprintf(" with seed %d", seed)
+	}
+	if w.Look(); !w.Left() {
+		return nil
+	}
+	return w.train(ctx, newBatchView(&w.runs, f.plain, *f.json, s))
 }
 
 // again removes what was measured by workers that were late: it is measured once more.
