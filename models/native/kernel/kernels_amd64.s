@@ -4584,6 +4584,29 @@ read:
 	VPERM2F128 $0x31, Y5, Y1, Y13
 	VPERM2F128 $0x31, Y6, Y2, Y14
 	VPERM2F128 $0x31, Y7, Y3, Y0
+	CMPQ       AX, $0x00000008
+	JNE        masked
+	CMPQ       R10, R11
+	JNE        masked
+	VMOVUPS    Y8, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y9, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y10, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y11, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y12, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y13, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y14, (DX)
+	ADDQ       R8, DX
+	VMOVUPS    Y0, (DX)
+	ADDQ       R8, DX
+	JMP        written
+
+masked:
 	VMOVUPS    (R11), Y15
 	VMASKMOVPS Y8, Y15, (DX)
 	ADDQ       R8, DX

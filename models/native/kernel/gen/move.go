@@ -68,6 +68,18 @@ func (g *gen) transpose() {
 	} else {
 		out = g.transpose8()
 	}
+	if !g.wide { // the masked stores of AVX2 are slow on some machines: whole lines of whole blocks have none
+		g.CMPQ(lines, imm(n))
+		g.JNE(ref("masked"))
+		g.CMPQ(reg.R10, reg.R11)
+		g.JNE(ref("masked"))
+		for i := range n {
+			g.VMOVUPS(out[i], at(dst, 0))
+			g.ADDQ(ldd, dst)
+		}
+		g.JMP(ref("written"))
+		g.Label("masked")
+	}
 	for i := range n {
 		g.storeMasked(out[i], store, 0, at(dst, 0))
 		g.ADDQ(ldd, dst)
