@@ -2,13 +2,12 @@ package kernel
 
 import "unsafe"
 
-// exactK is the length up to which float32 holds sums of products of bytes exactly: 512*255*127 is below 2^24.
+// exactK is the length up to which float32 holds sums of products of bytes exactly: 512*255*128 is below 2^24.
 const exactK = 512
 
-// GemmBytes computes C = alpha*(A B') + bias, A being m x kk unsigned bytes, B n x kk signed ones above -128, bias n
-// floats. The sums are exact (kk is below 2^16), then rounded to float32; the product with alpha is rounded before bias
-// is added: all twins give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such
-// multiple.
+// GemmBytes computes C = alpha*(A B') + bias, A being m x kk unsigned bytes, B n x kk signed ones, bias n floats. The
+// sums are exact (kk is below 2^16), then rounded to float32; the product with alpha is rounded before bias is added:
+// all twins give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such multiple.
 func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return
@@ -57,28 +56,53 @@ func byteRows[T int8 | uint8](s []T, rows, kk, ld int) []T {
 
 // byteTiles runs a product of bytes as tiles, the flags and the factor of which are set.
 func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, bias []float32) {
-	const w = 32
-	words := (kk + 3) / 4
-	if need := k.BytesRoom(m, n, kk).B; len(k.bPack) < need {
-		k.bPack = aligned(need)
+	w, words, need := k.isa.bytesWidth, (kk+3)/4, k.BytesRoom(m, n, kk)
+	if len(k.bPack) < need.B {
+		k.bPack = aligned(need.B)
+	}
+	if len(k.exact) < need.Exact {
+		k.exact = aligned(need.Exact)
 	}
 	// words that are moved, never computed with
 	quads := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
-	t := &k.tile
+	t, ep := &k.tile, Epilogue{Bias: bias}
+	x, lines := unsafe.Pointer(unsafe.SliceData(a)), words
+	t.k, t.ldc, t.rowA = words, 4*ldc, lda
+	if k.isa.widen != nil {
+		lines = 2 * words
+		k.widened(k.isa.widen, k.exact, x, lda, m, words)
+		x, t.rowA = ptr(k.exact, 0), 4*lines
+	}
 	for j := 0; j < n; j += w {
-		live := min(w, n-j)
-		k.transpose(k.bPack, w, quads[j*ldb/4:], ldb/4, live, words, w)
-		t.b, t.k, t.rowA, t.ldc = ptr(k.bPack, 0), words, lda, 4*ldc
+		live, from, ld := min(w, n-j), quads[j*ldb/4:], ldb/4
+		if k.isa.widen != nil {
+			wide := k.exact[m*lines:]
+			k.widened(k.isa.widenSigned, wide, ptr(from, 0), ldb, live, words)
+			from, ld = wide, lines
+		}
+		k.transpose(k.bPack, w, from, ld, live, lines, w)
+		t.b = ptr(k.bPack, 0)
 		if t.bits = bits(live); bias != nil {
 			t.bias = ptr(bias, j)
 		}
 		height, extra := even(m, k.isa.height)
 		for lo, h := 0, 0; lo < m; lo += h {
 			h = next(height, &extra)
-			t.a, t.c = unsafe.Pointer(unsafe.SliceData(a[lo*lda:])), ptr(c, lo*ldc+j)
+			t.a = unsafe.Add(x, lo*t.rowA)
+			if k.edge != nil && live < w {
+				k.edge.run(t, k.isa.bytes[h], h, live, j, c[lo*ldc+j:], ldc, lo, &ep)
+				continue
+			}
+			t.c = ptr(c, lo*ldc+j)
 			k.isa.bytes[h](t)
 		}
 	}
+}
+
+// widened runs f on rows of words of four bytes, which lie without a gap in dst.
+func (k *Kernels) widened(f func(*moveArgs), dst []float32, src unsafe.Pointer, lds, rows, words int) {
+	k.move = moveArgs{dst: ptr(dst, 0), src: src, ldd: 8 * words, lds: lds, rows: rows, cols: words}
+	f(&k.move)
 }
 
 // sumFloats is SumBytes by products of floats, so short that they are exact whatever fuses.

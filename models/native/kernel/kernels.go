@@ -29,7 +29,7 @@ type Kernels struct {
 	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
-	edge         *edge     // of twins without masks
+	edge         *edge     // of twins whose tiles have no masks
 	stream       []float32 // what Stream measures with
 }
 
@@ -57,6 +57,8 @@ type isa struct {
 	noiseFloats, noiseBytes          func(*noiseArgs)
 	noiseWhole, noiseRounded         func(*noiseArgs)
 	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
+	bytesWidth, bytesDot             int               // their columns, and the products of what Issue counts as one Dot
+	widen, widenSigned               func(*moveArgs)   // bytes to 16 bits each, which bytes takes; nil: it takes bytes
 	settle, settleWide               func(*settleArgs)
 	powerSums                        func(*vecArgs)
 
@@ -81,7 +83,7 @@ func New(t Twin) (*Kernels, error) {
 		return nil, &UnavailableError{t}
 	}
 	k := &Kernels{twin: t, isa: table(t)}
-	if k.isa.whole {
+	if k.isa.whole || k.isa.widen != nil {
 		k.edge = new(edge)
 	}
 	return k, nil

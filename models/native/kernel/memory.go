@@ -7,7 +7,7 @@ import "unsafe"
 type Room struct {
 	A, B    int // of products
 	Filters int // of convolutions
-	Exact   int // of products of bytes by floats
+	Exact   int // of products of bytes by floats, or by 16 bits
 	Totals  int
 	Line    bool // a piece of noise
 }
@@ -54,8 +54,10 @@ func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
 
 // BytesRoom is what a product of bytes keeps; of Totals SumBytes has none.
 func (k *Kernels) BytesRoom(m, n, kk int) Room {
-	if k.isa.bytes != nil {
-		return Room{B: 32 * ((kk + 3) / 4)}
+	if w, words := k.isa.bytesWidth, (kk+3)/4; k.isa.widen != nil {
+		return Room{B: w * 2 * words, Exact: (m + w) * 2 * words}
+	} else if k.isa.bytes != nil {
+		return Room{B: w * words}
 	}
 	kc := min(kk, exactK)
 	return k.GemmRoom(NT, m, n, kc, kc, kc).Max(Room{Exact: (m+n)*kc + m*n, Totals: m * n})

@@ -58,7 +58,7 @@ func (k *Kernels) Issue(o Op) float64 {
 func (k *Kernels) Peak() float64 { return k.Issue(MultiplyAdd) * 2 * float64(k.isa.vector) / 1e9 }
 
 // BytesPeak is the same of products of bytes, in G multiply-adds a second: 0 where the twin has none.
-func (k *Kernels) BytesPeak() float64 { return k.Issue(Dot) * 4 * float64(k.isa.vector) / 1e9 }
+func (k *Kernels) BytesPeak() float64 { return k.Issue(Dot) * float64(k.isa.bytesDot) / 1e9 }
 
 // Stream is what the memory behind so many bytes gives in GB/s, so that a cache serves what fits it: the better of a
 // vector that is scaled in place and one that another is added to, again and again. (A result of its own would be read

@@ -389,7 +389,7 @@ func drawBytes(r *rand.Rand) (m, n, kk, ld int, a []uint8, b []int8) {
 		}
 	}
 	for i := range b {
-		b[i] = int8(r.IntN(255) - 127)
+		b[i] = int8(r.Uint32())
 	}
 	return m, n, kk, ld, a, b
 }

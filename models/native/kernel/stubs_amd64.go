@@ -159,6 +159,46 @@ func geluAVX2(t *vecArgs)
 //go:noescape
 func geluBackAVX2(t *vecArgs)
 
+// bytes1x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes1x16AVX2(t *tileArgs)
+
+// bytes2x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes2x16AVX2(t *tileArgs)
+
+// bytes3x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes3x16AVX2(t *tileArgs)
+
+// bytes4x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes4x16AVX2(t *tileArgs)
+
+// bytes5x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes5x16AVX2(t *tileArgs)
+
+// bytes6x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes6x16AVX2(t *tileArgs)
+
+// widenAVX2: rows of bytes as numbers of 16 bits.
+//
+//go:noescape
+func widenAVX2(t *moveArgs)
+
+// widenSignedAVX2: rows of bytes as numbers of 16 bits.
+//
+//go:noescape
+func widenSignedAVX2(t *moveArgs)
+
 // settleAVX2: bytes of sums.
 //
 //go:noescape
@@ -380,6 +420,9 @@ func issueShiftAVX2(n int)
 
 // issueRootAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
 func issueRootAVX2(n int)
+
+// issueDotAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
+func issueDotAVX2(n int)
 
 // issueLogicAVX2 does n turns of independent instructions: 24 in AVX-512, 12 in AVX2.
 func issueLogicAVX2(n int)
@@ -619,11 +662,6 @@ func geluAVX512(t *vecArgs)
 //go:noescape
 func geluBackAVX512(t *vecArgs)
 
-// lookupAVX512: a table of bytes.
-//
-//go:noescape
-func lookupAVX512(t *vecArgs)
-
 // bytes1x32AVX512: a register tile of a product of bytes.
 //
 //go:noescape
@@ -693,6 +731,11 @@ func bytes13x32AVX512(t *tileArgs)
 //
 //go:noescape
 func bytes14x32AVX512(t *tileArgs)
+
+// lookupAVX512: a table of bytes.
+//
+//go:noescape
+func lookupAVX512(t *vecArgs)
 
 // powerSumsAVX512: the largest of rows, and sums of powers.
 //

@@ -17,7 +17,7 @@ func table(t Twin) isa {
 	case AVX512:
 		t := avx512()
 		if cpu.X86.HasAVX512VNNI { // else by floats, with the same bits
-			t.bytes = bytesAVX512()
+			t.bytes, t.bytesWidth, t.bytesDot = bytesAVX512(), 32, 64
 		}
 		return t
 	case AVX2:
@@ -103,10 +103,13 @@ func avx2() isa {
 		meanPool:     meanPoolAVX2,
 		meanPoolBack: meanPoolBackAVX2,
 		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX2, Multiply: issueMultiplyAVX2, Shift: issueShiftAVX2, Root: issueRootAVX2,
-			Logic: issueLogicAVX2},
+			Dot: issueDotAVX2, Logic: issueLogicAVX2},
 		relu: reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
 		leaky: leakyAVX2, leakyBack: leakyBackAVX2, tanh: tanhAVX2, tanhBack: tanhBackAVX2,
 		silu: siluAVX2, siluBack: siluBackAVX2, gelu: geluAVX2, geluBack: geluBackAVX2,
+		bytes: []func(*tileArgs){nil, bytes1x16AVX2, bytes2x16AVX2, bytes3x16AVX2, bytes4x16AVX2, bytes5x16AVX2,
+			bytes6x16AVX2},
+		bytesWidth: 16, bytesDot: 16, widen: widenAVX2, widenSigned: widenSignedAVX2,
 		settle: settleAVX2, settleWide: settleWideAVX2,
 		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,
 		layerSum: layerSumAVX2, layerSquares: layerSquaresAVX2, layerApply: layerApplyAVX2,

@@ -62,12 +62,15 @@ func generate() (map[string][]byte, error) {
 		g.colSum()
 		g.pointwise()
 		g.activations()
+		for m := 1; m <= len(g.r)/2-2; m++ {
+			g.bytesTile(m)
+		}
 		if g.wide {
 			g.lookup()
-			for m := 1; m <= 14; m++ {
-				g.bytesTile(m)
-			}
 			g.powerSums()
+		} else {
+			g.widen(false)
+			g.widen(true)
 		}
 		g.settle(false)
 		g.settle(true)

@@ -26,7 +26,15 @@ var kinds = []struct {
 	{"Shift", func(g *gen, c [2]reg.VecPhysical, r reg.VecPhysical) { g.VPSRLQ(operand.Imm(32), c[0], r) },
 		[]string{"VPSRL", "VPSRA", "VPSLL"}},
 	{"Root", func(g *gen, c [2]reg.VecPhysical, r reg.VecPhysical) { g.VSQRTPS(c[0], r) }, []string{"VSQRTPS"}},
-	{"Dot", func(g *gen, c [2]reg.VecPhysical, r reg.VecPhysical) { g.VPDPBUSD(c[0], c[1], r) }, []string{"VPDPBUSD"}},
+	{"Dot", func(g *gen, c [2]reg.VecPhysical, r reg.VecPhysical) {
+		if g.wide {
+			g.VPDPBUSD(c[0], c[1], r)
+			return
+		}
+		tmp := g.r[len(g.r)-1] // behind c: of AVX2 it takes two
+		g.VPMADDWD(c[0], c[1], tmp)
+		g.VPADDD(tmp, r, r)
+	}, []string{"VPDPBUSD"}},
 	{"Logic", func(g *gen, c [2]reg.VecPhysical, r reg.VecPhysical) {
 		if g.wide {
 			g.VPXORD(c[0], c[1], r)
@@ -40,9 +48,6 @@ var kinds = []struct {
 // many of them as three quarters of the registers.
 func (g *gen) issue() {
 	for _, k := range kinds {
-		if k.name == "Dot" && !g.wide {
-			continue // of the products of bytes AVX2 has none
-		}
 		g.Function("issue" + k.name + g.name)
 		g.Attributes(attr.NOSPLIT)
 		g.SignatureExpr("func(n int)")
