@@ -12,6 +12,10 @@ import "math"
 // another name.
 const Name = "f32/1"
 
+// BF16 is Name's but for the products of dense layers where candidates are evaluated: their operands are rounded to
+// bfloat16, and each is a chain of multiply-adds in pairs, see kernel.GemmBF16.
+const BF16 = "bf16-fma/1"
+
 // Exp is e^x, by the method of Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD
 // computation" (ISC'10): a Taylor series for a sixteenth of the remainder, then four doublings.
 func Exp(x float64) float64 {

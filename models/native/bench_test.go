@@ -138,7 +138,10 @@ func BenchmarkCandidates(b *testing.B) {
 		}
 		for kind, n := range map[string]engine.Noise{"full": {}, "integer": {Integer: true}, "rank1": {Rank: 1}} {
 			for _, batch := range []int{128, 256} {
-				b.Run(fmt.Sprintf("%s/%s/batch=%d", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch) })
+				b.Run(fmt.Sprintf("%s/%s/batch=%d", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewEngine) })
+				if n.Rank == 0 {
+					b.Run(fmt.Sprintf("%s/%s/batch=%d/bf16", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewBF16) })
+				}
 			}
 		}
 	}
@@ -151,17 +154,18 @@ func BenchmarkCandidates(b *testing.B) {
 		if m.Vocabulary > 0 {
 			set = text(b, m)
 		}
-		b.Run(name+"/integer/batch=64", func(b *testing.B) { candidates32(b, m, set, engine.Noise{Integer: true}, 64) })
+		b.Run(name+"/integer/batch=64", func(b *testing.B) { candidates32(b, m, set, engine.Noise{Integer: true}, 64, NewEngine) })
 	}
 }
 
 // candidates32 measures 32 candidates on one thread, by the kernels that BROOD_CPU names.
-func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Noise, batch int) {
+func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Noise, batch int,
+	open func(*models.Model, *data.Set, int, kernel.Twin) (*Engine, error)) {
 	twin, err := kernel.FromEnv()
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := NewEngine(m, set, 1, twin)
+	e, err := open(m, set, 1, twin)
 	if err != nil {
 		b.Fatal(err)
 	}

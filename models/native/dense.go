@@ -51,7 +51,16 @@ func (o *denseForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	if o.bias >= 0 {
 		ep.Bias = tensor(p.params, m, o.bias)[lo:hi]
 	}
-	k.Gemm(kernel.NT, p.n, hi-lo, o.nIn, p.act[o.in], o.nIn, tensor(p.params, m, o.wide)[lo*o.nIn:], o.nIn, p.act[o.out][lo:], o.nOut, &ep)
+	p.multiply(k, hi-lo, o.nIn, p.act[o.in], tensor(p.params, m, o.wide)[lo*o.nIn:], p.act[o.out][lo:], o.nOut, &ep)
+}
+
+// multiply is y = x W' of the samples, of so many outputs and inputs.
+func (p *pass) multiply(k *kernel.Kernels, outputs, inputs int, x, w, y []float32, ldy int, ep *kernel.Epilogue) {
+	if p.bf16 {
+		k.GemmBF16(p.n, outputs, inputs, x, inputs, w, inputs, y, ldy, ep)
+		return
+	}
+	k.Gemm(kernel.NT, p.n, outputs, inputs, x, inputs, w, inputs, y, ldy, ep)
 }
 
 type denseWeights dense

@@ -49,7 +49,7 @@ func (o *dense) product(p *pass, params, out []float32) {
 	if o.bias >= 0 {
 		ep.Bias = tensor(params, p.plan.model, o.bias)
 	}
-	p.k.Gemm(kernel.NT, p.n, o.nOut, o.nIn, p.act[o.in], o.nIn, tensor(params, p.plan.model, o.wide), o.nIn, out, o.nOut, &ep)
+	p.multiply(p.k, o.nOut, o.nIn, p.act[o.in], tensor(params, p.plan.model, o.wide), out, o.nOut, &ep)
 }
 
 // combine is the layer's result for base + step*turn.

@@ -148,6 +148,11 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 		}
 		return 4 * int64(floats), keep
 	}
+	for _, op := range e.plan.ops {
+		if o, ok := op.(*dense); ok && e.bf16 {
+			keep = keep.Max(k.BF16Room(n, o.nOut, o.nIn))
+		}
+	}
 	if !shared {
 		return 4 * int64(floats), keep
 	}

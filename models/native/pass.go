@@ -48,7 +48,8 @@ type pass struct {
 	mover  mover
 	aside  aside
 
-	n      int // samples of this pass
+	n      int  // samples of this pass
+	bf16   bool // candidates are evaluated in that arithmetic
 	mode   mode
 	params []float32
 	grad   []float32

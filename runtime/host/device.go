@@ -149,7 +149,7 @@ func device(text string) (Device, error) {
 // DeviceText is a device as others read of it: its name, its maker's word for it and its memory. The processor, which
 // "" is too, has none.
 func DeviceText(text string) (string, error) {
-	if text == "" || text == option.CPU {
+	if option.Processor(text) {
 		return "", nil
 	}
 	d, err := device(text)

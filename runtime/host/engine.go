@@ -57,6 +57,9 @@ type maker struct {
 	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
 }
 
+// bf16 is the native engine in that arithmetic, of the processor with ,bf16.
+const bf16 = "native-bf16"
+
 // engines are all there are, in the order in which they are taken where nobody asks for one.
 var engines = []maker{
 	{"native", arith.Name, false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
@@ -68,6 +71,16 @@ var engines = []maker{
 			return nil, err
 		}
 		return native.NewEngine(net, set, threads, twin)
+	}},
+	{bf16, arith.BF16, true, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+		if own != nil {
+			return nil, &ownError{net.Name}
+		}
+		twin, err := kernel.FromEnv()
+		if err != nil {
+			return nil, err
+		}
+		return native.NewBF16(net, set, threads, twin)
 	}},
 	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
@@ -112,7 +125,14 @@ func uncovered(err error) bool {
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
 // for.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-	if at != "" && at != option.CPU {
+	if at == option.CPUBF16 {
+		m := engines[slices.IndexFunc(engines, func(m maker) bool { return m.name == bf16 })]
+		if kind != "" && kind != m.kernels {
+			return nil, fmt.Errorf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there", at, m.kernels, kind)
+		}
+		return m.open(own, net, set, threads)
+	}
+	if !option.Processor(at) {
 		e, err := onDevice(at, kind)(own, net, set, threads)
 		if err == nil && kind != "" && e.Kernels() != kind {
 			release(e)
@@ -127,7 +147,7 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 	if err != nil {
 		return nil, err
 	}
-	if at == option.CPU && asked != nil && asked.device {
+	if at == option.CPU && asked != nil && asked.device && (kind == "" || kind == arith.Name) {
 		asked = nil
 	}
 	var why error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"brood/models"
+	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/objective"
@@ -148,7 +149,9 @@ func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 		return nil, err
 	}
 	defer release(eng)
-	j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng)
+	if j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng); j.Config.Kernels == arith.BF16 && j.Alg.Needs&optim.Evaluations == 0 {
+		return nil, typed.Errorf("device %s: %s evaluates no candidates, whose products bf16 is for: leave ,bf16 out", option.CPUBF16, j.Alg.Name)
+	}
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"time"
 
+	"brood/models/arith"
 	"brood/models/objective"
 	"brood/optim"
 	"brood/runtime/door"
@@ -54,7 +55,10 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	for _, m := range engines {
 		out = append(out, m.kernels)
 	}
-	if at != "" && at != option.CPU {
+	if at == option.CPUBF16 {
+		out = []string{arith.BF16}
+	}
+	if !option.Processor(at) {
 		d, err := device(at)
 		if err != nil {
 			return nil, err

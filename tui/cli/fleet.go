@@ -210,7 +210,7 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	device := ""
 	asked := l.serve.Flags().Lookup(option.Device.Name).Value.String()
 	switch {
-	case asked != "" && asked != option.CPU:
+	case !option.Processor(asked):
 		device = l.resource
 		if _, index, _, err := option.ParseDevice(asked); err != nil {
 			return err

@@ -264,7 +264,10 @@ func (p *plainPrinter) record(r event.Record) {
 
 // computing is what a job computes with.
 func computing(j *host.Job) string {
-	if j.Device != "" && j.Device != option.CPU {
+	switch {
+	case j.Device == option.CPUBF16:
+		return plural(j.Threads, "thread") + ", candidates in bf16"
+	case !option.Processor(j.Device):
 		return "device " + j.Device
 	}
 	return plural(j.Threads, "thread")

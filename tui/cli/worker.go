@@ -60,7 +60,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
 	case f.fast && f.slow == 1:
 		return usage("--fast-frames is of a worker that is slower: give --slow too")
-	case f.slow > 1 && (f.device != "" && f.device != option.CPU || f.objective != ""):
+	case f.slow > 1 && (!option.Processor(f.device) || f.objective != ""):
 		return usage("--slow is about this process's own computing: leave --device and --objective out")
 	}
 	if url == "-" { // process lists show arguments, and the token is a secret

@@ -20,6 +20,8 @@ type Kernels struct {
 	window   window // of the portable pooling
 
 	aPack, bPack []float32 // row tiles of A, panels of B
+	rounded      []float32 // operands of a product of bfloat16
+	paired       bool      // the present product is one of pairs
 	filters      []float32 // weights of a convolution, packed
 	line         []float32 // a piece of a long statement, or some tiles of noise
 	unwanted     []float32 // a row of softmax that nobody asked for
@@ -40,9 +42,12 @@ type isa struct {
 	height, width int  // of the largest tile of a product
 	whole         bool // tiles have no dead columns: those of an edge are computed in scratch
 
-	tiles  []func(*tileArgs) // by height
-	narrow []func(*tileArgs) // for at most width/2 columns; nil: none
-	masked []func(*tileArgs) // for less than width columns; nil: all tiles are
+	tiles       []func(*tileArgs) // by height
+	narrow      []func(*tileArgs) // for at most width/2 columns; nil: none
+	masked      []func(*tileArgs) // for less than width columns; nil: all tiles are
+	pairs       []func(*tileArgs) // of bfloat16, by height; nil: by floats, see GemmBF16
+	pairsNarrow []func(*tileArgs)
+	round16     func(*vecArgs)
 
 	transpose, copyPanel             func(*moveArgs)
 	turn                             func(*moveArgs)   // transpose, of whole blocks of four by four alone

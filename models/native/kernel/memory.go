@@ -9,17 +9,18 @@ type Room struct {
 	Filters int // of convolutions
 	Exact   int // of products of bytes by floats, or by 16 bits
 	Totals  int
+	Rounded int  // operands of products of bfloat16
 	Line    bool // a piece of noise
 }
 
 // Max has the larger of each part.
 func (r Room) Max(o Room) Room {
-	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), r.Line || o.Line}
+	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), max(r.Rounded, o.Rounded), r.Line || o.Line}
 }
 
 // Bytes is the memory of all parts.
 func (r Room) Bytes() int64 {
-	n := r.A + r.B + r.Filters + r.Exact + r.Totals
+	n := r.A + r.B + r.Filters + r.Exact + r.Totals + r.Rounded
 	if r.Line {
 		n += line
 	}
@@ -50,6 +51,14 @@ func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
 // packsB says whether all panels of B are packed.
 func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
 	return form == NT || m >= packTiles*k.isa.height && (4*n*kk > packBytes || ldb >= packLdb)
+}
+
+// BF16Room is what a product of bfloat16 keeps.
+func (k *Kernels) BF16Room(m, n, kk int) Room {
+	wide := k.stride16(kk)
+	r := k.GemmRoom(NT, m, n, wide, wide, wide)
+	r.Rounded = (m + n) * wide
+	return r
 }
 
 // BytesRoom is what a product of bytes keeps; of Totals SumBytes has none.

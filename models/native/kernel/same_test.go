@@ -10,7 +10,7 @@ import (
 )
 
 // whole are methods that compute no result of a model.
-var whole = []string{"Twin", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom"}
+var whole = []string{"Twin", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room"}
 
 // drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels
 // is here or in whole.
@@ -29,6 +29,25 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 			ep.Gate, ep.LDGate = p.gate, p.ldc
 		}
 		k.Gemm(p.form, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, &ep)
+		return p.c
+	},
+	"GemmBF16": func(k *Kernels, r *rand.Rand) []float32 {
+		p := newProduct(NT, 1+r.IntN(70), 1+r.IntN(90), r.IntN(300), r.IntN(3), heap)
+		if r.IntN(8) == 0 { // a sum that is cut
+			p = newProduct(NT, 1+r.IntN(20), 1+r.IntN(40), 2*maxK+r.IntN(2*maxK), r.IntN(700), heap)
+		}
+		p.rough(r)
+		scale := []float32{1, 1, 0x1p-54, 1e19}[r.IntN(4)] // about where operands become zero, and where sums overflow
+		for _, s := range [][]float32{p.a, p.b} {
+			for i := range s {
+				s[i] *= scale
+			}
+		}
+		ep := Epilogue{ReLU: r.IntN(2) == 0}
+		if r.IntN(2) == 0 {
+			ep.Bias = p.bias
+		}
+		k.GemmBF16(p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, &ep)
 		return p.c
 	},
 	"RowDots": func(k *Kernels, r *rand.Rand) []float32 {

@@ -567,6 +567,146 @@ func tile14x32AVX512(t *tileArgs)
 //go:noescape
 func tile14x16AVX512(t *tileArgs)
 
+// pairs1x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs1x32AVX512(t *tileArgs)
+
+// pairs1x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs1x16AVX512(t *tileArgs)
+
+// pairs2x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs2x32AVX512(t *tileArgs)
+
+// pairs2x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs2x16AVX512(t *tileArgs)
+
+// pairs3x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs3x32AVX512(t *tileArgs)
+
+// pairs3x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs3x16AVX512(t *tileArgs)
+
+// pairs4x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs4x32AVX512(t *tileArgs)
+
+// pairs4x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs4x16AVX512(t *tileArgs)
+
+// pairs5x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs5x32AVX512(t *tileArgs)
+
+// pairs5x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs5x16AVX512(t *tileArgs)
+
+// pairs6x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs6x32AVX512(t *tileArgs)
+
+// pairs6x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs6x16AVX512(t *tileArgs)
+
+// pairs7x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs7x32AVX512(t *tileArgs)
+
+// pairs7x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs7x16AVX512(t *tileArgs)
+
+// pairs8x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs8x32AVX512(t *tileArgs)
+
+// pairs8x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs8x16AVX512(t *tileArgs)
+
+// pairs9x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs9x32AVX512(t *tileArgs)
+
+// pairs9x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs9x16AVX512(t *tileArgs)
+
+// pairs10x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs10x32AVX512(t *tileArgs)
+
+// pairs10x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs10x16AVX512(t *tileArgs)
+
+// pairs11x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs11x32AVX512(t *tileArgs)
+
+// pairs11x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs11x16AVX512(t *tileArgs)
+
+// pairs12x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs12x32AVX512(t *tileArgs)
+
+// pairs12x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs12x16AVX512(t *tileArgs)
+
+// pairs13x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs13x32AVX512(t *tileArgs)
+
+// pairs13x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs13x16AVX512(t *tileArgs)
+
+// pairs14x32AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs14x32AVX512(t *tileArgs)
+
+// pairs14x16AVX512: a register tile of a product of pairs.
+//
+//go:noescape
+func pairs14x16AVX512(t *tileArgs)
+
 // transposeAVX512: the transpose of a strip of rows.
 //
 //go:noescape
@@ -736,6 +876,11 @@ func bytes14x32AVX512(t *tileArgs)
 //
 //go:noescape
 func lookupAVX512(t *vecArgs)
+
+// round16AVX512: numbers as bfloat16.
+//
+//go:noescape
+func round16AVX512(t *vecArgs)
 
 // powerSumsAVX512: the largest of rows, and sums of powers.
 //

@@ -19,6 +19,9 @@ func table(t Twin) isa {
 		if cpu.X86.HasAVX512VNNI { // else by floats, with the same bits
 			t.bytes, t.bytesWidth, t.bytesDot = bytesAVX512(), 32, 64
 		}
+		if cpu.X86.HasAVX512BF16 {
+			t.pairs, t.pairsNarrow, t.round16 = pairsAVX512(32), pairsAVX512(16), round16AVX512
+		}
 		return t
 	case AVX2:
 		return avx2()
@@ -120,4 +123,14 @@ func avx2() isa {
 func bytesAVX512() []func(*tileArgs) {
 	return []func(*tileArgs){nil, bytes1x32AVX512, bytes2x32AVX512, bytes3x32AVX512, bytes4x32AVX512, bytes5x32AVX512, bytes6x32AVX512, bytes7x32AVX512,
 		bytes8x32AVX512, bytes9x32AVX512, bytes10x32AVX512, bytes11x32AVX512, bytes12x32AVX512, bytes13x32AVX512, bytes14x32AVX512}
+}
+
+// pairsAVX512 are tiles of so many columns.
+func pairsAVX512(columns int) []func(*tileArgs) {
+	if columns == 16 {
+		return []func(*tileArgs){nil, pairs1x16AVX512, pairs2x16AVX512, pairs3x16AVX512, pairs4x16AVX512, pairs5x16AVX512, pairs6x16AVX512,
+			pairs7x16AVX512, pairs8x16AVX512, pairs9x16AVX512, pairs10x16AVX512, pairs11x16AVX512, pairs12x16AVX512, pairs13x16AVX512, pairs14x16AVX512}
+	}
+	return []func(*tileArgs){nil, pairs1x32AVX512, pairs2x32AVX512, pairs3x32AVX512, pairs4x32AVX512, pairs5x32AVX512, pairs6x32AVX512,
+		pairs7x32AVX512, pairs8x32AVX512, pairs9x32AVX512, pairs10x32AVX512, pairs11x32AVX512, pairs12x32AVX512, pairs13x32AVX512, pairs14x32AVX512}
 }

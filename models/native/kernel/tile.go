@@ -138,6 +138,10 @@ func (k *Kernels) column(form Form, packed bool, i0, i1, j, n, k0, kc int, a []f
 	t, at := &k.tile, 0
 	kernels := k.isa.tiles
 	switch {
+	case k.paired && k.isa.pairs != nil && n <= k.isa.width/2:
+		kernels = k.isa.pairsNarrow
+	case k.paired && k.isa.pairs != nil:
+		kernels = k.isa.pairs
 	case k.isa.narrow != nil && n <= k.isa.width/2:
 		kernels = k.isa.narrow
 	case k.isa.masked != nil && n < k.isa.width:

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -24,26 +25,52 @@ const (
 func (g *gen) gemm() {
 	if g.wide {
 		for m := 1; m <= 14; m++ {
-			g.tile(m, 2, true)
-			g.tile(m, 1, true)
+			g.tile("tile", m, 2, true)
+			g.tile("tile", m, 1, true)
+		}
+		for m := 1; m <= 14; m++ {
+			g.tile("pairs", m, 2, true)
+			g.tile("pairs", m, 1, true)
 		}
 		return
 	}
 	for m := 1; m <= 6; m++ {
-		g.tile(m, 2, false)
-		g.tile(m, 2, true)
+		g.tile("tile", m, 2, false)
+		g.tile("tile", m, 2, true)
 	}
+}
+
+// dotPairs emits VDPBF16PS z, y, x, which the assembler lacks: to each lane of x the product of the upper halves of
+// that lane's words of y and z is added, then that of the lower ones, each rounded once.
+func (g *gen) dotPairs(z, y, x reg.VecPhysical) {
+	id := func(r reg.VecPhysical) int { return int(r.PhysicalIndex()) }
+	not := func(bit int) int { return bit&1 ^ 1 }
+	a, b, c := id(x), id(y), id(z)
+	raw := func(op string, n int) {
+		g.Instruction(&ir.Instruction{Opcode: op, Operands: []operand.Op{operand.U64(uint64(n))}})
+	}
+	// EVEX.512.F3.0F38.W0 52 /r
+	p0 := not(a>>3)<<7 | not(c>>4)<<6 | not(c>>3)<<5 | not(a>>4)<<4 | 2
+	p1 := (^b&15)<<3 | 4 | 2
+	p2 := 2<<5 | not(b>>4)<<3
+	raw("LONG", 0x62|p0<<8|p1<<16|p2<<24)
+	raw("WORD", 0x52|(0xc0|a&7<<3|c&7)<<8)
 }
 
 // tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A lies at a + i*rowA + k*stepA, one of
 // the two strides being an element, whether A is stored by rows, by columns or packed. Each element of C is one chain
-// of multiply-adds in the order of k.
-func (g *gen) tile(m, nv int, masked bool) {
+// of multiply-adds in the order of k. An element of a tile of pairs is a word of two bfloat16, and a step of k two
+// multiply-adds, see dotPairs.
+func (g *gen) tile(name string, m, nv int, masked bool) {
 	kind := ""
 	if masked && !g.wide {
 		kind = "Masked"
 	}
-	g.begin(fmt.Sprintf("tile%dx%d%s", m, nv*g.lanes, kind), "tileArgs", "a register tile of a product.")
+	doc := "a register tile of a product."
+	if name == "pairs" {
+		doc = "a register tile of a product of pairs."
+	}
+	g.begin(fmt.Sprintf("%s%dx%d%s", name, m, nv*g.lanes, kind), "tileArgs", doc)
 	t, a0, a9, b, k := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RCX
 	l1, l3, l5, l7 := reg.R9, reg.R10, reg.R11, reg.R12
 	step, ldb, ldb3, flags, c := reg.R13, reg.RBX, reg.R15, reg.RAX, reg.R15
@@ -129,13 +156,17 @@ func (g *gen) tile(m, nv int, masked bool) {
 			g.loadMasked(b, mask, v, bv[v])
 		}
 		for i := range m {
-			if nv == 1 {
+			if nv == 1 && name == "tile" {
 				g.VFMADD231PS_BCST(a(i), bv[0], acc(i, 0))
 				continue
 			}
 			x := tmp[i%2]
 			g.VBROADCASTSS(a(i), x)
 			for v := range nv {
+				if name == "pairs" {
+					g.dotPairs(x, bv[v], acc(i, v))
+					continue
+				}
 				g.VFMADD231PS(x, bv[v], acc(i, v))
 			}
 		}

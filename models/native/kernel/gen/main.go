@@ -67,6 +67,7 @@ func generate() (map[string][]byte, error) {
 		}
 		if g.wide {
 			g.lookup()
+			g.round16()
 			g.powerSums()
 		} else {
 			g.widen(false)

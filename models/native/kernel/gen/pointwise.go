@@ -96,3 +96,44 @@ func (g *gen) lookup() {
 	g.Label("finished")
 	g.end()
 }
+
+// round16 emits the upper halves of numbers, rounded as kernel.BF16 rounds them.
+func (g *gen) round16() {
+	g.begin("round16", "vecArgs", "numbers as bfloat16.")
+	t, dst, src, to := reg.RDI, reg.RDX, reg.RSI, reg.R8
+	g.MOVQ(at(t, vDst), dst)
+	g.MOVQ(at(t, vX), src)
+	size, one, half, tiny, infinite, none := g.r[16], g.r[17], g.r[18], g.r[19], g.r[20], g.r[21]
+	for _, c := range []struct {
+		word uint32
+		r    reg.VecPhysical
+	}{{1<<31 - 1, size}, {1, one}, {1<<15 - 1, half}, {(127 - 55) << 23, tiny}, {0xff << 23, infinite}, {0x7fc0, none}} {
+		g.VPBROADCASTD(g.consts.word(c.word), c.r)
+	}
+	const below, above = operand.U8(1), operand.U8(6)
+	g.sweep(t, 4, func(n int, off reg.Register, mask []operand.Op) {
+		g.MOVQ(off, to)
+		g.SHRQ(operand.Imm(1), to)
+		g.ADDQ(dst, to)
+		for v := range n {
+			x, y := g.r[2*v], g.r[2*v+1]
+			g.loadMasked(atx(src, off, 1, v*g.bytes()), mask, 0, x)
+			g.VPSRLD(operand.Imm(16), x, y)
+			g.VPANDD(one, y, y)
+			g.VPADDD(half, y, y)
+			g.VPADDD(x, y, y)
+			g.VPSRLD(operand.Imm(16), y, y)
+			g.VPANDD(size, x, x)
+			g.VPCMPUD(below, tiny, x, reg.K2)
+			g.VPXORD(y, y, reg.K2, y)
+			g.VPCMPUD(above, infinite, x, reg.K3)
+			g.VMOVDQA32(none, reg.K3, y)
+			if mem := at(to, v*g.bytes()/2); mask == nil {
+				g.VPMOVDW(y, mem)
+			} else {
+				g.VPMOVDW(y, mask[0], mem)
+			}
+		}
+	})
+	g.end()
+}

@@ -1,0 +1,140 @@
+package native
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/models"
+	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/native/kernel"
+	"brood/models/noise"
+)
+
+// TestBF16Candidates: fitness has the same bits on every twin, with any threads and whoever else is evaluated, and is
+// that of the definition in float64, which float32's is not.
+func TestBF16Candidates(t *testing.T) {
+	m, err := models.Load("mlp-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := small(t)
+	task := func(ids ...engine.Member) engine.Candidates {
+		c := engine.Candidates{Key: noise.Key{Seed: 3}, Theta: ram.New(1, m.Layout.Params), Sigma: 0.05, Antithetic: true, IDs: ids,
+			Batches: [][]int32{set.Train()[:150]}, Fitness: make([]float32, len(ids))}
+		if err := m.Init(1, 0, flat(c.Theta)); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	all := task(0, 1, 2, 3, 4, 5, 6)
+	plain, err := NewEngine(m, set, 2, kernel.Best())
+	if err == nil {
+		err = plain.Do(context.Background(), all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := slices.Clone(all.Fitness)
+	var want []float32
+	twins(t, func(t *testing.T, twin kernel.Twin) {
+		for threads := 1; threads <= 3; threads++ {
+			e, err := NewBF16(m, set, threads, twin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := task(5)
+			if err := e.Do(context.Background(), all, one); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = slices.Clone(all.Fitness)
+			}
+			if !slices.Equal(all.Fitness, want) || one.Fitness[0] != want[5] {
+				t.Errorf("%d threads: %v and alone %v, want %v", threads, all.Fitness, one.Fitness, want)
+			}
+		}
+	})
+	off, other := 0.0, 0.0
+	for i := range want {
+		exact := naiveBF16(plain, &all, i)
+		off, other = off+math.Abs(float64(want[i])-exact), other+math.Abs(float64(without[i])-exact)
+	}
+	if n := float64(len(want)); off/n > 1e-6 || other < 10*off {
+		t.Errorf("fitness is off by %.2g, and that of float32 by %.2g", off/n, other/n)
+	}
+}
+
+// naiveBF16 is a candidate's fitness with rounded operands and sums of float64: the products of the first layer with
+// theta and with the noise apart, those of others with theta plus noise.
+func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
+	m, p := e.plan.model, e.passes[0]
+	key, _ := signed(t.Key, t.Antithetic, t.IDs[i])
+	eps, theta, step := make([]float32, m.Layout.Params), flat(t.Theta), e.step(t, t.IDs[i])
+	p.lane.draw(t.Noise, e.layout, eps, 0, key)
+	perturbed := make([]float32, len(theta))
+	for j := range theta {
+		perturbed[j] = theta[j] + step*eps[j]
+	}
+	affine := func(params []float32, o *dense, x []float32) []float64 {
+		w, out := tensor(params, m, o.wide), make([]float64, o.nOut)
+		for j := range out {
+			for q := range x {
+				out[j] += float64(kernel.BF16(x[q])) * float64(kernel.BF16(w[j*o.nIn+q]))
+			}
+			out[j] += float64(tensor(params, m, o.bias)[j])
+		}
+		return out
+	}
+	loss := 0.0
+	for _, id := range t.Batches[0] {
+		if err := p.load(e.set, []int32{id}, noise.Key{}, false); err != nil {
+			panic(err)
+		}
+		x := slices.Clone(p.act[e.plan.ops[0].(*dense).in][:e.plan.ops[0].(*dense).nIn])
+		var z []float64
+		for at, op := range e.plan.ops {
+			o, is := op.(*dense)
+			if is {
+				if z = affine(perturbed, o, x); at == 0 {
+					z = affine(theta, o, x)
+					for j, turn := range affine(eps, o, x) {
+						z[j] += float64(step) * turn
+					}
+				}
+				x = make([]float32, len(z))
+			}
+			for j := range z { // another op is a ReLU
+				x[j] = float32(z[j])
+				if !is || o.rectify {
+					x[j] = max(0, x[j])
+				}
+			}
+		}
+		sum := 0.0
+		for _, v := range z {
+			sum += math.Exp(v)
+		}
+		loss += math.Log(sum) - z[p.labels[0]]
+	}
+	return -loss / float64(len(t.Batches[0]))
+}
+
+// TestBF16Refuses: models with nothing to round.
+func TestBF16Refuses(t *testing.T) {
+	for name, want := range map[string]string{"mlp-int8": "of whole numbers", "": "no dense layer"} {
+		m, err := models.Load(name)
+		if name == "" {
+			m, err = models.FromSource("pooled", []byte("name = \"pooled\"\ninput = [1, 28, 28]\nclasses = 10\n[[layer]]\nkind = \"conv\"\nout = 10\nkernel = 3\n[[layer]]\nkind = \"globalavgpool\"\n"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewBF16(m, small(t), 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
