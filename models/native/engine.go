@@ -57,8 +57,8 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	return e, nil
 }
 
-// NewBF16 is NewEngine in the arithmetic arith.BF16: dense layers of candidates have their operands rounded to bfloat16,
-// which CPUs with AVX512_BF16 multiply twice as fast. Noise of low rank and gradients are as ever.
+// NewBF16 is NewEngine in the arithmetic arith.BF16: dense layers of candidates have their operands rounded to
+// bfloat16, which CPUs with AVX512_BF16 multiply twice as fast. Noise of low rank and gradients are as ever.
 func NewBF16(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
 	if m != nil && m.Int8 {
 		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bf16: leave bf16 out", m.Name)

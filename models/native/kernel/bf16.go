@@ -30,9 +30,9 @@ func upper(x float32) uint16 {
 	return uint16((bits + 1<<15 - 1 + bits>>16&1) >> 16)
 }
 
-// GemmBF16 computes C = A B', m x n, with the epilogue ep, which may be nil, of operands that are rounded by BF16: A is m
-// x kk, B n x kk. Each element of C is one chain of multiply-adds in float32 that takes k in pairs, 1, 0, 3, 2 and so on;
-// where kk is odd the last k has a zero before it. The epilogue neither gates nor adds.
+// GemmBF16 computes C = A B', m x n, with the epilogue ep, which may be nil, of operands that are rounded by BF16: A is
+// m x kk, B n x kk. Each element of C is one chain of multiply-adds in float32 that takes k in pairs, 1, 0, 3, 2 and so
+// on; where kk is odd the last k has a zero before it. The epilogue neither gates nor adds.
 func (k *Kernels) GemmBF16(m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
 	if m <= 0 || n <= 0 {
 		return
