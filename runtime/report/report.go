@@ -38,6 +38,21 @@ type Confused struct {
 	Samples int64
 }
 
+// Wrong is the share of samples that are taken for another class than theirs; ok is false of outputs, and where a
+// sample has several classes.
+func (r *Report) Wrong() (share float64, ok bool) {
+	if r.Classes == nil || r.Several != nil || r.Samples == 0 {
+		return 0, false
+	}
+	right := int64(0)
+	for _, x := range r.Confusion {
+		if x.Is == x.As {
+			right += x.Samples
+		}
+	}
+	return 1 - float64(right)/float64(r.Samples), true
+}
+
 // Matrix is the confusion as a row for each class, with a column for each that its samples are taken for.
 func (r *Report) Matrix() [][]int64 {
 	out := make([][]int64, len(r.Classes))

@@ -61,6 +61,16 @@ func TestReportAgainstDefinitions(t *testing.T) {
 		f1 += x.F1 / classes
 	}
 	near("macro F1", r.Macro().F1, f1)
+	wrong := 0
+	for i := range n {
+		if labels[i] != Likeliest(all[i]) {
+			wrong++
+		}
+	}
+	share, ok := r.Wrong()
+	if near("wrong", share, float64(wrong)/n); !ok {
+		t.Error("nobody says how many are wrong")
+	}
 	if !math.IsNaN(r.Classes[3].Precision) || r.Classes[3].Recall != 0 {
 		t.Errorf("a class that is never predicted: %+v", r.Classes[3])
 	}

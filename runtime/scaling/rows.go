@@ -75,12 +75,25 @@ func (r Results) Late() (n int) {
 	return n
 }
 
+// Few is how many points have too few commits to tell a round's time, and no target that they are measured by.
+func (r Results) Few() (n int) {
+	for _, f := range r.Of {
+		if r.Target == "" && f.Commits < Least {
+			n++
+		}
+	}
+	return n
+}
+
 // CSV is a row for each kind of run, with seconds and bytes; [Results.ReadCSV] reads it.
 func (r Results) CSV() []byte {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text) // which cannot fail
 	_ = w.Write(columns)
 	for _, x := range r.Rows() {
+		if x.Commits < Least {
+			x.Round, x.Low, x.High = math.NaN(), math.NaN(), math.NaN()
+		}
 		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds), strconv.Itoa(x.Commits),
 			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
 			number(x.Weak), number(x.Strong), number(x.Waited), number(x.WaitedMost), strconv.Itoa(x.Runs)})
@@ -112,6 +125,9 @@ func (r *Results) ReadCSV(text []byte) error {
 		}
 		var x [13]float64
 		for j := 2; j < len(x); j++ {
+			if row[j] == "" { // of too few commits
+				continue
+			}
 			if x[j], err = strconv.ParseFloat(row[j], 64); err != nil {
 				return fmt.Errorf("row %d, %s: %w", i, columns[j], err)
 			}
@@ -139,6 +155,10 @@ func (x Row) JSON(plan string, aims bool) map[string]any {
 		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent}
 	if aims {
 		out["met"] = x.Met
+	} else if x.Commits < Least {
+		delete(out, "round_seconds")
+		delete(out, "round_seconds_low")
+		delete(out, "round_seconds_high")
 	}
 	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited, "waited_most": x.WaitedMost} {
 		if !math.IsNaN(v) {

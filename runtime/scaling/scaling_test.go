@@ -211,3 +211,19 @@ func TestSVG(t *testing.T) {
 		t.Errorf("the legend or the dashes are wrong:\n%s", text)
 	}
 }
+
+// TestFew: of too few commits no time of a round is written, and that is said; a target needs none.
+func TestFew(t *testing.T) {
+	k := Key{"dp", "", 1, 1}
+	r := Results{Curves: []string{"dp"}, Links: []string{""}, Workers: []int{1}, Each: []int{1}, Of: map[Key]Figures{k: {Runs: 1, Rounds: 6, Commits: Least - 1, Seconds: 2}}}
+	if text := string(r.CSV()); r.Few() != 1 || !strings.Contains(text, "dp,,1,1,6,2,,,,0,2,") {
+		t.Errorf("%d points with too few commits, written as\n%s", r.Few(), text)
+	}
+	again := Results{Of: map[Key]Figures{}}
+	if err := again.ReadCSV(r.CSV()); err != nil || again.Of[k].Commits != Least-1 {
+		t.Errorf("read again: %+v, %v", again.Of, err)
+	}
+	if r.Target = "test_error=3"; r.Few() != 0 {
+		t.Error("a run with a target has too few commits")
+	}
+}

@@ -46,7 +46,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("session: %s is damaged at byte %d (frame %d): %s: put back a copy of that file, or fork the session at an earlier round",
+	return fmt.Sprintf("session: %s is damaged at byte %d (frame %d): %s: put back a copy of that file; brood log tells what stands before it",
 		e.Segment, e.Offset, e.Frame, e.Reason)
 }
 

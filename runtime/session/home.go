@@ -150,7 +150,11 @@ func some3(names []string) string {
 		out = append(out, names[i])
 	}
 	if len(names) > 3 {
-		return strings.Join(out, ", ") + fmt.Sprintf(" or %d others", len(names)-3)
+		others := "others"
+		if len(names) == 4 {
+			others = "other"
+		}
+		return strings.Join(out, ", ") + fmt.Sprintf(" or %d %s", len(names)-3, others)
 	}
 	return strings.Join(out, ", ")
 }

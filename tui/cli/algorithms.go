@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,11 +79,19 @@ func shorten(s string, n int) string {
 	return s
 }
 
+// bound is a bound as it may be typed: whole numbers in full.
+func bound(k optim.Knob, x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e12 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return k.Format(x)
+}
+
 func explain(w io.Writer, a *optim.Algorithm) {
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n%s\n\n", a.Title, a.Name, a.Paper, a.Doc)
 	t := newTable("knob", "shown as", ">default", "bounds", "unit", "what")
 	for _, k := range knobsOf(a) {
-		bounds := k.Format(k.Min) + " to " + k.Format(k.Max)
+		bounds := bound(k, k.Min) + " to " + bound(k, k.Max)
 		if len(k.Choices) > 0 {
 			bounds = strings.Join(k.Choices, ", ")
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,9 +25,12 @@ import (
 // clientName is who sits here: the writer's lease and the log of edits name people, not processes.
 func clientName() string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
-		if user := os.Getenv(name); user != "" {
-			return user
+		if name := os.Getenv(name); name != "" {
+			return name
 		}
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" { // services and containers have no such variables
+		return u.Username
 	}
 	return "operator"
 }

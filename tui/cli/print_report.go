@@ -12,6 +12,7 @@ import (
 
 	"brood/runtime/host"
 	"brood/runtime/report"
+	"brood/tui"
 )
 
 // worstShown is how many classes, outputs and mistakes the end of a run tells of: `brood eval` has all of them.
@@ -72,6 +73,9 @@ func (a asked) object() map[string]any {
 	delete(line, "confusion")
 	delete(line, "confusion_pairs")
 	delete(line, "calibration")
+	if wrong, ok := a.report.Wrong(); ok {
+		line["error"] = 100 * wrong
+	}
 	if a.report.Confusion != nil {
 		line["mistaken"] = mistakes(a.report)
 	}
@@ -112,7 +116,11 @@ func (a asked) write(w io.Writer, dir string) {
 func writeClasses(w io.Writer, x *report.Report) {
 	m := x.Macro()
 	lowest := slices.DeleteFunc(x.Lowest(), func(c report.ClassScore) bool { return c.Samples == 0 })
-	fmt.Fprintf(w, "  classes      macro F1 %.3f, recall %.3f, precision %.3f\n", m.F1, m.Recall, m.Precision)
+	text := ""
+	if wrong, ok := x.Wrong(); ok {
+		text = tui.Percent(100*wrong) + " wrong in the end, "
+	}
+	fmt.Fprintf(w, "  classes      %smacro F1 %.3f, recall %.3f, precision %.3f\n", text, m.F1, m.Recall, m.Precision)
 	for i, c := range lowest[:min(len(lowest), worstShown)] {
 		head := ""
 		if i == 0 {

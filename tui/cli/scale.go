@@ -373,6 +373,10 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 	if late := r.Late(); late > 0 {
 		fmt.Fprintf(s.err, "brood: this machine was too busy in %s: workers were more than %d %% late, and the same command measures these again\n", plural(late, "point"), scaling.TooLate)
 	}
+	if few := r.Few(); few > 0 {
+		fmt.Fprintf(s.err, "brood: %s with fewer than %d commits that count, of which no time of a round is told: give the plan more rounds\n",
+			plural(few, "point"), scaling.Least)
+	}
 	if f.out == "" {
 		return nil
 	}

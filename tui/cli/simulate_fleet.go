@@ -109,6 +109,8 @@ const everyWorker = -1
 
 // foretold is a line of the table.
 type foretold struct {
+	of string // model and data
+
 	Algorithm string  `json:"algorithm"`
 	Workers   int     `json:"workers"`
 	Members   int     `json:"members"`
@@ -235,8 +237,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
+		fmt.Fprintf(s.out, "members of %s; %s\n\n", all[0].of, f.network())
 	} else {
-		fmt.Fprintf(s.out, "%d members; %s\n\n", all[0].Members, f.network())
+		fmt.Fprintf(s.out, "%d members of %s; %s\n\n", all[0].Members, all[0].of, f.network())
 	}
 	t := newTable(heads...)
 	for _, r := range all {
@@ -304,7 +307,7 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 		if err != nil {
 			return nil, err
 		}
-		row := foretold{Algorithm: o.Algorithm, Workers: n, Members: o.Members, Plain: r.Plain}
+		row := foretold{of: j.Net.Name + " on " + j.Config.Data, Algorithm: o.Algorithm, Workers: n, Members: o.Members, Plain: r.Plain}
 		if f.churn > 0 { // beside the fleet in which all stay
 			row.Steady = r.Seconds
 			cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
