@@ -72,12 +72,17 @@ func TestArm64(t *testing.T) {
 	}
 }
 
-// TestArm64Kernels runs the tests of the kernels there.
+// TestArm64Kernels runs the tests of the kernels there, those of products of bytes also on a processor without SDOT.
 func TestArm64Kernels(t *testing.T) {
-	for _, of := range []string{"brood/models/native/kernel", "brood/models/arith"} {
-		t.Run(filepath.Base(of), func(t *testing.T) {
+	for name, of := range map[string]struct{ cpu, path, tests string }{
+		"kernel": {"max", "brood/models/native/kernel", "."},
+		"bytes":  {"cortex-a72", "brood/models/native/kernel", "Bytes"},
+		"arith":  {"max", "brood/models/arith", "."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("QEMU_CPU", of.cpu)
 			// That test has more guard pages than the emulator maps quickly.
-			line := append(emulated(t, "test", "-c", of), "-test.v", "-test.skip", "TestCausalSoftmaxAgainstFloat64")
+			line := append(emulated(t, "test", "-c", of.path), "-test.v", "-test.run", of.tests, "-test.skip", "TestCausalSoftmaxAgainstFloat64")
 			out, err := exec.Command(line[0], line[1:]...).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS") {
 				t.Errorf("%v\n%s", err, out)

@@ -81,7 +81,10 @@ func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 			from, ld = wide, lines
 		}
 		k.transpose(k.bPack, w, from, ld, live, lines, w)
-		t.b = ptr(k.bPack, 0)
+		if t.b = ptr(k.bPack, 0); k.isa.byteStart != nil {
+			t.start = unsafe.Pointer(&k.edge.start)
+			k.isa.byteStart(t)
+		}
 		if t.bits = bits(live); bias != nil {
 			t.bias = ptr(bias, j)
 		}

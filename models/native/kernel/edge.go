@@ -5,6 +5,7 @@ package kernel
 type edge struct {
 	c, gate [edgeRows * edgeCols]float32
 	bias    [edgeCols]float32
+	start   [edgeCols]int32 // of a panel of bytes
 }
 
 // edgeRows and edgeCols are of the largest tile that needs it.

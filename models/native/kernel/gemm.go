@@ -33,6 +33,7 @@ type tileArgs struct {
 	bits                             uint64         // live columns, one bit each
 	lanes                            unsafe.Pointer // live columns, one word each
 	alpha                            float32
+	start                            unsafe.Pointer // NEON, of bytes: what the sums of each column start from
 }
 
 const (

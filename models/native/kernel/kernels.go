@@ -63,6 +63,7 @@ type isa struct {
 	noiseWhole, noiseRounded         func(*noiseArgs)
 	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
 	bytesWidth, bytesDot             int               // their columns, and the products of what Issue counts as one Dot
+	byteStart                        func(*tileArgs)   // fills tileArgs.start; nil: sums start from zero
 	widen, widenSigned               func(*moveArgs)   // bytes to 16 bits each, which bytes takes; nil: it takes bytes
 	settle, settleWide               func(*settleArgs)
 	powerSums                        func(*vecArgs)

@@ -3796,6 +3796,1305 @@ linear:
 	WORD $0x3d80046b // str q11, 16(r3)
 	RET
 
+// func bytes1x16NEON(t *tileArgs)
+TEXT ·bytes1x16NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 40(R0), R4
+	MOVD 80(R0), R7
+	MOVD 88(R0), R8
+	MOVD 64(R0), R14
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00060 // ldr q0, 0(r3)
+	WORD $0x3dc00461 // ldr q1, 16(r3)
+	WORD $0x3dc00862 // ldr q2, 32(r3)
+	WORD $0x3dc00c63 // ldr q3, 48(r3)
+	SUBS $4, R7
+	BLT rest
+four:
+	WORD $0x3cc10438 // ldr q24, (r1), 16
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8e3c0 // sdot v0, v30, v24[1]
+	WORD $0x4fb8e3e1 // sdot v1, v31, v24[1]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8e3c2 // sdot v2, v30, v24[1]
+	WORD $0x4fb8e3e3 // sdot v3, v31, v24[1]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98ebc0 // sdot v0, v30, v24[2]
+	WORD $0x4f98ebe1 // sdot v1, v31, v24[2]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98ebc2 // sdot v2, v30, v24[2]
+	WORD $0x4f98ebe3 // sdot v3, v31, v24[2]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8ebc0 // sdot v0, v30, v24[3]
+	WORD $0x4fb8ebe1 // sdot v1, v31, v24[3]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8ebc2 // sdot v2, v30, v24[3]
+	WORD $0x4fb8ebe3 // sdot v3, v31, v24[3]
+	ADD $64, R2
+	SUBS $4, R7
+	BGE four
+rest:
+	ADDS $4, R7
+	BEQ done
+one:
+	WORD $0xbc404438 // ldr s24, (r1), 4
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	ADD $64, R2
+	SUBS $1, R7
+	BNE one
+done:
+	TBNZ $5, R8, whole
+	ADD $112, R0, R17
+	WORD $0x4d40ca38 // ld1r v24, (r17)
+	MOVD 32(R0), R2
+	WORD $0x3dc0005a // ldr q26, 0(r2)
+	WORD $0x4e21d800 // scvtf v0, v0
+	WORD $0x6e38dc00 // fmul v0, v0, v24
+	WORD $0x4e3ad400 // fadd v0, v0, v26
+	WORD $0x3dc0045b // ldr q27, 16(r2)
+	WORD $0x4e21d821 // scvtf v1, v1
+	WORD $0x6e38dc21 // fmul v1, v1, v24
+	WORD $0x4e3bd421 // fadd v1, v1, v27
+	WORD $0x3dc0085c // ldr q28, 32(r2)
+	WORD $0x4e21d842 // scvtf v2, v2
+	WORD $0x6e38dc42 // fmul v2, v2, v24
+	WORD $0x4e3cd442 // fadd v2, v2, v28
+	WORD $0x3dc00c5d // ldr q29, 48(r2)
+	WORD $0x4e21d863 // scvtf v3, v3
+	WORD $0x6e38dc63 // fmul v3, v3, v24
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+whole:
+	MOVD 16(R0), R3
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x3d800c63 // str q3, 48(r3)
+	RET
+
+// func bytes2x16NEON(t *tileArgs)
+TEXT ·bytes2x16NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 40(R0), R4
+	MOVD 80(R0), R7
+	MOVD 88(R0), R8
+	MOVD 64(R0), R14
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00060 // ldr q0, 0(r3)
+	WORD $0x4ea01c04 // orr v4, v0, v0
+	WORD $0x3dc00461 // ldr q1, 16(r3)
+	WORD $0x4ea11c25 // orr v5, v1, v1
+	WORD $0x3dc00862 // ldr q2, 32(r3)
+	WORD $0x4ea21c46 // orr v6, v2, v2
+	WORD $0x3dc00c63 // ldr q3, 48(r3)
+	WORD $0x4ea31c67 // orr v7, v3, v3
+	ADD R4, R1, R9
+	SUBS $4, R7
+	BLT rest
+four:
+	WORD $0x3cc10438 // ldr q24, (r1), 16
+	WORD $0x3cc10539 // ldr q25, (r9), 16
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8e3c0 // sdot v0, v30, v24[1]
+	WORD $0x4fb8e3e1 // sdot v1, v31, v24[1]
+	WORD $0x4fb9e3c4 // sdot v4, v30, v25[1]
+	WORD $0x4fb9e3e5 // sdot v5, v31, v25[1]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8e3c2 // sdot v2, v30, v24[1]
+	WORD $0x4fb8e3e3 // sdot v3, v31, v24[1]
+	WORD $0x4fb9e3c6 // sdot v6, v30, v25[1]
+	WORD $0x4fb9e3e7 // sdot v7, v31, v25[1]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98ebc0 // sdot v0, v30, v24[2]
+	WORD $0x4f98ebe1 // sdot v1, v31, v24[2]
+	WORD $0x4f99ebc4 // sdot v4, v30, v25[2]
+	WORD $0x4f99ebe5 // sdot v5, v31, v25[2]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98ebc2 // sdot v2, v30, v24[2]
+	WORD $0x4f98ebe3 // sdot v3, v31, v24[2]
+	WORD $0x4f99ebc6 // sdot v6, v30, v25[2]
+	WORD $0x4f99ebe7 // sdot v7, v31, v25[2]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8ebc0 // sdot v0, v30, v24[3]
+	WORD $0x4fb8ebe1 // sdot v1, v31, v24[3]
+	WORD $0x4fb9ebc4 // sdot v4, v30, v25[3]
+	WORD $0x4fb9ebe5 // sdot v5, v31, v25[3]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8ebc2 // sdot v2, v30, v24[3]
+	WORD $0x4fb8ebe3 // sdot v3, v31, v24[3]
+	WORD $0x4fb9ebc6 // sdot v6, v30, v25[3]
+	WORD $0x4fb9ebe7 // sdot v7, v31, v25[3]
+	ADD $64, R2
+	SUBS $4, R7
+	BGE four
+rest:
+	ADDS $4, R7
+	BEQ done
+one:
+	WORD $0xbc404438 // ldr s24, (r1), 4
+	WORD $0xbc404539 // ldr s25, (r9), 4
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	ADD $64, R2
+	SUBS $1, R7
+	BNE one
+done:
+	TBNZ $5, R8, whole
+	ADD $112, R0, R17
+	WORD $0x4d40ca38 // ld1r v24, (r17)
+	MOVD 32(R0), R2
+	WORD $0x3dc0005a // ldr q26, 0(r2)
+	WORD $0x4e21d800 // scvtf v0, v0
+	WORD $0x6e38dc00 // fmul v0, v0, v24
+	WORD $0x4e3ad400 // fadd v0, v0, v26
+	WORD $0x4e21d884 // scvtf v4, v4
+	WORD $0x6e38dc84 // fmul v4, v4, v24
+	WORD $0x4e3ad484 // fadd v4, v4, v26
+	WORD $0x3dc0045b // ldr q27, 16(r2)
+	WORD $0x4e21d821 // scvtf v1, v1
+	WORD $0x6e38dc21 // fmul v1, v1, v24
+	WORD $0x4e3bd421 // fadd v1, v1, v27
+	WORD $0x4e21d8a5 // scvtf v5, v5
+	WORD $0x6e38dca5 // fmul v5, v5, v24
+	WORD $0x4e3bd4a5 // fadd v5, v5, v27
+	WORD $0x3dc0085c // ldr q28, 32(r2)
+	WORD $0x4e21d842 // scvtf v2, v2
+	WORD $0x6e38dc42 // fmul v2, v2, v24
+	WORD $0x4e3cd442 // fadd v2, v2, v28
+	WORD $0x4e21d8c6 // scvtf v6, v6
+	WORD $0x6e38dcc6 // fmul v6, v6, v24
+	WORD $0x4e3cd4c6 // fadd v6, v6, v28
+	WORD $0x3dc00c5d // ldr q29, 48(r2)
+	WORD $0x4e21d863 // scvtf v3, v3
+	WORD $0x6e38dc63 // fmul v3, v3, v24
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x4e21d8e7 // scvtf v7, v7
+	WORD $0x6e38dce7 // fmul v7, v7, v24
+	WORD $0x4e3dd4e7 // fadd v7, v7, v29
+whole:
+	MOVD 16(R0), R3
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x3d800c63 // str q3, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800064 // str q4, 0(r3)
+	WORD $0x3d800465 // str q5, 16(r3)
+	WORD $0x3d800866 // str q6, 32(r3)
+	WORD $0x3d800c67 // str q7, 48(r3)
+	RET
+
+// func bytes3x16NEON(t *tileArgs)
+TEXT ·bytes3x16NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 40(R0), R4
+	MOVD 80(R0), R7
+	MOVD 88(R0), R8
+	MOVD 64(R0), R14
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00060 // ldr q0, 0(r3)
+	WORD $0x4ea01c04 // orr v4, v0, v0
+	WORD $0x4ea01c08 // orr v8, v0, v0
+	WORD $0x3dc00461 // ldr q1, 16(r3)
+	WORD $0x4ea11c25 // orr v5, v1, v1
+	WORD $0x4ea11c29 // orr v9, v1, v1
+	WORD $0x3dc00862 // ldr q2, 32(r3)
+	WORD $0x4ea21c46 // orr v6, v2, v2
+	WORD $0x4ea21c4a // orr v10, v2, v2
+	WORD $0x3dc00c63 // ldr q3, 48(r3)
+	WORD $0x4ea31c67 // orr v7, v3, v3
+	WORD $0x4ea31c6b // orr v11, v3, v3
+	ADD R4, R1, R9
+	ADD R4, R9, R10
+	SUBS $4, R7
+	BLT rest
+four:
+	WORD $0x3cc10438 // ldr q24, (r1), 16
+	WORD $0x3cc10539 // ldr q25, (r9), 16
+	WORD $0x3cc1055a // ldr q26, (r10), 16
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8e3c0 // sdot v0, v30, v24[1]
+	WORD $0x4fb8e3e1 // sdot v1, v31, v24[1]
+	WORD $0x4fb9e3c4 // sdot v4, v30, v25[1]
+	WORD $0x4fb9e3e5 // sdot v5, v31, v25[1]
+	WORD $0x4fbae3c8 // sdot v8, v30, v26[1]
+	WORD $0x4fbae3e9 // sdot v9, v31, v26[1]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8e3c2 // sdot v2, v30, v24[1]
+	WORD $0x4fb8e3e3 // sdot v3, v31, v24[1]
+	WORD $0x4fb9e3c6 // sdot v6, v30, v25[1]
+	WORD $0x4fb9e3e7 // sdot v7, v31, v25[1]
+	WORD $0x4fbae3ca // sdot v10, v30, v26[1]
+	WORD $0x4fbae3eb // sdot v11, v31, v26[1]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98ebc0 // sdot v0, v30, v24[2]
+	WORD $0x4f98ebe1 // sdot v1, v31, v24[2]
+	WORD $0x4f99ebc4 // sdot v4, v30, v25[2]
+	WORD $0x4f99ebe5 // sdot v5, v31, v25[2]
+	WORD $0x4f9aebc8 // sdot v8, v30, v26[2]
+	WORD $0x4f9aebe9 // sdot v9, v31, v26[2]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98ebc2 // sdot v2, v30, v24[2]
+	WORD $0x4f98ebe3 // sdot v3, v31, v24[2]
+	WORD $0x4f99ebc6 // sdot v6, v30, v25[2]
+	WORD $0x4f99ebe7 // sdot v7, v31, v25[2]
+	WORD $0x4f9aebca // sdot v10, v30, v26[2]
+	WORD $0x4f9aebeb // sdot v11, v31, v26[2]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8ebc0 // sdot v0, v30, v24[3]
+	WORD $0x4fb8ebe1 // sdot v1, v31, v24[3]
+	WORD $0x4fb9ebc4 // sdot v4, v30, v25[3]
+	WORD $0x4fb9ebe5 // sdot v5, v31, v25[3]
+	WORD $0x4fbaebc8 // sdot v8, v30, v26[3]
+	WORD $0x4fbaebe9 // sdot v9, v31, v26[3]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8ebc2 // sdot v2, v30, v24[3]
+	WORD $0x4fb8ebe3 // sdot v3, v31, v24[3]
+	WORD $0x4fb9ebc6 // sdot v6, v30, v25[3]
+	WORD $0x4fb9ebe7 // sdot v7, v31, v25[3]
+	WORD $0x4fbaebca // sdot v10, v30, v26[3]
+	WORD $0x4fbaebeb // sdot v11, v31, v26[3]
+	ADD $64, R2
+	SUBS $4, R7
+	BGE four
+rest:
+	ADDS $4, R7
+	BEQ done
+one:
+	WORD $0xbc404438 // ldr s24, (r1), 4
+	WORD $0xbc404539 // ldr s25, (r9), 4
+	WORD $0xbc40455a // ldr s26, (r10), 4
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	ADD $64, R2
+	SUBS $1, R7
+	BNE one
+done:
+	TBNZ $5, R8, whole
+	ADD $112, R0, R17
+	WORD $0x4d40ca38 // ld1r v24, (r17)
+	MOVD 32(R0), R2
+	WORD $0x3dc0005a // ldr q26, 0(r2)
+	WORD $0x4e21d800 // scvtf v0, v0
+	WORD $0x6e38dc00 // fmul v0, v0, v24
+	WORD $0x4e3ad400 // fadd v0, v0, v26
+	WORD $0x4e21d884 // scvtf v4, v4
+	WORD $0x6e38dc84 // fmul v4, v4, v24
+	WORD $0x4e3ad484 // fadd v4, v4, v26
+	WORD $0x4e21d908 // scvtf v8, v8
+	WORD $0x6e38dd08 // fmul v8, v8, v24
+	WORD $0x4e3ad508 // fadd v8, v8, v26
+	WORD $0x3dc0045b // ldr q27, 16(r2)
+	WORD $0x4e21d821 // scvtf v1, v1
+	WORD $0x6e38dc21 // fmul v1, v1, v24
+	WORD $0x4e3bd421 // fadd v1, v1, v27
+	WORD $0x4e21d8a5 // scvtf v5, v5
+	WORD $0x6e38dca5 // fmul v5, v5, v24
+	WORD $0x4e3bd4a5 // fadd v5, v5, v27
+	WORD $0x4e21d929 // scvtf v9, v9
+	WORD $0x6e38dd29 // fmul v9, v9, v24
+	WORD $0x4e3bd529 // fadd v9, v9, v27
+	WORD $0x3dc0085c // ldr q28, 32(r2)
+	WORD $0x4e21d842 // scvtf v2, v2
+	WORD $0x6e38dc42 // fmul v2, v2, v24
+	WORD $0x4e3cd442 // fadd v2, v2, v28
+	WORD $0x4e21d8c6 // scvtf v6, v6
+	WORD $0x6e38dcc6 // fmul v6, v6, v24
+	WORD $0x4e3cd4c6 // fadd v6, v6, v28
+	WORD $0x4e21d94a // scvtf v10, v10
+	WORD $0x6e38dd4a // fmul v10, v10, v24
+	WORD $0x4e3cd54a // fadd v10, v10, v28
+	WORD $0x3dc00c5d // ldr q29, 48(r2)
+	WORD $0x4e21d863 // scvtf v3, v3
+	WORD $0x6e38dc63 // fmul v3, v3, v24
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x4e21d8e7 // scvtf v7, v7
+	WORD $0x6e38dce7 // fmul v7, v7, v24
+	WORD $0x4e3dd4e7 // fadd v7, v7, v29
+	WORD $0x4e21d96b // scvtf v11, v11
+	WORD $0x6e38dd6b // fmul v11, v11, v24
+	WORD $0x4e3dd56b // fadd v11, v11, v29
+whole:
+	MOVD 16(R0), R3
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x3d800c63 // str q3, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800064 // str q4, 0(r3)
+	WORD $0x3d800465 // str q5, 16(r3)
+	WORD $0x3d800866 // str q6, 32(r3)
+	WORD $0x3d800c67 // str q7, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800068 // str q8, 0(r3)
+	WORD $0x3d800469 // str q9, 16(r3)
+	WORD $0x3d80086a // str q10, 32(r3)
+	WORD $0x3d800c6b // str q11, 48(r3)
+	RET
+
+// func bytes4x16NEON(t *tileArgs)
+TEXT ·bytes4x16NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 40(R0), R4
+	MOVD 80(R0), R7
+	MOVD 88(R0), R8
+	MOVD 64(R0), R14
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00060 // ldr q0, 0(r3)
+	WORD $0x4ea01c04 // orr v4, v0, v0
+	WORD $0x4ea01c08 // orr v8, v0, v0
+	WORD $0x4ea01c0c // orr v12, v0, v0
+	WORD $0x3dc00461 // ldr q1, 16(r3)
+	WORD $0x4ea11c25 // orr v5, v1, v1
+	WORD $0x4ea11c29 // orr v9, v1, v1
+	WORD $0x4ea11c2d // orr v13, v1, v1
+	WORD $0x3dc00862 // ldr q2, 32(r3)
+	WORD $0x4ea21c46 // orr v6, v2, v2
+	WORD $0x4ea21c4a // orr v10, v2, v2
+	WORD $0x4ea21c4e // orr v14, v2, v2
+	WORD $0x3dc00c63 // ldr q3, 48(r3)
+	WORD $0x4ea31c67 // orr v7, v3, v3
+	WORD $0x4ea31c6b // orr v11, v3, v3
+	WORD $0x4ea31c6f // orr v15, v3, v3
+	ADD R4, R1, R9
+	ADD R4, R9, R10
+	ADD R4, R10, R11
+	SUBS $4, R7
+	BLT rest
+four:
+	WORD $0x3cc10438 // ldr q24, (r1), 16
+	WORD $0x3cc10539 // ldr q25, (r9), 16
+	WORD $0x3cc1055a // ldr q26, (r10), 16
+	WORD $0x3cc1057b // ldr q27, (r11), 16
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0x6e3e1f7b // eor v27, v27, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0x4f9be3cc // sdot v12, v30, v27[0]
+	WORD $0x4f9be3ed // sdot v13, v31, v27[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	WORD $0x4f9be3ce // sdot v14, v30, v27[0]
+	WORD $0x4f9be3ef // sdot v15, v31, v27[0]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8e3c0 // sdot v0, v30, v24[1]
+	WORD $0x4fb8e3e1 // sdot v1, v31, v24[1]
+	WORD $0x4fb9e3c4 // sdot v4, v30, v25[1]
+	WORD $0x4fb9e3e5 // sdot v5, v31, v25[1]
+	WORD $0x4fbae3c8 // sdot v8, v30, v26[1]
+	WORD $0x4fbae3e9 // sdot v9, v31, v26[1]
+	WORD $0x4fbbe3cc // sdot v12, v30, v27[1]
+	WORD $0x4fbbe3ed // sdot v13, v31, v27[1]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8e3c2 // sdot v2, v30, v24[1]
+	WORD $0x4fb8e3e3 // sdot v3, v31, v24[1]
+	WORD $0x4fb9e3c6 // sdot v6, v30, v25[1]
+	WORD $0x4fb9e3e7 // sdot v7, v31, v25[1]
+	WORD $0x4fbae3ca // sdot v10, v30, v26[1]
+	WORD $0x4fbae3eb // sdot v11, v31, v26[1]
+	WORD $0x4fbbe3ce // sdot v14, v30, v27[1]
+	WORD $0x4fbbe3ef // sdot v15, v31, v27[1]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98ebc0 // sdot v0, v30, v24[2]
+	WORD $0x4f98ebe1 // sdot v1, v31, v24[2]
+	WORD $0x4f99ebc4 // sdot v4, v30, v25[2]
+	WORD $0x4f99ebe5 // sdot v5, v31, v25[2]
+	WORD $0x4f9aebc8 // sdot v8, v30, v26[2]
+	WORD $0x4f9aebe9 // sdot v9, v31, v26[2]
+	WORD $0x4f9bebcc // sdot v12, v30, v27[2]
+	WORD $0x4f9bebed // sdot v13, v31, v27[2]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98ebc2 // sdot v2, v30, v24[2]
+	WORD $0x4f98ebe3 // sdot v3, v31, v24[2]
+	WORD $0x4f99ebc6 // sdot v6, v30, v25[2]
+	WORD $0x4f99ebe7 // sdot v7, v31, v25[2]
+	WORD $0x4f9aebca // sdot v10, v30, v26[2]
+	WORD $0x4f9aebeb // sdot v11, v31, v26[2]
+	WORD $0x4f9bebce // sdot v14, v30, v27[2]
+	WORD $0x4f9bebef // sdot v15, v31, v27[2]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8ebc0 // sdot v0, v30, v24[3]
+	WORD $0x4fb8ebe1 // sdot v1, v31, v24[3]
+	WORD $0x4fb9ebc4 // sdot v4, v30, v25[3]
+	WORD $0x4fb9ebe5 // sdot v5, v31, v25[3]
+	WORD $0x4fbaebc8 // sdot v8, v30, v26[3]
+	WORD $0x4fbaebe9 // sdot v9, v31, v26[3]
+	WORD $0x4fbbebcc // sdot v12, v30, v27[3]
+	WORD $0x4fbbebed // sdot v13, v31, v27[3]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8ebc2 // sdot v2, v30, v24[3]
+	WORD $0x4fb8ebe3 // sdot v3, v31, v24[3]
+	WORD $0x4fb9ebc6 // sdot v6, v30, v25[3]
+	WORD $0x4fb9ebe7 // sdot v7, v31, v25[3]
+	WORD $0x4fbaebca // sdot v10, v30, v26[3]
+	WORD $0x4fbaebeb // sdot v11, v31, v26[3]
+	WORD $0x4fbbebce // sdot v14, v30, v27[3]
+	WORD $0x4fbbebef // sdot v15, v31, v27[3]
+	ADD $64, R2
+	SUBS $4, R7
+	BGE four
+rest:
+	ADDS $4, R7
+	BEQ done
+one:
+	WORD $0xbc404438 // ldr s24, (r1), 4
+	WORD $0xbc404539 // ldr s25, (r9), 4
+	WORD $0xbc40455a // ldr s26, (r10), 4
+	WORD $0xbc40457b // ldr s27, (r11), 4
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0x6e3e1f7b // eor v27, v27, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0x4f9be3cc // sdot v12, v30, v27[0]
+	WORD $0x4f9be3ed // sdot v13, v31, v27[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	WORD $0x4f9be3ce // sdot v14, v30, v27[0]
+	WORD $0x4f9be3ef // sdot v15, v31, v27[0]
+	ADD $64, R2
+	SUBS $1, R7
+	BNE one
+done:
+	TBNZ $5, R8, whole
+	ADD $112, R0, R17
+	WORD $0x4d40ca38 // ld1r v24, (r17)
+	MOVD 32(R0), R2
+	WORD $0x3dc0005a // ldr q26, 0(r2)
+	WORD $0x4e21d800 // scvtf v0, v0
+	WORD $0x6e38dc00 // fmul v0, v0, v24
+	WORD $0x4e3ad400 // fadd v0, v0, v26
+	WORD $0x4e21d884 // scvtf v4, v4
+	WORD $0x6e38dc84 // fmul v4, v4, v24
+	WORD $0x4e3ad484 // fadd v4, v4, v26
+	WORD $0x4e21d908 // scvtf v8, v8
+	WORD $0x6e38dd08 // fmul v8, v8, v24
+	WORD $0x4e3ad508 // fadd v8, v8, v26
+	WORD $0x4e21d98c // scvtf v12, v12
+	WORD $0x6e38dd8c // fmul v12, v12, v24
+	WORD $0x4e3ad58c // fadd v12, v12, v26
+	WORD $0x3dc0045b // ldr q27, 16(r2)
+	WORD $0x4e21d821 // scvtf v1, v1
+	WORD $0x6e38dc21 // fmul v1, v1, v24
+	WORD $0x4e3bd421 // fadd v1, v1, v27
+	WORD $0x4e21d8a5 // scvtf v5, v5
+	WORD $0x6e38dca5 // fmul v5, v5, v24
+	WORD $0x4e3bd4a5 // fadd v5, v5, v27
+	WORD $0x4e21d929 // scvtf v9, v9
+	WORD $0x6e38dd29 // fmul v9, v9, v24
+	WORD $0x4e3bd529 // fadd v9, v9, v27
+	WORD $0x4e21d9ad // scvtf v13, v13
+	WORD $0x6e38ddad // fmul v13, v13, v24
+	WORD $0x4e3bd5ad // fadd v13, v13, v27
+	WORD $0x3dc0085c // ldr q28, 32(r2)
+	WORD $0x4e21d842 // scvtf v2, v2
+	WORD $0x6e38dc42 // fmul v2, v2, v24
+	WORD $0x4e3cd442 // fadd v2, v2, v28
+	WORD $0x4e21d8c6 // scvtf v6, v6
+	WORD $0x6e38dcc6 // fmul v6, v6, v24
+	WORD $0x4e3cd4c6 // fadd v6, v6, v28
+	WORD $0x4e21d94a // scvtf v10, v10
+	WORD $0x6e38dd4a // fmul v10, v10, v24
+	WORD $0x4e3cd54a // fadd v10, v10, v28
+	WORD $0x4e21d9ce // scvtf v14, v14
+	WORD $0x6e38ddce // fmul v14, v14, v24
+	WORD $0x4e3cd5ce // fadd v14, v14, v28
+	WORD $0x3dc00c5d // ldr q29, 48(r2)
+	WORD $0x4e21d863 // scvtf v3, v3
+	WORD $0x6e38dc63 // fmul v3, v3, v24
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x4e21d8e7 // scvtf v7, v7
+	WORD $0x6e38dce7 // fmul v7, v7, v24
+	WORD $0x4e3dd4e7 // fadd v7, v7, v29
+	WORD $0x4e21d96b // scvtf v11, v11
+	WORD $0x6e38dd6b // fmul v11, v11, v24
+	WORD $0x4e3dd56b // fadd v11, v11, v29
+	WORD $0x4e21d9ef // scvtf v15, v15
+	WORD $0x6e38ddef // fmul v15, v15, v24
+	WORD $0x4e3dd5ef // fadd v15, v15, v29
+whole:
+	MOVD 16(R0), R3
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x3d800c63 // str q3, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800064 // str q4, 0(r3)
+	WORD $0x3d800465 // str q5, 16(r3)
+	WORD $0x3d800866 // str q6, 32(r3)
+	WORD $0x3d800c67 // str q7, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800068 // str q8, 0(r3)
+	WORD $0x3d800469 // str q9, 16(r3)
+	WORD $0x3d80086a // str q10, 32(r3)
+	WORD $0x3d800c6b // str q11, 48(r3)
+	ADD R14, R3
+	WORD $0x3d80006c // str q12, 0(r3)
+	WORD $0x3d80046d // str q13, 16(r3)
+	WORD $0x3d80086e // str q14, 32(r3)
+	WORD $0x3d800c6f // str q15, 48(r3)
+	RET
+
+// func bytes5x16NEON(t *tileArgs)
+TEXT ·bytes5x16NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 40(R0), R4
+	MOVD 80(R0), R7
+	MOVD 88(R0), R8
+	MOVD 64(R0), R14
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00060 // ldr q0, 0(r3)
+	WORD $0x4ea01c04 // orr v4, v0, v0
+	WORD $0x4ea01c08 // orr v8, v0, v0
+	WORD $0x4ea01c0c // orr v12, v0, v0
+	WORD $0x4ea01c10 // orr v16, v0, v0
+	WORD $0x3dc00461 // ldr q1, 16(r3)
+	WORD $0x4ea11c25 // orr v5, v1, v1
+	WORD $0x4ea11c29 // orr v9, v1, v1
+	WORD $0x4ea11c2d // orr v13, v1, v1
+	WORD $0x4ea11c31 // orr v17, v1, v1
+	WORD $0x3dc00862 // ldr q2, 32(r3)
+	WORD $0x4ea21c46 // orr v6, v2, v2
+	WORD $0x4ea21c4a // orr v10, v2, v2
+	WORD $0x4ea21c4e // orr v14, v2, v2
+	WORD $0x4ea21c52 // orr v18, v2, v2
+	WORD $0x3dc00c63 // ldr q3, 48(r3)
+	WORD $0x4ea31c67 // orr v7, v3, v3
+	WORD $0x4ea31c6b // orr v11, v3, v3
+	WORD $0x4ea31c6f // orr v15, v3, v3
+	WORD $0x4ea31c73 // orr v19, v3, v3
+	ADD R4, R1, R9
+	ADD R4, R9, R10
+	ADD R4, R10, R11
+	ADD R4, R11, R12
+	SUBS $4, R7
+	BLT rest
+four:
+	WORD $0x3cc10438 // ldr q24, (r1), 16
+	WORD $0x3cc10539 // ldr q25, (r9), 16
+	WORD $0x3cc1055a // ldr q26, (r10), 16
+	WORD $0x3cc1057b // ldr q27, (r11), 16
+	WORD $0x3cc1059c // ldr q28, (r12), 16
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0x6e3e1f7b // eor v27, v27, v30
+	WORD $0x6e3e1f9c // eor v28, v28, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0x4f9be3cc // sdot v12, v30, v27[0]
+	WORD $0x4f9be3ed // sdot v13, v31, v27[0]
+	WORD $0x4f9ce3d0 // sdot v16, v30, v28[0]
+	WORD $0x4f9ce3f1 // sdot v17, v31, v28[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	WORD $0x4f9be3ce // sdot v14, v30, v27[0]
+	WORD $0x4f9be3ef // sdot v15, v31, v27[0]
+	WORD $0x4f9ce3d2 // sdot v18, v30, v28[0]
+	WORD $0x4f9ce3f3 // sdot v19, v31, v28[0]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8e3c0 // sdot v0, v30, v24[1]
+	WORD $0x4fb8e3e1 // sdot v1, v31, v24[1]
+	WORD $0x4fb9e3c4 // sdot v4, v30, v25[1]
+	WORD $0x4fb9e3e5 // sdot v5, v31, v25[1]
+	WORD $0x4fbae3c8 // sdot v8, v30, v26[1]
+	WORD $0x4fbae3e9 // sdot v9, v31, v26[1]
+	WORD $0x4fbbe3cc // sdot v12, v30, v27[1]
+	WORD $0x4fbbe3ed // sdot v13, v31, v27[1]
+	WORD $0x4fbce3d0 // sdot v16, v30, v28[1]
+	WORD $0x4fbce3f1 // sdot v17, v31, v28[1]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8e3c2 // sdot v2, v30, v24[1]
+	WORD $0x4fb8e3e3 // sdot v3, v31, v24[1]
+	WORD $0x4fb9e3c6 // sdot v6, v30, v25[1]
+	WORD $0x4fb9e3e7 // sdot v7, v31, v25[1]
+	WORD $0x4fbae3ca // sdot v10, v30, v26[1]
+	WORD $0x4fbae3eb // sdot v11, v31, v26[1]
+	WORD $0x4fbbe3ce // sdot v14, v30, v27[1]
+	WORD $0x4fbbe3ef // sdot v15, v31, v27[1]
+	WORD $0x4fbce3d2 // sdot v18, v30, v28[1]
+	WORD $0x4fbce3f3 // sdot v19, v31, v28[1]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98ebc0 // sdot v0, v30, v24[2]
+	WORD $0x4f98ebe1 // sdot v1, v31, v24[2]
+	WORD $0x4f99ebc4 // sdot v4, v30, v25[2]
+	WORD $0x4f99ebe5 // sdot v5, v31, v25[2]
+	WORD $0x4f9aebc8 // sdot v8, v30, v26[2]
+	WORD $0x4f9aebe9 // sdot v9, v31, v26[2]
+	WORD $0x4f9bebcc // sdot v12, v30, v27[2]
+	WORD $0x4f9bebed // sdot v13, v31, v27[2]
+	WORD $0x4f9cebd0 // sdot v16, v30, v28[2]
+	WORD $0x4f9cebf1 // sdot v17, v31, v28[2]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98ebc2 // sdot v2, v30, v24[2]
+	WORD $0x4f98ebe3 // sdot v3, v31, v24[2]
+	WORD $0x4f99ebc6 // sdot v6, v30, v25[2]
+	WORD $0x4f99ebe7 // sdot v7, v31, v25[2]
+	WORD $0x4f9aebca // sdot v10, v30, v26[2]
+	WORD $0x4f9aebeb // sdot v11, v31, v26[2]
+	WORD $0x4f9bebce // sdot v14, v30, v27[2]
+	WORD $0x4f9bebef // sdot v15, v31, v27[2]
+	WORD $0x4f9cebd2 // sdot v18, v30, v28[2]
+	WORD $0x4f9cebf3 // sdot v19, v31, v28[2]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8ebc0 // sdot v0, v30, v24[3]
+	WORD $0x4fb8ebe1 // sdot v1, v31, v24[3]
+	WORD $0x4fb9ebc4 // sdot v4, v30, v25[3]
+	WORD $0x4fb9ebe5 // sdot v5, v31, v25[3]
+	WORD $0x4fbaebc8 // sdot v8, v30, v26[3]
+	WORD $0x4fbaebe9 // sdot v9, v31, v26[3]
+	WORD $0x4fbbebcc // sdot v12, v30, v27[3]
+	WORD $0x4fbbebed // sdot v13, v31, v27[3]
+	WORD $0x4fbcebd0 // sdot v16, v30, v28[3]
+	WORD $0x4fbcebf1 // sdot v17, v31, v28[3]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8ebc2 // sdot v2, v30, v24[3]
+	WORD $0x4fb8ebe3 // sdot v3, v31, v24[3]
+	WORD $0x4fb9ebc6 // sdot v6, v30, v25[3]
+	WORD $0x4fb9ebe7 // sdot v7, v31, v25[3]
+	WORD $0x4fbaebca // sdot v10, v30, v26[3]
+	WORD $0x4fbaebeb // sdot v11, v31, v26[3]
+	WORD $0x4fbbebce // sdot v14, v30, v27[3]
+	WORD $0x4fbbebef // sdot v15, v31, v27[3]
+	WORD $0x4fbcebd2 // sdot v18, v30, v28[3]
+	WORD $0x4fbcebf3 // sdot v19, v31, v28[3]
+	ADD $64, R2
+	SUBS $4, R7
+	BGE four
+rest:
+	ADDS $4, R7
+	BEQ done
+one:
+	WORD $0xbc404438 // ldr s24, (r1), 4
+	WORD $0xbc404539 // ldr s25, (r9), 4
+	WORD $0xbc40455a // ldr s26, (r10), 4
+	WORD $0xbc40457b // ldr s27, (r11), 4
+	WORD $0xbc40459c // ldr s28, (r12), 4
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0x6e3e1f7b // eor v27, v27, v30
+	WORD $0x6e3e1f9c // eor v28, v28, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0x4f9be3cc // sdot v12, v30, v27[0]
+	WORD $0x4f9be3ed // sdot v13, v31, v27[0]
+	WORD $0x4f9ce3d0 // sdot v16, v30, v28[0]
+	WORD $0x4f9ce3f1 // sdot v17, v31, v28[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	WORD $0x4f9be3ce // sdot v14, v30, v27[0]
+	WORD $0x4f9be3ef // sdot v15, v31, v27[0]
+	WORD $0x4f9ce3d2 // sdot v18, v30, v28[0]
+	WORD $0x4f9ce3f3 // sdot v19, v31, v28[0]
+	ADD $64, R2
+	SUBS $1, R7
+	BNE one
+done:
+	TBNZ $5, R8, whole
+	ADD $112, R0, R17
+	WORD $0x4d40ca38 // ld1r v24, (r17)
+	MOVD 32(R0), R2
+	WORD $0x3dc0005a // ldr q26, 0(r2)
+	WORD $0x4e21d800 // scvtf v0, v0
+	WORD $0x6e38dc00 // fmul v0, v0, v24
+	WORD $0x4e3ad400 // fadd v0, v0, v26
+	WORD $0x4e21d884 // scvtf v4, v4
+	WORD $0x6e38dc84 // fmul v4, v4, v24
+	WORD $0x4e3ad484 // fadd v4, v4, v26
+	WORD $0x4e21d908 // scvtf v8, v8
+	WORD $0x6e38dd08 // fmul v8, v8, v24
+	WORD $0x4e3ad508 // fadd v8, v8, v26
+	WORD $0x4e21d98c // scvtf v12, v12
+	WORD $0x6e38dd8c // fmul v12, v12, v24
+	WORD $0x4e3ad58c // fadd v12, v12, v26
+	WORD $0x4e21da10 // scvtf v16, v16
+	WORD $0x6e38de10 // fmul v16, v16, v24
+	WORD $0x4e3ad610 // fadd v16, v16, v26
+	WORD $0x3dc0045b // ldr q27, 16(r2)
+	WORD $0x4e21d821 // scvtf v1, v1
+	WORD $0x6e38dc21 // fmul v1, v1, v24
+	WORD $0x4e3bd421 // fadd v1, v1, v27
+	WORD $0x4e21d8a5 // scvtf v5, v5
+	WORD $0x6e38dca5 // fmul v5, v5, v24
+	WORD $0x4e3bd4a5 // fadd v5, v5, v27
+	WORD $0x4e21d929 // scvtf v9, v9
+	WORD $0x6e38dd29 // fmul v9, v9, v24
+	WORD $0x4e3bd529 // fadd v9, v9, v27
+	WORD $0x4e21d9ad // scvtf v13, v13
+	WORD $0x6e38ddad // fmul v13, v13, v24
+	WORD $0x4e3bd5ad // fadd v13, v13, v27
+	WORD $0x4e21da31 // scvtf v17, v17
+	WORD $0x6e38de31 // fmul v17, v17, v24
+	WORD $0x4e3bd631 // fadd v17, v17, v27
+	WORD $0x3dc0085c // ldr q28, 32(r2)
+	WORD $0x4e21d842 // scvtf v2, v2
+	WORD $0x6e38dc42 // fmul v2, v2, v24
+	WORD $0x4e3cd442 // fadd v2, v2, v28
+	WORD $0x4e21d8c6 // scvtf v6, v6
+	WORD $0x6e38dcc6 // fmul v6, v6, v24
+	WORD $0x4e3cd4c6 // fadd v6, v6, v28
+	WORD $0x4e21d94a // scvtf v10, v10
+	WORD $0x6e38dd4a // fmul v10, v10, v24
+	WORD $0x4e3cd54a // fadd v10, v10, v28
+	WORD $0x4e21d9ce // scvtf v14, v14
+	WORD $0x6e38ddce // fmul v14, v14, v24
+	WORD $0x4e3cd5ce // fadd v14, v14, v28
+	WORD $0x4e21da52 // scvtf v18, v18
+	WORD $0x6e38de52 // fmul v18, v18, v24
+	WORD $0x4e3cd652 // fadd v18, v18, v28
+	WORD $0x3dc00c5d // ldr q29, 48(r2)
+	WORD $0x4e21d863 // scvtf v3, v3
+	WORD $0x6e38dc63 // fmul v3, v3, v24
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x4e21d8e7 // scvtf v7, v7
+	WORD $0x6e38dce7 // fmul v7, v7, v24
+	WORD $0x4e3dd4e7 // fadd v7, v7, v29
+	WORD $0x4e21d96b // scvtf v11, v11
+	WORD $0x6e38dd6b // fmul v11, v11, v24
+	WORD $0x4e3dd56b // fadd v11, v11, v29
+	WORD $0x4e21d9ef // scvtf v15, v15
+	WORD $0x6e38ddef // fmul v15, v15, v24
+	WORD $0x4e3dd5ef // fadd v15, v15, v29
+	WORD $0x4e21da73 // scvtf v19, v19
+	WORD $0x6e38de73 // fmul v19, v19, v24
+	WORD $0x4e3dd673 // fadd v19, v19, v29
+whole:
+	MOVD 16(R0), R3
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x3d800c63 // str q3, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800064 // str q4, 0(r3)
+	WORD $0x3d800465 // str q5, 16(r3)
+	WORD $0x3d800866 // str q6, 32(r3)
+	WORD $0x3d800c67 // str q7, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800068 // str q8, 0(r3)
+	WORD $0x3d800469 // str q9, 16(r3)
+	WORD $0x3d80086a // str q10, 32(r3)
+	WORD $0x3d800c6b // str q11, 48(r3)
+	ADD R14, R3
+	WORD $0x3d80006c // str q12, 0(r3)
+	WORD $0x3d80046d // str q13, 16(r3)
+	WORD $0x3d80086e // str q14, 32(r3)
+	WORD $0x3d800c6f // str q15, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800070 // str q16, 0(r3)
+	WORD $0x3d800471 // str q17, 16(r3)
+	WORD $0x3d800872 // str q18, 32(r3)
+	WORD $0x3d800c73 // str q19, 48(r3)
+	RET
+
+// func bytes6x16NEON(t *tileArgs)
+TEXT ·bytes6x16NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 40(R0), R4
+	MOVD 80(R0), R7
+	MOVD 88(R0), R8
+	MOVD 64(R0), R14
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00060 // ldr q0, 0(r3)
+	WORD $0x4ea01c04 // orr v4, v0, v0
+	WORD $0x4ea01c08 // orr v8, v0, v0
+	WORD $0x4ea01c0c // orr v12, v0, v0
+	WORD $0x4ea01c10 // orr v16, v0, v0
+	WORD $0x4ea01c14 // orr v20, v0, v0
+	WORD $0x3dc00461 // ldr q1, 16(r3)
+	WORD $0x4ea11c25 // orr v5, v1, v1
+	WORD $0x4ea11c29 // orr v9, v1, v1
+	WORD $0x4ea11c2d // orr v13, v1, v1
+	WORD $0x4ea11c31 // orr v17, v1, v1
+	WORD $0x4ea11c35 // orr v21, v1, v1
+	WORD $0x3dc00862 // ldr q2, 32(r3)
+	WORD $0x4ea21c46 // orr v6, v2, v2
+	WORD $0x4ea21c4a // orr v10, v2, v2
+	WORD $0x4ea21c4e // orr v14, v2, v2
+	WORD $0x4ea21c52 // orr v18, v2, v2
+	WORD $0x4ea21c56 // orr v22, v2, v2
+	WORD $0x3dc00c63 // ldr q3, 48(r3)
+	WORD $0x4ea31c67 // orr v7, v3, v3
+	WORD $0x4ea31c6b // orr v11, v3, v3
+	WORD $0x4ea31c6f // orr v15, v3, v3
+	WORD $0x4ea31c73 // orr v19, v3, v3
+	WORD $0x4ea31c77 // orr v23, v3, v3
+	ADD R4, R1, R9
+	ADD R4, R9, R10
+	ADD R4, R10, R11
+	ADD R4, R11, R12
+	ADD R4, R12, R13
+	SUBS $4, R7
+	BLT rest
+four:
+	WORD $0x3cc10438 // ldr q24, (r1), 16
+	WORD $0x3cc10539 // ldr q25, (r9), 16
+	WORD $0x3cc1055a // ldr q26, (r10), 16
+	WORD $0x3cc1057b // ldr q27, (r11), 16
+	WORD $0x3cc1059c // ldr q28, (r12), 16
+	WORD $0x3cc105bd // ldr q29, (r13), 16
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0x6e3e1f7b // eor v27, v27, v30
+	WORD $0x6e3e1f9c // eor v28, v28, v30
+	WORD $0x6e3e1fbd // eor v29, v29, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0x4f9be3cc // sdot v12, v30, v27[0]
+	WORD $0x4f9be3ed // sdot v13, v31, v27[0]
+	WORD $0x4f9ce3d0 // sdot v16, v30, v28[0]
+	WORD $0x4f9ce3f1 // sdot v17, v31, v28[0]
+	WORD $0x4f9de3d4 // sdot v20, v30, v29[0]
+	WORD $0x4f9de3f5 // sdot v21, v31, v29[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	WORD $0x4f9be3ce // sdot v14, v30, v27[0]
+	WORD $0x4f9be3ef // sdot v15, v31, v27[0]
+	WORD $0x4f9ce3d2 // sdot v18, v30, v28[0]
+	WORD $0x4f9ce3f3 // sdot v19, v31, v28[0]
+	WORD $0x4f9de3d6 // sdot v22, v30, v29[0]
+	WORD $0x4f9de3f7 // sdot v23, v31, v29[0]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8e3c0 // sdot v0, v30, v24[1]
+	WORD $0x4fb8e3e1 // sdot v1, v31, v24[1]
+	WORD $0x4fb9e3c4 // sdot v4, v30, v25[1]
+	WORD $0x4fb9e3e5 // sdot v5, v31, v25[1]
+	WORD $0x4fbae3c8 // sdot v8, v30, v26[1]
+	WORD $0x4fbae3e9 // sdot v9, v31, v26[1]
+	WORD $0x4fbbe3cc // sdot v12, v30, v27[1]
+	WORD $0x4fbbe3ed // sdot v13, v31, v27[1]
+	WORD $0x4fbce3d0 // sdot v16, v30, v28[1]
+	WORD $0x4fbce3f1 // sdot v17, v31, v28[1]
+	WORD $0x4fbde3d4 // sdot v20, v30, v29[1]
+	WORD $0x4fbde3f5 // sdot v21, v31, v29[1]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8e3c2 // sdot v2, v30, v24[1]
+	WORD $0x4fb8e3e3 // sdot v3, v31, v24[1]
+	WORD $0x4fb9e3c6 // sdot v6, v30, v25[1]
+	WORD $0x4fb9e3e7 // sdot v7, v31, v25[1]
+	WORD $0x4fbae3ca // sdot v10, v30, v26[1]
+	WORD $0x4fbae3eb // sdot v11, v31, v26[1]
+	WORD $0x4fbbe3ce // sdot v14, v30, v27[1]
+	WORD $0x4fbbe3ef // sdot v15, v31, v27[1]
+	WORD $0x4fbce3d2 // sdot v18, v30, v28[1]
+	WORD $0x4fbce3f3 // sdot v19, v31, v28[1]
+	WORD $0x4fbde3d6 // sdot v22, v30, v29[1]
+	WORD $0x4fbde3f7 // sdot v23, v31, v29[1]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98ebc0 // sdot v0, v30, v24[2]
+	WORD $0x4f98ebe1 // sdot v1, v31, v24[2]
+	WORD $0x4f99ebc4 // sdot v4, v30, v25[2]
+	WORD $0x4f99ebe5 // sdot v5, v31, v25[2]
+	WORD $0x4f9aebc8 // sdot v8, v30, v26[2]
+	WORD $0x4f9aebe9 // sdot v9, v31, v26[2]
+	WORD $0x4f9bebcc // sdot v12, v30, v27[2]
+	WORD $0x4f9bebed // sdot v13, v31, v27[2]
+	WORD $0x4f9cebd0 // sdot v16, v30, v28[2]
+	WORD $0x4f9cebf1 // sdot v17, v31, v28[2]
+	WORD $0x4f9debd4 // sdot v20, v30, v29[2]
+	WORD $0x4f9debf5 // sdot v21, v31, v29[2]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98ebc2 // sdot v2, v30, v24[2]
+	WORD $0x4f98ebe3 // sdot v3, v31, v24[2]
+	WORD $0x4f99ebc6 // sdot v6, v30, v25[2]
+	WORD $0x4f99ebe7 // sdot v7, v31, v25[2]
+	WORD $0x4f9aebca // sdot v10, v30, v26[2]
+	WORD $0x4f9aebeb // sdot v11, v31, v26[2]
+	WORD $0x4f9bebce // sdot v14, v30, v27[2]
+	WORD $0x4f9bebef // sdot v15, v31, v27[2]
+	WORD $0x4f9cebd2 // sdot v18, v30, v28[2]
+	WORD $0x4f9cebf3 // sdot v19, v31, v28[2]
+	WORD $0x4f9debd6 // sdot v22, v30, v29[2]
+	WORD $0x4f9debf7 // sdot v23, v31, v29[2]
+	ADD $64, R2
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4fb8ebc0 // sdot v0, v30, v24[3]
+	WORD $0x4fb8ebe1 // sdot v1, v31, v24[3]
+	WORD $0x4fb9ebc4 // sdot v4, v30, v25[3]
+	WORD $0x4fb9ebe5 // sdot v5, v31, v25[3]
+	WORD $0x4fbaebc8 // sdot v8, v30, v26[3]
+	WORD $0x4fbaebe9 // sdot v9, v31, v26[3]
+	WORD $0x4fbbebcc // sdot v12, v30, v27[3]
+	WORD $0x4fbbebed // sdot v13, v31, v27[3]
+	WORD $0x4fbcebd0 // sdot v16, v30, v28[3]
+	WORD $0x4fbcebf1 // sdot v17, v31, v28[3]
+	WORD $0x4fbdebd4 // sdot v20, v30, v29[3]
+	WORD $0x4fbdebf5 // sdot v21, v31, v29[3]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4fb8ebc2 // sdot v2, v30, v24[3]
+	WORD $0x4fb8ebe3 // sdot v3, v31, v24[3]
+	WORD $0x4fb9ebc6 // sdot v6, v30, v25[3]
+	WORD $0x4fb9ebe7 // sdot v7, v31, v25[3]
+	WORD $0x4fbaebca // sdot v10, v30, v26[3]
+	WORD $0x4fbaebeb // sdot v11, v31, v26[3]
+	WORD $0x4fbbebce // sdot v14, v30, v27[3]
+	WORD $0x4fbbebef // sdot v15, v31, v27[3]
+	WORD $0x4fbcebd2 // sdot v18, v30, v28[3]
+	WORD $0x4fbcebf3 // sdot v19, v31, v28[3]
+	WORD $0x4fbdebd6 // sdot v22, v30, v29[3]
+	WORD $0x4fbdebf7 // sdot v23, v31, v29[3]
+	ADD $64, R2
+	SUBS $4, R7
+	BGE four
+rest:
+	ADDS $4, R7
+	BEQ done
+one:
+	WORD $0xbc404438 // ldr s24, (r1), 4
+	WORD $0xbc404539 // ldr s25, (r9), 4
+	WORD $0xbc40455a // ldr s26, (r10), 4
+	WORD $0xbc40457b // ldr s27, (r11), 4
+	WORD $0xbc40459c // ldr s28, (r12), 4
+	WORD $0xbc4045bd // ldr s29, (r13), 4
+	WORD $0x3dc0033e // ldr q30, 0(r25)
+	WORD $0x6e3e1f18 // eor v24, v24, v30
+	WORD $0x6e3e1f39 // eor v25, v25, v30
+	WORD $0x6e3e1f5a // eor v26, v26, v30
+	WORD $0x6e3e1f7b // eor v27, v27, v30
+	WORD $0x6e3e1f9c // eor v28, v28, v30
+	WORD $0x6e3e1fbd // eor v29, v29, v30
+	WORD $0xad407c5e // ldp q30, q31, 0(r2)
+	WORD $0x4f98e3c0 // sdot v0, v30, v24[0]
+	WORD $0x4f98e3e1 // sdot v1, v31, v24[0]
+	WORD $0x4f99e3c4 // sdot v4, v30, v25[0]
+	WORD $0x4f99e3e5 // sdot v5, v31, v25[0]
+	WORD $0x4f9ae3c8 // sdot v8, v30, v26[0]
+	WORD $0x4f9ae3e9 // sdot v9, v31, v26[0]
+	WORD $0x4f9be3cc // sdot v12, v30, v27[0]
+	WORD $0x4f9be3ed // sdot v13, v31, v27[0]
+	WORD $0x4f9ce3d0 // sdot v16, v30, v28[0]
+	WORD $0x4f9ce3f1 // sdot v17, v31, v28[0]
+	WORD $0x4f9de3d4 // sdot v20, v30, v29[0]
+	WORD $0x4f9de3f5 // sdot v21, v31, v29[0]
+	WORD $0xad417c5e // ldp q30, q31, 32(r2)
+	WORD $0x4f98e3c2 // sdot v2, v30, v24[0]
+	WORD $0x4f98e3e3 // sdot v3, v31, v24[0]
+	WORD $0x4f99e3c6 // sdot v6, v30, v25[0]
+	WORD $0x4f99e3e7 // sdot v7, v31, v25[0]
+	WORD $0x4f9ae3ca // sdot v10, v30, v26[0]
+	WORD $0x4f9ae3eb // sdot v11, v31, v26[0]
+	WORD $0x4f9be3ce // sdot v14, v30, v27[0]
+	WORD $0x4f9be3ef // sdot v15, v31, v27[0]
+	WORD $0x4f9ce3d2 // sdot v18, v30, v28[0]
+	WORD $0x4f9ce3f3 // sdot v19, v31, v28[0]
+	WORD $0x4f9de3d6 // sdot v22, v30, v29[0]
+	WORD $0x4f9de3f7 // sdot v23, v31, v29[0]
+	ADD $64, R2
+	SUBS $1, R7
+	BNE one
+done:
+	TBNZ $5, R8, whole
+	ADD $112, R0, R17
+	WORD $0x4d40ca38 // ld1r v24, (r17)
+	MOVD 32(R0), R2
+	WORD $0x3dc0005a // ldr q26, 0(r2)
+	WORD $0x4e21d800 // scvtf v0, v0
+	WORD $0x6e38dc00 // fmul v0, v0, v24
+	WORD $0x4e3ad400 // fadd v0, v0, v26
+	WORD $0x4e21d884 // scvtf v4, v4
+	WORD $0x6e38dc84 // fmul v4, v4, v24
+	WORD $0x4e3ad484 // fadd v4, v4, v26
+	WORD $0x4e21d908 // scvtf v8, v8
+	WORD $0x6e38dd08 // fmul v8, v8, v24
+	WORD $0x4e3ad508 // fadd v8, v8, v26
+	WORD $0x4e21d98c // scvtf v12, v12
+	WORD $0x6e38dd8c // fmul v12, v12, v24
+	WORD $0x4e3ad58c // fadd v12, v12, v26
+	WORD $0x4e21da10 // scvtf v16, v16
+	WORD $0x6e38de10 // fmul v16, v16, v24
+	WORD $0x4e3ad610 // fadd v16, v16, v26
+	WORD $0x4e21da94 // scvtf v20, v20
+	WORD $0x6e38de94 // fmul v20, v20, v24
+	WORD $0x4e3ad694 // fadd v20, v20, v26
+	WORD $0x3dc0045b // ldr q27, 16(r2)
+	WORD $0x4e21d821 // scvtf v1, v1
+	WORD $0x6e38dc21 // fmul v1, v1, v24
+	WORD $0x4e3bd421 // fadd v1, v1, v27
+	WORD $0x4e21d8a5 // scvtf v5, v5
+	WORD $0x6e38dca5 // fmul v5, v5, v24
+	WORD $0x4e3bd4a5 // fadd v5, v5, v27
+	WORD $0x4e21d929 // scvtf v9, v9
+	WORD $0x6e38dd29 // fmul v9, v9, v24
+	WORD $0x4e3bd529 // fadd v9, v9, v27
+	WORD $0x4e21d9ad // scvtf v13, v13
+	WORD $0x6e38ddad // fmul v13, v13, v24
+	WORD $0x4e3bd5ad // fadd v13, v13, v27
+	WORD $0x4e21da31 // scvtf v17, v17
+	WORD $0x6e38de31 // fmul v17, v17, v24
+	WORD $0x4e3bd631 // fadd v17, v17, v27
+	WORD $0x4e21dab5 // scvtf v21, v21
+	WORD $0x6e38deb5 // fmul v21, v21, v24
+	WORD $0x4e3bd6b5 // fadd v21, v21, v27
+	WORD $0x3dc0085c // ldr q28, 32(r2)
+	WORD $0x4e21d842 // scvtf v2, v2
+	WORD $0x6e38dc42 // fmul v2, v2, v24
+	WORD $0x4e3cd442 // fadd v2, v2, v28
+	WORD $0x4e21d8c6 // scvtf v6, v6
+	WORD $0x6e38dcc6 // fmul v6, v6, v24
+	WORD $0x4e3cd4c6 // fadd v6, v6, v28
+	WORD $0x4e21d94a // scvtf v10, v10
+	WORD $0x6e38dd4a // fmul v10, v10, v24
+	WORD $0x4e3cd54a // fadd v10, v10, v28
+	WORD $0x4e21d9ce // scvtf v14, v14
+	WORD $0x6e38ddce // fmul v14, v14, v24
+	WORD $0x4e3cd5ce // fadd v14, v14, v28
+	WORD $0x4e21da52 // scvtf v18, v18
+	WORD $0x6e38de52 // fmul v18, v18, v24
+	WORD $0x4e3cd652 // fadd v18, v18, v28
+	WORD $0x4e21dad6 // scvtf v22, v22
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x4e3cd6d6 // fadd v22, v22, v28
+	WORD $0x3dc00c5d // ldr q29, 48(r2)
+	WORD $0x4e21d863 // scvtf v3, v3
+	WORD $0x6e38dc63 // fmul v3, v3, v24
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x4e21d8e7 // scvtf v7, v7
+	WORD $0x6e38dce7 // fmul v7, v7, v24
+	WORD $0x4e3dd4e7 // fadd v7, v7, v29
+	WORD $0x4e21d96b // scvtf v11, v11
+	WORD $0x6e38dd6b // fmul v11, v11, v24
+	WORD $0x4e3dd56b // fadd v11, v11, v29
+	WORD $0x4e21d9ef // scvtf v15, v15
+	WORD $0x6e38ddef // fmul v15, v15, v24
+	WORD $0x4e3dd5ef // fadd v15, v15, v29
+	WORD $0x4e21da73 // scvtf v19, v19
+	WORD $0x6e38de73 // fmul v19, v19, v24
+	WORD $0x4e3dd673 // fadd v19, v19, v29
+	WORD $0x4e21daf7 // scvtf v23, v23
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x4e3dd6f7 // fadd v23, v23, v29
+whole:
+	MOVD 16(R0), R3
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x3d800c63 // str q3, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800064 // str q4, 0(r3)
+	WORD $0x3d800465 // str q5, 16(r3)
+	WORD $0x3d800866 // str q6, 32(r3)
+	WORD $0x3d800c67 // str q7, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800068 // str q8, 0(r3)
+	WORD $0x3d800469 // str q9, 16(r3)
+	WORD $0x3d80086a // str q10, 32(r3)
+	WORD $0x3d800c6b // str q11, 48(r3)
+	ADD R14, R3
+	WORD $0x3d80006c // str q12, 0(r3)
+	WORD $0x3d80046d // str q13, 16(r3)
+	WORD $0x3d80086e // str q14, 32(r3)
+	WORD $0x3d800c6f // str q15, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800070 // str q16, 0(r3)
+	WORD $0x3d800471 // str q17, 16(r3)
+	WORD $0x3d800872 // str q18, 32(r3)
+	WORD $0x3d800c73 // str q19, 48(r3)
+	ADD R14, R3
+	WORD $0x3d800074 // str q20, 0(r3)
+	WORD $0x3d800475 // str q21, 16(r3)
+	WORD $0x3d800876 // str q22, 32(r3)
+	WORD $0x3d800c77 // str q23, 48(r3)
+	RET
+
+// func byteStartNEON(t *tileArgs)
+TEXT ·byteStartNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 8(R0), R2
+	MOVD 120(R0), R3
+	MOVD 80(R0), R7
+	MOVD $words<>(SB), R25
+	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x6e201c00 // eor v0, v0, v0
+	WORD $0x6e211c21 // eor v1, v1, v1
+	WORD $0x6e221c42 // eor v2, v2, v2
+	WORD $0x6e231c63 // eor v3, v3, v3
+word:
+	WORD $0x3cc10444 // ldr q4, (r2), 16
+	WORD $0x4e889480 // sdot v0, v4, v8
+	WORD $0x3cc10445 // ldr q5, (r2), 16
+	WORD $0x4e8894a1 // sdot v1, v5, v8
+	WORD $0x3cc10446 // ldr q6, (r2), 16
+	WORD $0x4e8894c2 // sdot v2, v6, v8
+	WORD $0x3cc10447 // ldr q7, (r2), 16
+	WORD $0x4e8894e3 // sdot v3, v7, v8
+	SUBS $1, R7
+	BNE word
+	WORD $0x4f215400 // shl v0, v0, 1
+	WORD $0x3d800060 // str q0, 0(r3)
+	WORD $0x4f215421 // shl v1, v1, 1
+	WORD $0x3d800461 // str q1, 16(r3)
+	WORD $0x4f215442 // shl v2, v2, 1
+	WORD $0x3d800862 // str q2, 32(r3)
+	WORD $0x4f215463 // shl v3, v3, 1
+	WORD $0x3d800c63 // str q3, 48(r3)
+	RET
+
 // func turnNEON(t *moveArgs)
 TEXT ·turnNEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -9970,25 +11269,19 @@ four:
 	WORD $0x6e26de06 // fmul v6, v16, v6
 	WORD $0x4e26d404 // fadd v4, v0, v6
 	WORD $0x6e23de26 // fmul v6, v17, v3
-	WORD $0x3dc00327 // ldr q7, 0(r25)
+	WORD $0x3dc00b27 // ldr q7, 32(r25)
 	WORD $0x6ea7e4c8 // fcmgt v8, v6, v7
 	WORD $0x6ea81ce6 // bit v6, v7, v8
-	WORD $0x3dc00727 // ldr q7, 16(r25)
+	WORD $0x3dc00f27 // ldr q7, 48(r25)
 	WORD $0x6ea6e4e8 // fcmgt v8, v7, v6
 	WORD $0x6ea81ce6 // bit v6, v7, v8
-	WORD $0x3dc00b29 // ldr q9, 32(r25)
+	WORD $0x3dc01329 // ldr q9, 64(r25)
 	WORD $0x6e29dcc7 // fmul v7, v6, v9
-	WORD $0x3dc00f29 // ldr q9, 48(r25)
+	WORD $0x3dc01729 // ldr q9, 80(r25)
 	WORD $0x4e29d4e8 // fadd v8, v7, v9
 	WORD $0x4ea9d506 // fsub v6, v8, v9
 	WORD $0x4ea6d4e7 // fsub v7, v7, v6
-	WORD $0x3dc01326 // ldr q6, 64(r25)
-	WORD $0x6e27dcc6 // fmul v6, v6, v7
-	WORD $0x3dc01729 // ldr q9, 80(r25)
-	WORD $0x4e29d4c6 // fadd v6, v6, v9
-	WORD $0x6e27dcc6 // fmul v6, v6, v7
-	WORD $0x3dc01b29 // ldr q9, 96(r25)
-	WORD $0x4e29d4c6 // fadd v6, v6, v9
+	WORD $0x3dc01b26 // ldr q6, 96(r25)
 	WORD $0x6e27dcc6 // fmul v6, v6, v7
 	WORD $0x3dc01f29 // ldr q9, 112(r25)
 	WORD $0x4e29d4c6 // fadd v6, v6, v9
@@ -10001,8 +11294,14 @@ four:
 	WORD $0x6e27dcc6 // fmul v6, v6, v7
 	WORD $0x3dc02b29 // ldr q9, 160(r25)
 	WORD $0x4e29d4c6 // fadd v6, v6, v9
+	WORD $0x6e27dcc6 // fmul v6, v6, v7
+	WORD $0x3dc02f29 // ldr q9, 176(r25)
+	WORD $0x4e29d4c6 // fadd v6, v6, v9
+	WORD $0x6e27dcc6 // fmul v6, v6, v7
+	WORD $0x3dc03329 // ldr q9, 192(r25)
+	WORD $0x4e29d4c6 // fadd v6, v6, v9
 	WORD $0x4f375508 // shl v8, v8, 23
-	WORD $0x3dc02b29 // ldr q9, 160(r25)
+	WORD $0x3dc03329 // ldr q9, 192(r25)
 	WORD $0x4ea98508 // add v8, v8, v9
 	WORD $0x6e28dcc6 // fmul v6, v6, v8
 	WORD $0x6e26dc25 // fmul v5, v1, v6
@@ -10022,25 +11321,19 @@ one:
 	WORD $0x6e26de06 // fmul v6, v16, v6
 	WORD $0x4e26d404 // fadd v4, v0, v6
 	WORD $0x6e23de26 // fmul v6, v17, v3
-	WORD $0x3dc00327 // ldr q7, 0(r25)
+	WORD $0x3dc00b27 // ldr q7, 32(r25)
 	WORD $0x6ea7e4c8 // fcmgt v8, v6, v7
 	WORD $0x6ea81ce6 // bit v6, v7, v8
-	WORD $0x3dc00727 // ldr q7, 16(r25)
+	WORD $0x3dc00f27 // ldr q7, 48(r25)
 	WORD $0x6ea6e4e8 // fcmgt v8, v7, v6
 	WORD $0x6ea81ce6 // bit v6, v7, v8
-	WORD $0x3dc00b29 // ldr q9, 32(r25)
+	WORD $0x3dc01329 // ldr q9, 64(r25)
 	WORD $0x6e29dcc7 // fmul v7, v6, v9
-	WORD $0x3dc00f29 // ldr q9, 48(r25)
+	WORD $0x3dc01729 // ldr q9, 80(r25)
 	WORD $0x4e29d4e8 // fadd v8, v7, v9
 	WORD $0x4ea9d506 // fsub v6, v8, v9
 	WORD $0x4ea6d4e7 // fsub v7, v7, v6
-	WORD $0x3dc01326 // ldr q6, 64(r25)
-	WORD $0x6e27dcc6 // fmul v6, v6, v7
-	WORD $0x3dc01729 // ldr q9, 80(r25)
-	WORD $0x4e29d4c6 // fadd v6, v6, v9
-	WORD $0x6e27dcc6 // fmul v6, v6, v7
-	WORD $0x3dc01b29 // ldr q9, 96(r25)
-	WORD $0x4e29d4c6 // fadd v6, v6, v9
+	WORD $0x3dc01b26 // ldr q6, 96(r25)
 	WORD $0x6e27dcc6 // fmul v6, v6, v7
 	WORD $0x3dc01f29 // ldr q9, 112(r25)
 	WORD $0x4e29d4c6 // fadd v6, v6, v9
@@ -10053,8 +11346,14 @@ one:
 	WORD $0x6e27dcc6 // fmul v6, v6, v7
 	WORD $0x3dc02b29 // ldr q9, 160(r25)
 	WORD $0x4e29d4c6 // fadd v6, v6, v9
+	WORD $0x6e27dcc6 // fmul v6, v6, v7
+	WORD $0x3dc02f29 // ldr q9, 176(r25)
+	WORD $0x4e29d4c6 // fadd v6, v6, v9
+	WORD $0x6e27dcc6 // fmul v6, v6, v7
+	WORD $0x3dc03329 // ldr q9, 192(r25)
+	WORD $0x4e29d4c6 // fadd v6, v6, v9
 	WORD $0x4f375508 // shl v8, v8, 23
-	WORD $0x3dc02b29 // ldr q9, 160(r25)
+	WORD $0x3dc03329 // ldr q9, 192(r25)
 	WORD $0x4ea98508 // add v8, v8, v9
 	WORD $0x6e28dcc6 // fmul v6, v6, v8
 	WORD $0x6e26dc25 // fmul v5, v1, v6
@@ -10181,13 +11480,7 @@ TEXT ·tanhNEON(SB), NOSPLIT, $0-8
 four:
 	WORD $0x3cc10460 // ldr q0, (r3), 16
 	WORD $0x6e20dc08 // fmul v8, v0, v0
-	WORD $0x3dc02f29 // ldr q9, 176(r25)
-	WORD $0x6e28dd29 // fmul v9, v9, v8
-	WORD $0x3dc0332c // ldr q12, 192(r25)
-	WORD $0x4e2cd529 // fadd v9, v9, v12
-	WORD $0x6e28dd29 // fmul v9, v9, v8
-	WORD $0x3dc0372c // ldr q12, 208(r25)
-	WORD $0x4e2cd529 // fadd v9, v9, v12
+	WORD $0x3dc03729 // ldr q9, 208(r25)
 	WORD $0x6e28dd29 // fmul v9, v9, v8
 	WORD $0x3dc03b2c // ldr q12, 224(r25)
 	WORD $0x4e2cd529 // fadd v9, v9, v12
@@ -10195,26 +11488,26 @@ four:
 	WORD $0x3dc03f2c // ldr q12, 240(r25)
 	WORD $0x4e2cd529 // fadd v9, v9, v12
 	WORD $0x6e28dd29 // fmul v9, v9, v8
+	WORD $0x3dc0432c // ldr q12, 256(r25)
+	WORD $0x4e2cd529 // fadd v9, v9, v12
+	WORD $0x6e28dd29 // fmul v9, v9, v8
+	WORD $0x3dc0472c // ldr q12, 272(r25)
+	WORD $0x4e2cd529 // fadd v9, v9, v12
+	WORD $0x6e28dd29 // fmul v9, v9, v8
 	WORD $0x6e20dd29 // fmul v9, v9, v0
 	WORD $0x4e29d409 // fadd v9, v0, v9
 	WORD $0x4ea0f808 // fabs v8, v0
 	WORD $0x4e28d501 // fadd v1, v8, v8
-	WORD $0x3dc0032c // ldr q12, 0(r25)
+	WORD $0x3dc00b2c // ldr q12, 32(r25)
 	WORD $0x6eace42a // fcmgt v10, v1, v12
 	WORD $0x6eaa1d81 // bit v1, v12, v10
-	WORD $0x3dc00b2c // ldr q12, 32(r25)
+	WORD $0x3dc0132c // ldr q12, 64(r25)
 	WORD $0x6e2cdc2a // fmul v10, v1, v12
-	WORD $0x3dc00f2c // ldr q12, 48(r25)
+	WORD $0x3dc0172c // ldr q12, 80(r25)
 	WORD $0x4e2cd54b // fadd v11, v10, v12
 	WORD $0x4eacd561 // fsub v1, v11, v12
 	WORD $0x4ea1d54a // fsub v10, v10, v1
-	WORD $0x3dc01321 // ldr q1, 64(r25)
-	WORD $0x6e2adc21 // fmul v1, v1, v10
-	WORD $0x3dc0172c // ldr q12, 80(r25)
-	WORD $0x4e2cd421 // fadd v1, v1, v12
-	WORD $0x6e2adc21 // fmul v1, v1, v10
-	WORD $0x3dc01b2c // ldr q12, 96(r25)
-	WORD $0x4e2cd421 // fadd v1, v1, v12
+	WORD $0x3dc01b21 // ldr q1, 96(r25)
 	WORD $0x6e2adc21 // fmul v1, v1, v10
 	WORD $0x3dc01f2c // ldr q12, 112(r25)
 	WORD $0x4e2cd421 // fadd v1, v1, v12
@@ -10227,18 +11520,24 @@ four:
 	WORD $0x6e2adc21 // fmul v1, v1, v10
 	WORD $0x3dc02b2c // ldr q12, 160(r25)
 	WORD $0x4e2cd421 // fadd v1, v1, v12
+	WORD $0x6e2adc21 // fmul v1, v1, v10
+	WORD $0x3dc02f2c // ldr q12, 176(r25)
+	WORD $0x4e2cd421 // fadd v1, v1, v12
+	WORD $0x6e2adc21 // fmul v1, v1, v10
+	WORD $0x3dc0332c // ldr q12, 192(r25)
+	WORD $0x4e2cd421 // fadd v1, v1, v12
 	WORD $0x4f37556b // shl v11, v11, 23
-	WORD $0x3dc02b2c // ldr q12, 160(r25)
+	WORD $0x3dc0332c // ldr q12, 192(r25)
 	WORD $0x4eac856b // add v11, v11, v12
 	WORD $0x6e2bdc21 // fmul v1, v1, v11
-	WORD $0x3dc02b2c // ldr q12, 160(r25)
+	WORD $0x3dc0332c // ldr q12, 192(r25)
 	WORD $0x4e2cd421 // fadd v1, v1, v12
-	WORD $0x3dc0432b // ldr q11, 256(r25)
+	WORD $0x3dc04b2b // ldr q11, 288(r25)
 	WORD $0x6e21fd61 // fdiv v1, v11, v1
 	WORD $0x4ea1d581 // fsub v1, v12, v1
-	WORD $0x3dc0472c // ldr q12, 272(r25)
+	WORD $0x3dc04f2c // ldr q12, 304(r25)
 	WORD $0x6eac1c01 // bit v1, v0, v12
-	WORD $0x3dc04b2c // ldr q12, 288(r25)
+	WORD $0x3dc0532c // ldr q12, 320(r25)
 	WORD $0x6ea8e58c // fcmgt v12, v12, v8
 	WORD $0x6eac1d21 // bit v1, v9, v12
 	WORD $0x3c810481 // str q1, (r4), 16
@@ -10250,13 +11549,7 @@ rest:
 one:
 	WORD $0xbc404460 // ldr s0, (r3), 4
 	WORD $0x6e20dc08 // fmul v8, v0, v0
-	WORD $0x3dc02f29 // ldr q9, 176(r25)
-	WORD $0x6e28dd29 // fmul v9, v9, v8
-	WORD $0x3dc0332c // ldr q12, 192(r25)
-	WORD $0x4e2cd529 // fadd v9, v9, v12
-	WORD $0x6e28dd29 // fmul v9, v9, v8
-	WORD $0x3dc0372c // ldr q12, 208(r25)
-	WORD $0x4e2cd529 // fadd v9, v9, v12
+	WORD $0x3dc03729 // ldr q9, 208(r25)
 	WORD $0x6e28dd29 // fmul v9, v9, v8
 	WORD $0x3dc03b2c // ldr q12, 224(r25)
 	WORD $0x4e2cd529 // fadd v9, v9, v12
@@ -10264,26 +11557,26 @@ one:
 	WORD $0x3dc03f2c // ldr q12, 240(r25)
 	WORD $0x4e2cd529 // fadd v9, v9, v12
 	WORD $0x6e28dd29 // fmul v9, v9, v8
+	WORD $0x3dc0432c // ldr q12, 256(r25)
+	WORD $0x4e2cd529 // fadd v9, v9, v12
+	WORD $0x6e28dd29 // fmul v9, v9, v8
+	WORD $0x3dc0472c // ldr q12, 272(r25)
+	WORD $0x4e2cd529 // fadd v9, v9, v12
+	WORD $0x6e28dd29 // fmul v9, v9, v8
 	WORD $0x6e20dd29 // fmul v9, v9, v0
 	WORD $0x4e29d409 // fadd v9, v0, v9
 	WORD $0x4ea0f808 // fabs v8, v0
 	WORD $0x4e28d501 // fadd v1, v8, v8
-	WORD $0x3dc0032c // ldr q12, 0(r25)
+	WORD $0x3dc00b2c // ldr q12, 32(r25)
 	WORD $0x6eace42a // fcmgt v10, v1, v12
 	WORD $0x6eaa1d81 // bit v1, v12, v10
-	WORD $0x3dc00b2c // ldr q12, 32(r25)
+	WORD $0x3dc0132c // ldr q12, 64(r25)
 	WORD $0x6e2cdc2a // fmul v10, v1, v12
-	WORD $0x3dc00f2c // ldr q12, 48(r25)
+	WORD $0x3dc0172c // ldr q12, 80(r25)
 	WORD $0x4e2cd54b // fadd v11, v10, v12
 	WORD $0x4eacd561 // fsub v1, v11, v12
 	WORD $0x4ea1d54a // fsub v10, v10, v1
-	WORD $0x3dc01321 // ldr q1, 64(r25)
-	WORD $0x6e2adc21 // fmul v1, v1, v10
-	WORD $0x3dc0172c // ldr q12, 80(r25)
-	WORD $0x4e2cd421 // fadd v1, v1, v12
-	WORD $0x6e2adc21 // fmul v1, v1, v10
-	WORD $0x3dc01b2c // ldr q12, 96(r25)
-	WORD $0x4e2cd421 // fadd v1, v1, v12
+	WORD $0x3dc01b21 // ldr q1, 96(r25)
 	WORD $0x6e2adc21 // fmul v1, v1, v10
 	WORD $0x3dc01f2c // ldr q12, 112(r25)
 	WORD $0x4e2cd421 // fadd v1, v1, v12
@@ -10296,18 +11589,24 @@ one:
 	WORD $0x6e2adc21 // fmul v1, v1, v10
 	WORD $0x3dc02b2c // ldr q12, 160(r25)
 	WORD $0x4e2cd421 // fadd v1, v1, v12
+	WORD $0x6e2adc21 // fmul v1, v1, v10
+	WORD $0x3dc02f2c // ldr q12, 176(r25)
+	WORD $0x4e2cd421 // fadd v1, v1, v12
+	WORD $0x6e2adc21 // fmul v1, v1, v10
+	WORD $0x3dc0332c // ldr q12, 192(r25)
+	WORD $0x4e2cd421 // fadd v1, v1, v12
 	WORD $0x4f37556b // shl v11, v11, 23
-	WORD $0x3dc02b2c // ldr q12, 160(r25)
+	WORD $0x3dc0332c // ldr q12, 192(r25)
 	WORD $0x4eac856b // add v11, v11, v12
 	WORD $0x6e2bdc21 // fmul v1, v1, v11
-	WORD $0x3dc02b2c // ldr q12, 160(r25)
+	WORD $0x3dc0332c // ldr q12, 192(r25)
 	WORD $0x4e2cd421 // fadd v1, v1, v12
-	WORD $0x3dc0432b // ldr q11, 256(r25)
+	WORD $0x3dc04b2b // ldr q11, 288(r25)
 	WORD $0x6e21fd61 // fdiv v1, v11, v1
 	WORD $0x4ea1d581 // fsub v1, v12, v1
-	WORD $0x3dc0472c // ldr q12, 272(r25)
+	WORD $0x3dc04f2c // ldr q12, 304(r25)
 	WORD $0x6eac1c01 // bit v1, v0, v12
-	WORD $0x3dc04b2c // ldr q12, 288(r25)
+	WORD $0x3dc0532c // ldr q12, 320(r25)
 	WORD $0x6ea8e58c // fcmgt v12, v12, v8
 	WORD $0x6eac1d21 // bit v1, v9, v12
 	WORD $0xbc004481 // str s1, (r4), 4
@@ -10330,7 +11629,7 @@ four:
 	WORD $0x3cc10460 // ldr q0, (r3), 16
 	WORD $0x3cc10481 // ldr q1, (r4), 16
 	WORD $0x6e21dc21 // fmul v1, v1, v1
-	WORD $0x3dc02b22 // ldr q2, 160(r25)
+	WORD $0x3dc03322 // ldr q2, 192(r25)
 	WORD $0x4ea1d442 // fsub v2, v2, v1
 	WORD $0x6e22dc02 // fmul v2, v0, v2
 	WORD $0x3c8104a2 // str q2, (r5), 16
@@ -10343,7 +11642,7 @@ one:
 	WORD $0xbc404460 // ldr s0, (r3), 4
 	WORD $0xbc404481 // ldr s1, (r4), 4
 	WORD $0x6e21dc21 // fmul v1, v1, v1
-	WORD $0x3dc02b22 // ldr q2, 160(r25)
+	WORD $0x3dc03322 // ldr q2, 192(r25)
 	WORD $0x4ea1d442 // fsub v2, v2, v1
 	WORD $0x6e22dc02 // fmul v2, v0, v2
 	WORD $0xbc0044a2 // str s2, (r5), 4
@@ -10363,27 +11662,21 @@ TEXT ·siluNEON(SB), NOSPLIT, $0-8
 	BLT rest
 four:
 	WORD $0x3cc10460 // ldr q0, (r3), 16
-	WORD $0x3dc04f28 // ldr q8, 304(r25)
+	WORD $0x3dc05728 // ldr q8, 336(r25)
 	WORD $0x6e28dc01 // fmul v1, v0, v8
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e429 // fcmgt v9, v1, v8
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc28 // fmul v8, v1, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad521 // fsub v1, v9, v10
 	WORD $0x4ea1d508 // fsub v8, v8, v1
-	WORD $0x3dc01321 // ldr q1, 64(r25)
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x3dc01b21 // ldr q1, 96(r25)
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
@@ -10396,14 +11689,20 @@ four:
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc21 // fmul v1, v1, v9
-	WORD $0x3dc02b28 // ldr q8, 160(r25)
+	WORD $0x3dc03328 // ldr q8, 192(r25)
 	WORD $0x4e28d421 // fadd v1, v1, v8
 	WORD $0x6e21fd01 // fdiv v1, v8, v1
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea0e509 // fcmgt v9, v8, v0
 	WORD $0x6ea91d00 // bit v0, v8, v9
 	WORD $0x6e21dc01 // fmul v1, v0, v1
@@ -10415,27 +11714,21 @@ rest:
 	BEQ done
 one:
 	WORD $0xbc404460 // ldr s0, (r3), 4
-	WORD $0x3dc04f28 // ldr q8, 304(r25)
+	WORD $0x3dc05728 // ldr q8, 336(r25)
 	WORD $0x6e28dc01 // fmul v1, v0, v8
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e429 // fcmgt v9, v1, v8
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc28 // fmul v8, v1, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad521 // fsub v1, v9, v10
 	WORD $0x4ea1d508 // fsub v8, v8, v1
-	WORD $0x3dc01321 // ldr q1, 64(r25)
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x3dc01b21 // ldr q1, 96(r25)
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
@@ -10448,14 +11741,20 @@ one:
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc21 // fmul v1, v1, v9
-	WORD $0x3dc02b28 // ldr q8, 160(r25)
+	WORD $0x3dc03328 // ldr q8, 192(r25)
 	WORD $0x4e28d421 // fadd v1, v1, v8
 	WORD $0x6e21fd01 // fdiv v1, v8, v1
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea0e509 // fcmgt v9, v8, v0
 	WORD $0x6ea91d00 // bit v0, v8, v9
 	WORD $0x6e21dc01 // fmul v1, v0, v1
@@ -10478,27 +11777,21 @@ TEXT ·siluBackNEON(SB), NOSPLIT, $0-8
 four:
 	WORD $0x3cc10460 // ldr q0, (r3), 16
 	WORD $0x3cc10481 // ldr q1, (r4), 16
-	WORD $0x3dc04f28 // ldr q8, 304(r25)
+	WORD $0x3dc05728 // ldr q8, 336(r25)
 	WORD $0x6e28dc2f // fmul v15, v1, v8
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e5e9 // fcmgt v9, v15, v8
 	WORD $0x6ea91d0f // bit v15, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6eafe509 // fcmgt v9, v8, v15
 	WORD $0x6ea91d0f // bit v15, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adde8 // fmul v8, v15, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad52f // fsub v15, v9, v10
 	WORD $0x4eafd508 // fsub v8, v8, v15
-	WORD $0x3dc0132f // ldr q15, 64(r25)
-	WORD $0x6e28ddef // fmul v15, v15, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad5ef // fadd v15, v15, v10
-	WORD $0x6e28ddef // fmul v15, v15, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad5ef // fadd v15, v15, v10
+	WORD $0x3dc01b2f // ldr q15, 96(r25)
 	WORD $0x6e28ddef // fmul v15, v15, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad5ef // fadd v15, v15, v10
@@ -10511,19 +11804,25 @@ four:
 	WORD $0x6e28ddef // fmul v15, v15, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad5ef // fadd v15, v15, v10
+	WORD $0x6e28ddef // fmul v15, v15, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad5ef // fadd v15, v15, v10
+	WORD $0x6e28ddef // fmul v15, v15, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad5ef // fadd v15, v15, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29ddef // fmul v15, v15, v9
-	WORD $0x3dc02b28 // ldr q8, 160(r25)
+	WORD $0x3dc03328 // ldr q8, 192(r25)
 	WORD $0x4e28d5ef // fadd v15, v15, v8
 	WORD $0x6e2ffd0f // fdiv v15, v8, v15
-	WORD $0x3dc02b2e // ldr q14, 160(r25)
+	WORD $0x3dc0332e // ldr q14, 192(r25)
 	WORD $0x4eafd5c2 // fsub v2, v14, v15
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e429 // fcmgt v9, v1, v8
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
 	WORD $0x6e22dc22 // fmul v2, v1, v2
@@ -10539,27 +11838,21 @@ rest:
 one:
 	WORD $0xbc404460 // ldr s0, (r3), 4
 	WORD $0xbc404481 // ldr s1, (r4), 4
-	WORD $0x3dc04f28 // ldr q8, 304(r25)
+	WORD $0x3dc05728 // ldr q8, 336(r25)
 	WORD $0x6e28dc2f // fmul v15, v1, v8
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e5e9 // fcmgt v9, v15, v8
 	WORD $0x6ea91d0f // bit v15, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6eafe509 // fcmgt v9, v8, v15
 	WORD $0x6ea91d0f // bit v15, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adde8 // fmul v8, v15, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad52f // fsub v15, v9, v10
 	WORD $0x4eafd508 // fsub v8, v8, v15
-	WORD $0x3dc0132f // ldr q15, 64(r25)
-	WORD $0x6e28ddef // fmul v15, v15, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad5ef // fadd v15, v15, v10
-	WORD $0x6e28ddef // fmul v15, v15, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad5ef // fadd v15, v15, v10
+	WORD $0x3dc01b2f // ldr q15, 96(r25)
 	WORD $0x6e28ddef // fmul v15, v15, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad5ef // fadd v15, v15, v10
@@ -10572,19 +11865,25 @@ one:
 	WORD $0x6e28ddef // fmul v15, v15, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad5ef // fadd v15, v15, v10
+	WORD $0x6e28ddef // fmul v15, v15, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad5ef // fadd v15, v15, v10
+	WORD $0x6e28ddef // fmul v15, v15, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad5ef // fadd v15, v15, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29ddef // fmul v15, v15, v9
-	WORD $0x3dc02b28 // ldr q8, 160(r25)
+	WORD $0x3dc03328 // ldr q8, 192(r25)
 	WORD $0x4e28d5ef // fadd v15, v15, v8
 	WORD $0x6e2ffd0f // fdiv v15, v8, v15
-	WORD $0x3dc02b2e // ldr q14, 160(r25)
+	WORD $0x3dc0332e // ldr q14, 192(r25)
 	WORD $0x4eafd5c2 // fsub v2, v14, v15
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e429 // fcmgt v9, v1, v8
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
 	WORD $0x6e22dc22 // fmul v2, v1, v2
@@ -10609,24 +11908,18 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-8
 four:
 	WORD $0x3cc10460 // ldr q0, (r3), 16
 	WORD $0x6e20dc10 // fmul v16, v0, v0
-	WORD $0x3dc05329 // ldr q9, 320(r25)
+	WORD $0x3dc05b29 // ldr q9, 352(r25)
 	WORD $0x6e29de10 // fmul v16, v16, v9
-	WORD $0x3dc00729 // ldr q9, 16(r25)
+	WORD $0x3dc00f29 // ldr q9, 48(r25)
 	WORD $0x6eb0e52a // fcmgt v10, v9, v16
 	WORD $0x6eaa1d30 // bit v16, v9, v10
-	WORD $0x3dc00b29 // ldr q9, 32(r25)
+	WORD $0x3dc01329 // ldr q9, 64(r25)
 	WORD $0x6e29de0a // fmul v10, v16, v9
-	WORD $0x3dc00f29 // ldr q9, 48(r25)
+	WORD $0x3dc01729 // ldr q9, 80(r25)
 	WORD $0x4e29d54b // fadd v11, v10, v9
 	WORD $0x4ea9d570 // fsub v16, v11, v9
 	WORD $0x4eb0d54a // fsub v10, v10, v16
-	WORD $0x3dc01330 // ldr q16, 64(r25)
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01729 // ldr q9, 80(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01b29 // ldr q9, 96(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x3dc01b30 // ldr q16, 96(r25)
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc01f29 // ldr q9, 112(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
@@ -10639,23 +11932,23 @@ four:
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc02b29 // ldr q9, 160(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc02f29 // ldr q9, 176(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc03329 // ldr q9, 192(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
 	WORD $0x4f37556b // shl v11, v11, 23
-	WORD $0x3dc02b29 // ldr q9, 160(r25)
+	WORD $0x3dc03329 // ldr q9, 192(r25)
 	WORD $0x4ea9856b // add v11, v11, v9
 	WORD $0x6e2bde10 // fmul v16, v16, v11
 	WORD $0x4ea0f808 // fabs v8, v0
-	WORD $0x3dc05729 // ldr q9, 336(r25)
+	WORD $0x3dc05f29 // ldr q9, 368(r25)
 	WORD $0x6e29dd08 // fmul v8, v8, v9
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4e2ad508 // fadd v8, v8, v10
 	WORD $0x6e28fd48 // fdiv v8, v10, v8
-	WORD $0x3dc05b21 // ldr q1, 352(r25)
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc05f29 // ldr q9, 368(r25)
-	WORD $0x4e29d421 // fadd v1, v1, v9
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc06329 // ldr q9, 384(r25)
-	WORD $0x4e29d421 // fadd v1, v1, v9
+	WORD $0x3dc06321 // ldr q1, 384(r25)
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc06729 // ldr q9, 400(r25)
 	WORD $0x4e29d421 // fadd v1, v1, v9
@@ -10673,6 +11966,12 @@ four:
 	WORD $0x4e29d421 // fadd v1, v1, v9
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc07b29 // ldr q9, 480(r25)
+	WORD $0x4e29d421 // fadd v1, v1, v9
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc07f29 // ldr q9, 496(r25)
+	WORD $0x4e29d421 // fadd v1, v1, v9
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc08329 // ldr q9, 512(r25)
 	WORD $0x4e29d421 // fadd v1, v1, v9
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x6e30dc21 // fmul v1, v1, v16
@@ -10689,24 +11988,18 @@ rest:
 one:
 	WORD $0xbc404460 // ldr s0, (r3), 4
 	WORD $0x6e20dc10 // fmul v16, v0, v0
-	WORD $0x3dc05329 // ldr q9, 320(r25)
+	WORD $0x3dc05b29 // ldr q9, 352(r25)
 	WORD $0x6e29de10 // fmul v16, v16, v9
-	WORD $0x3dc00729 // ldr q9, 16(r25)
+	WORD $0x3dc00f29 // ldr q9, 48(r25)
 	WORD $0x6eb0e52a // fcmgt v10, v9, v16
 	WORD $0x6eaa1d30 // bit v16, v9, v10
-	WORD $0x3dc00b29 // ldr q9, 32(r25)
+	WORD $0x3dc01329 // ldr q9, 64(r25)
 	WORD $0x6e29de0a // fmul v10, v16, v9
-	WORD $0x3dc00f29 // ldr q9, 48(r25)
+	WORD $0x3dc01729 // ldr q9, 80(r25)
 	WORD $0x4e29d54b // fadd v11, v10, v9
 	WORD $0x4ea9d570 // fsub v16, v11, v9
 	WORD $0x4eb0d54a // fsub v10, v10, v16
-	WORD $0x3dc01330 // ldr q16, 64(r25)
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01729 // ldr q9, 80(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01b29 // ldr q9, 96(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x3dc01b30 // ldr q16, 96(r25)
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc01f29 // ldr q9, 112(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
@@ -10719,23 +12012,23 @@ one:
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc02b29 // ldr q9, 160(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc02f29 // ldr q9, 176(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc03329 // ldr q9, 192(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
 	WORD $0x4f37556b // shl v11, v11, 23
-	WORD $0x3dc02b29 // ldr q9, 160(r25)
+	WORD $0x3dc03329 // ldr q9, 192(r25)
 	WORD $0x4ea9856b // add v11, v11, v9
 	WORD $0x6e2bde10 // fmul v16, v16, v11
 	WORD $0x4ea0f808 // fabs v8, v0
-	WORD $0x3dc05729 // ldr q9, 336(r25)
+	WORD $0x3dc05f29 // ldr q9, 368(r25)
 	WORD $0x6e29dd08 // fmul v8, v8, v9
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4e2ad508 // fadd v8, v8, v10
 	WORD $0x6e28fd48 // fdiv v8, v10, v8
-	WORD $0x3dc05b21 // ldr q1, 352(r25)
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc05f29 // ldr q9, 368(r25)
-	WORD $0x4e29d421 // fadd v1, v1, v9
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc06329 // ldr q9, 384(r25)
-	WORD $0x4e29d421 // fadd v1, v1, v9
+	WORD $0x3dc06321 // ldr q1, 384(r25)
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc06729 // ldr q9, 400(r25)
 	WORD $0x4e29d421 // fadd v1, v1, v9
@@ -10753,6 +12046,12 @@ one:
 	WORD $0x4e29d421 // fadd v1, v1, v9
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc07b29 // ldr q9, 480(r25)
+	WORD $0x4e29d421 // fadd v1, v1, v9
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc07f29 // ldr q9, 496(r25)
+	WORD $0x4e29d421 // fadd v1, v1, v9
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc08329 // ldr q9, 512(r25)
 	WORD $0x4e29d421 // fadd v1, v1, v9
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x6e30dc21 // fmul v1, v1, v16
@@ -10780,24 +12079,18 @@ four:
 	WORD $0x3cc10460 // ldr q0, (r3), 16
 	WORD $0x3cc10481 // ldr q1, (r4), 16
 	WORD $0x6e21dc30 // fmul v16, v1, v1
-	WORD $0x3dc05329 // ldr q9, 320(r25)
+	WORD $0x3dc05b29 // ldr q9, 352(r25)
 	WORD $0x6e29de10 // fmul v16, v16, v9
-	WORD $0x3dc00729 // ldr q9, 16(r25)
+	WORD $0x3dc00f29 // ldr q9, 48(r25)
 	WORD $0x6eb0e52a // fcmgt v10, v9, v16
 	WORD $0x6eaa1d30 // bit v16, v9, v10
-	WORD $0x3dc00b29 // ldr q9, 32(r25)
+	WORD $0x3dc01329 // ldr q9, 64(r25)
 	WORD $0x6e29de0a // fmul v10, v16, v9
-	WORD $0x3dc00f29 // ldr q9, 48(r25)
+	WORD $0x3dc01729 // ldr q9, 80(r25)
 	WORD $0x4e29d54b // fadd v11, v10, v9
 	WORD $0x4ea9d570 // fsub v16, v11, v9
 	WORD $0x4eb0d54a // fsub v10, v10, v16
-	WORD $0x3dc01330 // ldr q16, 64(r25)
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01729 // ldr q9, 80(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01b29 // ldr q9, 96(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x3dc01b30 // ldr q16, 96(r25)
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc01f29 // ldr q9, 112(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
@@ -10810,23 +12103,23 @@ four:
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc02b29 // ldr q9, 160(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc02f29 // ldr q9, 176(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc03329 // ldr q9, 192(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
 	WORD $0x4f37556b // shl v11, v11, 23
-	WORD $0x3dc02b29 // ldr q9, 160(r25)
+	WORD $0x3dc03329 // ldr q9, 192(r25)
 	WORD $0x4ea9856b // add v11, v11, v9
 	WORD $0x6e2bde10 // fmul v16, v16, v11
 	WORD $0x4ea0f828 // fabs v8, v1
-	WORD $0x3dc05729 // ldr q9, 336(r25)
+	WORD $0x3dc05f29 // ldr q9, 368(r25)
 	WORD $0x6e29dd08 // fmul v8, v8, v9
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4e2ad508 // fadd v8, v8, v10
 	WORD $0x6e28fd48 // fdiv v8, v10, v8
-	WORD $0x3dc05b22 // ldr q2, 352(r25)
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc05f29 // ldr q9, 368(r25)
-	WORD $0x4e29d442 // fadd v2, v2, v9
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc06329 // ldr q9, 384(r25)
-	WORD $0x4e29d442 // fadd v2, v2, v9
+	WORD $0x3dc06322 // ldr q2, 384(r25)
 	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x3dc06729 // ldr q9, 400(r25)
 	WORD $0x4e29d442 // fadd v2, v2, v9
@@ -10846,16 +12139,22 @@ four:
 	WORD $0x3dc07b29 // ldr q9, 480(r25)
 	WORD $0x4e29d442 // fadd v2, v2, v9
 	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc07f29 // ldr q9, 496(r25)
+	WORD $0x4e29d442 // fadd v2, v2, v9
+	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc08329 // ldr q9, 512(r25)
+	WORD $0x4e29d442 // fadd v2, v2, v9
+	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x6e30dc42 // fmul v2, v2, v16
 	WORD $0x4ea2d54a // fsub v10, v10, v2
 	WORD $0x4f210429 // sshr v9, v1, 31
 	WORD $0x6ee91d42 // bif v2, v10, v9
-	WORD $0x3dc07f28 // ldr q8, 496(r25)
+	WORD $0x3dc08728 // ldr q8, 528(r25)
 	WORD $0x6e28de10 // fmul v16, v16, v8
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e429 // fcmgt v9, v1, v8
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
 	WORD $0x6e30dc30 // fmul v16, v1, v16
@@ -10871,24 +12170,18 @@ one:
 	WORD $0xbc404460 // ldr s0, (r3), 4
 	WORD $0xbc404481 // ldr s1, (r4), 4
 	WORD $0x6e21dc30 // fmul v16, v1, v1
-	WORD $0x3dc05329 // ldr q9, 320(r25)
+	WORD $0x3dc05b29 // ldr q9, 352(r25)
 	WORD $0x6e29de10 // fmul v16, v16, v9
-	WORD $0x3dc00729 // ldr q9, 16(r25)
+	WORD $0x3dc00f29 // ldr q9, 48(r25)
 	WORD $0x6eb0e52a // fcmgt v10, v9, v16
 	WORD $0x6eaa1d30 // bit v16, v9, v10
-	WORD $0x3dc00b29 // ldr q9, 32(r25)
+	WORD $0x3dc01329 // ldr q9, 64(r25)
 	WORD $0x6e29de0a // fmul v10, v16, v9
-	WORD $0x3dc00f29 // ldr q9, 48(r25)
+	WORD $0x3dc01729 // ldr q9, 80(r25)
 	WORD $0x4e29d54b // fadd v11, v10, v9
 	WORD $0x4ea9d570 // fsub v16, v11, v9
 	WORD $0x4eb0d54a // fsub v10, v10, v16
-	WORD $0x3dc01330 // ldr q16, 64(r25)
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01729 // ldr q9, 80(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
-	WORD $0x6e2ade10 // fmul v16, v16, v10
-	WORD $0x3dc01b29 // ldr q9, 96(r25)
-	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x3dc01b30 // ldr q16, 96(r25)
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc01f29 // ldr q9, 112(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
@@ -10901,23 +12194,23 @@ one:
 	WORD $0x6e2ade10 // fmul v16, v16, v10
 	WORD $0x3dc02b29 // ldr q9, 160(r25)
 	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc02f29 // ldr q9, 176(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
+	WORD $0x6e2ade10 // fmul v16, v16, v10
+	WORD $0x3dc03329 // ldr q9, 192(r25)
+	WORD $0x4e29d610 // fadd v16, v16, v9
 	WORD $0x4f37556b // shl v11, v11, 23
-	WORD $0x3dc02b29 // ldr q9, 160(r25)
+	WORD $0x3dc03329 // ldr q9, 192(r25)
 	WORD $0x4ea9856b // add v11, v11, v9
 	WORD $0x6e2bde10 // fmul v16, v16, v11
 	WORD $0x4ea0f828 // fabs v8, v1
-	WORD $0x3dc05729 // ldr q9, 336(r25)
+	WORD $0x3dc05f29 // ldr q9, 368(r25)
 	WORD $0x6e29dd08 // fmul v8, v8, v9
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4e2ad508 // fadd v8, v8, v10
 	WORD $0x6e28fd48 // fdiv v8, v10, v8
-	WORD $0x3dc05b22 // ldr q2, 352(r25)
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc05f29 // ldr q9, 368(r25)
-	WORD $0x4e29d442 // fadd v2, v2, v9
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc06329 // ldr q9, 384(r25)
-	WORD $0x4e29d442 // fadd v2, v2, v9
+	WORD $0x3dc06322 // ldr q2, 384(r25)
 	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x3dc06729 // ldr q9, 400(r25)
 	WORD $0x4e29d442 // fadd v2, v2, v9
@@ -10937,16 +12230,22 @@ one:
 	WORD $0x3dc07b29 // ldr q9, 480(r25)
 	WORD $0x4e29d442 // fadd v2, v2, v9
 	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc07f29 // ldr q9, 496(r25)
+	WORD $0x4e29d442 // fadd v2, v2, v9
+	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc08329 // ldr q9, 512(r25)
+	WORD $0x4e29d442 // fadd v2, v2, v9
+	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x6e30dc42 // fmul v2, v2, v16
 	WORD $0x4ea2d54a // fsub v10, v10, v2
 	WORD $0x4f210429 // sshr v9, v1, 31
 	WORD $0x6ee91d42 // bif v2, v10, v9
-	WORD $0x3dc07f28 // ldr q8, 496(r25)
+	WORD $0x3dc08728 // ldr q8, 528(r25)
 	WORD $0x6e28de10 // fmul v16, v16, v8
-	WORD $0x3dc00328 // ldr q8, 0(r25)
+	WORD $0x3dc00b28 // ldr q8, 32(r25)
 	WORD $0x6ea8e429 // fcmgt v9, v1, v8
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
 	WORD $0x6e30dc30 // fmul v16, v1, v16
@@ -12625,10 +13924,10 @@ count:
 counted:
 	MOVD R12, R9
 row:
-	WORD $0x3dc08330 // ldr q16, 512(r25)
-	WORD $0x3dc08331 // ldr q17, 512(r25)
-	WORD $0x3dc08332 // ldr q18, 512(r25)
-	WORD $0x3dc08333 // ldr q19, 512(r25)
+	WORD $0x3dc08b30 // ldr q16, 544(r25)
+	WORD $0x3dc08b31 // ldr q17, 544(r25)
+	WORD $0x3dc08b32 // ldr q18, 544(r25)
+	WORD $0x3dc08b33 // ldr q19, 544(r25)
 	MOVD R1, R10
 	MOVD R2, R11
 	MOVD R8, R12
@@ -12745,22 +14044,16 @@ exp:
 	WORD $0x3cc10542 // ldr q2, (r10), 16
 	WORD $0x3cc10543 // ldr q3, (r10), 16
 	WORD $0x4eb0d400 // fsub v0, v0, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea0e509 // fcmgt v9, v8, v0
 	WORD $0x6ea91d00 // bit v0, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc08 // fmul v8, v0, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad520 // fsub v0, v9, v10
 	WORD $0x4ea0d508 // fsub v8, v8, v0
-	WORD $0x3dc01320 // ldr q0, 64(r25)
-	WORD $0x6e28dc00 // fmul v0, v0, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad400 // fadd v0, v0, v10
-	WORD $0x6e28dc00 // fmul v0, v0, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad400 // fadd v0, v0, v10
+	WORD $0x3dc01b20 // ldr q0, 96(r25)
 	WORD $0x6e28dc00 // fmul v0, v0, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad400 // fadd v0, v0, v10
@@ -12773,27 +14066,27 @@ exp:
 	WORD $0x6e28dc00 // fmul v0, v0, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad400 // fadd v0, v0, v10
+	WORD $0x6e28dc00 // fmul v0, v0, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad400 // fadd v0, v0, v10
+	WORD $0x6e28dc00 // fmul v0, v0, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad400 // fadd v0, v0, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc00 // fmul v0, v0, v9
 	WORD $0x4eb0d421 // fsub v1, v1, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc28 // fmul v8, v1, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad521 // fsub v1, v9, v10
 	WORD $0x4ea1d508 // fsub v8, v8, v1
-	WORD $0x3dc01321 // ldr q1, 64(r25)
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x3dc01b21 // ldr q1, 96(r25)
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
@@ -12806,27 +14099,27 @@ exp:
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc21 // fmul v1, v1, v9
 	WORD $0x4eb0d442 // fsub v2, v2, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea2e509 // fcmgt v9, v8, v2
 	WORD $0x6ea91d02 // bit v2, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc48 // fmul v8, v2, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad522 // fsub v2, v9, v10
 	WORD $0x4ea2d508 // fsub v8, v8, v2
-	WORD $0x3dc01322 // ldr q2, 64(r25)
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad442 // fadd v2, v2, v10
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad442 // fadd v2, v2, v10
+	WORD $0x3dc01b22 // ldr q2, 96(r25)
 	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad442 // fadd v2, v2, v10
@@ -12839,27 +14132,27 @@ exp:
 	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad442 // fadd v2, v2, v10
+	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad442 // fadd v2, v2, v10
+	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad442 // fadd v2, v2, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc42 // fmul v2, v2, v9
 	WORD $0x4eb0d463 // fsub v3, v3, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea3e509 // fcmgt v9, v8, v3
 	WORD $0x6ea91d03 // bit v3, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc68 // fmul v8, v3, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad523 // fsub v3, v9, v10
 	WORD $0x4ea3d508 // fsub v8, v8, v3
-	WORD $0x3dc01323 // ldr q3, 64(r25)
-	WORD $0x6e28dc63 // fmul v3, v3, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad463 // fadd v3, v3, v10
-	WORD $0x6e28dc63 // fmul v3, v3, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad463 // fadd v3, v3, v10
+	WORD $0x3dc01b23 // ldr q3, 96(r25)
 	WORD $0x6e28dc63 // fmul v3, v3, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad463 // fadd v3, v3, v10
@@ -12872,8 +14165,14 @@ exp:
 	WORD $0x6e28dc63 // fmul v3, v3, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad463 // fadd v3, v3, v10
+	WORD $0x6e28dc63 // fmul v3, v3, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad463 // fadd v3, v3, v10
+	WORD $0x6e28dc63 // fmul v3, v3, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad463 // fadd v3, v3, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc63 // fmul v3, v3, v9
 	WORD $0x4e20d484 // fadd v4, v4, v0
@@ -12943,22 +14242,16 @@ exprest:
 	WORD $0x4ddf9143 // ld1 v3[3], (r10), 4
 exploaded:
 	WORD $0x4eb0d400 // fsub v0, v0, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea0e509 // fcmgt v9, v8, v0
 	WORD $0x6ea91d00 // bit v0, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc08 // fmul v8, v0, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad520 // fsub v0, v9, v10
 	WORD $0x4ea0d508 // fsub v8, v8, v0
-	WORD $0x3dc01320 // ldr q0, 64(r25)
-	WORD $0x6e28dc00 // fmul v0, v0, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad400 // fadd v0, v0, v10
-	WORD $0x6e28dc00 // fmul v0, v0, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad400 // fadd v0, v0, v10
+	WORD $0x3dc01b20 // ldr q0, 96(r25)
 	WORD $0x6e28dc00 // fmul v0, v0, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad400 // fadd v0, v0, v10
@@ -12971,27 +14264,27 @@ exploaded:
 	WORD $0x6e28dc00 // fmul v0, v0, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad400 // fadd v0, v0, v10
+	WORD $0x6e28dc00 // fmul v0, v0, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad400 // fadd v0, v0, v10
+	WORD $0x6e28dc00 // fmul v0, v0, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad400 // fadd v0, v0, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc00 // fmul v0, v0, v9
 	WORD $0x4eb0d421 // fsub v1, v1, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea1e509 // fcmgt v9, v8, v1
 	WORD $0x6ea91d01 // bit v1, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc28 // fmul v8, v1, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad521 // fsub v1, v9, v10
 	WORD $0x4ea1d508 // fsub v8, v8, v1
-	WORD $0x3dc01321 // ldr q1, 64(r25)
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
-	WORD $0x6e28dc21 // fmul v1, v1, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x3dc01b21 // ldr q1, 96(r25)
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
@@ -13004,27 +14297,27 @@ exploaded:
 	WORD $0x6e28dc21 // fmul v1, v1, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
+	WORD $0x6e28dc21 // fmul v1, v1, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad421 // fadd v1, v1, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc21 // fmul v1, v1, v9
 	WORD $0x4eb0d442 // fsub v2, v2, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea2e509 // fcmgt v9, v8, v2
 	WORD $0x6ea91d02 // bit v2, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc48 // fmul v8, v2, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad522 // fsub v2, v9, v10
 	WORD $0x4ea2d508 // fsub v8, v8, v2
-	WORD $0x3dc01322 // ldr q2, 64(r25)
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad442 // fadd v2, v2, v10
-	WORD $0x6e28dc42 // fmul v2, v2, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad442 // fadd v2, v2, v10
+	WORD $0x3dc01b22 // ldr q2, 96(r25)
 	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad442 // fadd v2, v2, v10
@@ -13037,27 +14330,27 @@ exploaded:
 	WORD $0x6e28dc42 // fmul v2, v2, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad442 // fadd v2, v2, v10
+	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad442 // fadd v2, v2, v10
+	WORD $0x6e28dc42 // fmul v2, v2, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad442 // fadd v2, v2, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc42 // fmul v2, v2, v9
 	WORD $0x4eb0d463 // fsub v3, v3, v16
-	WORD $0x3dc00728 // ldr q8, 16(r25)
+	WORD $0x3dc00f28 // ldr q8, 48(r25)
 	WORD $0x6ea3e509 // fcmgt v9, v8, v3
 	WORD $0x6ea91d03 // bit v3, v8, v9
-	WORD $0x3dc00b2a // ldr q10, 32(r25)
+	WORD $0x3dc0132a // ldr q10, 64(r25)
 	WORD $0x6e2adc68 // fmul v8, v3, v10
-	WORD $0x3dc00f2a // ldr q10, 48(r25)
+	WORD $0x3dc0172a // ldr q10, 80(r25)
 	WORD $0x4e2ad509 // fadd v9, v8, v10
 	WORD $0x4eaad523 // fsub v3, v9, v10
 	WORD $0x4ea3d508 // fsub v8, v8, v3
-	WORD $0x3dc01323 // ldr q3, 64(r25)
-	WORD $0x6e28dc63 // fmul v3, v3, v8
-	WORD $0x3dc0172a // ldr q10, 80(r25)
-	WORD $0x4e2ad463 // fadd v3, v3, v10
-	WORD $0x6e28dc63 // fmul v3, v3, v8
-	WORD $0x3dc01b2a // ldr q10, 96(r25)
-	WORD $0x4e2ad463 // fadd v3, v3, v10
+	WORD $0x3dc01b23 // ldr q3, 96(r25)
 	WORD $0x6e28dc63 // fmul v3, v3, v8
 	WORD $0x3dc01f2a // ldr q10, 112(r25)
 	WORD $0x4e2ad463 // fadd v3, v3, v10
@@ -13070,8 +14363,14 @@ exploaded:
 	WORD $0x6e28dc63 // fmul v3, v3, v8
 	WORD $0x3dc02b2a // ldr q10, 160(r25)
 	WORD $0x4e2ad463 // fadd v3, v3, v10
+	WORD $0x6e28dc63 // fmul v3, v3, v8
+	WORD $0x3dc02f2a // ldr q10, 176(r25)
+	WORD $0x4e2ad463 // fadd v3, v3, v10
+	WORD $0x6e28dc63 // fmul v3, v3, v8
+	WORD $0x3dc0332a // ldr q10, 192(r25)
+	WORD $0x4e2ad463 // fadd v3, v3, v10
 	WORD $0x4f375529 // shl v9, v9, 23
-	WORD $0x3dc02b2a // ldr q10, 160(r25)
+	WORD $0x3dc0332a // ldr q10, 192(r25)
 	WORD $0x4eaa8529 // add v9, v9, v10
 	WORD $0x6e29dc63 // fmul v3, v3, v9
 	WORD $0x4e341c00 // and v0, v0, v20
@@ -13291,9 +14590,9 @@ TEXT ·noiseFillNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -13548,101 +14847,101 @@ tile:
 	WORD $0x4e21da55 // scvtf v21, v18
 	WORD $0x6f3f0485 // ushr v5, v4, 1
 	WORD $0x4e21d8cd // scvtf v13, v6
-	WORD $0x3dc09339 // ldr q25, 576(r25)
+	WORD $0x3dc09b39 // ldr q25, 608(r25)
 	WORD $0x4eb91e31 // orr v17, v17, v25
 	WORD $0x4eb91ca5 // orr v5, v5, v25
-	WORD $0x3dc09739 // ldr q25, 592(r25)
+	WORD $0x3dc09f39 // ldr q25, 624(r25)
 	WORD $0x6e39deb5 // fmul v21, v21, v25
 	WORD $0x6e39ddad // fmul v13, v13, v25
 	WORD $0x4e21da31 // scvtf v17, v17
 	WORD $0x6e35deb8 // fmul v24, v21, v21
 	WORD $0x4e21d8a5 // scvtf v5, v5
 	WORD $0x6e2ddda0 // fmul v0, v13, v13
-	WORD $0x3dc09b39 // ldr q25, 608(r25)
+	WORD $0x3dc0a339 // ldr q25, 640(r25)
 	WORD $0x6e39df16 // fmul v22, v24, v25
 	WORD $0x6e39dc0e // fmul v14, v0, v25
-	WORD $0x3dc09f39 // ldr q25, 624(r25)
+	WORD $0x3dc0a739 // ldr q25, 656(r25)
 	WORD $0x6eb98631 // sub v17, v17, v25
 	WORD $0x6eb984a5 // sub v5, v5, v25
-	WORD $0x3dc0a339 // ldr q25, 640(r25)
+	WORD $0x3dc0ab39 // ldr q25, 672(r25)
 	WORD $0x6e39df17 // fmul v23, v24, v25
 	WORD $0x6e39dc0f // fmul v15, v0, v25
 	WORD $0x4f290633 // sshr v19, v17, 23
 	WORD $0x4f2904a7 // sshr v7, v5, 23
-	WORD $0x3dc0a739 // ldr q25, 656(r25)
+	WORD $0x3dc0af39 // ldr q25, 688(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x3dc0ab39 // ldr q25, 672(r25)
+	WORD $0x3dc0b339 // ldr q25, 704(r25)
 	WORD $0x4e391e31 // and v17, v17, v25
 	WORD $0x4e391ca5 // and v5, v5, v25
-	WORD $0x3dc0af39 // ldr q25, 688(r25)
+	WORD $0x3dc0b739 // ldr q25, 720(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x3dc0b339 // ldr q25, 704(r25)
+	WORD $0x3dc0bb39 // ldr q25, 736(r25)
 	WORD $0x4eb98631 // add v17, v17, v25
 	WORD $0x4eb984a5 // add v5, v5, v25
 	WORD $0x4e21da73 // scvtf v19, v19
 	WORD $0x4e21d8e7 // scvtf v7, v7
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x4e39d631 // fadd v17, v17, v25
 	WORD $0x4e39d4a5 // fadd v5, v5, v25
-	WORD $0x3dc0b739 // ldr q25, 720(r25)
+	WORD $0x3dc0bf39 // ldr q25, 752(r25)
 	WORD $0x6e39de34 // fmul v20, v17, v25
 	WORD $0x6e39dcac // fmul v12, v5, v25
-	WORD $0x3dc0bb39 // ldr q25, 736(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0bf39 // ldr q25, 752(r25)
-	WORD $0x4e39d6d6 // fadd v22, v22, v25
-	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0c339 // ldr q25, 768(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38def7 // fmul v23, v23, v24
-	WORD $0x6e20ddef // fmul v15, v15, v0
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0c739 // ldr q25, 784(r25)
-	WORD $0x4e39d6f7 // fadd v23, v23, v25
-	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
-	WORD $0x3dc0cf39 // ldr q25, 816(r25)
+	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
 	WORD $0x6e38def7 // fmul v23, v23, v24
 	WORD $0x6e20ddef // fmul v15, v15, v0
-	WORD $0x3dc0d339 // ldr q25, 832(r25)
+	WORD $0x3dc0cf39 // ldr q25, 816(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
 	WORD $0x6e38ded6 // fmul v22, v22, v24
 	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x3dc0d339 // ldr q25, 832(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x6e20ddef // fmul v15, v15, v0
 	WORD $0x3dc0db39 // ldr q25, 864(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x4e39d6f7 // fadd v23, v23, v25
+	WORD $0x4e39d5ef // fadd v15, v15, v25
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0df39 // ldr q25, 880(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x4e39d6d6 // fadd v22, v22, v25
+	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e339 // ldr q25, 896(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e739 // ldr q25, 912(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0eb39 // ldr q25, 928(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x3dc0ef39 // ldr q25, 944(r25)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x6e39dce7 // fmul v7, v7, v25
 	WORD $0x6e37deb7 // fmul v23, v21, v23
@@ -13673,101 +14972,101 @@ tile:
 	WORD $0x4e21da55 // scvtf v21, v18
 	WORD $0x6f3f0485 // ushr v5, v4, 1
 	WORD $0x4e21d8cd // scvtf v13, v6
-	WORD $0x3dc09339 // ldr q25, 576(r25)
+	WORD $0x3dc09b39 // ldr q25, 608(r25)
 	WORD $0x4eb91e31 // orr v17, v17, v25
 	WORD $0x4eb91ca5 // orr v5, v5, v25
-	WORD $0x3dc09739 // ldr q25, 592(r25)
+	WORD $0x3dc09f39 // ldr q25, 624(r25)
 	WORD $0x6e39deb5 // fmul v21, v21, v25
 	WORD $0x6e39ddad // fmul v13, v13, v25
 	WORD $0x4e21da31 // scvtf v17, v17
 	WORD $0x6e35deb8 // fmul v24, v21, v21
 	WORD $0x4e21d8a5 // scvtf v5, v5
 	WORD $0x6e2ddda0 // fmul v0, v13, v13
-	WORD $0x3dc09b39 // ldr q25, 608(r25)
+	WORD $0x3dc0a339 // ldr q25, 640(r25)
 	WORD $0x6e39df16 // fmul v22, v24, v25
 	WORD $0x6e39dc0e // fmul v14, v0, v25
-	WORD $0x3dc09f39 // ldr q25, 624(r25)
+	WORD $0x3dc0a739 // ldr q25, 656(r25)
 	WORD $0x6eb98631 // sub v17, v17, v25
 	WORD $0x6eb984a5 // sub v5, v5, v25
-	WORD $0x3dc0a339 // ldr q25, 640(r25)
+	WORD $0x3dc0ab39 // ldr q25, 672(r25)
 	WORD $0x6e39df17 // fmul v23, v24, v25
 	WORD $0x6e39dc0f // fmul v15, v0, v25
 	WORD $0x4f290633 // sshr v19, v17, 23
 	WORD $0x4f2904a7 // sshr v7, v5, 23
-	WORD $0x3dc0a739 // ldr q25, 656(r25)
+	WORD $0x3dc0af39 // ldr q25, 688(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x3dc0ab39 // ldr q25, 672(r25)
+	WORD $0x3dc0b339 // ldr q25, 704(r25)
 	WORD $0x4e391e31 // and v17, v17, v25
 	WORD $0x4e391ca5 // and v5, v5, v25
-	WORD $0x3dc0af39 // ldr q25, 688(r25)
+	WORD $0x3dc0b739 // ldr q25, 720(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x3dc0b339 // ldr q25, 704(r25)
+	WORD $0x3dc0bb39 // ldr q25, 736(r25)
 	WORD $0x4eb98631 // add v17, v17, v25
 	WORD $0x4eb984a5 // add v5, v5, v25
 	WORD $0x4e21da73 // scvtf v19, v19
 	WORD $0x4e21d8e7 // scvtf v7, v7
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x4e39d631 // fadd v17, v17, v25
 	WORD $0x4e39d4a5 // fadd v5, v5, v25
-	WORD $0x3dc0b739 // ldr q25, 720(r25)
+	WORD $0x3dc0bf39 // ldr q25, 752(r25)
 	WORD $0x6e39de34 // fmul v20, v17, v25
 	WORD $0x6e39dcac // fmul v12, v5, v25
-	WORD $0x3dc0bb39 // ldr q25, 736(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0bf39 // ldr q25, 752(r25)
-	WORD $0x4e39d6d6 // fadd v22, v22, v25
-	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0c339 // ldr q25, 768(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38def7 // fmul v23, v23, v24
-	WORD $0x6e20ddef // fmul v15, v15, v0
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0c739 // ldr q25, 784(r25)
-	WORD $0x4e39d6f7 // fadd v23, v23, v25
-	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
-	WORD $0x3dc0cf39 // ldr q25, 816(r25)
+	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
 	WORD $0x6e38def7 // fmul v23, v23, v24
 	WORD $0x6e20ddef // fmul v15, v15, v0
-	WORD $0x3dc0d339 // ldr q25, 832(r25)
+	WORD $0x3dc0cf39 // ldr q25, 816(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
 	WORD $0x6e38ded6 // fmul v22, v22, v24
 	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x3dc0d339 // ldr q25, 832(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x6e20ddef // fmul v15, v15, v0
 	WORD $0x3dc0db39 // ldr q25, 864(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x4e39d6f7 // fadd v23, v23, v25
+	WORD $0x4e39d5ef // fadd v15, v15, v25
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0df39 // ldr q25, 880(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x4e39d6d6 // fadd v22, v22, v25
+	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e339 // ldr q25, 896(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e739 // ldr q25, 912(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0eb39 // ldr q25, 928(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x3dc0ef39 // ldr q25, 944(r25)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x6e39dce7 // fmul v7, v7, v25
 	WORD $0x6e37deb7 // fmul v23, v21, v23
@@ -13807,9 +15106,9 @@ TEXT ·noiseFloatsNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -14060,8 +15359,8 @@ tile:
 	WORD $0x4e833852 // zip1 v18, v2, v3
 	WORD $0x4e817811 // zip2 v17, v0, v1
 	WORD $0x4e837853 // zip2 v19, v2, v3
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -14106,8 +15405,8 @@ tile:
 	WORD $0x4e8b3952 // zip1 v18, v10, v11
 	WORD $0x4e897911 // zip2 v17, v8, v9
 	WORD $0x4e8b7953 // zip2 v19, v10, v11
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -14165,9 +15464,9 @@ TEXT ·noiseBytesNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -14415,8 +15714,8 @@ tile:
 	WORD $0x4e833852 // zip1 v18, v2, v3
 	WORD $0x4e817811 // zip2 v17, v0, v1
 	WORD $0x4e837853 // zip2 v19, v2, v3
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -14447,8 +15746,8 @@ tile:
 	WORD $0x4e8b3952 // zip1 v18, v10, v11
 	WORD $0x4e897911 // zip2 v17, v8, v9
 	WORD $0x4e8b7953 // zip2 v19, v10, v11
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -14489,9 +15788,9 @@ TEXT ·noiseRoundedNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -14739,8 +16038,8 @@ tile:
 	WORD $0x4e833852 // zip1 v18, v2, v3
 	WORD $0x4e817811 // zip2 v17, v0, v1
 	WORD $0x4e837853 // zip2 v19, v2, v3
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -14769,9 +16068,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de10 // fmul v16, v16, v25
 	WORD $0x4e21aa10 // fcvtns v16, v16
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e10 // smin v16, v16, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96610 // smax v16, v16, v25
 	WORD $0x0e612a04 // xtn.4h v4, v16
 	WORD $0x4e21da31 // scvtf v17, v17
@@ -14782,9 +16081,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de31 // fmul v17, v17, v25
 	WORD $0x4e21aa31 // fcvtns v17, v17
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e31 // smin v17, v17, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96631 // smax v17, v17, v25
 	WORD $0x4e612a24 // xtn2.8h v4, v17
 	WORD $0x4e21da52 // scvtf v18, v18
@@ -14795,9 +16094,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de52 // fmul v18, v18, v25
 	WORD $0x4e21aa52 // fcvtns v18, v18
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e52 // smin v18, v18, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96652 // smax v18, v18, v25
 	WORD $0x0e612a45 // xtn.4h v5, v18
 	WORD $0x4e21da73 // scvtf v19, v19
@@ -14808,9 +16107,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x4e21aa73 // fcvtns v19, v19
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e73 // smin v19, v19, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96673 // smax v19, v19, v25
 	WORD $0x4e612a65 // xtn2.8h v5, v19
 	WORD $0x0e212886 // xtn.8b v6, v4
@@ -14819,8 +16118,8 @@ tile:
 	WORD $0x4e8b3952 // zip1 v18, v10, v11
 	WORD $0x4e897911 // zip2 v17, v8, v9
 	WORD $0x4e8b7953 // zip2 v19, v10, v11
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -14849,9 +16148,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de10 // fmul v16, v16, v25
 	WORD $0x4e21aa10 // fcvtns v16, v16
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e10 // smin v16, v16, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96610 // smax v16, v16, v25
 	WORD $0x0e612a04 // xtn.4h v4, v16
 	WORD $0x4e21da31 // scvtf v17, v17
@@ -14862,9 +16161,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de31 // fmul v17, v17, v25
 	WORD $0x4e21aa31 // fcvtns v17, v17
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e31 // smin v17, v17, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96631 // smax v17, v17, v25
 	WORD $0x4e612a24 // xtn2.8h v4, v17
 	WORD $0x4e21da52 // scvtf v18, v18
@@ -14875,9 +16174,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de52 // fmul v18, v18, v25
 	WORD $0x4e21aa52 // fcvtns v18, v18
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e52 // smin v18, v18, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96652 // smax v18, v18, v25
 	WORD $0x0e612a45 // xtn.4h v5, v18
 	WORD $0x4e21da73 // scvtf v19, v19
@@ -14888,9 +16187,9 @@ tile:
 	WORD $0x4d40ca39 // ld1r v25, (r17)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x4e21aa73 // fcvtns v19, v19
-	WORD $0x3dc0f339 // ldr q25, 960(r25)
+	WORD $0x3dc0fb39 // ldr q25, 992(r25)
 	WORD $0x4eb96e73 // smin v19, v19, v25
-	WORD $0x3dc0f739 // ldr q25, 976(r25)
+	WORD $0x3dc0ff39 // ldr q25, 1008(r25)
 	WORD $0x4eb96673 // smax v19, v19, v25
 	WORD $0x4e612a65 // xtn2.8h v5, v19
 	WORD $0x4e212886 // xtn2.16b v6, v4
@@ -14909,9 +16208,9 @@ TEXT ·noiseSumNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -15175,101 +16474,101 @@ member:
 	WORD $0x4e21da55 // scvtf v21, v18
 	WORD $0x6f3f0485 // ushr v5, v4, 1
 	WORD $0x4e21d8cd // scvtf v13, v6
-	WORD $0x3dc09339 // ldr q25, 576(r25)
+	WORD $0x3dc09b39 // ldr q25, 608(r25)
 	WORD $0x4eb91e31 // orr v17, v17, v25
 	WORD $0x4eb91ca5 // orr v5, v5, v25
-	WORD $0x3dc09739 // ldr q25, 592(r25)
+	WORD $0x3dc09f39 // ldr q25, 624(r25)
 	WORD $0x6e39deb5 // fmul v21, v21, v25
 	WORD $0x6e39ddad // fmul v13, v13, v25
 	WORD $0x4e21da31 // scvtf v17, v17
 	WORD $0x6e35deb8 // fmul v24, v21, v21
 	WORD $0x4e21d8a5 // scvtf v5, v5
 	WORD $0x6e2ddda0 // fmul v0, v13, v13
-	WORD $0x3dc09b39 // ldr q25, 608(r25)
+	WORD $0x3dc0a339 // ldr q25, 640(r25)
 	WORD $0x6e39df16 // fmul v22, v24, v25
 	WORD $0x6e39dc0e // fmul v14, v0, v25
-	WORD $0x3dc09f39 // ldr q25, 624(r25)
+	WORD $0x3dc0a739 // ldr q25, 656(r25)
 	WORD $0x6eb98631 // sub v17, v17, v25
 	WORD $0x6eb984a5 // sub v5, v5, v25
-	WORD $0x3dc0a339 // ldr q25, 640(r25)
+	WORD $0x3dc0ab39 // ldr q25, 672(r25)
 	WORD $0x6e39df17 // fmul v23, v24, v25
 	WORD $0x6e39dc0f // fmul v15, v0, v25
 	WORD $0x4f290633 // sshr v19, v17, 23
 	WORD $0x4f2904a7 // sshr v7, v5, 23
-	WORD $0x3dc0a739 // ldr q25, 656(r25)
+	WORD $0x3dc0af39 // ldr q25, 688(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x3dc0ab39 // ldr q25, 672(r25)
+	WORD $0x3dc0b339 // ldr q25, 704(r25)
 	WORD $0x4e391e31 // and v17, v17, v25
 	WORD $0x4e391ca5 // and v5, v5, v25
-	WORD $0x3dc0af39 // ldr q25, 688(r25)
+	WORD $0x3dc0b739 // ldr q25, 720(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x3dc0b339 // ldr q25, 704(r25)
+	WORD $0x3dc0bb39 // ldr q25, 736(r25)
 	WORD $0x4eb98631 // add v17, v17, v25
 	WORD $0x4eb984a5 // add v5, v5, v25
 	WORD $0x4e21da73 // scvtf v19, v19
 	WORD $0x4e21d8e7 // scvtf v7, v7
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x4e39d631 // fadd v17, v17, v25
 	WORD $0x4e39d4a5 // fadd v5, v5, v25
-	WORD $0x3dc0b739 // ldr q25, 720(r25)
+	WORD $0x3dc0bf39 // ldr q25, 752(r25)
 	WORD $0x6e39de34 // fmul v20, v17, v25
 	WORD $0x6e39dcac // fmul v12, v5, v25
-	WORD $0x3dc0bb39 // ldr q25, 736(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0bf39 // ldr q25, 752(r25)
-	WORD $0x4e39d6d6 // fadd v22, v22, v25
-	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0c339 // ldr q25, 768(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38def7 // fmul v23, v23, v24
-	WORD $0x6e20ddef // fmul v15, v15, v0
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0c739 // ldr q25, 784(r25)
-	WORD $0x4e39d6f7 // fadd v23, v23, v25
-	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
-	WORD $0x3dc0cf39 // ldr q25, 816(r25)
+	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
 	WORD $0x6e38def7 // fmul v23, v23, v24
 	WORD $0x6e20ddef // fmul v15, v15, v0
-	WORD $0x3dc0d339 // ldr q25, 832(r25)
+	WORD $0x3dc0cf39 // ldr q25, 816(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
 	WORD $0x6e38ded6 // fmul v22, v22, v24
 	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x3dc0d339 // ldr q25, 832(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x6e20ddef // fmul v15, v15, v0
 	WORD $0x3dc0db39 // ldr q25, 864(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x4e39d6f7 // fadd v23, v23, v25
+	WORD $0x4e39d5ef // fadd v15, v15, v25
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0df39 // ldr q25, 880(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x4e39d6d6 // fadd v22, v22, v25
+	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e339 // ldr q25, 896(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e739 // ldr q25, 912(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0eb39 // ldr q25, 928(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x3dc0ef39 // ldr q25, 944(r25)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x6e39dce7 // fmul v7, v7, v25
 	WORD $0x6e37deb7 // fmul v23, v21, v23
@@ -15313,101 +16612,101 @@ member:
 	WORD $0x4e21da55 // scvtf v21, v18
 	WORD $0x6f3f0485 // ushr v5, v4, 1
 	WORD $0x4e21d8cd // scvtf v13, v6
-	WORD $0x3dc09339 // ldr q25, 576(r25)
+	WORD $0x3dc09b39 // ldr q25, 608(r25)
 	WORD $0x4eb91e31 // orr v17, v17, v25
 	WORD $0x4eb91ca5 // orr v5, v5, v25
-	WORD $0x3dc09739 // ldr q25, 592(r25)
+	WORD $0x3dc09f39 // ldr q25, 624(r25)
 	WORD $0x6e39deb5 // fmul v21, v21, v25
 	WORD $0x6e39ddad // fmul v13, v13, v25
 	WORD $0x4e21da31 // scvtf v17, v17
 	WORD $0x6e35deb8 // fmul v24, v21, v21
 	WORD $0x4e21d8a5 // scvtf v5, v5
 	WORD $0x6e2ddda0 // fmul v0, v13, v13
-	WORD $0x3dc09b39 // ldr q25, 608(r25)
+	WORD $0x3dc0a339 // ldr q25, 640(r25)
 	WORD $0x6e39df16 // fmul v22, v24, v25
 	WORD $0x6e39dc0e // fmul v14, v0, v25
-	WORD $0x3dc09f39 // ldr q25, 624(r25)
+	WORD $0x3dc0a739 // ldr q25, 656(r25)
 	WORD $0x6eb98631 // sub v17, v17, v25
 	WORD $0x6eb984a5 // sub v5, v5, v25
-	WORD $0x3dc0a339 // ldr q25, 640(r25)
+	WORD $0x3dc0ab39 // ldr q25, 672(r25)
 	WORD $0x6e39df17 // fmul v23, v24, v25
 	WORD $0x6e39dc0f // fmul v15, v0, v25
 	WORD $0x4f290633 // sshr v19, v17, 23
 	WORD $0x4f2904a7 // sshr v7, v5, 23
-	WORD $0x3dc0a739 // ldr q25, 656(r25)
+	WORD $0x3dc0af39 // ldr q25, 688(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x3dc0ab39 // ldr q25, 672(r25)
+	WORD $0x3dc0b339 // ldr q25, 704(r25)
 	WORD $0x4e391e31 // and v17, v17, v25
 	WORD $0x4e391ca5 // and v5, v5, v25
-	WORD $0x3dc0af39 // ldr q25, 688(r25)
+	WORD $0x3dc0b739 // ldr q25, 720(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x3dc0b339 // ldr q25, 704(r25)
+	WORD $0x3dc0bb39 // ldr q25, 736(r25)
 	WORD $0x4eb98631 // add v17, v17, v25
 	WORD $0x4eb984a5 // add v5, v5, v25
 	WORD $0x4e21da73 // scvtf v19, v19
 	WORD $0x4e21d8e7 // scvtf v7, v7
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x4e39d631 // fadd v17, v17, v25
 	WORD $0x4e39d4a5 // fadd v5, v5, v25
-	WORD $0x3dc0b739 // ldr q25, 720(r25)
+	WORD $0x3dc0bf39 // ldr q25, 752(r25)
 	WORD $0x6e39de34 // fmul v20, v17, v25
 	WORD $0x6e39dcac // fmul v12, v5, v25
-	WORD $0x3dc0bb39 // ldr q25, 736(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0bf39 // ldr q25, 752(r25)
-	WORD $0x4e39d6d6 // fadd v22, v22, v25
-	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0c339 // ldr q25, 768(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38def7 // fmul v23, v23, v24
-	WORD $0x6e20ddef // fmul v15, v15, v0
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0c739 // ldr q25, 784(r25)
-	WORD $0x4e39d6f7 // fadd v23, v23, v25
-	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
-	WORD $0x3dc0cf39 // ldr q25, 816(r25)
+	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
 	WORD $0x6e38def7 // fmul v23, v23, v24
 	WORD $0x6e20ddef // fmul v15, v15, v0
-	WORD $0x3dc0d339 // ldr q25, 832(r25)
+	WORD $0x3dc0cf39 // ldr q25, 816(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
 	WORD $0x6e38ded6 // fmul v22, v22, v24
 	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x3dc0d339 // ldr q25, 832(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x6e20ddef // fmul v15, v15, v0
 	WORD $0x3dc0db39 // ldr q25, 864(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x4e39d6f7 // fadd v23, v23, v25
+	WORD $0x4e39d5ef // fadd v15, v15, v25
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0df39 // ldr q25, 880(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x4e39d6d6 // fadd v22, v22, v25
+	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e339 // ldr q25, 896(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e739 // ldr q25, 912(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0eb39 // ldr q25, 928(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x3dc0ef39 // ldr q25, 944(r25)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x6e39dce7 // fmul v7, v7, v25
 	WORD $0x6e37deb7 // fmul v23, v21, v23
@@ -15462,9 +16761,9 @@ TEXT ·noiseSquareNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -15728,101 +17027,101 @@ member:
 	WORD $0x4e21da55 // scvtf v21, v18
 	WORD $0x6f3f0485 // ushr v5, v4, 1
 	WORD $0x4e21d8cd // scvtf v13, v6
-	WORD $0x3dc09339 // ldr q25, 576(r25)
+	WORD $0x3dc09b39 // ldr q25, 608(r25)
 	WORD $0x4eb91e31 // orr v17, v17, v25
 	WORD $0x4eb91ca5 // orr v5, v5, v25
-	WORD $0x3dc09739 // ldr q25, 592(r25)
+	WORD $0x3dc09f39 // ldr q25, 624(r25)
 	WORD $0x6e39deb5 // fmul v21, v21, v25
 	WORD $0x6e39ddad // fmul v13, v13, v25
 	WORD $0x4e21da31 // scvtf v17, v17
 	WORD $0x6e35deb8 // fmul v24, v21, v21
 	WORD $0x4e21d8a5 // scvtf v5, v5
 	WORD $0x6e2ddda0 // fmul v0, v13, v13
-	WORD $0x3dc09b39 // ldr q25, 608(r25)
+	WORD $0x3dc0a339 // ldr q25, 640(r25)
 	WORD $0x6e39df16 // fmul v22, v24, v25
 	WORD $0x6e39dc0e // fmul v14, v0, v25
-	WORD $0x3dc09f39 // ldr q25, 624(r25)
+	WORD $0x3dc0a739 // ldr q25, 656(r25)
 	WORD $0x6eb98631 // sub v17, v17, v25
 	WORD $0x6eb984a5 // sub v5, v5, v25
-	WORD $0x3dc0a339 // ldr q25, 640(r25)
+	WORD $0x3dc0ab39 // ldr q25, 672(r25)
 	WORD $0x6e39df17 // fmul v23, v24, v25
 	WORD $0x6e39dc0f // fmul v15, v0, v25
 	WORD $0x4f290633 // sshr v19, v17, 23
 	WORD $0x4f2904a7 // sshr v7, v5, 23
-	WORD $0x3dc0a739 // ldr q25, 656(r25)
+	WORD $0x3dc0af39 // ldr q25, 688(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x3dc0ab39 // ldr q25, 672(r25)
+	WORD $0x3dc0b339 // ldr q25, 704(r25)
 	WORD $0x4e391e31 // and v17, v17, v25
 	WORD $0x4e391ca5 // and v5, v5, v25
-	WORD $0x3dc0af39 // ldr q25, 688(r25)
+	WORD $0x3dc0b739 // ldr q25, 720(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x3dc0b339 // ldr q25, 704(r25)
+	WORD $0x3dc0bb39 // ldr q25, 736(r25)
 	WORD $0x4eb98631 // add v17, v17, v25
 	WORD $0x4eb984a5 // add v5, v5, v25
 	WORD $0x4e21da73 // scvtf v19, v19
 	WORD $0x4e21d8e7 // scvtf v7, v7
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x4e39d631 // fadd v17, v17, v25
 	WORD $0x4e39d4a5 // fadd v5, v5, v25
-	WORD $0x3dc0b739 // ldr q25, 720(r25)
+	WORD $0x3dc0bf39 // ldr q25, 752(r25)
 	WORD $0x6e39de34 // fmul v20, v17, v25
 	WORD $0x6e39dcac // fmul v12, v5, v25
-	WORD $0x3dc0bb39 // ldr q25, 736(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0bf39 // ldr q25, 752(r25)
-	WORD $0x4e39d6d6 // fadd v22, v22, v25
-	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0c339 // ldr q25, 768(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38def7 // fmul v23, v23, v24
-	WORD $0x6e20ddef // fmul v15, v15, v0
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0c739 // ldr q25, 784(r25)
-	WORD $0x4e39d6f7 // fadd v23, v23, v25
-	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
-	WORD $0x3dc0cf39 // ldr q25, 816(r25)
+	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
 	WORD $0x6e38def7 // fmul v23, v23, v24
 	WORD $0x6e20ddef // fmul v15, v15, v0
-	WORD $0x3dc0d339 // ldr q25, 832(r25)
+	WORD $0x3dc0cf39 // ldr q25, 816(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
 	WORD $0x6e38ded6 // fmul v22, v22, v24
 	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x3dc0d339 // ldr q25, 832(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x6e20ddef // fmul v15, v15, v0
 	WORD $0x3dc0db39 // ldr q25, 864(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x4e39d6f7 // fadd v23, v23, v25
+	WORD $0x4e39d5ef // fadd v15, v15, v25
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0df39 // ldr q25, 880(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x4e39d6d6 // fadd v22, v22, v25
+	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e339 // ldr q25, 896(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e739 // ldr q25, 912(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0eb39 // ldr q25, 928(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x3dc0ef39 // ldr q25, 944(r25)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x6e39dce7 // fmul v7, v7, v25
 	WORD $0x6e37deb7 // fmul v23, v21, v23
@@ -15841,7 +17140,7 @@ member:
 	WORD $0x6ea1f98c // fsqrt v12, v12
 	WORD $0x6e2edd84 // fmul v4, v12, v14
 	WORD $0x6e2fdd85 // fmul v5, v12, v15
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x6e30de10 // fmul v16, v16, v16
 	WORD $0x4e39d610 // fadd v16, v16, v25
 	WORD $0x6e24dc84 // fmul v4, v4, v4
@@ -15875,101 +17174,101 @@ member:
 	WORD $0x4e21da55 // scvtf v21, v18
 	WORD $0x6f3f0485 // ushr v5, v4, 1
 	WORD $0x4e21d8cd // scvtf v13, v6
-	WORD $0x3dc09339 // ldr q25, 576(r25)
+	WORD $0x3dc09b39 // ldr q25, 608(r25)
 	WORD $0x4eb91e31 // orr v17, v17, v25
 	WORD $0x4eb91ca5 // orr v5, v5, v25
-	WORD $0x3dc09739 // ldr q25, 592(r25)
+	WORD $0x3dc09f39 // ldr q25, 624(r25)
 	WORD $0x6e39deb5 // fmul v21, v21, v25
 	WORD $0x6e39ddad // fmul v13, v13, v25
 	WORD $0x4e21da31 // scvtf v17, v17
 	WORD $0x6e35deb8 // fmul v24, v21, v21
 	WORD $0x4e21d8a5 // scvtf v5, v5
 	WORD $0x6e2ddda0 // fmul v0, v13, v13
-	WORD $0x3dc09b39 // ldr q25, 608(r25)
+	WORD $0x3dc0a339 // ldr q25, 640(r25)
 	WORD $0x6e39df16 // fmul v22, v24, v25
 	WORD $0x6e39dc0e // fmul v14, v0, v25
-	WORD $0x3dc09f39 // ldr q25, 624(r25)
+	WORD $0x3dc0a739 // ldr q25, 656(r25)
 	WORD $0x6eb98631 // sub v17, v17, v25
 	WORD $0x6eb984a5 // sub v5, v5, v25
-	WORD $0x3dc0a339 // ldr q25, 640(r25)
+	WORD $0x3dc0ab39 // ldr q25, 672(r25)
 	WORD $0x6e39df17 // fmul v23, v24, v25
 	WORD $0x6e39dc0f // fmul v15, v0, v25
 	WORD $0x4f290633 // sshr v19, v17, 23
 	WORD $0x4f2904a7 // sshr v7, v5, 23
-	WORD $0x3dc0a739 // ldr q25, 656(r25)
+	WORD $0x3dc0af39 // ldr q25, 688(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x3dc0ab39 // ldr q25, 672(r25)
+	WORD $0x3dc0b339 // ldr q25, 704(r25)
 	WORD $0x4e391e31 // and v17, v17, v25
 	WORD $0x4e391ca5 // and v5, v5, v25
-	WORD $0x3dc0af39 // ldr q25, 688(r25)
+	WORD $0x3dc0b739 // ldr q25, 720(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x3dc0b339 // ldr q25, 704(r25)
+	WORD $0x3dc0bb39 // ldr q25, 736(r25)
 	WORD $0x4eb98631 // add v17, v17, v25
 	WORD $0x4eb984a5 // add v5, v5, v25
 	WORD $0x4e21da73 // scvtf v19, v19
 	WORD $0x4e21d8e7 // scvtf v7, v7
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x4e39d631 // fadd v17, v17, v25
 	WORD $0x4e39d4a5 // fadd v5, v5, v25
-	WORD $0x3dc0b739 // ldr q25, 720(r25)
+	WORD $0x3dc0bf39 // ldr q25, 752(r25)
 	WORD $0x6e39de34 // fmul v20, v17, v25
 	WORD $0x6e39dcac // fmul v12, v5, v25
-	WORD $0x3dc0bb39 // ldr q25, 736(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0bf39 // ldr q25, 752(r25)
-	WORD $0x4e39d6d6 // fadd v22, v22, v25
-	WORD $0x4e39d5ce // fadd v14, v14, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0c339 // ldr q25, 768(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e38def7 // fmul v23, v23, v24
-	WORD $0x6e20ddef // fmul v15, v15, v0
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0c739 // ldr q25, 784(r25)
-	WORD $0x4e39d6f7 // fadd v23, v23, v25
-	WORD $0x4e39d5ef // fadd v15, v15, v25
-	WORD $0x6e38ded6 // fmul v22, v22, v24
-	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
-	WORD $0x3dc0cf39 // ldr q25, 816(r25)
+	WORD $0x3dc0cb39 // ldr q25, 800(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
 	WORD $0x6e38def7 // fmul v23, v23, v24
 	WORD $0x6e20ddef // fmul v15, v15, v0
-	WORD $0x3dc0d339 // ldr q25, 832(r25)
+	WORD $0x3dc0cf39 // ldr q25, 816(r25)
 	WORD $0x4e39d6f7 // fadd v23, v23, v25
 	WORD $0x4e39d5ef // fadd v15, v15, v25
 	WORD $0x6e38ded6 // fmul v22, v22, v24
 	WORD $0x6e20ddce // fmul v14, v14, v0
-	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x3dc0d339 // ldr q25, 832(r25)
 	WORD $0x4e39d6d6 // fadd v22, v22, v25
 	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0d739 // ldr q25, 848(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e38def7 // fmul v23, v23, v24
+	WORD $0x6e20ddef // fmul v15, v15, v0
 	WORD $0x3dc0db39 // ldr q25, 864(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
-	WORD $0x6e31de94 // fmul v20, v20, v17
-	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x4e39d6f7 // fadd v23, v23, v25
+	WORD $0x4e39d5ef // fadd v15, v15, v25
+	WORD $0x6e38ded6 // fmul v22, v22, v24
+	WORD $0x6e20ddce // fmul v14, v14, v0
 	WORD $0x3dc0df39 // ldr q25, 880(r25)
-	WORD $0x4e39d694 // fadd v20, v20, v25
-	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x4e39d6d6 // fadd v22, v22, v25
+	WORD $0x4e39d5ce // fadd v14, v14, v25
 	WORD $0x6e31de94 // fmul v20, v20, v17
 	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e339 // ldr q25, 896(r25)
 	WORD $0x4e39d694 // fadd v20, v20, v25
 	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
 	WORD $0x3dc0e739 // ldr q25, 912(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x6e31de94 // fmul v20, v20, v17
+	WORD $0x6e25dd8c // fmul v12, v12, v5
+	WORD $0x3dc0eb39 // ldr q25, 928(r25)
+	WORD $0x4e39d694 // fadd v20, v20, v25
+	WORD $0x4e39d58c // fadd v12, v12, v25
+	WORD $0x3dc0ef39 // ldr q25, 944(r25)
 	WORD $0x6e39de73 // fmul v19, v19, v25
 	WORD $0x6e39dce7 // fmul v7, v7, v25
 	WORD $0x6e37deb7 // fmul v23, v21, v23
@@ -15988,7 +17287,7 @@ member:
 	WORD $0x6ea1f98c // fsqrt v12, v12
 	WORD $0x6e2edd84 // fmul v4, v12, v14
 	WORD $0x6e2fdd85 // fmul v5, v12, v15
-	WORD $0x3dc04f39 // ldr q25, 304(r25)
+	WORD $0x3dc05739 // ldr q25, 336(r25)
 	WORD $0x6e30de10 // fmul v16, v16, v16
 	WORD $0x4e39d610 // fadd v16, v16, v25
 	WORD $0x6e24dc84 // fmul v4, v4, v4
@@ -16033,9 +17332,9 @@ TEXT ·noiseWholeNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -16295,8 +17594,8 @@ member:
 	WORD $0x4e833852 // zip1 v18, v2, v3
 	WORD $0x4e817811 // zip2 v17, v0, v1
 	WORD $0x4e837853 // zip2 v19, v2, v3
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -16338,8 +17637,8 @@ member:
 	WORD $0x4e8b3952 // zip1 v18, v10, v11
 	WORD $0x4e897911 // zip2 v17, v8, v9
 	WORD $0x4e8b7953 // zip2 v19, v10, v11
-	WORD $0x3dc0eb34 // ldr q20, 928(r25)
-	WORD $0x3dc0ef35 // ldr q21, 944(r25)
+	WORD $0x3dc0f334 // ldr q20, 960(r25)
+	WORD $0x3dc0f735 // ldr q21, 976(r25)
 	WORD $0x4eb41e10 // orr v16, v16, v20
 	WORD $0x4e202a10 // saddlp.8h v16, v16
 	WORD $0x4e602a10 // saddlp.4s v16, v16
@@ -16444,9 +17743,9 @@ TEXT ·dropNEON(SB), NOSPLIT, $0-8
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
 	MOVD $words<>(SB), R25
-	WORD $0x3dc0873c // ldr q28, 528(r25)
-	WORD $0x3dc08b3d // ldr q29, 544(r25)
-	WORD $0x3dc08f3f // ldr q31, 560(r25)
+	WORD $0x3dc08f3c // ldr q28, 560(r25)
+	WORD $0x3dc0933d // ldr q29, 576(r25)
+	WORD $0x3dc0973f // ldr q31, 592(r25)
 	ADD $24, R0, R17
 	WORD $0x4d40ca3e // ld1r v30, (r17)
 	MOVD $counters<>(SB), R17
@@ -16805,6 +18104,64 @@ turn:
 	BNE turn
 	RET
 
+// func issueDotNEON(turns int)
+TEXT ·issueDotNEON(SB), NOSPLIT, $0-8
+	MOVD turns+0(FP), R1
+	WORD $0x6e201c00 // eor v0, v0, v0
+	WORD $0x6e211c21 // eor v1, v1, v1
+	WORD $0x6e221c42 // eor v2, v2, v2
+	WORD $0x6e231c63 // eor v3, v3, v3
+	WORD $0x6e241c84 // eor v4, v4, v4
+	WORD $0x6e251ca5 // eor v5, v5, v5
+	WORD $0x6e261cc6 // eor v6, v6, v6
+	WORD $0x6e271ce7 // eor v7, v7, v7
+	WORD $0x6e281d08 // eor v8, v8, v8
+	WORD $0x6e291d29 // eor v9, v9, v9
+	WORD $0x6e2a1d4a // eor v10, v10, v10
+	WORD $0x6e2b1d6b // eor v11, v11, v11
+	WORD $0x6e2c1d8c // eor v12, v12, v12
+	WORD $0x6e2d1dad // eor v13, v13, v13
+	WORD $0x6e2e1dce // eor v14, v14, v14
+	WORD $0x6e2f1def // eor v15, v15, v15
+	WORD $0x6e301e10 // eor v16, v16, v16
+	WORD $0x6e311e31 // eor v17, v17, v17
+	WORD $0x6e321e52 // eor v18, v18, v18
+	WORD $0x6e331e73 // eor v19, v19, v19
+	WORD $0x6e341e94 // eor v20, v20, v20
+	WORD $0x6e351eb5 // eor v21, v21, v21
+	WORD $0x6e361ed6 // eor v22, v22, v22
+	WORD $0x6e371ef7 // eor v23, v23, v23
+	WORD $0x6e381f18 // eor v24, v24, v24
+	WORD $0x6e391f39 // eor v25, v25, v25
+turn:
+	WORD $0x4e999700 // sdot v0, v24, v25
+	WORD $0x4e999701 // sdot v1, v24, v25
+	WORD $0x4e999702 // sdot v2, v24, v25
+	WORD $0x4e999703 // sdot v3, v24, v25
+	WORD $0x4e999704 // sdot v4, v24, v25
+	WORD $0x4e999705 // sdot v5, v24, v25
+	WORD $0x4e999706 // sdot v6, v24, v25
+	WORD $0x4e999707 // sdot v7, v24, v25
+	WORD $0x4e999708 // sdot v8, v24, v25
+	WORD $0x4e999709 // sdot v9, v24, v25
+	WORD $0x4e99970a // sdot v10, v24, v25
+	WORD $0x4e99970b // sdot v11, v24, v25
+	WORD $0x4e99970c // sdot v12, v24, v25
+	WORD $0x4e99970d // sdot v13, v24, v25
+	WORD $0x4e99970e // sdot v14, v24, v25
+	WORD $0x4e99970f // sdot v15, v24, v25
+	WORD $0x4e999710 // sdot v16, v24, v25
+	WORD $0x4e999711 // sdot v17, v24, v25
+	WORD $0x4e999712 // sdot v18, v24, v25
+	WORD $0x4e999713 // sdot v19, v24, v25
+	WORD $0x4e999714 // sdot v20, v24, v25
+	WORD $0x4e999715 // sdot v21, v24, v25
+	WORD $0x4e999716 // sdot v22, v24, v25
+	WORD $0x4e999717 // sdot v23, v24, v25
+	SUBS $1, R1
+	BNE turn
+	RET
+
 // func chain(turns int)
 TEXT ·chain(SB), NOSPLIT, $0-8
 	MOVD turns+0(FP), R1
@@ -16846,128 +18203,132 @@ link:
 	BNE link
 	RET
 
-DATA words<>+0(SB)/8, $0x42ac000042ac0000
-DATA words<>+8(SB)/8, $0x42ac000042ac0000
-DATA words<>+16(SB)/8, $0xc2ac0000c2ac0000
-DATA words<>+24(SB)/8, $0xc2ac0000c2ac0000
-DATA words<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA words<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA words<>+48(SB)/8, $0x4b4000004b400000
-DATA words<>+56(SB)/8, $0x4b4000004b400000
-DATA words<>+64(SB)/8, $0x3920e9973920e997
-DATA words<>+72(SB)/8, $0x3920e9973920e997
-DATA words<>+80(SB)/8, $0x3aafa2b53aafa2b5
-DATA words<>+88(SB)/8, $0x3aafa2b53aafa2b5
-DATA words<>+96(SB)/8, $0x3c1d96de3c1d96de
-DATA words<>+104(SB)/8, $0x3c1d96de3c1d96de
-DATA words<>+112(SB)/8, $0x3d63576a3d63576a
-DATA words<>+120(SB)/8, $0x3d63576a3d63576a
-DATA words<>+128(SB)/8, $0x3e75fded3e75fded
-DATA words<>+136(SB)/8, $0x3e75fded3e75fded
-DATA words<>+144(SB)/8, $0x3f3172183f317218
-DATA words<>+152(SB)/8, $0x3f3172183f317218
-DATA words<>+160(SB)/8, $0x3f8000003f800000
-DATA words<>+168(SB)/8, $0x3f8000003f800000
-DATA words<>+176(SB)/8, $0xbbbb55e3bbbb55e3
-DATA words<>+184(SB)/8, $0xbbbb55e3bbbb55e3
-DATA words<>+192(SB)/8, $0x3ca92b623ca92b62
-DATA words<>+200(SB)/8, $0x3ca92b623ca92b62
-DATA words<>+208(SB)/8, $0xbd5c2223bd5c2223
-DATA words<>+216(SB)/8, $0xbd5c2223bd5c2223
-DATA words<>+224(SB)/8, $0x3e0883b43e0883b4
-DATA words<>+232(SB)/8, $0x3e0883b43e0883b4
-DATA words<>+240(SB)/8, $0xbeaaaa9abeaaaa9a
-DATA words<>+248(SB)/8, $0xbeaaaa9abeaaaa9a
-DATA words<>+256(SB)/8, $0x4000000040000000
-DATA words<>+264(SB)/8, $0x4000000040000000
-DATA words<>+272(SB)/8, $0x8000000080000000
-DATA words<>+280(SB)/8, $0x8000000080000000
-DATA words<>+288(SB)/8, $0x3f2000003f200000
-DATA words<>+296(SB)/8, $0x3f2000003f200000
-DATA words<>+304(SB)/8, $0xbf800000bf800000
-DATA words<>+312(SB)/8, $0xbf800000bf800000
-DATA words<>+320(SB)/8, $0xbf000000bf000000
-DATA words<>+328(SB)/8, $0xbf000000bf000000
-DATA words<>+336(SB)/8, $0x3e9000003e900000
-DATA words<>+344(SB)/8, $0x3e9000003e900000
-DATA words<>+352(SB)/8, $0x3cae70fb3cae70fb
-DATA words<>+360(SB)/8, $0x3cae70fb3cae70fb
-DATA words<>+368(SB)/8, $0xbd99362abd99362a
-DATA words<>+376(SB)/8, $0xbd99362abd99362a
-DATA words<>+384(SB)/8, $0x3d5399603d539960
-DATA words<>+392(SB)/8, $0x3d5399603d539960
-DATA words<>+400(SB)/8, $0x3d1b80e23d1b80e2
-DATA words<>+408(SB)/8, $0x3d1b80e23d1b80e2
-DATA words<>+416(SB)/8, $0x3d2df7cb3d2df7cb
-DATA words<>+424(SB)/8, $0x3d2df7cb3d2df7cb
-DATA words<>+432(SB)/8, $0x3dc51d233dc51d23
-DATA words<>+440(SB)/8, $0x3dc51d233dc51d23
-DATA words<>+448(SB)/8, $0x3dcd93293dcd9329
-DATA words<>+456(SB)/8, $0x3dcd93293dcd9329
-DATA words<>+464(SB)/8, $0x3de6a25f3de6a25f
-DATA words<>+472(SB)/8, $0x3de6a25f3de6a25f
-DATA words<>+480(SB)/8, $0x3de5be3e3de5be3e
-DATA words<>+488(SB)/8, $0x3de5be3e3de5be3e
-DATA words<>+496(SB)/8, $0x3ecc422a3ecc422a
-DATA words<>+504(SB)/8, $0x3ecc422a3ecc422a
-DATA words<>+512(SB)/8, $0xff800000ff800000
-DATA words<>+520(SB)/8, $0xff800000ff800000
-DATA words<>+528(SB)/8, $0xd2511f53d2511f53
-DATA words<>+536(SB)/8, $0xd2511f53d2511f53
-DATA words<>+544(SB)/8, $0xcd9e8d57cd9e8d57
-DATA words<>+552(SB)/8, $0xcd9e8d57cd9e8d57
-DATA words<>+560(SB)/8, $0x0000000400000004
-DATA words<>+568(SB)/8, $0x0000000400000004
-DATA words<>+576(SB)/8, $0x0000000100000001
-DATA words<>+584(SB)/8, $0x0000000100000001
-DATA words<>+592(SB)/8, $0x3000000030000000
-DATA words<>+600(SB)/8, $0x3000000030000000
-DATA words<>+608(SB)/8, $0x3a60f8903a60f890
-DATA words<>+616(SB)/8, $0x3a60f8903a60f890
-DATA words<>+624(SB)/8, $0x4eb504f34eb504f3
-DATA words<>+632(SB)/8, $0x4eb504f34eb504f3
-DATA words<>+640(SB)/8, $0xbb8ef36bbb8ef36b
-DATA words<>+648(SB)/8, $0xbb8ef36bbb8ef36b
-DATA words<>+656(SB)/8, $0xbcaa7b13bcaa7b13
-DATA words<>+664(SB)/8, $0xbcaa7b13bcaa7b13
-DATA words<>+672(SB)/8, $0x007fffff007fffff
-DATA words<>+680(SB)/8, $0x007fffff007fffff
-DATA words<>+688(SB)/8, $0x3da2ca773da2ca77
-DATA words<>+696(SB)/8, $0x3da2ca773da2ca77
-DATA words<>+704(SB)/8, $0x3f3504f33f3504f3
-DATA words<>+712(SB)/8, $0x3f3504f33f3504f3
-DATA words<>+720(SB)/8, $0xbe73a114be73a114
-DATA words<>+728(SB)/8, $0xbe73a114be73a114
-DATA words<>+736(SB)/8, $0x3ebf28843ebf2884
-DATA words<>+744(SB)/8, $0x3ebf28843ebf2884
-DATA words<>+752(SB)/8, $0x3e81de833e81de83
-DATA words<>+760(SB)/8, $0x3e81de833e81de83
-DATA words<>+768(SB)/8, $0xbed1e1f3bed1e1f3
-DATA words<>+776(SB)/8, $0xbed1e1f3bed1e1f3
-DATA words<>+784(SB)/8, $0xbf255b14bf255b14
-DATA words<>+792(SB)/8, $0xbf255b14bf255b14
-DATA words<>+800(SB)/8, $0xbf9de9d3bf9de9d3
-DATA words<>+808(SB)/8, $0xbf9de9d3bf9de9d3
-DATA words<>+816(SB)/8, $0x3eff136b3eff136b
-DATA words<>+824(SB)/8, $0x3eff136b3eff136b
-DATA words<>+832(SB)/8, $0x3fc90fce3fc90fce
-DATA words<>+840(SB)/8, $0x3fc90fce3fc90fce
-DATA words<>+848(SB)/8, $0x3f7fffff3f7fffff
-DATA words<>+856(SB)/8, $0x3f7fffff3f7fffff
-DATA words<>+864(SB)/8, $0xbf2a91febf2a91fe
-DATA words<>+872(SB)/8, $0xbf2a91febf2a91fe
-DATA words<>+880(SB)/8, $0x3f8000bb3f8000bb
-DATA words<>+888(SB)/8, $0x3f8000bb3f8000bb
-DATA words<>+896(SB)/8, $0xc0000008c0000008
-DATA words<>+904(SB)/8, $0xc0000008c0000008
-DATA words<>+912(SB)/8, $0xbfb17218bfb17218
-DATA words<>+920(SB)/8, $0xbfb17218bfb17218
-DATA words<>+928(SB)/8, $0x0100000001000000
-DATA words<>+936(SB)/8, $0x0100000001000000
-DATA words<>+944(SB)/8, $0x0000000300000003
-DATA words<>+952(SB)/8, $0x0000000300000003
-DATA words<>+960(SB)/8, $0x0000007f0000007f
-DATA words<>+968(SB)/8, $0x0000007f0000007f
-DATA words<>+976(SB)/8, $0xffffff81ffffff81
-DATA words<>+984(SB)/8, $0xffffff81ffffff81
-GLOBL words<>(SB), RODATA|NOPTR, $992
+DATA words<>+0(SB)/8, $0x8080808080808080
+DATA words<>+8(SB)/8, $0x8080808080808080
+DATA words<>+16(SB)/8, $0x4040404040404040
+DATA words<>+24(SB)/8, $0x4040404040404040
+DATA words<>+32(SB)/8, $0x42ac000042ac0000
+DATA words<>+40(SB)/8, $0x42ac000042ac0000
+DATA words<>+48(SB)/8, $0xc2ac0000c2ac0000
+DATA words<>+56(SB)/8, $0xc2ac0000c2ac0000
+DATA words<>+64(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA words<>+72(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA words<>+80(SB)/8, $0x4b4000004b400000
+DATA words<>+88(SB)/8, $0x4b4000004b400000
+DATA words<>+96(SB)/8, $0x3920e9973920e997
+DATA words<>+104(SB)/8, $0x3920e9973920e997
+DATA words<>+112(SB)/8, $0x3aafa2b53aafa2b5
+DATA words<>+120(SB)/8, $0x3aafa2b53aafa2b5
+DATA words<>+128(SB)/8, $0x3c1d96de3c1d96de
+DATA words<>+136(SB)/8, $0x3c1d96de3c1d96de
+DATA words<>+144(SB)/8, $0x3d63576a3d63576a
+DATA words<>+152(SB)/8, $0x3d63576a3d63576a
+DATA words<>+160(SB)/8, $0x3e75fded3e75fded
+DATA words<>+168(SB)/8, $0x3e75fded3e75fded
+DATA words<>+176(SB)/8, $0x3f3172183f317218
+DATA words<>+184(SB)/8, $0x3f3172183f317218
+DATA words<>+192(SB)/8, $0x3f8000003f800000
+DATA words<>+200(SB)/8, $0x3f8000003f800000
+DATA words<>+208(SB)/8, $0xbbbb55e3bbbb55e3
+DATA words<>+216(SB)/8, $0xbbbb55e3bbbb55e3
+DATA words<>+224(SB)/8, $0x3ca92b623ca92b62
+DATA words<>+232(SB)/8, $0x3ca92b623ca92b62
+DATA words<>+240(SB)/8, $0xbd5c2223bd5c2223
+DATA words<>+248(SB)/8, $0xbd5c2223bd5c2223
+DATA words<>+256(SB)/8, $0x3e0883b43e0883b4
+DATA words<>+264(SB)/8, $0x3e0883b43e0883b4
+DATA words<>+272(SB)/8, $0xbeaaaa9abeaaaa9a
+DATA words<>+280(SB)/8, $0xbeaaaa9abeaaaa9a
+DATA words<>+288(SB)/8, $0x4000000040000000
+DATA words<>+296(SB)/8, $0x4000000040000000
+DATA words<>+304(SB)/8, $0x8000000080000000
+DATA words<>+312(SB)/8, $0x8000000080000000
+DATA words<>+320(SB)/8, $0x3f2000003f200000
+DATA words<>+328(SB)/8, $0x3f2000003f200000
+DATA words<>+336(SB)/8, $0xbf800000bf800000
+DATA words<>+344(SB)/8, $0xbf800000bf800000
+DATA words<>+352(SB)/8, $0xbf000000bf000000
+DATA words<>+360(SB)/8, $0xbf000000bf000000
+DATA words<>+368(SB)/8, $0x3e9000003e900000
+DATA words<>+376(SB)/8, $0x3e9000003e900000
+DATA words<>+384(SB)/8, $0x3cae70fb3cae70fb
+DATA words<>+392(SB)/8, $0x3cae70fb3cae70fb
+DATA words<>+400(SB)/8, $0xbd99362abd99362a
+DATA words<>+408(SB)/8, $0xbd99362abd99362a
+DATA words<>+416(SB)/8, $0x3d5399603d539960
+DATA words<>+424(SB)/8, $0x3d5399603d539960
+DATA words<>+432(SB)/8, $0x3d1b80e23d1b80e2
+DATA words<>+440(SB)/8, $0x3d1b80e23d1b80e2
+DATA words<>+448(SB)/8, $0x3d2df7cb3d2df7cb
+DATA words<>+456(SB)/8, $0x3d2df7cb3d2df7cb
+DATA words<>+464(SB)/8, $0x3dc51d233dc51d23
+DATA words<>+472(SB)/8, $0x3dc51d233dc51d23
+DATA words<>+480(SB)/8, $0x3dcd93293dcd9329
+DATA words<>+488(SB)/8, $0x3dcd93293dcd9329
+DATA words<>+496(SB)/8, $0x3de6a25f3de6a25f
+DATA words<>+504(SB)/8, $0x3de6a25f3de6a25f
+DATA words<>+512(SB)/8, $0x3de5be3e3de5be3e
+DATA words<>+520(SB)/8, $0x3de5be3e3de5be3e
+DATA words<>+528(SB)/8, $0x3ecc422a3ecc422a
+DATA words<>+536(SB)/8, $0x3ecc422a3ecc422a
+DATA words<>+544(SB)/8, $0xff800000ff800000
+DATA words<>+552(SB)/8, $0xff800000ff800000
+DATA words<>+560(SB)/8, $0xd2511f53d2511f53
+DATA words<>+568(SB)/8, $0xd2511f53d2511f53
+DATA words<>+576(SB)/8, $0xcd9e8d57cd9e8d57
+DATA words<>+584(SB)/8, $0xcd9e8d57cd9e8d57
+DATA words<>+592(SB)/8, $0x0000000400000004
+DATA words<>+600(SB)/8, $0x0000000400000004
+DATA words<>+608(SB)/8, $0x0000000100000001
+DATA words<>+616(SB)/8, $0x0000000100000001
+DATA words<>+624(SB)/8, $0x3000000030000000
+DATA words<>+632(SB)/8, $0x3000000030000000
+DATA words<>+640(SB)/8, $0x3a60f8903a60f890
+DATA words<>+648(SB)/8, $0x3a60f8903a60f890
+DATA words<>+656(SB)/8, $0x4eb504f34eb504f3
+DATA words<>+664(SB)/8, $0x4eb504f34eb504f3
+DATA words<>+672(SB)/8, $0xbb8ef36bbb8ef36b
+DATA words<>+680(SB)/8, $0xbb8ef36bbb8ef36b
+DATA words<>+688(SB)/8, $0xbcaa7b13bcaa7b13
+DATA words<>+696(SB)/8, $0xbcaa7b13bcaa7b13
+DATA words<>+704(SB)/8, $0x007fffff007fffff
+DATA words<>+712(SB)/8, $0x007fffff007fffff
+DATA words<>+720(SB)/8, $0x3da2ca773da2ca77
+DATA words<>+728(SB)/8, $0x3da2ca773da2ca77
+DATA words<>+736(SB)/8, $0x3f3504f33f3504f3
+DATA words<>+744(SB)/8, $0x3f3504f33f3504f3
+DATA words<>+752(SB)/8, $0xbe73a114be73a114
+DATA words<>+760(SB)/8, $0xbe73a114be73a114
+DATA words<>+768(SB)/8, $0x3ebf28843ebf2884
+DATA words<>+776(SB)/8, $0x3ebf28843ebf2884
+DATA words<>+784(SB)/8, $0x3e81de833e81de83
+DATA words<>+792(SB)/8, $0x3e81de833e81de83
+DATA words<>+800(SB)/8, $0xbed1e1f3bed1e1f3
+DATA words<>+808(SB)/8, $0xbed1e1f3bed1e1f3
+DATA words<>+816(SB)/8, $0xbf255b14bf255b14
+DATA words<>+824(SB)/8, $0xbf255b14bf255b14
+DATA words<>+832(SB)/8, $0xbf9de9d3bf9de9d3
+DATA words<>+840(SB)/8, $0xbf9de9d3bf9de9d3
+DATA words<>+848(SB)/8, $0x3eff136b3eff136b
+DATA words<>+856(SB)/8, $0x3eff136b3eff136b
+DATA words<>+864(SB)/8, $0x3fc90fce3fc90fce
+DATA words<>+872(SB)/8, $0x3fc90fce3fc90fce
+DATA words<>+880(SB)/8, $0x3f7fffff3f7fffff
+DATA words<>+888(SB)/8, $0x3f7fffff3f7fffff
+DATA words<>+896(SB)/8, $0xbf2a91febf2a91fe
+DATA words<>+904(SB)/8, $0xbf2a91febf2a91fe
+DATA words<>+912(SB)/8, $0x3f8000bb3f8000bb
+DATA words<>+920(SB)/8, $0x3f8000bb3f8000bb
+DATA words<>+928(SB)/8, $0xc0000008c0000008
+DATA words<>+936(SB)/8, $0xc0000008c0000008
+DATA words<>+944(SB)/8, $0xbfb17218bfb17218
+DATA words<>+952(SB)/8, $0xbfb17218bfb17218
+DATA words<>+960(SB)/8, $0x0100000001000000
+DATA words<>+968(SB)/8, $0x0100000001000000
+DATA words<>+976(SB)/8, $0x0000000300000003
+DATA words<>+984(SB)/8, $0x0000000300000003
+DATA words<>+992(SB)/8, $0x0000007f0000007f
+DATA words<>+1000(SB)/8, $0x0000007f0000007f
+DATA words<>+1008(SB)/8, $0xffffff81ffffff81
+DATA words<>+1016(SB)/8, $0xffffff81ffffff81
+GLOBL words<>(SB), RODATA|NOPTR, $1024

@@ -64,6 +64,41 @@ func tile6x16NEON(t *tileArgs)
 //go:noescape
 func tile6x8NEON(t *tileArgs)
 
+// bytes1x16NEON: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes1x16NEON(t *tileArgs)
+
+// bytes2x16NEON: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes2x16NEON(t *tileArgs)
+
+// bytes3x16NEON: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes3x16NEON(t *tileArgs)
+
+// bytes4x16NEON: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes4x16NEON(t *tileArgs)
+
+// bytes5x16NEON: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes5x16NEON(t *tileArgs)
+
+// bytes6x16NEON: a register tile of a product of bytes.
+//
+//go:noescape
+func bytes6x16NEON(t *tileArgs)
+
+// byteStartNEON: 128 times the sums of the columns of a panel of bytes.
+//
+//go:noescape
+func byteStartNEON(t *tileArgs)
+
 // turnNEON: four rows turned, of whole blocks of four columns.
 //
 //go:noescape
@@ -426,6 +461,9 @@ func dropNEON(t *noiseArgs)
 
 // issueMultiplyAddNEON: 24 multiply-adds of a vector a turn, without memory.
 func issueMultiplyAddNEON(turns int)
+
+// issueDotNEON: 24 products of bytes a turn, without memory.
+func issueDotNEON(turns int)
 
 // chain: 32 additions a turn that wait for each other.
 func chain(turns int)

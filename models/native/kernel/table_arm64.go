@@ -1,16 +1,23 @@
 package kernel
 
+import "golang.org/x/sys/cpu"
+
 // Every arm64 has NEON.
 func available(t Twin) bool { return t == NEON || t == Portable }
 
 func table(t Twin) isa {
-	if t == NEON {
-		return neon()
+	if t != NEON {
+		return isa{}
 	}
-	return isa{}
+	n := neon()
+	if cpu.ARM64.HasASIMDDP { // else by floats, with the same bits
+		n.bytes = []func(*tileArgs){nil, bytes1x16NEON, bytes2x16NEON, bytes3x16NEON, bytes4x16NEON, bytes5x16NEON, bytes6x16NEON}
+		n.byteStart, n.bytesWidth, n.bytesDot = byteStartNEON, 16, 16
+	}
+	return n
 }
 
-// neon lacks tables of bytes and their products, for which the portable twin does it by floats.
+// neon lacks tables of bytes, which are the portable twin's.
 func neon() isa {
 	return isa{
 		vector: 4, height: 6, width: 16, whole: true, issueTurn: 24, chain: chain,
@@ -37,6 +44,6 @@ func neon() isa {
 		maxPool: maxPoolNEON, maxPoolBack: maxPoolBackNEON, maxPoolSet: maxPoolSetNEON,
 		meanPool: meanPoolNEON, meanPoolBack: meanPoolBackNEON,
 		normSums: normSumsNEON, normSquares: normSquaresNEON, normApply: normApplyNEON, normBackSums: normBackSumsNEON, normBack: normBackNEON,
-		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddNEON},
+		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddNEON, Dot: issueDotNEON},
 	}
 }

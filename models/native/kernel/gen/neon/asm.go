@@ -60,6 +60,7 @@ const (
 	opSRShl, opSMax, opSMin          = 0x4EA05400, 0x4EA06400, 0x4EA06C00
 	opSAddLPB, opSAddLPH             = 0x4E202800, 0x4E602800
 	opXtnH, opXtnH2, opXtnB, opXtnB2 = 0x0E612800, 0x4E612800, 0x0E212800, 0x4E212800
+	opSDot                           = 0x4E809400
 )
 
 var names = map[uint32]string{
@@ -69,7 +70,7 @@ var names = map[uint32]string{
 	opZip1: "zip1", opZip2: "zip2", opUzp1: "uzp1", opUzp2: "uzp2", opZip1D: "zip1.2d", opZip2D: "zip2.2d",
 	opUMull: "umull", opUMull2: "umull2", opCmHi: "cmhi",
 	opFCmGtZ: "fcmgt 0", opFCmLtZ: "fcmlt 0", opFAbs: "fabs", opFSqrt: "fsqrt", opSCvtF: "scvtf", opFCvtNS: "fcvtns",
-	opSRShl: "srshl", opSMax: "smax", opSMin: "smin",
+	opSDot: "sdot", opSRShl: "srshl", opSMax: "smax", opSMin: "smin",
 	opSAddLPB: "saddlp.8h", opSAddLPH: "saddlp.4s", opXtnH: "xtn.4h", opXtnH2: "xtn2.8h", opXtnB: "xtn.8b", opXtnB2: "xtn2.16b",
 }
 

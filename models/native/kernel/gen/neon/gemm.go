@@ -176,17 +176,17 @@ func (g *asm) turn() {
 	g.ret()
 }
 
-// peak emits a loop of 24 multiply-adds a turn that touch no memory.
-func (g *asm) peak() {
-	fmt.Fprintf(&g.text, "\n// func issueMultiplyAddNEON(turns int)\nTEXT ·issueMultiplyAddNEON(SB), NOSPLIT, $0-8\n")
-	fmt.Fprintf(&g.stubs, "\n// issueMultiplyAddNEON: 24 multiply-adds of a vector a turn, without memory.\nfunc issueMultiplyAddNEON(turns int)\n")
+// issue emits a loop of independent instructions of a kind without memory: what the ports allow.
+func (g *asm) issue(kind, what string, emit func(d, n, m vec)) {
+	fmt.Fprintf(&g.text, "\n// func issue%[1]sNEON(turns int)\nTEXT ·issue%[1]sNEON(SB), NOSPLIT, $0-8\n", kind)
+	fmt.Fprintf(&g.stubs, "\n// issue%[1]sNEON: 24 %[2]s a turn, without memory.\nfunc issue%[1]sNEON(turns int)\n", kind, what)
 	g.p("MOVD turns+0(FP), R1")
 	for i := range 26 {
 		g.zero(vec(i))
 	}
 	g.label("turn")
 	for i := range 24 {
-		g.fmla(vec(i), 24, 25)
+		emit(vec(i), 24, 25)
 	}
 	g.p("SUBS $1, R1")
 	g.p("BNE turn")

@@ -36,6 +36,10 @@ func generate() map[string][]byte {
 		g.tile(m, 4)
 		g.tile(m, 2)
 	}
+	for m := 1; m <= tileRows; m++ {
+		g.byteTile(m)
+	}
+	g.byteStart()
 	g.turn()
 	for m := 1; m <= convRows; m++ {
 		g.conv(m)
@@ -52,7 +56,8 @@ func generate() map[string][]byte {
 	g.pools()
 	g.softmax()
 	g.noises()
-	g.peak()
+	g.issue("MultiplyAdd", "multiply-adds of a vector", g.fmla)
+	g.issue("Dot", "products of bytes", g.sdot)
 	g.chain()
 	g.constants()
 	return map[string][]byte{asmFile: []byte(g.text.String()), stubFile: []byte(g.stubs.String())}
