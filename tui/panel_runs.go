@@ -190,7 +190,7 @@ func standingOf(c runCell) string {
 	case c.Folder != "":
 		return count(c.k.Runs, "run")
 	}
-	return standing(c.k.Info)
+	return Standing(c.k.Info)
 }
 
 func standingRole(c runCell) cell.Role {
@@ -212,9 +212,11 @@ func standingGlyph(c runCell) (rune, cell.Role) {
 	case c.k == nil:
 		return '·', cell.Faint
 	}
-	switch standing(c.k.Info) {
+	switch Standing(c.k.Info) {
 	case "broken", "killed":
 		return '✗', cell.Alert
+	case "empty":
+		return '·', cell.Faint
 	}
 	glyph, _, role := phase(c.k.Phase)
 	if c.k.Phase == event.Finished {

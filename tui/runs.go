@@ -72,13 +72,15 @@ func newRuns() *runs {
 		overlay: laid{at: -1, seeds: true, held: map[string]*held{}}}
 }
 
-// standing is a session's state in a word.
-func standing(x session.Info) string {
+// Standing is a session's state in a word: its phase, or what has become of it.
+func Standing(x session.Info) string {
 	switch {
 	case x.Err != "":
 		return "broken"
 	case x.Running && x.Phase == "":
 		return "begins"
+	case x.Phase == "": // nothing came of it, not even a round to go on from
+		return "empty"
 	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
 		return "killed"
 	}
@@ -142,7 +144,7 @@ func (r *runs) passes(e library.Entry, want string) bool {
 	if k := r.summary(e); k != nil {
 		text = k.text
 		if e.Folder == "" {
-			text += "\x00" + standing(k.Info)
+			text += "\x00" + Standing(k.Info)
 		}
 	}
 	return !slices.ContainsFunc(strings.Fields(want), func(word string) bool { return !strings.Contains(text, word) })
@@ -206,8 +208,8 @@ func (r *runs) rank(e library.Entry) int {
 	if k == nil {
 		return 9
 	}
-	order := []string{"training", "paused", "waiting", "killed", "failed", "broken", "stopped", "finished"}
-	return slices.Index(order, standing(k.Info))
+	order := []string{"training", "paused", "waiting", "killed", "failed", "broken", "stopped", "empty", "finished"}
+	return slices.Index(order, Standing(k.Info))
 }
 
 // at is the row under the cursor; -1 without any.

@@ -15,8 +15,8 @@ import (
 	"brood/models/data"
 	"brood/optim"
 	"brood/presets"
-	"brood/runtime/event"
 	"brood/runtime/session"
+	"brood/tui"
 )
 
 // jsonFlag gives a command that lists or shows the flag --json.
@@ -131,7 +131,7 @@ func setObject(d *data.Set) map[string]any {
 }
 
 func sessionObject(x session.Info) map[string]any {
-	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": stateOf(x), "preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
+	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": tui.Standing(x), "preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
 		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": nil, "bytes": x.Size}
 	if x.Score != nil {
 		line["test_round"], line[x.Score.Key] = x.TestRound, finite(x.Score.Value)
@@ -146,19 +146,6 @@ func sessionObject(x session.Info) map[string]any {
 		line["error"] = x.Err
 	}
 	return line
-}
-
-// stateOf is the phase of a session, or what has become of it.
-func stateOf(x session.Info) string {
-	switch {
-	case x.Err != "":
-		return "broken"
-	case x.Running && x.Phase == "":
-		return "begins"
-	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
-		return "killed"
-	}
-	return string(x.Phase)
 }
 
 // listing makes a command that lists all of something, as a table or as JSON.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/runtime/session"
+	"brood/tui"
 )
 
 // age is a duration that may be given in days.
@@ -90,7 +91,7 @@ func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) er
 			}
 		}
 		freed, gone = freed+size, gone+1
-		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", said, x.Name, cmp.Or(stateOf(x), "empty"), idle.Hours()/24)
+		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", said, x.Name, cmp.Or(tui.Standing(x), "empty"), idle.Hours()/24)
 	}
 	fmt.Fprintf(out, "%s %s: %d of %s\n", verb, humanBytes(freed), gone, plural(len(list), "session"))
 	return nil

@@ -56,7 +56,7 @@ func sessionsCommand(s streams) *cobra.Command {
 			t.column("tags")
 		}
 		for _, x := range list {
-			state, test := stateOf(x), "–"
+			state, test := tui.Standing(x), "–"
 			if x.Running {
 				state = "● " + state
 			}

@@ -1,0 +1,27 @@
+package tui
+
+import (
+	"testing"
+
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// TestStanding: a session is what its log says, but for one whose process is gone, and for one that never began.
+func TestStanding(t *testing.T) {
+	for _, c := range []struct {
+		is   session.Info
+		want string
+	}{
+		{session.Info{}, "empty"},
+		{session.Info{Running: true}, "begins"},
+		{session.Info{Err: "damaged"}, "broken"},
+		{session.Info{Phase: event.Waiting}, "killed"},
+		{session.Info{Phase: event.Waiting, Running: true}, "waiting"},
+		{session.Info{Phase: event.Finished}, "finished"},
+	} {
+		if got := Standing(c.is); got != c.want {
+			t.Errorf("%+v is %s, want %s", c.is, got, c.want)
+		}
+	}
+}
