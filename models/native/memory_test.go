@@ -90,7 +90,10 @@ func TestRoom(t *testing.T) {
 					if m.Int8 && w.Gradients > 0 {
 						continue
 					}
-					room(t, m, set, twin, w)
+					room(t, m, set, twin, w, NewEngine)
+					if w.Candidates > 0 && w.Noise.Rank == 0 && (m.Name == "mlp-small" || m.Name == "lenets") {
+						room(t, m, set, twin, w, NewBF16)
+					}
 				}
 			}
 		})
@@ -133,7 +136,7 @@ func twinsHere() (out []kernel.Twin) {
 
 // room has an engine of one thread do the work, and compares; on more threads it is luck which of them come to hold
 // what.
-func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engine.Work) {
+func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engine.Work, open opener) {
 	t.Helper()
 	ctx, ids := context.Background(), set.Train()
 	g := task(t, m, set, max(1, w.Members), max(1, w.Gradients))
@@ -172,7 +175,7 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 		tasks = append(tasks, e)
 	}
 	before := heap()
-	eng, err := NewEngine(m, set, 1, twin)
+	eng, err := open(m, set, 1, twin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +185,7 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 		}
 	}
 	held, said := heap()-before, eng.Room(w)
-	name := fmt.Sprintf("%s, %+v", twin, w)
+	name := fmt.Sprintf("%s, %s, %+v", eng.Kernels(), twin, w)
 	if math.Abs(float64(said-held)) > 0.1*float64(held) {
 		t.Errorf("%s: said %d bytes, holds %d (%.2f)", name, said, held, float64(said)/float64(held))
 	} else if testing.Verbose() {
