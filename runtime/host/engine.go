@@ -72,6 +72,14 @@ var engines = []maker{
 		}
 		return native.NewEngine(net, set, threads, twin)
 	}},
+	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+		if own != nil {
+			return graph.NewOwn(own.Graph, set, threads)
+		}
+		return graph.New(net, set, threads)
+	}},
+	{"cuda", arith.Name, true, onDevice("cuda", "")},
+	{"opencl", arith.Name, true, onDevice("opencl", "")},
 	{bf16, arith.BF16, true, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return nil, &ownError{net.Name}
@@ -82,14 +90,6 @@ var engines = []maker{
 		}
 		return native.NewBF16(net, set, threads, twin)
 	}},
-	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-		if own != nil {
-			return graph.NewOwn(own.Graph, set, threads)
-		}
-		return graph.New(net, set, threads)
-	}},
-	{"cuda", arith.Name, true, onDevice("cuda", "")},
-	{"opencl", arith.Name, true, onDevice("opencl", "")},
 }
 
 // onDevice opens an engine on the device of a name, for a session of a kind of kernels or for a new one.
@@ -213,9 +213,15 @@ func cores(kind string) (*maker, error) {
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// TensorWorker is what a worker that has not the kind of a run is told where tensor cores are why, of the run or of the
-// kinds that the worker has; "" where they are not.
+// TensorWorker is what a worker that has not the kind of a run is told where tensor cores or bfloat16 are why, of the
+// run or of the kinds that the worker has; "" where they are not.
 func TensorWorker(kind string, has []string) string {
+	switch {
+	case kind == arith.BF16:
+		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out", kind)
+	case slices.Equal(has, []string{arith.BF16}):
+		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for bf16: leave --device out", kind)
+	}
 	arithmetic, family, ok := gpu.ParseTensorKind(kind)
 	if !ok {
 		for _, other := range has {

@@ -14,6 +14,7 @@ func TestEngineChoice(t *testing.T) {
 		"gorgonia/gonum/" + goruntime.GOARCH: "gorgonia/gonum/" + goruntime.GOARCH,
 		"gorgonia/gonum/vax":                 "the bits may differ",
 		"f32/2":                              "the bits may differ",
+		"bf16-fma/1":                         "bf16-fma/1",
 	} {
 		e, err := j.engine(kind, 1)
 		switch {
@@ -28,6 +29,7 @@ func TestEngineChoice(t *testing.T) {
 		{"", "portable", "f32/1"},
 		{"native", "portable", "f32/1"},
 		{"gorgonia", "", "gorgonia/gonum"},
+		{"native-bf16", "", "bf16-fma/1"},
 		{"torch", "", "choose native or gorgonia"},
 		{"", "z80", "choose avx512, avx2, neon or portable"},
 	} {
