@@ -110,6 +110,14 @@ func (e *ownError) Error() string {
 	return fmt.Sprintf("graph %s: gorgonia computes a graph of one's own: leave BROOD_ENGINE=native out", e.graph)
 }
 
+// otherKernelsError refuses a device for a session of other kernels.
+type otherKernelsError struct{ at, has, want string }
+
+func (e *otherKernelsError) Error() string {
+	return fmt.Sprintf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there",
+		e.at, e.has, e.want)
+}
+
 // uncovered says that another engine may have what this one has not.
 func uncovered(err error) bool {
 	_, layers := errors.AsType[*native.UncoveredError](err)
@@ -118,17 +126,20 @@ func uncovered(err error) bool {
 }
 
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
-// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda or opencl), and without one the first engine
-// that covers the model. Which twin the native engine takes, of those that hold its arithmetic, is $BROOD_CPU's choice
-// (avx512, avx2, neon or portable).
+// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda, opencl or native-bf16), and without one the
+// first engine that covers the model. Which twin the native engine takes, of those that hold its arithmetic, is
+// $BROOD_CPU's choice (avx512, avx2, neon or portable).
 //
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
 // for.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	if at == option.CPUBF16 {
+		if _, err := chosen(""); err != nil {
+			return nil, err
+		}
 		m := engines[slices.IndexFunc(engines, func(m maker) bool { return m.name == bf16 })]
 		if kind != "" && kind != m.kernels {
-			return nil, fmt.Errorf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there", at, m.kernels, kind)
+			return nil, &otherKernelsError{at, m.kernels, kind}
 		}
 		return m.open(own, net, set, threads)
 	}
@@ -136,7 +147,7 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		e, err := onDevice(at, kind)(own, net, set, threads)
 		if err == nil && kind != "" && e.Kernels() != kind {
 			release(e)
-			return nil, fmt.Errorf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there", at, e.Kernels(), kind)
+			return nil, &otherKernelsError{at, e.Kernels(), kind}
 		}
 		return e, err
 	}

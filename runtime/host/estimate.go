@@ -10,10 +10,12 @@ import (
 	"slices"
 	"time"
 
+	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/gpu"
 	"brood/models/noise"
+	"brood/models/typed"
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/door"
@@ -48,6 +50,9 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	r, err := j.rehearse()
 	if err != nil {
 		return err
+	}
+	if j.Config.Kernels == arith.BF16 && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
+		return typed.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave bf16 out", arith.BF16, j.Alg.Name)
 	}
 	j.probes(r)
 	single, err := j.single(eng)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"brood/models"
-	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/objective"
@@ -149,9 +148,7 @@ func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 		return nil, err
 	}
 	defer release(eng)
-	if j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng); j.Config.Kernels == arith.BF16 && j.Alg.Needs&optim.Evaluations == 0 {
-		return nil, typed.Errorf("device %s: %s evaluates no candidates, whose products bf16 is for: leave ,bf16 out", option.CPUBF16, j.Alg.Name)
-	}
+	j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng)
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}

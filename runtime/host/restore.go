@@ -438,6 +438,15 @@ func (out *Restored) Continue(o Options) error {
 	if err := j.measurable(); err != nil {
 		return err
 	}
+	if at := j.Device; at != "" && !j.bare() { // before anything is written
+		kinds, err := j.own.Kernels(at)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(kinds, j.Config.Kernels) {
+			return &otherKernelsError{at, kinds[0], j.Config.Kernels}
+		}
+	}
 	p := out.Checkpoint.Progress
 	if o.Limit != out.Limit {
 		out.met = ""

@@ -43,10 +43,10 @@ func (p Place) Device(text string, env func(string) string) string {
 			return text
 		}
 	}
-	if text == "" || text == "cpu" || strings.Contains(text, ":") {
+	driver, arithmetic, named := strings.Cut(text, ",")
+	if text == "" || driver == "cpu" || strings.Contains(text, ":") {
 		return text
 	}
-	driver, arithmetic, named := strings.Cut(text, ",")
 	driver += ":" + strconv.Itoa(p.Local)
 	if named {
 		driver += "," + arithmetic

@@ -125,7 +125,7 @@ func (r *Results) ReadCSV(text []byte) error {
 		}
 		var x [13]float64
 		for j := 2; j < len(x); j++ {
-			if row[j] == "" { // of too few commits
+			if row[j] == "" && 6 <= j && j <= 8 { // a round's time, of too few commits
 				continue
 			}
 			if x[j], err = strconv.ParseFloat(row[j], 64); err != nil {
@@ -155,7 +155,8 @@ func (x Row) JSON(plan string, aims bool) map[string]any {
 		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent}
 	if aims {
 		out["met"] = x.Met
-	} else if x.Commits < Least {
+	}
+	if x.Commits < Least {
 		delete(out, "round_seconds")
 		delete(out, "round_seconds_low")
 		delete(out, "round_seconds_high")

@@ -219,6 +219,11 @@ func TestFew(t *testing.T) {
 	if text := string(r.CSV()); r.Few() != 1 || !strings.Contains(text, "dp,,1,1,6,2,,,,0,2,") {
 		t.Errorf("%d points with too few commits, written as\n%s", r.Few(), text)
 	}
+	for _, aims := range []bool{false, true} {
+		if x, ok := r.Rows()[0].JSON("p", aims)["round_seconds"]; ok {
+			t.Errorf("a round takes %v", x)
+		}
+	}
 	again := Results{Of: map[Key]Figures{}}
 	if err := again.ReadCSV(r.CSV()); err != nil || again.Of[k].Commits != Least-1 {
 		t.Errorf("read again: %+v, %v", again.Of, err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"brood/models/arith"
 	"brood/models/engine"
 	"brood/presets"
 	"brood/runtime/coordinator"
@@ -265,7 +266,7 @@ func (p *plainPrinter) record(r event.Record) {
 // computing is what a job computes with.
 func computing(j *host.Job) string {
 	switch {
-	case j.Device == option.CPUBF16:
+	case j.Config.Kernels == arith.BF16:
 		return plural(j.Threads, "thread") + ", candidates in bf16"
 	case !option.Processor(j.Device):
 		return "device " + j.Device

@@ -118,7 +118,7 @@ func writeClasses(w io.Writer, x *report.Report) {
 	lowest := slices.DeleteFunc(x.Lowest(), func(c report.ClassScore) bool { return c.Samples == 0 })
 	text := ""
 	if wrong, ok := x.Wrong(); ok {
-		text = tui.Percent(100*wrong) + " wrong in the end, "
+		text = tui.ScoreText(100*wrong, true) + " wrong in the end, "
 	}
 	fmt.Fprintf(w, "  classes      %smacro F1 %.3f, recall %.3f, precision %.3f\n", text, m.F1, m.Recall, m.Precision)
 	for i, c := range lowest[:min(len(lowest), worstShown)] {

@@ -48,8 +48,8 @@ func (k *Kernels) GemmBF16(m, n, kk int, a []float32, lda int, b []float32, ldb 
 	k.round16(x, wide, matrix(a, m, kk, lda), m, kk, lda)
 	k.round16(y, wide, matrix(b, n, kk, ldb), n, kk, ldb)
 	k.paired = true
+	defer func() { k.paired = false }()
 	k.Gemm(NT, m, n, wide, x, wide, y, wide, c, ldc, ep)
-	k.paired = false
 }
 
 // stride16 is the elements of a rounded row: words of two numbers, or floats in the order in which they are multiplied.

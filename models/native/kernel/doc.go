@@ -20,6 +20,7 @@
 //	Normals Perturb NoiseSum              noise of a Field: the bits of models/noise
 //	Integers IntegerBytes IntegerSum      the same of whole numbers
 //	RoundedBytes                          whole numbers of noise, scaled and rounded
+//	GemmBF16                              products of operands that are rounded to bfloat16
 //	GemmBytes SumBytes                    exact products of bytes, as floats and as they are
 //	Settle SettleWide PowerSums           what models of whole numbers make of sums: values, logits and their losses
 //	RowDots Transpose                     products with one column; an operand turned
