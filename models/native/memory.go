@@ -16,7 +16,7 @@ type tabled interface{ tables() int64 }
 
 // fixedBytes is what a thread has besides buffers: its kernels' arguments, the descriptors of the buffers and its share
 // of the plan; it was measured.
-const fixedBytes = 14 << 10
+const fixedBytes = 16 << 10
 
 // Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the
 // passes and what their kernels keep. Blocks that tasks name are the caller's.
