@@ -48,7 +48,7 @@ func TestAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := NewServer(dir, view.New(), nil)
-	go run.Serve(l)
+	run.Serve(l)
 	defer run.Close()
 	if got, err := c.Ahead(t.Context()); err != nil || got != nil {
 		t.Errorf("of a run that has begun: %v, %v", got, err)

@@ -42,7 +42,7 @@ func serve(t *testing.T, rs []event.Record, obey func(context.Context, event.Com
 	if err != nil {
 		t.Skip("no Unix sockets here: " + err.Error())
 	}
-	go srv.Serve(l)
+	srv.Serve(l)
 	t.Cleanup(srv.Close)
 	c, err := Dial(s.Dir(), "ada", false)
 	if err != nil {
@@ -551,5 +551,23 @@ func TestReceiptOfWhatEndsTheRun(t *testing.T) {
 	srv, c, _ := serve(t, sourcetest.Run(2, 5), obey)
 	if r, err := c.Command(soon.Context(t), event.Command{ID: 3, Action: event.Stop}); err != nil || !r.Accepted {
 		t.Errorf("receipt %+v, %v", r, err)
+	}
+}
+
+// TestClosedAtOnce: a door may be closed as soon as it was told to serve, as that of a run of a few milliseconds is;
+// with the race detector it was found that it might not.
+func TestClosedAtOnce(t *testing.T) {
+	for i := range 100 {
+		srv := NewServer("", view.New(), nil)
+		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Skip("no Unix sockets here: " + err.Error())
+		}
+		srv.Serve(l)
+		srv.Close()
+		if c, err := l.Accept(); err == nil {
+			c.Close()
+			t.Fatalf("%d: it still listens", i)
+		}
 	}
 }

@@ -106,19 +106,21 @@ func (s *Server) Over() {
 	s.changed = make(chan struct{})
 }
 
-// Serve answers on l until Close.
+// Serve begins to answer on l, until Close, which may come at once.
 func (s *Server) Serve(l net.Listener) {
 	s.wg.Go(func() {
 		<-s.ctx.Done()
 		l.Close()
 	})
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
+	s.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.wg.Go(func() { s.talk(c) })
 		}
-		s.wg.Go(func() { s.talk(c) })
-	}
+	})
 }
 
 // lastLook is how long viewers have to see how a run ended, where they ask at all. Those elsewhere cannot look it up:

@@ -158,7 +158,7 @@ func (r *Run) open() (err error) {
 	if r.listen, err = door.Listen(r.Session.Dir()); err != nil {
 		return err
 	}
-	go r.door.Serve(r.listen)
+	r.door.Serve(r.listen)
 	return nil
 }
 

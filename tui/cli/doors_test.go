@@ -34,7 +34,7 @@ func TestVisitorsBySSH(t *testing.T) {
 		t.Skip("no Unix sockets here: " + err.Error())
 	}
 	srv := door.NewServer(s.Dir(), view.New(), nil)
-	go srv.Serve(l)
+	srv.Serve(l)
 	defer srv.Close()
 	for _, may := range []bool{true, false} {
 		opt, err := visit(s.Dir(), sshdoor.Visitor{Name: "ada@key", Command: may})
