@@ -16,6 +16,9 @@ const Name = "f32/1"
 // bfloat16, and each is a chain of multiply-adds in pairs, see kernel.GemmBF16.
 const BF16 = "bf16-fma/1"
 
+// AMX is BF16 in another order, that of kernel.Blocks.
+const AMX = "bf16-amx/1"
+
 // Exp is e^x, by the method of Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD
 // computation" (ISC'10): a Taylor series for a sixteenth of the remainder, then four doublings.
 func Exp(x float64) float64 {

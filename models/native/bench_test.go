@@ -141,6 +141,7 @@ func BenchmarkCandidates(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/batch=%d", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewEngine) })
 				if n.Rank == 0 {
 					b.Run(fmt.Sprintf("%s/%s/batch=%d/bf16", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewBF16) })
+					b.Run(fmt.Sprintf("%s/%s/batch=%d/amx", name, kind, batch), func(b *testing.B) { candidates32(b, m, set, n, batch, NewAMX) })
 				}
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"brood/models"
+	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/native/kernel"
@@ -39,10 +40,17 @@ func TestBF16Candidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	without := slices.Clone(all.Fitness)
+	for name, open := range map[string]opener{"bf16": NewBF16, "amx": NewAMX} {
+		t.Run(name, func(t *testing.T) { holdBF16(t, open, m, set, plain, task, all, without) })
+	}
+}
+
+// holdBF16 is TestBF16Candidates of one order of sums.
+func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *Engine, task func(...engine.Member) engine.Candidates, all engine.Candidates, without []float32) {
 	var want []float32
 	twins(t, func(t *testing.T, twin kernel.Twin) {
 		for threads := 1; threads <= 3; threads++ {
-			e, err := NewBF16(m, set, threads, twin)
+			e, err := open(m, set, threads, twin)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +133,7 @@ func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 
 // TestBF16Refuses: models with nothing to round.
 func TestBF16Refuses(t *testing.T) {
-	for name, want := range map[string]string{"mlp-int8": "of whole numbers", "": "no dense layer"} {
+	for name, want := range map[string]string{"mlp-int8": "of whole numbers", "": "no dense layer, whose products bf16 is for"} {
 		m, err := models.Load(name)
 		if name == "" {
 			m, err = models.FromSource("pooled", []byte("name = \"pooled\"\ninput = [1, 28, 28]\nclasses = 10\n[[layer]]\nkind = \"conv\"\nout = 10\nkernel = 3\n[[layer]]\nkind = \"globalavgpool\"\n"))

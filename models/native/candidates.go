@@ -82,7 +82,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	inBytes := shared && e.inBytes(&t, first)
 	return e.each(ctx, len(work), func(p *pass, i int) error {
 		c, w := &p.twin, work[i]
-		p.bf16 = e.bf16
+		p.bf16, p.order = e.bf16, e.order
 		defer func() { p.bf16 = false }()
 		ids, at := batch(&t, w.at)
 		known := c.first.starts(e.task, ids, at, outputs)

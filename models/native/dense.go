@@ -57,7 +57,7 @@ func (o *denseForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 // multiply is y = x W' of the samples, of so many outputs and inputs.
 func (p *pass) multiply(k *kernel.Kernels, outputs, inputs int, x, w, y []float32, ldy int, ep *kernel.Epilogue) {
 	if p.bf16 {
-		k.GemmBF16(p.n, outputs, inputs, x, inputs, w, inputs, y, ldy, ep)
+		k.GemmBF16(p.order, p.n, outputs, inputs, x, inputs, w, inputs, y, ldy, ep)
 		return
 	}
 	k.Gemm(kernel.NT, p.n, outputs, inputs, x, inputs, w, inputs, y, ldy, ep)

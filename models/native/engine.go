@@ -23,7 +23,8 @@ type Engine struct {
 	passes []*pass      // one a thread
 	task   uint64       // counts the candidate tasks
 	whole  []wholeLayer // of a model of whole numbers, whose plan has no ops
-	bf16   bool         // see NewBF16
+	bf16   bool         // see NewBF16, and in which order
+	order  kernel.Order
 }
 
 // NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
@@ -58,26 +59,39 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 }
 
 // NewBF16 is NewEngine in the arithmetic arith.BF16: dense layers of candidates have their operands rounded to
-// bfloat16, which CPUs with AVX512_BF16 multiply twice as fast. Noise of low rank and gradients are as ever.
+// bfloat16, which AMD's CPUs with AVX512_BF16 multiply twice as fast. Noise of low rank and gradients are as ever.
 func NewBF16(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
+	return newRounded(m, d, threads, twin, kernel.Pairs, "bf16")
+}
+
+// NewAMX is NewBF16 in the order of the tiles of AMX, arith.AMX: CPUs that have them multiply ten times as fast.
+func NewAMX(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
+	return newRounded(m, d, threads, twin, kernel.Blocks, "amx")
+}
+
+// newRounded is of an order, which a person calls by a word.
+func newRounded(m *models.Model, d *data.Set, threads int, twin kernel.Twin, order kernel.Order, word string) (*Engine, error) {
 	if m != nil && m.Int8 {
-		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bf16: leave bf16 out", m.Name)
+		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bfloat16: leave %s out", m.Name, word)
 	}
 	e, err := NewEngine(m, d, threads, twin)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.ContainsFunc(e.plan.ops, func(o op) bool { _, is := o.(*dense); return is }) {
-		return nil, fmt.Errorf("native: model %s has no dense layer, whose products bf16 is for: leave bf16 out", m.Name)
+		return nil, fmt.Errorf("native: model %s has no dense layer, whose products %s is for: leave it out", m.Name, word)
 	}
-	e.bf16 = true
+	e.bf16, e.order = true, order
 	return e, nil
 }
 
 // Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the twin, the threads and
 // the machine.
 func (e *Engine) Kernels() string {
-	if e.bf16 {
+	switch {
+	case e.bf16 && e.order == kernel.Blocks:
+		return arith.AMX
+	case e.bf16:
 		return arith.BF16
 	}
 	return arith.Name

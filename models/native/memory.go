@@ -150,7 +150,7 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 	}
 	for _, op := range e.plan.ops {
 		if o, ok := op.(*dense); ok && e.bf16 {
-			keep = keep.Max(k.BF16Room(n, o.nOut, o.nIn))
+			keep = keep.Max(k.BF16Room(e.order, n, o.nOut, o.nIn))
 		}
 	}
 	if !shared {

@@ -93,6 +93,7 @@ func TestRoom(t *testing.T) {
 					room(t, m, set, twin, w, NewEngine)
 					if w.Candidates > 0 && w.Noise.Rank == 0 && (m.Name == "mlp-small" || m.Name == "lenets") {
 						room(t, m, set, twin, w, NewBF16)
+						room(t, m, set, twin, w, NewAMX)
 					}
 				}
 			}

@@ -49,7 +49,8 @@ type pass struct {
 	aside  aside
 
 	n      int  // samples of this pass
-	bf16   bool // candidates are evaluated in that arithmetic
+	bf16   bool // candidates are evaluated in that arithmetic, in an order
+	order  kernel.Order
 	mode   mode
 	params []float32
 	grad   []float32

@@ -57,21 +57,28 @@ type maker struct {
 	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
 }
 
-// bf16 is the native engine in that arithmetic, of the processor with ,bf16.
-const bf16 = "native-bf16"
+// ofProcessor are the kernels of a processor by the word that a person adds to it, cpu,bf16: candidates in bfloat16.
+var ofProcessor = map[string]string{"bf16": arith.BF16, "amx": arith.AMX}
+
+// askedOf is the word by which kernels of a processor are asked for, "" for those that nobody asks for.
+func askedOf(kernels string) string {
+	for word, has := range ofProcessor {
+		if has == kernels {
+			return word
+		}
+	}
+	return ""
+}
+
+// askedFor are the kernels that a device's text asks a processor for, "" for none.
+func askedFor(device string) string {
+	word, _ := strings.CutPrefix(device, option.CPU+",")
+	return ofProcessor[word]
+}
 
 // engines are all there are, in the order in which they are taken where nobody asks for one.
 var engines = []maker{
-	{"native", arith.Name, false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-		if own != nil {
-			return nil, &ownError{net.Name}
-		}
-		twin, err := kernel.FromEnv()
-		if err != nil {
-			return nil, err
-		}
-		return native.NewEngine(net, set, threads, twin)
-	}},
+	{"native", arith.Name, false, onProcessor(native.NewEngine)},
 	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return graph.NewOwn(own.Graph, set, threads)
@@ -80,7 +87,13 @@ var engines = []maker{
 	}},
 	{"cuda", arith.Name, true, onDevice("cuda", "")},
 	{"opencl", arith.Name, true, onDevice("opencl", "")},
-	{bf16, arith.BF16, true, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	{"native-bf16", arith.BF16, true, onProcessor(native.NewBF16)},
+	{"native-amx", arith.AMX, true, onProcessor(native.NewAMX)},
+}
+
+// onProcessor opens the native engine, in one of its arithmetics.
+func onProcessor(open func(*models.Model, *data.Set, int, kernel.Twin) (*native.Engine, error)) func(*Own, *models.Model, *data.Set, int) (compute, error) {
+	return func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return nil, &ownError{net.Name}
 		}
@@ -88,8 +101,8 @@ var engines = []maker{
 		if err != nil {
 			return nil, err
 		}
-		return native.NewBF16(net, set, threads, twin)
-	}},
+		return open(net, set, threads, twin)
+	}
 }
 
 // onDevice opens an engine on the device of a name, for a session of a kind of kernels or for a new one.
@@ -126,22 +139,21 @@ func uncovered(err error) bool {
 }
 
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
-// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda, opencl or native-bf16), and without one the
-// first engine that covers the model. Which twin the native engine takes, of those that hold its arithmetic, is
-// $BROOD_CPU's choice (avx512, avx2, neon or portable).
+// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda, opencl, native-bf16 or native-amx), and
+// without one the first engine that covers the model. Which twin the native engine takes, of those that hold its
+// arithmetic, is $BROOD_CPU's choice (amx, avx512, avx2, neon or portable).
 //
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
 // for.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-	if at == option.CPUBF16 {
+	if kernels := askedFor(at); kernels != "" {
 		if _, err := chosen(""); err != nil {
 			return nil, err
 		}
-		m := engines[slices.IndexFunc(engines, func(m maker) bool { return m.name == bf16 })]
-		if kind != "" && kind != m.kernels {
-			return nil, &otherKernelsError{at, m.kernels, kind}
+		if kind != "" && kind != kernels {
+			return nil, &otherKernelsError{at, kernels, kind}
 		}
-		return m.open(own, net, set, threads)
+		return engines[slices.IndexFunc(engines, func(m maker) bool { return m.kernels == kernels })].open(own, net, set, threads)
 	}
 	if !option.Processor(at) {
 		e, err := onDevice(at, kind)(own, net, set, threads)
@@ -228,10 +240,10 @@ func cores(kind string) (*maker, error) {
 // run or of the kinds that the worker has; "" where they are not.
 func TensorWorker(kind string, has []string) string {
 	switch {
-	case kind == arith.BF16:
+	case askedOf(kind) != "":
 		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out", kind)
-	case slices.Equal(has, []string{arith.BF16}):
-		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for bf16: leave --device out", kind)
+	case len(has) == 1 && askedOf(has[0]) != "":
+		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out", kind, askedOf(has[0]))
 	}
 	arithmetic, family, ok := gpu.ParseTensorKind(kind)
 	if !ok {

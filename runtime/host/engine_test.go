@@ -15,6 +15,7 @@ func TestEngineChoice(t *testing.T) {
 		"gorgonia/gonum/vax":                 "the bits may differ",
 		"f32/2":                              "the bits may differ",
 		"bf16-fma/1":                         "bf16-fma/1",
+		"bf16-amx/1":                         "bf16-amx/1",
 	} {
 		e, err := j.engine(kind, 1)
 		switch {
@@ -30,8 +31,9 @@ func TestEngineChoice(t *testing.T) {
 		{"native", "portable", "f32/1"},
 		{"gorgonia", "", "gorgonia/gonum"},
 		{"native-bf16", "", "bf16-fma/1"},
+		{"native-amx", "", "bf16-amx/1"},
 		{"torch", "", "choose native or gorgonia"},
-		{"", "z80", "choose avx512, avx2, neon or portable"},
+		{"", "z80", "choose amx, avx512, avx2, neon or portable"},
 	} {
 		t.Setenv("BROOD_ENGINE", c.engine)
 		t.Setenv("BROOD_CPU", c.cpu)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/gpu"
@@ -51,8 +50,8 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if err != nil {
 		return err
 	}
-	if j.Config.Kernels == arith.BF16 && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
-		return typed.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave bf16 out", arith.BF16, j.Alg.Name)
+	if word := askedOf(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
+		return typed.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave %s out", j.Config.Kernels, j.Alg.Name, word)
 	}
 	j.probes(r)
 	single, err := j.single(eng)

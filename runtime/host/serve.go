@@ -3,7 +3,6 @@ package host
 import (
 	"time"
 
-	"brood/models/arith"
 	"brood/models/objective"
 	"brood/optim"
 	"brood/runtime/door"
@@ -55,8 +54,8 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	for _, m := range engines {
 		out = append(out, m.kernels)
 	}
-	if at == option.CPUBF16 {
-		out = []string{arith.BF16}
+	if kernels := askedFor(at); kernels != "" {
+		out = []string{kernels}
 	}
 	if !option.Processor(at) {
 		d, err := device(at)

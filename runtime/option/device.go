@@ -8,14 +8,17 @@ import (
 	"brood/models/typed"
 )
 
-// CPU is the processor, as a device; CPUBF16 is it with candidates in bfloat16.
+// CPU is the processor, as a device; CPUBF16 and CPUAMX are it with candidates in bfloat16, in two orders of sums.
 const (
 	CPU     = "cpu"
 	CPUBF16 = CPU + ",bf16"
+	CPUAMX  = CPU + ",amx"
 )
 
 // Processor says whether a text, which may be that of nobody's choice, "", has the processor compute.
-func Processor(text string) bool { return text == "" || text == CPU || text == CPUBF16 }
+func Processor(text string) bool {
+	return text == "" || text == CPU || text == CPUBF16 || text == CPUAMX
+}
 
 // Drivers are the interfaces by which devices are reached; gpu stands for all of them, in this order.
 var Drivers = []string{"cuda", "opencl"}
@@ -37,9 +40,11 @@ func ParseDevice(text string) (driver string, index int, arithmetic string, err 
 	switch {
 	case at != CPU && !known:
 		return "", 0, "", typed.Errorf("device %q: choose cpu, gpu, or one that brood doctor lists, such as opencl:0", text)
+	case text == CPUBF16 || text == CPUAMX:
+	case named && at == CPU && !slices.Contains(Arithmetics, arithmetic):
+		return "", 0, "", typed.Errorf("device %q: %q is no arithmetic of the processor: choose bf16 or amx, or leave it out", text, arithmetic)
 	case named && !slices.Contains(Arithmetics, arithmetic):
 		return "", 0, "", typed.Errorf("device %q: %q is no arithmetic: choose %s, or leave it out", text, arithmetic, strings.Join(Arithmetics, " or "))
-	case text == CPUBF16:
 	case named && driver != "gpu" && driver != "cuda":
 		return "", 0, "", typed.Errorf("device %q: %s is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,%s, or leave it out", text, arithmetic, arithmetic)
 	}
@@ -47,7 +52,7 @@ func ParseDevice(text string) (driver string, index int, arithmetic string, err 
 }
 
 func devices() []string {
-	return []string{CPU, CPUBF16, "gpu", "cuda:0", "cuda:0,tf32", "cuda:0,bf16", "opencl:0"}
+	return []string{CPU, CPUBF16, CPUAMX, "gpu", "cuda:0", "cuda:0,tf32", "cuda:0,bf16", "opencl:0"}
 }
 
 func computes(text string) error {

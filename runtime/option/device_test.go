@@ -13,20 +13,20 @@ func TestParseDevice(t *testing.T) {
 		index      int
 		arithmetic string
 	}{"cpu": {"cpu", 0, ""}, "gpu": {"gpu", 0, ""}, "gpu:3": {"gpu", 3, ""}, "cuda:1": {"cuda", 1, ""}, "opencl": {"opencl", 0, ""}, "opencl:12": {"opencl", 12, ""},
-		"gpu,tf32": {"gpu", 0, "tf32"}, "cuda:7,bf16": {"cuda", 7, "bf16"}, "cpu,bf16": {"cpu", 0, "bf16"}} {
+		"gpu,tf32": {"gpu", 0, "tf32"}, "cuda:7,bf16": {"cuda", 7, "bf16"}, "cpu,bf16": {"cpu", 0, "bf16"}, "cpu,amx": {"cpu", 0, "amx"}} {
 		if driver, index, arithmetic, err := ParseDevice(text); err != nil || driver != want.driver || index != want.index || arithmetic != want.arithmetic {
 			t.Errorf("%s is %s %d %s, %v", text, driver, index, arithmetic, err)
 		}
 	}
 	for text, want := range map[string]string{
-		"cuda:0,": `"" is no arithmetic: choose tf32 or bf16, or leave it out`, "cuda,f32": `"f32" is no arithmetic`, "cuda:0,bf16,": `"bf16," is no arithmetic`, "cpu,half": `"half" is no`,
+		"cuda:0,": `"" is no arithmetic: choose tf32 or bf16, or leave it out`, "cuda,f32": `"f32" is no arithmetic`, "cuda:0,bf16,": `"bf16," is no arithmetic`, "cpu,half": `"half" is no arithmetic of the processor: choose bf16 or amx, or leave it out`, "cuda:0,amx": `"amx" is no arithmetic: choose tf32 or bf16`,
 		"cpu,tf32": "choose cuda:0,tf32, or leave it out", "opencl:0,tf32": "tf32 is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,tf32",
 	} {
 		if _, _, _, err := ParseDevice(text); !typed.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for text, want := range map[string]bool{"": true, CPU: true, CPUBF16: true, "gpu": false, "cuda:0,bf16": false} {
+	for text, want := range map[string]bool{"": true, CPU: true, CPUBF16: true, CPUAMX: true, "gpu": false, "cuda:0,bf16": false} {
 		if Processor(text) != want {
 			t.Errorf("%q has the processor compute: %v", text, !want)
 		}

@@ -55,7 +55,7 @@ var (
 			"reproduce": "threads of all runs together (default: all cores)"},
 		Kind: Whole, Use: Again, Default: strconv.Itoa(goruntime.NumCPU()), Above: atLeastOne, Most: 1024,
 		at: func(o *Options) any { return &o.Threads }})
-	Device = add(Option{Name: "device", Doc: "what computes: cpu, gpu, or a device that brood doctor lists; `cuda:0,bf16` has its tensor cores compute, and cpu,bf16 evaluates candidates in bfloat16 (default: cpu)",
+	Device = add(Option{Name: "device", Doc: "what computes: cpu, gpu, or a device that brood doctor lists; `cuda:0,bf16` has its tensor cores compute, and cpu,bf16 evaluates candidates in bfloat16, as cpu,amx does by the tiles of Intel's AMX (default: cpu)",
 		Kind: Text, Use: Again, Check: computes, Words: devices,
 		at: func(o *Options) any { return &o.Device }})
 	Wait = add(Option{Name: "wait", Doc: "start when so many workers have joined",

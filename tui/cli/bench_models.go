@@ -122,8 +122,8 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	return speed{name: name, unit: "samples/s", work: float64(batch * members), limits: []limit{m.registers(flops * 1e-9)}, call: func() error { return e.Do(ctx, g) }}, nil
 }
 
-// bf16 is candidates in that arithmetic.
-const bf16 = "bf16"
+// Candidates in an arithmetic of their own.
+const bf16, amx = "bf16", "amx"
 
 func benchES(c *cobra.Command, report func(measurement)) error {
 	m, err := newMachine(c)
@@ -140,10 +140,14 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 	}{{"mlp", 256, "antithetic", engine.Noise{}, 1.2}, {"mlp", 256, "integer", integer, 2.5}, {"mlp", 256, "rank 1", low, 0},
 		{"mlp-small", 256, "antithetic", engine.Noise{}, 0}, {"mlp-small", 256, "integer", integer, 0}, {"mlp-small", 256, "rank 1", low, 0},
 		{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75}, {"lenet-caffe", 128, "integer", integer, 0}, {"lenet-caffe", 128, "rank 1", low, 0},
-		{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0}, {"mlp", 256, bf16, engine.Noise{}, 0}, {"mlp-small", 256, bf16, engine.Noise{}, 0}} {
+		{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0}, {"mlp", 256, bf16, engine.Noise{}, 0}, {"mlp-small", 256, bf16, engine.Noise{}, 0},
+		{"mlp", 256, amx, engine.Noise{}, 0}, {"mlp-small", 256, amx, engine.Noise{}, 0}} {
 		open := native.NewEngine
-		if t.kind == bf16 {
+		switch t.kind {
+		case bf16:
 			open = native.NewBF16
+		case amx:
+			open = native.NewAMX
 		}
 		net, err := models.Load(t.model)
 		if err != nil {

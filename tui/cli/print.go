@@ -268,6 +268,8 @@ func computing(j *host.Job) string {
 	switch {
 	case j.Config.Kernels == arith.BF16:
 		return plural(j.Threads, "thread") + ", candidates in bf16"
+	case j.Config.Kernels == arith.AMX:
+		return plural(j.Threads, "thread") + ", candidates in bf16, by tiles"
 	case !option.Processor(j.Device):
 		return "device " + j.Device
 	}

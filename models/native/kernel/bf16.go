@@ -30,54 +30,133 @@ func upper(x float32) uint16 {
 	return uint16((bits + 1<<15 - 1 + bits>>16&1) >> 16)
 }
 
+// Order is how a product of bfloat16 adds up.
+type Order uint8
+
+const (
+	// Pairs is one chain of multiply-adds in float32 that takes k in pairs, 1, 0, 3, 2 and so on; where the length is
+	// odd the last has a zero before it. AVX-512 has an instruction for it.
+	Pairs Order = iota
+	// Blocks takes k in blocks of 32, the last filled up by zeros. Of a block the even k are one chain of multiply-adds
+	// from zero, the odd ones another; the second is added to the first, and their sum to that of the blocks before. So
+	// do the tiles of AMX.
+	Blocks
+)
+
+// blockK is the numbers of a block of Blocks.
+const blockK = 32
+
 // GemmBF16 computes C = A B', m x n, with the epilogue ep, which may be nil, of operands that are rounded by BF16: A is
-// m x kk, B n x kk. Each element of C is one chain of multiply-adds in float32 that takes k in pairs, 1, 0, 3, 2 and so
-// on; where kk is odd the last k has a zero before it. The epilogue neither gates nor adds.
-func (k *Kernels) GemmBF16(m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
+// m x kk, B n x kk. Each element of C is added up in the order given. The epilogue neither gates nor adds.
+func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, ep *Epilogue) {
 	if m <= 0 || n <= 0 {
 		return
 	}
-	if ep != nil && (ep.Gate != nil || ep.Add) {
+	if ep == nil {
+		ep = &Epilogue{}
+	}
+	if ep.Gate != nil || ep.Add {
 		panic("kernel: a product of bfloat16 that is gated or added")
 	}
-	wide := k.stride16(kk)
-	if need := (m + n) * wide; len(k.rounded) < need {
-		k.rounded = aligned(need)
-	}
+	wide := k.stride16(order, kk)
+	k.rounded = roomy(k.rounded, (m+n)*wide)
 	x, y := k.rounded[:m*wide], k.rounded[m*wide:(m+n)*wide]
-	k.round16(x, wide, matrix(a, m, kk, lda), m, kk, lda)
-	k.round16(y, wide, matrix(b, n, kk, ldb), n, kk, ldb)
-	k.paired = true
-	defer func() { k.paired = false }()
-	k.Gemm(NT, m, n, wide, x, wide, y, wide, c, ldc, ep)
+	k.round16(order, x, wide, matrix(a, m, kk, lda), m, kk, lda)
+	k.round16(order, y, wide, matrix(b, n, kk, ldb), n, kk, ldb)
+	switch {
+	case order == Pairs:
+		k.paired = true
+		defer func() { k.paired = false }()
+		k.Gemm(NT, m, n, wide, x, wide, y, wide, c, ldc, ep)
+	case k.isa.amxPairs != nil && kk > 0:
+		t := &k.amx.args
+		t.flags = 0
+		if ep.Bias != nil {
+			t.flags |= flagBias
+		}
+		if ep.ReLU {
+			t.flags |= flagReLU
+		}
+		k.byTiles(k.isa.amxPairs, m, n, wide, x, wide, y, wide, matrix(c, m, n, ldc), ldc, ep.Bias)
+	default:
+		k.byBlocks(m, n, wide, x, y, c, ldc, ep)
+	}
+}
+
+// byBlocks is Blocks by products of float32: rows of wide floats have the even numbers of each block before its odd
+// ones.
+func (k *Kernels) byBlocks(m, n, wide int, x, y, c []float32, ldc int, ep *Epilogue) {
+	const half = blockK / 2
+	k.blocks = roomy(k.blocks, m*n)
+	sums := k.blocks[:m*n]
+	c = matrix(c, m, n, ldc)
+	for at := 0; at == 0 || at < wide; at += blockK {
+		length := min(half, wide)
+		even, odd := min(at, len(x)), min(at+half, len(x))
+		k.Gemm(NT, m, n, length, x[even:], wide, y[min(at, len(y)):], wide, sums, n, nil)
+		k.Gemm(NT, m, n, length, x[odd:], wide, y[min(at+half, len(y)):], wide, sums, n, &Epilogue{Add: true, Alpha: 1})
+		for i := range m {
+			row, sum := c[i*ldc:][:n], sums[i*n:][:n]
+			if at == 0 {
+				copy(row, sum)
+			} else {
+				k.Add(row, row, sum)
+			}
+			if at+blockK < wide {
+				continue
+			}
+			if ep.Bias != nil {
+				k.Add(row, row, ep.Bias[:n])
+			}
+			if ep.ReLU {
+				k.Relu(row, row)
+			}
+		}
+	}
 }
 
 // stride16 is the elements of a rounded row: words of two numbers, or floats in the order in which they are multiplied.
-func (k *Kernels) stride16(kk int) int {
-	if k.isa.pairs != nil {
+func (k *Kernels) stride16(order Order, kk int) int {
+	switch {
+	case order == Blocks && k.isa.amxPairs != nil:
+		return wholeSteps((kk + 1) / 2)
+	case order == Blocks:
+		return (kk + blockK - 1) / blockK * blockK
+	case k.isa.pairs != nil:
 		return (kk + 1) / 2
 	}
 	return (kk + 1) / 2 * 2
 }
 
 // round16 rounds rows of cols numbers.
-func (k *Kernels) round16(dst []float32, wide int, src []float32, rows, cols, ld int) {
+func (k *Kernels) round16(order Order, dst []float32, wide int, src []float32, rows, cols, ld int) {
+	words := order == Pairs && k.isa.pairs != nil || order == Blocks && k.isa.amxPairs != nil
 	for i := range rows {
 		to, row := dst[i*wide:(i+1)*wide], src[min(i*ld, len(src)):]
 		switch {
 		case cols == 0:
-		case k.isa.pairs != nil:
-			to[wide-1] = 0 // the upper half of an odd row's last word
+		case words:
+			clear(to[cols/2:]) // the upper half of an odd row's last word, and what fills a block up
 			k.sweep(cols)
 			k.vec.dst, k.vec.x[0] = ptr(to, 0), ptr(row, 0)
 			k.isa.round16(&k.vec)
 		default:
 			for j := range to {
 				to[j] = 0
-				if at := j ^ 1; at < cols {
+				if at := order.source(j); at < cols {
 					to[j] = BF16(row[at])
 				}
 			}
 		}
 	}
+}
+
+// source is which number of a row of operands stands at j.
+func (o Order) source(j int) int {
+	if o == Pairs {
+		return j ^ 1
+	}
+	const half = blockK / 2
+	at := j % blockK
+	return j - at + at%half*2 + at/half
 }

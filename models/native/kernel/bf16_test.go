@@ -21,43 +21,69 @@ func TestBF16(t *testing.T) {
 	}
 }
 
-// TestGemmBF16 holds products beside the chain that defines them.
+// TestGemmBF16 holds products beside the chains that define them.
 func TestGemmBF16(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
-		for _, s := range [][3]int{{1, 1, 1}, {1, 33, 2}, {2, 16, 5}, {14, 31, 64}, {15, 64, 99}, {29, 70, 784}, {3, 5, 2*maxK + 3}, {40, 10, 128}, {5, 4, 0}} {
-			m, n, kk := s[0], s[1], s[2]
-			r := random(m, n, kk)
-			lda, ldb, ldc := kk+2, kk+1, n+3
-			a, b, bias := rough(r, m*lda), rough(r, n*ldb), normals(r, n)
-			c := guarded(t, (m-1)*ldc+n)
-			fillWith(c, 77)
-			k.GemmBF16(m, n, kk, a, lda, b, ldb, c, ldc, &Epilogue{Bias: bias})
-			for i := range c {
-				want := float32(77)
-				if j := i % ldc; j < n {
-					x, y, sum := a[i/ldc*lda:], b[j*ldb:], float32(0)
-					for q := range (kk + 1) / 2 * 2 {
-						if at := q ^ 1; at < kk {
-							sum = fma(BF16(x[at]), BF16(y[at]), sum)
+		for _, s := range [][3]int{{1, 1, 1}, {1, 33, 2}, {2, 16, 5}, {14, 31, 64}, {15, 64, 99}, {29, 70, 784}, {3, 5, 2*maxK + 3}, {40, 10, 128}, {5, 4, 0}, {64, 48, 864}, {97, 17, 33}} {
+			for order := range Blocks + 1 {
+				m, n, kk := s[0], s[1], s[2]
+				r := random(m, n, kk)
+				lda, ldb, ldc := kk+2, kk+1, n+3
+				a, b, bias := rough(r, m*lda), rough(r, n*ldb), normals(r, n)
+				c := guarded(t, (m-1)*ldc+n)
+				fillWith(c, 77)
+				relu := kk%2 == 1
+				k.GemmBF16(order, m, n, kk, a, lda, b, ldb, c, ldc, &Epilogue{Bias: bias, ReLU: relu})
+				for i := range c {
+					want := float32(77)
+					if j := i % ldc; j < n {
+						want = naiveBF16(order, a[i/ldc*lda:][:kk], b[j*ldb:][:kk]) + bias[j]
+						if relu {
+							want = max(0, want)
 						}
 					}
-					want = sum + bias[j]
-				}
-				if c[i] != want {
-					t.Fatalf("%v: element %d is %v, want %v", s, i, c[i], want)
+					if c[i] != want {
+						t.Fatalf("%v, order %d: element %d is %v, want %v", s, order, i, c[i], want)
+					}
 				}
 			}
 		}
 	})
 }
 
+// naiveBF16 is an element of a product, as Order has it.
+func naiveBF16(order Order, x, y []float32) (sum float32) {
+	term := func(at int, sum float32) float32 {
+		if at >= len(x) {
+			return fma(0, 0, sum)
+		}
+		return fma(BF16(x[at]), BF16(y[at]), sum)
+	}
+	if order == Pairs {
+		for q := range (len(x) + 1) / 2 * 2 {
+			sum = term(q^1, sum)
+		}
+		return sum
+	}
+	for lo := 0; lo < len(x); lo += 32 {
+		even, odd := float32(0), float32(0)
+		for q := lo; q < lo+32; q += 2 {
+			even, odd = term(q, even), term(q+1, odd)
+		}
+		sum += even + odd
+	}
+	return sum
+}
+
 func BenchmarkGemmBF16(b *testing.B) {
 	for _, s := range [][3]int{{128, 256, 784}, {128, 128, 256}, {128, 10, 128}, {512, 512, 512}} {
-		m, n, kk := s[0], s[1], s[2]
-		r := random(m, n, kk)
-		x, y, c := normals(r, m*kk), normals(r, n*kk), make([]float32, m*n)
-		benches(b, fmt.Sprintf("%dx%dx%d", m, n, kk), "GFLOP/s", float64(2*m*n*kk), 0, func(k *Kernels) func() {
-			return func() { k.GemmBF16(m, n, kk, x, kk, y, kk, c, n, nil) }
-		})
+		for order, name := range []string{"pairs", "blocks"} {
+			m, n, kk := s[0], s[1], s[2]
+			r := random(m, n, kk)
+			x, y, c := normals(r, m*kk), normals(r, n*kk), make([]float32, m*n)
+			benches(b, fmt.Sprintf("%s/%dx%dx%d", name, m, n, kk), "GFLOP/s", float64(2*m*n*kk), 0, func(k *Kernels) func() {
+				return func() { k.GemmBF16(Order(order), m, n, kk, x, kk, y, kk, c, n, nil) }
+			})
+		}
 	}
 }

@@ -54,17 +54,27 @@ func byteRows[T int8 | uint8](s []T, rows, kk, ld int) []T {
 	return s[:(rows-1)*ld+(kk+3)/4*4]
 }
 
+// wordsOf is bytes as words that are moved, never computed with.
+func wordsOf[T int8 | uint8](s []T) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(s))), len(s)/4)
+}
+
 // byteTiles runs a product of bytes as tiles, the flags and the factor of which are set.
 func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, bias []float32) {
-	w, words, need := k.isa.bytesWidth, (kk+3)/4, k.BytesRoom(m, n, kk)
+	w, words := k.isa.bytesWidth, (kk+3)/4
+	quads := wordsOf(b)
+	if k.isa.amxBytes != nil {
+		k.amx.args.flags, k.amx.args.alpha = k.tile.flags, k.tile.alpha
+		k.byTiles(k.isa.amxBytes, m, n, words, wordsOf(a), lda/4, quads, ldb/4, c, ldc, bias)
+		return
+	}
+	need := k.BytesRoom(m, n, kk)
 	if len(k.bPack) < need.B {
 		k.bPack = aligned(need.B)
 	}
 	if len(k.exact) < need.Exact {
 		k.exact = aligned(need.Exact)
 	}
-	// words that are moved, never computed with
-	quads := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 	t, ep := &k.tile, Epilogue{Bias: bias}
 	x, lines := unsafe.Pointer(unsafe.SliceData(a)), words
 	t.k, t.ldc, t.rowA = words, 4*ldc, lda

@@ -3,6 +3,7 @@
 //
 // Every kernel exists four times. The twins avx512, avx2 and neon are assembly that gen writes, for amd64 with avo (go
 // generate; text and generators are in the tree and tests compare them); portable is Go and serves every other machine.
+// The twin amx is avx512 but for products of bytes and of bfloat16, which it computes by tiles.
 //
 //	t, err := kernel.Choose("")            // the best twin of this CPU; FromEnv obeys $BROOD_CPU
 //	k, err := kernel.New(t)                // one for each goroutine: it owns scratch memory

@@ -43,6 +43,7 @@ const (
 	flagAdd
 	flagReLU
 	flagWhole // of bytes: C are the sums, in int32
+	flagKeep  // of tiles of AMX: sums stay where they are, C is not written
 )
 
 // Gemm computes C = op(A) op(B), m x n, with the epilogue ep, which may be nil. C must not overlap any other operand.

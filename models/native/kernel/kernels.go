@@ -19,20 +19,22 @@ type Kernels struct {
 	norm     normArgs
 	window   window // of the portable pooling
 
-	aPack, bPack []float32 // row tiles of A, panels of B
-	rounded      []float32 // operands of a product of bfloat16
-	paired       bool      // the present product is one of pairs
-	filters      []float32 // weights of a convolution, packed
-	line         []float32 // a piece of a long statement, or some tiles of noise
-	unwanted     []float32 // a row of softmax that nobody asked for
-	exact        []float32 // bytes as floats, and their products
-	totals       []int32
-	leads        []lead   // of a noise sum's members
-	segment      [5]int32 // of RowDots
-	maxima, sums [softRows]float32
-	lanes        [Lanes]float32
-	edge         *edge     // of twins whose tiles have no masks
-	stream       []float32 // what Stream measures with
+	aPack, bPack  []float32 // row tiles of A, panels of B
+	rounded       []float32 // operands of a product of bfloat16
+	lines, blocks []float32 // rows of A in whole lines, and the sums of tiles
+	paired        bool      // the present product is one of pairs
+	filters       []float32 // weights of a convolution, packed
+	line          []float32 // a piece of a long statement, or some tiles of noise
+	unwanted      []float32 // a row of softmax that nobody asked for
+	exact         []float32 // bytes as floats, and their products
+	totals        []int32
+	leads         []lead   // of a noise sum's members
+	segment       [5]int32 // of RowDots
+	maxima, sums  [softRows]float32
+	lanes         [Lanes]float32
+	edge          *edge     // of twins whose tiles have no masks
+	amx           *amx      // of the twin that has tiles
+	stream        []float32 // what Stream measures with
 }
 
 // isa is what an instruction set supplies. Arguments are passed in structs that live in Kernels, because a call through
@@ -66,6 +68,7 @@ type isa struct {
 	byteStart                        func(*tileArgs)   // fills tileArgs.start; nil: sums start from zero
 	widen, widenSigned               func(*moveArgs)   // bytes to 16 bits each, which bytes takes; nil: it takes bytes
 	settle, settleWide               func(*settleArgs)
+	amxBytes, amxPairs               *[2][2]func(*amxArgs) // products by tiles, by rows and columns of 16; nil: none
 	powerSums                        func(*vecArgs)
 
 	normSums, normSquares, normApply, normBackSums, normBack func(*normArgs)
@@ -91,6 +94,9 @@ func New(t Twin) (*Kernels, error) {
 	k := &Kernels{twin: t, isa: table(t)}
 	if k.isa.whole || k.isa.widen != nil {
 		k.edge = new(edge)
+	}
+	if k.isa.amxBytes != nil {
+		k.amx = new(amx)
 	}
 	return k, nil
 }

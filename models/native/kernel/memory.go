@@ -10,17 +10,19 @@ type Room struct {
 	Exact   int // of products of bytes by floats, or by 16 bits
 	Totals  int
 	Rounded int  // operands of products of bfloat16
+	Lines   int  // of A, of products by tiles of AMX
+	Sums    int  // of these
 	Line    bool // a piece of noise
 }
 
 // Max has the larger of each part.
 func (r Room) Max(o Room) Room {
-	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), max(r.Rounded, o.Rounded), r.Line || o.Line}
+	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), max(r.Rounded, o.Rounded), max(r.Lines, o.Lines), max(r.Sums, o.Sums), r.Line || o.Line}
 }
 
 // Bytes is the memory of all parts.
 func (r Room) Bytes() int64 {
-	n := r.A + r.B + r.Filters + r.Exact + r.Totals + r.Rounded
+	n := r.A + r.B + r.Filters + r.Exact + r.Totals + r.Rounded + r.Lines + r.Sums
 	if r.Line {
 		n += line
 	}
@@ -54,15 +56,26 @@ func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {
 }
 
 // BF16Room is what a product of bfloat16 keeps.
-func (k *Kernels) BF16Room(m, n, kk int) Room {
-	wide := k.stride16(kk)
-	r := k.GemmRoom(NT, m, n, wide, wide, wide)
+func (k *Kernels) BF16Room(order Order, m, n, kk int) (r Room) {
+	wide := k.stride16(order, kk)
+	switch {
+	case order == Pairs:
+		r = k.GemmRoom(NT, m, n, wide, wide, wide)
+	case k.isa.amxPairs != nil:
+		r = k.amxRoom(m, n, wide, wide)
+	default:
+		r = k.GemmRoom(NT, m, n, blockK/2, wide, wide)
+		r.Sums = m * n
+	}
 	r.Rounded = (m + n) * wide
 	return r
 }
 
 // BytesRoom is what a product of bytes keeps; of Totals SumBytes has none.
 func (k *Kernels) BytesRoom(m, n, kk int) Room {
+	if k.isa.amxBytes != nil {
+		return k.amxRoom(m, n, (kk+3)/4, (kk+3)/4)
+	}
 	if w, words := k.isa.bytesWidth, (kk+3)/4; k.isa.widen != nil {
 		return Room{B: w * 2 * words, Exact: (m + w) * 2 * words}
 	} else if k.isa.bytes != nil {

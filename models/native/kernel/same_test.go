@@ -47,7 +47,7 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		if r.IntN(2) == 0 {
 			ep.Bias = p.bias
 		}
-		k.GemmBF16(p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, &ep)
+		k.GemmBF16(Order(r.IntN(2)), p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, p.c, p.ldc, &ep)
 		return p.c
 	},
 	"RowDots": func(k *Kernels, r *rand.Rand) []float32 {

@@ -1222,3 +1222,46 @@ func issueLogicAVX512(n int)
 
 // chain does n turns of 32 additions that wait for each other.
 func chain(n int)
+
+// amxBytes1x1AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxBytes1x1AVX512(t *amxArgs)
+
+// amxBytes1x2AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxBytes1x2AVX512(t *amxArgs)
+
+// amxBytes2x1AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxBytes2x1AVX512(t *amxArgs)
+
+// amxBytes2x2AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxBytes2x2AVX512(t *amxArgs)
+
+// amxPairs1x1AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxPairs1x1AVX512(t *amxArgs)
+
+// amxPairs1x2AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxPairs1x2AVX512(t *amxArgs)
+
+// amxPairs2x1AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxPairs2x1AVX512(t *amxArgs)
+
+// amxPairs2x2AVX512: rows by a panel of a product, by tiles.
+//
+//go:noescape
+func amxPairs2x2AVX512(t *amxArgs)
+
+// issueDotAMX does n turns of 24 independent products of tiles of bytes.
+func issueDotAMX(n int)

@@ -4,6 +4,8 @@ import "golang.org/x/sys/cpu"
 
 func available(t Twin) bool {
 	switch t {
+	case AMX:
+		return available(AVX512) && cpu.X86.HasAVX512VNNI && cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8 && cpu.X86.HasAMXBF16 && grantAMX()
 	case AVX512:
 		return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
 	case AVX2:
@@ -14,6 +16,12 @@ func available(t Twin) bool {
 
 func table(t Twin) isa {
 	switch t {
+	case AMX:
+		t := table(AVX512)
+		t.amxBytes = &[2][2]func(*amxArgs){{amxBytes1x1AVX512, amxBytes1x2AVX512}, {amxBytes2x1AVX512, amxBytes2x2AVX512}}
+		t.amxPairs = &[2][2]func(*amxArgs){{amxPairs1x1AVX512, amxPairs1x2AVX512}, {amxPairs2x1AVX512, amxPairs2x2AVX512}}
+		t.issue[Dot], t.bytesDot = issueDotAMX, amxRows*amxRows*amxBytes
+		return t
 	case AVX512:
 		t := avx512()
 		if cpu.X86.HasAVX512VNNI { // else by floats, with the same bits

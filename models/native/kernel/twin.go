@@ -12,6 +12,7 @@ const (
 	Portable Twin = iota // Go, any machine
 	AVX2                 // amd64 with AVX2 and FMA
 	AVX512               // amd64 with AVX-512 F, BW, DQ and VL
+	AMX                  // amd64 with AVX512 and its byte products, and tiles of bytes and of bfloat16
 	NEON                 // arm64
 	twins
 )
@@ -20,7 +21,7 @@ func (t Twin) String() string {
 	if t >= twins {
 		return fmt.Sprintf("twin %d", uint8(t))
 	}
-	return [twins]string{"portable", "avx2", "avx512", "neon"}[t]
+	return [twins]string{"portable", "avx2", "avx512", "amx", "neon"}[t]
 }
 
 // Twins are all of them, whatever this CPU runs.
@@ -64,7 +65,7 @@ func Choose(name string) (Twin, error) {
 		}
 		return t, nil
 	}
-	return 0, fmt.Errorf("kernels %q: unknown; choose avx512, avx2, neon or portable", name)
+	return 0, fmt.Errorf("kernels %q: unknown; choose amx, avx512, avx2, neon or portable", name)
 }
 
 // FromEnv is Choose of the environment variable BROOD_CPU.

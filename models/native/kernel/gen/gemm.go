@@ -17,7 +17,7 @@ const (
 
 // Bits of kernel.tileArgs.flags.
 const (
-	flagLoad, flagBias, flagGate, flagAdd, flagReLU, flagWhole = 0, 1, 2, 3, 4, 5
+	flagLoad, flagBias, flagGate, flagAdd, flagReLU, flagWhole, flagKeep = 0, 1, 2, 3, 4, 5, 6
 )
 
 // gemm emits all tiles: for AVX-512 1..14 rows by 32 or 16 columns, masked throughout, which costs nothing; for AVX2

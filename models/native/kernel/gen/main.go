@@ -95,6 +95,7 @@ func generate() (map[string][]byte, error) {
 		g.issue()
 		if g.wide {
 			g.chain()
+			g.amx()
 		}
 	}
 	f, err := ctx.Result()

@@ -1,0 +1,123 @@
+package kernel
+
+import "unsafe"
+
+// Tiles of AMX hold 16 rows of 64 bytes. One instruction multiplies 16 rows of A, each 64 bytes of k, with 16 columns
+// of B, which lie as a packed panel does: a line for each word of k. A call computes blocks of 32 rows by a panel of 32
+// columns.
+
+// amxArgs is the argument of a product by tiles; strides are in bytes.
+type amxArgs struct {
+	a, b, c, bias, sums, config unsafe.Pointer // sums: of each block, 32 lines of 32
+	rowA, ldc                   int
+	steps                       int // of 64 bytes of k, at least one
+	blocks, rows                int // and the rows of a block
+	flags, bits                 uint64
+	alpha                       float32
+	doneA, doneC, doneSums      int // how far the kernel is: a pointer behind the last row would be nobody's
+	nextSums                    int // from a block's sums to those of the next, 0: all lie in one place
+}
+
+// amxConfig says what tiles hold: 0 to 3 sums, 4 and 5 of A, 6 and 7 of B.
+type amxConfig struct {
+	palette, start uint8
+	_              [14]uint8
+	bytes          [16]uint16 // of a row
+	rows           [16]uint8
+}
+
+const (
+	amxRows  = 16           // of a tile, and its columns
+	amxWords = 16           // of a row
+	amxBlock = 2 * amxRows  // rows of a block, and columns of a panel
+	amxBytes = 4 * amxWords // of k in a step
+	amxSteps = 13           // with so many a panel of B and the rows that meet it fit the first-level cache
+)
+
+// amx is what a Kernels with tiles keeps for them.
+type amx struct {
+	args   amxArgs
+	config amxConfig
+}
+
+// wholeSteps is words rounded up to whole steps.
+func wholeSteps(words int) int { return (words + amxWords - 1) / amxWords * amxWords }
+
+// byTiles runs a product by tiles, the flags, the factor and the bias of which are set: A is m rows of words, which
+// start rowA words apart, B n rows of words. C takes elements of four bytes. Rows of A are copied where they do not
+// consist of whole lines of the cache, which tiles take.
+func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int, c []float32, ldc int, bias []float32) {
+	wide, need := wholeSteps(words), k.amxRoom(m, n, words, rowA)
+	k.bPack, k.blocks, k.lines = roomy(k.bPack, need.B), roomy(k.blocks, need.Sums), roomy(k.lines, need.Lines)
+	if need.Lines > 0 {
+		for i := range m {
+			row := k.lines[i*wide:][:wide]
+			clear(row[copy(row, a[i*rowA:][:words]):])
+		}
+		a, rowA = k.lines, wide
+	}
+	t, flags := &k.amx.args, k.amx.args.flags
+	t.sums, t.config = ptr(k.blocks, 0), unsafe.Pointer(&k.amx.config)
+	t.rowA, t.ldc = 4*rowA, 4*ldc
+	cuts := (wide/amxWords + amxSteps - 1) / amxSteps
+	for j := 0; j < n; j += amxBlock {
+		live := min(amxBlock, n-j)
+		k.transpose(k.bPack, amxBlock, b[j*ldb:], ldb, live, words, amxBlock)
+		clear(k.bPack[words*amxBlock : wide*amxBlock])
+		if t.bits = bits(live); bias != nil {
+			t.bias = ptr(bias, j)
+		}
+		for cut := range cuts {
+			from, to := cut*(wide/amxWords)/cuts, (cut+1)*(wide/amxWords)/cuts
+			if t.flags = flags; cut > 0 {
+				t.flags |= flagLoad
+			}
+			if cut < cuts-1 {
+				t.flags |= flagKeep
+			}
+			for lo := 0; lo < m; {
+				t.steps, t.blocks, t.rows = to-from, max(1, (m-lo)/amxBlock), min(amxBlock, m-lo)
+				k.amx.config.set(t.rows)
+				t.a, t.b, t.c = ptr(a, lo*rowA+from*amxWords), ptr(k.bPack, from*amxWords*amxBlock), ptr(c, lo*ldc+j)
+				t.doneA, t.doneC, t.doneSums, t.nextSums = 0, 0, 0, 0
+				if cuts > 1 {
+					t.doneSums, t.nextSums = 4*lo*amxBlock, 4*amxBlock*amxBlock
+				}
+				lo += t.blocks * t.rows // the kernel counts the blocks down
+				kernels[(t.rows-1)/amxRows][(live-1)/amxRows](t)
+			}
+		}
+	}
+}
+
+// amxRoom is what byTiles keeps.
+func (k *Kernels) amxRoom(m, n, words, rowA int) (r Room) {
+	wide := wholeSteps(words)
+	r.B, r.Sums = amxBlock*wide, amxBlock*amxBlock
+	if wide > amxSteps*amxWords {
+		r.Sums *= (m + amxBlock - 1) / amxBlock
+	}
+	if wide != words || rowA%amxWords != 0 {
+		r.Lines = m * wide
+	}
+	return r
+}
+
+// roomy is s, or new memory where it is too short.
+func roomy(s []float32, n int) []float32 {
+	if len(s) < n {
+		return aligned(n)
+	}
+	return s
+}
+
+// set is the configuration for blocks of so many rows.
+func (c *amxConfig) set(rows int) {
+	c.palette = 1
+	for i := range 8 {
+		c.bytes[i], c.rows[i] = amxBytes, amxRows
+	}
+	first, second := uint8(min(rows, amxRows)), uint8(max(rows-amxRows, 1))
+	c.rows[0], c.rows[1], c.rows[4] = first, first, first
+	c.rows[2], c.rows[3], c.rows[5] = second, second, second
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of kernel.amxArgs.
+const (
+	xA, xB, xC, xBias, xSums, xConfig               = 0, 8, 16, 24, 32, 40
+	xRowA, xLdc, xSteps, xBlocks, xRows             = 48, 56, 64, 72, 80
+	xFlags, xBits, xAlpha, xDoneA, xDoneC, xDoneSum = 88, 96, 104, 112, 120, 128
+	xNextSum                                        = 136
+)
+
+// Bytes of a tile's row; of 16 rows of two tiles that lie side by side, as sums and lines of B do.
+const amxRow, amxPair = 64, 2048
+
+// amx emits the kernels of products of tiles, of bytes and of pairs of bfloat16: by one or two tiles of 16 rows, and
+// one or two of 16 columns.
+func (g *gen) amx() {
+	for _, name := range []string{"amxBytes", "amxPairs"} {
+		for rows := 1; rows <= 2; rows++ {
+			for columns := 1; columns <= 2; columns++ {
+				g.amxPanel(name, rows, columns)
+			}
+		}
+	}
+	g.Function("issueDotAMX")
+	g.Attributes(attr.NOSPLIT)
+	g.SignatureExpr("func(n int)")
+	g.Doc("issueDotAMX does n turns of 24 independent products of tiles of bytes.")
+	g.MOVQ(operand.NewParamAddr("n", 0), reg.RCX)
+	whole := make([]uint32, 16)
+	whole[0] = 1
+	for i := range 8 {
+		whole[4+i/2] |= 64 << (16 * (i % 2)) // bytes of a row
+		whole[12+i/4] |= 16 << (8 * (i % 4)) // rows
+	}
+	g.LEAQ(g.consts.list("amx", whole...), reg.RSI)
+	g.tileConfig(reg.RSI)
+	for i := range 8 {
+		g.tileZero(i)
+	}
+	g.Label("loop")
+	for i := range 24 {
+		g.tileDot("amxBytes", i%4, 4+i/2%2, 6+i%2)
+	}
+	g.DECQ(reg.RCX)
+	g.JNZ(ref("loop"))
+	g.tileRelease()
+	g.RET()
+}
+
+// amxPanel emits a product of blocks of 32 rows of A, or of 16 at most, with a panel of B of 32 columns, or of 16 at
+// most. A step takes 64 bytes of k: 16 words, of which B has a line of 32 columns each. Sums are kept by blocks; they
+// go on from what is there, stay there, or become C row by row.
+func (g *gen) amxPanel(name string, rows, columns int) {
+	g.begin(fmt.Sprintf("%s%dx%d", name, rows, columns), "amxArgs", "rows by a panel of a product, by tiles.")
+	t, a0, a1, b0, b1 := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RBX
+	steps, rowA, ldb, sums, c, left := reg.RCX, reg.R9, reg.R10, reg.R11, reg.R15, reg.RAX
+	flags, ldc := reg.R12, reg.R13
+	a, b := []reg.GPPhysical{a0, a1}[:rows], []reg.GPPhysical{b0, b1}[:columns]
+	sum := func(i, v int) int { return 2*i + v }
+	// each calls f with the address of each tile of the block's sums.
+	each := func(f func(tile int, at reg.GPPhysical)) {
+		for i := range rows {
+			for v := range columns {
+				g.LEAQ(at(sums, i*amxPair+v*amxRow), a0)
+				f(sum(i, v), a0)
+			}
+		}
+	}
+	g.MOVQ(at(t, xConfig), a0)
+	g.tileConfig(a0)
+	mask := []operand.Op{reg.K1, reg.K2}[:columns]
+	g.MOVQ(at(t, xBits), a0)
+	g.KMOVW(a0.As32(), reg.K1)
+	if columns > 1 {
+		g.SHRQ(operand.Imm(16), a0)
+		g.KMOVW(a0.As32(), reg.K2)
+	}
+	g.MOVQ(imm(2*amxRow), ldb)
+	g.MOVQ(at(t, xFlags), flags)
+	g.MOVQ(at(t, xLdc), ldc)
+	g.MOVQ(at(t, xRowA), rowA)
+
+	g.Label("block")
+	g.MOVQ(at(t, xSums), sums)
+	g.ADDQ(at(t, xDoneSum), sums)
+	g.BTQ(operand.Imm(flagLoad), flags)
+	g.JCS(ref("goon"))
+	each(func(tile int, _ reg.GPPhysical) { g.tileZero(tile) })
+	g.JMP(ref("start"))
+	g.Label("goon")
+	each(func(tile int, at reg.GPPhysical) { g.tileLoad(tile, at, ldb) })
+	g.Label("start")
+	g.MOVQ(at(t, xB), b0)
+	if columns > 1 {
+		g.LEAQ(at(b0, amxRow), b1)
+	}
+	g.MOVQ(at(t, xA), a0)
+	g.ADDQ(at(t, xDoneA), a0)
+	if rows > 1 {
+		g.MOVQ(rowA, a1)
+		g.SHLQ(operand.Imm(4), a1)
+		g.ADDQ(a0, a1)
+	}
+	g.MOVQ(at(t, xSteps), steps)
+	g.align()
+	g.Label("step")
+	for v := range columns {
+		g.tileLoad(6+v, b[v], ldb)
+		for i := range rows {
+			if v == 0 {
+				g.tileStream(4+i, a[i], rowA)
+			}
+			g.tileDot(name, sum(i, v), 4+i, 6+v)
+		}
+	}
+	for _, r := range a {
+		g.ADDQ(operand.Imm(amxRow), r)
+	}
+	for _, r := range b {
+		g.ADDQ(operand.U32(amxPair), r)
+	}
+	g.DECQ(steps)
+	g.JNZ(ref("step"))
+	each(func(tile int, at reg.GPPhysical) { g.tileStore(tile, at, ldb) })
+	g.BTQ(operand.Imm(flagKeep), flags)
+	g.JCS(ref("kept"))
+	g.MOVQ(at(t, xC), c)
+	g.ADDQ(at(t, xDoneC), c)
+	g.MOVQ(at(t, xRows), left)
+	g.amxRows(name, columns, mask, t, sums, c, ldc, left, flags, steps)
+	g.SUBQ(at(t, xC), c)
+	g.MOVQ(c, at(t, xDoneC))
+	g.Label("kept")
+	g.MOVQ(rowA, a0)
+	g.SHLQ(operand.Imm(5), a0)
+	g.ADDQ(a0, at(t, xDoneA))
+	g.MOVQ(at(t, xNextSum), a0)
+	g.ADDQ(a0, at(t, xDoneSum))
+	g.DECQ(at(t, xBlocks))
+	g.JNZ(ref("block"))
+	g.tileRelease()
+	g.end()
+}
+
+// amxRows emits what becomes of a block's sums on their way to C: of bytes as bytesTile has it, of pairs
+// as a tile's epilogue.
+func (g *gen) amxRows(name string, columns int, mask []operand.Op, t, from, c, ldc, left, flags, aux reg.GPPhysical) {
+	bias, alpha, zero := g.r[4:6], g.r[6], g.r[7]
+	rows := func(label string, finish func(x reg.VecPhysical, v int)) {
+		g.Label(label)
+		for v := range columns {
+			g.VMOVUPS(at(from, v*amxRow), g.r[v])
+		}
+		for v := range columns {
+			finish(g.r[v], v)
+			g.storeMasked(g.r[v], mask, v, at(c, v*amxRow))
+		}
+		g.ADDQ(operand.U32(2*amxRow), from)
+		g.ADDQ(ldc, c)
+		g.DECQ(left)
+		g.JNZ(ref(label))
+	}
+	g.MOVQ(at(t, xBias), aux)
+	if name == "amxBytes" {
+		g.BTQ(operand.Imm(flagWhole), flags)
+		g.JCC(ref("floats"))
+		rows("whole", func(reg.VecPhysical, int) {})
+		g.JMP(ref("stored"))
+		g.Label("floats")
+		for v := range columns {
+			g.loadMasked(at(aux, v*amxRow), mask, v, bias[v])
+		}
+		g.VBROADCASTSS(at(t, xAlpha), alpha)
+		rows("float", func(x reg.VecPhysical, v int) {
+			g.VCVTDQ2PS(x, x)
+			g.VMULPS(alpha, x, x)
+			g.VADDPS(bias[v], x, x)
+		})
+		g.Label("stored")
+		return
+	}
+	add := func(x reg.VecPhysical, v int) { g.VADDPS(bias[v], x, x) }
+	rectify := func(x reg.VecPhysical, _ int) { g.VMAXPS(x, zero, x) } // in this order NaN stays NaN
+	g.zero(zero)
+	g.BTQ(operand.Imm(flagBias), flags)
+	g.JCC(ref("unbiased"))
+	for v := range columns {
+		g.loadMasked(at(aux, v*amxRow), mask, v, bias[v])
+	}
+	g.BTQ(operand.Imm(flagReLU), flags)
+	g.JCC(ref("biased"))
+	rows("both", func(x reg.VecPhysical, v int) { add(x, v); rectify(x, v) })
+	g.JMP(ref("stored"))
+	g.Label("biased")
+	rows("bias", add)
+	g.JMP(ref("stored"))
+	g.Label("unbiased")
+	g.BTQ(operand.Imm(flagReLU), flags)
+	g.JCC(ref("plain"))
+	rows("relu", rectify)
+	g.JMP(ref("stored"))
+	g.Label("plain")
+	rows("sum", func(reg.VecPhysical, int) {})
+	g.Label("stored")
+}
+
+// The instructions of tiles, which the assembler lacks: VEX.128.0F38.W0 with a prefix pp (0 none, 1 66, 2 F3, 3 F2).
+
+func (g *gen) tileConfig(base reg.Register) { g.vexMemory(0, 0x49, 0, base, nil) }
+
+func (g *gen) tileLoad(tile int, base, stride reg.Register) { g.vexMemory(3, 0x4b, tile, base, stride) }
+
+// tileStream is tileLoad of what the first-level cache is not to keep: rows of A, which are met again when another
+// panel of B is there.
+func (g *gen) tileStream(tile int, base, stride reg.Register) {
+	g.vexMemory(1, 0x4b, tile, base, stride)
+}
+
+func (g *gen) tileStore(tile int, base, stride reg.Register) {
+	g.vexMemory(2, 0x4b, tile, base, stride)
+}
+
+func (g *gen) tileZero(tile int) { g.vexRegisters(3, 0x49, tile, 0, 0) }
+
+func (g *gen) tileRelease() { g.vexRegisters(0, 0x49, 0, 0, 0) }
+
+// tileDot adds to tile c the product of tile a, of rows, with tile b, of words in columns.
+func (g *gen) tileDot(name string, c, a, b int) {
+	if name == "amxBytes" {
+		g.vexRegisters(1, 0x5e, c, a, b) // TDPBUSD
+		return
+	}
+	g.vexRegisters(2, 0x5c, c, a, b) // TDPBF16PS
+}
+
+func (g *gen) vexRegisters(pp, op, r, rm, v int) {
+	g.raw("LONG", 0xc4|0xe2<<8|(^v&15<<3|pp)<<16|op<<24)
+	g.raw("BYTE", 0xc0|r<<3|rm)
+}
+
+// vexMemory has an operand at base, or at base by rows of a stride. A base is none of BP and R13, whose addresses are
+// written otherwise, and there is no address without a third byte.
+func (g *gen) vexMemory(pp, op, r int, base, index reg.Register) {
+	at, by := number(base), 4 // none
+	if index != nil {
+		by = number(index)
+	}
+	g.raw("LONG", 0xc4|(0x82|(by>>3^1)<<6|(at>>3^1)<<5)<<8|(0x78|pp)<<16|op<<24)
+	g.raw("WORD", 4|r<<3|(by&7<<3|at&7)<<8)
+}
+
+// number is that of a general register in an instruction.
+func number(r reg.Register) int { return int(r.(reg.GPPhysical).PhysicalIndex()) }
+
+// raw emits bytes.
+func (g *gen) raw(op string, n int) {
+	g.Instruction(&ir.Instruction{Opcode: op, Operands: []operand.Op{operand.U64(uint64(n))}})
+}
