@@ -136,10 +136,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 // inPieces loads a batch piece by piece, or only its labels, passes it through the layers that lead the model without
 // parameters, and calls f with the first sample of each.
 func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f func(lo int) error) error {
-	size := piece
-	if e.bounds.Norms {
-		size = len(ids)
-	}
+	size := e.sight(len(ids))
 	load := p.load
 	if labels {
 		load = func(set *data.Set, ids []int32, _ noise.Key, gradients bool) error {

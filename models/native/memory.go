@@ -83,8 +83,11 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 
 // sight is the samples that a pass of candidates loads at once.
 func (e *Engine) sight(batch int) int {
-	if e.bounds.Norms {
+	switch {
+	case e.bounds.Norms:
 		return batch
+	case e.bf16 && e.order == kernel.Blocks: // weights are rounded and packed for every piece, which is most of the work
+		return min(batch, 2*piece)
 	}
 	return min(batch, piece)
 }

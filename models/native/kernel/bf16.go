@@ -141,7 +141,14 @@ func (k *Kernels) round16(order Order, dst []float32, wide int, src []float32, r
 			k.vec.dst, k.vec.x[0] = ptr(to, 0), ptr(row, 0)
 			k.isa.round16(&k.vec)
 		default:
-			for j := range to {
+			done := 0
+			if order == Pairs && k.isa.roundFloats != nil && cols > 1 {
+				done = cols &^ 1
+				k.sweep(done)
+				k.vec.dst, k.vec.x[0] = ptr(to, 0), ptr(row, 0)
+				k.isa.roundFloats(&k.vec)
+			}
+			for j := done; j < len(to); j++ {
 				to[j] = 0
 				if at := order.source(j); at < cols {
 					to[j] = BF16(row[at])

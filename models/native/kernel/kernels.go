@@ -50,6 +50,7 @@ type isa struct {
 	pairs       []func(*tileArgs) // of bfloat16, by height; nil: by floats, see GemmBF16
 	pairsNarrow []func(*tileArgs)
 	round16     func(*vecArgs)
+	roundFloats func(*vecArgs) // of an even length, neighbours in each other's places; nil: Go
 
 	transpose, copyPanel             func(*moveArgs)
 	turn                             func(*moveArgs)   // transpose, of whole blocks of four by four alone

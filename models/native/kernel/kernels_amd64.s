@@ -171,320 +171,321 @@ DATA words<>+652(SB)/4, $0x3ecc422a
 DATA words<>+656(SB)/4, $0x3ecc422a
 DATA words<>+660(SB)/4, $0x3ecc422a
 DATA words<>+664(SB)/4, $0x3ecc422a
-DATA words<>+668(SB)/4, $0xff800000
-DATA words<>+672(SB)/4, $0x00000000
-DATA words<>+676(SB)/4, $0x00000000
-DATA words<>+680(SB)/4, $0x00000001
-DATA words<>+684(SB)/4, $0x00000000
-DATA words<>+688(SB)/4, $0x00000002
-DATA words<>+692(SB)/4, $0x00000000
-DATA words<>+696(SB)/4, $0x00000003
+DATA words<>+668(SB)/4, $0x7fffffff
+DATA words<>+672(SB)/4, $0x00000001
+DATA words<>+676(SB)/4, $0x00007fff
+DATA words<>+680(SB)/4, $0x24000000
+DATA words<>+684(SB)/4, $0x7f800000
+DATA words<>+688(SB)/4, $0x7fc00000
+DATA words<>+692(SB)/4, $0xff800000
+DATA words<>+696(SB)/4, $0x00000000
 DATA words<>+700(SB)/4, $0x00000000
-DATA words<>+704(SB)/4, $0x00000004
+DATA words<>+704(SB)/4, $0x00000001
 DATA words<>+708(SB)/4, $0x00000000
-DATA words<>+712(SB)/4, $0x00000005
+DATA words<>+712(SB)/4, $0x00000002
 DATA words<>+716(SB)/4, $0x00000000
-DATA words<>+720(SB)/4, $0x00000006
+DATA words<>+720(SB)/4, $0x00000003
 DATA words<>+724(SB)/4, $0x00000000
-DATA words<>+728(SB)/4, $0x00000007
+DATA words<>+728(SB)/4, $0x00000004
 DATA words<>+732(SB)/4, $0x00000000
-DATA words<>+736(SB)/4, $0xd2511f53
-DATA words<>+740(SB)/4, $0xcd9e8d57
-DATA words<>+744(SB)/4, $0x00000004
-DATA words<>+748(SB)/4, $0x00000001
-DATA words<>+752(SB)/4, $0x00000001
-DATA words<>+756(SB)/4, $0x00000001
-DATA words<>+760(SB)/4, $0x00000001
-DATA words<>+764(SB)/4, $0x00000001
-DATA words<>+768(SB)/4, $0x00000001
+DATA words<>+736(SB)/4, $0x00000005
+DATA words<>+740(SB)/4, $0x00000000
+DATA words<>+744(SB)/4, $0x00000006
+DATA words<>+748(SB)/4, $0x00000000
+DATA words<>+752(SB)/4, $0x00000007
+DATA words<>+756(SB)/4, $0x00000000
+DATA words<>+760(SB)/4, $0xd2511f53
+DATA words<>+764(SB)/4, $0xcd9e8d57
+DATA words<>+768(SB)/4, $0x00000004
 DATA words<>+772(SB)/4, $0x00000001
 DATA words<>+776(SB)/4, $0x00000001
-DATA words<>+780(SB)/4, $0x30000000
-DATA words<>+784(SB)/4, $0x30000000
-DATA words<>+788(SB)/4, $0x30000000
-DATA words<>+792(SB)/4, $0x30000000
-DATA words<>+796(SB)/4, $0x30000000
-DATA words<>+800(SB)/4, $0x30000000
+DATA words<>+780(SB)/4, $0x00000001
+DATA words<>+784(SB)/4, $0x00000001
+DATA words<>+788(SB)/4, $0x00000001
+DATA words<>+792(SB)/4, $0x00000001
+DATA words<>+796(SB)/4, $0x00000001
+DATA words<>+800(SB)/4, $0x00000001
 DATA words<>+804(SB)/4, $0x30000000
 DATA words<>+808(SB)/4, $0x30000000
-DATA words<>+812(SB)/4, $0x3a60f890
-DATA words<>+816(SB)/4, $0x3a60f890
-DATA words<>+820(SB)/4, $0x3a60f890
-DATA words<>+824(SB)/4, $0x3a60f890
-DATA words<>+828(SB)/4, $0x3a60f890
-DATA words<>+832(SB)/4, $0x3a60f890
+DATA words<>+812(SB)/4, $0x30000000
+DATA words<>+816(SB)/4, $0x30000000
+DATA words<>+820(SB)/4, $0x30000000
+DATA words<>+824(SB)/4, $0x30000000
+DATA words<>+828(SB)/4, $0x30000000
+DATA words<>+832(SB)/4, $0x30000000
 DATA words<>+836(SB)/4, $0x3a60f890
 DATA words<>+840(SB)/4, $0x3a60f890
-DATA words<>+844(SB)/4, $0x4eb504f3
-DATA words<>+848(SB)/4, $0x4eb504f3
-DATA words<>+852(SB)/4, $0x4eb504f3
-DATA words<>+856(SB)/4, $0x4eb504f3
-DATA words<>+860(SB)/4, $0x4eb504f3
-DATA words<>+864(SB)/4, $0x4eb504f3
+DATA words<>+844(SB)/4, $0x3a60f890
+DATA words<>+848(SB)/4, $0x3a60f890
+DATA words<>+852(SB)/4, $0x3a60f890
+DATA words<>+856(SB)/4, $0x3a60f890
+DATA words<>+860(SB)/4, $0x3a60f890
+DATA words<>+864(SB)/4, $0x3a60f890
 DATA words<>+868(SB)/4, $0x4eb504f3
 DATA words<>+872(SB)/4, $0x4eb504f3
-DATA words<>+876(SB)/4, $0xbb8ef36b
-DATA words<>+880(SB)/4, $0xbb8ef36b
-DATA words<>+884(SB)/4, $0xbb8ef36b
-DATA words<>+888(SB)/4, $0xbb8ef36b
-DATA words<>+892(SB)/4, $0xbb8ef36b
-DATA words<>+896(SB)/4, $0xbb8ef36b
+DATA words<>+876(SB)/4, $0x4eb504f3
+DATA words<>+880(SB)/4, $0x4eb504f3
+DATA words<>+884(SB)/4, $0x4eb504f3
+DATA words<>+888(SB)/4, $0x4eb504f3
+DATA words<>+892(SB)/4, $0x4eb504f3
+DATA words<>+896(SB)/4, $0x4eb504f3
 DATA words<>+900(SB)/4, $0xbb8ef36b
 DATA words<>+904(SB)/4, $0xbb8ef36b
-DATA words<>+908(SB)/4, $0xbcaa7b13
-DATA words<>+912(SB)/4, $0xbcaa7b13
-DATA words<>+916(SB)/4, $0xbcaa7b13
-DATA words<>+920(SB)/4, $0xbcaa7b13
-DATA words<>+924(SB)/4, $0xbcaa7b13
-DATA words<>+928(SB)/4, $0xbcaa7b13
+DATA words<>+908(SB)/4, $0xbb8ef36b
+DATA words<>+912(SB)/4, $0xbb8ef36b
+DATA words<>+916(SB)/4, $0xbb8ef36b
+DATA words<>+920(SB)/4, $0xbb8ef36b
+DATA words<>+924(SB)/4, $0xbb8ef36b
+DATA words<>+928(SB)/4, $0xbb8ef36b
 DATA words<>+932(SB)/4, $0xbcaa7b13
 DATA words<>+936(SB)/4, $0xbcaa7b13
-DATA words<>+940(SB)/4, $0x007fffff
-DATA words<>+944(SB)/4, $0x007fffff
-DATA words<>+948(SB)/4, $0x007fffff
-DATA words<>+952(SB)/4, $0x007fffff
-DATA words<>+956(SB)/4, $0x007fffff
-DATA words<>+960(SB)/4, $0x007fffff
+DATA words<>+940(SB)/4, $0xbcaa7b13
+DATA words<>+944(SB)/4, $0xbcaa7b13
+DATA words<>+948(SB)/4, $0xbcaa7b13
+DATA words<>+952(SB)/4, $0xbcaa7b13
+DATA words<>+956(SB)/4, $0xbcaa7b13
+DATA words<>+960(SB)/4, $0xbcaa7b13
 DATA words<>+964(SB)/4, $0x007fffff
 DATA words<>+968(SB)/4, $0x007fffff
-DATA words<>+972(SB)/4, $0x3da2ca77
-DATA words<>+976(SB)/4, $0x3da2ca77
-DATA words<>+980(SB)/4, $0x3da2ca77
-DATA words<>+984(SB)/4, $0x3da2ca77
-DATA words<>+988(SB)/4, $0x3da2ca77
-DATA words<>+992(SB)/4, $0x3da2ca77
+DATA words<>+972(SB)/4, $0x007fffff
+DATA words<>+976(SB)/4, $0x007fffff
+DATA words<>+980(SB)/4, $0x007fffff
+DATA words<>+984(SB)/4, $0x007fffff
+DATA words<>+988(SB)/4, $0x007fffff
+DATA words<>+992(SB)/4, $0x007fffff
 DATA words<>+996(SB)/4, $0x3da2ca77
 DATA words<>+1000(SB)/4, $0x3da2ca77
-DATA words<>+1004(SB)/4, $0x3f3504f3
-DATA words<>+1008(SB)/4, $0x3f3504f3
-DATA words<>+1012(SB)/4, $0x3f3504f3
-DATA words<>+1016(SB)/4, $0x3f3504f3
-DATA words<>+1020(SB)/4, $0x3f3504f3
-DATA words<>+1024(SB)/4, $0x3f3504f3
+DATA words<>+1004(SB)/4, $0x3da2ca77
+DATA words<>+1008(SB)/4, $0x3da2ca77
+DATA words<>+1012(SB)/4, $0x3da2ca77
+DATA words<>+1016(SB)/4, $0x3da2ca77
+DATA words<>+1020(SB)/4, $0x3da2ca77
+DATA words<>+1024(SB)/4, $0x3da2ca77
 DATA words<>+1028(SB)/4, $0x3f3504f3
 DATA words<>+1032(SB)/4, $0x3f3504f3
-DATA words<>+1036(SB)/4, $0xbe73a114
-DATA words<>+1040(SB)/4, $0xbe73a114
-DATA words<>+1044(SB)/4, $0xbe73a114
-DATA words<>+1048(SB)/4, $0xbe73a114
-DATA words<>+1052(SB)/4, $0xbe73a114
-DATA words<>+1056(SB)/4, $0xbe73a114
+DATA words<>+1036(SB)/4, $0x3f3504f3
+DATA words<>+1040(SB)/4, $0x3f3504f3
+DATA words<>+1044(SB)/4, $0x3f3504f3
+DATA words<>+1048(SB)/4, $0x3f3504f3
+DATA words<>+1052(SB)/4, $0x3f3504f3
+DATA words<>+1056(SB)/4, $0x3f3504f3
 DATA words<>+1060(SB)/4, $0xbe73a114
 DATA words<>+1064(SB)/4, $0xbe73a114
-DATA words<>+1068(SB)/4, $0x3ebf2884
-DATA words<>+1072(SB)/4, $0x3ebf2884
-DATA words<>+1076(SB)/4, $0x3ebf2884
-DATA words<>+1080(SB)/4, $0x3ebf2884
-DATA words<>+1084(SB)/4, $0x3ebf2884
-DATA words<>+1088(SB)/4, $0x3ebf2884
+DATA words<>+1068(SB)/4, $0xbe73a114
+DATA words<>+1072(SB)/4, $0xbe73a114
+DATA words<>+1076(SB)/4, $0xbe73a114
+DATA words<>+1080(SB)/4, $0xbe73a114
+DATA words<>+1084(SB)/4, $0xbe73a114
+DATA words<>+1088(SB)/4, $0xbe73a114
 DATA words<>+1092(SB)/4, $0x3ebf2884
 DATA words<>+1096(SB)/4, $0x3ebf2884
-DATA words<>+1100(SB)/4, $0x3e81de83
-DATA words<>+1104(SB)/4, $0x3e81de83
-DATA words<>+1108(SB)/4, $0x3e81de83
-DATA words<>+1112(SB)/4, $0x3e81de83
-DATA words<>+1116(SB)/4, $0x3e81de83
-DATA words<>+1120(SB)/4, $0x3e81de83
+DATA words<>+1100(SB)/4, $0x3ebf2884
+DATA words<>+1104(SB)/4, $0x3ebf2884
+DATA words<>+1108(SB)/4, $0x3ebf2884
+DATA words<>+1112(SB)/4, $0x3ebf2884
+DATA words<>+1116(SB)/4, $0x3ebf2884
+DATA words<>+1120(SB)/4, $0x3ebf2884
 DATA words<>+1124(SB)/4, $0x3e81de83
 DATA words<>+1128(SB)/4, $0x3e81de83
-DATA words<>+1132(SB)/4, $0xbed1e1f3
-DATA words<>+1136(SB)/4, $0xbed1e1f3
-DATA words<>+1140(SB)/4, $0xbed1e1f3
-DATA words<>+1144(SB)/4, $0xbed1e1f3
-DATA words<>+1148(SB)/4, $0xbed1e1f3
-DATA words<>+1152(SB)/4, $0xbed1e1f3
+DATA words<>+1132(SB)/4, $0x3e81de83
+DATA words<>+1136(SB)/4, $0x3e81de83
+DATA words<>+1140(SB)/4, $0x3e81de83
+DATA words<>+1144(SB)/4, $0x3e81de83
+DATA words<>+1148(SB)/4, $0x3e81de83
+DATA words<>+1152(SB)/4, $0x3e81de83
 DATA words<>+1156(SB)/4, $0xbed1e1f3
 DATA words<>+1160(SB)/4, $0xbed1e1f3
-DATA words<>+1164(SB)/4, $0xbf255b14
-DATA words<>+1168(SB)/4, $0xbf255b14
-DATA words<>+1172(SB)/4, $0xbf255b14
-DATA words<>+1176(SB)/4, $0xbf255b14
-DATA words<>+1180(SB)/4, $0xbf255b14
-DATA words<>+1184(SB)/4, $0xbf255b14
+DATA words<>+1164(SB)/4, $0xbed1e1f3
+DATA words<>+1168(SB)/4, $0xbed1e1f3
+DATA words<>+1172(SB)/4, $0xbed1e1f3
+DATA words<>+1176(SB)/4, $0xbed1e1f3
+DATA words<>+1180(SB)/4, $0xbed1e1f3
+DATA words<>+1184(SB)/4, $0xbed1e1f3
 DATA words<>+1188(SB)/4, $0xbf255b14
 DATA words<>+1192(SB)/4, $0xbf255b14
-DATA words<>+1196(SB)/4, $0x3eff136b
-DATA words<>+1200(SB)/4, $0x3eff136b
-DATA words<>+1204(SB)/4, $0x3eff136b
-DATA words<>+1208(SB)/4, $0x3eff136b
-DATA words<>+1212(SB)/4, $0x3eff136b
-DATA words<>+1216(SB)/4, $0x3eff136b
+DATA words<>+1196(SB)/4, $0xbf255b14
+DATA words<>+1200(SB)/4, $0xbf255b14
+DATA words<>+1204(SB)/4, $0xbf255b14
+DATA words<>+1208(SB)/4, $0xbf255b14
+DATA words<>+1212(SB)/4, $0xbf255b14
+DATA words<>+1216(SB)/4, $0xbf255b14
 DATA words<>+1220(SB)/4, $0x3eff136b
 DATA words<>+1224(SB)/4, $0x3eff136b
-DATA words<>+1228(SB)/4, $0xbf9de9d3
-DATA words<>+1232(SB)/4, $0xbf9de9d3
-DATA words<>+1236(SB)/4, $0xbf9de9d3
-DATA words<>+1240(SB)/4, $0xbf9de9d3
-DATA words<>+1244(SB)/4, $0xbf9de9d3
-DATA words<>+1248(SB)/4, $0xbf9de9d3
+DATA words<>+1228(SB)/4, $0x3eff136b
+DATA words<>+1232(SB)/4, $0x3eff136b
+DATA words<>+1236(SB)/4, $0x3eff136b
+DATA words<>+1240(SB)/4, $0x3eff136b
+DATA words<>+1244(SB)/4, $0x3eff136b
+DATA words<>+1248(SB)/4, $0x3eff136b
 DATA words<>+1252(SB)/4, $0xbf9de9d3
 DATA words<>+1256(SB)/4, $0xbf9de9d3
-DATA words<>+1260(SB)/4, $0xbf2a91fe
-DATA words<>+1264(SB)/4, $0xbf2a91fe
-DATA words<>+1268(SB)/4, $0xbf2a91fe
-DATA words<>+1272(SB)/4, $0xbf2a91fe
-DATA words<>+1276(SB)/4, $0xbf2a91fe
-DATA words<>+1280(SB)/4, $0xbf2a91fe
+DATA words<>+1260(SB)/4, $0xbf9de9d3
+DATA words<>+1264(SB)/4, $0xbf9de9d3
+DATA words<>+1268(SB)/4, $0xbf9de9d3
+DATA words<>+1272(SB)/4, $0xbf9de9d3
+DATA words<>+1276(SB)/4, $0xbf9de9d3
+DATA words<>+1280(SB)/4, $0xbf9de9d3
 DATA words<>+1284(SB)/4, $0xbf2a91fe
 DATA words<>+1288(SB)/4, $0xbf2a91fe
-DATA words<>+1292(SB)/4, $0x3fc90fce
-DATA words<>+1296(SB)/4, $0x3fc90fce
-DATA words<>+1300(SB)/4, $0x3fc90fce
-DATA words<>+1304(SB)/4, $0x3fc90fce
-DATA words<>+1308(SB)/4, $0x3fc90fce
-DATA words<>+1312(SB)/4, $0x3fc90fce
+DATA words<>+1292(SB)/4, $0xbf2a91fe
+DATA words<>+1296(SB)/4, $0xbf2a91fe
+DATA words<>+1300(SB)/4, $0xbf2a91fe
+DATA words<>+1304(SB)/4, $0xbf2a91fe
+DATA words<>+1308(SB)/4, $0xbf2a91fe
+DATA words<>+1312(SB)/4, $0xbf2a91fe
 DATA words<>+1316(SB)/4, $0x3fc90fce
 DATA words<>+1320(SB)/4, $0x3fc90fce
-DATA words<>+1324(SB)/4, $0x3f8000bb
-DATA words<>+1328(SB)/4, $0x3f8000bb
-DATA words<>+1332(SB)/4, $0x3f8000bb
-DATA words<>+1336(SB)/4, $0x3f8000bb
-DATA words<>+1340(SB)/4, $0x3f8000bb
-DATA words<>+1344(SB)/4, $0x3f8000bb
+DATA words<>+1324(SB)/4, $0x3fc90fce
+DATA words<>+1328(SB)/4, $0x3fc90fce
+DATA words<>+1332(SB)/4, $0x3fc90fce
+DATA words<>+1336(SB)/4, $0x3fc90fce
+DATA words<>+1340(SB)/4, $0x3fc90fce
+DATA words<>+1344(SB)/4, $0x3fc90fce
 DATA words<>+1348(SB)/4, $0x3f8000bb
 DATA words<>+1352(SB)/4, $0x3f8000bb
-DATA words<>+1356(SB)/4, $0x3f7fffff
-DATA words<>+1360(SB)/4, $0x3f7fffff
-DATA words<>+1364(SB)/4, $0x3f7fffff
-DATA words<>+1368(SB)/4, $0x3f7fffff
-DATA words<>+1372(SB)/4, $0x3f7fffff
-DATA words<>+1376(SB)/4, $0x3f7fffff
+DATA words<>+1356(SB)/4, $0x3f8000bb
+DATA words<>+1360(SB)/4, $0x3f8000bb
+DATA words<>+1364(SB)/4, $0x3f8000bb
+DATA words<>+1368(SB)/4, $0x3f8000bb
+DATA words<>+1372(SB)/4, $0x3f8000bb
+DATA words<>+1376(SB)/4, $0x3f8000bb
 DATA words<>+1380(SB)/4, $0x3f7fffff
 DATA words<>+1384(SB)/4, $0x3f7fffff
-DATA words<>+1388(SB)/4, $0xc0000008
-DATA words<>+1392(SB)/4, $0xc0000008
-DATA words<>+1396(SB)/4, $0xc0000008
-DATA words<>+1400(SB)/4, $0xc0000008
-DATA words<>+1404(SB)/4, $0xc0000008
-DATA words<>+1408(SB)/4, $0xc0000008
+DATA words<>+1388(SB)/4, $0x3f7fffff
+DATA words<>+1392(SB)/4, $0x3f7fffff
+DATA words<>+1396(SB)/4, $0x3f7fffff
+DATA words<>+1400(SB)/4, $0x3f7fffff
+DATA words<>+1404(SB)/4, $0x3f7fffff
+DATA words<>+1408(SB)/4, $0x3f7fffff
 DATA words<>+1412(SB)/4, $0xc0000008
 DATA words<>+1416(SB)/4, $0xc0000008
-DATA words<>+1420(SB)/4, $0xbfb17218
-DATA words<>+1424(SB)/4, $0xbfb17218
-DATA words<>+1428(SB)/4, $0xbfb17218
-DATA words<>+1432(SB)/4, $0xbfb17218
-DATA words<>+1436(SB)/4, $0xbfb17218
-DATA words<>+1440(SB)/4, $0xbfb17218
+DATA words<>+1420(SB)/4, $0xc0000008
+DATA words<>+1424(SB)/4, $0xc0000008
+DATA words<>+1428(SB)/4, $0xc0000008
+DATA words<>+1432(SB)/4, $0xc0000008
+DATA words<>+1436(SB)/4, $0xc0000008
+DATA words<>+1440(SB)/4, $0xc0000008
 DATA words<>+1444(SB)/4, $0xbfb17218
 DATA words<>+1448(SB)/4, $0xbfb17218
-DATA words<>+1452(SB)/4, $0x01010101
-DATA words<>+1456(SB)/4, $0x00010001
-DATA words<>+1460(SB)/4, $0x01000000
-DATA words<>+1464(SB)/4, $0x01000000
-DATA words<>+1468(SB)/4, $0x01000000
-DATA words<>+1472(SB)/4, $0x01000000
-DATA words<>+1476(SB)/4, $0x01000000
-DATA words<>+1480(SB)/4, $0x01000000
+DATA words<>+1452(SB)/4, $0xbfb17218
+DATA words<>+1456(SB)/4, $0xbfb17218
+DATA words<>+1460(SB)/4, $0xbfb17218
+DATA words<>+1464(SB)/4, $0xbfb17218
+DATA words<>+1468(SB)/4, $0xbfb17218
+DATA words<>+1472(SB)/4, $0xbfb17218
+DATA words<>+1476(SB)/4, $0x01010101
+DATA words<>+1480(SB)/4, $0x00010001
 DATA words<>+1484(SB)/4, $0x01000000
 DATA words<>+1488(SB)/4, $0x01000000
-DATA words<>+1492(SB)/4, $0x00000003
-DATA words<>+1496(SB)/4, $0x00000003
-DATA words<>+1500(SB)/4, $0x00000003
-DATA words<>+1504(SB)/4, $0x00000003
-DATA words<>+1508(SB)/4, $0x00000003
-DATA words<>+1512(SB)/4, $0x00000003
+DATA words<>+1492(SB)/4, $0x01000000
+DATA words<>+1496(SB)/4, $0x01000000
+DATA words<>+1500(SB)/4, $0x01000000
+DATA words<>+1504(SB)/4, $0x01000000
+DATA words<>+1508(SB)/4, $0x01000000
+DATA words<>+1512(SB)/4, $0x01000000
 DATA words<>+1516(SB)/4, $0x00000003
 DATA words<>+1520(SB)/4, $0x00000003
-DATA words<>+1524(SB)/4, $0xc2fe0000
-DATA words<>+1528(SB)/4, $0xc2fe0000
-DATA words<>+1532(SB)/4, $0xc2fe0000
-DATA words<>+1536(SB)/4, $0xc2fe0000
-DATA words<>+1540(SB)/4, $0xc2fe0000
-DATA words<>+1544(SB)/4, $0xc2fe0000
+DATA words<>+1524(SB)/4, $0x00000003
+DATA words<>+1528(SB)/4, $0x00000003
+DATA words<>+1532(SB)/4, $0x00000003
+DATA words<>+1536(SB)/4, $0x00000003
+DATA words<>+1540(SB)/4, $0x00000003
+DATA words<>+1544(SB)/4, $0x00000003
 DATA words<>+1548(SB)/4, $0xc2fe0000
 DATA words<>+1552(SB)/4, $0xc2fe0000
-DATA words<>+1556(SB)/4, $0x00000000
-DATA words<>+1560(SB)/4, $0x00000000
-DATA words<>+1564(SB)/4, $0x00000002
-DATA words<>+1568(SB)/4, $0x00000000
-DATA words<>+1572(SB)/4, $0x00000001
-DATA words<>+1576(SB)/4, $0x00000000
-DATA words<>+1580(SB)/4, $0x00000003
+DATA words<>+1556(SB)/4, $0xc2fe0000
+DATA words<>+1560(SB)/4, $0xc2fe0000
+DATA words<>+1564(SB)/4, $0xc2fe0000
+DATA words<>+1568(SB)/4, $0xc2fe0000
+DATA words<>+1572(SB)/4, $0xc2fe0000
+DATA words<>+1576(SB)/4, $0xc2fe0000
+DATA words<>+1580(SB)/4, $0x00000000
 DATA words<>+1584(SB)/4, $0x00000000
-DATA words<>+1588(SB)/4, $0x3ca92b62
-DATA words<>+1592(SB)/4, $0xbd5c2223
-DATA words<>+1596(SB)/4, $0x3e0883b4
-DATA words<>+1600(SB)/4, $0xbeaaaa9a
-DATA words<>+1604(SB)/4, $0x7fffffff
-DATA words<>+1608(SB)/4, $0x80000000
-DATA words<>+1612(SB)/4, $0xbf800000
-DATA words<>+1616(SB)/4, $0xbf000000
-DATA words<>+1620(SB)/4, $0x3e900000
-DATA words<>+1624(SB)/4, $0xbd99362a
-DATA words<>+1628(SB)/4, $0x3d539960
-DATA words<>+1632(SB)/4, $0x3d1b80e2
-DATA words<>+1636(SB)/4, $0x3d2df7cb
-DATA words<>+1640(SB)/4, $0x3dc51d23
-DATA words<>+1644(SB)/4, $0x3dcd9329
-DATA words<>+1648(SB)/4, $0x3de6a25f
-DATA words<>+1652(SB)/4, $0x3de5be3e
-DATA words<>+1656(SB)/4, $0x3ecc422a
-DATA words<>+1660(SB)/4, $0x00000020
-DATA words<>+1664(SB)/4, $0x00000040
-DATA words<>+1668(SB)/4, $0x00000080
-DATA words<>+1672(SB)/4, $0x00000001
-DATA words<>+1676(SB)/4, $0x00007fff
-DATA words<>+1680(SB)/4, $0x24000000
-DATA words<>+1684(SB)/4, $0x7f800000
-DATA words<>+1688(SB)/4, $0x00007fc0
-DATA words<>+1692(SB)/4, $0x00000008
-DATA words<>+1696(SB)/4, $0x30000000
-DATA words<>+1700(SB)/4, $0x3a60f890
-DATA words<>+1704(SB)/4, $0x4eb504f3
-DATA words<>+1708(SB)/4, $0xbb8ef36b
-DATA words<>+1712(SB)/4, $0xbcaa7b13
-DATA words<>+1716(SB)/4, $0x007fffff
-DATA words<>+1720(SB)/4, $0x3da2ca77
-DATA words<>+1724(SB)/4, $0x3f3504f3
-DATA words<>+1728(SB)/4, $0xbe73a114
-DATA words<>+1732(SB)/4, $0x3ebf2884
-DATA words<>+1736(SB)/4, $0x3e81de83
-DATA words<>+1740(SB)/4, $0xbed1e1f3
-DATA words<>+1744(SB)/4, $0xbf255b14
-DATA words<>+1748(SB)/4, $0x3eff136b
-DATA words<>+1752(SB)/4, $0xbf9de9d3
-DATA words<>+1756(SB)/4, $0xbf2a91fe
-DATA words<>+1760(SB)/4, $0x3fc90fce
-DATA words<>+1764(SB)/4, $0x3f8000bb
-DATA words<>+1768(SB)/4, $0x3f7fffff
-DATA words<>+1772(SB)/4, $0xc0000008
-DATA words<>+1776(SB)/4, $0xbfb17218
-DATA words<>+1780(SB)/4, $0x01000000
-DATA words<>+1784(SB)/4, $0x00000003
-DATA words<>+1788(SB)/4, $0xc2fe0000
-DATA words<>+1792(SB)/4, $0x00000000
+DATA words<>+1588(SB)/4, $0x00000002
+DATA words<>+1592(SB)/4, $0x00000000
+DATA words<>+1596(SB)/4, $0x00000001
+DATA words<>+1600(SB)/4, $0x00000000
+DATA words<>+1604(SB)/4, $0x00000003
+DATA words<>+1608(SB)/4, $0x00000000
+DATA words<>+1612(SB)/4, $0x3ca92b62
+DATA words<>+1616(SB)/4, $0xbd5c2223
+DATA words<>+1620(SB)/4, $0x3e0883b4
+DATA words<>+1624(SB)/4, $0xbeaaaa9a
+DATA words<>+1628(SB)/4, $0x80000000
+DATA words<>+1632(SB)/4, $0xbf800000
+DATA words<>+1636(SB)/4, $0xbf000000
+DATA words<>+1640(SB)/4, $0x3e900000
+DATA words<>+1644(SB)/4, $0xbd99362a
+DATA words<>+1648(SB)/4, $0x3d539960
+DATA words<>+1652(SB)/4, $0x3d1b80e2
+DATA words<>+1656(SB)/4, $0x3d2df7cb
+DATA words<>+1660(SB)/4, $0x3dc51d23
+DATA words<>+1664(SB)/4, $0x3dcd9329
+DATA words<>+1668(SB)/4, $0x3de6a25f
+DATA words<>+1672(SB)/4, $0x3de5be3e
+DATA words<>+1676(SB)/4, $0x3ecc422a
+DATA words<>+1680(SB)/4, $0x00000020
+DATA words<>+1684(SB)/4, $0x00000040
+DATA words<>+1688(SB)/4, $0x00000080
+DATA words<>+1692(SB)/4, $0x48000000
+DATA words<>+1696(SB)/4, $0x00000008
+DATA words<>+1700(SB)/4, $0x30000000
+DATA words<>+1704(SB)/4, $0x3a60f890
+DATA words<>+1708(SB)/4, $0x4eb504f3
+DATA words<>+1712(SB)/4, $0xbb8ef36b
+DATA words<>+1716(SB)/4, $0xbcaa7b13
+DATA words<>+1720(SB)/4, $0x007fffff
+DATA words<>+1724(SB)/4, $0x3da2ca77
+DATA words<>+1728(SB)/4, $0x3f3504f3
+DATA words<>+1732(SB)/4, $0xbe73a114
+DATA words<>+1736(SB)/4, $0x3ebf2884
+DATA words<>+1740(SB)/4, $0x3e81de83
+DATA words<>+1744(SB)/4, $0xbed1e1f3
+DATA words<>+1748(SB)/4, $0xbf255b14
+DATA words<>+1752(SB)/4, $0x3eff136b
+DATA words<>+1756(SB)/4, $0xbf9de9d3
+DATA words<>+1760(SB)/4, $0xbf2a91fe
+DATA words<>+1764(SB)/4, $0x3fc90fce
+DATA words<>+1768(SB)/4, $0x3f8000bb
+DATA words<>+1772(SB)/4, $0x3f7fffff
+DATA words<>+1776(SB)/4, $0xc0000008
+DATA words<>+1780(SB)/4, $0xbfb17218
+DATA words<>+1784(SB)/4, $0x01000000
+DATA words<>+1788(SB)/4, $0x00000003
+DATA words<>+1792(SB)/4, $0xc2fe0000
 DATA words<>+1796(SB)/4, $0x00000000
-DATA words<>+1800(SB)/4, $0x00000004
-DATA words<>+1804(SB)/4, $0x00000000
-DATA words<>+1808(SB)/4, $0x00000001
-DATA words<>+1812(SB)/4, $0x00000000
-DATA words<>+1816(SB)/4, $0x00000005
-DATA words<>+1820(SB)/4, $0x00000000
-DATA words<>+1824(SB)/4, $0x00000002
-DATA words<>+1828(SB)/4, $0x00000000
-DATA words<>+1832(SB)/4, $0x00000006
-DATA words<>+1836(SB)/4, $0x00000000
-DATA words<>+1840(SB)/4, $0x00000003
-DATA words<>+1844(SB)/4, $0x00000000
-DATA words<>+1848(SB)/4, $0x00000007
-DATA words<>+1852(SB)/4, $0x00000000
-DATA words<>+1856(SB)/4, $0x00000001
-DATA words<>+1860(SB)/4, $0x00000000
+DATA words<>+1800(SB)/4, $0x00000000
+DATA words<>+1804(SB)/4, $0x00000004
+DATA words<>+1808(SB)/4, $0x00000000
+DATA words<>+1812(SB)/4, $0x00000001
+DATA words<>+1816(SB)/4, $0x00000000
+DATA words<>+1820(SB)/4, $0x00000005
+DATA words<>+1824(SB)/4, $0x00000000
+DATA words<>+1828(SB)/4, $0x00000002
+DATA words<>+1832(SB)/4, $0x00000000
+DATA words<>+1836(SB)/4, $0x00000006
+DATA words<>+1840(SB)/4, $0x00000000
+DATA words<>+1844(SB)/4, $0x00000003
+DATA words<>+1848(SB)/4, $0x00000000
+DATA words<>+1852(SB)/4, $0x00000007
+DATA words<>+1856(SB)/4, $0x00000000
+DATA words<>+1860(SB)/4, $0x00000001
 DATA words<>+1864(SB)/4, $0x00000000
 DATA words<>+1868(SB)/4, $0x00000000
-DATA words<>+1872(SB)/4, $0x00400040
+DATA words<>+1872(SB)/4, $0x00000000
 DATA words<>+1876(SB)/4, $0x00400040
 DATA words<>+1880(SB)/4, $0x00400040
 DATA words<>+1884(SB)/4, $0x00400040
-DATA words<>+1888(SB)/4, $0x00000000
+DATA words<>+1888(SB)/4, $0x00400040
 DATA words<>+1892(SB)/4, $0x00000000
 DATA words<>+1896(SB)/4, $0x00000000
 DATA words<>+1900(SB)/4, $0x00000000
-DATA words<>+1904(SB)/4, $0x10101010
+DATA words<>+1904(SB)/4, $0x00000000
 DATA words<>+1908(SB)/4, $0x10101010
-DATA words<>+1912(SB)/4, $0x00000000
+DATA words<>+1912(SB)/4, $0x10101010
 DATA words<>+1916(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $1920
+DATA words<>+1920(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $1924
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -7107,6 +7108,108 @@ next:
 	VZEROUPPER
 	RET
 
+// func roundFloatsAVX2(t *byte)
+// Requires: AVX, AVX2
+TEXT ·roundFloatsAVX2(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	VPBROADCASTD words<>+668(SB), Y14
+	VPBROADCASTD words<>+672(SB), Y13
+	VPBROADCASTD words<>+676(SB), Y12
+	VPBROADCASTD words<>+680(SB), Y11
+	VPBROADCASTD words<>+684(SB), Y10
+	VPBROADCASTD words<>+688(SB), Y9
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000010, CX
+	JLT          manyend
+	PCALIGN      $0x20
+
+many:
+	VMOVUPS   (SI)(AX*1), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     Y13, Y1, Y1
+	VPADDD    Y12, Y1, Y1
+	VPADDD    Y0, Y1, Y1
+	VPSRLD    $0x10, Y1, Y1
+	VPSLLD    $0x10, Y1, Y1
+	VPAND     Y14, Y0, Y0
+	VPCMPGTD  Y0, Y11, Y2
+	VPANDN    Y1, Y2, Y1
+	VPCMPGTD  Y10, Y0, Y2
+	VBLENDVPS Y2, Y9, Y1, Y1
+	VPSHUFD   $0xb1, Y1, Y1
+	VMOVUPS   Y1, (DX)(AX*1)
+	VMOVUPS   32(SI)(AX*1), Y3
+	VPSRLD    $0x10, Y3, Y4
+	VPAND     Y13, Y4, Y4
+	VPADDD    Y12, Y4, Y4
+	VPADDD    Y3, Y4, Y4
+	VPSRLD    $0x10, Y4, Y4
+	VPSLLD    $0x10, Y4, Y4
+	VPAND     Y14, Y3, Y3
+	VPCMPGTD  Y3, Y11, Y5
+	VPANDN    Y4, Y5, Y4
+	VPCMPGTD  Y10, Y3, Y5
+	VBLENDVPS Y5, Y9, Y4, Y4
+	VPSHUFD   $0xb1, Y4, Y4
+	VMOVUPS   Y4, 32(DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       many
+
+manyend:
+	ADDQ    $0x00000010, CX
+	SUBQ    $0x00000008, CX
+	JLT     oneend
+	PCALIGN $0x20
+
+one:
+	VMOVUPS   (SI)(AX*1), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     Y13, Y1, Y1
+	VPADDD    Y12, Y1, Y1
+	VPADDD    Y0, Y1, Y1
+	VPSRLD    $0x10, Y1, Y1
+	VPSLLD    $0x10, Y1, Y1
+	VPAND     Y14, Y0, Y0
+	VPCMPGTD  Y0, Y11, Y2
+	VPANDN    Y1, Y2, Y1
+	VPCMPGTD  Y10, Y0, Y2
+	VBLENDVPS Y2, Y9, Y1, Y1
+	VPSHUFD   $0xb1, Y1, Y1
+	VMOVUPS   Y1, (DX)(AX*1)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, CX
+	JGE       one
+
+oneend:
+	ADDQ       $0x00000008, CX
+	TESTQ      CX, CX
+	JZ         finished
+	MOVQ       96(DI), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*1), Y0, Y0
+	VPSRLD     $0x10, Y0, Y1
+	VPAND      Y13, Y1, Y1
+	VPADDD     Y12, Y1, Y1
+	VPADDD     Y0, Y1, Y1
+	VPSRLD     $0x10, Y1, Y1
+	VPSLLD     $0x10, Y1, Y1
+	VPAND      Y14, Y0, Y0
+	VPCMPGTD   Y0, Y11, Y2
+	VPANDN     Y1, Y2, Y1
+	VPCMPGTD   Y10, Y0, Y2
+	VBLENDVPS  Y2, Y9, Y1, Y1
+	VPSHUFD    $0xb1, Y1, Y1
+	VMOVUPS    (R10), Y15
+	VMASKMOVPS Y1, Y15, (DX)(AX*1)
+
+finished:
+	VZEROUPPER
+	RET
+
 // func settleAVX2(t *byte)
 // Requires: AVX, AVX2
 TEXT ·settleAVX2(SB), NOSPLIT, $0-8
@@ -8227,7 +8330,7 @@ TEXT ·softmaxAVX2(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Y10
 	VBROADCASTSS words<>+20(SB), Y11
 	VBROADCASTSS words<>+24(SB), Y12
-	VBROADCASTSS words<>+668(SB), Y13
+	VBROADCASTSS words<>+692(SB), Y13
 
 row:
 	VMOVAPS Y13, Y4
@@ -8473,11 +8576,11 @@ TEXT ·noiseFillAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -8579,43 +8682,43 @@ one:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+748(SB), Y1, Y1
-	VMULPS       words<>+780(SB), Y5, Y5
+	VPOR         words<>+772(SB), Y1, Y1
+	VMULPS       words<>+804(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+812(SB), Y8, Y6
-	VPSUBD       words<>+844(SB), Y1, Y1
-	VMULPS       words<>+876(SB), Y8, Y7
+	VMULPS       words<>+836(SB), Y8, Y6
+	VPSUBD       words<>+868(SB), Y1, Y1
+	VMULPS       words<>+900(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+908(SB), Y6, Y6
-	VPAND        words<>+940(SB), Y1, Y1
-	VADDPS       words<>+972(SB), Y7, Y7
-	VPADDD       words<>+1004(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y6, Y6
+	VPAND        words<>+964(SB), Y1, Y1
+	VADDPS       words<>+996(SB), Y7, Y7
+	VPADDD       words<>+1028(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1036(SB), Y1, Y4
-	VADDPS       words<>+1068(SB), Y4, Y4
+	VMULPS       words<>+1060(SB), Y1, Y4
+	VADDPS       words<>+1092(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1100(SB), Y6, Y6
+	VADDPS       words<>+1124(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1132(SB), Y4, Y4
+	VADDPS       words<>+1156(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1164(SB), Y7, Y7
+	VADDPS       words<>+1188(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1196(SB), Y4, Y4
+	VADDPS       words<>+1220(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1228(SB), Y6, Y6
+	VADDPS       words<>+1252(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1260(SB), Y4, Y4
+	VADDPS       words<>+1284(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1292(SB), Y7, Y7
+	VADDPS       words<>+1316(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1324(SB), Y4, Y4
+	VADDPS       words<>+1348(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1356(SB), Y6, Y6
+	VADDPS       words<>+1380(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1388(SB), Y4, Y4
-	VMULPS       words<>+1420(SB), Y3, Y3
+	VADDPS       words<>+1412(SB), Y4, Y4
+	VMULPS       words<>+1444(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -8722,43 +8825,43 @@ one:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+748(SB), Y1, Y1
-	VMULPS       words<>+780(SB), Y5, Y5
+	VPOR         words<>+772(SB), Y1, Y1
+	VMULPS       words<>+804(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+812(SB), Y8, Y6
-	VPSUBD       words<>+844(SB), Y1, Y1
-	VMULPS       words<>+876(SB), Y8, Y7
+	VMULPS       words<>+836(SB), Y8, Y6
+	VPSUBD       words<>+868(SB), Y1, Y1
+	VMULPS       words<>+900(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+908(SB), Y6, Y6
-	VPAND        words<>+940(SB), Y1, Y1
-	VADDPS       words<>+972(SB), Y7, Y7
-	VPADDD       words<>+1004(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y6, Y6
+	VPAND        words<>+964(SB), Y1, Y1
+	VADDPS       words<>+996(SB), Y7, Y7
+	VPADDD       words<>+1028(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1036(SB), Y1, Y4
-	VADDPS       words<>+1068(SB), Y4, Y4
+	VMULPS       words<>+1060(SB), Y1, Y4
+	VADDPS       words<>+1092(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1100(SB), Y6, Y6
+	VADDPS       words<>+1124(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1132(SB), Y4, Y4
+	VADDPS       words<>+1156(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1164(SB), Y7, Y7
+	VADDPS       words<>+1188(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1196(SB), Y4, Y4
+	VADDPS       words<>+1220(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1228(SB), Y6, Y6
+	VADDPS       words<>+1252(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1260(SB), Y4, Y4
+	VADDPS       words<>+1284(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1292(SB), Y7, Y7
+	VADDPS       words<>+1316(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1324(SB), Y4, Y4
+	VADDPS       words<>+1348(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1356(SB), Y6, Y6
+	VADDPS       words<>+1380(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1388(SB), Y4, Y4
-	VMULPS       words<>+1420(SB), Y3, Y3
+	VADDPS       words<>+1412(SB), Y4, Y4
+	VMULPS       words<>+1444(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -8787,11 +8890,11 @@ TEXT ·noiseSumAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
 
 one:
 	MOVQ    40(DI), R8
@@ -8898,43 +9001,43 @@ membera:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+748(SB), Y1, Y1
-	VMULPS       words<>+780(SB), Y5, Y5
+	VPOR         words<>+772(SB), Y1, Y1
+	VMULPS       words<>+804(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+812(SB), Y8, Y6
-	VPSUBD       words<>+844(SB), Y1, Y1
-	VMULPS       words<>+876(SB), Y8, Y7
+	VMULPS       words<>+836(SB), Y8, Y6
+	VPSUBD       words<>+868(SB), Y1, Y1
+	VMULPS       words<>+900(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+908(SB), Y6, Y6
-	VPAND        words<>+940(SB), Y1, Y1
-	VADDPS       words<>+972(SB), Y7, Y7
-	VPADDD       words<>+1004(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y6, Y6
+	VPAND        words<>+964(SB), Y1, Y1
+	VADDPS       words<>+996(SB), Y7, Y7
+	VPADDD       words<>+1028(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1036(SB), Y1, Y4
-	VADDPS       words<>+1068(SB), Y4, Y4
+	VMULPS       words<>+1060(SB), Y1, Y4
+	VADDPS       words<>+1092(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1100(SB), Y6, Y6
+	VADDPS       words<>+1124(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1132(SB), Y4, Y4
+	VADDPS       words<>+1156(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1164(SB), Y7, Y7
+	VADDPS       words<>+1188(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1196(SB), Y4, Y4
+	VADDPS       words<>+1220(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1228(SB), Y6, Y6
+	VADDPS       words<>+1252(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1260(SB), Y4, Y4
+	VADDPS       words<>+1284(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1292(SB), Y7, Y7
+	VADDPS       words<>+1316(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1324(SB), Y4, Y4
+	VADDPS       words<>+1348(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1356(SB), Y6, Y6
+	VADDPS       words<>+1380(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1388(SB), Y4, Y4
-	VMULPS       words<>+1420(SB), Y3, Y3
+	VADDPS       words<>+1412(SB), Y4, Y4
+	VMULPS       words<>+1444(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -9061,43 +9164,43 @@ memberb:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+748(SB), Y1, Y1
-	VMULPS       words<>+780(SB), Y5, Y5
+	VPOR         words<>+772(SB), Y1, Y1
+	VMULPS       words<>+804(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+812(SB), Y8, Y6
-	VPSUBD       words<>+844(SB), Y1, Y1
-	VMULPS       words<>+876(SB), Y8, Y7
+	VMULPS       words<>+836(SB), Y8, Y6
+	VPSUBD       words<>+868(SB), Y1, Y1
+	VMULPS       words<>+900(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+908(SB), Y6, Y6
-	VPAND        words<>+940(SB), Y1, Y1
-	VADDPS       words<>+972(SB), Y7, Y7
-	VPADDD       words<>+1004(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y6, Y6
+	VPAND        words<>+964(SB), Y1, Y1
+	VADDPS       words<>+996(SB), Y7, Y7
+	VPADDD       words<>+1028(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1036(SB), Y1, Y4
-	VADDPS       words<>+1068(SB), Y4, Y4
+	VMULPS       words<>+1060(SB), Y1, Y4
+	VADDPS       words<>+1092(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1100(SB), Y6, Y6
+	VADDPS       words<>+1124(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1132(SB), Y4, Y4
+	VADDPS       words<>+1156(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1164(SB), Y7, Y7
+	VADDPS       words<>+1188(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1196(SB), Y4, Y4
+	VADDPS       words<>+1220(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1228(SB), Y6, Y6
+	VADDPS       words<>+1252(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1260(SB), Y4, Y4
+	VADDPS       words<>+1284(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1292(SB), Y7, Y7
+	VADDPS       words<>+1316(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1324(SB), Y4, Y4
+	VADDPS       words<>+1348(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1356(SB), Y6, Y6
+	VADDPS       words<>+1380(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1388(SB), Y4, Y4
-	VMULPS       words<>+1420(SB), Y3, Y3
+	VADDPS       words<>+1412(SB), Y4, Y4
+	VMULPS       words<>+1444(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -9133,11 +9236,11 @@ TEXT ·noiseSquareAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
 
 one:
 	MOVQ    40(DI), R8
@@ -9244,43 +9347,43 @@ membera:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+748(SB), Y1, Y1
-	VMULPS       words<>+780(SB), Y5, Y5
+	VPOR         words<>+772(SB), Y1, Y1
+	VMULPS       words<>+804(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+812(SB), Y8, Y6
-	VPSUBD       words<>+844(SB), Y1, Y1
-	VMULPS       words<>+876(SB), Y8, Y7
+	VMULPS       words<>+836(SB), Y8, Y6
+	VPSUBD       words<>+868(SB), Y1, Y1
+	VMULPS       words<>+900(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+908(SB), Y6, Y6
-	VPAND        words<>+940(SB), Y1, Y1
-	VADDPS       words<>+972(SB), Y7, Y7
-	VPADDD       words<>+1004(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y6, Y6
+	VPAND        words<>+964(SB), Y1, Y1
+	VADDPS       words<>+996(SB), Y7, Y7
+	VPADDD       words<>+1028(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1036(SB), Y1, Y4
-	VADDPS       words<>+1068(SB), Y4, Y4
+	VMULPS       words<>+1060(SB), Y1, Y4
+	VADDPS       words<>+1092(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1100(SB), Y6, Y6
+	VADDPS       words<>+1124(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1132(SB), Y4, Y4
+	VADDPS       words<>+1156(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1164(SB), Y7, Y7
+	VADDPS       words<>+1188(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1196(SB), Y4, Y4
+	VADDPS       words<>+1220(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1228(SB), Y6, Y6
+	VADDPS       words<>+1252(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1260(SB), Y4, Y4
+	VADDPS       words<>+1284(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1292(SB), Y7, Y7
+	VADDPS       words<>+1316(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1324(SB), Y4, Y4
+	VADDPS       words<>+1348(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1356(SB), Y6, Y6
+	VADDPS       words<>+1380(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1388(SB), Y4, Y4
-	VMULPS       words<>+1420(SB), Y3, Y3
+	VADDPS       words<>+1412(SB), Y4, Y4
+	VMULPS       words<>+1444(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -9411,43 +9514,43 @@ memberb:
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
 	VCVTDQ2PS    Y2, Y5
-	VPOR         words<>+748(SB), Y1, Y1
-	VMULPS       words<>+780(SB), Y5, Y5
+	VPOR         words<>+772(SB), Y1, Y1
+	VMULPS       words<>+804(SB), Y5, Y5
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+812(SB), Y8, Y6
-	VPSUBD       words<>+844(SB), Y1, Y1
-	VMULPS       words<>+876(SB), Y8, Y7
+	VMULPS       words<>+836(SB), Y8, Y6
+	VPSUBD       words<>+868(SB), Y1, Y1
+	VMULPS       words<>+900(SB), Y8, Y7
 	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+908(SB), Y6, Y6
-	VPAND        words<>+940(SB), Y1, Y1
-	VADDPS       words<>+972(SB), Y7, Y7
-	VPADDD       words<>+1004(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y6, Y6
+	VPAND        words<>+964(SB), Y1, Y1
+	VADDPS       words<>+996(SB), Y7, Y7
+	VPADDD       words<>+1028(SB), Y1, Y1
 	VCVTDQ2PS    Y3, Y3
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1036(SB), Y1, Y4
-	VADDPS       words<>+1068(SB), Y4, Y4
+	VMULPS       words<>+1060(SB), Y1, Y4
+	VADDPS       words<>+1092(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1100(SB), Y6, Y6
+	VADDPS       words<>+1124(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1132(SB), Y4, Y4
+	VADDPS       words<>+1156(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1164(SB), Y7, Y7
+	VADDPS       words<>+1188(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1196(SB), Y4, Y4
+	VADDPS       words<>+1220(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1228(SB), Y6, Y6
+	VADDPS       words<>+1252(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1260(SB), Y4, Y4
+	VADDPS       words<>+1284(SB), Y4, Y4
 	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1292(SB), Y7, Y7
+	VADDPS       words<>+1316(SB), Y7, Y7
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1324(SB), Y4, Y4
+	VADDPS       words<>+1348(SB), Y4, Y4
 	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1356(SB), Y6, Y6
+	VADDPS       words<>+1380(SB), Y6, Y6
 	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1388(SB), Y4, Y4
-	VMULPS       words<>+1420(SB), Y3, Y3
+	VADDPS       words<>+1412(SB), Y4, Y4
+	VMULPS       words<>+1444(SB), Y3, Y3
 	VMULPS       Y5, Y7, Y7
 	VMULPS       Y1, Y4, Y4
 	VPSLLD       $0x1f, Y2, Y2
@@ -9487,13 +9590,13 @@ TEXT ·noiseWholeAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
-	VPBROADCASTD words<>+1452(SB), Y6
-	VPBROADCASTD words<>+1456(SB), Y7
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+1476(SB), Y6
+	VPBROADCASTD words<>+1480(SB), Y7
 
 one:
 	MOVQ    40(DI), R8
@@ -9598,15 +9701,15 @@ membera:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -9730,15 +9833,15 @@ memberb:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
@@ -9773,13 +9876,13 @@ TEXT ·noiseFloatsAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
-	VPBROADCASTD words<>+1452(SB), Y6
-	VPBROADCASTD words<>+1456(SB), Y7
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+1476(SB), Y6
+	VPBROADCASTD words<>+1480(SB), Y7
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -9879,15 +9982,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
@@ -9991,15 +10094,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
@@ -10027,13 +10130,13 @@ TEXT ·noiseBytesAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
-	VPBROADCASTD words<>+1452(SB), Y6
-	VPBROADCASTD words<>+1456(SB), Y7
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+1476(SB), Y6
+	VPBROADCASTD words<>+1480(SB), Y7
 
 one:
 	VPMULUDQ     Y13, Y15, Y3
@@ -10130,15 +10233,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -10244,15 +10347,15 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -10277,13 +10380,13 @@ TEXT ·noiseRoundedAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+672(SB), Y13, Y13
-	VPBROADCASTD words<>+1452(SB), Y6
-	VPBROADCASTD words<>+1456(SB), Y7
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+696(SB), Y13, Y13
+	VPBROADCASTD words<>+1476(SB), Y6
+	VPBROADCASTD words<>+1480(SB), Y7
 
 one:
 	VPMULUDQ     Y13, Y15, Y3
@@ -10380,22 +10483,22 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y0, Y0
-	VMAXPS       words<>+1524(SB), Y0, Y0
+	VMAXPS       words<>+1548(SB), Y0, Y0
 	VCVTPS2DQ    Y0, Y0
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -10407,7 +10510,7 @@ one:
 	VMULPS       Y4, Y1, Y1
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y1, Y1
-	VMAXPS       words<>+1524(SB), Y1, Y1
+	VMAXPS       words<>+1548(SB), Y1, Y1
 	VCVTPS2DQ    Y1, Y1
 	VPACKSSDW    Y1, Y1, Y1
 	VPACKSSWB    Y1, Y1, Y1
@@ -10508,22 +10611,22 @@ one:
 	VBLENDPS     $0xaa, Y5, Y0, Y0
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
-	VPOR         words<>+1460(SB), Y0, Y0
+	VPOR         words<>+1484(SB), Y0, Y0
 	VPMADDUBSW   Y0, Y6, Y0
 	VPMADDWD     Y7, Y0, Y0
-	VPADDD       words<>+1492(SB), Y0, Y0
+	VPADDD       words<>+1516(SB), Y0, Y0
 	VPSRAD       $0x02, Y0, Y0
-	VPOR         words<>+1460(SB), Y2, Y2
+	VPOR         words<>+1484(SB), Y2, Y2
 	VPMADDUBSW   Y2, Y6, Y2
 	VPMADDWD     Y7, Y2, Y2
-	VPADDD       words<>+1492(SB), Y2, Y2
+	VPADDD       words<>+1516(SB), Y2, Y2
 	VPSRAD       $0x02, Y2, Y1
 	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y4
 	VMULPS       Y4, Y0, Y0
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y0, Y0
-	VMAXPS       words<>+1524(SB), Y0, Y0
+	VMAXPS       words<>+1548(SB), Y0, Y0
 	VCVTPS2DQ    Y0, Y0
 	VPACKSSDW    Y0, Y0, Y0
 	VPACKSSWB    Y0, Y0, Y0
@@ -10535,7 +10638,7 @@ one:
 	VMULPS       Y4, Y1, Y1
 	VBROADCASTSS 32(DI), Y4
 	VMULPS       Y4, Y1, Y1
-	VMAXPS       words<>+1524(SB), Y1, Y1
+	VMAXPS       words<>+1548(SB), Y1, Y1
 	VCVTPS2DQ    Y1, Y1
 	VPACKSSDW    Y1, Y1, Y1
 	VPACKSSWB    Y1, Y1, Y1
@@ -10555,11 +10658,11 @@ TEXT ·dropAVX2(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Y15
-	VPBROADCASTD words<>+740(SB), Y14
+	VPBROADCASTD words<>+760(SB), Y15
+	VPBROADCASTD words<>+764(SB), Y14
 	VPBROADCASTD 24(DI), Y13
-	VPBROADCASTD words<>+744(SB), Y12
-	VPADDD       words<>+1556(SB), Y13, Y13
+	VPBROADCASTD words<>+768(SB), Y12
+	VPADDD       words<>+1580(SB), Y13, Y13
 	VPBROADCASTD 32(DI), Y9
 	VBROADCASTSS 28(DI), Y10
 
@@ -43370,17 +43473,17 @@ one:
 	VMULPS       Z0, Z0, Z2
 	VBROADCASTSS words<>+44(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1588(SB), Z3, Z3
+	VADDPS.BCST  words<>+1612(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VADDPS.BCST  words<>+1616(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VADDPS.BCST  words<>+1620(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VADDPS.BCST  words<>+1624(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+1604(SB), Z0, Z2
+	VPANDD.BCST  words<>+668(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -43411,9 +43514,9 @@ one:
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1608(SB), Z0, Z2
+	VPANDD.BCST  words<>+1628(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+1604(SB), Z0, Z0
+	VPANDD.BCST  words<>+668(SB), Z0, Z0
 	VBROADCASTSS words<>+276(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
@@ -43432,17 +43535,17 @@ oneend:
 	VMULPS       Z0, Z0, Z2
 	VBROADCASTSS words<>+44(SB), Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1588(SB), Z3, Z3
+	VADDPS.BCST  words<>+1612(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1592(SB), Z3, Z3
+	VADDPS.BCST  words<>+1616(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1596(SB), Z3, Z3
+	VADDPS.BCST  words<>+1620(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
-	VADDPS.BCST  words<>+1600(SB), Z3, Z3
+	VADDPS.BCST  words<>+1624(SB), Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VMULPS       Z0, Z3, Z3
 	VADDPS       Z3, Z0, Z5
-	VPANDD.BCST  words<>+1604(SB), Z0, Z2
+	VPANDD.BCST  words<>+668(SB), Z0, Z2
 	VADDPS       Z2, Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z2, Z3, Z2
@@ -43473,9 +43576,9 @@ oneend:
 	VDIVPS       Z3, Z2, Z2
 	VBROADCASTSS words<>+40(SB), Z3
 	VSUBPS       Z2, Z3, Z3
-	VPANDD.BCST  words<>+1608(SB), Z0, Z2
+	VPANDD.BCST  words<>+1628(SB), Z0, Z2
 	VPORD        Z2, Z3, Z3
-	VPANDD.BCST  words<>+1604(SB), Z0, Z0
+	VPANDD.BCST  words<>+668(SB), Z0, Z0
 	VBROADCASTSS words<>+276(SB), Z2
 	VCMPPS       $0x1e, Z0, Z2, K3
 	VMOVAPS      Z3, Z1
@@ -43559,7 +43662,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1612(SB), Z0, Z2
+	VMULPS.BCST  words<>+1632(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -43603,7 +43706,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1612(SB), Z0, Z2
+	VMULPS.BCST  words<>+1632(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z1
 	VMINPS       Z2, Z1, Z2
 	VBROADCASTSS words<>+32(SB), Z1
@@ -43665,7 +43768,7 @@ TEXT ·siluBackAVX512(SB), NOSPLIT, $0-8
 
 one:
 	VMOVUPS      (R8)(AX*1), Z0
-	VMULPS.BCST  words<>+1612(SB), Z0, Z2
+	VMULPS.BCST  words<>+1632(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -43717,7 +43820,7 @@ oneend:
 	JZ           finished
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
-	VMULPS.BCST  words<>+1612(SB), Z0, Z2
+	VMULPS.BCST  words<>+1632(SB), Z0, Z2
 	VBROADCASTSS words<>+28(SB), Z4
 	VMINPS       Z2, Z4, Z2
 	VBROADCASTSS words<>+32(SB), Z4
@@ -43788,7 +43891,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS.BCST  words<>+1636(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -43813,28 +43916,28 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1604(SB), Z0, Z3
-	VMULPS.BCST  words<>+1620(SB), Z3, Z3
+	VPANDD.BCST  words<>+668(SB), Z0, Z3
+	VMULPS.BCST  words<>+1640(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1624(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1628(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1632(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1636(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1648(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1652(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1672(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -43855,7 +43958,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS.BCST  words<>+1636(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -43880,28 +43983,28 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1604(SB), Z0, Z3
-	VMULPS.BCST  words<>+1620(SB), Z3, Z3
+	VPANDD.BCST  words<>+668(SB), Z0, Z3
+	VMULPS.BCST  words<>+1640(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1624(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1628(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1632(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1636(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1648(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1652(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1672(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
@@ -43940,7 +44043,7 @@ TEXT ·geluBackAVX512(SB), NOSPLIT, $0-8
 one:
 	VMOVUPS      (R8)(AX*1), Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS.BCST  words<>+1636(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -43965,22 +44068,12 @@ one:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1604(SB), Z0, Z3
-	VMULPS.BCST  words<>+1620(SB), Z3, Z3
+	VPANDD.BCST  words<>+668(SB), Z0, Z3
+	VMULPS.BCST  words<>+1640(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1624(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1628(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1632(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1636(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
@@ -43988,13 +44081,23 @@ one:
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1652(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1672(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VSUBPS       Z3, Z5, Z5
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1656(SB), Z2, Z2
+	VMULPS.BCST  words<>+1676(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -44015,7 +44118,7 @@ oneend:
 	KMOVW        88(DI), K1
 	VMOVUPS.Z    (R8)(AX*1), K1, Z0
 	VMULPS       Z0, Z0, Z3
-	VMULPS.BCST  words<>+1616(SB), Z3, Z3
+	VMULPS.BCST  words<>+1636(SB), Z3, Z3
 	VBROADCASTSS words<>+32(SB), Z1
 	VMAXPS       Z3, Z1, Z3
 	VMULPS       Z6, Z3, Z3
@@ -44040,22 +44143,12 @@ oneend:
 	VADDPS       Z3, Z2, Z2
 	VPADDD       Z3, Z4, Z4
 	VMULPS       Z4, Z2, Z2
-	VPANDD.BCST  words<>+1604(SB), Z0, Z3
-	VMULPS.BCST  words<>+1620(SB), Z3, Z3
+	VPANDD.BCST  words<>+668(SB), Z0, Z3
+	VMULPS.BCST  words<>+1640(SB), Z3, Z3
 	VADDPS.BCST  words<>+40(SB), Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VDIVPS       Z3, Z5, Z5
 	VBROADCASTSS words<>+376(SB), Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1624(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1628(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1632(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1636(SB), Z3, Z3
-	VMULPS       Z5, Z3, Z3
-	VADDPS.BCST  words<>+1640(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1644(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
@@ -44063,13 +44156,23 @@ oneend:
 	VMULPS       Z5, Z3, Z3
 	VADDPS.BCST  words<>+1652(SB), Z3, Z3
 	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1656(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1660(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1664(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1668(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VADDPS.BCST  words<>+1672(SB), Z3, Z3
+	VMULPS       Z5, Z3, Z3
 	VMULPS       Z2, Z3, Z3
 	VBROADCASTSS words<>+40(SB), Z5
 	VSUBPS       Z3, Z5, Z5
 	VPMOVD2M     Z0, K3
 	VMOVAPS      Z5, Z1
 	VMOVAPS      Z3, K3, Z1
-	VMULPS.BCST  words<>+1656(SB), Z2, Z2
+	VMULPS.BCST  words<>+1676(SB), Z2, Z2
 	VBROADCASTSS words<>+28(SB), Z3
 	VMINPS       Z0, Z3, Z0
 	VBROADCASTSS words<>+32(SB), Z3
@@ -46397,9 +46500,9 @@ TEXT ·lookupAVX512(SB), NOSPLIT, $0-8
 	VMOVUPS      832(R8), Z13
 	VMOVUPS      896(R8), Z14
 	VMOVUPS      960(R8), Z15
-	VPBROADCASTD words<>+1660(SB), Z25
-	VPBROADCASTD words<>+1664(SB), Z26
-	VPBROADCASTD words<>+1668(SB), Z27
+	VPBROADCASTD words<>+1680(SB), Z25
+	VPBROADCASTD words<>+1684(SB), Z26
+	VPBROADCASTD words<>+1688(SB), Z27
 	SUBQ         $0x00000010, CX
 	JLT          rest
 	PCALIGN      $0x20
@@ -46476,17 +46579,12 @@ finished:
 	RET
 
 // func round16AVX512(t *byte)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·round16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+1604(SB), Z16
-	VPBROADCASTD words<>+1672(SB), Z17
-	VPBROADCASTD words<>+1676(SB), Z18
-	VPBROADCASTD words<>+1680(SB), Z19
-	VPBROADCASTD words<>+1684(SB), Z20
-	VPBROADCASTD words<>+1688(SB), Z21
+	VPBROADCASTD words<>+1692(SB), Z16
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000040, CX
@@ -46494,60 +46592,34 @@ TEXT ·round16AVX512(SB), NOSPLIT, $0-8
 	PCALIGN      $0x20
 
 many:
-	MOVQ      AX, R8
-	SHRQ      $0x01, R8
-	ADDQ      DX, R8
-	VMOVUPS   (SI)(AX*1), Z0
-	VPSRLD    $0x10, Z0, Z1
-	VPANDD    Z17, Z1, Z1
-	VPADDD    Z18, Z1, Z1
-	VPADDD    Z0, Z1, Z1
-	VPSRLD    $0x10, Z1, Z1
-	VPANDD    Z16, Z0, Z0
-	VPCMPUD   $0x01, Z19, Z0, K2
-	VPXORD    Z1, Z1, K2, Z1
-	VPCMPUD   $0x06, Z20, Z0, K3
-	VMOVDQA32 Z21, K3, Z1
-	VPMOVDW   Z1, (R8)
-	VMOVUPS   64(SI)(AX*1), Z2
-	VPSRLD    $0x10, Z2, Z3
-	VPANDD    Z17, Z3, Z3
-	VPADDD    Z18, Z3, Z3
-	VPADDD    Z2, Z3, Z3
-	VPSRLD    $0x10, Z3, Z3
-	VPANDD    Z16, Z2, Z2
-	VPCMPUD   $0x01, Z19, Z2, K2
-	VPXORD    Z3, Z3, K2, Z3
-	VPCMPUD   $0x06, Z20, Z2, K3
-	VMOVDQA32 Z21, K3, Z3
-	VPMOVDW   Z3, 32(R8)
-	VMOVUPS   128(SI)(AX*1), Z4
-	VPSRLD    $0x10, Z4, Z5
-	VPANDD    Z17, Z5, Z5
-	VPADDD    Z18, Z5, Z5
-	VPADDD    Z4, Z5, Z5
-	VPSRLD    $0x10, Z5, Z5
-	VPANDD    Z16, Z4, Z4
-	VPCMPUD   $0x01, Z19, Z4, K2
-	VPXORD    Z5, Z5, K2, Z5
-	VPCMPUD   $0x06, Z20, Z4, K3
-	VMOVDQA32 Z21, K3, Z5
-	VPMOVDW   Z5, 64(R8)
-	VMOVUPS   192(SI)(AX*1), Z6
-	VPSRLD    $0x10, Z6, Z7
-	VPANDD    Z17, Z7, Z7
-	VPADDD    Z18, Z7, Z7
-	VPADDD    Z6, Z7, Z7
-	VPSRLD    $0x10, Z7, Z7
-	VPANDD    Z16, Z6, Z6
-	VPCMPUD   $0x01, Z19, Z6, K2
-	VPXORD    Z7, Z7, K2, Z7
-	VPCMPUD   $0x06, Z20, Z6, K3
-	VMOVDQA32 Z21, K3, Z7
-	VPMOVDW   Z7, 96(R8)
-	ADDQ      $0x00000100, AX
-	SUBQ      $0x00000040, CX
-	JGE       many
+	MOVQ        AX, R8
+	SHRQ        $0x01, R8
+	ADDQ        DX, R8
+	VMOVUPS     (SI)(AX*1), Z0
+	VPADDD      Z0, Z0, Z1
+	VPCMPUD     $0x05, Z16, Z1, K2
+	VMOVDQA32.Z Z0, K2, Z0
+	VMOVUPS     64(SI)(AX*1), Z2
+	VPADDD      Z2, Z2, Z3
+	VPCMPUD     $0x05, Z16, Z3, K3
+	VMOVDQA32.Z Z2, K3, Z2
+	VMOVUPS     128(SI)(AX*1), Z4
+	VPADDD      Z4, Z4, Z5
+	VPCMPUD     $0x05, Z16, Z5, K4
+	VMOVDQA32.Z Z4, K4, Z4
+	VMOVUPS     192(SI)(AX*1), Z6
+	VPADDD      Z6, Z6, Z7
+	VPCMPUD     $0x05, Z16, Z7, K5
+	VMOVDQA32.Z Z6, K5, Z6
+	LONG        $0x00000000486ff262
+	WORD        $0x000000000000c072
+	VMOVUPS     Z0, (R8)
+	LONG        $0x00000000484ff262
+	WORD        $0x000000000000e472
+	VMOVUPS     Z4, 64(R8)
+	ADDQ        $0x00000100, AX
+	SUBQ        $0x00000040, CX
+	JGE         many
 
 manyend:
 	ADDQ    $0x00000040, CX
@@ -46556,45 +46628,35 @@ manyend:
 	PCALIGN $0x20
 
 one:
-	MOVQ      AX, R8
-	SHRQ      $0x01, R8
-	ADDQ      DX, R8
-	VMOVUPS   (SI)(AX*1), Z0
-	VPSRLD    $0x10, Z0, Z1
-	VPANDD    Z17, Z1, Z1
-	VPADDD    Z18, Z1, Z1
-	VPADDD    Z0, Z1, Z1
-	VPSRLD    $0x10, Z1, Z1
-	VPANDD    Z16, Z0, Z0
-	VPCMPUD   $0x01, Z19, Z0, K2
-	VPXORD    Z1, Z1, K2, Z1
-	VPCMPUD   $0x06, Z20, Z0, K3
-	VMOVDQA32 Z21, K3, Z1
-	VPMOVDW   Z1, (R8)
-	ADDQ      $0x00000040, AX
-	SUBQ      $0x00000010, CX
-	JGE       one
+	MOVQ        AX, R8
+	SHRQ        $0x01, R8
+	ADDQ        DX, R8
+	VMOVUPS     (SI)(AX*1), Z0
+	VPADDD      Z0, Z0, Z1
+	VPCMPUD     $0x05, Z16, Z1, K2
+	VMOVDQA32.Z Z0, K2, Z0
+	LONG        $0x00000000487ef262
+	WORD        $0x000000000000c072
+	VMOVUPS     Y0, (R8)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JGE         one
 
 oneend:
-	ADDQ      $0x00000010, CX
-	TESTQ     CX, CX
-	JZ        finished
-	KMOVW     88(DI), K1
-	MOVQ      AX, R8
-	SHRQ      $0x01, R8
-	ADDQ      DX, R8
-	VMOVUPS.Z (SI)(AX*1), K1, Z0
-	VPSRLD    $0x10, Z0, Z1
-	VPANDD    Z17, Z1, Z1
-	VPADDD    Z18, Z1, Z1
-	VPADDD    Z0, Z1, Z1
-	VPSRLD    $0x10, Z1, Z1
-	VPANDD    Z16, Z0, Z0
-	VPCMPUD   $0x01, Z19, Z0, K2
-	VPXORD    Z1, Z1, K2, Z1
-	VPCMPUD   $0x06, Z20, Z0, K3
-	VMOVDQA32 Z21, K3, Z1
-	VPMOVDW   Z1, K1, (R8)
+	ADDQ        $0x00000010, CX
+	TESTQ       CX, CX
+	JZ          finished
+	KMOVW       88(DI), K1
+	MOVQ        AX, R8
+	SHRQ        $0x01, R8
+	ADDQ        DX, R8
+	VMOVUPS.Z   (SI)(AX*1), K1, Z0
+	VPADDD      Z0, Z0, Z1
+	VPCMPUD     $0x05, Z16, Z1, K2
+	VMOVDQA32.Z Z0, K2, Z0
+	LONG        $0x00000000487ef262
+	WORD        $0x000000000000c072
+	VMOVDQU16   Y0, K1, (R8)
 
 finished:
 	VZEROUPPER
@@ -46698,6 +46760,106 @@ powerend:
 	LEAQ          (SI)(CX*4), SI
 	DECQ          BX
 	JNZ           row
+	VZEROUPPER
+	RET
+
+// func roundFloatsAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·roundFloatsAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	VPBROADCASTD words<>+668(SB), Z30
+	VPBROADCASTD words<>+672(SB), Z29
+	VPBROADCASTD words<>+676(SB), Z28
+	VPBROADCASTD words<>+680(SB), Z27
+	VPBROADCASTD words<>+684(SB), Z26
+	VPBROADCASTD words<>+688(SB), Z25
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	SUBQ         $0x00000020, CX
+	JLT          manyend
+	PCALIGN      $0x20
+
+many:
+	VMOVUPS   (SI)(AX*1), Z0
+	VPSRLD    $0x10, Z0, Z1
+	VPANDD    Z29, Z1, Z1
+	VPADDD    Z28, Z1, Z1
+	VPADDD    Z0, Z1, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VPSLLD    $0x10, Z1, Z1
+	VPANDD    Z30, Z0, Z0
+	VPCMPUD   $0x01, Z27, Z0, K2
+	VPXORD    Z1, Z1, K2, Z1
+	VPCMPUD   $0x06, Z26, Z0, K3
+	VMOVDQA32 Z25, K3, Z1
+	VPSHUFD   $0xb1, Z1, Z1
+	VMOVUPS   Z1, (DX)(AX*1)
+	VMOVUPS   64(SI)(AX*1), Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z29, Z4, Z4
+	VPADDD    Z28, Z4, Z4
+	VPADDD    Z3, Z4, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPANDD    Z30, Z3, Z3
+	VPCMPUD   $0x01, Z27, Z3, K2
+	VPXORD    Z4, Z4, K2, Z4
+	VPCMPUD   $0x06, Z26, Z3, K3
+	VMOVDQA32 Z25, K3, Z4
+	VPSHUFD   $0xb1, Z4, Z4
+	VMOVUPS   Z4, 64(DX)(AX*1)
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x00000020, CX
+	JGE       many
+
+manyend:
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000010, CX
+	JLT     oneend
+	PCALIGN $0x20
+
+one:
+	VMOVUPS   (SI)(AX*1), Z0
+	VPSRLD    $0x10, Z0, Z1
+	VPANDD    Z29, Z1, Z1
+	VPADDD    Z28, Z1, Z1
+	VPADDD    Z0, Z1, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VPSLLD    $0x10, Z1, Z1
+	VPANDD    Z30, Z0, Z0
+	VPCMPUD   $0x01, Z27, Z0, K2
+	VPXORD    Z1, Z1, K2, Z1
+	VPCMPUD   $0x06, Z26, Z0, K3
+	VMOVDQA32 Z25, K3, Z1
+	VPSHUFD   $0xb1, Z1, Z1
+	VMOVUPS   Z1, (DX)(AX*1)
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000010, CX
+	JGE       one
+
+oneend:
+	ADDQ      $0x00000010, CX
+	TESTQ     CX, CX
+	JZ        finished
+	KMOVW     88(DI), K1
+	VMOVUPS.Z (SI)(AX*1), K1, Z0
+	VPSRLD    $0x10, Z0, Z1
+	VPANDD    Z29, Z1, Z1
+	VPADDD    Z28, Z1, Z1
+	VPADDD    Z0, Z1, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VPSLLD    $0x10, Z1, Z1
+	VPANDD    Z30, Z0, Z0
+	VPCMPUD   $0x01, Z27, Z0, K2
+	VPXORD    Z1, Z1, K2, Z1
+	VPCMPUD   $0x06, Z26, Z0, K3
+	VMOVDQA32 Z25, K3, Z1
+	VPSHUFD   $0xb1, Z1, Z1
+	VMOVUPS   Z1, K1, (DX)(AX*1)
+
+finished:
 	VZEROUPPER
 	RET
 
@@ -47573,7 +47735,7 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-8
 	VBROADCASTSS words<>+16(SB), Z10
 	VBROADCASTSS words<>+20(SB), Z11
 	VBROADCASTSS words<>+24(SB), Z12
-	VBROADCASTSS words<>+668(SB), Z13
+	VBROADCASTSS words<>+692(SB), Z13
 
 row:
 	VMOVAPS Z13, Z4
@@ -47741,11 +47903,11 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	MOVQ         64(DI), R8
@@ -47936,117 +48098,117 @@ many:
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
 	VCVTDQ2PS       Z20, Z23
-	VPORD.BCST      words<>+1672(SB), Z1, Z1
-	VPORD.BCST      words<>+1672(SB), Z10, Z10
-	VPORD.BCST      words<>+1672(SB), Z19, Z19
-	VMULPS.BCST     words<>+1696(SB), Z5, Z5
-	VMULPS.BCST     words<>+1696(SB), Z14, Z14
-	VMULPS.BCST     words<>+1696(SB), Z23, Z23
+	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VPORD.BCST      words<>+672(SB), Z10, Z10
+	VPORD.BCST      words<>+672(SB), Z19, Z19
+	VMULPS.BCST     words<>+1700(SB), Z5, Z5
+	VMULPS.BCST     words<>+1700(SB), Z14, Z14
+	VMULPS.BCST     words<>+1700(SB), Z23, Z23
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VCVTDQ2PS       Z19, Z19
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
 	VMULPS          Z23, Z23, Z26
-	VMULPS.BCST     words<>+1700(SB), Z8, Z6
-	VMULPS.BCST     words<>+1700(SB), Z17, Z15
-	VMULPS.BCST     words<>+1700(SB), Z26, Z24
-	VPSUBD.BCST     words<>+1704(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1704(SB), Z10, Z10
-	VPSUBD.BCST     words<>+1704(SB), Z19, Z19
-	VMULPS.BCST     words<>+1708(SB), Z8, Z7
-	VMULPS.BCST     words<>+1708(SB), Z17, Z16
-	VMULPS.BCST     words<>+1708(SB), Z26, Z25
+	VMULPS.BCST     words<>+1704(SB), Z8, Z6
+	VMULPS.BCST     words<>+1704(SB), Z17, Z15
+	VMULPS.BCST     words<>+1704(SB), Z26, Z24
+	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1708(SB), Z10, Z10
+	VPSUBD.BCST     words<>+1708(SB), Z19, Z19
+	VMULPS.BCST     words<>+1712(SB), Z8, Z7
+	VMULPS.BCST     words<>+1712(SB), Z17, Z16
+	VMULPS.BCST     words<>+1712(SB), Z26, Z25
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
 	VPSRAD          $0x17, Z19, Z21
-	VADDPS.BCST     words<>+1712(SB), Z6, Z6
-	VADDPS.BCST     words<>+1712(SB), Z15, Z15
-	VADDPS.BCST     words<>+1712(SB), Z24, Z24
-	VPANDD.BCST     words<>+1716(SB), Z1, Z1
-	VPANDD.BCST     words<>+1716(SB), Z10, Z10
-	VPANDD.BCST     words<>+1716(SB), Z19, Z19
-	VADDPS.BCST     words<>+1720(SB), Z7, Z7
-	VADDPS.BCST     words<>+1720(SB), Z16, Z16
-	VADDPS.BCST     words<>+1720(SB), Z25, Z25
-	VPADDD.BCST     words<>+1724(SB), Z1, Z1
-	VPADDD.BCST     words<>+1724(SB), Z10, Z10
-	VPADDD.BCST     words<>+1724(SB), Z19, Z19
+	VADDPS.BCST     words<>+1716(SB), Z6, Z6
+	VADDPS.BCST     words<>+1716(SB), Z15, Z15
+	VADDPS.BCST     words<>+1716(SB), Z24, Z24
+	VPANDD.BCST     words<>+1720(SB), Z1, Z1
+	VPANDD.BCST     words<>+1720(SB), Z10, Z10
+	VPANDD.BCST     words<>+1720(SB), Z19, Z19
+	VADDPS.BCST     words<>+1724(SB), Z7, Z7
+	VADDPS.BCST     words<>+1724(SB), Z16, Z16
+	VADDPS.BCST     words<>+1724(SB), Z25, Z25
+	VPADDD.BCST     words<>+1728(SB), Z1, Z1
+	VPADDD.BCST     words<>+1728(SB), Z10, Z10
+	VPADDD.BCST     words<>+1728(SB), Z19, Z19
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VCVTDQ2PS       Z21, Z21
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VADDPS.BCST     words<>+1612(SB), Z10, Z10
-	VADDPS.BCST     words<>+1612(SB), Z19, Z19
-	VMULPS.BCST     words<>+1728(SB), Z1, Z4
-	VMULPS.BCST     words<>+1728(SB), Z10, Z13
-	VMULPS.BCST     words<>+1728(SB), Z19, Z22
-	VADDPS.BCST     words<>+1732(SB), Z4, Z4
-	VADDPS.BCST     words<>+1732(SB), Z13, Z13
-	VADDPS.BCST     words<>+1732(SB), Z22, Z22
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1632(SB), Z10, Z10
+	VADDPS.BCST     words<>+1632(SB), Z19, Z19
+	VMULPS.BCST     words<>+1732(SB), Z1, Z4
+	VMULPS.BCST     words<>+1732(SB), Z10, Z13
+	VMULPS.BCST     words<>+1732(SB), Z19, Z22
+	VADDPS.BCST     words<>+1736(SB), Z4, Z4
+	VADDPS.BCST     words<>+1736(SB), Z13, Z13
+	VADDPS.BCST     words<>+1736(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1736(SB), Z6, Z6
-	VADDPS.BCST     words<>+1736(SB), Z15, Z15
-	VADDPS.BCST     words<>+1736(SB), Z24, Z24
+	VADDPS.BCST     words<>+1740(SB), Z6, Z6
+	VADDPS.BCST     words<>+1740(SB), Z15, Z15
+	VADDPS.BCST     words<>+1740(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1740(SB), Z4, Z4
-	VADDPS.BCST     words<>+1740(SB), Z13, Z13
-	VADDPS.BCST     words<>+1740(SB), Z22, Z22
+	VADDPS.BCST     words<>+1744(SB), Z4, Z4
+	VADDPS.BCST     words<>+1744(SB), Z13, Z13
+	VADDPS.BCST     words<>+1744(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1744(SB), Z7, Z7
-	VADDPS.BCST     words<>+1744(SB), Z16, Z16
-	VADDPS.BCST     words<>+1744(SB), Z25, Z25
+	VADDPS.BCST     words<>+1748(SB), Z7, Z7
+	VADDPS.BCST     words<>+1748(SB), Z16, Z16
+	VADDPS.BCST     words<>+1748(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1748(SB), Z4, Z4
-	VADDPS.BCST     words<>+1748(SB), Z13, Z13
-	VADDPS.BCST     words<>+1748(SB), Z22, Z22
+	VADDPS.BCST     words<>+1752(SB), Z4, Z4
+	VADDPS.BCST     words<>+1752(SB), Z13, Z13
+	VADDPS.BCST     words<>+1752(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1752(SB), Z6, Z6
-	VADDPS.BCST     words<>+1752(SB), Z15, Z15
-	VADDPS.BCST     words<>+1752(SB), Z24, Z24
+	VADDPS.BCST     words<>+1756(SB), Z6, Z6
+	VADDPS.BCST     words<>+1756(SB), Z15, Z15
+	VADDPS.BCST     words<>+1756(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1756(SB), Z4, Z4
-	VADDPS.BCST     words<>+1756(SB), Z13, Z13
-	VADDPS.BCST     words<>+1756(SB), Z22, Z22
+	VADDPS.BCST     words<>+1760(SB), Z4, Z4
+	VADDPS.BCST     words<>+1760(SB), Z13, Z13
+	VADDPS.BCST     words<>+1760(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
-	VADDPS.BCST     words<>+1760(SB), Z16, Z16
-	VADDPS.BCST     words<>+1760(SB), Z25, Z25
+	VADDPS.BCST     words<>+1764(SB), Z7, Z7
+	VADDPS.BCST     words<>+1764(SB), Z16, Z16
+	VADDPS.BCST     words<>+1764(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1764(SB), Z4, Z4
-	VADDPS.BCST     words<>+1764(SB), Z13, Z13
-	VADDPS.BCST     words<>+1764(SB), Z22, Z22
+	VADDPS.BCST     words<>+1768(SB), Z4, Z4
+	VADDPS.BCST     words<>+1768(SB), Z13, Z13
+	VADDPS.BCST     words<>+1768(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1768(SB), Z6, Z6
-	VADDPS.BCST     words<>+1768(SB), Z15, Z15
-	VADDPS.BCST     words<>+1768(SB), Z24, Z24
+	VADDPS.BCST     words<>+1772(SB), Z6, Z6
+	VADDPS.BCST     words<>+1772(SB), Z15, Z15
+	VADDPS.BCST     words<>+1772(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1772(SB), Z4, Z4
-	VADDPS.BCST     words<>+1772(SB), Z13, Z13
-	VADDPS.BCST     words<>+1772(SB), Z22, Z22
-	VMULPS.BCST     words<>+1776(SB), Z3, Z3
-	VMULPS.BCST     words<>+1776(SB), Z12, Z12
-	VMULPS.BCST     words<>+1776(SB), Z21, Z21
+	VADDPS.BCST     words<>+1776(SB), Z4, Z4
+	VADDPS.BCST     words<>+1776(SB), Z13, Z13
+	VADDPS.BCST     words<>+1776(SB), Z22, Z22
+	VMULPS.BCST     words<>+1780(SB), Z3, Z3
+	VMULPS.BCST     words<>+1780(SB), Z12, Z12
+	VMULPS.BCST     words<>+1780(SB), Z21, Z21
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z23, Z25, Z25
@@ -48163,43 +48325,43 @@ one:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+1672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1696(SB), Z5, Z5
+	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VMULPS.BCST     words<>+1700(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1700(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1704(SB), Z1, Z1
-	VMULPS.BCST     words<>+1708(SB), Z8, Z7
+	VMULPS.BCST     words<>+1704(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
+	VMULPS.BCST     words<>+1712(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1712(SB), Z6, Z6
-	VPANDD.BCST     words<>+1716(SB), Z1, Z1
-	VADDPS.BCST     words<>+1720(SB), Z7, Z7
-	VPADDD.BCST     words<>+1724(SB), Z1, Z1
+	VADDPS.BCST     words<>+1716(SB), Z6, Z6
+	VPANDD.BCST     words<>+1720(SB), Z1, Z1
+	VADDPS.BCST     words<>+1724(SB), Z7, Z7
+	VPADDD.BCST     words<>+1728(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VMULPS.BCST     words<>+1728(SB), Z1, Z4
-	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VMULPS.BCST     words<>+1732(SB), Z1, Z4
+	VADDPS.BCST     words<>+1736(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VADDPS.BCST     words<>+1740(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VADDPS.BCST     words<>+1744(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VADDPS.BCST     words<>+1748(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VADDPS.BCST     words<>+1752(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VADDPS.BCST     words<>+1756(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VADDPS.BCST     words<>+1760(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
+	VADDPS.BCST     words<>+1764(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1764(SB), Z4, Z4
+	VADDPS.BCST     words<>+1768(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1768(SB), Z6, Z6
+	VADDPS.BCST     words<>+1772(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1772(SB), Z4, Z4
-	VMULPS.BCST     words<>+1776(SB), Z3, Z3
+	VADDPS.BCST     words<>+1776(SB), Z4, Z4
+	VMULPS.BCST     words<>+1780(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -48230,11 +48392,11 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000002, CX
@@ -48373,80 +48535,80 @@ membera:
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+1672(SB), Z1, Z1
-	VPORD.BCST      words<>+1672(SB), Z10, Z10
-	VMULPS.BCST     words<>+1696(SB), Z5, Z5
-	VMULPS.BCST     words<>+1696(SB), Z14, Z14
+	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VPORD.BCST      words<>+672(SB), Z10, Z10
+	VMULPS.BCST     words<>+1700(SB), Z5, Z5
+	VMULPS.BCST     words<>+1700(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1700(SB), Z8, Z6
-	VMULPS.BCST     words<>+1700(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1704(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1704(SB), Z10, Z10
-	VMULPS.BCST     words<>+1708(SB), Z8, Z7
-	VMULPS.BCST     words<>+1708(SB), Z17, Z16
+	VMULPS.BCST     words<>+1704(SB), Z8, Z6
+	VMULPS.BCST     words<>+1704(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1708(SB), Z10, Z10
+	VMULPS.BCST     words<>+1712(SB), Z8, Z7
+	VMULPS.BCST     words<>+1712(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1712(SB), Z6, Z6
-	VADDPS.BCST     words<>+1712(SB), Z15, Z15
-	VPANDD.BCST     words<>+1716(SB), Z1, Z1
-	VPANDD.BCST     words<>+1716(SB), Z10, Z10
-	VADDPS.BCST     words<>+1720(SB), Z7, Z7
-	VADDPS.BCST     words<>+1720(SB), Z16, Z16
-	VPADDD.BCST     words<>+1724(SB), Z1, Z1
-	VPADDD.BCST     words<>+1724(SB), Z10, Z10
+	VADDPS.BCST     words<>+1716(SB), Z6, Z6
+	VADDPS.BCST     words<>+1716(SB), Z15, Z15
+	VPANDD.BCST     words<>+1720(SB), Z1, Z1
+	VPANDD.BCST     words<>+1720(SB), Z10, Z10
+	VADDPS.BCST     words<>+1724(SB), Z7, Z7
+	VADDPS.BCST     words<>+1724(SB), Z16, Z16
+	VPADDD.BCST     words<>+1728(SB), Z1, Z1
+	VPADDD.BCST     words<>+1728(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VADDPS.BCST     words<>+1612(SB), Z10, Z10
-	VMULPS.BCST     words<>+1728(SB), Z1, Z4
-	VMULPS.BCST     words<>+1728(SB), Z10, Z13
-	VADDPS.BCST     words<>+1732(SB), Z4, Z4
-	VADDPS.BCST     words<>+1732(SB), Z13, Z13
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1632(SB), Z10, Z10
+	VMULPS.BCST     words<>+1732(SB), Z1, Z4
+	VMULPS.BCST     words<>+1732(SB), Z10, Z13
+	VADDPS.BCST     words<>+1736(SB), Z4, Z4
+	VADDPS.BCST     words<>+1736(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1736(SB), Z6, Z6
-	VADDPS.BCST     words<>+1736(SB), Z15, Z15
+	VADDPS.BCST     words<>+1740(SB), Z6, Z6
+	VADDPS.BCST     words<>+1740(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1740(SB), Z4, Z4
-	VADDPS.BCST     words<>+1740(SB), Z13, Z13
+	VADDPS.BCST     words<>+1744(SB), Z4, Z4
+	VADDPS.BCST     words<>+1744(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1744(SB), Z7, Z7
-	VADDPS.BCST     words<>+1744(SB), Z16, Z16
+	VADDPS.BCST     words<>+1748(SB), Z7, Z7
+	VADDPS.BCST     words<>+1748(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1748(SB), Z4, Z4
-	VADDPS.BCST     words<>+1748(SB), Z13, Z13
+	VADDPS.BCST     words<>+1752(SB), Z4, Z4
+	VADDPS.BCST     words<>+1752(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1752(SB), Z6, Z6
-	VADDPS.BCST     words<>+1752(SB), Z15, Z15
+	VADDPS.BCST     words<>+1756(SB), Z6, Z6
+	VADDPS.BCST     words<>+1756(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1756(SB), Z4, Z4
-	VADDPS.BCST     words<>+1756(SB), Z13, Z13
+	VADDPS.BCST     words<>+1760(SB), Z4, Z4
+	VADDPS.BCST     words<>+1760(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
-	VADDPS.BCST     words<>+1760(SB), Z16, Z16
+	VADDPS.BCST     words<>+1764(SB), Z7, Z7
+	VADDPS.BCST     words<>+1764(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1764(SB), Z4, Z4
-	VADDPS.BCST     words<>+1764(SB), Z13, Z13
+	VADDPS.BCST     words<>+1768(SB), Z4, Z4
+	VADDPS.BCST     words<>+1768(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1768(SB), Z6, Z6
-	VADDPS.BCST     words<>+1768(SB), Z15, Z15
+	VADDPS.BCST     words<>+1772(SB), Z6, Z6
+	VADDPS.BCST     words<>+1772(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1772(SB), Z4, Z4
-	VADDPS.BCST     words<>+1772(SB), Z13, Z13
-	VMULPS.BCST     words<>+1776(SB), Z3, Z3
-	VMULPS.BCST     words<>+1776(SB), Z12, Z12
+	VADDPS.BCST     words<>+1776(SB), Z4, Z4
+	VADDPS.BCST     words<>+1776(SB), Z13, Z13
+	VMULPS.BCST     words<>+1780(SB), Z3, Z3
+	VMULPS.BCST     words<>+1780(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -48560,43 +48722,43 @@ memberb:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+1672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1696(SB), Z5, Z5
+	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VMULPS.BCST     words<>+1700(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1700(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1704(SB), Z1, Z1
-	VMULPS.BCST     words<>+1708(SB), Z8, Z7
+	VMULPS.BCST     words<>+1704(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
+	VMULPS.BCST     words<>+1712(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1712(SB), Z6, Z6
-	VPANDD.BCST     words<>+1716(SB), Z1, Z1
-	VADDPS.BCST     words<>+1720(SB), Z7, Z7
-	VPADDD.BCST     words<>+1724(SB), Z1, Z1
+	VADDPS.BCST     words<>+1716(SB), Z6, Z6
+	VPANDD.BCST     words<>+1720(SB), Z1, Z1
+	VADDPS.BCST     words<>+1724(SB), Z7, Z7
+	VPADDD.BCST     words<>+1728(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VMULPS.BCST     words<>+1728(SB), Z1, Z4
-	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VMULPS.BCST     words<>+1732(SB), Z1, Z4
+	VADDPS.BCST     words<>+1736(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VADDPS.BCST     words<>+1740(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VADDPS.BCST     words<>+1744(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VADDPS.BCST     words<>+1748(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VADDPS.BCST     words<>+1752(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VADDPS.BCST     words<>+1756(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VADDPS.BCST     words<>+1760(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
+	VADDPS.BCST     words<>+1764(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1764(SB), Z4, Z4
+	VADDPS.BCST     words<>+1768(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1768(SB), Z6, Z6
+	VADDPS.BCST     words<>+1772(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1772(SB), Z4, Z4
-	VMULPS.BCST     words<>+1776(SB), Z3, Z3
+	VADDPS.BCST     words<>+1776(SB), Z4, Z4
+	VMULPS.BCST     words<>+1780(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -48632,11 +48794,11 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	SUBQ         $0x00000002, CX
@@ -48775,80 +48937,80 @@ membera:
 	VPSRLD          $0x01, Z9, Z10
 	VCVTDQ2PS       Z2, Z5
 	VCVTDQ2PS       Z11, Z14
-	VPORD.BCST      words<>+1672(SB), Z1, Z1
-	VPORD.BCST      words<>+1672(SB), Z10, Z10
-	VMULPS.BCST     words<>+1696(SB), Z5, Z5
-	VMULPS.BCST     words<>+1696(SB), Z14, Z14
+	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VPORD.BCST      words<>+672(SB), Z10, Z10
+	VMULPS.BCST     words<>+1700(SB), Z5, Z5
+	VMULPS.BCST     words<>+1700(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1700(SB), Z8, Z6
-	VMULPS.BCST     words<>+1700(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1704(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1704(SB), Z10, Z10
-	VMULPS.BCST     words<>+1708(SB), Z8, Z7
-	VMULPS.BCST     words<>+1708(SB), Z17, Z16
+	VMULPS.BCST     words<>+1704(SB), Z8, Z6
+	VMULPS.BCST     words<>+1704(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1708(SB), Z10, Z10
+	VMULPS.BCST     words<>+1712(SB), Z8, Z7
+	VMULPS.BCST     words<>+1712(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1712(SB), Z6, Z6
-	VADDPS.BCST     words<>+1712(SB), Z15, Z15
-	VPANDD.BCST     words<>+1716(SB), Z1, Z1
-	VPANDD.BCST     words<>+1716(SB), Z10, Z10
-	VADDPS.BCST     words<>+1720(SB), Z7, Z7
-	VADDPS.BCST     words<>+1720(SB), Z16, Z16
-	VPADDD.BCST     words<>+1724(SB), Z1, Z1
-	VPADDD.BCST     words<>+1724(SB), Z10, Z10
+	VADDPS.BCST     words<>+1716(SB), Z6, Z6
+	VADDPS.BCST     words<>+1716(SB), Z15, Z15
+	VPANDD.BCST     words<>+1720(SB), Z1, Z1
+	VPANDD.BCST     words<>+1720(SB), Z10, Z10
+	VADDPS.BCST     words<>+1724(SB), Z7, Z7
+	VADDPS.BCST     words<>+1724(SB), Z16, Z16
+	VPADDD.BCST     words<>+1728(SB), Z1, Z1
+	VPADDD.BCST     words<>+1728(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VADDPS.BCST     words<>+1612(SB), Z10, Z10
-	VMULPS.BCST     words<>+1728(SB), Z1, Z4
-	VMULPS.BCST     words<>+1728(SB), Z10, Z13
-	VADDPS.BCST     words<>+1732(SB), Z4, Z4
-	VADDPS.BCST     words<>+1732(SB), Z13, Z13
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1632(SB), Z10, Z10
+	VMULPS.BCST     words<>+1732(SB), Z1, Z4
+	VMULPS.BCST     words<>+1732(SB), Z10, Z13
+	VADDPS.BCST     words<>+1736(SB), Z4, Z4
+	VADDPS.BCST     words<>+1736(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1736(SB), Z6, Z6
-	VADDPS.BCST     words<>+1736(SB), Z15, Z15
+	VADDPS.BCST     words<>+1740(SB), Z6, Z6
+	VADDPS.BCST     words<>+1740(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1740(SB), Z4, Z4
-	VADDPS.BCST     words<>+1740(SB), Z13, Z13
+	VADDPS.BCST     words<>+1744(SB), Z4, Z4
+	VADDPS.BCST     words<>+1744(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1744(SB), Z7, Z7
-	VADDPS.BCST     words<>+1744(SB), Z16, Z16
+	VADDPS.BCST     words<>+1748(SB), Z7, Z7
+	VADDPS.BCST     words<>+1748(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1748(SB), Z4, Z4
-	VADDPS.BCST     words<>+1748(SB), Z13, Z13
+	VADDPS.BCST     words<>+1752(SB), Z4, Z4
+	VADDPS.BCST     words<>+1752(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1752(SB), Z6, Z6
-	VADDPS.BCST     words<>+1752(SB), Z15, Z15
+	VADDPS.BCST     words<>+1756(SB), Z6, Z6
+	VADDPS.BCST     words<>+1756(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1756(SB), Z4, Z4
-	VADDPS.BCST     words<>+1756(SB), Z13, Z13
+	VADDPS.BCST     words<>+1760(SB), Z4, Z4
+	VADDPS.BCST     words<>+1760(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
-	VADDPS.BCST     words<>+1760(SB), Z16, Z16
+	VADDPS.BCST     words<>+1764(SB), Z7, Z7
+	VADDPS.BCST     words<>+1764(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1764(SB), Z4, Z4
-	VADDPS.BCST     words<>+1764(SB), Z13, Z13
+	VADDPS.BCST     words<>+1768(SB), Z4, Z4
+	VADDPS.BCST     words<>+1768(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1768(SB), Z6, Z6
-	VADDPS.BCST     words<>+1768(SB), Z15, Z15
+	VADDPS.BCST     words<>+1772(SB), Z6, Z6
+	VADDPS.BCST     words<>+1772(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1772(SB), Z4, Z4
-	VADDPS.BCST     words<>+1772(SB), Z13, Z13
-	VMULPS.BCST     words<>+1776(SB), Z3, Z3
-	VMULPS.BCST     words<>+1776(SB), Z12, Z12
+	VADDPS.BCST     words<>+1776(SB), Z4, Z4
+	VADDPS.BCST     words<>+1776(SB), Z13, Z13
+	VMULPS.BCST     words<>+1780(SB), Z3, Z3
+	VMULPS.BCST     words<>+1780(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -48867,16 +49029,16 @@ membera:
 	VMULPS          Z13, Z16, Z10
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z9, Z9, Z9
-	VADDPS.BCST     words<>+1612(SB), Z0, Z0
-	VADDPS.BCST     words<>+1612(SB), Z9, Z9
+	VADDPS.BCST     words<>+1632(SB), Z0, Z0
+	VADDPS.BCST     words<>+1632(SB), Z9, Z9
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS.BCST     (R9), Z9, Z9
 	VADDPS          Z0, Z18, Z18
 	VADDPS          Z9, Z20, Z20
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z10, Z10, Z10
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VADDPS.BCST     words<>+1612(SB), Z10, Z10
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VADDPS.BCST     words<>+1632(SB), Z10, Z10
 	VMULPS.BCST     (R9), Z1, Z1
 	VMULPS.BCST     (R9), Z10, Z10
 	VADDPS          Z1, Z19, Z19
@@ -48970,43 +49132,43 @@ memberb:
 	VMOVSLDUP       Z3, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
-	VPORD.BCST      words<>+1672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1696(SB), Z5, Z5
+	VPORD.BCST      words<>+672(SB), Z1, Z1
+	VMULPS.BCST     words<>+1700(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1700(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1704(SB), Z1, Z1
-	VMULPS.BCST     words<>+1708(SB), Z8, Z7
+	VMULPS.BCST     words<>+1704(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
+	VMULPS.BCST     words<>+1712(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1712(SB), Z6, Z6
-	VPANDD.BCST     words<>+1716(SB), Z1, Z1
-	VADDPS.BCST     words<>+1720(SB), Z7, Z7
-	VPADDD.BCST     words<>+1724(SB), Z1, Z1
+	VADDPS.BCST     words<>+1716(SB), Z6, Z6
+	VPANDD.BCST     words<>+1720(SB), Z1, Z1
+	VADDPS.BCST     words<>+1724(SB), Z7, Z7
+	VPADDD.BCST     words<>+1728(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
-	VMULPS.BCST     words<>+1728(SB), Z1, Z4
-	VADDPS.BCST     words<>+1732(SB), Z4, Z4
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
+	VMULPS.BCST     words<>+1732(SB), Z1, Z4
+	VADDPS.BCST     words<>+1736(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1736(SB), Z6, Z6
+	VADDPS.BCST     words<>+1740(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1740(SB), Z4, Z4
+	VADDPS.BCST     words<>+1744(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1744(SB), Z7, Z7
+	VADDPS.BCST     words<>+1748(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1748(SB), Z4, Z4
+	VADDPS.BCST     words<>+1752(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1752(SB), Z6, Z6
+	VADDPS.BCST     words<>+1756(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1756(SB), Z4, Z4
+	VADDPS.BCST     words<>+1760(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1760(SB), Z7, Z7
+	VADDPS.BCST     words<>+1764(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1764(SB), Z4, Z4
+	VADDPS.BCST     words<>+1768(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1768(SB), Z6, Z6
+	VADDPS.BCST     words<>+1772(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1772(SB), Z4, Z4
-	VMULPS.BCST     words<>+1776(SB), Z3, Z3
+	VADDPS.BCST     words<>+1776(SB), Z4, Z4
+	VMULPS.BCST     words<>+1780(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -49016,11 +49178,11 @@ memberb:
 	VMULPS          Z4, Z6, Z0
 	VMULPS          Z4, Z7, Z1
 	VMULPS          Z0, Z0, Z0
-	VADDPS.BCST     words<>+1612(SB), Z0, Z0
+	VADDPS.BCST     words<>+1632(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z0, Z18, Z18
 	VMULPS          Z1, Z1, Z1
-	VADDPS.BCST     words<>+1612(SB), Z1, Z1
+	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          Z1, Z19, Z19
 	VMOVUPS         Z22, Z29
@@ -49046,15 +49208,15 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1452(SB), Z6
-	VPBROADCASTD words<>+1456(SB), Z7
+	VPBROADCASTD words<>+1476(SB), Z6
+	VPBROADCASTD words<>+1480(SB), Z7
 	SUBQ         $0x00000002, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -49187,24 +49349,24 @@ membera:
 	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z9, Z9
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z9, Z9
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z9, Z9
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z9, Z9
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
-	VPORD.BCST      words<>+1780(SB), Z11, Z11
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z11, Z11
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z11, Z11
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z11, Z11
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -49310,15 +49472,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          Z0, Z18, Z18
@@ -49351,15 +49513,15 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1452(SB), Z6
-	VPBROADCASTD words<>+1456(SB), Z7
+	VPBROADCASTD words<>+1476(SB), Z6
+	VPBROADCASTD words<>+1480(SB), Z7
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
@@ -49542,33 +49704,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z9, Z9
-	VPORD.BCST      words<>+1780(SB), Z18, Z18
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z9, Z9
+	VPORD.BCST      words<>+1784(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z9, Z9
-	VPADDD.BCST     words<>+1784(SB), Z18, Z18
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z9, Z9
+	VPADDD.BCST     words<>+1788(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
-	VPORD.BCST      words<>+1780(SB), Z11, Z11
-	VPORD.BCST      words<>+1780(SB), Z20, Z20
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z11, Z11
+	VPORD.BCST      words<>+1784(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z11, Z11
-	VPADDD.BCST     words<>+1784(SB), Z20, Z20
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z11, Z11
+	VPADDD.BCST     words<>+1788(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -49674,15 +49836,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -49710,15 +49872,15 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1452(SB), Z6
-	VPBROADCASTD words<>+1456(SB), Z7
+	VPBROADCASTD words<>+1476(SB), Z6
+	VPBROADCASTD words<>+1480(SB), Z7
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -49898,33 +50060,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z9, Z9
-	VPORD.BCST      words<>+1780(SB), Z18, Z18
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z9, Z9
+	VPORD.BCST      words<>+1784(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z9, Z9
-	VPADDD.BCST     words<>+1784(SB), Z18, Z18
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z9, Z9
+	VPADDD.BCST     words<>+1788(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
-	VPORD.BCST      words<>+1780(SB), Z11, Z11
-	VPORD.BCST      words<>+1780(SB), Z20, Z20
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z11, Z11
+	VPORD.BCST      words<>+1784(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z11, Z11
-	VPADDD.BCST     words<>+1784(SB), Z20, Z20
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z11, Z11
+	VPADDD.BCST     words<>+1788(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -50001,15 +50163,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
 	VPMOVSDB        Z1, 16(DX)
@@ -50028,15 +50190,15 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+672(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
-	VPBROADCASTD words<>+1452(SB), Z6
-	VPBROADCASTD words<>+1456(SB), Z7
+	VPBROADCASTD words<>+1476(SB), Z6
+	VPBROADCASTD words<>+1480(SB), Z7
 	SUBQ         $0x00000003, CX
 	JLT          few
 	PCALIGN      $0x20
@@ -50216,33 +50378,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z9, Z9
-	VPORD.BCST      words<>+1780(SB), Z18, Z18
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z9, Z9
+	VPORD.BCST      words<>+1784(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z9, Z9
-	VPADDD.BCST     words<>+1784(SB), Z18, Z18
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z9, Z9
+	VPADDD.BCST     words<>+1788(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
-	VPORD.BCST      words<>+1780(SB), Z11, Z11
-	VPORD.BCST      words<>+1780(SB), Z20, Z20
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z11, Z11
+	VPORD.BCST      words<>+1784(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z11, Z11
-	VPADDD.BCST     words<>+1784(SB), Z20, Z20
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z11, Z11
+	VPADDD.BCST     words<>+1788(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -50255,9 +50417,9 @@ many:
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     28(DI), Z18, Z18
 	VMULPS.BCST     32(DI), Z18, Z18
-	VMAXPS.BCST     words<>+1788(SB), Z0, Z0
-	VMAXPS.BCST     words<>+1788(SB), Z9, Z9
-	VMAXPS.BCST     words<>+1788(SB), Z18, Z18
+	VMAXPS.BCST     words<>+1792(SB), Z0, Z0
+	VMAXPS.BCST     words<>+1792(SB), Z9, Z9
+	VMAXPS.BCST     words<>+1792(SB), Z18, Z18
 	VCVTPS2DQ       Z0, Z0
 	VCVTPS2DQ       Z9, Z9
 	VCVTPS2DQ       Z18, Z18
@@ -50273,9 +50435,9 @@ many:
 	VCVTDQ2PS       Z19, Z19
 	VMULPS.BCST     28(DI), Z19, Z19
 	VMULPS.BCST     32(DI), Z19, Z19
-	VMAXPS.BCST     words<>+1788(SB), Z1, Z1
-	VMAXPS.BCST     words<>+1788(SB), Z10, Z10
-	VMAXPS.BCST     words<>+1788(SB), Z19, Z19
+	VMAXPS.BCST     words<>+1792(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1792(SB), Z10, Z10
+	VMAXPS.BCST     words<>+1792(SB), Z19, Z19
 	VCVTPS2DQ       Z1, Z1
 	VCVTPS2DQ       Z10, Z10
 	VCVTPS2DQ       Z19, Z19
@@ -50349,26 +50511,26 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1780(SB), Z0, Z0
+	VPORD.BCST      words<>+1784(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z0, Z0
+	VPADDD.BCST     words<>+1788(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1780(SB), Z2, Z2
+	VPORD.BCST      words<>+1784(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1784(SB), Z2, Z2
+	VPADDD.BCST     words<>+1788(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VMAXPS.BCST     words<>+1788(SB), Z0, Z0
+	VMAXPS.BCST     words<>+1792(SB), Z0, Z0
 	VCVTPS2DQ       Z0, Z0
 	VPMOVSDB        Z0, (DX)
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VMAXPS.BCST     words<>+1788(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1792(SB), Z1, Z1
 	VCVTPS2DQ       Z1, Z1
 	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
@@ -50386,11 +50548,11 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
 	MOVQ         16(DI), SI
-	VPBROADCASTD words<>+736(SB), Z31
-	VPBROADCASTD words<>+740(SB), Z30
+	VPBROADCASTD words<>+760(SB), Z31
+	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1692(SB), Z28
-	VPADDD       words<>+1792(SB), Z29, Z29
+	VPBROADCASTD words<>+1696(SB), Z28
+	VPADDD       words<>+1796(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27
@@ -60970,7 +61132,7 @@ kept:
 // func issueDotAMX(n int)
 TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), CX
-	LEAQ words<>+1856(SB), SI
+	LEAQ words<>+1860(SB), SI
 	LONG $0x000000004978e2c4
 	WORD $0x0000000000002604
 	LONG $0x00000000497be2c4

@@ -199,6 +199,11 @@ func widenAVX2(t *moveArgs)
 //go:noescape
 func widenSignedAVX2(t *moveArgs)
 
+// roundFloatsAVX2: numbers as bfloat16, as floats.
+//
+//go:noescape
+func roundFloatsAVX2(t *vecArgs)
+
 // settleAVX2: bytes of sums.
 //
 //go:noescape
@@ -886,6 +891,11 @@ func round16AVX512(t *vecArgs)
 //
 //go:noescape
 func powerSumsAVX512(t *vecArgs)
+
+// roundFloatsAVX512: numbers as bfloat16, as floats.
+//
+//go:noescape
+func roundFloatsAVX512(t *vecArgs)
 
 // settleAVX512: bytes of sums.
 //

@@ -28,7 +28,10 @@ func table(t Twin) isa {
 			t.bytes, t.bytesWidth, t.bytesDot = bytesAVX512(), 32, 64
 		}
 		if cpu.X86.HasAVX512BF16 {
-			t.pairs, t.pairsNarrow, t.round16 = pairsAVX512(32), pairsAVX512(16), round16AVX512
+			t.round16 = round16AVX512
+		}
+		if cpu.X86.HasAVX512BF16 && !cpu.X86.HasAMXTile { // where there are tiles, which is Intel's, a pair takes as long as four multiply-adds
+			t.pairs, t.pairsNarrow = pairsAVX512(32), pairsAVX512(16)
 		}
 		return t
 	case AVX2:
@@ -74,7 +77,8 @@ func avx512() isa {
 		meanPoolBack: meanPoolBackAVX512,
 		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX512, Multiply: issueMultiplyAVX512, Shift: issueShiftAVX512, Root: issueRootAVX512,
 			Dot: issueDotAVX512, Logic: issueLogicAVX512},
-		relu: reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, lookup: lookupAVX512,
+		roundFloats: roundFloatsAVX512,
+		relu:        reluAVX512, gate: gateAVX512, mul: mulAVX512, drop: dropAVX512, lookup: lookupAVX512,
 		leaky: leakyAVX512, leakyBack: leakyBackAVX512, tanh: tanhAVX512, tanhBack: tanhBackAVX512,
 		silu: siluAVX512, siluBack: siluBackAVX512, gelu: geluAVX512, geluBack: geluBackAVX512,
 		settle: settleAVX512, settleWide: settleWideAVX512, powerSums: powerSumsAVX512,
@@ -115,7 +119,8 @@ func avx2() isa {
 		meanPoolBack: meanPoolBackAVX2,
 		issue: [Ops]func(int){MultiplyAdd: issueMultiplyAddAVX2, Multiply: issueMultiplyAVX2, Shift: issueShiftAVX2, Root: issueRootAVX2,
 			Dot: issueDotAVX2, Logic: issueLogicAVX2},
-		relu: reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
+		roundFloats: roundFloatsAVX2,
+		relu:        reluAVX2, gate: gateAVX2, mul: mulAVX2, drop: dropAVX2,
 		leaky: leakyAVX2, leakyBack: leakyBackAVX2, tanh: tanhAVX2, tanhBack: tanhBackAVX2,
 		silu: siluAVX2, siluBack: siluBackAVX2, gelu: geluAVX2, geluBack: geluBackAVX2,
 		bytes: []func(*tileArgs){nil, bytes1x16AVX2, bytes2x16AVX2, bytes3x16AVX2, bytes4x16AVX2, bytes5x16AVX2,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/mmcloughlin/avo/attr"
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -213,55 +212,33 @@ func (g *gen) amxRows(name string, columns int, mask []operand.Op, t, from, c, l
 	g.Label("stored")
 }
 
-// The instructions of tiles, which the assembler lacks: VEX.128.0F38.W0 with a prefix pp (0 none, 1 66, 2 F3, 3 F2).
+// The instructions of tiles.
 
-func (g *gen) tileConfig(base reg.Register) { g.vexMemory(0, 0x49, 0, base, nil) }
+func (g *gen) tileConfig(base reg.GPPhysical) { g.vexMemory(none, 0x49, 0, base, nil) }
 
-func (g *gen) tileLoad(tile int, base, stride reg.Register) { g.vexMemory(3, 0x4b, tile, base, stride) }
+func (g *gen) tileLoad(tile int, base, stride reg.GPPhysical) {
+	g.vexMemory(pF2, 0x4b, tile, base, stride)
+}
 
 // tileStream is tileLoad of what the first-level cache is not to keep: rows of A, which are met again when another
 // panel of B is there.
-func (g *gen) tileStream(tile int, base, stride reg.Register) {
-	g.vexMemory(1, 0x4b, tile, base, stride)
+func (g *gen) tileStream(tile int, base, stride reg.GPPhysical) {
+	g.vexMemory(p66, 0x4b, tile, base, stride)
 }
 
-func (g *gen) tileStore(tile int, base, stride reg.Register) {
-	g.vexMemory(2, 0x4b, tile, base, stride)
+func (g *gen) tileStore(tile int, base, stride reg.GPPhysical) {
+	g.vexMemory(pF3, 0x4b, tile, base, stride)
 }
 
-func (g *gen) tileZero(tile int) { g.vexRegisters(3, 0x49, tile, 0, 0) }
+func (g *gen) tileZero(tile int) { g.vexRegisters(pF2, 0x49, tile, 0, 0) }
 
-func (g *gen) tileRelease() { g.vexRegisters(0, 0x49, 0, 0, 0) }
+func (g *gen) tileRelease() { g.vexRegisters(none, 0x49, 0, 0, 0) }
 
 // tileDot adds to tile c the product of tile a, of rows, with tile b, of words in columns.
 func (g *gen) tileDot(name string, c, a, b int) {
 	if name == "amxBytes" {
-		g.vexRegisters(1, 0x5e, c, a, b) // TDPBUSD
+		g.vexRegisters(p66, 0x5e, c, a, b) // TDPBUSD
 		return
 	}
-	g.vexRegisters(2, 0x5c, c, a, b) // TDPBF16PS
-}
-
-func (g *gen) vexRegisters(pp, op, r, rm, v int) {
-	g.raw("LONG", 0xc4|0xe2<<8|(^v&15<<3|pp)<<16|op<<24)
-	g.raw("BYTE", 0xc0|r<<3|rm)
-}
-
-// vexMemory has an operand at base, or at base by rows of a stride. A base is none of BP and R13, whose addresses are
-// written otherwise, and there is no address without a third byte.
-func (g *gen) vexMemory(pp, op, r int, base, index reg.Register) {
-	at, by := number(base), 4 // none
-	if index != nil {
-		by = number(index)
-	}
-	g.raw("LONG", 0xc4|(0x82|(by>>3^1)<<6|(at>>3^1)<<5)<<8|(0x78|pp)<<16|op<<24)
-	g.raw("WORD", 4|r<<3|(by&7<<3|at&7)<<8)
-}
-
-// number is that of a general register in an instruction.
-func number(r reg.Register) int { return int(r.(reg.GPPhysical).PhysicalIndex()) }
-
-// raw emits bytes.
-func (g *gen) raw(op string, n int) {
-	g.Instruction(&ir.Instruction{Opcode: op, Operands: []operand.Op{operand.U64(uint64(n))}})
+	g.vexRegisters(pF3, 0x5c, c, a, b) // TDPBF16PS
 }

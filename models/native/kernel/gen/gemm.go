@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -38,23 +37,6 @@ func (g *gen) gemm() {
 		g.tile("tile", m, 2, false)
 		g.tile("tile", m, 2, true)
 	}
-}
-
-// dotPairs emits VDPBF16PS z, y, x, which the assembler lacks: to each lane of x the product of the upper halves of
-// that lane's words of y and z is added, then that of the lower ones, each rounded once.
-func (g *gen) dotPairs(z, y, x reg.VecPhysical) {
-	id := func(r reg.VecPhysical) int { return int(r.PhysicalIndex()) }
-	not := func(bit int) int { return bit&1 ^ 1 }
-	a, b, c := id(x), id(y), id(z)
-	raw := func(op string, n int) {
-		g.Instruction(&ir.Instruction{Opcode: op, Operands: []operand.Op{operand.U64(uint64(n))}})
-	}
-	// EVEX.512.F3.0F38.W0 52 /r
-	p0 := not(a>>3)<<7 | not(c>>4)<<6 | not(c>>3)<<5 | not(a>>4)<<4 | 2
-	p1 := (^b&15)<<3 | 4 | 2
-	p2 := 2<<5 | not(b>>4)<<3
-	raw("LONG", 0x62|p0<<8|p1<<16|p2<<24)
-	raw("WORD", 0x52|(0xc0|a&7<<3|c&7)<<8)
 }
 
 // tile emits one register tile of m rows by nv vectors of C. Element (i, k) of A lies at a + i*rowA + k*stepA, one of

@@ -73,6 +73,7 @@ func generate() (map[string][]byte, error) {
 			g.widen(false)
 			g.widen(true)
 		}
+		g.roundFloats()
 		g.settle(false)
 		g.settle(true)
 		g.norm()

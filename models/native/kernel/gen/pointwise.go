@@ -97,42 +97,90 @@ func (g *gen) lookup() {
 	g.end()
 }
 
-// round16 emits the upper halves of numbers, rounded as kernel.BF16 rounds them.
+// round16 emits the upper halves of numbers, rounded as kernel.BF16 rounds them, by the processor's own conversion once
+// what is below 2^-55 is zero. (It takes numbers below 2^-126 for zero too, and a NaN stays one.)
 func (g *gen) round16() {
 	g.begin("round16", "vecArgs", "numbers as bfloat16.")
 	t, dst, src, to := reg.RDI, reg.RDX, reg.RSI, reg.R8
 	g.MOVQ(at(t, vDst), dst)
 	g.MOVQ(at(t, vX), src)
-	size, one, half, tiny, infinite, none := g.r[16], g.r[17], g.r[18], g.r[19], g.r[20], g.r[21]
-	for _, c := range []struct {
-		word uint32
-		r    reg.VecPhysical
-	}{{1<<31 - 1, size}, {1, one}, {1<<15 - 1, half}, {(127 - 55) << 23, tiny}, {0xff << 23, infinite}, {0x7fc0, none}} {
-		g.VPBROADCASTD(g.consts.word(c.word), c.r)
-	}
-	const below, above = operand.U8(1), operand.U8(6)
+	tiny := g.r[16]
+	g.VPBROADCASTD(g.consts.word((127-55)<<24), tiny) // twice 2^-55's bits, without a sign
+	const atLeast = operand.U8(5)
 	g.sweep(t, 4, func(n int, off reg.Register, mask []operand.Op) {
 		g.MOVQ(off, to)
 		g.SHRQ(operand.Imm(1), to)
 		g.ADDQ(dst, to)
 		for v := range n {
-			x, y := g.r[2*v], g.r[2*v+1]
+			x, y, large := g.r[2*v], g.r[2*v+1], []reg.OpmaskPhysical{reg.K2, reg.K3, reg.K4, reg.K5}[v]
+			g.loadMasked(atx(src, off, 1, v*g.bytes()), mask, 0, x)
+			g.VPADDD(x, x, y)
+			g.VPCMPUD(atLeast, tiny, y, large)
+			g.VMOVDQA32_Z(x, large, x)
+		}
+		for v := 0; v < n; v += 2 {
+			x := g.r[2*v]
+			switch {
+			case n > 1:
+				g.roundPairs(x, g.r[2*v+2], x)
+				g.VMOVUPS(x, at(to, v*g.bytes()/2))
+			case mask == nil:
+				g.roundHalf(x, x)
+				g.VMOVUPS(x.AsY(), at(to, 0))
+			default:
+				g.roundHalf(x, x)
+				g.VMOVDQU16(x.AsY(), mask[0], at(to, 0))
+			}
+		}
+	})
+	g.end()
+}
+
+// roundFloats emits numbers rounded as kernel.BF16 rounds them, as floats, neighbours in each other's places.
+func (g *gen) roundFloats() {
+	g.begin("roundFloats", "vecArgs", "numbers as bfloat16, as floats.")
+	t, dst, src := reg.RDI, reg.RDX, reg.RSI
+	g.MOVQ(at(t, vDst), dst)
+	g.MOVQ(at(t, vX), src)
+	top := len(g.r)
+	size, one, half, tiny, infinite, none := g.r[top-2], g.r[top-3], g.r[top-4], g.r[top-5], g.r[top-6], g.r[top-7]
+	for _, c := range []struct {
+		word uint32
+		r    reg.VecPhysical
+	}{{1<<31 - 1, size}, {1, one}, {1<<15 - 1, half}, {(127 - 55) << 23, tiny}, {0xff << 23, infinite}, {0x7fc00000, none}} {
+		g.VPBROADCASTD(g.consts.word(c.word), c.r)
+	}
+	g.sweep(t, 2, func(n int, off reg.Register, mask []operand.Op) {
+		for v := range n {
+			x, y, cut := g.r[3*v], g.r[3*v+1], g.r[3*v+2]
 			g.loadMasked(atx(src, off, 1, v*g.bytes()), mask, 0, x)
 			g.VPSRLD(operand.Imm(16), x, y)
-			g.VPANDD(one, y, y)
-			g.VPADDD(half, y, y)
-			g.VPADDD(x, y, y)
-			g.VPSRLD(operand.Imm(16), y, y)
-			g.VPANDD(size, x, x)
-			g.VPCMPUD(below, tiny, x, reg.K2)
-			g.VPXORD(y, y, reg.K2, y)
-			g.VPCMPUD(above, infinite, x, reg.K3)
-			g.VMOVDQA32(none, reg.K3, y)
-			if mem := at(to, v*g.bytes()/2); mask == nil {
-				g.VPMOVDW(y, mem)
+			if g.wide {
+				const below, above = operand.U8(1), operand.U8(6)
+				g.VPANDD(one, y, y)
+				g.VPADDD(half, y, y)
+				g.VPADDD(x, y, y)
+				g.VPSRLD(operand.Imm(16), y, y)
+				g.VPSLLD(operand.Imm(16), y, y)
+				g.VPANDD(size, x, x)
+				g.VPCMPUD(below, tiny, x, reg.K2)
+				g.VPXORD(y, y, reg.K2, y)
+				g.VPCMPUD(above, infinite, x, reg.K3)
+				g.VMOVDQA32(none, reg.K3, y)
 			} else {
-				g.VPMOVDW(y, mask[0], mem)
+				g.VPAND(one, y, y)
+				g.VPADDD(half, y, y)
+				g.VPADDD(x, y, y)
+				g.VPSRLD(operand.Imm(16), y, y)
+				g.VPSLLD(operand.Imm(16), y, y)
+				g.VPAND(size, x, x)
+				g.VPCMPGTD(x, tiny, cut)
+				g.VPANDN(y, cut, y)
+				g.VPCMPGTD(infinite, x, cut)
+				g.VBLENDVPS(cut, none, y, y)
 			}
+			g.VPSHUFD(operand.Imm(0xb1), y, y)
+			g.storeMasked(y, mask, 0, atx(dst, off, 1, v*g.bytes()))
 		}
 	})
 	g.end()

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Instructions that the assembler lacks, as bytes. All are of the map 0F38 and W0, with one of these prefixes.
+const none, p66, pF3, pF2 = 0, 1, 2, 3
+
+// raw emits bytes, the lowest first.
+func (g *gen) raw(op string, n int) {
+	g.Instruction(&ir.Instruction{Opcode: op, Operands: []operand.Op{operand.U64(uint64(n))}})
+}
+
+// number is that of a register in an instruction.
+func number(r reg.Physical) int { return int(r.PhysicalIndex()) }
+
+func not(bit int) int { return bit&1 ^ 1 }
+
+// vexRegisters has 128 bits, as tiles do, and operands reg, rm and vvvv.
+func (g *gen) vexRegisters(pp, op, r, rm, v int) {
+	g.raw("LONG", 0xc4|0xe2<<8|(^v&15<<3|pp)<<16|op<<24)
+	g.raw("BYTE", 0xc0|r<<3|rm)
+}
+
+// vexMemory has an operand at base, or at base by rows of a stride, which is nil or none of SP. A base is none of BP
+// and R13, whose addresses are written otherwise.
+func (g *gen) vexMemory(pp, op, r int, base, index reg.GPPhysical) {
+	at, by := number(base), 4 // no index
+	if index != nil {
+		by = number(index)
+	}
+	g.raw("LONG", 0xc4|(0x82|not(by>>3)<<6|not(at>>3)<<5)<<8|(0x78|pp)<<16|op<<24)
+	g.raw("WORD", 4|r<<3|(by&7<<3|at&7)<<8)
+}
+
+// evex has 512 bits, and operands reg, rm and vvvv.
+func (g *gen) evex(pp, op, r, rm, v int) {
+	p0 := not(r>>3)<<7 | not(rm>>4)<<6 | not(rm>>3)<<5 | not(r>>4)<<4 | 2
+	p1 := (^v&15)<<3 | 4 | pp
+	p2 := 2<<5 | not(v>>4)<<3
+	g.raw("LONG", 0x62|p0<<8|p1<<16|p2<<24)
+	g.raw("WORD", op|(0xc0|r&7<<3|rm&7)<<8)
+}
+
+// dotPairs emits VDPBF16PS z, y, x: to each lane of x the product of the upper halves of that lane's words of y and z
+// is added, then that of the lower ones, each rounded once.
+func (g *gen) dotPairs(z, y, x reg.VecPhysical) { g.evex(pF3, 0x52, number(x), number(z), number(y)) }
+
+// roundPairs emits VCVTNE2PS2BF16: x is z and then y as numbers of bfloat16, to the nearest, ties to even.
+func (g *gen) roundPairs(z, y, x reg.VecPhysical) { g.evex(pF2, 0x72, number(x), number(z), number(y)) }
+
+// roundHalf emits VCVTNEPS2BF16: the lower half of x is z as numbers of bfloat16.
+func (g *gen) roundHalf(z, x reg.VecPhysical) { g.evex(pF3, 0x72, number(x), number(z), 0) }
