@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// TestPairsByInstruction: products by VDPBF16PS have the bits of those by floats on Intel's processors too, which do not
-// take them because they are slow.
+// TestPairsByInstruction: products by VDPBF16PS have the bits of those by floats, on processors of Intel too, which do
+// not take them because they are slow.
 func TestPairsByInstruction(t *testing.T) {
 	if !available(AVX512) || !cpu.X86.HasAVX512BF16 {
 		t.Skip("this CPU has no AVX512_BF16")

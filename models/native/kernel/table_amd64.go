@@ -30,7 +30,8 @@ func table(t Twin) isa {
 		if cpu.X86.HasAVX512BF16 {
 			t.round16 = round16AVX512
 		}
-		if cpu.X86.HasAVX512BF16 && !cpu.X86.HasAMXTile { // where there are tiles, which is Intel's, a pair takes as long as four multiply-adds
+		// On Intel's processors, which have tiles, a product of pairs takes as long as four multiply-adds.
+		if cpu.X86.HasAVX512BF16 && !cpu.X86.HasAMXTile {
 			t.pairs, t.pairsNarrow = pairsAVX512(32), pairsAVX512(16)
 		}
 		return t
