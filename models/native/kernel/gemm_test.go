@@ -233,9 +233,9 @@ func TestGemmRefusesShortOperands(t *testing.T) {
 	})
 }
 
-// Where tiles have no masks the panel at the edge is packed, and none of the others on its account.
+// Where tiles read whole vectors of B the panel at the edge is packed, and none of the others on its account.
 func TestEdgeIsPackedAlone(t *testing.T) {
-	k := &Kernels{isa: isa{height: edgeRows, width: edgeCols, whole: true, tiles: make([]func(*tileArgs), 1)}}
+	k := &Kernels{isa: isa{height: edgeRows, width: edgeCols, whole: true, reads: edgeCols, tiles: make([]func(*tileArgs), 1)}}
 	for _, n := range []int{1000, 1008} {
 		if r := k.GemmRoom(NN, 1, n, 784, 784, n); k.packsB(NN, 1, n, 784, n) || (r.B > 0) != (n%edgeCols > 0) {
 			t.Errorf("%d columns take %+v", n, r)

@@ -43,6 +43,7 @@ type isa struct {
 	vector        int  // floats
 	height, width int  // of the largest tile of a product
 	whole         bool // tiles have no dead columns: those of an edge are computed in scratch
+	reads         int  // columns of B that tiles read at a time, dead or live; 0: the live ones alone
 
 	tiles       []func(*tileArgs) // by height
 	narrow      []func(*tileArgs) // for at most width/2 columns; nil: none

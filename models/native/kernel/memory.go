@@ -41,14 +41,18 @@ func (k *Kernels) GemmRoom(form Form, m, n, kk, lda, ldb int) (r Room) {
 	if n >= packCols && lda >= packLda {
 		r.A, block = roomA, packRows
 	}
-	if k.packsB(form, m, n, kk, ldb) || k.isa.whole && n%k.isa.width > 0 { // of the latter the panel at the edge alone
+	packs := k.packsB(form, m, n, kk, ldb)
+	if packs || k.ragged(n) {
 		r.B = k.isa.width * min(kk, maxK)
-		if block < m { // all panels are kept for the next block of rows
-			r.B *= (n + k.isa.width - 1) / k.isa.width
-		}
+	}
+	if packs && block < m { // all panels are kept for the next block of rows
+		r.B *= (n + k.isa.width - 1) / k.isa.width
 	}
 	return r
 }
+
+// ragged says whether n columns of B end amid what a tile reads at a time, so that the panel at the edge is packed.
+func (k *Kernels) ragged(n int) bool { return k.isa.reads > 0 && n%k.isa.reads > 0 }
 
 // packsB says whether all panels of B are packed.
 func (k *Kernels) packsB(form Form, m, n, kk, ldb int) bool {

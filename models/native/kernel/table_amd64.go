@@ -43,7 +43,7 @@ func table(t Twin) isa {
 
 func avx512() isa {
 	return isa{
-		vector: 16, height: 14, width: 32, issueTurn: 24, chain: chain,
+		vector: 16, height: 14, width: 32, reads: 16, issueTurn: 24, chain: chain,
 		tiles: []func(*tileArgs){nil, tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512,
 			tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512,
 			tile11x32AVX512, tile12x32AVX512, tile13x32AVX512, tile14x32AVX512},

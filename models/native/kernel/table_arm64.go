@@ -20,7 +20,7 @@ func table(t Twin) isa {
 // neon lacks tables of bytes, which are the portable twin's.
 func neon() isa {
 	return isa{
-		vector: 4, height: 6, width: 16, whole: true, issueTurn: 24, chain: chain,
+		vector: 4, height: 6, width: 16, whole: true, reads: 16, issueTurn: 24, chain: chain,
 		tiles:  []func(*tileArgs){nil, tile1x16NEON, tile2x16NEON, tile3x16NEON, tile4x16NEON, tile5x16NEON, tile6x16NEON},
 		narrow: []func(*tileArgs){nil, tile1x8NEON, tile2x8NEON, tile3x8NEON, tile4x8NEON, tile5x8NEON, tile6x8NEON},
 		lin:    [4]func(*vecArgs){nil, lin1NEON, lin2NEON, lin3NEON},

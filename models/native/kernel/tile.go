@@ -42,12 +42,12 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 				k.packA(form, i0, i1, k0, kc, a, lda)
 			}
 			for j := 0; j < n; j += k.isa.width {
-				at := 0
-				if block < m {
+				at, width := 0, min(k.isa.width, n-j)
+				if packB && block < m {
 					at = j * kc
 				}
-				k.panel(form, packB || k.isa.whole && n-j < k.isa.width, i0 == 0, at, j, min(k.isa.width, n-j), k0, kc, b, ldb)
-				k.column(form, packA, i0, i1, j, min(k.isa.width, n-j), k0, kc, a, lda, c, ldc, ep)
+				k.panel(form, packB || k.ragged(width), i0 == 0, at, j, width, k0, kc, b, ldb)
+				k.column(form, packA, i0, i1, j, width, k0, kc, a, lda, c, ldc, ep)
 			}
 		}
 	}

@@ -19,8 +19,9 @@ const (
 	flagLoad, flagBias, flagGate, flagAdd, flagReLU, flagWhole, flagKeep = 0, 1, 2, 3, 4, 5, 6
 )
 
-// gemm emits all tiles: for AVX-512 1..14 rows by 32 or 16 columns, masked throughout, which costs nothing; for AVX2
-// 1..6 rows by 16, each whole and masked, because its masked stores are slow on some machines.
+// gemm emits all tiles: for AVX-512 1..14 rows by 32 or 16 columns, where B is read in whole vectors, since a masked
+// load takes one of Intel's two ports of multiply-adds, and all else under masks, which costs nothing; for AVX2 1..6
+// rows by 16, each whole and masked, because its masked stores are slow on some machines.
 func (g *gen) gemm() {
 	if g.wide {
 		for m := 1; m <= 14; m++ {
@@ -61,6 +62,10 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 	bv := g.r[top-2:]
 	tmp := g.r[top-4 : top-2]
 	mask := g.masks(t, nv, masked)
+	maskB := mask
+	if g.wide {
+		maskB = nil
+	}
 
 	g.MOVQ(at(t, tA), a0)
 	g.MOVQ(at(t, tB), b)
@@ -135,7 +140,7 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 		for v := range nv {
 			b := rowsOfB[u]
 			b.Disp += v * g.bytes()
-			g.loadMasked(b, mask, v, bv[v])
+			g.loadMasked(b, maskB, v, bv[v])
 		}
 		for i := range m {
 			if nv == 1 && name == "tile" {
