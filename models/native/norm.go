@@ -14,9 +14,10 @@ type norm struct {
 	wire
 	index          int
 	image          buffer
-	rectify        bool // a ReLU that follows at once, both ways
-	scale, shift   int  // tensors
-	mean, variance int  // of the statistics
+	rectify        bool         // a ReLU that follows at once, both ways
+	pool           *kernel.Pool // maxima that follow then, both ways; nil: none
+	scale, shift   int          // tensors
+	mean, variance int          // of the statistics
 }
 
 func (p *plan) norm(l *models.Layer, in int) int {
@@ -38,11 +39,34 @@ const (
 	kept
 )
 
-func (o *norm) saves(int) int { return kept * o.image.channels }
+// saves has room for a strip of each channel before what is kept.
+func (o *norm) saves(int) int { return o.image.channels * (o.strip() + kept) }
+
+// strip is what a pooling that follows has at hand at a time.
+func (o *norm) strip() int {
+	if o.pool == nil {
+		return 0
+	}
+	return o.pool.Strip()
+}
+
+// takePool makes maxima that follow at once part of a normalisation, whose result they then are: the values that they
+// choose from are worked out again on the way back, where the gradient of the operand is.
+func (p *plan) takePool(in int, w *kernel.Pool, out buffer) bool {
+	o, ok := p.before(in).(*norm)
+	if !ok || o.pool != nil || !w.Tiles() || len(p.ops) < 2 {
+		return false
+	}
+	if before := p.ops[len(p.ops)-2].wiring(); before.out != o.in || !before.parameters {
+		return false
+	}
+	o.pool, o.over, p.buffers[in] = w, false, out
+	return true
+}
 
 // keeps is one kind of what is kept, of channels [lo, hi).
 func (o *norm) keeps(p *pass, kind, lo, hi int) []float32 {
-	return p.saved[o.index][kind*o.image.channels:][lo:hi]
+	return p.saved[o.index][(o.strip()+kind)*o.image.channels:][lo:hi]
 }
 
 func (o *norm) forward(p *pass) {
@@ -55,11 +79,24 @@ func (o *norm) backward(p *pass, _ bool) {
 	p.spread((*normBack)(o), o.image.channels)
 }
 
+// near bounds the input that is gone through at a time: sums and results read it again, out of the second-level cache.
+const near = 1 << 18
+
+// some is how many channels that is.
+func (o *norm) some(p *pass) int {
+	return max(1, near/(4*kernel.Lanes*p.blocks()*o.image.plane()))
+}
+
 // at is where channels [lo, hi) of block b begin, and the kernels' view of them.
 func (o *norm) at(p *pass, b, lo, hi int) (int, kernel.Norm) {
 	n := kernel.Norm{Channels: hi - lo, Rows: o.image.h * o.image.w, Plane: o.image.plane(), Live: p.live(b), ReLU: o.rectify,
 		Mean: o.keeps(p, keepMean, lo, hi), A: o.keeps(p, keepA, lo, hi), B: o.keeps(p, keepB, lo, hi)}
 	return (b*o.image.channels + lo) * o.image.plane() * kernel.Lanes, n
+}
+
+// pooled is where channel lo of block b begins behind the pooling.
+func (o *norm) pooled(b, lo int) int {
+	return b*o.pool.Outputs() + lo*kernel.Plane(o.pool.OutH, o.pool.OutW)*kernel.Lanes
 }
 
 // count is the values that a channel's statistics are taken of.
@@ -69,6 +106,13 @@ type normForward norm
 
 func (f *normForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	o := (*norm)(f)
+	for step := o.some(p); lo < hi; lo += step {
+		o.apply(p, k, lo, min(lo+step, hi))
+	}
+}
+
+// apply is the way forward of channels [lo, hi).
+func (o *norm) apply(p *pass, k *kernel.Kernels, lo, hi int) {
 	mean, inverse := o.keeps(p, keepMean, lo, hi), o.keeps(p, keepInverse, lo, hi)
 	if p.mode == running && p.stats != nil {
 		s := p.plan.model.Layout.StatTensors
@@ -87,7 +131,11 @@ func (f *normForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 	for b := range p.blocks() {
 		at, n := o.at(p, b, lo, hi)
-		k.NormApply(&n, p.act[o.out][at:], p.act[o.in][at:])
+		if o.pool == nil {
+			k.NormApply(&n, p.act[o.out][at:], p.act[o.in][at:])
+		} else {
+			k.NormMaxPool(&n, o.pool, p.act[o.out][o.pooled(b, lo):], p.act[o.in][at:], p.saved[o.index][lo*o.strip():])
+		}
 	}
 }
 
@@ -127,13 +175,29 @@ func (o *norm) measure(p *pass, k *kernel.Kernels, lo, hi int) {
 
 type normBack norm
 
-// run: with g = dy*scale, n values and xhat = (x-mean)*inverse, dx = inverse*(g - mean(g) - xhat*mean(g*xhat)).
-func (f *normBack) run(p *pass, kn *kernel.Kernels, lo, hi int) {
-	o, m := (*norm)(f), p.plan.model
+func (f *normBack) run(p *pass, k *kernel.Kernels, lo, hi int) {
+	o := (*norm)(f)
+	for step := o.some(p); lo < hi; lo += step {
+		o.back(p, k, lo, min(lo+step, hi))
+	}
+}
+
+// back is the way back of channels [lo, hi). With g = dy*scale, n values and xhat = (x-mean)*inverse,
+//
+//	dx = inverse*(g - mean(g) - xhat*mean(g*xhat)).
+func (o *norm) back(p *pass, kn *kernel.Kernels, lo, hi int) {
+	m, dy := p.plan.model, p.dy
+	if o.pool != nil {
+		dy = p.dx
+	}
 	shift, scale := p.lanes[lo:hi], p.lanes[o.image.channels+lo:o.image.channels+hi]
 	for b := range p.blocks() {
 		at, n := o.at(p, b, lo, hi)
-		kn.NormBackSums(&n, shift, scale, p.dy[at:], p.act[o.in][at:])
+		if o.pool != nil {
+			out := o.pooled(b, lo)
+			kn.NormMaxPoolBack(&n, o.pool, dy[at:], p.dy[out:], p.act[o.out][out:], p.act[o.in][at:])
+		}
+		kn.NormBackSums(&n, shift, scale, dy[at:], p.act[o.in][at:])
 	}
 	inverse, weight := o.keeps(p, keepInverse, lo, hi), tensor(p.params, m, o.scale)[lo:hi]
 	dScale, dShift, count := tensor(p.grad, m, o.scale)[lo:hi], tensor(p.grad, m, o.shift)[lo:hi], o.count(p)
@@ -152,7 +216,7 @@ func (f *normBack) run(p *pass, kn *kernel.Kernels, lo, hi int) {
 	}
 	for b := range p.blocks() {
 		at, n := o.at(p, b, lo, hi)
-		kn.NormBack(&n, p.dx[at:], p.dy[at:], p.act[o.in][at:], k, c, d)
+		kn.NormBack(&n, p.dx[at:], dy[at:], p.act[o.in][at:], k, c, d)
 	}
 }
 

@@ -14,8 +14,10 @@ func (p *plan) rectifier(in int) int {
 	o := &relu{wire: wire{in: in, with: -1, out: in, over: true}}
 	switch before := p.before(in).(type) {
 	case *norm:
-		before.rectify = true
-		return p.same(in)
+		if before.pool == nil {
+			before.rectify = true
+			return p.same(in)
+		}
 	case *dense:
 		before.rectify, o.fused = true, true
 	case *conv:

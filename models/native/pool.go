@@ -17,7 +17,11 @@ func (p *plan) pool(l *models.Layer, in int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p.to(&pool{wire{in: in, with: -1, out: p.buffer(shaped(l.Out, true))}, w, l.Kind == models.AvgPool}), nil
+	out := shaped(l.Out, true)
+	if l.Kind == models.MaxPool && p.takePool(in, w, out) {
+		return p.same(in), nil
+	}
+	return p.to(&pool{wire{in: in, with: -1, out: p.buffer(out)}, w, l.Kind == models.AvgPool}), nil
 }
 
 func (o *pool) forward(p *pass) { p.spread((*poolForward)(o), p.blocks()) }

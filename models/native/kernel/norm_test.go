@@ -117,6 +117,32 @@ func (c *normCase) check(t *testing.T, k *Kernels, bits func(what string, got []
 	bits("gradient", dx)
 }
 
+// Pooling strip by strip gives what the steps give one after the other, both ways.
+func TestNormMaxPool(t *testing.T) {
+	each(t, func(t *testing.T, k *Kernels) {
+		for i := range 40 {
+			c, p := drawNormPool(random(i))
+			if !p.Tiles() {
+				t.Fatalf("%+v", p.PoolShape)
+			}
+			dy := normals(random(i, 1), p.Outputs())
+			at := func(n int) []float32 { return guarded(t, n) }
+			y, dx, scratch := at(p.Outputs()), at(p.Inputs()), at(p.Strip())
+			k.NormMaxPool(&c.n, p, y, c.x, scratch)
+			k.NormMaxPoolBack(&c.n, p, dx, dy, y, c.x)
+			z, want, back := make([]float32, p.Inputs()), make([]float32, p.Outputs()), make([]float32, p.Inputs())
+			k.NormApply(&c.n, z, c.x)
+			k.MaxPool(p, want, z)
+			k.MaxPoolBack(p, back, dy, want, z)
+			for ch := range p.Channels { // what lies between the channels is nobody's
+				in, out := ch*Plane(p.H, p.W)*Lanes, ch*Plane(p.OutH, p.OutW)*Lanes
+				sameBits(t, "maxima", want[out:out+p.OutH*p.OutW*Lanes], y[out:out+p.OutH*p.OutW*Lanes])
+				sameBits(t, "gradient", back[in:in+p.H*p.W*Lanes], dx[in:in+p.H*p.W*Lanes])
+			}
+		}
+	})
+}
+
 func closeTo(t *testing.T, what string, got float32, want float64) {
 	t.Helper()
 	if !(math.Abs(float64(got)-want) <= 3e-5*(1+math.Abs(want))) {

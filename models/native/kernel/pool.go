@@ -84,13 +84,13 @@ type window struct {
 }
 
 func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Pool, y, x, dy, dx []float32) {
-	in, out := p.Inputs(), p.Outputs()
+	in, out := Plane(p.H, p.W)*Lanes, Plane(p.OutH, p.OutW)*Lanes // from channel to channel
 	for _, s := range []struct {
-		s []float32
-		n int
-	}{{x, in}, {dx, in}, {y, out}, {dy, out}} {
+		s         []float32
+		n, pixels int
+	}{{x, in, p.H * p.W}, {dx, in, p.H * p.W}, {y, out, p.OutH * p.OutW}, {dy, out, p.OutH * p.OutW}} {
 		if s.s != nil {
-			_ = s.s[:s.n]
+			_ = s.s[:(p.Channels-1)*s.n+s.pixels*Lanes]
 		}
 	}
 	scale := 1 / float32(p.Kernel*p.Kernel)
@@ -98,7 +98,7 @@ func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Po
 		k.windows(portable, p, y, x, dy, dx, scale)
 		return
 	}
-	a, in, out := &k.pool, in/p.Channels, out/p.Channels
+	a := &k.pool
 	for c := range p.Channels {
 		at := func(s []float32, n int) unsafe.Pointer {
 			if s == nil {

@@ -277,6 +277,19 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.NaturalStep(x, s, g, h, 0.1, float32(r.NormFloat64()))
 		return append(x, s...)
 	},
+	"NormMaxPool": func(k *Kernels, r *rand.Rand) []float32 {
+		c, p := drawNormPool(r)
+		y := make([]float32, p.Outputs())
+		k.NormMaxPool(&c.n, p, y, c.x, make([]float32, p.Strip()))
+		return y
+	},
+	"NormMaxPoolBack": func(k *Kernels, r *rand.Rand) []float32 {
+		c, p := drawNormPool(r)
+		y, dx := make([]float32, p.Outputs()), make([]float32, len(c.x))
+		k.NormMaxPool(&c.n, p, y, c.x, make([]float32, p.Strip()))
+		k.NormMaxPoolBack(&c.n, p, dx, rough(r, len(y)), y, c.x)
+		return dx
+	},
 	"Relu": func(k *Kernels, r *rand.Rand) []float32 {
 		x := rough(r, 1+r.IntN(200))
 		k.Relu(x, x)
@@ -465,6 +478,19 @@ func drawPool(r *rand.Rand) (p *Pool, x, y []float32) {
 func drawNorm(r *rand.Rand) *normCase {
 	rows := 1 + r.IntN(20)
 	return newNormCase(1+r.IntN(5), rows, rows+r.IntN(2), 1+r.IntN(Lanes), r.IntN(2) == 0)
+}
+
+// drawNormPool are channels that a pooling tiles, some in several strips.
+func drawNormPool(r *rand.Rand) (*normCase, *Pool) {
+	kernel := 1 + r.IntN(4)
+	p, err := NewPool(PoolShape{1 + r.IntN(4), kernel * (1 + r.IntN(9)), kernel * (1 + r.IntN(9)), kernel, kernel})
+	if err != nil {
+		panic(err)
+	}
+	plane := Plane(p.H, p.W)
+	c := newNormCase(p.Channels, p.H*p.W, plane, 1+r.IntN(Lanes), r.IntN(2) == 0)
+	c.x = rough(r, p.Inputs())
+	return c, p
 }
 
 func flat(s [][Lanes]float32) (out []float32) {
