@@ -304,6 +304,26 @@ func Available() (string, error) {
 	return m.kernels, err
 }
 
+// Rounded is the device by which this processor evaluates candidates faster than by --device cpu, "" where there is
+// none.
+func Rounded() string {
+	twin, err := kernel.FromEnv()
+	if err != nil {
+		return ""
+	}
+	k, err := kernel.New(twin)
+	if err != nil {
+		return ""
+	}
+	switch order, faster := k.Fast(); {
+	case !faster:
+		return ""
+	case order == kernel.Blocks:
+		return option.CPUAMX
+	}
+	return option.CPUBF16
+}
+
 // Kernels is Available, or its error, as text.
 func Kernels() string {
 	text, err := Available()

@@ -10,7 +10,7 @@ import (
 )
 
 // whole are methods that compute no result of a model.
-var whole = []string{"Twin", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room"}
+var whole = []string{"Twin", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room"}
 
 // drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels
 // is here or in whole.
