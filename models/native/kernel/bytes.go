@@ -102,7 +102,7 @@ func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 		for lo, h := 0, 0; lo < m; lo += h {
 			h = next(height, &extra)
 			t.a = unsafe.Add(x, lo*t.rowA)
-			if k.edge != nil && live < w {
+			if k.isa.bytesWhole && live < w {
 				k.edge.run(t, k.isa.bytes[h], h, live, j, c[lo*ldc+j:], ldc, lo, &ep)
 				continue
 			}

@@ -66,6 +66,7 @@ type isa struct {
 	noiseFloats, noiseBytes          func(*noiseArgs)
 	noiseWhole, noiseRounded         func(*noiseArgs)
 	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
+	bytesWhole                       bool              // they have no dead columns
 	bytesWidth, bytesDot             int               // their columns, and the products of what Issue counts as one Dot
 	byteStart                        func(*tileArgs)   // fills tileArgs.start; nil: sums start from zero
 	widen, widenSigned               func(*moveArgs)   // bytes to 16 bits each, which bytes takes; nil: it takes bytes
@@ -94,7 +95,7 @@ func New(t Twin) (*Kernels, error) {
 		return nil, &UnavailableError{t}
 	}
 	k := &Kernels{twin: t, isa: table(t)}
-	if k.isa.whole || k.isa.widen != nil {
+	if k.isa.whole || k.isa.bytesWhole {
 		k.edge = new(edge)
 	}
 	if k.isa.amxBytes != nil {

@@ -14,7 +14,8 @@ func (p *Pool) Tiles() bool {
 	return p.Stride == p.Kernel && p.OutH*p.Kernel == p.H && p.OutW*p.Kernel == p.W
 }
 
-// poolStrip is some rows of windows of a channel: the rows as one channel, their pooling, and where inputs and outputs lie.
+// poolStrip is some rows of windows of a channel: the rows as one channel, their pooling, and where inputs and outputs
+// lie.
 type poolStrip struct {
 	n       Norm
 	p       Pool

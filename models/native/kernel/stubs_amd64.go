@@ -164,30 +164,63 @@ func geluBackAVX2(t *vecArgs)
 //go:noescape
 func bytes1x16AVX2(t *tileArgs)
 
+// dots1x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func dots1x16AVX2(t *tileArgs)
+
 // bytes2x16AVX2: a register tile of a product of bytes.
 //
 //go:noescape
 func bytes2x16AVX2(t *tileArgs)
+
+// dots2x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func dots2x16AVX2(t *tileArgs)
 
 // bytes3x16AVX2: a register tile of a product of bytes.
 //
 //go:noescape
 func bytes3x16AVX2(t *tileArgs)
 
+// dots3x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func dots3x16AVX2(t *tileArgs)
+
 // bytes4x16AVX2: a register tile of a product of bytes.
 //
 //go:noescape
 func bytes4x16AVX2(t *tileArgs)
+
+// dots4x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func dots4x16AVX2(t *tileArgs)
 
 // bytes5x16AVX2: a register tile of a product of bytes.
 //
 //go:noescape
 func bytes5x16AVX2(t *tileArgs)
 
+// dots5x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func dots5x16AVX2(t *tileArgs)
+
 // bytes6x16AVX2: a register tile of a product of bytes.
 //
 //go:noescape
 func bytes6x16AVX2(t *tileArgs)
+
+// dots6x16AVX2: a register tile of a product of bytes.
+//
+//go:noescape
+func dots6x16AVX2(t *tileArgs)
+
+// issueDotsAVX2 does n turns of 12 independent products of bytes.
+func issueDotsAVX2(n int)
 
 // widenAVX2: rows of bytes as numbers of 16 bits.
 //

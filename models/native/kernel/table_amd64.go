@@ -36,7 +36,12 @@ func table(t Twin) isa {
 		}
 		return t
 	case AVX2:
-		return avx2()
+		t := avx2()
+		if cpu.X86.HasAVXVNNI {
+			t.bytes = []func(*tileArgs){nil, dots1x16AVX2, dots2x16AVX2, dots3x16AVX2, dots4x16AVX2, dots5x16AVX2, dots6x16AVX2}
+			t.widen, t.widenSigned, t.bytesDot, t.issue[Dot] = nil, nil, 32, issueDotsAVX2
+		}
+		return t
 	}
 	return isa{}
 }
@@ -126,7 +131,7 @@ func avx2() isa {
 		silu: siluAVX2, siluBack: siluBackAVX2, gelu: geluAVX2, geluBack: geluBackAVX2,
 		bytes: []func(*tileArgs){nil, bytes1x16AVX2, bytes2x16AVX2, bytes3x16AVX2, bytes4x16AVX2, bytes5x16AVX2,
 			bytes6x16AVX2},
-		bytesWidth: 16, bytesDot: 16, widen: widenAVX2, widenSigned: widenSignedAVX2,
+		bytesWhole: true, bytesWidth: 16, bytesDot: 16, widen: widenAVX2, widenSigned: widenSignedAVX2,
 		settle: settleAVX2, settleWide: settleWideAVX2,
 		normSums: normSumsAVX2, normSquares: normSquaresAVX2, normApply: normApplyAVX2, normBackSums: normBackSumsAVX2, normBack: normBackAVX2,
 		layerSum: layerSumAVX2, layerSquares: layerSquaresAVX2, layerApply: layerApplyAVX2,

@@ -12,7 +12,7 @@ func table(t Twin) isa {
 	n := neon()
 	if cpu.ARM64.HasASIMDDP { // else by floats, with the same bits
 		n.bytes = []func(*tileArgs){nil, bytes1x16NEON, bytes2x16NEON, bytes3x16NEON, bytes4x16NEON, bytes5x16NEON, bytes6x16NEON}
-		n.byteStart, n.bytesWidth, n.bytesDot = byteStartNEON, 16, 16
+		n.byteStart, n.bytesWhole, n.bytesWidth, n.bytesDot = byteStartNEON, true, 16, 16
 	}
 	return n
 }

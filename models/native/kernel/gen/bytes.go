@@ -14,8 +14,11 @@ import (
 // AVX2 has no such product. (Its VPMADDUBSW adds two products in 16 bits with saturation, which 2*255*127 exceeds.) Its
 // tiles take operands that widen wrote, A as 16 bits and B packed as [k/2][columns][2] of them: VPMADDWD multiplies
 // these and adds up pairs in int32, exactly. Their columns are all live.
-func (g *gen) bytesTile(m int) {
-	g.begin(fmt.Sprintf("bytes%dx%d", m, 2*g.lanes), "tileArgs", "a register tile of a product of bytes.")
+//
+// Where AVX2 has VPDPBUSD (AVX-VNNI) the tiles called dots do without widening.
+func (g *gen) bytesTile(name string, m int) {
+	g.begin(fmt.Sprintf("%s%dx%d", name, m, 2*g.lanes), "tileArgs", "a register tile of a product of bytes.")
+	sixteen := !g.wide && name == "bytes" // bits of an operand
 	t, a0, a9, b, k := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RCX
 	l1, l3, l5, l7, c, bias := reg.R9, reg.R10, reg.R11, reg.R12, reg.R15, reg.RBX
 	acc := func(i, v int) reg.VecPhysical { return g.r[2*i+v] }
@@ -43,7 +46,7 @@ func (g *gen) bytesTile(m int) {
 		g.ADDQ(l1, a9)
 	}
 	steps := 1
-	if !g.wide {
+	if sixteen {
 		steps = 2
 	}
 	g.align()
@@ -55,11 +58,15 @@ func (g *gen) bytesTile(m int) {
 		for i := range m {
 			a := rowOf(i, a0, a9, l1, l3, l5, l7)
 			a.Disp += 4 * u
-			if g.wide {
+			if !sixteen {
 				x := tmp[i%2]
 				g.VPBROADCASTD(a, x)
 				for v := range 2 {
-					g.VPDPBUSD(bv[v], x, acc(i, v))
+					if g.wide {
+						g.VPDPBUSD(bv[v], x, acc(i, v))
+					} else {
+						g.dotBytes(bv[v], x, acc(i, v))
+					}
 				}
 				continue
 			}

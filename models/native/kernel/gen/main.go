@@ -63,13 +63,17 @@ func generate() (map[string][]byte, error) {
 		g.pointwise()
 		g.activations()
 		for m := 1; m <= len(g.r)/2-2; m++ {
-			g.bytesTile(m)
+			g.bytesTile("bytes", m)
+			if !g.wide {
+				g.bytesTile("dots", m)
+			}
 		}
 		if g.wide {
 			g.lookup()
 			g.round16()
 			g.powerSums()
 		} else {
+			g.issueDots()
 			g.widen(false)
 			g.widen(true)
 		}

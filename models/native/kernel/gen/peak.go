@@ -68,6 +68,26 @@ func (g *gen) issue() {
 	}
 }
 
+// issueDots is issue of products of bytes by AVX-VNNI.
+func (g *gen) issueDots() {
+	g.Function("issueDots" + g.name)
+	g.Attributes(attr.NOSPLIT)
+	g.SignatureExpr("func(n int)")
+	g.Doc("issueDots" + g.name + " does n turns of 12 independent products of bytes.")
+	g.MOVQ(operand.NewParamAddr("n", 0), reg.RCX)
+	for _, r := range g.r {
+		g.zero(r)
+	}
+	g.align()
+	g.Label("loop")
+	for i := range 12 {
+		g.dotBytes(g.r[12], g.r[13], g.r[i])
+	}
+	g.DECQ(reg.RCX)
+	g.JNZ(ref("loop"))
+	g.end()
+}
+
 // chain emits a loop of additions of which each waits for the one before.
 func (g *gen) chain() {
 	g.Function("chain")

@@ -36,6 +36,13 @@ func (g *gen) vexMemory(pp, op, r int, base, index reg.GPPhysical) {
 	g.raw("WORD", 4|r<<3|(by&7<<3|at&7)<<8)
 }
 
+// dotBytes emits VPDPBUSD z, y, x of AVX-VNNI, in 256 bits: the assembler has it for AVX-512 alone.
+func (g *gen) dotBytes(z, y, x reg.VecPhysical) {
+	a, b, c := number(x), number(y), number(z)
+	g.raw("LONG", 0xc4|(0x42|not(a>>3)<<7|not(c>>3)<<5)<<8|(^b&15<<3|4|p66)<<16|0x50<<24)
+	g.raw("BYTE", 0xc0|a&7<<3|c&7)
+}
+
 // evex has 512 bits, and operands reg, rm and vvvv.
 func (g *gen) evex(pp, op, r, rm, v int) {
 	p0 := not(r>>3)<<7 | not(rm>>4)<<6 | not(rm>>3)<<5 | not(r>>4)<<4 | 2

@@ -34,3 +34,29 @@ func TestPairsByInstruction(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesByWords: products of bytes have the same bits with AVX-VNNI and without, and by floats where AVX-512 has no
+// VNNI.
+func TestBytesByWords(t *testing.T) {
+	if !available(AVX2) {
+		t.Skip("this CPU has no AVX2")
+	}
+	ways := []isa{table(AVX2), avx2()}
+	if available(AVX512) {
+		ways = append(ways, avx512())
+	}
+	for round := range 40 {
+		var want []int32
+		for i, way := range ways {
+			k := &Kernels{isa: way, edge: new(edge)}
+			r := random(round, 3, 4)
+			m, n, kk, ld, a, b := drawBytes(r)
+			c := make([]int32, m*n)
+			k.SumBytes(m, n, kk, a, ld, b, ld, c, n)
+			if i > 0 && !slices.Equal(c, want) {
+				t.Fatalf("%d x %d x %d: other sums by way %d", m, n, kk, i)
+			}
+			want = c
+		}
+	}
+}
