@@ -76,6 +76,47 @@ func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *
 	}
 }
 
+// TestAMXConvolves: fitness of a model whose second convolution is one of blocks has the same bits on every twin, with
+// any threads, and other ones than in float32.
+func TestAMXConvolves(t *testing.T) {
+	m, err := models.Load("lenet-caffe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := small(t)
+	task := engine.Candidates{Key: noise.Key{Seed: 3}, Theta: ram.New(1, m.Layout.Params), Sigma: 0.05, Antithetic: true, IDs: []engine.Member{0, 1, 2},
+		Batches: [][]int32{set.Train()[:70]}, Fitness: make([]float32, 3)}
+	if err := m.Init(1, 0, flat(task.Theta)); err != nil {
+		t.Fatal(err)
+	}
+	run := func(e *Engine, err error) []float32 {
+		if err == nil {
+			err = e.Do(context.Background(), task)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(task.Fitness)
+	}
+	plain := run(NewEngine(m, set, 2, kernel.Best()))
+	want := run(NewAMX(m, set, 1, kernel.Best()))
+	for i, f := range want {
+		if d := math.Abs(float64(f - plain[i])); d == 0 || d > 0.02 {
+			t.Errorf("candidate %d: %v, in float32 %v", i, f, plain[i])
+		}
+	}
+	twins(t, func(t *testing.T, twin kernel.Twin) {
+		if twin == kernel.Portable {
+			t.Skip("slow: its convolutions are compared in package kernel")
+		}
+		for threads := 1; threads <= 4; threads += 3 {
+			if got := run(NewAMX(m, set, threads, twin)); !slices.Equal(got, want) {
+				t.Errorf("%d threads: %v, want %v", threads, got, want)
+			}
+		}
+	})
+}
+
 // naiveBF16 is a candidate's fitness with rounded operands and sums of float64: the products of the first layer with
 // theta and with the noise apart, those of others with theta plus noise.
 func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {

@@ -94,13 +94,22 @@ func (o *conv) packs(*kernel.Kernels, int, bool) kernel.Room {
 
 func (o *conv) tables() int64 { return o.c.Bytes() }
 
+// inBlocks says whether candidates whose products have this order are convolved in it.
+func (o *conv) inBlocks(order kernel.Order) bool {
+	return order == kernel.Blocks && o.c.In >= kernel.LeastBlocks
+}
+
 type convForward conv
 
 func (o *convForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	c := (*conv)(o)
 	for b := lo; b < hi; b++ {
 		for g := range o.groups {
-			k.ConvForward(o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.weight(p, g), c.of(p, p.params, o.bias, g), o.rectify)
+			forward := (*kernel.Kernels).ConvForward
+			if p.bf16 && c.inBlocks(p.order) {
+				forward = (*kernel.Kernels).ConvBlocks
+			}
+			forward(k, o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.weight(p, g), c.of(p, p.params, o.bias, g), o.rectify)
 		}
 	}
 }

@@ -64,7 +64,8 @@ func NewBF16(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engi
 	return newRounded(m, d, threads, twin, kernel.Pairs, "bf16")
 }
 
-// NewAMX is NewBF16 in the order of the tiles of AMX, arith.AMX: CPUs that have them multiply ten times as fast.
+// NewAMX is NewBF16 in the order of the tiles of AMX, arith.AMX, and of convolutions too: CPUs that have them multiply
+// some times as fast.
 func NewAMX(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
 	return newRounded(m, d, threads, twin, kernel.Blocks, "amx")
 }
@@ -78,8 +79,16 @@ func newRounded(m *models.Model, d *data.Set, threads int, twin kernel.Twin, ord
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(e.plan.ops, func(o op) bool { _, is := o.(*dense); return is }) {
-		return nil, fmt.Errorf("native: model %s has no dense layer, whose products %s is for: leave it out", m.Name, word)
+	what := "no dense layer"
+	if order == kernel.Blocks {
+		what += fmt.Sprintf(", and no convolution of %d input channels", kernel.LeastBlocks)
+	}
+	if !slices.ContainsFunc(e.plan.ops, func(o op) bool {
+		_, is := o.(*dense)
+		c, convolves := o.(*conv)
+		return is || convolves && c.inBlocks(order)
+	}) {
+		return nil, fmt.Errorf("native: model %s has %s, whose products %s is for: leave it out", m.Name, what, word)
 	}
 	e.bf16, e.order = true, order
 	return e, nil

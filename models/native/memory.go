@@ -155,6 +155,9 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 		if o, ok := op.(*dense); ok && e.bf16 {
 			keep = keep.Max(k.BF16Room(e.order, n, o.nOut, o.nIn))
 		}
+		if o, ok := op.(*conv); ok && e.bf16 && o.inBlocks(e.order) {
+			keep = keep.Max(k.ConvBlocksRoom(o.c))
+		}
 	}
 	if !shared {
 		return 4 * int64(floats), keep

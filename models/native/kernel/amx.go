@@ -37,6 +37,7 @@ const (
 // amx is what a Kernels with tiles keeps for them.
 type amx struct {
 	args   amxArgs
+	conv   amxConvArgs
 	config amxConfig
 }
 
@@ -109,6 +110,13 @@ func roomy(s []float32, n int) []float32 {
 		return aligned(n)
 	}
 	return s
+}
+
+// narrow has B so many lines, and A as many words.
+func (c *amxConfig) narrow(words int) {
+	for i := range 2 {
+		c.bytes[4+i], c.rows[6+i] = uint16(4*words), uint8(words)
+	}
 }
 
 // set is the configuration for blocks of so many rows.

@@ -19,10 +19,16 @@ func (k *Kernels) ConvForward(c *Conv, y, x, w, bias []float32, relu bool) {
 		bias = bias[:c.Out]
 	}
 	j := convJob{runs: c.forward, stepB: c.Stride * row, stepC: row, b: x, c: y, channels: c.Out, ldc: c.outPlane * row, bias: bias, relu: relu}
-	k.convolve(&j, c.Weights(), func(dst []float32, lo, h int) {
+	k.packFilters(&j, c.Weights(), c.forwardWeights(k, w))
+	k.convolve(&j, c.Weights()/c.Out)
+}
+
+// forwardWeights packs the weights of ConvForward.
+func (c *Conv) forwardWeights(k *Kernels, w []float32) func(dst []float32, lo, h int) {
+	return func(dst []float32, lo, h int) {
 		n := c.In * c.Kernel * c.Kernel
 		k.transpose(dst, h, w[lo*n:], n, h, n, h)
-	})
+	}
 }
 
 // ConvData computes the gradient dx of the input from dy, the gradient of the result, for one block. With a gate, as
@@ -33,7 +39,7 @@ func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
 		gate = gate[:c.Inputs()]
 	}
 	j := convJob{runs: c.data, stepB: row, stepC: c.Stride * row, b: dy, c: dx, channels: c.In, ldc: c.inPlane * row, gate: gate}
-	k.convolve(&j, c.Weights(), func(dst []float32, lo, h int) {
+	k.packFilters(&j, c.Weights(), func(dst []float32, lo, h int) {
 		n := c.Kernel * c.Kernel
 		for out := range c.Out {
 			src := w[(out*c.In+lo)*n:]
@@ -44,6 +50,7 @@ func (k *Kernels) ConvData(c *Conv, dx, dy, w, gate []float32) {
 			}
 		}
 	})
+	k.convolve(&j, c.Weights()/c.In)
 }
 
 // convJob is a convolution as the tiles see it.
@@ -57,19 +64,21 @@ type convJob struct {
 	relu         bool
 }
 
-// convolve packs the weights tile by tile, with pack(dst, lo, h) for h channels from lo: a row of h for each tap. Then
-// it runs all tiles over one run of pixels before the next, whose inputs it then still has at hand.
-func (k *Kernels) convolve(j *convJob, weights int, pack func(dst []float32, lo, h int)) {
-	if len(k.filters) < weights {
-		k.filters = aligned(weights)
-	}
-	limit, taps := max(1, len(k.isa.conv)-1), weights/j.channels
-	height, extra := even(j.channels, limit)
-	more := extra
+// packFilters packs the weights tile by tile, with pack(dst, lo, h) for h channels from lo: a row of h for each tap.
+func (k *Kernels) packFilters(j *convJob, weights int, pack func(dst []float32, lo, h int)) {
+	k.filters = roomy(k.filters, weights)
+	taps := weights / j.channels
+	height, extra := even(j.channels, max(1, len(k.isa.conv)-1))
 	for ch, h := 0, 0; ch < j.channels; ch += h {
-		h = next(height, &more)
+		h = next(height, &extra)
 		pack(k.filters[ch*taps:(ch+h)*taps], ch, h)
 	}
+}
+
+// convolve runs all tiles of the packed weights, of so many taps a channel, over one run of pixels before the next,
+// whose inputs it then still has at hand.
+func (k *Kernels) convolve(j *convJob, taps int) {
+	height, extra := even(j.channels, max(1, len(k.isa.conv)-1))
 	if k.isa.conv == nil {
 		convolve(j, k.filters, taps)
 		return

@@ -21,6 +21,8 @@ type Kernels struct {
 
 	aPack, bPack  []float32 // row tiles of A, panels of B
 	rounded       []float32 // operands of a product of bfloat16
+	part          [1]convRun
+	every         []int32   // the taps of every other channel of a block
 	lines, blocks []float32 // rows of A in whole lines, and the sums of tiles
 	paired        bool      // the present product is one of pairs
 	filters       []float32 // weights of a convolution, packed
@@ -65,11 +67,13 @@ type isa struct {
 	drop                             func(*noiseArgs)
 	noiseFloats, noiseBytes          func(*noiseArgs)
 	noiseWhole, noiseRounded         func(*noiseArgs)
-	bytes                            []func(*tileArgs) // products of bytes, by height; nil: none
-	bytesWhole                       bool              // they have no dead columns
-	bytesWidth, bytesDot             int               // their columns, and the products of what Issue counts as one Dot
-	byteStart                        func(*tileArgs)   // fills tileArgs.start; nil: sums start from zero
-	widen, widenSigned               func(*moveArgs)   // bytes to 16 bits each, which bytes takes; nil: it takes bytes
+	bytes                            []func(*tileArgs)    // products of bytes, by height; nil: none
+	bytesWhole                       bool                 // they have no dead columns
+	bytesWidth, bytesDot             int                  // their columns, and the products of what Issue counts as one Dot
+	byteStart                        func(*tileArgs)      // fills tileArgs.start; nil: sums start from zero
+	widen, widenSigned               func(*moveArgs)      // bytes to 16 bits each, which bytes takes; nil: it takes bytes
+	amxConv                          []func(*amxConvArgs) // by tiles of 16 channels of the result; nil: none
+	join16                           func(*vecArgs)       // two rows of numbers as words of two of bfloat16
 	settle, settleWide               func(*settleArgs)
 	amxBytes, amxPairs               *[2][2]func(*amxArgs) // products by tiles, by rows and columns of 16; nil: none
 	powerSums                        func(*vecArgs)

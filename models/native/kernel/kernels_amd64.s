@@ -428,64 +428,80 @@ DATA words<>+1680(SB)/4, $0x00000020
 DATA words<>+1684(SB)/4, $0x00000040
 DATA words<>+1688(SB)/4, $0x00000080
 DATA words<>+1692(SB)/4, $0x48000000
-DATA words<>+1696(SB)/4, $0x00000008
-DATA words<>+1700(SB)/4, $0x30000000
-DATA words<>+1704(SB)/4, $0x3a60f890
-DATA words<>+1708(SB)/4, $0x4eb504f3
-DATA words<>+1712(SB)/4, $0xbb8ef36b
-DATA words<>+1716(SB)/4, $0xbcaa7b13
-DATA words<>+1720(SB)/4, $0x007fffff
-DATA words<>+1724(SB)/4, $0x3da2ca77
-DATA words<>+1728(SB)/4, $0x3f3504f3
-DATA words<>+1732(SB)/4, $0xbe73a114
-DATA words<>+1736(SB)/4, $0x3ebf2884
-DATA words<>+1740(SB)/4, $0x3e81de83
-DATA words<>+1744(SB)/4, $0xbed1e1f3
-DATA words<>+1748(SB)/4, $0xbf255b14
-DATA words<>+1752(SB)/4, $0x3eff136b
-DATA words<>+1756(SB)/4, $0xbf9de9d3
-DATA words<>+1760(SB)/4, $0xbf2a91fe
-DATA words<>+1764(SB)/4, $0x3fc90fce
-DATA words<>+1768(SB)/4, $0x3f8000bb
-DATA words<>+1772(SB)/4, $0x3f7fffff
-DATA words<>+1776(SB)/4, $0xc0000008
-DATA words<>+1780(SB)/4, $0xbfb17218
-DATA words<>+1784(SB)/4, $0x01000000
-DATA words<>+1788(SB)/4, $0x00000003
-DATA words<>+1792(SB)/4, $0xc2fe0000
-DATA words<>+1796(SB)/4, $0x00000000
-DATA words<>+1800(SB)/4, $0x00000000
-DATA words<>+1804(SB)/4, $0x00000004
-DATA words<>+1808(SB)/4, $0x00000000
-DATA words<>+1812(SB)/4, $0x00000001
-DATA words<>+1816(SB)/4, $0x00000000
-DATA words<>+1820(SB)/4, $0x00000005
-DATA words<>+1824(SB)/4, $0x00000000
-DATA words<>+1828(SB)/4, $0x00000002
-DATA words<>+1832(SB)/4, $0x00000000
-DATA words<>+1836(SB)/4, $0x00000006
-DATA words<>+1840(SB)/4, $0x00000000
-DATA words<>+1844(SB)/4, $0x00000003
-DATA words<>+1848(SB)/4, $0x00000000
-DATA words<>+1852(SB)/4, $0x00000007
-DATA words<>+1856(SB)/4, $0x00000000
-DATA words<>+1860(SB)/4, $0x00000001
+DATA words<>+1696(SB)/4, $0x00100000
+DATA words<>+1700(SB)/4, $0x00110001
+DATA words<>+1704(SB)/4, $0x00120002
+DATA words<>+1708(SB)/4, $0x00130003
+DATA words<>+1712(SB)/4, $0x00140004
+DATA words<>+1716(SB)/4, $0x00150005
+DATA words<>+1720(SB)/4, $0x00160006
+DATA words<>+1724(SB)/4, $0x00170007
+DATA words<>+1728(SB)/4, $0x00180008
+DATA words<>+1732(SB)/4, $0x00190009
+DATA words<>+1736(SB)/4, $0x001a000a
+DATA words<>+1740(SB)/4, $0x001b000b
+DATA words<>+1744(SB)/4, $0x001c000c
+DATA words<>+1748(SB)/4, $0x001d000d
+DATA words<>+1752(SB)/4, $0x001e000e
+DATA words<>+1756(SB)/4, $0x001f000f
+DATA words<>+1760(SB)/4, $0x00000008
+DATA words<>+1764(SB)/4, $0x30000000
+DATA words<>+1768(SB)/4, $0x3a60f890
+DATA words<>+1772(SB)/4, $0x4eb504f3
+DATA words<>+1776(SB)/4, $0xbb8ef36b
+DATA words<>+1780(SB)/4, $0xbcaa7b13
+DATA words<>+1784(SB)/4, $0x007fffff
+DATA words<>+1788(SB)/4, $0x3da2ca77
+DATA words<>+1792(SB)/4, $0x3f3504f3
+DATA words<>+1796(SB)/4, $0xbe73a114
+DATA words<>+1800(SB)/4, $0x3ebf2884
+DATA words<>+1804(SB)/4, $0x3e81de83
+DATA words<>+1808(SB)/4, $0xbed1e1f3
+DATA words<>+1812(SB)/4, $0xbf255b14
+DATA words<>+1816(SB)/4, $0x3eff136b
+DATA words<>+1820(SB)/4, $0xbf9de9d3
+DATA words<>+1824(SB)/4, $0xbf2a91fe
+DATA words<>+1828(SB)/4, $0x3fc90fce
+DATA words<>+1832(SB)/4, $0x3f8000bb
+DATA words<>+1836(SB)/4, $0x3f7fffff
+DATA words<>+1840(SB)/4, $0xc0000008
+DATA words<>+1844(SB)/4, $0xbfb17218
+DATA words<>+1848(SB)/4, $0x01000000
+DATA words<>+1852(SB)/4, $0x00000003
+DATA words<>+1856(SB)/4, $0xc2fe0000
+DATA words<>+1860(SB)/4, $0x00000000
 DATA words<>+1864(SB)/4, $0x00000000
-DATA words<>+1868(SB)/4, $0x00000000
+DATA words<>+1868(SB)/4, $0x00000004
 DATA words<>+1872(SB)/4, $0x00000000
-DATA words<>+1876(SB)/4, $0x00400040
-DATA words<>+1880(SB)/4, $0x00400040
-DATA words<>+1884(SB)/4, $0x00400040
-DATA words<>+1888(SB)/4, $0x00400040
-DATA words<>+1892(SB)/4, $0x00000000
+DATA words<>+1876(SB)/4, $0x00000001
+DATA words<>+1880(SB)/4, $0x00000000
+DATA words<>+1884(SB)/4, $0x00000005
+DATA words<>+1888(SB)/4, $0x00000000
+DATA words<>+1892(SB)/4, $0x00000002
 DATA words<>+1896(SB)/4, $0x00000000
-DATA words<>+1900(SB)/4, $0x00000000
+DATA words<>+1900(SB)/4, $0x00000006
 DATA words<>+1904(SB)/4, $0x00000000
-DATA words<>+1908(SB)/4, $0x10101010
-DATA words<>+1912(SB)/4, $0x10101010
-DATA words<>+1916(SB)/4, $0x00000000
+DATA words<>+1908(SB)/4, $0x00000003
+DATA words<>+1912(SB)/4, $0x00000000
+DATA words<>+1916(SB)/4, $0x00000007
 DATA words<>+1920(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $1924
+DATA words<>+1924(SB)/4, $0x00000001
+DATA words<>+1928(SB)/4, $0x00000000
+DATA words<>+1932(SB)/4, $0x00000000
+DATA words<>+1936(SB)/4, $0x00000000
+DATA words<>+1940(SB)/4, $0x00400040
+DATA words<>+1944(SB)/4, $0x00400040
+DATA words<>+1948(SB)/4, $0x00400040
+DATA words<>+1952(SB)/4, $0x00400040
+DATA words<>+1956(SB)/4, $0x00000000
+DATA words<>+1960(SB)/4, $0x00000000
+DATA words<>+1964(SB)/4, $0x00000000
+DATA words<>+1968(SB)/4, $0x00000000
+DATA words<>+1972(SB)/4, $0x10101010
+DATA words<>+1976(SB)/4, $0x10101010
+DATA words<>+1980(SB)/4, $0x00000000
+DATA words<>+1984(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $1988
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -47303,6 +47319,58 @@ finished:
 	VZEROUPPER
 	RET
 
+// func join16AVX512(t *byte)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·join16AVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	VPBROADCASTD words<>+1692(SB), Z16
+	VMOVDQU32    words<>+1696(SB), Z17
+	MOVQ         40(DI), CX
+	XORQ         AX, AX
+	TESTQ        R8, R8
+	JZ           single
+	VPXORD       Z1, Z1, Z1
+	PCALIGN      $0x20
+
+pair:
+	VMOVUPS     (SI)(AX*1), Z0
+	VPADDD      Z0, Z0, Z2
+	VPCMPUD     $0x05, Z16, Z2, K2
+	VMOVDQA32.Z Z0, K2, Z0
+	VMOVUPS     (R8)(AX*1), Z1
+	VPADDD      Z1, Z1, Z3
+	VPCMPUD     $0x05, Z16, Z3, K3
+	VMOVDQA32.Z Z1, K3, Z1
+	LONG        $0x000000004877f262
+	WORD        $0x000000000000c072
+	VPERMW      Z0, Z17, Z0
+	VMOVUPS     Z0, (DX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JNZ         pair
+	VZEROUPPER
+	RET
+	VPXORD  Z1, Z1, Z1
+	PCALIGN $0x20
+
+single:
+	VMOVUPS     (SI)(AX*1), Z0
+	VPADDD      Z0, Z0, Z2
+	VPCMPUD     $0x05, Z16, Z2, K2
+	VMOVDQA32.Z Z0, K2, Z0
+	LONG        $0x000000004877f262
+	WORD        $0x000000000000c072
+	VPERMW      Z0, Z17, Z0
+	VMOVUPS     Z0, (DX)(AX*1)
+	ADDQ        $0x00000040, AX
+	SUBQ        $0x00000010, CX
+	JNZ         single
+	VZEROUPPER
+	RET
+
 // func powerSumsAVX512(t *byte)
 // Requires: AVX, AVX2, AVX512F
 TEXT ·powerSumsAVX512(SB), NOSPLIT, $0-8
@@ -48547,7 +48615,7 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -48742,114 +48810,114 @@ many:
 	VPORD.BCST      words<>+672(SB), Z1, Z1
 	VPORD.BCST      words<>+672(SB), Z10, Z10
 	VPORD.BCST      words<>+672(SB), Z19, Z19
-	VMULPS.BCST     words<>+1700(SB), Z5, Z5
-	VMULPS.BCST     words<>+1700(SB), Z14, Z14
-	VMULPS.BCST     words<>+1700(SB), Z23, Z23
+	VMULPS.BCST     words<>+1764(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z14, Z14
+	VMULPS.BCST     words<>+1764(SB), Z23, Z23
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VCVTDQ2PS       Z19, Z19
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
 	VMULPS          Z23, Z23, Z26
-	VMULPS.BCST     words<>+1704(SB), Z8, Z6
-	VMULPS.BCST     words<>+1704(SB), Z17, Z15
-	VMULPS.BCST     words<>+1704(SB), Z26, Z24
-	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1708(SB), Z10, Z10
-	VPSUBD.BCST     words<>+1708(SB), Z19, Z19
-	VMULPS.BCST     words<>+1712(SB), Z8, Z7
-	VMULPS.BCST     words<>+1712(SB), Z17, Z16
-	VMULPS.BCST     words<>+1712(SB), Z26, Z25
+	VMULPS.BCST     words<>+1768(SB), Z8, Z6
+	VMULPS.BCST     words<>+1768(SB), Z17, Z15
+	VMULPS.BCST     words<>+1768(SB), Z26, Z24
+	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1772(SB), Z10, Z10
+	VPSUBD.BCST     words<>+1772(SB), Z19, Z19
+	VMULPS.BCST     words<>+1776(SB), Z8, Z7
+	VMULPS.BCST     words<>+1776(SB), Z17, Z16
+	VMULPS.BCST     words<>+1776(SB), Z26, Z25
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
 	VPSRAD          $0x17, Z19, Z21
-	VADDPS.BCST     words<>+1716(SB), Z6, Z6
-	VADDPS.BCST     words<>+1716(SB), Z15, Z15
-	VADDPS.BCST     words<>+1716(SB), Z24, Z24
-	VPANDD.BCST     words<>+1720(SB), Z1, Z1
-	VPANDD.BCST     words<>+1720(SB), Z10, Z10
-	VPANDD.BCST     words<>+1720(SB), Z19, Z19
-	VADDPS.BCST     words<>+1724(SB), Z7, Z7
-	VADDPS.BCST     words<>+1724(SB), Z16, Z16
-	VADDPS.BCST     words<>+1724(SB), Z25, Z25
-	VPADDD.BCST     words<>+1728(SB), Z1, Z1
-	VPADDD.BCST     words<>+1728(SB), Z10, Z10
-	VPADDD.BCST     words<>+1728(SB), Z19, Z19
+	VADDPS.BCST     words<>+1780(SB), Z6, Z6
+	VADDPS.BCST     words<>+1780(SB), Z15, Z15
+	VADDPS.BCST     words<>+1780(SB), Z24, Z24
+	VPANDD.BCST     words<>+1784(SB), Z1, Z1
+	VPANDD.BCST     words<>+1784(SB), Z10, Z10
+	VPANDD.BCST     words<>+1784(SB), Z19, Z19
+	VADDPS.BCST     words<>+1788(SB), Z7, Z7
+	VADDPS.BCST     words<>+1788(SB), Z16, Z16
+	VADDPS.BCST     words<>+1788(SB), Z25, Z25
+	VPADDD.BCST     words<>+1792(SB), Z1, Z1
+	VPADDD.BCST     words<>+1792(SB), Z10, Z10
+	VPADDD.BCST     words<>+1792(SB), Z19, Z19
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VCVTDQ2PS       Z21, Z21
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VADDPS.BCST     words<>+1632(SB), Z10, Z10
 	VADDPS.BCST     words<>+1632(SB), Z19, Z19
-	VMULPS.BCST     words<>+1732(SB), Z1, Z4
-	VMULPS.BCST     words<>+1732(SB), Z10, Z13
-	VMULPS.BCST     words<>+1732(SB), Z19, Z22
-	VADDPS.BCST     words<>+1736(SB), Z4, Z4
-	VADDPS.BCST     words<>+1736(SB), Z13, Z13
-	VADDPS.BCST     words<>+1736(SB), Z22, Z22
+	VMULPS.BCST     words<>+1796(SB), Z1, Z4
+	VMULPS.BCST     words<>+1796(SB), Z10, Z13
+	VMULPS.BCST     words<>+1796(SB), Z19, Z22
+	VADDPS.BCST     words<>+1800(SB), Z4, Z4
+	VADDPS.BCST     words<>+1800(SB), Z13, Z13
+	VADDPS.BCST     words<>+1800(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1740(SB), Z6, Z6
-	VADDPS.BCST     words<>+1740(SB), Z15, Z15
-	VADDPS.BCST     words<>+1740(SB), Z24, Z24
+	VADDPS.BCST     words<>+1804(SB), Z6, Z6
+	VADDPS.BCST     words<>+1804(SB), Z15, Z15
+	VADDPS.BCST     words<>+1804(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1744(SB), Z4, Z4
-	VADDPS.BCST     words<>+1744(SB), Z13, Z13
-	VADDPS.BCST     words<>+1744(SB), Z22, Z22
+	VADDPS.BCST     words<>+1808(SB), Z4, Z4
+	VADDPS.BCST     words<>+1808(SB), Z13, Z13
+	VADDPS.BCST     words<>+1808(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1748(SB), Z7, Z7
-	VADDPS.BCST     words<>+1748(SB), Z16, Z16
-	VADDPS.BCST     words<>+1748(SB), Z25, Z25
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VADDPS.BCST     words<>+1812(SB), Z16, Z16
+	VADDPS.BCST     words<>+1812(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1752(SB), Z4, Z4
-	VADDPS.BCST     words<>+1752(SB), Z13, Z13
-	VADDPS.BCST     words<>+1752(SB), Z22, Z22
+	VADDPS.BCST     words<>+1816(SB), Z4, Z4
+	VADDPS.BCST     words<>+1816(SB), Z13, Z13
+	VADDPS.BCST     words<>+1816(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1756(SB), Z6, Z6
-	VADDPS.BCST     words<>+1756(SB), Z15, Z15
-	VADDPS.BCST     words<>+1756(SB), Z24, Z24
+	VADDPS.BCST     words<>+1820(SB), Z6, Z6
+	VADDPS.BCST     words<>+1820(SB), Z15, Z15
+	VADDPS.BCST     words<>+1820(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1760(SB), Z4, Z4
-	VADDPS.BCST     words<>+1760(SB), Z13, Z13
-	VADDPS.BCST     words<>+1760(SB), Z22, Z22
+	VADDPS.BCST     words<>+1824(SB), Z4, Z4
+	VADDPS.BCST     words<>+1824(SB), Z13, Z13
+	VADDPS.BCST     words<>+1824(SB), Z22, Z22
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1764(SB), Z7, Z7
-	VADDPS.BCST     words<>+1764(SB), Z16, Z16
-	VADDPS.BCST     words<>+1764(SB), Z25, Z25
+	VADDPS.BCST     words<>+1828(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VADDPS.BCST     words<>+1828(SB), Z25, Z25
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1768(SB), Z4, Z4
-	VADDPS.BCST     words<>+1768(SB), Z13, Z13
-	VADDPS.BCST     words<>+1768(SB), Z22, Z22
+	VADDPS.BCST     words<>+1832(SB), Z4, Z4
+	VADDPS.BCST     words<>+1832(SB), Z13, Z13
+	VADDPS.BCST     words<>+1832(SB), Z22, Z22
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
 	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1772(SB), Z6, Z6
-	VADDPS.BCST     words<>+1772(SB), Z15, Z15
-	VADDPS.BCST     words<>+1772(SB), Z24, Z24
+	VADDPS.BCST     words<>+1836(SB), Z6, Z6
+	VADDPS.BCST     words<>+1836(SB), Z15, Z15
+	VADDPS.BCST     words<>+1836(SB), Z24, Z24
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
 	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1776(SB), Z4, Z4
-	VADDPS.BCST     words<>+1776(SB), Z13, Z13
-	VADDPS.BCST     words<>+1776(SB), Z22, Z22
-	VMULPS.BCST     words<>+1780(SB), Z3, Z3
-	VMULPS.BCST     words<>+1780(SB), Z12, Z12
-	VMULPS.BCST     words<>+1780(SB), Z21, Z21
+	VADDPS.BCST     words<>+1840(SB), Z4, Z4
+	VADDPS.BCST     words<>+1840(SB), Z13, Z13
+	VADDPS.BCST     words<>+1840(SB), Z22, Z22
+	VMULPS.BCST     words<>+1844(SB), Z3, Z3
+	VMULPS.BCST     words<>+1844(SB), Z12, Z12
+	VMULPS.BCST     words<>+1844(SB), Z21, Z21
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z23, Z25, Z25
@@ -48967,42 +49035,42 @@ one:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1700(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1704(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
-	VMULPS.BCST     words<>+1712(SB), Z8, Z7
+	VMULPS.BCST     words<>+1768(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
+	VMULPS.BCST     words<>+1776(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1716(SB), Z6, Z6
-	VPANDD.BCST     words<>+1720(SB), Z1, Z1
-	VADDPS.BCST     words<>+1724(SB), Z7, Z7
-	VPADDD.BCST     words<>+1728(SB), Z1, Z1
+	VADDPS.BCST     words<>+1780(SB), Z6, Z6
+	VPANDD.BCST     words<>+1784(SB), Z1, Z1
+	VADDPS.BCST     words<>+1788(SB), Z7, Z7
+	VPADDD.BCST     words<>+1792(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1732(SB), Z1, Z4
-	VADDPS.BCST     words<>+1736(SB), Z4, Z4
+	VMULPS.BCST     words<>+1796(SB), Z1, Z4
+	VADDPS.BCST     words<>+1800(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1740(SB), Z6, Z6
+	VADDPS.BCST     words<>+1804(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1744(SB), Z4, Z4
+	VADDPS.BCST     words<>+1808(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1748(SB), Z7, Z7
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1752(SB), Z4, Z4
+	VADDPS.BCST     words<>+1816(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1756(SB), Z6, Z6
+	VADDPS.BCST     words<>+1820(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1760(SB), Z4, Z4
+	VADDPS.BCST     words<>+1824(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1764(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1768(SB), Z4, Z4
+	VADDPS.BCST     words<>+1832(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1772(SB), Z6, Z6
+	VADDPS.BCST     words<>+1836(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1776(SB), Z4, Z4
-	VMULPS.BCST     words<>+1780(SB), Z3, Z3
+	VADDPS.BCST     words<>+1840(SB), Z4, Z4
+	VMULPS.BCST     words<>+1844(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -49036,7 +49104,7 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -49178,78 +49246,78 @@ membera:
 	VCVTDQ2PS       Z11, Z14
 	VPORD.BCST      words<>+672(SB), Z1, Z1
 	VPORD.BCST      words<>+672(SB), Z10, Z10
-	VMULPS.BCST     words<>+1700(SB), Z5, Z5
-	VMULPS.BCST     words<>+1700(SB), Z14, Z14
+	VMULPS.BCST     words<>+1764(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1704(SB), Z8, Z6
-	VMULPS.BCST     words<>+1704(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1708(SB), Z10, Z10
-	VMULPS.BCST     words<>+1712(SB), Z8, Z7
-	VMULPS.BCST     words<>+1712(SB), Z17, Z16
+	VMULPS.BCST     words<>+1768(SB), Z8, Z6
+	VMULPS.BCST     words<>+1768(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1772(SB), Z10, Z10
+	VMULPS.BCST     words<>+1776(SB), Z8, Z7
+	VMULPS.BCST     words<>+1776(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1716(SB), Z6, Z6
-	VADDPS.BCST     words<>+1716(SB), Z15, Z15
-	VPANDD.BCST     words<>+1720(SB), Z1, Z1
-	VPANDD.BCST     words<>+1720(SB), Z10, Z10
-	VADDPS.BCST     words<>+1724(SB), Z7, Z7
-	VADDPS.BCST     words<>+1724(SB), Z16, Z16
-	VPADDD.BCST     words<>+1728(SB), Z1, Z1
-	VPADDD.BCST     words<>+1728(SB), Z10, Z10
+	VADDPS.BCST     words<>+1780(SB), Z6, Z6
+	VADDPS.BCST     words<>+1780(SB), Z15, Z15
+	VPANDD.BCST     words<>+1784(SB), Z1, Z1
+	VPANDD.BCST     words<>+1784(SB), Z10, Z10
+	VADDPS.BCST     words<>+1788(SB), Z7, Z7
+	VADDPS.BCST     words<>+1788(SB), Z16, Z16
+	VPADDD.BCST     words<>+1792(SB), Z1, Z1
+	VPADDD.BCST     words<>+1792(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VADDPS.BCST     words<>+1632(SB), Z10, Z10
-	VMULPS.BCST     words<>+1732(SB), Z1, Z4
-	VMULPS.BCST     words<>+1732(SB), Z10, Z13
-	VADDPS.BCST     words<>+1736(SB), Z4, Z4
-	VADDPS.BCST     words<>+1736(SB), Z13, Z13
+	VMULPS.BCST     words<>+1796(SB), Z1, Z4
+	VMULPS.BCST     words<>+1796(SB), Z10, Z13
+	VADDPS.BCST     words<>+1800(SB), Z4, Z4
+	VADDPS.BCST     words<>+1800(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1740(SB), Z6, Z6
-	VADDPS.BCST     words<>+1740(SB), Z15, Z15
+	VADDPS.BCST     words<>+1804(SB), Z6, Z6
+	VADDPS.BCST     words<>+1804(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1744(SB), Z4, Z4
-	VADDPS.BCST     words<>+1744(SB), Z13, Z13
+	VADDPS.BCST     words<>+1808(SB), Z4, Z4
+	VADDPS.BCST     words<>+1808(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1748(SB), Z7, Z7
-	VADDPS.BCST     words<>+1748(SB), Z16, Z16
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VADDPS.BCST     words<>+1812(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1752(SB), Z4, Z4
-	VADDPS.BCST     words<>+1752(SB), Z13, Z13
+	VADDPS.BCST     words<>+1816(SB), Z4, Z4
+	VADDPS.BCST     words<>+1816(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1756(SB), Z6, Z6
-	VADDPS.BCST     words<>+1756(SB), Z15, Z15
+	VADDPS.BCST     words<>+1820(SB), Z6, Z6
+	VADDPS.BCST     words<>+1820(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1760(SB), Z4, Z4
-	VADDPS.BCST     words<>+1760(SB), Z13, Z13
+	VADDPS.BCST     words<>+1824(SB), Z4, Z4
+	VADDPS.BCST     words<>+1824(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1764(SB), Z7, Z7
-	VADDPS.BCST     words<>+1764(SB), Z16, Z16
+	VADDPS.BCST     words<>+1828(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1768(SB), Z4, Z4
-	VADDPS.BCST     words<>+1768(SB), Z13, Z13
+	VADDPS.BCST     words<>+1832(SB), Z4, Z4
+	VADDPS.BCST     words<>+1832(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1772(SB), Z6, Z6
-	VADDPS.BCST     words<>+1772(SB), Z15, Z15
+	VADDPS.BCST     words<>+1836(SB), Z6, Z6
+	VADDPS.BCST     words<>+1836(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1776(SB), Z4, Z4
-	VADDPS.BCST     words<>+1776(SB), Z13, Z13
-	VMULPS.BCST     words<>+1780(SB), Z3, Z3
-	VMULPS.BCST     words<>+1780(SB), Z12, Z12
+	VADDPS.BCST     words<>+1840(SB), Z4, Z4
+	VADDPS.BCST     words<>+1840(SB), Z13, Z13
+	VMULPS.BCST     words<>+1844(SB), Z3, Z3
+	VMULPS.BCST     words<>+1844(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -49364,42 +49432,42 @@ memberb:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1700(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1704(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
-	VMULPS.BCST     words<>+1712(SB), Z8, Z7
+	VMULPS.BCST     words<>+1768(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
+	VMULPS.BCST     words<>+1776(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1716(SB), Z6, Z6
-	VPANDD.BCST     words<>+1720(SB), Z1, Z1
-	VADDPS.BCST     words<>+1724(SB), Z7, Z7
-	VPADDD.BCST     words<>+1728(SB), Z1, Z1
+	VADDPS.BCST     words<>+1780(SB), Z6, Z6
+	VPANDD.BCST     words<>+1784(SB), Z1, Z1
+	VADDPS.BCST     words<>+1788(SB), Z7, Z7
+	VPADDD.BCST     words<>+1792(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1732(SB), Z1, Z4
-	VADDPS.BCST     words<>+1736(SB), Z4, Z4
+	VMULPS.BCST     words<>+1796(SB), Z1, Z4
+	VADDPS.BCST     words<>+1800(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1740(SB), Z6, Z6
+	VADDPS.BCST     words<>+1804(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1744(SB), Z4, Z4
+	VADDPS.BCST     words<>+1808(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1748(SB), Z7, Z7
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1752(SB), Z4, Z4
+	VADDPS.BCST     words<>+1816(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1756(SB), Z6, Z6
+	VADDPS.BCST     words<>+1820(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1760(SB), Z4, Z4
+	VADDPS.BCST     words<>+1824(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1764(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1768(SB), Z4, Z4
+	VADDPS.BCST     words<>+1832(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1772(SB), Z6, Z6
+	VADDPS.BCST     words<>+1836(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1776(SB), Z4, Z4
-	VMULPS.BCST     words<>+1780(SB), Z3, Z3
+	VADDPS.BCST     words<>+1840(SB), Z4, Z4
+	VMULPS.BCST     words<>+1844(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -49438,7 +49506,7 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -49580,78 +49648,78 @@ membera:
 	VCVTDQ2PS       Z11, Z14
 	VPORD.BCST      words<>+672(SB), Z1, Z1
 	VPORD.BCST      words<>+672(SB), Z10, Z10
-	VMULPS.BCST     words<>+1700(SB), Z5, Z5
-	VMULPS.BCST     words<>+1700(SB), Z14, Z14
+	VMULPS.BCST     words<>+1764(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z14, Z14
 	VCVTDQ2PS       Z1, Z1
 	VCVTDQ2PS       Z10, Z10
 	VMULPS          Z5, Z5, Z8
 	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1704(SB), Z8, Z6
-	VMULPS.BCST     words<>+1704(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1708(SB), Z10, Z10
-	VMULPS.BCST     words<>+1712(SB), Z8, Z7
-	VMULPS.BCST     words<>+1712(SB), Z17, Z16
+	VMULPS.BCST     words<>+1768(SB), Z8, Z6
+	VMULPS.BCST     words<>+1768(SB), Z17, Z15
+	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1772(SB), Z10, Z10
+	VMULPS.BCST     words<>+1776(SB), Z8, Z7
+	VMULPS.BCST     words<>+1776(SB), Z17, Z16
 	VPSRAD          $0x17, Z1, Z3
 	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1716(SB), Z6, Z6
-	VADDPS.BCST     words<>+1716(SB), Z15, Z15
-	VPANDD.BCST     words<>+1720(SB), Z1, Z1
-	VPANDD.BCST     words<>+1720(SB), Z10, Z10
-	VADDPS.BCST     words<>+1724(SB), Z7, Z7
-	VADDPS.BCST     words<>+1724(SB), Z16, Z16
-	VPADDD.BCST     words<>+1728(SB), Z1, Z1
-	VPADDD.BCST     words<>+1728(SB), Z10, Z10
+	VADDPS.BCST     words<>+1780(SB), Z6, Z6
+	VADDPS.BCST     words<>+1780(SB), Z15, Z15
+	VPANDD.BCST     words<>+1784(SB), Z1, Z1
+	VPANDD.BCST     words<>+1784(SB), Z10, Z10
+	VADDPS.BCST     words<>+1788(SB), Z7, Z7
+	VADDPS.BCST     words<>+1788(SB), Z16, Z16
+	VPADDD.BCST     words<>+1792(SB), Z1, Z1
+	VPADDD.BCST     words<>+1792(SB), Z10, Z10
 	VCVTDQ2PS       Z3, Z3
 	VCVTDQ2PS       Z12, Z12
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VADDPS.BCST     words<>+1632(SB), Z10, Z10
-	VMULPS.BCST     words<>+1732(SB), Z1, Z4
-	VMULPS.BCST     words<>+1732(SB), Z10, Z13
-	VADDPS.BCST     words<>+1736(SB), Z4, Z4
-	VADDPS.BCST     words<>+1736(SB), Z13, Z13
+	VMULPS.BCST     words<>+1796(SB), Z1, Z4
+	VMULPS.BCST     words<>+1796(SB), Z10, Z13
+	VADDPS.BCST     words<>+1800(SB), Z4, Z4
+	VADDPS.BCST     words<>+1800(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1740(SB), Z6, Z6
-	VADDPS.BCST     words<>+1740(SB), Z15, Z15
+	VADDPS.BCST     words<>+1804(SB), Z6, Z6
+	VADDPS.BCST     words<>+1804(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1744(SB), Z4, Z4
-	VADDPS.BCST     words<>+1744(SB), Z13, Z13
+	VADDPS.BCST     words<>+1808(SB), Z4, Z4
+	VADDPS.BCST     words<>+1808(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1748(SB), Z7, Z7
-	VADDPS.BCST     words<>+1748(SB), Z16, Z16
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VADDPS.BCST     words<>+1812(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1752(SB), Z4, Z4
-	VADDPS.BCST     words<>+1752(SB), Z13, Z13
+	VADDPS.BCST     words<>+1816(SB), Z4, Z4
+	VADDPS.BCST     words<>+1816(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1756(SB), Z6, Z6
-	VADDPS.BCST     words<>+1756(SB), Z15, Z15
+	VADDPS.BCST     words<>+1820(SB), Z6, Z6
+	VADDPS.BCST     words<>+1820(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1760(SB), Z4, Z4
-	VADDPS.BCST     words<>+1760(SB), Z13, Z13
+	VADDPS.BCST     words<>+1824(SB), Z4, Z4
+	VADDPS.BCST     words<>+1824(SB), Z13, Z13
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1764(SB), Z7, Z7
-	VADDPS.BCST     words<>+1764(SB), Z16, Z16
+	VADDPS.BCST     words<>+1828(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z16, Z16
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1768(SB), Z4, Z4
-	VADDPS.BCST     words<>+1768(SB), Z13, Z13
+	VADDPS.BCST     words<>+1832(SB), Z4, Z4
+	VADDPS.BCST     words<>+1832(SB), Z13, Z13
 	VMULPS          Z8, Z6, Z6
 	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1772(SB), Z6, Z6
-	VADDPS.BCST     words<>+1772(SB), Z15, Z15
+	VADDPS.BCST     words<>+1836(SB), Z6, Z6
+	VADDPS.BCST     words<>+1836(SB), Z15, Z15
 	VMULPS          Z1, Z4, Z4
 	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1776(SB), Z4, Z4
-	VADDPS.BCST     words<>+1776(SB), Z13, Z13
-	VMULPS.BCST     words<>+1780(SB), Z3, Z3
-	VMULPS.BCST     words<>+1780(SB), Z12, Z12
+	VADDPS.BCST     words<>+1840(SB), Z4, Z4
+	VADDPS.BCST     words<>+1840(SB), Z13, Z13
+	VMULPS.BCST     words<>+1844(SB), Z3, Z3
+	VMULPS.BCST     words<>+1844(SB), Z12, Z12
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z14, Z16, Z16
 	VMULPS          Z1, Z4, Z4
@@ -49774,42 +49842,42 @@ memberb:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z5
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1700(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z5, Z5
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1704(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1708(SB), Z1, Z1
-	VMULPS.BCST     words<>+1712(SB), Z8, Z7
+	VMULPS.BCST     words<>+1768(SB), Z8, Z6
+	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
+	VMULPS.BCST     words<>+1776(SB), Z8, Z7
 	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1716(SB), Z6, Z6
-	VPANDD.BCST     words<>+1720(SB), Z1, Z1
-	VADDPS.BCST     words<>+1724(SB), Z7, Z7
-	VPADDD.BCST     words<>+1728(SB), Z1, Z1
+	VADDPS.BCST     words<>+1780(SB), Z6, Z6
+	VPANDD.BCST     words<>+1784(SB), Z1, Z1
+	VADDPS.BCST     words<>+1788(SB), Z7, Z7
+	VPADDD.BCST     words<>+1792(SB), Z1, Z1
 	VCVTDQ2PS       Z3, Z3
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1732(SB), Z1, Z4
-	VADDPS.BCST     words<>+1736(SB), Z4, Z4
+	VMULPS.BCST     words<>+1796(SB), Z1, Z4
+	VADDPS.BCST     words<>+1800(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1740(SB), Z6, Z6
+	VADDPS.BCST     words<>+1804(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1744(SB), Z4, Z4
+	VADDPS.BCST     words<>+1808(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1748(SB), Z7, Z7
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1752(SB), Z4, Z4
+	VADDPS.BCST     words<>+1816(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1756(SB), Z6, Z6
+	VADDPS.BCST     words<>+1820(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1760(SB), Z4, Z4
+	VADDPS.BCST     words<>+1824(SB), Z4, Z4
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1764(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z7, Z7
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1768(SB), Z4, Z4
+	VADDPS.BCST     words<>+1832(SB), Z4, Z4
 	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1772(SB), Z6, Z6
+	VADDPS.BCST     words<>+1836(SB), Z6, Z6
 	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1776(SB), Z4, Z4
-	VMULPS.BCST     words<>+1780(SB), Z3, Z3
+	VADDPS.BCST     words<>+1840(SB), Z4, Z4
+	VMULPS.BCST     words<>+1844(SB), Z3, Z3
 	VMULPS          Z5, Z7, Z7
 	VMULPS          Z1, Z4, Z4
 	VPSLLD          $0x1f, Z2, Z2
@@ -49852,7 +49920,7 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -49990,24 +50058,24 @@ membera:
 	VMOVSLDUP       Z14, K3, Z9
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z9, Z9
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z9, Z9
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
-	VPORD.BCST      words<>+1784(SB), Z11, Z11
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z11, Z11
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z11, Z11
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z11, Z11
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -50113,15 +50181,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          Z0, Z18, Z18
@@ -50157,7 +50225,7 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -50345,33 +50413,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z9, Z9
-	VPORD.BCST      words<>+1784(SB), Z18, Z18
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPORD.BCST      words<>+1848(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z9, Z9
-	VPADDD.BCST     words<>+1788(SB), Z18, Z18
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1852(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
-	VPORD.BCST      words<>+1784(SB), Z11, Z11
-	VPORD.BCST      words<>+1784(SB), Z20, Z20
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z11, Z11
+	VPORD.BCST      words<>+1848(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z11, Z11
-	VPADDD.BCST     words<>+1788(SB), Z20, Z20
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z11, Z11
+	VPADDD.BCST     words<>+1852(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -50477,15 +50545,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -50516,7 +50584,7 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -50701,33 +50769,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z9, Z9
-	VPORD.BCST      words<>+1784(SB), Z18, Z18
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPORD.BCST      words<>+1848(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z9, Z9
-	VPADDD.BCST     words<>+1788(SB), Z18, Z18
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1852(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
-	VPORD.BCST      words<>+1784(SB), Z11, Z11
-	VPORD.BCST      words<>+1784(SB), Z20, Z20
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z11, Z11
+	VPORD.BCST      words<>+1848(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z11, Z11
-	VPADDD.BCST     words<>+1788(SB), Z20, Z20
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z11, Z11
+	VPADDD.BCST     words<>+1852(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -50804,15 +50872,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
 	VPMOVSDB        Z1, 16(DX)
@@ -50834,7 +50902,7 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
+	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
@@ -51019,33 +51087,33 @@ many:
 	VMOVSLDUP       Z3, K3, Z2
 	VMOVSLDUP       Z12, K3, Z11
 	VMOVSLDUP       Z21, K3, Z20
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z9, Z9
-	VPORD.BCST      words<>+1784(SB), Z18, Z18
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPORD.BCST      words<>+1848(SB), Z18, Z18
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDUBSW      Z9, Z6, Z9
 	VPMADDUBSW      Z18, Z6, Z18
 	VPMADDWD        Z7, Z0, Z0
 	VPMADDWD        Z7, Z9, Z9
 	VPMADDWD        Z7, Z18, Z18
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z9, Z9
-	VPADDD.BCST     words<>+1788(SB), Z18, Z18
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1852(SB), Z18, Z18
 	VPSRAD          $0x02, Z0, Z0
 	VPSRAD          $0x02, Z9, Z9
 	VPSRAD          $0x02, Z18, Z18
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
-	VPORD.BCST      words<>+1784(SB), Z11, Z11
-	VPORD.BCST      words<>+1784(SB), Z20, Z20
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z11, Z11
+	VPORD.BCST      words<>+1848(SB), Z20, Z20
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDUBSW      Z11, Z6, Z11
 	VPMADDUBSW      Z20, Z6, Z20
 	VPMADDWD        Z7, Z2, Z2
 	VPMADDWD        Z7, Z11, Z11
 	VPMADDWD        Z7, Z20, Z20
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z11, Z11
-	VPADDD.BCST     words<>+1788(SB), Z20, Z20
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z11, Z11
+	VPADDD.BCST     words<>+1852(SB), Z20, Z20
 	VPSRAD          $0x02, Z2, Z1
 	VPSRAD          $0x02, Z11, Z10
 	VPSRAD          $0x02, Z20, Z19
@@ -51058,9 +51126,9 @@ many:
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     28(DI), Z18, Z18
 	VMULPS.BCST     32(DI), Z18, Z18
-	VMAXPS.BCST     words<>+1792(SB), Z0, Z0
-	VMAXPS.BCST     words<>+1792(SB), Z9, Z9
-	VMAXPS.BCST     words<>+1792(SB), Z18, Z18
+	VMAXPS.BCST     words<>+1856(SB), Z0, Z0
+	VMAXPS.BCST     words<>+1856(SB), Z9, Z9
+	VMAXPS.BCST     words<>+1856(SB), Z18, Z18
 	VCVTPS2DQ       Z0, Z0
 	VCVTPS2DQ       Z9, Z9
 	VCVTPS2DQ       Z18, Z18
@@ -51076,9 +51144,9 @@ many:
 	VCVTDQ2PS       Z19, Z19
 	VMULPS.BCST     28(DI), Z19, Z19
 	VMULPS.BCST     32(DI), Z19, Z19
-	VMAXPS.BCST     words<>+1792(SB), Z1, Z1
-	VMAXPS.BCST     words<>+1792(SB), Z10, Z10
-	VMAXPS.BCST     words<>+1792(SB), Z19, Z19
+	VMAXPS.BCST     words<>+1856(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1856(SB), Z10, Z10
+	VMAXPS.BCST     words<>+1856(SB), Z19, Z19
 	VCVTPS2DQ       Z1, Z1
 	VCVTPS2DQ       Z10, Z10
 	VCVTPS2DQ       Z19, Z19
@@ -51152,26 +51220,26 @@ one:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
 	VMOVSLDUP       Z5, K3, Z0
 	VMOVSLDUP       Z3, K3, Z2
-	VPORD.BCST      words<>+1784(SB), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z7, Z0, Z0
-	VPADDD.BCST     words<>+1788(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1784(SB), Z2, Z2
+	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z7, Z2, Z2
-	VPADDD.BCST     words<>+1788(SB), Z2, Z2
+	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VMAXPS.BCST     words<>+1792(SB), Z0, Z0
+	VMAXPS.BCST     words<>+1856(SB), Z0, Z0
 	VCVTPS2DQ       Z0, Z0
 	VPMOVSDB        Z0, (DX)
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VMAXPS.BCST     words<>+1792(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1856(SB), Z1, Z1
 	VCVTPS2DQ       Z1, Z1
 	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
@@ -51192,8 +51260,8 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1696(SB), Z28
-	VPADDD       words<>+1796(SB), Z29, Z29
+	VPBROADCASTD words<>+1760(SB), Z28
+	VPADDD       words<>+1860(SB), Z29, Z29
 	MOVL         $0x0000aaaa, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27
@@ -61770,10 +61838,250 @@ kept:
 	VZEROUPPER
 	RET
 
+// func amxConv1AVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·amxConv1AVX512(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), SI
+	LONG $0x000000004978e2c4
+	WORD $0x0000000000002604
+
+pixel:
+	LONG    $0x00000000497be2c4
+	BYTE    $0x00000000000000c0
+	LONG    $0x00000000497be2c4
+	BYTE    $0x00000000000000c8
+	MOVQ    48(DI), R9
+	MOVQ    64(DI), R10
+	MOVQ    72(DI), R13
+	MOVQ    32(DI), R11
+	MOVQ    8(DI), R12
+	ADDQ    144(DI), R12
+	MOVQ    88(DI), CX
+	TESTQ   CX, CX
+	JZ      sums
+	PCALIGN $0x20
+
+tap:
+	MOVLQSX (R11), SI
+	IMULQ   56(DI), SI
+	ADDQ    (DI), SI
+	MOVLQSX 4(R11), DX
+	ADDQ    R12, DX
+	LEAQ    64(DX), BX
+	MOVQ    96(DI), AX
+
+block:
+	LONG $0x000000004b7ba2c4
+	WORD $0x0000000000001234
+	LONG $0x000000004b7ba2c4
+	WORD $0x0000000000000e24
+	LONG $0x000000005c4ae2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000004b7ba2c4
+	WORD $0x000000000000133c
+	LONG $0x000000005c42e2c4
+	BYTE $0x00000000000000cc
+	ADDQ $0x40, SI
+	ADDQ R13, DX
+	ADDQ R13, BX
+	DECQ AX
+	JNZ  block
+	ADDQ $0x08, R11
+	DECQ CX
+	JNZ  tap
+
+sums:
+	MOVQ   80(DI), R9
+	MOVQ   16(DI), SI
+	ADDQ   152(DI), SI
+	MOVQ   SI, R8
+	LONG   $0x000000004b7a82c4
+	WORD   $0x0000000000000804
+	LEAQ   64(R8), DX
+	LONG   $0x000000004b7aa2c4
+	WORD   $0x0000000000000a0c
+	MOVQ   136(DI), AX
+	TESTQ  AX, AX
+	JZ     done
+	MOVQ   128(DI), CX
+	MOVQ   24(DI), BX
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+channel:
+	BTQ          $0x01, AX
+	JCC          unbiased
+	VBROADCASTSS (BX), Z3
+	ADDQ         $0x04, BX
+	VADDPS       (SI), Z3, Z0
+	VADDPS       64(SI), Z3, Z1
+	JMP          rectify
+
+unbiased:
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+
+rectify:
+	BTQ    $0x04, AX
+	JCC    linear
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
+
+linear:
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    R9, SI
+	DECQ    CX
+	JNZ     channel
+
+done:
+	MOVQ 112(DI), R15
+	ADDQ R15, 144(DI)
+	MOVQ 120(DI), R15
+	ADDQ R15, 152(DI)
+	DECQ 104(DI)
+	JNZ  pixel
+	LONG $0x000000004978e2c4
+	BYTE $0x00000000000000c0
+	VZEROUPPER
+	RET
+
+// func amxConv2AVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·amxConv2AVX512(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ 40(DI), SI
+	LONG $0x000000004978e2c4
+	WORD $0x0000000000002604
+
+pixel:
+	LONG    $0x00000000497be2c4
+	BYTE    $0x00000000000000c0
+	LONG    $0x00000000497be2c4
+	BYTE    $0x00000000000000c8
+	LONG    $0x00000000497be2c4
+	BYTE    $0x00000000000000d0
+	LONG    $0x00000000497be2c4
+	BYTE    $0x00000000000000d8
+	MOVQ    48(DI), R9
+	MOVQ    64(DI), R10
+	MOVQ    72(DI), R13
+	MOVQ    32(DI), R11
+	MOVQ    8(DI), R12
+	ADDQ    144(DI), R12
+	MOVQ    88(DI), CX
+	TESTQ   CX, CX
+	JZ      sums
+	PCALIGN $0x20
+
+tap:
+	MOVLQSX (R11), SI
+	IMULQ   56(DI), SI
+	ADDQ    (DI), SI
+	MOVQ    R9, R8
+	SHLQ    $0x04, R8
+	ADDQ    SI, R8
+	MOVLQSX 4(R11), DX
+	ADDQ    R12, DX
+	LEAQ    64(DX), BX
+	MOVQ    96(DI), AX
+
+block:
+	LONG $0x000000004b7ba2c4
+	WORD $0x0000000000001234
+	LONG $0x000000004b7ba2c4
+	WORD $0x0000000000000e24
+	LONG $0x000000005c4ae2c4
+	BYTE $0x00000000000000c4
+	LONG $0x000000004b7b82c4
+	WORD $0x000000000000082c
+	LONG $0x000000005c4ae2c4
+	BYTE $0x00000000000000d5
+	LONG $0x000000004b7ba2c4
+	WORD $0x000000000000133c
+	LONG $0x000000005c42e2c4
+	BYTE $0x00000000000000cc
+	LONG $0x000000005c42e2c4
+	BYTE $0x00000000000000dd
+	ADDQ $0x40, SI
+	ADDQ $0x40, R8
+	ADDQ R13, DX
+	ADDQ R13, BX
+	DECQ AX
+	JNZ  block
+	ADDQ $0x08, R11
+	DECQ CX
+	JNZ  tap
+
+sums:
+	MOVQ   80(DI), R9
+	MOVQ   16(DI), SI
+	ADDQ   152(DI), SI
+	MOVQ   SI, R8
+	LONG   $0x000000004b7a82c4
+	WORD   $0x0000000000000804
+	LEAQ   64(R8), DX
+	LONG   $0x000000004b7aa2c4
+	WORD   $0x0000000000000a0c
+	MOVQ   R9, R15
+	SHLQ   $0x04, R15
+	ADDQ   R15, R8
+	LONG   $0x000000004b7a82c4
+	WORD   $0x0000000000000814
+	LEAQ   64(R8), DX
+	LONG   $0x000000004b7aa2c4
+	WORD   $0x0000000000000a1c
+	MOVQ   136(DI), AX
+	TESTQ  AX, AX
+	JZ     done
+	MOVQ   128(DI), CX
+	MOVQ   24(DI), BX
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+channel:
+	BTQ          $0x01, AX
+	JCC          unbiased
+	VBROADCASTSS (BX), Z3
+	ADDQ         $0x04, BX
+	VADDPS       (SI), Z3, Z0
+	VADDPS       64(SI), Z3, Z1
+	JMP          rectify
+
+unbiased:
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+
+rectify:
+	BTQ    $0x04, AX
+	JCC    linear
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
+
+linear:
+	VMOVUPS Z0, (SI)
+	VMOVUPS Z1, 64(SI)
+	ADDQ    R9, SI
+	DECQ    CX
+	JNZ     channel
+
+done:
+	MOVQ 112(DI), R15
+	ADDQ R15, 144(DI)
+	MOVQ 120(DI), R15
+	ADDQ R15, 152(DI)
+	DECQ 104(DI)
+	JNZ  pixel
+	LONG $0x000000004978e2c4
+	BYTE $0x00000000000000c0
+	VZEROUPPER
+	RET
+
 // func issueDotAMX(n int)
 TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), CX
-	LEAQ words<>+1860(SB), SI
+	LEAQ words<>+1924(SB), SI
 	LONG $0x000000004978e2c4
 	WORD $0x0000000000002604
 	LONG $0x00000000497be2c4

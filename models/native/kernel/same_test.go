@@ -10,7 +10,7 @@ import (
 )
 
 // whole are methods that compute no result of a model.
-var whole = []string{"Twin", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room"}
+var whole = []string{"Twin", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room", "ConvBlocksRoom"}
 
 // drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels
 // is here or in whole.
@@ -66,6 +66,15 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 			bias = nil
 		}
 		k.ConvForward(c, y, rough(r, c.Inputs()), rough(r, c.Weights()), bias, r.IntN(2) == 0)
+		return y
+	},
+	"ConvBlocks": func(k *Kernels, r *rand.Rand) []float32 {
+		c := drawConv(r)
+		y, bias := make([]float32, c.Outputs()), rough(r, c.Out)
+		if r.IntN(2) == 0 {
+			bias = nil
+		}
+		k.ConvBlocks(c, y, rough(r, c.Inputs()), rough(r, c.Weights()), bias, r.IntN(2) == 0)
 		return y
 	},
 	"ConvData": func(k *Kernels, r *rand.Rand) []float32 {

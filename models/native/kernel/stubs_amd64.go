@@ -920,6 +920,11 @@ func lookupAVX512(t *vecArgs)
 //go:noescape
 func round16AVX512(t *vecArgs)
 
+// join16AVX512: two vectors of numbers as words of bfloat16.
+//
+//go:noescape
+func join16AVX512(t *vecArgs)
+
 // powerSumsAVX512: the largest of rows, and sums of powers.
 //
 //go:noescape
@@ -1305,6 +1310,16 @@ func amxPairs2x1AVX512(t *amxArgs)
 //
 //go:noescape
 func amxPairs2x2AVX512(t *amxArgs)
+
+// amxConv1AVX512: a convolution by tiles.
+//
+//go:noescape
+func amxConv1AVX512(t *amxConvArgs)
+
+// amxConv2AVX512: a convolution by tiles.
+//
+//go:noescape
+func amxConv2AVX512(t *amxConvArgs)
 
 // issueDotAMX does n turns of 24 independent products of tiles of bytes.
 func issueDotAMX(n int)

@@ -20,6 +20,7 @@ func table(t Twin) isa {
 		t := table(AVX512)
 		t.amxBytes = &[2][2]func(*amxArgs){{amxBytes1x1AVX512, amxBytes1x2AVX512}, {amxBytes2x1AVX512, amxBytes2x2AVX512}}
 		t.amxPairs = &[2][2]func(*amxArgs){{amxPairs1x1AVX512, amxPairs1x2AVX512}, {amxPairs2x1AVX512, amxPairs2x2AVX512}}
+		t.amxConv, t.join16 = []func(*amxConvArgs){amxConv1AVX512, amxConv2AVX512}, join16AVX512
 		t.issue[Dot], t.bytesDot = issueDotAMX, amxRows*amxRows*amxBytes
 		return t
 	case AVX512:

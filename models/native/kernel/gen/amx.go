@@ -29,6 +29,8 @@ func (g *gen) amx() {
 			}
 		}
 	}
+	g.amxConv(1)
+	g.amxConv(2)
 	g.Function("issueDotAMX")
 	g.Attributes(attr.NOSPLIT)
 	g.SignatureExpr("func(n int)")
@@ -210,6 +212,135 @@ func (g *gen) amxRows(name string, columns int, mask []operand.Op, t, from, c, l
 	g.Label("plain")
 	rows("sum", func(reg.VecPhysical, int) {})
 	g.Label("stored")
+}
+
+// Offsets of kernel.amxConvArgs.
+const (
+	yA, yB, yC, yBias, yTab, yConfig        = 0, 8, 16, 24, 32, 40
+	yRowA, yTapA, yLdb, yBlockB, yLdc       = 48, 56, 64, 72, 80
+	yTaps, yBlocks, yPixels, yStepB, yStepC = 88, 96, 104, 112, 120
+	yChannels, yFlags, yDoneB, yDoneC       = 128, 136, 144, 152
+)
+
+// amxConv emits a convolution of some pixels and up to 16 or 32 channels of the result, of which each has 32 samples.
+// The table has the first channel's taps: the number of each, and where it meets the image.
+func (g *gen) amxConv(rows int) {
+	g.begin(fmt.Sprintf("amxConv%d", rows), "amxConvArgs", "a convolution by tiles.")
+	t, a0, a1, b0, b1 := reg.RDI, reg.RSI, reg.R8, reg.RDX, reg.RBX
+	taps, rowA, ldb, tab, blocks, pixel, tmp, blockB := reg.RCX, reg.R9, reg.R10, reg.R11, reg.RAX, reg.R12, reg.R15, reg.R13
+	a, b := []reg.GPPhysical{a0, a1}[:rows], []reg.GPPhysical{b0, b1}
+	sum := func(i, v int) int { return 2*i + v }
+	g.MOVQ(at(t, yConfig), a0)
+	g.tileConfig(a0)
+	g.Label("pixel")
+	for i := range rows {
+		for v := range 2 {
+			g.tileZero(sum(i, v))
+		}
+	}
+	g.MOVQ(at(t, yRowA), rowA)
+	g.MOVQ(at(t, yLdb), ldb)
+	g.MOVQ(at(t, yBlockB), blockB)
+	g.MOVQ(at(t, yTab), tab)
+	g.MOVQ(at(t, yB), pixel)
+	g.ADDQ(at(t, yDoneB), pixel)
+	g.MOVQ(at(t, yTaps), taps)
+	g.TESTQ(taps, taps)
+	g.JZ(ref("sums"))
+	g.align()
+	g.Label("tap")
+	g.MOVLQSX(at(tab, 0), a0)
+	g.IMULQ(at(t, yTapA), a0)
+	g.ADDQ(at(t, yA), a0)
+	if rows > 1 {
+		g.MOVQ(rowA, a1)
+		g.SHLQ(operand.Imm(4), a1)
+		g.ADDQ(a0, a1)
+	}
+	g.MOVLQSX(at(tab, 4), b0)
+	g.ADDQ(pixel, b0)
+	g.LEAQ(at(b0, amxRow), b1)
+	g.MOVQ(at(t, yBlocks), blocks)
+	g.Label("block")
+	for v := range 2 {
+		g.tileLoad(6+v, b[v], ldb)
+		for i := range rows {
+			if v == 0 {
+				g.tileLoad(4+i, a[i], rowA)
+			}
+			g.tileDot("amxPairs", sum(i, v), 4+i, 6+v)
+		}
+	}
+	for _, r := range a {
+		g.ADDQ(operand.Imm(amxRow), r)
+	}
+	for _, r := range b {
+		g.ADDQ(blockB, r)
+	}
+	g.DECQ(blocks)
+	g.JNZ(ref("block"))
+	g.ADDQ(operand.Imm(8), tab)
+	g.DECQ(taps)
+	g.JNZ(ref("tap"))
+	g.Label("sums")
+	ldc, c := rowA, a0
+	g.MOVQ(at(t, yLdc), ldc)
+	g.MOVQ(at(t, yC), c)
+	g.ADDQ(at(t, yDoneC), c)
+	g.MOVQ(c, a1)
+	for i := range rows {
+		if i > 0 {
+			g.MOVQ(ldc, tmp)
+			g.SHLQ(operand.Imm(4), tmp)
+			g.ADDQ(tmp, a1)
+		}
+		g.tileStore(sum(i, 0), a1, ldc)
+		g.LEAQ(at(a1, amxRow), b0)
+		g.tileStore(sum(i, 1), b0, ldc)
+	}
+	flags, bias := blocks, b1
+	g.MOVQ(at(t, yFlags), flags)
+	g.TESTQ(flags, flags)
+	g.JZ(ref("done"))
+	g.MOVQ(at(t, yChannels), taps)
+	g.MOVQ(at(t, yBias), bias)
+	g.zero(g.r[2])
+	g.zero(g.r[3])
+	g.Label("channel")
+	g.BTQ(operand.Imm(flagBias), flags)
+	g.JCC(ref("unbiased"))
+	g.VBROADCASTSS(at(bias, 0), g.r[3])
+	g.ADDQ(operand.Imm(4), bias)
+	for v := range 2 {
+		g.VADDPS(at(c, v*amxRow), g.r[3], g.r[v])
+	}
+	g.JMP(ref("rectify"))
+	g.Label("unbiased")
+	for v := range 2 {
+		g.VMOVUPS(at(c, v*amxRow), g.r[v])
+	}
+	g.Label("rectify")
+	g.BTQ(operand.Imm(flagReLU), flags)
+	g.JCC(ref("linear"))
+	for v := range 2 {
+		g.VMAXPS(g.r[v], g.r[2], g.r[v]) // in this order NaN stays NaN
+	}
+	g.Label("linear")
+	for v := range 2 {
+		g.VMOVUPS(g.r[v], at(c, v*amxRow))
+	}
+	g.ADDQ(ldc, c)
+	g.DECQ(taps)
+	g.JNZ(ref("channel"))
+	g.Label("done")
+	g.MOVQ(at(t, yStepB), tmp)
+	g.ADDQ(tmp, at(t, yDoneB))
+	g.MOVQ(at(t, yStepC), tmp)
+	g.ADDQ(tmp, at(t, yDoneC))
+	g.DECQ(at(t, yPixels))
+	g.JNZ(ref("pixel"))
+	g.tileRelease()
+	g.end()
 }
 
 // The instructions of tiles.

@@ -71,6 +71,7 @@ func generate() (map[string][]byte, error) {
 		if g.wide {
 			g.lookup()
 			g.round16()
+			g.join16()
 			g.powerSums()
 		} else {
 			g.issueDots()

@@ -136,6 +136,53 @@ func (g *gen) round16() {
 	g.end()
 }
 
+// join16 emits words of two numbers, of the second vector in the upper half, rounded as round16 rounds them; without a
+// second vector the upper halves are zero.
+func (g *gen) join16() {
+	g.begin("join16", "vecArgs", "two vectors of numbers as words of bfloat16.")
+	t, dst, first, second := reg.RDI, reg.RDX, reg.RSI, reg.R8
+	g.MOVQ(at(t, vDst), dst)
+	g.MOVQ(at(t, vX), first)
+	g.MOVQ(at(t, vX+8), second)
+	tiny, order := g.r[16], g.r[17]
+	g.VPBROADCASTD(g.consts.word((127-55)<<24), tiny)
+	turn := make([]uint32, 16)
+	for i := range turn {
+		turn[i] = uint32(i) | uint32(16+i)<<16
+	}
+	g.VMOVDQU32(g.consts.list("join", turn...), order)
+	const atLeast = operand.U8(5)
+	g.MOVQ(at(t, vN), reg.RCX)
+	g.XORQ(reg.RAX, reg.RAX)
+	load := func(from reg.Register, x, y reg.VecPhysical, large reg.OpmaskPhysical) {
+		g.VMOVUPS(atx(from, reg.RAX, 1, 0), x)
+		g.VPADDD(x, x, y)
+		g.VPCMPUD(atLeast, tiny, y, large)
+		g.VMOVDQA32_Z(x, large, x)
+	}
+	loop := func(label string, paired bool) {
+		x, y := g.r[0], g.r[1]
+		g.zero(y)
+		g.align()
+		g.Label(label)
+		load(first, x, g.r[2], reg.K2)
+		if paired {
+			load(second, y, g.r[3], reg.K3)
+		}
+		g.roundPairs(x, y, x)
+		g.VPERMW(x, order, x)
+		g.VMOVUPS(x, atx(dst, reg.RAX, 1, 0))
+		g.ADDQ(imm(g.bytes()), reg.RAX)
+		g.SUBQ(imm(g.lanes), reg.RCX)
+		g.JNZ(ref(label))
+		g.end()
+	}
+	g.TESTQ(second, second)
+	g.JZ(ref("single"))
+	loop("pair", true)
+	loop("single", false)
+}
+
 // roundFloats emits numbers rounded as kernel.BF16 rounds them, as floats, neighbours in each other's places.
 func (g *gen) roundFloats() {
 	g.begin("roundFloats", "vecArgs", "numbers as bfloat16, as floats.")

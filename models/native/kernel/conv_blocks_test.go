@@ -1,0 +1,78 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestConvBlocks holds convolutions in bfloat16 beside the chains that define them.
+func TestConvBlocks(t *testing.T) {
+	more := []ConvShape{{33, 4, 5, 40, 3, 1, 1}, {64, 3, 3, 33, 3, 2, 1}, {20, 6, 6, 50, 5, 1, 0}, {8, 3, 2, 16, 1, 1, 2}}
+	for _, s := range append(more, convShapes...) {
+		c, err := NewConv(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := random(s.In, s.H, s.Out, s.Kernel)
+		x, w, bias := rough(r, c.Inputs()), rough(r, c.Weights()), normals(r, s.Out)
+		want := naiveConvBlocks(c, x, w, bias)
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			each(t, func(t *testing.T, k *Kernels) {
+				y := guarded(t, c.Outputs())
+				fillWith(y, 7)
+				k.ConvBlocks(c, y, x, w, bias, true)
+				for i := range y {
+					if y[i] != want[i] {
+						t.Fatalf("element %d is %v, want %v", i, y[i], want[i])
+					}
+				}
+			})
+		})
+	}
+}
+
+// naiveConvBlocks is ConvBlocks with a ReLU, 7 where nothing is written.
+func naiveConvBlocks(c *Conv, x, w, bias []float32) []float32 {
+	y := make([]float32, c.Outputs())
+	fillWith(y, 7)
+	for out := range c.Out {
+		for oy := range c.OutH {
+			for ox := range c.OutW {
+				for l := range Lanes {
+					sum := float32(0)
+					for tap := range c.Kernel * c.Kernel {
+						iy, ix := oy*c.Stride+tap/c.Kernel-c.Pad, ox*c.Stride+tap%c.Kernel-c.Pad
+						if iy < 0 || iy >= c.H || ix < 0 || ix >= c.W {
+							continue
+						}
+						for lo := 0; lo < c.In; lo += 32 {
+							var part [2]float32
+							for ch := lo; ch < min(lo+32, c.In); ch++ {
+								a, b := BF16(x[(ch*c.inPlane+iy*c.W+ix)*Lanes+l]), BF16(w[(out*c.In+ch)*c.Kernel*c.Kernel+tap])
+								part[ch%2] = fma(a, b, part[ch%2])
+							}
+							sum += part[0] + part[1]
+						}
+					}
+					y[(out*c.outPlane+oy*c.OutW+ox)*Lanes+l] = max(0, sum+bias[out])
+				}
+			}
+		}
+	}
+	return y
+}
+
+func BenchmarkConvBlocks(b *testing.B) {
+	for _, s := range []ConvShape{{20, 12, 12, 50, 5, 1, 0}, {96, 32, 32, 96, 3, 1, 1}, {192, 16, 16, 192, 3, 1, 1}} {
+		c, err := NewConv(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := random(s.In)
+		x, w, y := normals(r, c.Inputs()), normals(r, c.Weights()), make([]float32, c.Outputs())
+		work := 2 * float64(s.In*s.Out*Lanes*c.Products())
+		benches(b, fmt.Sprint(s), "GFLOP/s", work, 0, func(k *Kernels) func() {
+			return func() { k.ConvBlocks(c, y, x, w, nil, false) }
+		})
+	}
+}
