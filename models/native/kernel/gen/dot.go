@@ -32,6 +32,12 @@ func (g *gen) dot(m, n int) {
 	g.LEAQ(atx(lda, lda, 4, 0), lda5)
 	g.LEAQ(atx(lda3, lda, 4, 0), lda7)
 	g.LEAQ(atx(ldb, ldb, 2, 0), ldb3)
+	if g.wide { // the halves that sumLanes takes of a second vector
+		g.MOVL(operand.U32(0xcccc), reg.EAX)
+		g.KMOVW(reg.EAX, reg.K1)
+		g.MOVL(operand.U32(0xff00), reg.EAX)
+		g.KMOVW(reg.EAX, reg.K2)
+	}
 	g.Label("entry")
 	passes := 16 / g.lanes
 	for pass := range passes {
@@ -87,23 +93,24 @@ func (g *gen) dot(m, n int) {
 		g.DECQ(count)
 		g.JNZ(ref(label("segment")))
 
+		if g.wide {
+			for first := 0; first < m*n; first += 16 {
+				sums := g.sumLanes(append([]reg.VecPhysical(nil), acc[first:min(first+16, m*n)]...), bv[0])
+				g.VMOVUPS(sums, at(t, dSums+4*first))
+			}
+			continue
+		}
 		// Four sums of lanes at a time; a group that is not full is made up with what lies in spare.
 		for first := 0; first < m*n; first += 4 {
 			four := append([]reg.VecPhysical(nil), acc[first:min(first+4, m*n)]...)
 			four = append(four, spare[0], spare[0], spare[0])[:4]
 			g.sumQuads(four, bv[0])
-			switch {
-			case pass < passes-1:
+			if pass < passes-1 {
 				g.VMOVUPS(four[0], at(t, dSums+8*first))
 				continue
-			case g.wide:
-				g.VEXTRACTF64X4(operand.Imm(1), four[0], bv[0].AsY())
-				g.VADDPS(bv[0].AsY(), four[0].AsY(), four[0].AsY())
-				g.VEXTRACTF32X4(operand.Imm(1), four[0].AsY(), bv[0].AsX())
-			default:
-				g.VADDPS(at(t, dSums+8*first), four[0], four[0])
-				g.VEXTRACTF128(operand.Imm(1), four[0], bv[0].AsX())
 			}
+			g.VADDPS(at(t, dSums+8*first), four[0], four[0])
+			g.VEXTRACTF128(operand.Imm(1), four[0], bv[0].AsX())
 			g.VADDPS(bv[0].AsX(), four[0].AsX(), four[0].AsX())
 			g.VMOVUPS(four[0].AsX(), at(t, dSums+4*first))
 		}
@@ -130,6 +137,39 @@ func (g *gen) dot(m, n int) {
 	g.DECQ(at(t, dEntries))
 	g.JNZ(ref("entry"))
 	g.end()
+}
+
+// sumLanes adds the sixteen lanes of each of at most sixteen vectors: by halves in each quad, then the quads by halves.
+// Lane i of the result is the sum of vector i. Two vectors become one of half as many lanes each, four times over. What
+// one shuffle and a blend do is not done by two shuffles where it may be: of Intel's two ports that add, only one
+// shuffles.
+func (g *gen) sumLanes(r []reg.VecPhysical, tmp reg.VecPhysical) reg.VecPhysical {
+	half := func(distance int, x, y reg.VecPhysical) {
+		switch distance {
+		case 2: // x0+x2 x1+x3 y2+y0 y3+y1 in each quad
+			g.VSHUFPS(operand.U8(0x4e), y, x, tmp)
+			g.VMOVAPS(y, reg.K1, x)
+		case 1: // x0+x1 x2+x3 y0+y1 y2+y3
+			g.VSHUFPS(operand.U8(0x88), y, x, tmp)
+			g.VSHUFPS(operand.U8(0xdd), y, x, x)
+		case 8: // the same of quads
+			g.VSHUFF32X4(operand.U8(0x4e), y, x, tmp)
+			g.VMOVAPS(y, reg.K2, x)
+		case 4:
+			g.VSHUFF32X4(operand.U8(0x88), y, x, tmp)
+			g.VSHUFF32X4(operand.U8(0xdd), y, x, x)
+		}
+		g.VADDPS(tmp, x, x)
+	}
+	for _, distance := range []int{2, 1, 8, 4} {
+		var next []reg.VecPhysical
+		for i := 0; i < len(r); i += 2 {
+			half(distance, r[i], r[min(i+1, len(r)-1)])
+			next = append(next, r[i])
+		}
+		r = next
+	}
+	return r[0]
 }
 
 // sumQuads adds the four lanes of each quad of four vectors by halves: r[0] has in each quad the four sums.
