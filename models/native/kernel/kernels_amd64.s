@@ -213,30 +213,30 @@ DATA words<>+820(SB)/4, $0x30000000
 DATA words<>+824(SB)/4, $0x30000000
 DATA words<>+828(SB)/4, $0x30000000
 DATA words<>+832(SB)/4, $0x30000000
-DATA words<>+836(SB)/4, $0x3a60f890
-DATA words<>+840(SB)/4, $0x3a60f890
-DATA words<>+844(SB)/4, $0x3a60f890
-DATA words<>+848(SB)/4, $0x3a60f890
-DATA words<>+852(SB)/4, $0x3a60f890
-DATA words<>+856(SB)/4, $0x3a60f890
-DATA words<>+860(SB)/4, $0x3a60f890
-DATA words<>+864(SB)/4, $0x3a60f890
-DATA words<>+868(SB)/4, $0x4eb504f3
-DATA words<>+872(SB)/4, $0x4eb504f3
-DATA words<>+876(SB)/4, $0x4eb504f3
-DATA words<>+880(SB)/4, $0x4eb504f3
-DATA words<>+884(SB)/4, $0x4eb504f3
-DATA words<>+888(SB)/4, $0x4eb504f3
-DATA words<>+892(SB)/4, $0x4eb504f3
-DATA words<>+896(SB)/4, $0x4eb504f3
-DATA words<>+900(SB)/4, $0xbb8ef36b
-DATA words<>+904(SB)/4, $0xbb8ef36b
-DATA words<>+908(SB)/4, $0xbb8ef36b
-DATA words<>+912(SB)/4, $0xbb8ef36b
-DATA words<>+916(SB)/4, $0xbb8ef36b
-DATA words<>+920(SB)/4, $0xbb8ef36b
-DATA words<>+924(SB)/4, $0xbb8ef36b
-DATA words<>+928(SB)/4, $0xbb8ef36b
+DATA words<>+836(SB)/4, $0x4eb504f3
+DATA words<>+840(SB)/4, $0x4eb504f3
+DATA words<>+844(SB)/4, $0x4eb504f3
+DATA words<>+848(SB)/4, $0x4eb504f3
+DATA words<>+852(SB)/4, $0x4eb504f3
+DATA words<>+856(SB)/4, $0x4eb504f3
+DATA words<>+860(SB)/4, $0x4eb504f3
+DATA words<>+864(SB)/4, $0x4eb504f3
+DATA words<>+868(SB)/4, $0x3a60f890
+DATA words<>+872(SB)/4, $0x3a60f890
+DATA words<>+876(SB)/4, $0x3a60f890
+DATA words<>+880(SB)/4, $0x3a60f890
+DATA words<>+884(SB)/4, $0x3a60f890
+DATA words<>+888(SB)/4, $0x3a60f890
+DATA words<>+892(SB)/4, $0x3a60f890
+DATA words<>+896(SB)/4, $0x3a60f890
+DATA words<>+900(SB)/4, $0x007fffff
+DATA words<>+904(SB)/4, $0x007fffff
+DATA words<>+908(SB)/4, $0x007fffff
+DATA words<>+912(SB)/4, $0x007fffff
+DATA words<>+916(SB)/4, $0x007fffff
+DATA words<>+920(SB)/4, $0x007fffff
+DATA words<>+924(SB)/4, $0x007fffff
+DATA words<>+928(SB)/4, $0x007fffff
 DATA words<>+932(SB)/4, $0xbcaa7b13
 DATA words<>+936(SB)/4, $0xbcaa7b13
 DATA words<>+940(SB)/4, $0xbcaa7b13
@@ -245,86 +245,86 @@ DATA words<>+948(SB)/4, $0xbcaa7b13
 DATA words<>+952(SB)/4, $0xbcaa7b13
 DATA words<>+956(SB)/4, $0xbcaa7b13
 DATA words<>+960(SB)/4, $0xbcaa7b13
-DATA words<>+964(SB)/4, $0x007fffff
-DATA words<>+968(SB)/4, $0x007fffff
-DATA words<>+972(SB)/4, $0x007fffff
-DATA words<>+976(SB)/4, $0x007fffff
-DATA words<>+980(SB)/4, $0x007fffff
-DATA words<>+984(SB)/4, $0x007fffff
-DATA words<>+988(SB)/4, $0x007fffff
-DATA words<>+992(SB)/4, $0x007fffff
-DATA words<>+996(SB)/4, $0x3da2ca77
-DATA words<>+1000(SB)/4, $0x3da2ca77
-DATA words<>+1004(SB)/4, $0x3da2ca77
-DATA words<>+1008(SB)/4, $0x3da2ca77
-DATA words<>+1012(SB)/4, $0x3da2ca77
-DATA words<>+1016(SB)/4, $0x3da2ca77
-DATA words<>+1020(SB)/4, $0x3da2ca77
-DATA words<>+1024(SB)/4, $0x3da2ca77
-DATA words<>+1028(SB)/4, $0x3f3504f3
-DATA words<>+1032(SB)/4, $0x3f3504f3
-DATA words<>+1036(SB)/4, $0x3f3504f3
-DATA words<>+1040(SB)/4, $0x3f3504f3
-DATA words<>+1044(SB)/4, $0x3f3504f3
-DATA words<>+1048(SB)/4, $0x3f3504f3
-DATA words<>+1052(SB)/4, $0x3f3504f3
-DATA words<>+1056(SB)/4, $0x3f3504f3
-DATA words<>+1060(SB)/4, $0xbe73a114
-DATA words<>+1064(SB)/4, $0xbe73a114
-DATA words<>+1068(SB)/4, $0xbe73a114
-DATA words<>+1072(SB)/4, $0xbe73a114
-DATA words<>+1076(SB)/4, $0xbe73a114
-DATA words<>+1080(SB)/4, $0xbe73a114
-DATA words<>+1084(SB)/4, $0xbe73a114
-DATA words<>+1088(SB)/4, $0xbe73a114
-DATA words<>+1092(SB)/4, $0x3ebf2884
-DATA words<>+1096(SB)/4, $0x3ebf2884
-DATA words<>+1100(SB)/4, $0x3ebf2884
-DATA words<>+1104(SB)/4, $0x3ebf2884
-DATA words<>+1108(SB)/4, $0x3ebf2884
-DATA words<>+1112(SB)/4, $0x3ebf2884
-DATA words<>+1116(SB)/4, $0x3ebf2884
-DATA words<>+1120(SB)/4, $0x3ebf2884
-DATA words<>+1124(SB)/4, $0x3e81de83
-DATA words<>+1128(SB)/4, $0x3e81de83
-DATA words<>+1132(SB)/4, $0x3e81de83
-DATA words<>+1136(SB)/4, $0x3e81de83
-DATA words<>+1140(SB)/4, $0x3e81de83
-DATA words<>+1144(SB)/4, $0x3e81de83
-DATA words<>+1148(SB)/4, $0x3e81de83
-DATA words<>+1152(SB)/4, $0x3e81de83
-DATA words<>+1156(SB)/4, $0xbed1e1f3
-DATA words<>+1160(SB)/4, $0xbed1e1f3
-DATA words<>+1164(SB)/4, $0xbed1e1f3
-DATA words<>+1168(SB)/4, $0xbed1e1f3
-DATA words<>+1172(SB)/4, $0xbed1e1f3
-DATA words<>+1176(SB)/4, $0xbed1e1f3
-DATA words<>+1180(SB)/4, $0xbed1e1f3
-DATA words<>+1184(SB)/4, $0xbed1e1f3
-DATA words<>+1188(SB)/4, $0xbf255b14
-DATA words<>+1192(SB)/4, $0xbf255b14
-DATA words<>+1196(SB)/4, $0xbf255b14
-DATA words<>+1200(SB)/4, $0xbf255b14
-DATA words<>+1204(SB)/4, $0xbf255b14
-DATA words<>+1208(SB)/4, $0xbf255b14
-DATA words<>+1212(SB)/4, $0xbf255b14
-DATA words<>+1216(SB)/4, $0xbf255b14
-DATA words<>+1220(SB)/4, $0x3eff136b
-DATA words<>+1224(SB)/4, $0x3eff136b
-DATA words<>+1228(SB)/4, $0x3eff136b
-DATA words<>+1232(SB)/4, $0x3eff136b
-DATA words<>+1236(SB)/4, $0x3eff136b
-DATA words<>+1240(SB)/4, $0x3eff136b
-DATA words<>+1244(SB)/4, $0x3eff136b
-DATA words<>+1248(SB)/4, $0x3eff136b
-DATA words<>+1252(SB)/4, $0xbf9de9d3
-DATA words<>+1256(SB)/4, $0xbf9de9d3
-DATA words<>+1260(SB)/4, $0xbf9de9d3
-DATA words<>+1264(SB)/4, $0xbf9de9d3
-DATA words<>+1268(SB)/4, $0xbf9de9d3
-DATA words<>+1272(SB)/4, $0xbf9de9d3
-DATA words<>+1276(SB)/4, $0xbf9de9d3
-DATA words<>+1280(SB)/4, $0xbf9de9d3
+DATA words<>+964(SB)/4, $0x3f3504f3
+DATA words<>+968(SB)/4, $0x3f3504f3
+DATA words<>+972(SB)/4, $0x3f3504f3
+DATA words<>+976(SB)/4, $0x3f3504f3
+DATA words<>+980(SB)/4, $0x3f3504f3
+DATA words<>+984(SB)/4, $0x3f3504f3
+DATA words<>+988(SB)/4, $0x3f3504f3
+DATA words<>+992(SB)/4, $0x3f3504f3
+DATA words<>+996(SB)/4, $0x3e81de83
+DATA words<>+1000(SB)/4, $0x3e81de83
+DATA words<>+1004(SB)/4, $0x3e81de83
+DATA words<>+1008(SB)/4, $0x3e81de83
+DATA words<>+1012(SB)/4, $0x3e81de83
+DATA words<>+1016(SB)/4, $0x3e81de83
+DATA words<>+1020(SB)/4, $0x3e81de83
+DATA words<>+1024(SB)/4, $0x3e81de83
+DATA words<>+1028(SB)/4, $0xbe73a114
+DATA words<>+1032(SB)/4, $0xbe73a114
+DATA words<>+1036(SB)/4, $0xbe73a114
+DATA words<>+1040(SB)/4, $0xbe73a114
+DATA words<>+1044(SB)/4, $0xbe73a114
+DATA words<>+1048(SB)/4, $0xbe73a114
+DATA words<>+1052(SB)/4, $0xbe73a114
+DATA words<>+1056(SB)/4, $0xbe73a114
+DATA words<>+1060(SB)/4, $0x3ebf2884
+DATA words<>+1064(SB)/4, $0x3ebf2884
+DATA words<>+1068(SB)/4, $0x3ebf2884
+DATA words<>+1072(SB)/4, $0x3ebf2884
+DATA words<>+1076(SB)/4, $0x3ebf2884
+DATA words<>+1080(SB)/4, $0x3ebf2884
+DATA words<>+1084(SB)/4, $0x3ebf2884
+DATA words<>+1088(SB)/4, $0x3ebf2884
+DATA words<>+1092(SB)/4, $0xbf9de9d3
+DATA words<>+1096(SB)/4, $0xbf9de9d3
+DATA words<>+1100(SB)/4, $0xbf9de9d3
+DATA words<>+1104(SB)/4, $0xbf9de9d3
+DATA words<>+1108(SB)/4, $0xbf9de9d3
+DATA words<>+1112(SB)/4, $0xbf9de9d3
+DATA words<>+1116(SB)/4, $0xbf9de9d3
+DATA words<>+1120(SB)/4, $0xbf9de9d3
+DATA words<>+1124(SB)/4, $0xbed1e1f3
+DATA words<>+1128(SB)/4, $0xbed1e1f3
+DATA words<>+1132(SB)/4, $0xbed1e1f3
+DATA words<>+1136(SB)/4, $0xbed1e1f3
+DATA words<>+1140(SB)/4, $0xbed1e1f3
+DATA words<>+1144(SB)/4, $0xbed1e1f3
+DATA words<>+1148(SB)/4, $0xbed1e1f3
+DATA words<>+1152(SB)/4, $0xbed1e1f3
+DATA words<>+1156(SB)/4, $0x3f7fffff
+DATA words<>+1160(SB)/4, $0x3f7fffff
+DATA words<>+1164(SB)/4, $0x3f7fffff
+DATA words<>+1168(SB)/4, $0x3f7fffff
+DATA words<>+1172(SB)/4, $0x3f7fffff
+DATA words<>+1176(SB)/4, $0x3f7fffff
+DATA words<>+1180(SB)/4, $0x3f7fffff
+DATA words<>+1184(SB)/4, $0x3f7fffff
+DATA words<>+1188(SB)/4, $0x3eff136b
+DATA words<>+1192(SB)/4, $0x3eff136b
+DATA words<>+1196(SB)/4, $0x3eff136b
+DATA words<>+1200(SB)/4, $0x3eff136b
+DATA words<>+1204(SB)/4, $0x3eff136b
+DATA words<>+1208(SB)/4, $0x3eff136b
+DATA words<>+1212(SB)/4, $0x3eff136b
+DATA words<>+1216(SB)/4, $0x3eff136b
+DATA words<>+1220(SB)/4, $0xbb8ef36b
+DATA words<>+1224(SB)/4, $0xbb8ef36b
+DATA words<>+1228(SB)/4, $0xbb8ef36b
+DATA words<>+1232(SB)/4, $0xbb8ef36b
+DATA words<>+1236(SB)/4, $0xbb8ef36b
+DATA words<>+1240(SB)/4, $0xbb8ef36b
+DATA words<>+1244(SB)/4, $0xbb8ef36b
+DATA words<>+1248(SB)/4, $0xbb8ef36b
+DATA words<>+1252(SB)/4, $0x3da2ca77
+DATA words<>+1256(SB)/4, $0x3da2ca77
+DATA words<>+1260(SB)/4, $0x3da2ca77
+DATA words<>+1264(SB)/4, $0x3da2ca77
+DATA words<>+1268(SB)/4, $0x3da2ca77
+DATA words<>+1272(SB)/4, $0x3da2ca77
+DATA words<>+1276(SB)/4, $0x3da2ca77
+DATA words<>+1280(SB)/4, $0x3da2ca77
 DATA words<>+1284(SB)/4, $0xbf2a91fe
 DATA words<>+1288(SB)/4, $0xbf2a91fe
 DATA words<>+1292(SB)/4, $0xbf2a91fe
@@ -333,14 +333,14 @@ DATA words<>+1300(SB)/4, $0xbf2a91fe
 DATA words<>+1304(SB)/4, $0xbf2a91fe
 DATA words<>+1308(SB)/4, $0xbf2a91fe
 DATA words<>+1312(SB)/4, $0xbf2a91fe
-DATA words<>+1316(SB)/4, $0x3fc90fce
-DATA words<>+1320(SB)/4, $0x3fc90fce
-DATA words<>+1324(SB)/4, $0x3fc90fce
-DATA words<>+1328(SB)/4, $0x3fc90fce
-DATA words<>+1332(SB)/4, $0x3fc90fce
-DATA words<>+1336(SB)/4, $0x3fc90fce
-DATA words<>+1340(SB)/4, $0x3fc90fce
-DATA words<>+1344(SB)/4, $0x3fc90fce
+DATA words<>+1316(SB)/4, $0xbf255b14
+DATA words<>+1320(SB)/4, $0xbf255b14
+DATA words<>+1324(SB)/4, $0xbf255b14
+DATA words<>+1328(SB)/4, $0xbf255b14
+DATA words<>+1332(SB)/4, $0xbf255b14
+DATA words<>+1336(SB)/4, $0xbf255b14
+DATA words<>+1340(SB)/4, $0xbf255b14
+DATA words<>+1344(SB)/4, $0xbf255b14
 DATA words<>+1348(SB)/4, $0x3f8000bb
 DATA words<>+1352(SB)/4, $0x3f8000bb
 DATA words<>+1356(SB)/4, $0x3f8000bb
@@ -349,14 +349,14 @@ DATA words<>+1364(SB)/4, $0x3f8000bb
 DATA words<>+1368(SB)/4, $0x3f8000bb
 DATA words<>+1372(SB)/4, $0x3f8000bb
 DATA words<>+1376(SB)/4, $0x3f8000bb
-DATA words<>+1380(SB)/4, $0x3f7fffff
-DATA words<>+1384(SB)/4, $0x3f7fffff
-DATA words<>+1388(SB)/4, $0x3f7fffff
-DATA words<>+1392(SB)/4, $0x3f7fffff
-DATA words<>+1396(SB)/4, $0x3f7fffff
-DATA words<>+1400(SB)/4, $0x3f7fffff
-DATA words<>+1404(SB)/4, $0x3f7fffff
-DATA words<>+1408(SB)/4, $0x3f7fffff
+DATA words<>+1380(SB)/4, $0x3fc90fce
+DATA words<>+1384(SB)/4, $0x3fc90fce
+DATA words<>+1388(SB)/4, $0x3fc90fce
+DATA words<>+1392(SB)/4, $0x3fc90fce
+DATA words<>+1396(SB)/4, $0x3fc90fce
+DATA words<>+1400(SB)/4, $0x3fc90fce
+DATA words<>+1404(SB)/4, $0x3fc90fce
+DATA words<>+1408(SB)/4, $0x3fc90fce
 DATA words<>+1412(SB)/4, $0xc0000008
 DATA words<>+1416(SB)/4, $0xc0000008
 DATA words<>+1420(SB)/4, $0xc0000008
@@ -446,24 +446,24 @@ DATA words<>+1752(SB)/4, $0x001e000e
 DATA words<>+1756(SB)/4, $0x001f000f
 DATA words<>+1760(SB)/4, $0x00000008
 DATA words<>+1764(SB)/4, $0x30000000
-DATA words<>+1768(SB)/4, $0x3a60f890
-DATA words<>+1772(SB)/4, $0x4eb504f3
-DATA words<>+1776(SB)/4, $0xbb8ef36b
+DATA words<>+1768(SB)/4, $0x4eb504f3
+DATA words<>+1772(SB)/4, $0x3a60f890
+DATA words<>+1776(SB)/4, $0x007fffff
 DATA words<>+1780(SB)/4, $0xbcaa7b13
-DATA words<>+1784(SB)/4, $0x007fffff
-DATA words<>+1788(SB)/4, $0x3da2ca77
-DATA words<>+1792(SB)/4, $0x3f3504f3
-DATA words<>+1796(SB)/4, $0xbe73a114
-DATA words<>+1800(SB)/4, $0x3ebf2884
-DATA words<>+1804(SB)/4, $0x3e81de83
-DATA words<>+1808(SB)/4, $0xbed1e1f3
-DATA words<>+1812(SB)/4, $0xbf255b14
-DATA words<>+1816(SB)/4, $0x3eff136b
-DATA words<>+1820(SB)/4, $0xbf9de9d3
+DATA words<>+1784(SB)/4, $0x3f3504f3
+DATA words<>+1788(SB)/4, $0x3e81de83
+DATA words<>+1792(SB)/4, $0xbe73a114
+DATA words<>+1796(SB)/4, $0x3ebf2884
+DATA words<>+1800(SB)/4, $0xbf9de9d3
+DATA words<>+1804(SB)/4, $0xbed1e1f3
+DATA words<>+1808(SB)/4, $0x3f7fffff
+DATA words<>+1812(SB)/4, $0x3eff136b
+DATA words<>+1816(SB)/4, $0xbb8ef36b
+DATA words<>+1820(SB)/4, $0x3da2ca77
 DATA words<>+1824(SB)/4, $0xbf2a91fe
-DATA words<>+1828(SB)/4, $0x3fc90fce
+DATA words<>+1828(SB)/4, $0xbf255b14
 DATA words<>+1832(SB)/4, $0x3f8000bb
-DATA words<>+1836(SB)/4, $0x3f7fffff
+DATA words<>+1836(SB)/4, $0x3fc90fce
 DATA words<>+1840(SB)/4, $0xc0000008
 DATA words<>+1844(SB)/4, $0xbfb17218
 DATA words<>+1848(SB)/4, $0x01000000
@@ -9338,52 +9338,52 @@ one:
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y5
+	VCVTDQ2PS    Y2, Y3
 	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y5, Y5
+	VMULPS       words<>+804(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+836(SB), Y8, Y6
-	VPSUBD       words<>+868(SB), Y1, Y1
-	VMULPS       words<>+900(SB), Y8, Y7
-	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+932(SB), Y6, Y6
-	VPAND        words<>+964(SB), Y1, Y1
-	VADDPS       words<>+996(SB), Y7, Y7
-	VPADDD       words<>+1028(SB), Y1, Y1
-	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VPSUBD       words<>+836(SB), Y1, Y1
+	VMULPS       words<>+868(SB), Y4, Y5
+	VPSRAD       $0x17, Y1, Y6
+	VPAND        words<>+900(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y5, Y5
+	VPADDD       words<>+964(SB), Y1, Y1
+	VCVTDQ2PS    Y6, Y6
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1060(SB), Y1, Y4
-	VADDPS       words<>+1092(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1124(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1156(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1188(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1220(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1252(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1284(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1316(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1348(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1380(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1412(SB), Y4, Y4
-	VMULPS       words<>+1444(SB), Y3, Y3
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y1, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+996(SB), Y5, Y5
+	VMULPS       words<>+1028(SB), Y1, Y0
+	VADDPS       words<>+1060(SB), Y0, Y0
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1092(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1124(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
-	VADDPS       Y3, Y4, Y4
-	VXORPS       Y2, Y6, Y6
-	VSQRTPS      Y4, Y4
-	VMULPS       Y4, Y6, Y0
-	VMULPS       Y4, Y7, Y1
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1156(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
+	VXORPS       Y2, Y5, Y5
+	VMULPS       words<>+1220(SB), Y4, Y2
+	VADDPS       words<>+1252(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1284(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1316(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1348(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1380(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1412(SB), Y0, Y0
+	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y6, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMULPS       Y0, Y2, Y1
+	VMULPS       Y0, Y5, Y0
 	VMOVUPS      Y0, (DX)
 	VMOVUPS      Y1, 64(DX)
 	VPMULUDQ     Y13, Y15, Y3
@@ -9481,52 +9481,52 @@ one:
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y5
+	VCVTDQ2PS    Y2, Y3
 	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y5, Y5
+	VMULPS       words<>+804(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+836(SB), Y8, Y6
-	VPSUBD       words<>+868(SB), Y1, Y1
-	VMULPS       words<>+900(SB), Y8, Y7
-	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+932(SB), Y6, Y6
-	VPAND        words<>+964(SB), Y1, Y1
-	VADDPS       words<>+996(SB), Y7, Y7
-	VPADDD       words<>+1028(SB), Y1, Y1
-	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VPSUBD       words<>+836(SB), Y1, Y1
+	VMULPS       words<>+868(SB), Y4, Y5
+	VPSRAD       $0x17, Y1, Y6
+	VPAND        words<>+900(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y5, Y5
+	VPADDD       words<>+964(SB), Y1, Y1
+	VCVTDQ2PS    Y6, Y6
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1060(SB), Y1, Y4
-	VADDPS       words<>+1092(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1124(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1156(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1188(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1220(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1252(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1284(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1316(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1348(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1380(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1412(SB), Y4, Y4
-	VMULPS       words<>+1444(SB), Y3, Y3
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y1, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+996(SB), Y5, Y5
+	VMULPS       words<>+1028(SB), Y1, Y0
+	VADDPS       words<>+1060(SB), Y0, Y0
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1092(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1124(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
-	VADDPS       Y3, Y4, Y4
-	VXORPS       Y2, Y6, Y6
-	VSQRTPS      Y4, Y4
-	VMULPS       Y4, Y6, Y0
-	VMULPS       Y4, Y7, Y1
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1156(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
+	VXORPS       Y2, Y5, Y5
+	VMULPS       words<>+1220(SB), Y4, Y2
+	VADDPS       words<>+1252(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1284(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1316(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1348(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1380(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1412(SB), Y0, Y0
+	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y6, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMULPS       Y0, Y2, Y1
+	VMULPS       Y0, Y5, Y0
 	VMOVUPS      Y0, 32(DX)
 	VMOVUPS      Y1, 96(DX)
 	ADDQ         $0x00000080, DX
@@ -9557,8 +9557,9 @@ one:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 64(DX)
 	PCALIGN $0x20
 
 membera:
@@ -9657,71 +9658,72 @@ membera:
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y5
+	VCVTDQ2PS    Y2, Y3
 	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y5, Y5
+	VMULPS       words<>+804(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+836(SB), Y8, Y6
-	VPSUBD       words<>+868(SB), Y1, Y1
-	VMULPS       words<>+900(SB), Y8, Y7
-	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+932(SB), Y6, Y6
-	VPAND        words<>+964(SB), Y1, Y1
-	VADDPS       words<>+996(SB), Y7, Y7
-	VPADDD       words<>+1028(SB), Y1, Y1
-	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VPSUBD       words<>+836(SB), Y1, Y1
+	VMULPS       words<>+868(SB), Y4, Y5
+	VPSRAD       $0x17, Y1, Y6
+	VPAND        words<>+900(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y5, Y5
+	VPADDD       words<>+964(SB), Y1, Y1
+	VCVTDQ2PS    Y6, Y6
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1060(SB), Y1, Y4
-	VADDPS       words<>+1092(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1124(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1156(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1188(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1220(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1252(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1284(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1316(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1348(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1380(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1412(SB), Y4, Y4
-	VMULPS       words<>+1444(SB), Y3, Y3
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y1, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+996(SB), Y5, Y5
+	VMULPS       words<>+1028(SB), Y1, Y0
+	VADDPS       words<>+1060(SB), Y0, Y0
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1092(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1124(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
-	VADDPS       Y3, Y4, Y4
-	VXORPS       Y2, Y6, Y6
-	VSQRTPS      Y4, Y4
-	VMULPS       Y4, Y6, Y0
-	VMULPS       Y4, Y7, Y1
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1156(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
+	VXORPS       Y2, Y5, Y5
+	VMULPS       words<>+1220(SB), Y4, Y2
+	VADDPS       words<>+1252(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1284(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1316(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1348(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1380(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1412(SB), Y0, Y0
+	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y6, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMULPS       Y0, Y2, Y1
+	VMULPS       Y0, Y5, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VADDPS       (DX), Y0, Y0
+	VMOVUPS      Y0, (DX)
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
-	VADDPS       Y1, Y10, Y10
+	VADDPS       64(DX), Y1, Y1
+	VMOVUPS      Y1, 64(DX)
 	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	VMOVUPS      Y9, (DX)
-	VMOVUPS      Y10, 64(DX)
 	VPADDD       Y12, Y13, Y13
 	MOVQ         40(DI), R8
 	MOVQ         48(DI), R9
 	MOVQ         56(DI), R10
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 32(DX)
+	VMOVUPS      Y0, 96(DX)
 	PCALIGN      $0x20
 
 memberb:
@@ -9820,65 +9822,65 @@ memberb:
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y5
+	VCVTDQ2PS    Y2, Y3
 	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y5, Y5
+	VMULPS       words<>+804(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+836(SB), Y8, Y6
-	VPSUBD       words<>+868(SB), Y1, Y1
-	VMULPS       words<>+900(SB), Y8, Y7
-	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+932(SB), Y6, Y6
-	VPAND        words<>+964(SB), Y1, Y1
-	VADDPS       words<>+996(SB), Y7, Y7
-	VPADDD       words<>+1028(SB), Y1, Y1
-	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VPSUBD       words<>+836(SB), Y1, Y1
+	VMULPS       words<>+868(SB), Y4, Y5
+	VPSRAD       $0x17, Y1, Y6
+	VPAND        words<>+900(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y5, Y5
+	VPADDD       words<>+964(SB), Y1, Y1
+	VCVTDQ2PS    Y6, Y6
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1060(SB), Y1, Y4
-	VADDPS       words<>+1092(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1124(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1156(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1188(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1220(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1252(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1284(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1316(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1348(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1380(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1412(SB), Y4, Y4
-	VMULPS       words<>+1444(SB), Y3, Y3
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y1, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+996(SB), Y5, Y5
+	VMULPS       words<>+1028(SB), Y1, Y0
+	VADDPS       words<>+1060(SB), Y0, Y0
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1092(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1124(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
-	VADDPS       Y3, Y4, Y4
-	VXORPS       Y2, Y6, Y6
-	VSQRTPS      Y4, Y4
-	VMULPS       Y4, Y6, Y0
-	VMULPS       Y4, Y7, Y1
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1156(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
+	VXORPS       Y2, Y5, Y5
+	VMULPS       words<>+1220(SB), Y4, Y2
+	VADDPS       words<>+1252(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1284(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1316(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1348(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1380(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1412(SB), Y0, Y0
+	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y6, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMULPS       Y0, Y2, Y1
+	VMULPS       Y0, Y5, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VADDPS       32(DX), Y0, Y0
+	VMOVUPS      Y0, 32(DX)
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
-	VADDPS       Y1, Y10, Y10
+	VADDPS       96(DX), Y1, Y1
+	VMOVUPS      Y1, 96(DX)
 	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
-	VMOVUPS      Y9, 32(DX)
-	VMOVUPS      Y10, 96(DX)
 	VPADDD       Y12, Y13, Y13
 	ADDQ         $0x00000080, DX
 	DECQ         CX
@@ -9903,8 +9905,9 @@ one:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 64(DX)
 	PCALIGN $0x20
 
 membera:
@@ -10003,75 +10006,76 @@ membera:
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y5
+	VCVTDQ2PS    Y2, Y3
 	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y5, Y5
+	VMULPS       words<>+804(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+836(SB), Y8, Y6
-	VPSUBD       words<>+868(SB), Y1, Y1
-	VMULPS       words<>+900(SB), Y8, Y7
-	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+932(SB), Y6, Y6
-	VPAND        words<>+964(SB), Y1, Y1
-	VADDPS       words<>+996(SB), Y7, Y7
-	VPADDD       words<>+1028(SB), Y1, Y1
-	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VPSUBD       words<>+836(SB), Y1, Y1
+	VMULPS       words<>+868(SB), Y4, Y5
+	VPSRAD       $0x17, Y1, Y6
+	VPAND        words<>+900(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y5, Y5
+	VPADDD       words<>+964(SB), Y1, Y1
+	VCVTDQ2PS    Y6, Y6
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1060(SB), Y1, Y4
-	VADDPS       words<>+1092(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1124(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1156(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1188(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1220(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1252(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1284(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1316(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1348(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1380(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1412(SB), Y4, Y4
-	VMULPS       words<>+1444(SB), Y3, Y3
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y1, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+996(SB), Y5, Y5
+	VMULPS       words<>+1028(SB), Y1, Y0
+	VADDPS       words<>+1060(SB), Y0, Y0
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1092(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1124(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
-	VADDPS       Y3, Y4, Y4
-	VXORPS       Y2, Y6, Y6
-	VSQRTPS      Y4, Y4
-	VMULPS       Y4, Y6, Y0
-	VMULPS       Y4, Y7, Y1
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1156(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
+	VXORPS       Y2, Y5, Y5
+	VMULPS       words<>+1220(SB), Y4, Y2
+	VADDPS       words<>+1252(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1284(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1316(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1348(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1380(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1412(SB), Y0, Y0
+	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y6, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMULPS       Y0, Y2, Y1
+	VMULPS       Y0, Y5, Y0
 	VMULPS       Y0, Y0, Y0
 	VADDPS       words<>+280(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VADDPS       (DX), Y0, Y0
+	VMOVUPS      Y0, (DX)
 	VMULPS       Y1, Y1, Y1
 	VADDPS       words<>+280(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
-	VADDPS       Y1, Y10, Y10
+	VADDPS       64(DX), Y1, Y1
+	VMOVUPS      Y1, 64(DX)
 	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	VMOVUPS      Y9, (DX)
-	VMOVUPS      Y10, 64(DX)
 	VPADDD       Y12, Y13, Y13
 	MOVQ         40(DI), R8
 	MOVQ         48(DI), R9
 	MOVQ         56(DI), R10
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 32(DX)
+	VMOVUPS      Y0, 96(DX)
 	PCALIGN      $0x20
 
 memberb:
@@ -10170,69 +10174,69 @@ memberb:
 	VMOVSLDUP    Y3, Y3
 	VBLENDPS     $0xaa, Y3, Y2, Y2
 	VPSRLD       $0x01, Y0, Y1
-	VCVTDQ2PS    Y2, Y5
+	VCVTDQ2PS    Y2, Y3
 	VPOR         words<>+772(SB), Y1, Y1
-	VMULPS       words<>+804(SB), Y5, Y5
+	VMULPS       words<>+804(SB), Y3, Y3
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y5, Y5, Y8
-	VMULPS       words<>+836(SB), Y8, Y6
-	VPSUBD       words<>+868(SB), Y1, Y1
-	VMULPS       words<>+900(SB), Y8, Y7
-	VPSRAD       $0x17, Y1, Y3
-	VADDPS       words<>+932(SB), Y6, Y6
-	VPAND        words<>+964(SB), Y1, Y1
-	VADDPS       words<>+996(SB), Y7, Y7
-	VPADDD       words<>+1028(SB), Y1, Y1
-	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VPSUBD       words<>+836(SB), Y1, Y1
+	VMULPS       words<>+868(SB), Y4, Y5
+	VPSRAD       $0x17, Y1, Y6
+	VPAND        words<>+900(SB), Y1, Y1
+	VADDPS       words<>+932(SB), Y5, Y5
+	VPADDD       words<>+964(SB), Y1, Y1
+	VCVTDQ2PS    Y6, Y6
 	VADDPS       words<>+280(SB), Y1, Y1
-	VMULPS       words<>+1060(SB), Y1, Y4
-	VADDPS       words<>+1092(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1124(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1156(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1188(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1220(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1252(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1284(SB), Y4, Y4
-	VMULPS       Y8, Y7, Y7
-	VADDPS       words<>+1316(SB), Y7, Y7
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1348(SB), Y4, Y4
-	VMULPS       Y8, Y6, Y6
-	VADDPS       words<>+1380(SB), Y6, Y6
-	VMULPS       Y1, Y4, Y4
-	VADDPS       words<>+1412(SB), Y4, Y4
-	VMULPS       words<>+1444(SB), Y3, Y3
-	VMULPS       Y5, Y7, Y7
-	VMULPS       Y1, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+996(SB), Y5, Y5
+	VMULPS       words<>+1028(SB), Y1, Y0
+	VADDPS       words<>+1060(SB), Y0, Y0
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1092(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1124(SB), Y0, Y0
 	VPSLLD       $0x1f, Y2, Y2
-	VADDPS       Y3, Y4, Y4
-	VXORPS       Y2, Y6, Y6
-	VSQRTPS      Y4, Y4
-	VMULPS       Y4, Y6, Y0
-	VMULPS       Y4, Y7, Y1
+	VMULPS       Y4, Y5, Y5
+	VADDPS       words<>+1156(SB), Y5, Y5
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1188(SB), Y0, Y0
+	VXORPS       Y2, Y5, Y5
+	VMULPS       words<>+1220(SB), Y4, Y2
+	VADDPS       words<>+1252(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1284(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1316(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1348(SB), Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VADDPS       words<>+1380(SB), Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       words<>+1412(SB), Y0, Y0
+	VMULPS       words<>+1444(SB), Y6, Y6
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y6, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMULPS       Y0, Y2, Y1
+	VMULPS       Y0, Y5, Y0
 	VMULPS       Y0, Y0, Y0
 	VADDPS       words<>+280(SB), Y0, Y0
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VADDPS       32(DX), Y0, Y0
+	VMOVUPS      Y0, 32(DX)
 	VMULPS       Y1, Y1, Y1
 	VADDPS       words<>+280(SB), Y1, Y1
 	VBROADCASTSS (R9), Y11
 	VMULPS       Y11, Y1, Y1
-	VADDPS       Y1, Y10, Y10
+	VADDPS       96(DX), Y1, Y1
+	VMOVUPS      Y1, 96(DX)
 	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
-	VMOVUPS      Y9, 32(DX)
-	VMOVUPS      Y10, 96(DX)
 	VPADDD       Y12, Y13, Y13
 	ADDQ         $0x00000080, DX
 	DECQ         CX
@@ -10259,8 +10263,9 @@ one:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y0, 64(DX)
 	PCALIGN $0x20
 
 membera:
@@ -10370,29 +10375,34 @@ membera:
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
-	VPADDD       Y0, Y9, Y9
+	VPADDD       (DX), Y0, Y0
+	VMOVUPS      Y0, (DX)
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y1, Y1
-	VPADDD       Y1, Y10, Y10
+	VPADDD       64(DX), Y1, Y1
+	VMOVUPS      Y1, 64(DX)
 	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	VCVTDQ2PS    Y9, Y9
+	VMOVUPS      (DX), Y0
+	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y9, Y9
-	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y11, Y0, Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      64(DX), Y0
+	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      Y9, (DX)
-	VMOVUPS      Y10, 64(DX)
+	VMULPS       Y11, Y0, Y0
+	VMOVUPS      Y0, 64(DX)
 	VPADDD       Y12, Y13, Y13
 	MOVQ         40(DI), R8
 	MOVQ         48(DI), R9
 	MOVQ         56(DI), R10
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
+	VXORPS       Y0, Y0, Y0
+	VMOVUPS      Y0, 32(DX)
+	VMOVUPS      Y0, 96(DX)
 	PCALIGN      $0x20
 
 memberb:
@@ -10502,23 +10512,27 @@ memberb:
 	VPSRAD       $0x02, Y2, Y1
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y0, Y0
-	VPADDD       Y0, Y9, Y9
+	VPADDD       32(DX), Y0, Y0
+	VMOVUPS      Y0, 32(DX)
 	VPBROADCASTD (R9), Y11
 	VPMULLD      Y11, Y1, Y1
-	VPADDD       Y1, Y10, Y10
+	VPADDD       96(DX), Y1, Y1
+	VMOVUPS      Y1, 96(DX)
 	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
-	VCVTDQ2PS    Y9, Y9
+	VMOVUPS      32(DX), Y0
+	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y9, Y9
-	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y11, Y0, Y0
+	VMOVUPS      Y0, 32(DX)
+	VMOVUPS      96(DX), Y0
+	VCVTDQ2PS    Y0, Y0
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y10, Y10
-	VMOVUPS      Y9, 32(DX)
-	VMOVUPS      Y10, 96(DX)
+	VMULPS       Y11, Y0, Y0
+	VMOVUPS      Y0, 96(DX)
 	VPADDD       Y12, Y13, Y13
 	ADDQ         $0x00000080, DX
 	DECQ         CX
@@ -11558,7 +11572,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11567,7 +11581,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y1
 	IMUL3L       $0x04, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11576,7 +11590,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y1
 	IMUL3L       $0x04, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11585,7 +11599,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y1
 	IMUL3L       $0x04, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11603,7 +11617,7 @@ taprest:
 tapone:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11678,7 +11692,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11690,7 +11704,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y3
 	IMUL3L       $0x08, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11702,7 +11716,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y3
 	IMUL3L       $0x08, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11714,7 +11728,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y3
 	IMUL3L       $0x08, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11735,7 +11749,7 @@ taprest:
 tapone:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11830,7 +11844,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11845,7 +11859,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y5
 	IMUL3L       $0x0c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11860,7 +11874,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y5
 	IMUL3L       $0x0c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11875,7 +11889,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y5
 	IMUL3L       $0x0c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11899,7 +11913,7 @@ taprest:
 tapone:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12014,7 +12028,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12032,7 +12046,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y7
 	IMUL3L       $0x10, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12050,7 +12064,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y7
 	IMUL3L       $0x10, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12068,7 +12082,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y7
 	IMUL3L       $0x10, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12095,7 +12109,7 @@ taprest:
 tapone:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12230,7 +12244,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12251,7 +12265,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y9
 	IMUL3L       $0x14, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12272,7 +12286,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y9
 	IMUL3L       $0x14, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12293,7 +12307,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y9
 	IMUL3L       $0x14, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12323,7 +12337,7 @@ taprest:
 tapone:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12478,7 +12492,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12502,7 +12516,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y11
 	IMUL3L       $0x18, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12526,7 +12540,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y11
 	IMUL3L       $0x18, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12550,7 +12564,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y11
 	IMUL3L       $0x18, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12583,7 +12597,7 @@ taprest:
 tapone:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -48617,331 +48631,428 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
-	SUBQ         $0x00000003, CX
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z21
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
 	VPXORD.BCST     88(DI), Z2, Z2
-	VPXORD.BCST     88(DI), Z11, Z11
-	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
 	VPXORD.BCST     92(DI), Z0, Z0
-	VPXORD.BCST     92(DI), Z9, Z9
-	VPXORD.BCST     92(DI), Z18, Z18
 	VPXORD.BCST     96(DI), Z3, Z2
-	VPXORD.BCST     96(DI), Z12, Z11
-	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     88(DI), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     92(DI), Z7, Z7
 	VPXORD.BCST     100(DI), Z2, Z2
-	VPXORD.BCST     100(DI), Z11, Z11
-	VPXORD.BCST     100(DI), Z20, Z20
+	VPXORD.BCST     96(DI), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     88(DI), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     92(DI), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
+	VPXORD.BCST     100(DI), Z9, Z9
+	VPXORD.BCST     96(DI), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     88(DI), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     92(DI), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     100(DI), Z16, Z16
+	VPXORD.BCST     96(DI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     100(DI), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z23, K3, Z18
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
-	VMOVSLDUP       Z21, K3, Z20
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPSRLD          $0x01, Z0, Z1
-	VPSRLD          $0x01, Z9, Z10
-	VPSRLD          $0x01, Z18, Z19
-	VCVTDQ2PS       Z2, Z5
-	VCVTDQ2PS       Z11, Z14
-	VCVTDQ2PS       Z20, Z23
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VCVTDQ2PS       Z2, Z3
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VPORD.BCST      words<>+672(SB), Z10, Z10
-	VPORD.BCST      words<>+672(SB), Z19, Z19
-	VMULPS.BCST     words<>+1764(SB), Z5, Z5
-	VMULPS.BCST     words<>+1764(SB), Z14, Z14
-	VMULPS.BCST     words<>+1764(SB), Z23, Z23
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
+	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VCVTDQ2PS       Z1, Z1
-	VCVTDQ2PS       Z10, Z10
-	VCVTDQ2PS       Z19, Z19
-	VMULPS          Z5, Z5, Z8
-	VMULPS          Z14, Z14, Z17
-	VMULPS          Z23, Z23, Z26
-	VMULPS.BCST     words<>+1768(SB), Z8, Z6
-	VMULPS.BCST     words<>+1768(SB), Z17, Z15
-	VMULPS.BCST     words<>+1768(SB), Z26, Z24
-	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1772(SB), Z10, Z10
-	VPSUBD.BCST     words<>+1772(SB), Z19, Z19
-	VMULPS.BCST     words<>+1776(SB), Z8, Z7
-	VMULPS.BCST     words<>+1776(SB), Z17, Z16
-	VMULPS.BCST     words<>+1776(SB), Z26, Z25
-	VPSRAD          $0x17, Z1, Z3
-	VPSRAD          $0x17, Z10, Z12
-	VPSRAD          $0x17, Z19, Z21
-	VADDPS.BCST     words<>+1780(SB), Z6, Z6
-	VADDPS.BCST     words<>+1780(SB), Z15, Z15
-	VADDPS.BCST     words<>+1780(SB), Z24, Z24
-	VPANDD.BCST     words<>+1784(SB), Z1, Z1
-	VPANDD.BCST     words<>+1784(SB), Z10, Z10
-	VPANDD.BCST     words<>+1784(SB), Z19, Z19
-	VADDPS.BCST     words<>+1788(SB), Z7, Z7
-	VADDPS.BCST     words<>+1788(SB), Z16, Z16
-	VADDPS.BCST     words<>+1788(SB), Z25, Z25
-	VPADDD.BCST     words<>+1792(SB), Z1, Z1
-	VPADDD.BCST     words<>+1792(SB), Z10, Z10
-	VPADDD.BCST     words<>+1792(SB), Z19, Z19
-	VCVTDQ2PS       Z3, Z3
-	VCVTDQ2PS       Z12, Z12
-	VCVTDQ2PS       Z21, Z21
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
+	VMULPS          Z3, Z3, Z4
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
+	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VPSRLD          $0x01, Z7, Z8
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VCVTDQ2PS       Z9, Z10
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSRAD          $0x17, Z1, Z6
+	VPORD.BCST      words<>+672(SB), Z8, Z8
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPANDD.BCST     words<>+1776(SB), Z1, Z1
+	VMULPS.BCST     words<>+1764(SB), Z10, Z10
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
+	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VCVTDQ2PS       Z8, Z8
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
+	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VMULPS          Z10, Z10, Z11
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VCVTDQ2PS       Z6, Z6
+	VPSUBD.BCST     words<>+1768(SB), Z8, Z8
+	VPSRLD          $0x01, Z14, Z15
+	VPMULUDQ        Z21, Z31, Z24
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VADDPS.BCST     words<>+1632(SB), Z10, Z10
-	VADDPS.BCST     words<>+1632(SB), Z19, Z19
-	VMULPS.BCST     words<>+1796(SB), Z1, Z4
-	VMULPS.BCST     words<>+1796(SB), Z10, Z13
-	VMULPS.BCST     words<>+1796(SB), Z19, Z22
-	VADDPS.BCST     words<>+1800(SB), Z4, Z4
-	VADDPS.BCST     words<>+1800(SB), Z13, Z13
-	VADDPS.BCST     words<>+1800(SB), Z22, Z22
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1804(SB), Z6, Z6
-	VADDPS.BCST     words<>+1804(SB), Z15, Z15
-	VADDPS.BCST     words<>+1804(SB), Z24, Z24
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1808(SB), Z4, Z4
-	VADDPS.BCST     words<>+1808(SB), Z13, Z13
-	VADDPS.BCST     words<>+1808(SB), Z22, Z22
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
-	VADDPS.BCST     words<>+1812(SB), Z16, Z16
-	VADDPS.BCST     words<>+1812(SB), Z25, Z25
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1816(SB), Z4, Z4
-	VADDPS.BCST     words<>+1816(SB), Z13, Z13
-	VADDPS.BCST     words<>+1816(SB), Z22, Z22
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1820(SB), Z6, Z6
-	VADDPS.BCST     words<>+1820(SB), Z15, Z15
-	VADDPS.BCST     words<>+1820(SB), Z24, Z24
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1824(SB), Z4, Z4
-	VADDPS.BCST     words<>+1824(SB), Z13, Z13
-	VADDPS.BCST     words<>+1824(SB), Z22, Z22
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VMULPS          Z26, Z25, Z25
-	VADDPS.BCST     words<>+1828(SB), Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z16, Z16
-	VADDPS.BCST     words<>+1828(SB), Z25, Z25
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1832(SB), Z4, Z4
-	VADDPS.BCST     words<>+1832(SB), Z13, Z13
-	VADDPS.BCST     words<>+1832(SB), Z22, Z22
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VMULPS          Z26, Z24, Z24
-	VADDPS.BCST     words<>+1836(SB), Z6, Z6
-	VADDPS.BCST     words<>+1836(SB), Z15, Z15
-	VADDPS.BCST     words<>+1836(SB), Z24, Z24
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
-	VADDPS.BCST     words<>+1840(SB), Z4, Z4
-	VADDPS.BCST     words<>+1840(SB), Z13, Z13
-	VADDPS.BCST     words<>+1840(SB), Z22, Z22
-	VMULPS.BCST     words<>+1844(SB), Z3, Z3
-	VMULPS.BCST     words<>+1844(SB), Z12, Z12
-	VMULPS.BCST     words<>+1844(SB), Z21, Z21
-	VMULPS          Z5, Z7, Z7
-	VMULPS          Z14, Z16, Z16
-	VMULPS          Z23, Z25, Z25
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VMULPS          Z19, Z22, Z22
+	VMULPS.BCST     words<>+1772(SB), Z11, Z12
+	VCVTDQ2PS       Z16, Z17
+	VPMULUDQ        Z23, Z30, Z26
+	VMULPS          Z4, Z5, Z5
+	VPSRAD          $0x17, Z8, Z13
+	VPORD.BCST      words<>+672(SB), Z15, Z15
+	VPSHUFD         $0xb1, Z26, Z21
+	VADDPS.BCST     words<>+1788(SB), Z5, Z5
+	VPANDD.BCST     words<>+1776(SB), Z8, Z8
+	VMULPS.BCST     words<>+1764(SB), Z17, Z17
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VMULPS.BCST     words<>+1792(SB), Z1, Z0
+	VADDPS.BCST     words<>+1780(SB), Z12, Z12
+	VCVTDQ2PS       Z15, Z15
+	VPSHUFD         $0xb1, Z24, Z23
+	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VPADDD.BCST     words<>+1784(SB), Z8, Z8
+	VMULPS          Z17, Z17, Z18
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VMULPS          Z4, Z5, Z5
+	VCVTDQ2PS       Z13, Z13
+	VPSUBD.BCST     words<>+1768(SB), Z15, Z15
+	VPSRLD          $0x01, Z21, Z22
+	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1632(SB), Z8, Z8
+	VMULPS.BCST     words<>+1772(SB), Z18, Z19
+	VCVTDQ2PS       Z23, Z24
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z11, Z12, Z12
+	VPSRAD          $0x17, Z15, Z20
+	VPORD.BCST      words<>+672(SB), Z22, Z22
+	VADDPS.BCST     words<>+1804(SB), Z0, Z0
+	VADDPS.BCST     words<>+1788(SB), Z12, Z12
+	VPANDD.BCST     words<>+1776(SB), Z15, Z15
+	VMULPS.BCST     words<>+1764(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VPSLLD          $0x1f, Z11, Z11
-	VPSLLD          $0x1f, Z20, Z20
-	VADDPS          Z3, Z4, Z4
-	VADDPS          Z12, Z13, Z13
-	VADDPS          Z21, Z22, Z22
-	VXORPS          Z2, Z6, Z6
-	VXORPS          Z11, Z15, Z15
-	VXORPS          Z20, Z24, Z24
-	VSQRTPS         Z4, Z4
-	VSQRTPS         Z13, Z13
-	VSQRTPS         Z22, Z22
-	VMULPS          Z4, Z6, Z0
-	VMULPS          Z13, Z15, Z9
-	VMULPS          Z22, Z24, Z18
-	VMULPS          Z4, Z7, Z1
-	VMULPS          Z13, Z16, Z10
-	VMULPS          Z22, Z25, Z19
+	VMULPS.BCST     words<>+1792(SB), Z8, Z7
+	VADDPS.BCST     words<>+1780(SB), Z19, Z19
+	VCVTDQ2PS       Z22, Z22
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1796(SB), Z7, Z7
+	VPADDD.BCST     words<>+1784(SB), Z15, Z15
+	VMULPS          Z24, Z24, Z25
+	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VMULPS          Z11, Z12, Z12
+	VCVTDQ2PS       Z20, Z20
+	VPSUBD.BCST     words<>+1768(SB), Z22, Z22
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1800(SB), Z12, Z12
+	VADDPS.BCST     words<>+1632(SB), Z15, Z15
+	VMULPS.BCST     words<>+1772(SB), Z25, Z26
+	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z18, Z19, Z19
+	VPSRAD          $0x17, Z22, Z27
+	VXORPS          Z2, Z5, Z5
+	VADDPS.BCST     words<>+1804(SB), Z7, Z7
+	VADDPS.BCST     words<>+1788(SB), Z19, Z19
+	VPANDD.BCST     words<>+1776(SB), Z22, Z22
+	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VPSLLD          $0x1f, Z9, Z9
+	VMULPS.BCST     words<>+1792(SB), Z15, Z14
+	VADDPS.BCST     words<>+1780(SB), Z26, Z26
+	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS          Z11, Z12, Z12
+	VADDPS.BCST     words<>+1796(SB), Z14, Z14
+	VPADDD.BCST     words<>+1784(SB), Z22, Z22
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1808(SB), Z12, Z12
+	VMULPS          Z18, Z19, Z19
+	VCVTDQ2PS       Z27, Z27
+	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1800(SB), Z19, Z19
+	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VMULPS          Z25, Z26, Z26
+	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VXORPS          Z9, Z12, Z12
+	VADDPS.BCST     words<>+1804(SB), Z14, Z14
+	VADDPS.BCST     words<>+1788(SB), Z26, Z26
+	VMULPS          Z1, Z0, Z0
+	VMULPS.BCST     words<>+1816(SB), Z11, Z9
+	VPSLLD          $0x1f, Z16, Z16
+	VMULPS.BCST     words<>+1792(SB), Z22, Z21
+	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VADDPS.BCST     words<>+1820(SB), Z9, Z9
+	VMULPS          Z18, Z19, Z19
+	VADDPS.BCST     words<>+1796(SB), Z21, Z21
+	VMULPS          Z4, Z2, Z2
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1808(SB), Z19, Z19
+	VMULPS          Z25, Z26, Z26
+	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VADDPS.BCST     words<>+1824(SB), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1800(SB), Z26, Z26
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z11, Z9, Z9
+	VADDPS.BCST     words<>+1812(SB), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VADDPS.BCST     words<>+1840(SB), Z0, Z0
+	VADDPS.BCST     words<>+1828(SB), Z9, Z9
+	VXORPS          Z16, Z19, Z19
+	VADDPS.BCST     words<>+1804(SB), Z21, Z21
+	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VMULPS          Z8, Z7, Z7
+	VMULPS.BCST     words<>+1816(SB), Z18, Z16
+	VPSLLD          $0x1f, Z23, Z23
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1832(SB), Z7, Z7
+	VADDPS.BCST     words<>+1820(SB), Z16, Z16
+	VMULPS          Z25, Z26, Z26
+	VMULPS          Z3, Z2, Z2
+	VMULPS          Z11, Z9, Z9
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1808(SB), Z26, Z26
+	VADDPS          Z6, Z0, Z0
+	VADDPS.BCST     words<>+1836(SB), Z9, Z9
+	VADDPS.BCST     words<>+1824(SB), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VSQRTPS         Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z18, Z16, Z16
+	VADDPS.BCST     words<>+1812(SB), Z21, Z21
+	VMULPS          Z0, Z2, Z1
+	VADDPS.BCST     words<>+1840(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VXORPS          Z23, Z26, Z26
+	VMULPS          Z0, Z5, Z0
+	VMULPS.BCST     words<>+1844(SB), Z13, Z13
+	VMULPS          Z15, Z14, Z14
+	VMULPS.BCST     words<>+1816(SB), Z25, Z23
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1832(SB), Z14, Z14
+	VADDPS.BCST     words<>+1820(SB), Z23, Z23
+	VMULPS          Z10, Z9, Z9
+	VMULPS          Z18, Z16, Z16
+	VMULPS          Z22, Z21, Z21
+	VADDPS          Z13, Z7, Z7
+	VADDPS.BCST     words<>+1836(SB), Z16, Z16
+	VADDPS.BCST     words<>+1824(SB), Z21, Z21
+	VSQRTPS         Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VMULPS          Z25, Z23, Z23
+	VMULPS          Z7, Z9, Z8
+	VADDPS.BCST     words<>+1840(SB), Z14, Z14
+	VADDPS.BCST     words<>+1828(SB), Z23, Z23
+	VMULPS          Z7, Z12, Z7
+	VMULPS.BCST     words<>+1844(SB), Z20, Z20
+	VMULPS          Z22, Z21, Z21
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1832(SB), Z21, Z21
+	VMULPS          Z17, Z16, Z16
+	VMULPS          Z25, Z23, Z23
+	VADDPS          Z20, Z14, Z14
+	VADDPS.BCST     words<>+1836(SB), Z23, Z23
+	VSQRTPS         Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VMULPS          Z14, Z16, Z15
+	VADDPS.BCST     words<>+1840(SB), Z21, Z21
+	VMULPS          Z14, Z19, Z14
+	VMULPS.BCST     words<>+1844(SB), Z27, Z27
+	VMULPS          Z22, Z21, Z21
+	VMULPS          Z24, Z23, Z23
+	VADDPS          Z27, Z21, Z21
+	VSQRTPS         Z21, Z21
+	VMULPS          Z21, Z23, Z22
+	VMULPS          Z21, Z26, Z21
 	VMOVUPS         Z0, (DX)
 	VMOVUPS         Z1, 64(DX)
 	ADDQ            $0x00000080, DX
@@ -48950,27 +49061,35 @@ many:
 	DECQ            R8
 	CMOVQEQ         R11, DX
 	CMOVQEQ         R9, R8
-	VMOVUPS         Z9, (DX)
-	VMOVUPS         Z10, 64(DX)
+	VMOVUPS         Z7, (DX)
+	VMOVUPS         Z8, 64(DX)
 	ADDQ            $0x00000080, DX
 	MOVQ            DX, R11
 	SUBQ            R10, R11
 	DECQ            R8
 	CMOVQEQ         R11, DX
 	CMOVQEQ         R9, R8
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
+	VMOVUPS         Z14, (DX)
+	VMOVUPS         Z15, 64(DX)
 	ADDQ            $0x00000080, DX
 	MOVQ            DX, R11
 	SUBQ            R10, R11
 	DECQ            R8
 	CMOVQEQ         R11, DX
 	CMOVQEQ         R9, R8
-	SUBQ            $0x00000003, CX
+	VMOVUPS         Z21, (DX)
+	VMOVUPS         Z22, 64(DX)
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000003, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
@@ -49026,59 +49145,57 @@ one:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
-	VCVTDQ2PS       Z2, Z5
+	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
-	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1768(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
-	VMULPS.BCST     words<>+1776(SB), Z8, Z7
-	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1780(SB), Z6, Z6
-	VPANDD.BCST     words<>+1784(SB), Z1, Z1
-	VADDPS.BCST     words<>+1788(SB), Z7, Z7
-	VPADDD.BCST     words<>+1792(SB), Z1, Z1
-	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z3, Z3, Z4
+	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VPSRAD          $0x17, Z1, Z6
+	VPANDD.BCST     words<>+1776(SB), Z1, Z1
+	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VCVTDQ2PS       Z6, Z6
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1796(SB), Z1, Z4
-	VADDPS.BCST     words<>+1800(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1804(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1808(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1816(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1820(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1824(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1832(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1836(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1840(SB), Z4, Z4
-	VMULPS.BCST     words<>+1844(SB), Z3, Z3
-	VMULPS          Z5, Z7, Z7
-	VMULPS          Z1, Z4, Z4
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1788(SB), Z5, Z5
+	VMULPS.BCST     words<>+1792(SB), Z1, Z0
+	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1804(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
-	VADDPS          Z3, Z4, Z4
-	VXORPS          Z2, Z6, Z6
-	VSQRTPS         Z4, Z4
-	VMULPS          Z4, Z6, Z0
-	VMULPS          Z4, Z7, Z1
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VXORPS          Z2, Z5, Z5
+	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1840(SB), Z0, Z0
+	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z3, Z2, Z2
+	VADDPS          Z6, Z0, Z0
+	VSQRTPS         Z0, Z0
+	VMULPS          Z0, Z2, Z1
+	VMULPS          Z0, Z5, Z0
 	VMOVUPS         Z0, (DX)
 	VMOVUPS         Z1, 64(DX)
 	ADDQ            $0x00000080, DX
@@ -49106,9 +49223,9 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	SUBQ         $0x00000002, CX
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
@@ -49116,261 +49233,481 @@ many:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
+	VPXORD  Z0, Z0, Z0
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 256(DX)
+	VMOVUPS Z0, 320(DX)
+	VMOVUPS Z0, 384(DX)
+	VMOVUPS Z0, 448(DX)
 	PCALIGN $0x20
 
 membera:
-	VMOVUPS         Z29, Z22
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
 	VPXORD.BCST     (R8), Z2, Z2
-	VPXORD.BCST     (R8), Z11, Z11
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
 	VPXORD.BCST     4(R8), Z0, Z0
-	VPXORD.BCST     4(R8), Z9, Z9
 	VPXORD.BCST     8(R8), Z3, Z2
-	VPXORD.BCST     8(R8), Z12, Z11
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     (R8), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPXORD.BCST     4(R8), Z7, Z7
 	VPXORD.BCST     12(R8), Z2, Z2
-	VPXORD.BCST     12(R8), Z11, Z11
+	VPXORD.BCST     8(R8), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     (R8), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     4(R8), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
+	VPXORD.BCST     12(R8), Z9, Z9
+	VPXORD.BCST     8(R8), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     (R8), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     4(R8), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     12(R8), Z16, Z16
+	VPXORD.BCST     8(R8), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     12(R8), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPSRLD          $0x01, Z0, Z1
-	VPSRLD          $0x01, Z9, Z10
-	VCVTDQ2PS       Z2, Z5
-	VCVTDQ2PS       Z11, Z14
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VCVTDQ2PS       Z2, Z3
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VPORD.BCST      words<>+672(SB), Z10, Z10
-	VMULPS.BCST     words<>+1764(SB), Z5, Z5
-	VMULPS.BCST     words<>+1764(SB), Z14, Z14
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
+	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VCVTDQ2PS       Z1, Z1
-	VCVTDQ2PS       Z10, Z10
-	VMULPS          Z5, Z5, Z8
-	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1768(SB), Z8, Z6
-	VMULPS.BCST     words<>+1768(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1772(SB), Z10, Z10
-	VMULPS.BCST     words<>+1776(SB), Z8, Z7
-	VMULPS.BCST     words<>+1776(SB), Z17, Z16
-	VPSRAD          $0x17, Z1, Z3
-	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1780(SB), Z6, Z6
-	VADDPS.BCST     words<>+1780(SB), Z15, Z15
-	VPANDD.BCST     words<>+1784(SB), Z1, Z1
-	VPANDD.BCST     words<>+1784(SB), Z10, Z10
-	VADDPS.BCST     words<>+1788(SB), Z7, Z7
-	VADDPS.BCST     words<>+1788(SB), Z16, Z16
-	VPADDD.BCST     words<>+1792(SB), Z1, Z1
-	VPADDD.BCST     words<>+1792(SB), Z10, Z10
-	VCVTDQ2PS       Z3, Z3
-	VCVTDQ2PS       Z12, Z12
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
+	VMULPS          Z3, Z3, Z4
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
+	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VPSRLD          $0x01, Z7, Z8
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VCVTDQ2PS       Z9, Z10
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSRAD          $0x17, Z1, Z6
+	VPORD.BCST      words<>+672(SB), Z8, Z8
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPANDD.BCST     words<>+1776(SB), Z1, Z1
+	VMULPS.BCST     words<>+1764(SB), Z10, Z10
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
+	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VCVTDQ2PS       Z8, Z8
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
+	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VMULPS          Z10, Z10, Z11
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VCVTDQ2PS       Z6, Z6
+	VPSUBD.BCST     words<>+1768(SB), Z8, Z8
+	VPSRLD          $0x01, Z14, Z15
+	VPMULUDQ        Z21, Z31, Z24
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VADDPS.BCST     words<>+1632(SB), Z10, Z10
-	VMULPS.BCST     words<>+1796(SB), Z1, Z4
-	VMULPS.BCST     words<>+1796(SB), Z10, Z13
-	VADDPS.BCST     words<>+1800(SB), Z4, Z4
-	VADDPS.BCST     words<>+1800(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1804(SB), Z6, Z6
-	VADDPS.BCST     words<>+1804(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1808(SB), Z4, Z4
-	VADDPS.BCST     words<>+1808(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
-	VADDPS.BCST     words<>+1812(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1816(SB), Z4, Z4
-	VADDPS.BCST     words<>+1816(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1820(SB), Z6, Z6
-	VADDPS.BCST     words<>+1820(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1824(SB), Z4, Z4
-	VADDPS.BCST     words<>+1824(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1828(SB), Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1832(SB), Z4, Z4
-	VADDPS.BCST     words<>+1832(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1836(SB), Z6, Z6
-	VADDPS.BCST     words<>+1836(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1840(SB), Z4, Z4
-	VADDPS.BCST     words<>+1840(SB), Z13, Z13
-	VMULPS.BCST     words<>+1844(SB), Z3, Z3
-	VMULPS.BCST     words<>+1844(SB), Z12, Z12
-	VMULPS          Z5, Z7, Z7
-	VMULPS          Z14, Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
+	VMULPS.BCST     words<>+1772(SB), Z11, Z12
+	VCVTDQ2PS       Z16, Z17
+	VPMULUDQ        Z23, Z30, Z26
+	VMULPS          Z4, Z5, Z5
+	VPSRAD          $0x17, Z8, Z13
+	VPORD.BCST      words<>+672(SB), Z15, Z15
+	VPSHUFD         $0xb1, Z26, Z21
+	VADDPS.BCST     words<>+1788(SB), Z5, Z5
+	VPANDD.BCST     words<>+1776(SB), Z8, Z8
+	VMULPS.BCST     words<>+1764(SB), Z17, Z17
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VMULPS.BCST     words<>+1792(SB), Z1, Z0
+	VADDPS.BCST     words<>+1780(SB), Z12, Z12
+	VCVTDQ2PS       Z15, Z15
+	VPSHUFD         $0xb1, Z24, Z23
+	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VPADDD.BCST     words<>+1784(SB), Z8, Z8
+	VMULPS          Z17, Z17, Z18
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VMULPS          Z4, Z5, Z5
+	VCVTDQ2PS       Z13, Z13
+	VPSUBD.BCST     words<>+1768(SB), Z15, Z15
+	VPSRLD          $0x01, Z21, Z22
+	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1632(SB), Z8, Z8
+	VMULPS.BCST     words<>+1772(SB), Z18, Z19
+	VCVTDQ2PS       Z23, Z24
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z11, Z12, Z12
+	VPSRAD          $0x17, Z15, Z20
+	VPORD.BCST      words<>+672(SB), Z22, Z22
+	VADDPS.BCST     words<>+1804(SB), Z0, Z0
+	VADDPS.BCST     words<>+1788(SB), Z12, Z12
+	VPANDD.BCST     words<>+1776(SB), Z15, Z15
+	VMULPS.BCST     words<>+1764(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VPSLLD          $0x1f, Z11, Z11
-	VADDPS          Z3, Z4, Z4
-	VADDPS          Z12, Z13, Z13
-	VXORPS          Z2, Z6, Z6
-	VXORPS          Z11, Z15, Z15
-	VSQRTPS         Z4, Z4
-	VSQRTPS         Z13, Z13
-	VMULPS          Z4, Z6, Z0
-	VMULPS          Z13, Z15, Z9
-	VMULPS          Z4, Z7, Z1
-	VMULPS          Z13, Z16, Z10
+	VMULPS.BCST     words<>+1792(SB), Z8, Z7
+	VADDPS.BCST     words<>+1780(SB), Z19, Z19
+	VCVTDQ2PS       Z22, Z22
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1796(SB), Z7, Z7
+	VPADDD.BCST     words<>+1784(SB), Z15, Z15
+	VMULPS          Z24, Z24, Z25
+	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VMULPS          Z11, Z12, Z12
+	VCVTDQ2PS       Z20, Z20
+	VPSUBD.BCST     words<>+1768(SB), Z22, Z22
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1800(SB), Z12, Z12
+	VADDPS.BCST     words<>+1632(SB), Z15, Z15
+	VMULPS.BCST     words<>+1772(SB), Z25, Z26
+	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z18, Z19, Z19
+	VPSRAD          $0x17, Z22, Z27
+	VXORPS          Z2, Z5, Z5
+	VADDPS.BCST     words<>+1804(SB), Z7, Z7
+	VADDPS.BCST     words<>+1788(SB), Z19, Z19
+	VPANDD.BCST     words<>+1776(SB), Z22, Z22
+	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VPSLLD          $0x1f, Z9, Z9
+	VMULPS.BCST     words<>+1792(SB), Z15, Z14
+	VADDPS.BCST     words<>+1780(SB), Z26, Z26
+	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS          Z11, Z12, Z12
+	VADDPS.BCST     words<>+1796(SB), Z14, Z14
+	VPADDD.BCST     words<>+1784(SB), Z22, Z22
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1808(SB), Z12, Z12
+	VMULPS          Z18, Z19, Z19
+	VCVTDQ2PS       Z27, Z27
+	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1800(SB), Z19, Z19
+	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VMULPS          Z25, Z26, Z26
+	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VXORPS          Z9, Z12, Z12
+	VADDPS.BCST     words<>+1804(SB), Z14, Z14
+	VADDPS.BCST     words<>+1788(SB), Z26, Z26
+	VMULPS          Z1, Z0, Z0
+	VMULPS.BCST     words<>+1816(SB), Z11, Z9
+	VPSLLD          $0x1f, Z16, Z16
+	VMULPS.BCST     words<>+1792(SB), Z22, Z21
+	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VADDPS.BCST     words<>+1820(SB), Z9, Z9
+	VMULPS          Z18, Z19, Z19
+	VADDPS.BCST     words<>+1796(SB), Z21, Z21
+	VMULPS          Z4, Z2, Z2
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1808(SB), Z19, Z19
+	VMULPS          Z25, Z26, Z26
+	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VADDPS.BCST     words<>+1824(SB), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1800(SB), Z26, Z26
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z11, Z9, Z9
+	VADDPS.BCST     words<>+1812(SB), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VADDPS.BCST     words<>+1840(SB), Z0, Z0
+	VADDPS.BCST     words<>+1828(SB), Z9, Z9
+	VXORPS          Z16, Z19, Z19
+	VADDPS.BCST     words<>+1804(SB), Z21, Z21
+	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VMULPS          Z8, Z7, Z7
+	VMULPS.BCST     words<>+1816(SB), Z18, Z16
+	VPSLLD          $0x1f, Z23, Z23
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1832(SB), Z7, Z7
+	VADDPS.BCST     words<>+1820(SB), Z16, Z16
+	VMULPS          Z25, Z26, Z26
+	VMULPS          Z3, Z2, Z2
+	VMULPS          Z11, Z9, Z9
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1808(SB), Z26, Z26
+	VADDPS          Z6, Z0, Z0
+	VADDPS.BCST     words<>+1836(SB), Z9, Z9
+	VADDPS.BCST     words<>+1824(SB), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VSQRTPS         Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z18, Z16, Z16
+	VADDPS.BCST     words<>+1812(SB), Z21, Z21
+	VMULPS          Z0, Z2, Z1
+	VADDPS.BCST     words<>+1840(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VXORPS          Z23, Z26, Z26
+	VMULPS          Z0, Z5, Z0
+	VMULPS.BCST     words<>+1844(SB), Z13, Z13
+	VMULPS          Z15, Z14, Z14
+	VMULPS.BCST     words<>+1816(SB), Z25, Z23
 	VMULPS.BCST     (R9), Z0, Z0
-	VMULPS.BCST     (R9), Z9, Z9
-	VADDPS          Z0, Z18, Z18
-	VADDPS          Z9, Z20, Z20
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1832(SB), Z14, Z14
+	VADDPS.BCST     words<>+1820(SB), Z23, Z23
+	VADDPS          (DX), Z0, Z0
+	VMULPS          Z10, Z9, Z9
+	VMULPS          Z18, Z16, Z16
+	VMULPS          Z22, Z21, Z21
+	VMOVUPS         Z0, (DX)
+	VADDPS          Z13, Z7, Z7
+	VADDPS.BCST     words<>+1836(SB), Z16, Z16
+	VADDPS.BCST     words<>+1824(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
-	VMULPS.BCST     (R9), Z10, Z10
-	VADDPS          Z1, Z19, Z19
-	VADDPS          Z10, Z21, Z21
-	VMOVUPS         Z22, Z29
+	VSQRTPS         Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VMULPS          Z25, Z23, Z23
+	VADDPS          64(DX), Z1, Z1
+	VMULPS          Z7, Z9, Z8
+	VADDPS.BCST     words<>+1840(SB), Z14, Z14
+	VADDPS.BCST     words<>+1828(SB), Z23, Z23
+	VMOVUPS         Z1, 64(DX)
+	VMULPS          Z7, Z12, Z7
+	VMULPS.BCST     words<>+1844(SB), Z20, Z20
+	VMULPS          Z22, Z21, Z21
+	VMULPS.BCST     (R9), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1832(SB), Z21, Z21
+	VADDPS          128(DX), Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VMULPS          Z25, Z23, Z23
+	VMOVUPS         Z7, 128(DX)
+	VADDPS          Z20, Z14, Z14
+	VADDPS.BCST     words<>+1836(SB), Z23, Z23
+	VMULPS.BCST     (R9), Z8, Z8
+	VSQRTPS         Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VADDPS          192(DX), Z8, Z8
+	VMULPS          Z14, Z16, Z15
+	VADDPS.BCST     words<>+1840(SB), Z21, Z21
+	VMOVUPS         Z8, 192(DX)
+	VMULPS          Z14, Z19, Z14
+	VMULPS.BCST     words<>+1844(SB), Z27, Z27
+	VMULPS.BCST     (R9), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VADDPS          256(DX), Z14, Z14
+	VMULPS          Z24, Z23, Z23
+	VMOVUPS         Z14, 256(DX)
+	VADDPS          Z27, Z21, Z21
+	VMULPS.BCST     (R9), Z15, Z15
+	VSQRTPS         Z21, Z21
+	VADDPS          320(DX), Z15, Z15
+	VMULPS          Z21, Z23, Z22
+	VMOVUPS         Z15, 320(DX)
+	VMULPS          Z21, Z26, Z21
+	VMULPS.BCST     (R9), Z21, Z21
+	VADDPS          384(DX), Z21, Z21
+	VMOVUPS         Z21, 384(DX)
+	VMULPS.BCST     (R9), Z22, Z22
+	VADDPS          448(DX), Z22, Z22
+	VMOVUPS         Z22, 448(DX)
+	VPSUBD.BCST     words<>+1680(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z20, 128(DX)
-	VMOVUPS         Z21, 192(DX)
 	VPADDD          Z28, Z29, Z29
-	ADDQ            $0x00000100, DX
-	SUBQ            $0x00000002, CX
+	VPADDD          Z28, Z29, Z29
+	VPADDD          Z28, Z29, Z29
+	ADDQ            $0x00000200, DX
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000002, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
+	VPXORD  Z0, Z0, Z0
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, 64(DX)
 	PCALIGN $0x20
 
 memberb:
-	VMOVUPS         Z29, Z22
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
@@ -49423,70 +49760,68 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
-	VCVTDQ2PS       Z2, Z5
+	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
-	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1768(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
-	VMULPS.BCST     words<>+1776(SB), Z8, Z7
-	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1780(SB), Z6, Z6
-	VPANDD.BCST     words<>+1784(SB), Z1, Z1
-	VADDPS.BCST     words<>+1788(SB), Z7, Z7
-	VPADDD.BCST     words<>+1792(SB), Z1, Z1
-	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z3, Z3, Z4
+	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VPSRAD          $0x17, Z1, Z6
+	VPANDD.BCST     words<>+1776(SB), Z1, Z1
+	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VCVTDQ2PS       Z6, Z6
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1796(SB), Z1, Z4
-	VADDPS.BCST     words<>+1800(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1804(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1808(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1816(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1820(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1824(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1832(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1836(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1840(SB), Z4, Z4
-	VMULPS.BCST     words<>+1844(SB), Z3, Z3
-	VMULPS          Z5, Z7, Z7
-	VMULPS          Z1, Z4, Z4
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1788(SB), Z5, Z5
+	VMULPS.BCST     words<>+1792(SB), Z1, Z0
+	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1804(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
-	VADDPS          Z3, Z4, Z4
-	VXORPS          Z2, Z6, Z6
-	VSQRTPS         Z4, Z4
-	VMULPS          Z4, Z6, Z0
-	VMULPS          Z4, Z7, Z1
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VXORPS          Z2, Z5, Z5
+	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1840(SB), Z0, Z0
+	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z3, Z2, Z2
+	VADDPS          Z6, Z0, Z0
+	VSQRTPS         Z0, Z0
+	VMULPS          Z0, Z2, Z1
+	VMULPS          Z0, Z5, Z0
 	VMULPS.BCST     (R9), Z0, Z0
-	VADDPS          Z0, Z18, Z18
+	VADDPS          (DX), Z0, Z0
+	VMOVUPS         Z0, (DX)
 	VMULPS.BCST     (R9), Z1, Z1
-	VADDPS          Z1, Z19, Z19
-	VMOVUPS         Z22, Z29
+	VADDPS          64(DX), Z1, Z1
+	VMOVUPS         Z1, 64(DX)
+	VPSUBD.BCST     words<>+1760(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
 	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000080, DX
 	DECQ            CX
@@ -49508,9 +49843,9 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
-	SUBQ         $0x00000002, CX
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
@@ -49518,269 +49853,497 @@ many:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
+	VPXORD  Z0, Z0, Z0
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 256(DX)
+	VMOVUPS Z0, 320(DX)
+	VMOVUPS Z0, 384(DX)
+	VMOVUPS Z0, 448(DX)
 	PCALIGN $0x20
 
 membera:
-	VMOVUPS         Z29, Z22
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
 	VPXORD.BCST     (R8), Z2, Z2
-	VPXORD.BCST     (R8), Z11, Z11
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
 	VPXORD.BCST     4(R8), Z0, Z0
-	VPXORD.BCST     4(R8), Z9, Z9
 	VPXORD.BCST     8(R8), Z3, Z2
-	VPXORD.BCST     8(R8), Z12, Z11
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     (R8), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPXORD.BCST     4(R8), Z7, Z7
 	VPXORD.BCST     12(R8), Z2, Z2
-	VPXORD.BCST     12(R8), Z11, Z11
+	VPXORD.BCST     8(R8), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     (R8), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     4(R8), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
+	VPXORD.BCST     12(R8), Z9, Z9
+	VPXORD.BCST     8(R8), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     (R8), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     4(R8), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     12(R8), Z16, Z16
+	VPXORD.BCST     8(R8), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     12(R8), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPSRLD          $0x01, Z0, Z1
-	VPSRLD          $0x01, Z9, Z10
-	VCVTDQ2PS       Z2, Z5
-	VCVTDQ2PS       Z11, Z14
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VCVTDQ2PS       Z2, Z3
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VPORD.BCST      words<>+672(SB), Z10, Z10
-	VMULPS.BCST     words<>+1764(SB), Z5, Z5
-	VMULPS.BCST     words<>+1764(SB), Z14, Z14
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
+	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VCVTDQ2PS       Z1, Z1
-	VCVTDQ2PS       Z10, Z10
-	VMULPS          Z5, Z5, Z8
-	VMULPS          Z14, Z14, Z17
-	VMULPS.BCST     words<>+1768(SB), Z8, Z6
-	VMULPS.BCST     words<>+1768(SB), Z17, Z15
-	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
-	VPSUBD.BCST     words<>+1772(SB), Z10, Z10
-	VMULPS.BCST     words<>+1776(SB), Z8, Z7
-	VMULPS.BCST     words<>+1776(SB), Z17, Z16
-	VPSRAD          $0x17, Z1, Z3
-	VPSRAD          $0x17, Z10, Z12
-	VADDPS.BCST     words<>+1780(SB), Z6, Z6
-	VADDPS.BCST     words<>+1780(SB), Z15, Z15
-	VPANDD.BCST     words<>+1784(SB), Z1, Z1
-	VPANDD.BCST     words<>+1784(SB), Z10, Z10
-	VADDPS.BCST     words<>+1788(SB), Z7, Z7
-	VADDPS.BCST     words<>+1788(SB), Z16, Z16
-	VPADDD.BCST     words<>+1792(SB), Z1, Z1
-	VPADDD.BCST     words<>+1792(SB), Z10, Z10
-	VCVTDQ2PS       Z3, Z3
-	VCVTDQ2PS       Z12, Z12
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
+	VMULPS          Z3, Z3, Z4
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
+	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VPSRLD          $0x01, Z7, Z8
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VCVTDQ2PS       Z9, Z10
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSRAD          $0x17, Z1, Z6
+	VPORD.BCST      words<>+672(SB), Z8, Z8
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPANDD.BCST     words<>+1776(SB), Z1, Z1
+	VMULPS.BCST     words<>+1764(SB), Z10, Z10
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
+	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VCVTDQ2PS       Z8, Z8
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
+	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VMULPS          Z10, Z10, Z11
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VCVTDQ2PS       Z6, Z6
+	VPSUBD.BCST     words<>+1768(SB), Z8, Z8
+	VPSRLD          $0x01, Z14, Z15
+	VPMULUDQ        Z21, Z31, Z24
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VADDPS.BCST     words<>+1632(SB), Z10, Z10
-	VMULPS.BCST     words<>+1796(SB), Z1, Z4
-	VMULPS.BCST     words<>+1796(SB), Z10, Z13
-	VADDPS.BCST     words<>+1800(SB), Z4, Z4
-	VADDPS.BCST     words<>+1800(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1804(SB), Z6, Z6
-	VADDPS.BCST     words<>+1804(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1808(SB), Z4, Z4
-	VADDPS.BCST     words<>+1808(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
-	VADDPS.BCST     words<>+1812(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1816(SB), Z4, Z4
-	VADDPS.BCST     words<>+1816(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1820(SB), Z6, Z6
-	VADDPS.BCST     words<>+1820(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1824(SB), Z4, Z4
-	VADDPS.BCST     words<>+1824(SB), Z13, Z13
-	VMULPS          Z8, Z7, Z7
-	VMULPS          Z17, Z16, Z16
-	VADDPS.BCST     words<>+1828(SB), Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1832(SB), Z4, Z4
-	VADDPS.BCST     words<>+1832(SB), Z13, Z13
-	VMULPS          Z8, Z6, Z6
-	VMULPS          Z17, Z15, Z15
-	VADDPS.BCST     words<>+1836(SB), Z6, Z6
-	VADDPS.BCST     words<>+1836(SB), Z15, Z15
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
-	VADDPS.BCST     words<>+1840(SB), Z4, Z4
-	VADDPS.BCST     words<>+1840(SB), Z13, Z13
-	VMULPS.BCST     words<>+1844(SB), Z3, Z3
-	VMULPS.BCST     words<>+1844(SB), Z12, Z12
-	VMULPS          Z5, Z7, Z7
-	VMULPS          Z14, Z16, Z16
-	VMULPS          Z1, Z4, Z4
-	VMULPS          Z10, Z13, Z13
+	VMULPS.BCST     words<>+1772(SB), Z11, Z12
+	VCVTDQ2PS       Z16, Z17
+	VPMULUDQ        Z23, Z30, Z26
+	VMULPS          Z4, Z5, Z5
+	VPSRAD          $0x17, Z8, Z13
+	VPORD.BCST      words<>+672(SB), Z15, Z15
+	VPSHUFD         $0xb1, Z26, Z21
+	VADDPS.BCST     words<>+1788(SB), Z5, Z5
+	VPANDD.BCST     words<>+1776(SB), Z8, Z8
+	VMULPS.BCST     words<>+1764(SB), Z17, Z17
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VMULPS.BCST     words<>+1792(SB), Z1, Z0
+	VADDPS.BCST     words<>+1780(SB), Z12, Z12
+	VCVTDQ2PS       Z15, Z15
+	VPSHUFD         $0xb1, Z24, Z23
+	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VPADDD.BCST     words<>+1784(SB), Z8, Z8
+	VMULPS          Z17, Z17, Z18
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VMULPS          Z4, Z5, Z5
+	VCVTDQ2PS       Z13, Z13
+	VPSUBD.BCST     words<>+1768(SB), Z15, Z15
+	VPSRLD          $0x01, Z21, Z22
+	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1632(SB), Z8, Z8
+	VMULPS.BCST     words<>+1772(SB), Z18, Z19
+	VCVTDQ2PS       Z23, Z24
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z11, Z12, Z12
+	VPSRAD          $0x17, Z15, Z20
+	VPORD.BCST      words<>+672(SB), Z22, Z22
+	VADDPS.BCST     words<>+1804(SB), Z0, Z0
+	VADDPS.BCST     words<>+1788(SB), Z12, Z12
+	VPANDD.BCST     words<>+1776(SB), Z15, Z15
+	VMULPS.BCST     words<>+1764(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VPSLLD          $0x1f, Z11, Z11
-	VADDPS          Z3, Z4, Z4
-	VADDPS          Z12, Z13, Z13
-	VXORPS          Z2, Z6, Z6
-	VXORPS          Z11, Z15, Z15
-	VSQRTPS         Z4, Z4
-	VSQRTPS         Z13, Z13
-	VMULPS          Z4, Z6, Z0
-	VMULPS          Z13, Z15, Z9
-	VMULPS          Z4, Z7, Z1
-	VMULPS          Z13, Z16, Z10
+	VMULPS.BCST     words<>+1792(SB), Z8, Z7
+	VADDPS.BCST     words<>+1780(SB), Z19, Z19
+	VCVTDQ2PS       Z22, Z22
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1796(SB), Z7, Z7
+	VPADDD.BCST     words<>+1784(SB), Z15, Z15
+	VMULPS          Z24, Z24, Z25
+	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VMULPS          Z11, Z12, Z12
+	VCVTDQ2PS       Z20, Z20
+	VPSUBD.BCST     words<>+1768(SB), Z22, Z22
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1800(SB), Z12, Z12
+	VADDPS.BCST     words<>+1632(SB), Z15, Z15
+	VMULPS.BCST     words<>+1772(SB), Z25, Z26
+	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z18, Z19, Z19
+	VPSRAD          $0x17, Z22, Z27
+	VXORPS          Z2, Z5, Z5
+	VADDPS.BCST     words<>+1804(SB), Z7, Z7
+	VADDPS.BCST     words<>+1788(SB), Z19, Z19
+	VPANDD.BCST     words<>+1776(SB), Z22, Z22
+	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VPSLLD          $0x1f, Z9, Z9
+	VMULPS.BCST     words<>+1792(SB), Z15, Z14
+	VADDPS.BCST     words<>+1780(SB), Z26, Z26
+	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS          Z11, Z12, Z12
+	VADDPS.BCST     words<>+1796(SB), Z14, Z14
+	VPADDD.BCST     words<>+1784(SB), Z22, Z22
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1808(SB), Z12, Z12
+	VMULPS          Z18, Z19, Z19
+	VCVTDQ2PS       Z27, Z27
+	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1800(SB), Z19, Z19
+	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VMULPS          Z25, Z26, Z26
+	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VXORPS          Z9, Z12, Z12
+	VADDPS.BCST     words<>+1804(SB), Z14, Z14
+	VADDPS.BCST     words<>+1788(SB), Z26, Z26
+	VMULPS          Z1, Z0, Z0
+	VMULPS.BCST     words<>+1816(SB), Z11, Z9
+	VPSLLD          $0x1f, Z16, Z16
+	VMULPS.BCST     words<>+1792(SB), Z22, Z21
+	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VADDPS.BCST     words<>+1820(SB), Z9, Z9
+	VMULPS          Z18, Z19, Z19
+	VADDPS.BCST     words<>+1796(SB), Z21, Z21
+	VMULPS          Z4, Z2, Z2
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1808(SB), Z19, Z19
+	VMULPS          Z25, Z26, Z26
+	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VADDPS.BCST     words<>+1824(SB), Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1800(SB), Z26, Z26
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z11, Z9, Z9
+	VADDPS.BCST     words<>+1812(SB), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VADDPS.BCST     words<>+1840(SB), Z0, Z0
+	VADDPS.BCST     words<>+1828(SB), Z9, Z9
+	VXORPS          Z16, Z19, Z19
+	VADDPS.BCST     words<>+1804(SB), Z21, Z21
+	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VMULPS          Z8, Z7, Z7
+	VMULPS.BCST     words<>+1816(SB), Z18, Z16
+	VPSLLD          $0x1f, Z23, Z23
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1832(SB), Z7, Z7
+	VADDPS.BCST     words<>+1820(SB), Z16, Z16
+	VMULPS          Z25, Z26, Z26
+	VMULPS          Z3, Z2, Z2
+	VMULPS          Z11, Z9, Z9
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1808(SB), Z26, Z26
+	VADDPS          Z6, Z0, Z0
+	VADDPS.BCST     words<>+1836(SB), Z9, Z9
+	VADDPS.BCST     words<>+1824(SB), Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VSQRTPS         Z0, Z0
+	VMULPS          Z8, Z7, Z7
+	VMULPS          Z18, Z16, Z16
+	VADDPS.BCST     words<>+1812(SB), Z21, Z21
+	VMULPS          Z0, Z2, Z1
+	VADDPS.BCST     words<>+1840(SB), Z7, Z7
+	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VXORPS          Z23, Z26, Z26
+	VMULPS          Z0, Z5, Z0
+	VMULPS.BCST     words<>+1844(SB), Z13, Z13
+	VMULPS          Z15, Z14, Z14
+	VMULPS.BCST     words<>+1816(SB), Z25, Z23
 	VMULPS          Z0, Z0, Z0
-	VMULPS          Z9, Z9, Z9
+	VMULPS          Z8, Z7, Z7
+	VADDPS.BCST     words<>+1832(SB), Z14, Z14
+	VADDPS.BCST     words<>+1820(SB), Z23, Z23
 	VADDPS.BCST     words<>+1632(SB), Z0, Z0
-	VADDPS.BCST     words<>+1632(SB), Z9, Z9
+	VMULPS          Z10, Z9, Z9
+	VMULPS          Z18, Z16, Z16
+	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z0, Z0
-	VMULPS.BCST     (R9), Z9, Z9
-	VADDPS          Z0, Z18, Z18
-	VADDPS          Z9, Z20, Z20
+	VADDPS          Z13, Z7, Z7
+	VADDPS.BCST     words<>+1836(SB), Z16, Z16
+	VADDPS.BCST     words<>+1824(SB), Z21, Z21
+	VADDPS          (DX), Z0, Z0
+	VSQRTPS         Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VMULPS          Z25, Z23, Z23
+	VMOVUPS         Z0, (DX)
+	VMULPS          Z7, Z9, Z8
+	VADDPS.BCST     words<>+1840(SB), Z14, Z14
+	VADDPS.BCST     words<>+1828(SB), Z23, Z23
 	VMULPS          Z1, Z1, Z1
-	VMULPS          Z10, Z10, Z10
+	VMULPS          Z7, Z12, Z7
+	VMULPS.BCST     words<>+1844(SB), Z20, Z20
+	VMULPS          Z22, Z21, Z21
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VADDPS.BCST     words<>+1632(SB), Z10, Z10
+	VMULPS          Z7, Z7, Z7
+	VMULPS          Z15, Z14, Z14
+	VADDPS.BCST     words<>+1832(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
-	VMULPS.BCST     (R9), Z10, Z10
-	VADDPS          Z1, Z19, Z19
-	VADDPS          Z10, Z21, Z21
-	VMOVUPS         Z22, Z29
+	VADDPS.BCST     words<>+1632(SB), Z7, Z7
+	VMULPS          Z17, Z16, Z16
+	VMULPS          Z25, Z23, Z23
+	VADDPS          64(DX), Z1, Z1
+	VMULPS.BCST     (R9), Z7, Z7
+	VADDPS          Z20, Z14, Z14
+	VADDPS.BCST     words<>+1836(SB), Z23, Z23
+	VMOVUPS         Z1, 64(DX)
+	VADDPS          128(DX), Z7, Z7
+	VSQRTPS         Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VMOVUPS         Z7, 128(DX)
+	VMULPS          Z14, Z16, Z15
+	VADDPS.BCST     words<>+1840(SB), Z21, Z21
+	VMULPS          Z8, Z8, Z8
+	VMULPS          Z14, Z19, Z14
+	VMULPS.BCST     words<>+1844(SB), Z27, Z27
+	VADDPS.BCST     words<>+1632(SB), Z8, Z8
+	VMULPS          Z14, Z14, Z14
+	VMULPS          Z22, Z21, Z21
+	VMULPS.BCST     (R9), Z8, Z8
+	VADDPS.BCST     words<>+1632(SB), Z14, Z14
+	VMULPS          Z24, Z23, Z23
+	VADDPS          192(DX), Z8, Z8
+	VMULPS.BCST     (R9), Z14, Z14
+	VADDPS          Z27, Z21, Z21
+	VMOVUPS         Z8, 192(DX)
+	VADDPS          256(DX), Z14, Z14
+	VSQRTPS         Z21, Z21
+	VMOVUPS         Z14, 256(DX)
+	VMULPS          Z21, Z23, Z22
+	VMULPS          Z15, Z15, Z15
+	VMULPS          Z21, Z26, Z21
+	VADDPS.BCST     words<>+1632(SB), Z15, Z15
+	VMULPS          Z21, Z21, Z21
+	VMULPS.BCST     (R9), Z15, Z15
+	VADDPS.BCST     words<>+1632(SB), Z21, Z21
+	VADDPS          320(DX), Z15, Z15
+	VMULPS.BCST     (R9), Z21, Z21
+	VMOVUPS         Z15, 320(DX)
+	VADDPS          384(DX), Z21, Z21
+	VMOVUPS         Z21, 384(DX)
+	VMULPS          Z22, Z22, Z22
+	VADDPS.BCST     words<>+1632(SB), Z22, Z22
+	VMULPS.BCST     (R9), Z22, Z22
+	VADDPS          448(DX), Z22, Z22
+	VMOVUPS         Z22, 448(DX)
+	VPSUBD.BCST     words<>+1680(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
 	VPADDD          Z28, Z29, Z29
-	VMOVUPS         Z20, 128(DX)
-	VMOVUPS         Z21, 192(DX)
 	VPADDD          Z28, Z29, Z29
-	ADDQ            $0x00000100, DX
-	SUBQ            $0x00000002, CX
+	VPADDD          Z28, Z29, Z29
+	VPADDD          Z28, Z29, Z29
+	ADDQ            $0x00000200, DX
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000002, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
+	VPXORD  Z0, Z0, Z0
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, 64(DX)
 	PCALIGN $0x20
 
 memberb:
-	VMOVUPS         Z29, Z22
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
@@ -49833,74 +50396,72 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPSRLD          $0x01, Z0, Z1
-	VCVTDQ2PS       Z2, Z5
+	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z5, Z5
+	VMULPS.BCST     words<>+1764(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
-	VMULPS          Z5, Z5, Z8
-	VMULPS.BCST     words<>+1768(SB), Z8, Z6
-	VPSUBD.BCST     words<>+1772(SB), Z1, Z1
-	VMULPS.BCST     words<>+1776(SB), Z8, Z7
-	VPSRAD          $0x17, Z1, Z3
-	VADDPS.BCST     words<>+1780(SB), Z6, Z6
-	VPANDD.BCST     words<>+1784(SB), Z1, Z1
-	VADDPS.BCST     words<>+1788(SB), Z7, Z7
-	VPADDD.BCST     words<>+1792(SB), Z1, Z1
-	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z3, Z3, Z4
+	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VPSRAD          $0x17, Z1, Z6
+	VPANDD.BCST     words<>+1776(SB), Z1, Z1
+	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VCVTDQ2PS       Z6, Z6
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1796(SB), Z1, Z4
-	VADDPS.BCST     words<>+1800(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1804(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1808(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1816(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1820(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1824(SB), Z4, Z4
-	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z7, Z7
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1832(SB), Z4, Z4
-	VMULPS          Z8, Z6, Z6
-	VADDPS.BCST     words<>+1836(SB), Z6, Z6
-	VMULPS          Z1, Z4, Z4
-	VADDPS.BCST     words<>+1840(SB), Z4, Z4
-	VMULPS.BCST     words<>+1844(SB), Z3, Z3
-	VMULPS          Z5, Z7, Z7
-	VMULPS          Z1, Z4, Z4
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1788(SB), Z5, Z5
+	VMULPS.BCST     words<>+1792(SB), Z1, Z0
+	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1804(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
-	VADDPS          Z3, Z4, Z4
-	VXORPS          Z2, Z6, Z6
-	VSQRTPS         Z4, Z4
-	VMULPS          Z4, Z6, Z0
-	VMULPS          Z4, Z7, Z1
+	VMULPS          Z4, Z5, Z5
+	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VXORPS          Z2, Z5, Z5
+	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VMULPS          Z4, Z2, Z2
+	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VMULPS          Z1, Z0, Z0
+	VADDPS.BCST     words<>+1840(SB), Z0, Z0
+	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VMULPS          Z1, Z0, Z0
+	VMULPS          Z3, Z2, Z2
+	VADDPS          Z6, Z0, Z0
+	VSQRTPS         Z0, Z0
+	VMULPS          Z0, Z2, Z1
+	VMULPS          Z0, Z5, Z0
 	VMULPS          Z0, Z0, Z0
 	VADDPS.BCST     words<>+1632(SB), Z0, Z0
 	VMULPS.BCST     (R9), Z0, Z0
-	VADDPS          Z0, Z18, Z18
+	VADDPS          (DX), Z0, Z0
+	VMOVUPS         Z0, (DX)
 	VMULPS          Z1, Z1, Z1
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VMULPS.BCST     (R9), Z1, Z1
-	VADDPS          Z1, Z19, Z19
-	VMOVUPS         Z22, Z29
+	VADDPS          64(DX), Z1, Z1
+	VMOVUPS         Z1, 64(DX)
+	VPSUBD.BCST     words<>+1760(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
 	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000080, DX
 	DECQ            CX
@@ -49922,11 +50483,11 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z7
-	SUBQ         $0x00000002, CX
+	VPBROADCASTD words<>+1480(SB), Z13
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
@@ -49934,195 +50495,365 @@ many:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
+	VPXORD  Z0, Z0, Z0
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 256(DX)
+	VMOVUPS Z0, 320(DX)
+	VMOVUPS Z0, 384(DX)
+	VMOVUPS Z0, 448(DX)
 	PCALIGN $0x20
 
 membera:
-	VMOVUPS         Z29, Z22
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
 	VPXORD.BCST     (R8), Z2, Z2
-	VPXORD.BCST     (R8), Z11, Z11
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
 	VPXORD.BCST     4(R8), Z0, Z0
-	VPXORD.BCST     4(R8), Z9, Z9
 	VPXORD.BCST     8(R8), Z3, Z2
-	VPXORD.BCST     8(R8), Z12, Z11
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     (R8), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
+	VPXORD.BCST     4(R8), Z7, Z7
 	VPXORD.BCST     12(R8), Z2, Z2
-	VPXORD.BCST     12(R8), Z11, Z11
+	VPXORD.BCST     8(R8), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     (R8), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     4(R8), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
+	VPXORD.BCST     12(R8), Z9, Z9
+	VPXORD.BCST     8(R8), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     (R8), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     4(R8), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     12(R8), Z16, Z16
+	VPXORD.BCST     8(R8), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     12(R8), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDUBSW      Z9, Z6, Z9
-	VPMADDWD        Z7, Z0, Z0
-	VPMADDWD        Z7, Z9, Z9
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VPMADDWD        Z13, Z0, Z0
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPSRAD          $0x02, Z0, Z0
-	VPSRAD          $0x02, Z9, Z9
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
-	VPORD.BCST      words<>+1848(SB), Z11, Z11
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDUBSW      Z11, Z6, Z11
-	VPMADDWD        Z7, Z2, Z2
-	VPMADDWD        Z7, Z11, Z11
+	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMADDWD        Z13, Z2, Z2
+	VPMADDUBSW      Z7, Z6, Z7
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z11, Z11
+	VPMADDWD        Z13, Z7, Z7
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPSRAD          $0x02, Z11, Z10
+	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
 	VPMULLD.BCST    (R9), Z0, Z0
-	VPMULLD.BCST    (R9), Z9, Z9
-	VPADDD          Z0, Z18, Z18
-	VPADDD          Z9, Z20, Z20
+	VPSRAD          $0x02, Z7, Z7
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
+	VPADDD          (DX), Z0, Z0
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VMOVUPS         Z0, (DX)
+	VPMADDUBSW      Z9, Z6, Z9
+	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULLD.BCST    (R9), Z1, Z1
-	VPMULLD.BCST    (R9), Z10, Z10
-	VPADDD          Z1, Z19, Z19
-	VPADDD          Z10, Z21, Z21
-	VMOVUPS         Z22, Z29
+	VPMADDWD        Z13, Z9, Z9
+	VPMADDUBSW      Z14, Z6, Z14
+	VPMULUDQ        Z23, Z30, Z26
+	VPADDD          64(DX), Z1, Z1
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPMADDWD        Z13, Z14, Z14
+	VPSHUFD         $0xb1, Z26, Z21
+	VMOVUPS         Z1, 64(DX)
+	VPSRAD          $0x02, Z9, Z8
+	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VPMULLD.BCST    (R9), Z7, Z7
+	VPSRAD          $0x02, Z14, Z14
+	VPSHUFD         $0xb1, Z24, Z23
+	VPADDD          128(DX), Z7, Z7
+	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VMOVUPS         Z7, 128(DX)
+	VPMADDUBSW      Z16, Z6, Z16
+	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPMULLD.BCST    (R9), Z8, Z8
+	VPMADDWD        Z13, Z16, Z16
+	VPMADDUBSW      Z21, Z6, Z21
+	VPADDD          192(DX), Z8, Z8
+	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPMADDWD        Z13, Z21, Z21
+	VMOVUPS         Z8, 192(DX)
+	VPSRAD          $0x02, Z16, Z15
+	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VPMULLD.BCST    (R9), Z14, Z14
+	VPSRAD          $0x02, Z21, Z21
+	VPADDD          256(DX), Z14, Z14
+	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VMOVUPS         Z14, 256(DX)
+	VPMADDUBSW      Z23, Z6, Z23
+	VPMULLD.BCST    (R9), Z15, Z15
+	VPMADDWD        Z13, Z23, Z23
+	VPADDD          320(DX), Z15, Z15
+	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VMOVUPS         Z15, 320(DX)
+	VPSRAD          $0x02, Z23, Z22
+	VPMULLD.BCST    (R9), Z21, Z21
+	VPADDD          384(DX), Z21, Z21
+	VMOVUPS         Z21, 384(DX)
+	VPMULLD.BCST    (R9), Z22, Z22
+	VPADDD          448(DX), Z22, Z22
+	VMOVUPS         Z22, 448(DX)
+	VPSUBD.BCST     words<>+1680(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
-	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     28(DI), Z18, Z18
-	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     28(DI), Z19, Z19
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
+	VMOVUPS         (DX), Z0
+	VCVTDQ2PS       Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
+	VMOVUPS         Z0, (DX)
+	VMOVUPS         64(DX), Z0
+	VCVTDQ2PS       Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
+	VMOVUPS         Z0, 64(DX)
 	VPADDD          Z28, Z29, Z29
-	VCVTDQ2PS       Z20, Z20
-	VMULPS.BCST     28(DI), Z20, Z20
+	VMOVUPS         128(DX), Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS.BCST     28(DI), Z7, Z7
+	VMOVUPS         Z7, 128(DX)
+	VMOVUPS         192(DX), Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS.BCST     28(DI), Z7, Z7
+	VMOVUPS         Z7, 192(DX)
+	VPADDD          Z28, Z29, Z29
+	VMOVUPS         256(DX), Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     28(DI), Z14, Z14
+	VMOVUPS         Z14, 256(DX)
+	VMOVUPS         320(DX), Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     28(DI), Z14, Z14
+	VMOVUPS         Z14, 320(DX)
+	VPADDD          Z28, Z29, Z29
+	VMOVUPS         384(DX), Z21
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
-	VMOVUPS         Z20, 128(DX)
-	VMOVUPS         Z21, 192(DX)
+	VMOVUPS         Z21, 384(DX)
+	VMOVUPS         448(DX), Z21
+	VCVTDQ2PS       Z21, Z21
+	VMULPS.BCST     28(DI), Z21, Z21
+	VMOVUPS         Z21, 448(DX)
 	VPADDD          Z28, Z29, Z29
-	ADDQ            $0x00000100, DX
-	SUBQ            $0x00000002, CX
+	ADDQ            $0x00000200, DX
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000002, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
 	MOVQ    40(DI), R8
 	MOVQ    48(DI), R9
 	MOVQ    56(DI), R10
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
+	VPXORD  Z0, Z0, Z0
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, 64(DX)
 	PCALIGN $0x20
 
 memberb:
-	VMOVUPS         Z29, Z22
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
@@ -50175,37 +50906,39 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z13, Z0, Z0
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z13, Z2, Z2
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
-	VPADDD          Z0, Z18, Z18
+	VPADDD          (DX), Z0, Z0
+	VMOVUPS         Z0, (DX)
 	VPMULLD.BCST    (R9), Z1, Z1
-	VPADDD          Z1, Z19, Z19
-	VMOVUPS         Z22, Z29
+	VPADDD          64(DX), Z1, Z1
+	VMOVUPS         Z1, 64(DX)
+	VPSUBD.BCST     words<>+1760(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
-	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     28(DI), Z18, Z18
-	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     28(DI), Z19, Z19
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
+	VMOVUPS         (DX), Z0
+	VCVTDQ2PS       Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
+	VMOVUPS         Z0, (DX)
+	VMOVUPS         64(DX), Z0
+	VCVTDQ2PS       Z0, Z0
+	VMULPS.BCST     28(DI), Z0, Z0
+	VMOVUPS         Z0, 64(DX)
 	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000080, DX
 	DECQ            CX
@@ -50227,234 +50960,298 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z7
+	VPBROADCASTD words<>+1480(SB), Z13
 	MOVQ         64(DI), R8
 	MOVQ         72(DI), R9
 	MOVQ         80(DI), R10
-	SUBQ         $0x00000003, CX
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z21
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
 	VPXORD.BCST     88(DI), Z2, Z2
-	VPXORD.BCST     88(DI), Z11, Z11
-	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
 	VPXORD.BCST     92(DI), Z0, Z0
-	VPXORD.BCST     92(DI), Z9, Z9
-	VPXORD.BCST     92(DI), Z18, Z18
 	VPXORD.BCST     96(DI), Z3, Z2
-	VPXORD.BCST     96(DI), Z12, Z11
-	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     88(DI), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     92(DI), Z7, Z7
 	VPXORD.BCST     100(DI), Z2, Z2
-	VPXORD.BCST     100(DI), Z11, Z11
-	VPXORD.BCST     100(DI), Z20, Z20
+	VPXORD.BCST     96(DI), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     88(DI), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     92(DI), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
+	VPXORD.BCST     100(DI), Z9, Z9
+	VPXORD.BCST     96(DI), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     88(DI), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     92(DI), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     100(DI), Z16, Z16
+	VPXORD.BCST     96(DI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     100(DI), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z23, K3, Z18
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
-	VMOVSLDUP       Z21, K3, Z20
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
-	VPORD.BCST      words<>+1848(SB), Z18, Z18
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDUBSW      Z9, Z6, Z9
-	VPMADDUBSW      Z18, Z6, Z18
-	VPMADDWD        Z7, Z0, Z0
-	VPMADDWD        Z7, Z9, Z9
-	VPMADDWD        Z7, Z18, Z18
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VPMADDWD        Z13, Z0, Z0
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
-	VPADDD.BCST     words<>+1852(SB), Z18, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPSRAD          $0x02, Z0, Z0
-	VPSRAD          $0x02, Z9, Z9
-	VPSRAD          $0x02, Z18, Z18
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
-	VPORD.BCST      words<>+1848(SB), Z11, Z11
-	VPORD.BCST      words<>+1848(SB), Z20, Z20
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDUBSW      Z11, Z6, Z11
-	VPMADDUBSW      Z20, Z6, Z20
-	VPMADDWD        Z7, Z2, Z2
-	VPMADDWD        Z7, Z11, Z11
-	VPMADDWD        Z7, Z20, Z20
+	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMADDWD        Z13, Z2, Z2
+	VPMADDUBSW      Z7, Z6, Z7
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z11, Z11
-	VPADDD.BCST     words<>+1852(SB), Z20, Z20
+	VPMADDWD        Z13, Z7, Z7
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPSRAD          $0x02, Z11, Z10
-	VPSRAD          $0x02, Z20, Z19
+	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
-	VCVTDQ2PS       Z9, Z9
-	VMULPS.BCST     28(DI), Z9, Z9
-	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     28(DI), Z18, Z18
+	VPSRAD          $0x02, Z7, Z7
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
-	VCVTDQ2PS       Z10, Z10
-	VMULPS.BCST     28(DI), Z10, Z10
-	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     28(DI), Z19, Z19
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VPMADDUBSW      Z9, Z6, Z9
+	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPMULUDQ        Z21, Z31, Z24
+	VPMADDWD        Z13, Z9, Z9
+	VPMADDUBSW      Z14, Z6, Z14
+	VPMULUDQ        Z23, Z30, Z26
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPMADDWD        Z13, Z14, Z14
+	VPSHUFD         $0xb1, Z26, Z21
+	VPSRAD          $0x02, Z9, Z8
+	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VCVTDQ2PS       Z7, Z7
+	VMULPS.BCST     28(DI), Z7, Z7
+	VPSRAD          $0x02, Z14, Z14
+	VPSHUFD         $0xb1, Z24, Z23
+	VCVTDQ2PS       Z8, Z8
+	VMULPS.BCST     28(DI), Z8, Z8
+	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VPMADDUBSW      Z16, Z6, Z16
+	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPMADDWD        Z13, Z16, Z16
+	VPMADDUBSW      Z21, Z6, Z21
+	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPMADDWD        Z13, Z21, Z21
+	VPSRAD          $0x02, Z16, Z15
+	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     28(DI), Z14, Z14
+	VPSRAD          $0x02, Z21, Z21
+	VCVTDQ2PS       Z15, Z15
+	VMULPS.BCST     28(DI), Z15, Z15
+	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VPMADDUBSW      Z23, Z6, Z23
+	VPMADDWD        Z13, Z23, Z23
+	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VPSRAD          $0x02, Z23, Z22
+	VCVTDQ2PS       Z21, Z21
+	VMULPS.BCST     28(DI), Z21, Z21
+	VCVTDQ2PS       Z22, Z22
+	VMULPS.BCST     28(DI), Z22, Z22
 	VMOVUPS         Z0, (DX)
 	VMOVUPS         Z1, 64(DX)
 	ADDQ            $0x00000080, DX
@@ -50463,27 +51260,35 @@ many:
 	DECQ            R8
 	CMOVQEQ         R11, DX
 	CMOVQEQ         R9, R8
-	VMOVUPS         Z9, (DX)
-	VMOVUPS         Z10, 64(DX)
+	VMOVUPS         Z7, (DX)
+	VMOVUPS         Z8, 64(DX)
 	ADDQ            $0x00000080, DX
 	MOVQ            DX, R11
 	SUBQ            R10, R11
 	DECQ            R8
 	CMOVQEQ         R11, DX
 	CMOVQEQ         R9, R8
-	VMOVUPS         Z18, (DX)
-	VMOVUPS         Z19, 64(DX)
+	VMOVUPS         Z14, (DX)
+	VMOVUPS         Z15, 64(DX)
 	ADDQ            $0x00000080, DX
 	MOVQ            DX, R11
 	SUBQ            R10, R11
 	DECQ            R8
 	CMOVQEQ         R11, DX
 	CMOVQEQ         R9, R8
-	SUBQ            $0x00000003, CX
+	VMOVUPS         Z21, (DX)
+	VMOVUPS         Z22, 64(DX)
+	ADDQ            $0x00000080, DX
+	MOVQ            DX, R11
+	SUBQ            R10, R11
+	DECQ            R8
+	CMOVQEQ         R11, DX
+	CMOVQEQ         R9, R8
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000003, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
@@ -50539,20 +51344,18 @@ one:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z13, Z0, Z0
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z13, Z2, Z2
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
@@ -50586,231 +51389,293 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z7
-	SUBQ         $0x00000003, CX
+	VPBROADCASTD words<>+1480(SB), Z13
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z21
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
 	VPXORD.BCST     88(DI), Z2, Z2
-	VPXORD.BCST     88(DI), Z11, Z11
-	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
 	VPXORD.BCST     92(DI), Z0, Z0
-	VPXORD.BCST     92(DI), Z9, Z9
-	VPXORD.BCST     92(DI), Z18, Z18
 	VPXORD.BCST     96(DI), Z3, Z2
-	VPXORD.BCST     96(DI), Z12, Z11
-	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     88(DI), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     92(DI), Z7, Z7
 	VPXORD.BCST     100(DI), Z2, Z2
-	VPXORD.BCST     100(DI), Z11, Z11
-	VPXORD.BCST     100(DI), Z20, Z20
+	VPXORD.BCST     96(DI), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     88(DI), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     92(DI), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
+	VPXORD.BCST     100(DI), Z9, Z9
+	VPXORD.BCST     96(DI), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     88(DI), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     92(DI), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     100(DI), Z16, Z16
+	VPXORD.BCST     96(DI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     100(DI), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z23, K3, Z18
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
-	VMOVSLDUP       Z21, K3, Z20
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
-	VPORD.BCST      words<>+1848(SB), Z18, Z18
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDUBSW      Z9, Z6, Z9
-	VPMADDUBSW      Z18, Z6, Z18
-	VPMADDWD        Z7, Z0, Z0
-	VPMADDWD        Z7, Z9, Z9
-	VPMADDWD        Z7, Z18, Z18
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VPMADDWD        Z13, Z0, Z0
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
-	VPADDD.BCST     words<>+1852(SB), Z18, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPSRAD          $0x02, Z0, Z0
-	VPSRAD          $0x02, Z9, Z9
-	VPSRAD          $0x02, Z18, Z18
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
-	VPORD.BCST      words<>+1848(SB), Z11, Z11
-	VPORD.BCST      words<>+1848(SB), Z20, Z20
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDUBSW      Z11, Z6, Z11
-	VPMADDUBSW      Z20, Z6, Z20
-	VPMADDWD        Z7, Z2, Z2
-	VPMADDWD        Z7, Z11, Z11
-	VPMADDWD        Z7, Z20, Z20
+	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMADDWD        Z13, Z2, Z2
+	VPMADDUBSW      Z7, Z6, Z7
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z11, Z11
-	VPADDD.BCST     words<>+1852(SB), Z20, Z20
+	VPMADDWD        Z13, Z7, Z7
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPSRAD          $0x02, Z11, Z10
-	VPSRAD          $0x02, Z20, Z19
+	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
 	VPMOVSDB        Z0, (DX)
-	VPMOVSDB        Z9, 32(DX)
-	VPMOVSDB        Z18, 64(DX)
+	VPSRAD          $0x02, Z7, Z7
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPMOVSDB        Z1, 16(DX)
-	VPMOVSDB        Z10, 48(DX)
-	VPMOVSDB        Z19, 80(DX)
-	ADDQ            $0x00000060, DX
-	SUBQ            $0x00000003, CX
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VPMADDUBSW      Z9, Z6, Z9
+	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPMULUDQ        Z21, Z31, Z24
+	VPMADDWD        Z13, Z9, Z9
+	VPMADDUBSW      Z14, Z6, Z14
+	VPMULUDQ        Z23, Z30, Z26
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPMADDWD        Z13, Z14, Z14
+	VPSHUFD         $0xb1, Z26, Z21
+	VPSRAD          $0x02, Z9, Z8
+	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VPMOVSDB        Z7, 32(DX)
+	VPSRAD          $0x02, Z14, Z14
+	VPSHUFD         $0xb1, Z24, Z23
+	VPMOVSDB        Z8, 48(DX)
+	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VPMADDUBSW      Z16, Z6, Z16
+	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPMADDWD        Z13, Z16, Z16
+	VPMADDUBSW      Z21, Z6, Z21
+	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPMADDWD        Z13, Z21, Z21
+	VPSRAD          $0x02, Z16, Z15
+	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VPMOVSDB        Z14, 64(DX)
+	VPSRAD          $0x02, Z21, Z21
+	VPMOVSDB        Z15, 80(DX)
+	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VPMADDUBSW      Z23, Z6, Z23
+	VPMADDWD        Z13, Z23, Z23
+	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VPSRAD          $0x02, Z23, Z22
+	VPMOVSDB        Z21, 96(DX)
+	VPMOVSDB        Z22, 112(DX)
+	ADDQ            $0x00000080, DX
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000003, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
@@ -50866,20 +51731,18 @@ one:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z13, Z0, Z0
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z13, Z2, Z2
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
@@ -50904,261 +51767,333 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD words<>+1476(SB), Z6
-	VPBROADCASTD words<>+1480(SB), Z7
-	SUBQ         $0x00000003, CX
+	VPBROADCASTD words<>+1480(SB), Z13
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z21
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
 	VPXORD.BCST     88(DI), Z2, Z2
-	VPXORD.BCST     88(DI), Z11, Z11
-	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
 	VPXORD.BCST     92(DI), Z0, Z0
-	VPXORD.BCST     92(DI), Z9, Z9
-	VPXORD.BCST     92(DI), Z18, Z18
 	VPXORD.BCST     96(DI), Z3, Z2
-	VPXORD.BCST     96(DI), Z12, Z11
-	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     88(DI), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     92(DI), Z7, Z7
 	VPXORD.BCST     100(DI), Z2, Z2
-	VPXORD.BCST     100(DI), Z11, Z11
-	VPXORD.BCST     100(DI), Z20, Z20
+	VPXORD.BCST     96(DI), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     88(DI), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     92(DI), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
+	VPXORD.BCST     100(DI), Z9, Z9
+	VPXORD.BCST     96(DI), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     88(DI), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     92(DI), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     100(DI), Z16, Z16
+	VPXORD.BCST     96(DI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     100(DI), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z23, K3, Z18
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
-	VMOVSLDUP       Z21, K3, Z20
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
-	VPORD.BCST      words<>+1848(SB), Z18, Z18
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDUBSW      Z9, Z6, Z9
-	VPMADDUBSW      Z18, Z6, Z18
-	VPMADDWD        Z7, Z0, Z0
-	VPMADDWD        Z7, Z9, Z9
-	VPMADDWD        Z7, Z18, Z18
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
+	VPMADDWD        Z13, Z0, Z0
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
-	VPADDD.BCST     words<>+1852(SB), Z18, Z18
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPSRAD          $0x02, Z0, Z0
-	VPSRAD          $0x02, Z9, Z9
-	VPSRAD          $0x02, Z18, Z18
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
-	VPORD.BCST      words<>+1848(SB), Z11, Z11
-	VPORD.BCST      words<>+1848(SB), Z20, Z20
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDUBSW      Z11, Z6, Z11
-	VPMADDUBSW      Z20, Z6, Z20
-	VPMADDWD        Z7, Z2, Z2
-	VPMADDWD        Z7, Z11, Z11
-	VPMADDWD        Z7, Z20, Z20
+	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VPMADDWD        Z13, Z2, Z2
+	VPMADDUBSW      Z7, Z6, Z7
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z11, Z11
-	VPADDD.BCST     words<>+1852(SB), Z20, Z20
+	VPMADDWD        Z13, Z7, Z7
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPSRAD          $0x02, Z11, Z10
-	VPSRAD          $0x02, Z20, Z19
+	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VCVTDQ2PS       Z9, Z9
-	VMULPS.BCST     28(DI), Z9, Z9
-	VMULPS.BCST     32(DI), Z9, Z9
-	VCVTDQ2PS       Z18, Z18
-	VMULPS.BCST     28(DI), Z18, Z18
-	VMULPS.BCST     32(DI), Z18, Z18
+	VPSRAD          $0x02, Z7, Z7
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VMAXPS.BCST     words<>+1856(SB), Z0, Z0
-	VMAXPS.BCST     words<>+1856(SB), Z9, Z9
-	VMAXPS.BCST     words<>+1856(SB), Z18, Z18
+	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTPS2DQ       Z0, Z0
-	VCVTPS2DQ       Z9, Z9
-	VCVTPS2DQ       Z18, Z18
+	VPMADDUBSW      Z9, Z6, Z9
+	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPMULUDQ        Z21, Z31, Z24
 	VPMOVSDB        Z0, (DX)
-	VPMOVSDB        Z9, 32(DX)
-	VPMOVSDB        Z18, 64(DX)
+	VPMADDWD        Z13, Z9, Z9
+	VPMADDUBSW      Z14, Z6, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VCVTDQ2PS       Z10, Z10
-	VMULPS.BCST     28(DI), Z10, Z10
-	VMULPS.BCST     32(DI), Z10, Z10
-	VCVTDQ2PS       Z19, Z19
-	VMULPS.BCST     28(DI), Z19, Z19
-	VMULPS.BCST     32(DI), Z19, Z19
+	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPMADDWD        Z13, Z14, Z14
+	VPSHUFD         $0xb1, Z26, Z21
 	VMAXPS.BCST     words<>+1856(SB), Z1, Z1
-	VMAXPS.BCST     words<>+1856(SB), Z10, Z10
-	VMAXPS.BCST     words<>+1856(SB), Z19, Z19
+	VPSRAD          $0x02, Z9, Z8
+	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTPS2DQ       Z1, Z1
-	VCVTPS2DQ       Z10, Z10
-	VCVTPS2DQ       Z19, Z19
+	VCVTDQ2PS       Z7, Z7
+	VMULPS.BCST     28(DI), Z7, Z7
+	VMULPS.BCST     32(DI), Z7, Z7
+	VPSRAD          $0x02, Z14, Z14
+	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z1, 16(DX)
-	VPMOVSDB        Z10, 48(DX)
-	VPMOVSDB        Z19, 80(DX)
-	ADDQ            $0x00000060, DX
-	SUBQ            $0x00000003, CX
+	VMAXPS.BCST     words<>+1856(SB), Z7, Z7
+	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VCVTPS2DQ       Z7, Z7
+	VPMADDUBSW      Z16, Z6, Z16
+	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPMOVSDB        Z7, 32(DX)
+	VPMADDWD        Z13, Z16, Z16
+	VPMADDUBSW      Z21, Z6, Z21
+	VCVTDQ2PS       Z8, Z8
+	VMULPS.BCST     28(DI), Z8, Z8
+	VMULPS.BCST     32(DI), Z8, Z8
+	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPMADDWD        Z13, Z21, Z21
+	VMAXPS.BCST     words<>+1856(SB), Z8, Z8
+	VPSRAD          $0x02, Z16, Z15
+	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VCVTPS2DQ       Z8, Z8
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     28(DI), Z14, Z14
+	VMULPS.BCST     32(DI), Z14, Z14
+	VPSRAD          $0x02, Z21, Z21
+	VPMOVSDB        Z8, 48(DX)
+	VMAXPS.BCST     words<>+1856(SB), Z14, Z14
+	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VCVTPS2DQ       Z14, Z14
+	VPMADDUBSW      Z23, Z6, Z23
+	VPMOVSDB        Z14, 64(DX)
+	VPMADDWD        Z13, Z23, Z23
+	VCVTDQ2PS       Z15, Z15
+	VMULPS.BCST     28(DI), Z15, Z15
+	VMULPS.BCST     32(DI), Z15, Z15
+	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VMAXPS.BCST     words<>+1856(SB), Z15, Z15
+	VPSRAD          $0x02, Z23, Z22
+	VCVTPS2DQ       Z15, Z15
+	VCVTDQ2PS       Z21, Z21
+	VMULPS.BCST     28(DI), Z21, Z21
+	VMULPS.BCST     32(DI), Z21, Z21
+	VPMOVSDB        Z15, 80(DX)
+	VMAXPS.BCST     words<>+1856(SB), Z21, Z21
+	VCVTPS2DQ       Z21, Z21
+	VPMOVSDB        Z21, 96(DX)
+	VCVTDQ2PS       Z22, Z22
+	VMULPS.BCST     28(DI), Z22, Z22
+	VMULPS.BCST     32(DI), Z22, Z22
+	VMAXPS.BCST     words<>+1856(SB), Z22, Z22
+	VCVTPS2DQ       Z22, Z22
+	VPMOVSDB        Z22, 112(DX)
+	ADDQ            $0x00000080, DX
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000003, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
@@ -51214,20 +52149,18 @@ one:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VPORD.BCST      words<>+1848(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
-	VPMADDWD        Z7, Z0, Z0
+	VPMADDWD        Z13, Z0, Z0
 	VPADDD.BCST     words<>+1852(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
 	VPORD.BCST      words<>+1848(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
-	VPMADDWD        Z7, Z2, Z2
+	VPMADDWD        Z13, Z2, Z2
 	VPADDD.BCST     words<>+1852(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
@@ -51262,219 +52195,277 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD 24(DI), Z29
 	VPBROADCASTD words<>+1760(SB), Z28
 	VPADDD       words<>+1860(SB), Z29, Z29
-	MOVL         $0x0000aaaa, AX
+	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27
 	VPSLLD       $0x08, Z27, Z27
-	SUBQ         $0x00000003, CX
+	SUBQ         $0x00000004, CX
 	JLT          few
 	PCALIGN      $0x20
 
 many:
 	VPMULUDQ        Z29, Z31, Z3
 	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z12
-	VPADDD          Z28, Z29, Z29
-	VPMULUDQ        Z29, Z31, Z21
-	VPADDD          Z28, Z29, Z29
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
 	VPXORD.BCST     88(DI), Z2, Z2
-	VPXORD.BCST     88(DI), Z11, Z11
-	VPXORD.BCST     88(DI), Z20, Z20
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
 	VPXORD.BCST     92(DI), Z0, Z0
-	VPXORD.BCST     92(DI), Z9, Z9
-	VPXORD.BCST     92(DI), Z18, Z18
 	VPXORD.BCST     96(DI), Z3, Z2
-	VPXORD.BCST     96(DI), Z12, Z11
-	VPXORD.BCST     96(DI), Z21, Z20
+	VPMULUDQ        Z29, Z31, Z10
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
-	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
-	VPSRLQ          $0x20, Z1, Z0
 	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPMULUDQ        Z2, Z30, Z1
+	VPXORD.BCST     88(DI), Z9, Z9
+	VPSRLQ          $0x20, Z1, Z0
+	VPMULUDQ        Z9, Z30, Z12
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z12, Z7
 	VPTERNLOGD.BCST $0x96, 16(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 16(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 16(SI), Z23, Z18
+	VPXORD.BCST     92(DI), Z7, Z7
 	VPXORD.BCST     100(DI), Z2, Z2
-	VPXORD.BCST     100(DI), Z11, Z11
-	VPXORD.BCST     100(DI), Z20, Z20
+	VPXORD.BCST     96(DI), Z10, Z9
+	VPMULUDQ        Z29, Z31, Z17
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPSRLQ          $0x20, Z17, Z16
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPXORD.BCST     88(DI), Z16, Z16
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPMULUDQ        Z16, Z30, Z19
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z19, Z14
 	VPTERNLOGD.BCST $0x96, 24(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 24(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 24(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 16(SI), Z12, Z7
+	VPXORD.BCST     92(DI), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 28(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 28(SI), Z22, Z20
+	VPXORD.BCST     100(DI), Z9, Z9
+	VPXORD.BCST     96(DI), Z17, Z16
+	VPMULUDQ        Z29, Z31, Z24
+	VPADDD          Z28, Z29, Z29
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPSRLQ          $0x20, Z24, Z23
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPXORD.BCST     88(DI), Z23, Z23
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z26, Z21
 	VPTERNLOGD.BCST $0x96, 32(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 32(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 32(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 24(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 16(SI), Z19, Z14
+	VPXORD.BCST     92(DI), Z21, Z21
 	VPTERNLOGD.BCST $0x96, 36(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 36(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 36(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 28(SI), Z11, Z9
+	VPXORD.BCST     100(DI), Z16, Z16
+	VPXORD.BCST     96(DI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 40(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 40(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 40(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 32(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 24(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 16(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 44(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 44(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 44(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 36(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 28(SI), Z18, Z16
+	VPXORD.BCST     100(DI), Z23, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 48(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 48(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 48(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 40(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 32(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 24(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 52(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 52(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 52(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 44(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 36(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 28(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
 	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
 	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
 	VPTERNLOGD.BCST $0x96, 56(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 56(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 56(SI), Z19, Z18
+	VPTERNLOGD.BCST $0x96, 48(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 40(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 32(SI), Z26, Z21
 	VPTERNLOGD.BCST $0x96, 60(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 60(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 60(SI), Z22, Z20
+	VPTERNLOGD.BCST $0x96, 52(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 44(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 36(SI), Z24, Z23
 	VPMULUDQ        Z0, Z31, Z4
-	VPMULUDQ        Z9, Z31, Z13
-	VPMULUDQ        Z18, Z31, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VPMULUDQ        Z2, Z30, Z1
-	VPMULUDQ        Z11, Z30, Z10
-	VPMULUDQ        Z20, Z30, Z19
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPSRLQ          $0x20, Z1, Z0
-	VPSRLQ          $0x20, Z10, Z9
-	VPSRLQ          $0x20, Z19, Z18
+	VPSRLQ          $0x20, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VPSRLQ          $0x20, Z4, Z2
-	VPSRLQ          $0x20, Z13, Z11
-	VPSRLQ          $0x20, Z22, Z20
+	VPSRLQ          $0x20, Z10, Z9
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPTERNLOGD.BCST $0x96, 64(SI), Z5, Z0
-	VPTERNLOGD.BCST $0x96, 64(SI), Z14, Z9
-	VPTERNLOGD.BCST $0x96, 64(SI), Z23, Z18
+	VPTERNLOGD.BCST $0x96, 56(SI), Z8, Z7
+	VPTERNLOGD.BCST $0x96, 48(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 40(SI), Z22, Z21
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
-	VPTERNLOGD.BCST $0x96, 68(SI), Z12, Z11
-	VPTERNLOGD.BCST $0x96, 68(SI), Z21, Z20
+	VPTERNLOGD.BCST $0x96, 60(SI), Z11, Z9
+	VPTERNLOGD.BCST $0x96, 52(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 44(SI), Z25, Z23
 	VPMULUDQ        Z0, Z31, Z3
-	VPMULUDQ        Z9, Z31, Z12
-	VPMULUDQ        Z18, Z31, Z21
+	VPMULUDQ        Z7, Z31, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
 	VPMULUDQ        Z2, Z30, Z5
-	VPMULUDQ        Z11, Z30, Z14
-	VPMULUDQ        Z20, Z30, Z23
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z14, Z9
-	VPSRLQ          $0x20, Z23, Z18
-	VPSRLQ          $0x20, Z3, Z2
-	VPSRLQ          $0x20, Z12, Z11
-	VPSRLQ          $0x20, Z21, Z20
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 72(SI), Z10, Z9
-	VPTERNLOGD.BCST $0x96, 72(SI), Z19, Z18
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VPTERNLOGD.BCST $0x96, 76(SI), Z13, Z11
-	VPTERNLOGD.BCST $0x96, 76(SI), Z22, Z20
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z14, K3, Z9
-	VMOVSLDUP       Z23, K3, Z18
-	VMOVSLDUP       Z3, K3, Z2
-	VMOVSLDUP       Z12, K3, Z11
-	VMOVSLDUP       Z21, K3, Z20
+	VPMULUDQ        Z9, Z30, Z8
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPSHUFD         $0xb1, Z5, Z0
+	VPSRLQ          $0x20, Z8, Z7
+	VPSRLQ          $0x20, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSRLQ          $0x20, Z11, Z9
+	VPSRLQ          $0x20, Z17, Z16
+	VPSRLQ          $0x20, Z25, Z23
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 64(SI), Z12, Z7
+	VPTERNLOGD.BCST $0x96, 56(SI), Z15, Z14
+	VPTERNLOGD.BCST $0x96, 48(SI), Z26, Z21
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
+	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
+	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
+	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
 	VUNPCKLPD       Z2, Z0, Z4
-	VUNPCKLPD       Z11, Z9, Z13
-	VUNPCKLPD       Z20, Z18, Z22
+	VPMULUDQ        Z7, Z31, Z10
+	VPMULUDQ        Z14, Z31, Z18
+	VPMULUDQ        Z21, Z31, Z24
 	VUNPCKHPD       Z2, Z0, Z5
-	VUNPCKHPD       Z11, Z9, Z14
-	VUNPCKHPD       Z20, Z18, Z23
+	VPMULUDQ        Z9, Z30, Z12
+	VPMULUDQ        Z16, Z30, Z15
+	VPMULUDQ        Z23, Z30, Z26
 	VPCMPUD         $0x05, Z27, Z4, K1
 	VBROADCASTSS.Z  28(DI), K1, Z4
-	VPCMPUD         $0x05, Z27, Z13, K1
-	VBROADCASTSS.Z  28(DI), K1, Z13
-	VPCMPUD         $0x05, Z27, Z22, K1
-	VBROADCASTSS.Z  28(DI), K1, Z22
+	VPSHUFD         $0xb1, Z12, Z7
+	VPSRLQ          $0x20, Z15, Z14
+	VPSRLQ          $0x20, Z26, Z21
 	VMOVUPS         Z4, (DX)
-	VMOVUPS         Z13, 128(DX)
-	VMOVUPS         Z22, 256(DX)
+	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
+	VPSRLQ          $0x20, Z18, Z16
+	VPSRLQ          $0x20, Z24, Z23
 	VPCMPUD         $0x05, Z27, Z5, K1
 	VBROADCASTSS.Z  28(DI), K1, Z5
-	VPCMPUD         $0x05, Z27, Z14, K1
-	VBROADCASTSS.Z  28(DI), K1, Z14
-	VPCMPUD         $0x05, Z27, Z23, K1
-	VBROADCASTSS.Z  28(DI), K1, Z23
+	VPSHUFD         $0xb1, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
+	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
 	VMOVUPS         Z5, 64(DX)
-	VMOVUPS         Z14, 192(DX)
-	VMOVUPS         Z23, 320(DX)
-	ADDQ            $0x00000180, DX
-	SUBQ            $0x00000003, CX
+	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
+	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
+	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
+	VUNPCKLPD       Z9, Z7, Z11
+	VPMULUDQ        Z14, Z31, Z17
+	VPMULUDQ        Z21, Z31, Z25
+	VUNPCKHPD       Z9, Z7, Z12
+	VPMULUDQ        Z16, Z30, Z19
+	VPMULUDQ        Z23, Z30, Z22
+	VPCMPUD         $0x05, Z27, Z11, K1
+	VBROADCASTSS.Z  28(DI), K1, Z11
+	VPSHUFD         $0xb1, Z19, Z14
+	VPSRLQ          $0x20, Z22, Z21
+	VMOVUPS         Z11, 128(DX)
+	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
+	VPSRLQ          $0x20, Z25, Z23
+	VPCMPUD         $0x05, Z27, Z12, K1
+	VBROADCASTSS.Z  28(DI), K1, Z12
+	VPSHUFD         $0xb1, Z17, Z16
+	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
+	VMOVUPS         Z12, 192(DX)
+	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
+	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
+	VUNPCKLPD       Z16, Z14, Z18
+	VPMULUDQ        Z21, Z31, Z24
+	VUNPCKHPD       Z16, Z14, Z19
+	VPMULUDQ        Z23, Z30, Z26
+	VPCMPUD         $0x05, Z27, Z18, K1
+	VBROADCASTSS.Z  28(DI), K1, Z18
+	VPSHUFD         $0xb1, Z26, Z21
+	VMOVUPS         Z18, 256(DX)
+	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
+	VPCMPUD         $0x05, Z27, Z19, K1
+	VBROADCASTSS.Z  28(DI), K1, Z19
+	VPSHUFD         $0xb1, Z24, Z23
+	VMOVUPS         Z19, 320(DX)
+	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
+	VUNPCKLPD       Z23, Z21, Z25
+	VUNPCKHPD       Z23, Z21, Z26
+	VPCMPUD         $0x05, Z27, Z25, K1
+	VBROADCASTSS.Z  28(DI), K1, Z25
+	VMOVUPS         Z25, 384(DX)
+	VPCMPUD         $0x05, Z27, Z26, K1
+	VBROADCASTSS.Z  28(DI), K1, Z26
+	VMOVUPS         Z26, 448(DX)
+	ADDQ            $0x00000200, DX
+	SUBQ            $0x00000004, CX
 	JGE             many
 
 few:
-	ADDQ $0x00000003, CX
+	ADDQ $0x00000004, CX
 	JZ   finished
 
 one:
@@ -51530,12 +52521,10 @@ one:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z3, Z2
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z2, Z30, Z5
-	VPSRLQ          $0x20, Z5, Z0
-	VPSRLQ          $0x20, Z3, Z2
-	VPTERNLOGD.BCST $0x96, 72(SI), Z1, Z0
-	VPTERNLOGD.BCST $0x96, 76(SI), Z4, Z2
-	VMOVSLDUP       Z5, K3, Z0
-	VMOVSLDUP       Z3, K3, Z2
+	VPSHUFD         $0xb1, Z5, Z0
+	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
+	VPSHUFD         $0xb1, Z3, Z2
+	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
 	VUNPCKLPD       Z2, Z0, Z4
 	VUNPCKHPD       Z2, Z0, Z5
 	VPCMPUD         $0x05, Z27, Z4, K1
@@ -51572,7 +52561,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51582,7 +52571,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z1
 	IMUL3L       $0x04, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51592,7 +52581,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z1
 	IMUL3L       $0x04, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51602,7 +52591,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z1
 	IMUL3L       $0x04, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51621,7 +52610,7 @@ taprest:
 tapone:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51697,7 +52686,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51710,7 +52699,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z3
 	IMUL3L       $0x08, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51723,7 +52712,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z3
 	IMUL3L       $0x08, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51736,7 +52725,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z3
 	IMUL3L       $0x08, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51758,7 +52747,7 @@ taprest:
 tapone:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51854,7 +52843,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51870,7 +52859,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z5
 	IMUL3L       $0x0c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51886,7 +52875,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z5
 	IMUL3L       $0x0c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51902,7 +52891,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z5
 	IMUL3L       $0x0c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -51927,7 +52916,7 @@ taprest:
 tapone:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52043,7 +53032,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52062,7 +53051,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z7
 	IMUL3L       $0x10, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52081,7 +53070,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z7
 	IMUL3L       $0x10, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52100,7 +53089,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z7
 	IMUL3L       $0x10, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52128,7 +53117,7 @@ taprest:
 tapone:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52264,7 +53253,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52286,7 +53275,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z9
 	IMUL3L       $0x14, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52308,7 +53297,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z9
 	IMUL3L       $0x14, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52330,7 +53319,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z9
 	IMUL3L       $0x14, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52361,7 +53350,7 @@ taprest:
 tapone:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52517,7 +53506,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52542,7 +53531,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z11
 	IMUL3L       $0x18, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52567,7 +53556,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z11
 	IMUL3L       $0x18, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52592,7 +53581,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z11
 	IMUL3L       $0x18, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52626,7 +53615,7 @@ taprest:
 tapone:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52802,7 +53791,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x1c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52830,7 +53819,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z13
 	IMUL3L       $0x1c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52858,7 +53847,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z13
 	IMUL3L       $0x1c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52886,7 +53875,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z13
 	IMUL3L       $0x1c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52923,7 +53912,7 @@ taprest:
 tapone:
 	IMUL3L       $0x1c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53119,7 +54108,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x20, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53150,7 +54139,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z15
 	IMUL3L       $0x20, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53181,7 +54170,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z15
 	IMUL3L       $0x20, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53212,7 +54201,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z15
 	IMUL3L       $0x20, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53252,7 +54241,7 @@ taprest:
 tapone:
 	IMUL3L       $0x20, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53468,7 +54457,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x24, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53502,7 +54491,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z17
 	IMUL3L       $0x24, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53536,7 +54525,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z17
 	IMUL3L       $0x24, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53570,7 +54559,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z17
 	IMUL3L       $0x24, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53613,7 +54602,7 @@ taprest:
 tapone:
 	IMUL3L       $0x24, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53849,7 +54838,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x28, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53886,7 +54875,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z19
 	IMUL3L       $0x28, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53923,7 +54912,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z19
 	IMUL3L       $0x28, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53960,7 +54949,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z19
 	IMUL3L       $0x28, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54006,7 +54995,7 @@ taprest:
 tapone:
 	IMUL3L       $0x28, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54262,7 +55251,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x2c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54302,7 +55291,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z21
 	IMUL3L       $0x2c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54342,7 +55331,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z21
 	IMUL3L       $0x2c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54382,7 +55371,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z21
 	IMUL3L       $0x2c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54431,7 +55420,7 @@ taprest:
 tapone:
 	IMUL3L       $0x2c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54707,7 +55696,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x30, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54750,7 +55739,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z23
 	IMUL3L       $0x30, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54793,7 +55782,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z23
 	IMUL3L       $0x30, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54836,7 +55825,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z23
 	IMUL3L       $0x30, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54888,7 +55877,7 @@ taprest:
 tapone:
 	IMUL3L       $0x30, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55184,7 +56173,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x34, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55230,7 +56219,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z25
 	IMUL3L       $0x34, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55276,7 +56265,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z25
 	IMUL3L       $0x34, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55322,7 +56311,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z25
 	IMUL3L       $0x34, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55377,7 +56366,7 @@ taprest:
 tapone:
 	IMUL3L       $0x34, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55693,7 +56682,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x38, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55742,7 +56731,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z27
 	IMUL3L       $0x38, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      268(R13), R8
+	MOVLQSX      76(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55791,7 +56780,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z27
 	IMUL3L       $0x38, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      276(R13), R8
+	MOVLQSX      84(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55840,7 +56829,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z27
 	IMUL3L       $0x38, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      284(R13), R8
+	MOVLQSX      92(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55898,7 +56887,7 @@ taprest:
 tapone:
 	IMUL3L       $0x38, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      260(R13), R8
+	MOVLQSX      68(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)

@@ -14,8 +14,7 @@ func (p *Pool) Tiles() bool {
 	return p.Stride == p.Kernel && p.OutH*p.Kernel == p.H && p.OutW*p.Kernel == p.W
 }
 
-// poolStrip is some rows of windows of a channel: the rows as one channel, their pooling, and where inputs and outputs
-// lie.
+// poolStrip is some rows of windows of a channel: the pixels as one channel, their pooling, and where both begin.
 type poolStrip struct {
 	n       Norm
 	p       Pool

@@ -18,7 +18,7 @@ type vecArgs struct {
 }
 
 // line is the columns that a long statement sums at a time, in the first-level cache: 60 tiles of noise, a multiple of
-// the two or three that are made at once.
+// the four that are made at once.
 const line = 1920
 
 // Lin computes dst[i] = c[0]*x[0][i] + c[1]*x[1][i] + ..., from the left, each product rounded. No term makes zero.

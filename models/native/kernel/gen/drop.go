@@ -21,7 +21,7 @@ func (g *gen) drop() {
 		g.VPBROADCASTD(at(t, nLimit), limit)
 		g.VBROADCASTSS(at(t, nKeep), keep)
 	}
-	g.tileLoop(3, func(tiles int) {
+	g.tileLoop(func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
 			for i, s := range streams {
 				s.philox(at(t, nLead))

@@ -19,8 +19,14 @@ func (s *stream) integers() {
 	}
 }
 
-// byteOnes are bytes and words of one, in registers that no cipher and no sum uses.
-func (g *gen) byteOnes() (bytes, words reg.VecPhysical) { return g.r[6], g.r[7] }
+// byteOnes are bytes and words of one, in registers that no cipher and no sum uses: in AVX-512 the last ones of two
+// streams.
+func (g *gen) byteOnes() (bytes, words reg.VecPhysical) {
+	if g.wide {
+		return g.r[6], g.r[13]
+	}
+	return g.r[6], g.r[7]
+}
 
 // integerSetup is noiseSetup for integers.
 func (g *gen) integerSetup() {
@@ -59,7 +65,7 @@ func (g *gen) noiseIntegers(as drawn) {
 	if !asBytes {
 		g.rowSetup()
 	}
-	g.tileLoop(3, func(tiles int) {
+	g.tileLoop(func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
 			for i, s := range streams {
 				s.philox(at(reg.RDI, nLead))

@@ -16,8 +16,9 @@ const (
 	nLeft, nRow, nBack, nLead                  = 64, 72, 80, 88
 )
 
-// stream is the instructions of one run of counters, in order, on nine registers of its own. One stream is a chain of
-// some 150 cycles, of which a core's scheduler holds hardly two: several streams are therefore interleaved.
+// stream is the instructions of one run of counters, in order, on seven registers of its own. One stream is a chain of
+// some 150 cycles, of which a core's scheduler holds hardly two: several streams are therefore interleaved. One alone
+// has something to do in six cycles of ten, so that two ports are kept busy by four.
 type stream struct {
 	*gen
 	r   []reg.VecPhysical
@@ -26,17 +27,19 @@ type stream struct {
 
 func (s *stream) do(f func()) { s.ops = append(s.ops, f) }
 
+// skew is how many instructions each stream is behind the one before, so that they do not all wait for their long
+// chains at once.
+const skew = 6
+
 func interleave(streams []*stream) {
-	for i := 0; ; i++ {
-		more := false
-		for _, s := range streams {
-			if i < len(s.ops) {
-				s.ops[i]()
-				more = true
+	for i, more := 0, true; more; i++ {
+		more = false
+		for j, s := range streams {
+			at := i - j*skew
+			if 0 <= at && at < len(s.ops) {
+				s.ops[at]()
 			}
-		}
-		if !more {
-			return
+			more = more || at < len(s.ops)
 		}
 	}
 }
@@ -68,10 +71,10 @@ func (g *gen) ctr() reg.VecPhysical  { return g.r[len(g.r)-3] }
 func (g *gen) step() reg.VecPhysical { return g.r[len(g.r)-4] }
 func (g *gen) key() reg.VecPhysical  { return g.r[len(g.r)-5] } // AVX2 only
 
-// philox leaves the words of one vector of counters in r0 (words 0 and 1 of counter i in lanes 2i and 2i+1) and r2
-// (words 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage, which the multiplication
-// ignores, so that no shuffle is needed inside a round. lead is what the first three rounds have in common, a
-// kernel.lead.
+// philox, on six of the registers, leaves the words of one vector of counters in r0 (words 0 and 1 of counter i in
+// lanes 2i and 2i+1) and r2 (words 2 and 3). A 64-bit lane holds a word in its low half; the high halves are garbage,
+// which the multiplication ignores, so that no shuffle is needed inside a round. lead is what the first three rounds
+// have in common, a kernel.lead.
 func (s *stream) philox(lead operand.Mem) {
 	c0, c2 := s.r[0], s.r[2]
 	product := func(x, m, p reg.VecPhysical) { s.do(func() { s.VPMULUDQ(x, m, p) }) }
@@ -110,7 +113,7 @@ func (s *stream) philox(lead operand.Mem) {
 	upper(c3, c2)
 	key(4, p1, c0)
 	mix(lead.Offset(12), c2, c2)
-	for r := 3; r < 10; r++ {
+	for r := 3; r < 9; r++ {
 		product(c0, s.mul0(), p0)
 		product(c2, s.mul1(), p1)
 		upper(p1, c0)
@@ -119,11 +122,20 @@ func (s *stream) philox(lead operand.Mem) {
 		key(2*r+1, c3, c2)
 		c1, c3, p0, p1 = p1, p0, c3, c1
 	}
-	for _, w := range [][2]reg.VecPhysical{{c0, c1}, {c2, c3}} {
-		if s.wide {
-			s.do(func() { s.VMOVSLDUP(w[1], reg.K3, w[0]) })
-			continue
+	product(c0, s.mul0(), p0)
+	product(c2, s.mul1(), p1)
+	if s.wide { // halves change places, and only the low ones are xored
+		for i, w := range [][3]reg.VecPhysical{{p1, c1, c0}, {p0, c3, c2}} {
+			s.do(func() { s.VPSHUFD(operand.U8(0xB1), w[0], w[2]) })
+			s.do(func() { s.VPTERNLOGD_BCST(operand.U8(0x96), at(reg.RSI, 4*(18+i)), w[1], reg.K3, w[2]) })
 		}
+		return
+	}
+	upper(p1, c0)
+	upper(p0, c2)
+	key(18, c1, c0)
+	key(19, c3, c2)
+	for _, w := range [][2]reg.VecPhysical{{c0, p1}, {c2, p0}} {
 		s.do(func() { s.VMOVSLDUP(w[1], w[1]) })
 		s.do(func() { s.VBLENDPS(operand.U8(0xAA), w[1], w[0], w[0]) })
 	}
@@ -132,7 +144,9 @@ func (s *stream) philox(lead operand.Mem) {
 // normals turns the words in r0 and r2 into normals, the operations being those of noise.Normals: cosines in r0, sines
 // in r1. The factor 2^-31 of the first uniform is taken from the exponent's bits.
 func (s *stream) normals() {
-	u, f, w, e, q, v, c, sn, v2 := s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], s.r[5], s.r[6], s.r[7], s.r[8]
+	u, f, w, v, v2, c, e := s.r[0], s.r[1], s.r[2], s.r[3], s.r[4], s.r[5], s.r[6]
+	q, sn := u, w // which are needed no more by then
+
 	mad := func(x reg.VecPhysical, k float32, y reg.VecPhysical) { // y = y*x + k
 		s.do(func() { s.VMULPS(x, y, y) })
 		s.addf(k, y, y)
@@ -143,35 +157,35 @@ func (s *stream) normals() {
 	s.mulf(coef.TwoM31, v, v)
 	s.do(func() { s.VCVTDQ2PS(f, f) })
 	s.do(func() { s.VMULPS(v, v, v2) })
-	s.mulf(coef.Cos[4], v2, c)
 	s.with(coef.RootHalf+31<<23, func(x, y, z operand.Op) { s.VPSUBD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPSUBD(x, y, z) }, f, f)
-	s.mulf(coef.Sin[3], v2, sn)
+	s.mulf(coef.Cos[4], v2, c)
 	s.do(func() { s.VPSRAD(operand.Imm(23), f, e) })
-	s.addf(coef.Cos[3], c, c)
 	s.with(1<<23-1, func(x, y, z operand.Op) { s.VPANDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPAND(x, y, z) }, f, f)
-	s.addf(coef.Sin[2], sn, sn)
+	s.addf(coef.Cos[3], c, c)
 	s.with(coef.RootHalf, func(x, y, z operand.Op) { s.VPADDD_BCST(x, y, z) }, func(x, y, z operand.Op) { s.VPADDD(x, y, z) }, f, f)
 	s.do(func() { s.VCVTDQ2PS(e, e) })
 	s.addf(-1, f, f)
+	mad(v2, coef.Cos[2], c)
 	s.mulf(coef.Log[6], f, q)
 	s.addf(coef.Log[5], q, q)
-	mad(v2, coef.Cos[2], c)
-	mad(f, coef.Log[4], q)
-	mad(v2, coef.Sin[1], sn)
-	mad(f, coef.Log[3], q)
 	mad(v2, coef.Cos[1], c)
-	mad(f, coef.Log[2], q)
-	mad(v2, coef.Sin[0], sn)
-	mad(f, coef.Log[1], q)
+	mad(f, coef.Log[4], q)
+	s.do(func() { s.VPSLLD(operand.Imm(31), w, w) })
 	mad(v2, coef.Cos[0], c)
+	mad(f, coef.Log[3], q)
+	s.do(func() { s.VXORPS(w, c, c) })
+	s.mulf(coef.Sin[3], v2, sn)
+	s.addf(coef.Sin[2], sn, sn)
+	mad(f, coef.Log[2], q)
+	mad(v2, coef.Sin[1], sn)
+	mad(f, coef.Log[1], q)
+	mad(v2, coef.Sin[0], sn)
 	mad(f, coef.Log[0], q)
 	s.mulf(coef.Minus2L, e, e)
-	s.do(func() { s.VMULPS(v, sn, sn) })
 	s.do(func() { s.VMULPS(f, q, q) })
-	s.do(func() { s.VPSLLD(operand.Imm(31), w, w) })
+	s.do(func() { s.VMULPS(v, sn, sn) })
 	s.do(func() { s.VADDPS(e, q, q) })
-	s.do(func() { s.VXORPS(w, c, c) })
 	s.do(func() { s.VSQRTPS(q, q) })
-	s.do(func() { s.VMULPS(q, c, u) })
 	s.do(func() { s.VMULPS(q, sn, f) })
+	s.do(func() { s.VMULPS(q, c, u) })
 }

@@ -23,8 +23,8 @@ func (g *gen) philoxSetup(lanes operand.Mem) {
 	g.VPBROADCASTD(at(t, nBlock), g.ctr())
 	g.VPBROADCASTD(g.consts.word(uint32(g.lanes/2)), g.step())
 	g.VPADDD(lanes, g.ctr(), g.ctr())
-	if g.wide {
-		g.MOVL(operand.U32(0xAAAA), reg.EAX)
+	if g.wide { // the low halves
+		g.MOVL(operand.U32(0x5555), reg.EAX)
 		g.KMOVW(reg.EAX, reg.K3)
 	}
 }
@@ -42,7 +42,7 @@ func (g *gen) noiseFill() {
 	g.begin("noiseFill", "noiseArgs", "tiles of normals.")
 	g.noiseSetup()
 	g.rowSetup()
-	g.tileLoop(3, func(tiles int) {
+	g.tileLoop(func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
 			for _, s := range streams {
 				s.philox(at(reg.RDI, nLead))
@@ -93,18 +93,19 @@ func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
 	if g.wide {
 		var streams []*stream
 		for i := range tiles {
-			streams = append(streams, &stream{gen: g, r: g.r[9*i : 9*i+9]})
+			streams = append(streams, &stream{gen: g, r: g.r[7*i : 7*i+7]})
 		}
 		body(0, streams)
 		return
 	}
 	for i := range 2 * tiles {
-		body(i, []*stream{{gen: g, r: g.r[:9]}})
+		body(i, []*stream{{gen: g, r: g.r[:7]}})
 	}
 }
 
 // tileLoop emits a loop of several tiles at a time in AVX-512, and one of single tiles.
-func (g *gen) tileLoop(many int, body func(tiles int)) {
+func (g *gen) tileLoop(body func(tiles int)) {
+	const many = 4 // as many streams as there are registers for
 	n := reg.RCX
 	if g.wide {
 		g.SUBQ(imm(many), n)
@@ -144,26 +145,26 @@ func (g *gen) noiseSum(of term) {
 	}
 	t, dst, leads, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
 	label := 0
-	g.tileLoop(2, func(tiles int) {
+	g.tileLoop(func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
-			acc, w := g.r[9:11], g.key()
-			var saved reg.VecPhysical
-			if g.wide {
-				acc, saved = g.r[18:22], g.r[22]
+			sums := func(i int) [2]operand.Mem { // in memory, since four streams leave no registers
+				cos, sin := g.place(first + i)
+				return [2]operand.Mem{at(dst, cos), at(dst, sin)}
 			}
+			zero, w := streams[0].r[0], g.key()
 			g.MOVQ(at(t, nLeads), leads)
 			g.MOVQ(at(t, nWeights), weights)
 			g.MOVQ(at(t, nCount), count)
-			for i := range 2 * len(streams) {
-				g.zero(acc[i])
+			g.zero(zero)
+			for i := range streams {
+				for _, sum := range sums(i) {
+					g.VMOVUPS(zero, sum)
+				}
 			}
 			loop := "member" + string(rune('a'+label))
 			label++
 			g.align()
 			g.Label(loop)
-			if g.wide {
-				g.VMOVUPS(g.ctr(), saved)
-			}
 			for i, s := range streams {
 				s.philox(at(leads, 0))
 				if of == whole {
@@ -171,13 +172,14 @@ func (g *gen) noiseSum(of term) {
 				} else {
 					s.normals()
 				}
-				for j := range 2 {
-					s.weigh(of, s.r[j], w, acc[2*i+j])
+				for j, sum := range sums(i) {
+					s.weigh(of, s.r[j], w, sum)
 				}
 			}
 			interleave(streams)
+			back := uint32(len(streams) * g.lanes / 2) // to the first stream's counters
 			if g.wide {
-				g.VMOVUPS(saved, g.ctr())
+				g.VPSUBD_BCST(g.consts.word(back), g.ctr(), g.ctr())
 			} else {
 				g.VPSUBD(g.step(), g.ctr(), g.ctr())
 			}
@@ -185,14 +187,14 @@ func (g *gen) noiseSum(of term) {
 			g.ADDQ(operand.Imm(4), weights)
 			g.DECQ(count)
 			g.JNZ(ref(loop))
-			for i := range streams {
-				if of == whole {
-					g.toScale(acc[2*i], w)
-					g.toScale(acc[2*i+1], w)
+			for i, s := range streams {
+				for _, sum := range sums(i) {
+					if of == whole {
+						g.VMOVUPS(sum, s.r[0])
+						g.toScale(s.r[0], w)
+						g.VMOVUPS(s.r[0], sum)
+					}
 				}
-				cos, sin := g.place(first + i)
-				g.VMOVUPS(acc[2*i], at(dst, cos))
-				g.VMOVUPS(acc[2*i+1], at(dst, sin))
 				g.VPADDD(g.step(), g.ctr(), g.ctr())
 			}
 		})
@@ -201,8 +203,8 @@ func (g *gen) noiseSum(of term) {
 	g.end()
 }
 
-// weigh adds the term of a vector of noise to a; w is lost.
-func (s *stream) weigh(of term, r, w, a reg.VecPhysical) {
+// weigh adds the term of a vector of noise to a sum; r and w are lost.
+func (s *stream) weigh(of term, r, w reg.VecPhysical, sum operand.Mem) {
 	weights := at(reg.R9, 0)
 	if of == square {
 		s.do(func() { s.VMULPS(r, r, r) })
@@ -221,8 +223,9 @@ func (s *stream) weigh(of term, r, w, a reg.VecPhysical) {
 		s.do(func() { s.VMULPS(w, r, r) })
 	}
 	if of == whole {
-		s.do(func() { s.VPADDD(r, a, a) })
-		return
+		s.do(func() { s.VPADDD(sum, r, r) })
+	} else {
+		s.do(func() { s.VADDPS(sum, r, r) })
 	}
-	s.do(func() { s.VADDPS(r, a, a) })
+	s.do(func() { s.VMOVUPS(r, sum) })
 }

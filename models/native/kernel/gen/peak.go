@@ -114,11 +114,11 @@ var counted = []struct {
 	wideValues int
 	slimValues int
 }{
-	{"noiseFill", "many", "one", 96, 32},
-	{"noiseSum", "membera", "membera", 64, 16},
-	{"noiseBytes", "many", "one", 96, 32},
-	{"noiseWhole", "membera", "membera", 64, 16},
-	{"drop", "many", "one", 96, 32},
+	{"noiseFill", "many", "one", 128, 32},
+	{"noiseSum", "membera", "membera", 128, 16},
+	{"noiseBytes", "many", "one", 128, 32},
+	{"noiseWhole", "membera", "membera", 128, 16},
+	{"drop", "many", "one", 128, 32},
 }
 
 // portsFile is where those counts are written.
