@@ -39,16 +39,7 @@ const (
 	kept
 )
 
-// saves has room for a strip of each channel before what is kept.
-func (o *norm) saves(int) int { return o.image.channels * (o.strip() + kept) }
-
-// strip is what a pooling that follows has at hand at a time.
-func (o *norm) strip() int {
-	if o.pool == nil {
-		return 0
-	}
-	return o.pool.Strip()
-}
+func (o *norm) saves(int) int { return kept * o.image.channels }
 
 // takePool makes maxima that follow at once part of a normalisation, whose result they then are: the values that they
 // choose from are worked out again on the way back, where the gradient of the operand is.
@@ -66,7 +57,7 @@ func (p *plan) takePool(in int, w *kernel.Pool, out buffer) bool {
 
 // keeps is one kind of what is kept, of channels [lo, hi).
 func (o *norm) keeps(p *pass, kind, lo, hi int) []float32 {
-	return p.saved[o.index][(o.strip()+kind)*o.image.channels:][lo:hi]
+	return p.saved[o.index][kind*o.image.channels:][lo:hi]
 }
 
 func (o *norm) forward(p *pass) {
@@ -134,7 +125,7 @@ func (o *norm) apply(p *pass, k *kernel.Kernels, lo, hi int) {
 		if o.pool == nil {
 			k.NormApply(&n, p.act[o.out][at:], p.act[o.in][at:])
 		} else {
-			k.NormMaxPool(&n, o.pool, p.act[o.out][o.pooled(b, lo):], p.act[o.in][at:], p.saved[o.index][lo*o.strip():])
+			k.NormMaxPool(&n, o.pool, p.act[o.out][o.pooled(b, lo):], p.act[o.in][at:])
 		}
 	}
 }

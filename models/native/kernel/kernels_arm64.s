@@ -13428,6 +13428,8 @@ TEXT ·maxPoolNEON(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R8
 	MOVD 64(R0), R9
 	MOVD 72(R0), R10
+	MOVD 96(R0), R17
+	CBNZ R17, normed
 row:
 	MOVD R7, R11
 window:
@@ -13497,6 +13499,147 @@ high:
 	ADD R10, R1
 	SUBS $1, R8
 	BNE row
+	RET
+normed:
+	ADD $84, R0, R17
+	WORD $0x4d40ca3c // ld1r v28, (r17)
+	ADD $88, R0, R17
+	WORD $0x4d40ca3d // ld1r v29, (r17)
+	ADD $92, R0, R17
+	WORD $0x4d40ca3e // ld1r v30, (r17)
+rownormed:
+	MOVD R7, R11
+windownormed:
+	WORD $0x3dc00020 // ldr q0, 0(r1)
+	WORD $0x6e20df80 // fmul v0, v28, v0
+	WORD $0x4e3dd400 // fadd v0, v0, v29
+	WORD $0x6ea0e7db // fcmgt v27, v30, v0
+	WORD $0x6ebb1fc0 // bit v0, v30, v27
+	WORD $0x3dc00421 // ldr q1, 16(r1)
+	WORD $0x6e21df81 // fmul v1, v28, v1
+	WORD $0x4e3dd421 // fadd v1, v1, v29
+	WORD $0x6ea1e7db // fcmgt v27, v30, v1
+	WORD $0x6ebb1fc1 // bit v1, v30, v27
+	WORD $0x3dc00822 // ldr q2, 32(r1)
+	WORD $0x6e22df82 // fmul v2, v28, v2
+	WORD $0x4e3dd442 // fadd v2, v2, v29
+	WORD $0x6ea2e7db // fcmgt v27, v30, v2
+	WORD $0x6ebb1fc2 // bit v2, v30, v27
+	WORD $0x3dc00c23 // ldr q3, 48(r1)
+	WORD $0x6e23df83 // fmul v3, v28, v3
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x6ea3e7db // fcmgt v27, v30, v3
+	WORD $0x6ebb1fc3 // bit v3, v30, v27
+	MOVD R5, R12
+	MOVD R6, R13
+lownormed:
+	MOVW (R12), R17
+	ADD $4, R12
+	ADD R17, R1, R14
+	WORD $0x3dc001d0 // ldr q16, 0(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e411 // fcmgt v17, v0, v16
+	WORD $0x6ef11e00 // bif v0, v16, v17
+	WORD $0x3dc005d0 // ldr q16, 16(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e431 // fcmgt v17, v1, v16
+	WORD $0x6ef11e01 // bif v1, v16, v17
+	WORD $0x3dc009d0 // ldr q16, 32(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e451 // fcmgt v17, v2, v16
+	WORD $0x6ef11e02 // bif v2, v16, v17
+	WORD $0x3dc00dd0 // ldr q16, 48(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e471 // fcmgt v17, v3, v16
+	WORD $0x6ef11e03 // bif v3, v16, v17
+	SUBS $1, R13
+	BNE lownormed
+	WORD $0x3d800040 // str q0, 0(r2)
+	WORD $0x3d800441 // str q1, 16(r2)
+	WORD $0x3d800842 // str q2, 32(r2)
+	WORD $0x3d800c43 // str q3, 48(r2)
+	ADD $64, R1
+	ADD $64, R2
+	WORD $0x3dc00020 // ldr q0, 0(r1)
+	WORD $0x6e20df80 // fmul v0, v28, v0
+	WORD $0x4e3dd400 // fadd v0, v0, v29
+	WORD $0x6ea0e7db // fcmgt v27, v30, v0
+	WORD $0x6ebb1fc0 // bit v0, v30, v27
+	WORD $0x3dc00421 // ldr q1, 16(r1)
+	WORD $0x6e21df81 // fmul v1, v28, v1
+	WORD $0x4e3dd421 // fadd v1, v1, v29
+	WORD $0x6ea1e7db // fcmgt v27, v30, v1
+	WORD $0x6ebb1fc1 // bit v1, v30, v27
+	WORD $0x3dc00822 // ldr q2, 32(r1)
+	WORD $0x6e22df82 // fmul v2, v28, v2
+	WORD $0x4e3dd442 // fadd v2, v2, v29
+	WORD $0x6ea2e7db // fcmgt v27, v30, v2
+	WORD $0x6ebb1fc2 // bit v2, v30, v27
+	WORD $0x3dc00c23 // ldr q3, 48(r1)
+	WORD $0x6e23df83 // fmul v3, v28, v3
+	WORD $0x4e3dd463 // fadd v3, v3, v29
+	WORD $0x6ea3e7db // fcmgt v27, v30, v3
+	WORD $0x6ebb1fc3 // bit v3, v30, v27
+	MOVD R5, R12
+	MOVD R6, R13
+highnormed:
+	MOVW (R12), R17
+	ADD $4, R12
+	ADD R17, R1, R14
+	WORD $0x3dc001d0 // ldr q16, 0(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e411 // fcmgt v17, v0, v16
+	WORD $0x6ef11e00 // bif v0, v16, v17
+	WORD $0x3dc005d0 // ldr q16, 16(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e431 // fcmgt v17, v1, v16
+	WORD $0x6ef11e01 // bif v1, v16, v17
+	WORD $0x3dc009d0 // ldr q16, 32(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e451 // fcmgt v17, v2, v16
+	WORD $0x6ef11e02 // bif v2, v16, v17
+	WORD $0x3dc00dd0 // ldr q16, 48(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x6eb0e471 // fcmgt v17, v3, v16
+	WORD $0x6ef11e03 // bif v3, v16, v17
+	SUBS $1, R13
+	BNE highnormed
+	WORD $0x3d800040 // str q0, 0(r2)
+	WORD $0x3d800441 // str q1, 16(r2)
+	WORD $0x3d800842 // str q2, 32(r2)
+	WORD $0x3d800c43 // str q3, 48(r2)
+	ADD $64, R2
+	SUB $64, R9, R17
+	ADD R17, R1
+	SUBS $1, R11
+	BNE windownormed
+	ADD R10, R1
+	SUBS $1, R8
+	BNE rownormed
 	RET
 
 // func maxPoolBackNEON(t *poolArgs)
@@ -13512,6 +13655,8 @@ TEXT ·maxPoolBackNEON(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R8
 	MOVD 64(R0), R9
 	MOVD 72(R0), R10
+	MOVD 96(R0), R17
+	CBNZ R17, normed
 row:
 	MOVD R7, R11
 window:
@@ -13621,6 +13766,154 @@ high:
 	SUBS $1, R8
 	BNE row
 	RET
+normed:
+	ADD $84, R0, R17
+	WORD $0x4d40ca3c // ld1r v28, (r17)
+	ADD $88, R0, R17
+	WORD $0x4d40ca3d // ld1r v29, (r17)
+	ADD $92, R0, R17
+	WORD $0x4d40ca3e // ld1r v30, (r17)
+rownormed:
+	MOVD R7, R11
+windownormed:
+	WORD $0x3dc00080 // ldr q0, 0(r4)
+	WORD $0x3dc00044 // ldr q4, 0(r2)
+	WORD $0x3dc00481 // ldr q1, 16(r4)
+	WORD $0x3dc00445 // ldr q5, 16(r2)
+	WORD $0x3dc00882 // ldr q2, 32(r4)
+	WORD $0x3dc00846 // ldr q6, 32(r2)
+	WORD $0x3dc00c83 // ldr q3, 48(r4)
+	WORD $0x3dc00c47 // ldr q7, 48(r2)
+	MOVD R5, R12
+	MOVD R6, R13
+lownormed:
+	MOVW (R12), R17
+	ADD $4, R12
+	ADD R17, R1, R14
+	ADD R17, R3, R15
+	WORD $0x3dc001d0 // ldr q16, 0(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e24e610 // fcmeq v16, v16, v4
+	WORD $0x4e301c11 // and v17, v0, v16
+	WORD $0x4e701c00 // bic v0, v0, v16
+	WORD $0x3dc001f0 // ldr q16, 0(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d8001f1 // str q17, 0(r15)
+	WORD $0x3dc005d0 // ldr q16, 16(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e25e610 // fcmeq v16, v16, v5
+	WORD $0x4e301c31 // and v17, v1, v16
+	WORD $0x4e701c21 // bic v1, v1, v16
+	WORD $0x3dc005f0 // ldr q16, 16(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d8005f1 // str q17, 16(r15)
+	WORD $0x3dc009d0 // ldr q16, 32(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e26e610 // fcmeq v16, v16, v6
+	WORD $0x4e301c51 // and v17, v2, v16
+	WORD $0x4e701c42 // bic v2, v2, v16
+	WORD $0x3dc009f0 // ldr q16, 32(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d8009f1 // str q17, 32(r15)
+	WORD $0x3dc00dd0 // ldr q16, 48(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e27e610 // fcmeq v16, v16, v7
+	WORD $0x4e301c71 // and v17, v3, v16
+	WORD $0x4e701c63 // bic v3, v3, v16
+	WORD $0x3dc00df0 // ldr q16, 48(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d800df1 // str q17, 48(r15)
+	SUBS $1, R13
+	BNE lownormed
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	ADD $64, R4
+	WORD $0x3dc00080 // ldr q0, 0(r4)
+	WORD $0x3dc00044 // ldr q4, 0(r2)
+	WORD $0x3dc00481 // ldr q1, 16(r4)
+	WORD $0x3dc00445 // ldr q5, 16(r2)
+	WORD $0x3dc00882 // ldr q2, 32(r4)
+	WORD $0x3dc00846 // ldr q6, 32(r2)
+	WORD $0x3dc00c83 // ldr q3, 48(r4)
+	WORD $0x3dc00c47 // ldr q7, 48(r2)
+	MOVD R5, R12
+	MOVD R6, R13
+highnormed:
+	MOVW (R12), R17
+	ADD $4, R12
+	ADD R17, R1, R14
+	ADD R17, R3, R15
+	WORD $0x3dc001d0 // ldr q16, 0(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e24e610 // fcmeq v16, v16, v4
+	WORD $0x4e301c11 // and v17, v0, v16
+	WORD $0x4e701c00 // bic v0, v0, v16
+	WORD $0x3dc001f0 // ldr q16, 0(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d8001f1 // str q17, 0(r15)
+	WORD $0x3dc005d0 // ldr q16, 16(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e25e610 // fcmeq v16, v16, v5
+	WORD $0x4e301c31 // and v17, v1, v16
+	WORD $0x4e701c21 // bic v1, v1, v16
+	WORD $0x3dc005f0 // ldr q16, 16(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d8005f1 // str q17, 16(r15)
+	WORD $0x3dc009d0 // ldr q16, 32(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e26e610 // fcmeq v16, v16, v6
+	WORD $0x4e301c51 // and v17, v2, v16
+	WORD $0x4e701c42 // bic v2, v2, v16
+	WORD $0x3dc009f0 // ldr q16, 32(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d8009f1 // str q17, 32(r15)
+	WORD $0x3dc00dd0 // ldr q16, 48(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e27e610 // fcmeq v16, v16, v7
+	WORD $0x4e301c71 // and v17, v3, v16
+	WORD $0x4e701c63 // bic v3, v3, v16
+	WORD $0x3dc00df0 // ldr q16, 48(r15)
+	WORD $0x4e31d611 // fadd v17, v16, v17
+	WORD $0x3d800df1 // str q17, 48(r15)
+	SUBS $1, R13
+	BNE highnormed
+	ADD $64, R2
+	ADD $64, R4
+	SUB $64, R9, R17
+	ADD R17, R1
+	ADD R17, R3
+	SUBS $1, R11
+	BNE windownormed
+	ADD R10, R1
+	ADD R10, R3
+	SUBS $1, R8
+	BNE rownormed
+	RET
 
 // func maxPoolSetNEON(t *poolArgs)
 TEXT ·maxPoolSetNEON(SB), NOSPLIT, $0-8
@@ -13635,6 +13928,8 @@ TEXT ·maxPoolSetNEON(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R8
 	MOVD 64(R0), R9
 	MOVD 72(R0), R10
+	MOVD 96(R0), R17
+	CBNZ R17, normed
 row:
 	MOVD R7, R11
 window:
@@ -13727,6 +14022,138 @@ high:
 	ADD R10, R3
 	SUBS $1, R8
 	BNE row
+	RET
+normed:
+	ADD $84, R0, R17
+	WORD $0x4d40ca3c // ld1r v28, (r17)
+	ADD $88, R0, R17
+	WORD $0x4d40ca3d // ld1r v29, (r17)
+	ADD $92, R0, R17
+	WORD $0x4d40ca3e // ld1r v30, (r17)
+rownormed:
+	MOVD R7, R11
+windownormed:
+	WORD $0x3dc00080 // ldr q0, 0(r4)
+	WORD $0x3dc00044 // ldr q4, 0(r2)
+	WORD $0x3dc00481 // ldr q1, 16(r4)
+	WORD $0x3dc00445 // ldr q5, 16(r2)
+	WORD $0x3dc00882 // ldr q2, 32(r4)
+	WORD $0x3dc00846 // ldr q6, 32(r2)
+	WORD $0x3dc00c83 // ldr q3, 48(r4)
+	WORD $0x3dc00c47 // ldr q7, 48(r2)
+	MOVD R5, R12
+	MOVD R6, R13
+lownormed:
+	MOVW (R12), R17
+	ADD $4, R12
+	ADD R17, R1, R14
+	ADD R17, R3, R15
+	WORD $0x3dc001d0 // ldr q16, 0(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e24e610 // fcmeq v16, v16, v4
+	WORD $0x4e301c11 // and v17, v0, v16
+	WORD $0x4e701c00 // bic v0, v0, v16
+	WORD $0x3d8001f1 // str q17, 0(r15)
+	WORD $0x3dc005d0 // ldr q16, 16(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e25e610 // fcmeq v16, v16, v5
+	WORD $0x4e301c31 // and v17, v1, v16
+	WORD $0x4e701c21 // bic v1, v1, v16
+	WORD $0x3d8005f1 // str q17, 16(r15)
+	WORD $0x3dc009d0 // ldr q16, 32(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e26e610 // fcmeq v16, v16, v6
+	WORD $0x4e301c51 // and v17, v2, v16
+	WORD $0x4e701c42 // bic v2, v2, v16
+	WORD $0x3d8009f1 // str q17, 32(r15)
+	WORD $0x3dc00dd0 // ldr q16, 48(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e27e610 // fcmeq v16, v16, v7
+	WORD $0x4e301c71 // and v17, v3, v16
+	WORD $0x4e701c63 // bic v3, v3, v16
+	WORD $0x3d800df1 // str q17, 48(r15)
+	SUBS $1, R13
+	BNE lownormed
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R3
+	ADD $64, R4
+	WORD $0x3dc00080 // ldr q0, 0(r4)
+	WORD $0x3dc00044 // ldr q4, 0(r2)
+	WORD $0x3dc00481 // ldr q1, 16(r4)
+	WORD $0x3dc00445 // ldr q5, 16(r2)
+	WORD $0x3dc00882 // ldr q2, 32(r4)
+	WORD $0x3dc00846 // ldr q6, 32(r2)
+	WORD $0x3dc00c83 // ldr q3, 48(r4)
+	WORD $0x3dc00c47 // ldr q7, 48(r2)
+	MOVD R5, R12
+	MOVD R6, R13
+highnormed:
+	MOVW (R12), R17
+	ADD $4, R12
+	ADD R17, R1, R14
+	ADD R17, R3, R15
+	WORD $0x3dc001d0 // ldr q16, 0(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e24e610 // fcmeq v16, v16, v4
+	WORD $0x4e301c11 // and v17, v0, v16
+	WORD $0x4e701c00 // bic v0, v0, v16
+	WORD $0x3d8001f1 // str q17, 0(r15)
+	WORD $0x3dc005d0 // ldr q16, 16(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e25e610 // fcmeq v16, v16, v5
+	WORD $0x4e301c31 // and v17, v1, v16
+	WORD $0x4e701c21 // bic v1, v1, v16
+	WORD $0x3d8005f1 // str q17, 16(r15)
+	WORD $0x3dc009d0 // ldr q16, 32(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e26e610 // fcmeq v16, v16, v6
+	WORD $0x4e301c51 // and v17, v2, v16
+	WORD $0x4e701c42 // bic v2, v2, v16
+	WORD $0x3d8009f1 // str q17, 32(r15)
+	WORD $0x3dc00dd0 // ldr q16, 48(r14)
+	WORD $0x6e30df90 // fmul v16, v28, v16
+	WORD $0x4e3dd610 // fadd v16, v16, v29
+	WORD $0x6eb0e7db // fcmgt v27, v30, v16
+	WORD $0x6ebb1fd0 // bit v16, v30, v27
+	WORD $0x4e27e610 // fcmeq v16, v16, v7
+	WORD $0x4e301c71 // and v17, v3, v16
+	WORD $0x4e701c63 // bic v3, v3, v16
+	WORD $0x3d800df1 // str q17, 48(r15)
+	SUBS $1, R13
+	BNE highnormed
+	ADD $64, R2
+	ADD $64, R4
+	SUB $64, R9, R17
+	ADD R17, R1
+	ADD R17, R3
+	SUBS $1, R11
+	BNE windownormed
+	ADD R10, R1
+	ADD R10, R3
+	SUBS $1, R8
+	BNE rownormed
 	RET
 
 // func meanPoolNEON(t *poolArgs)

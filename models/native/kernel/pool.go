@@ -24,6 +24,8 @@ type poolArgs struct {
 	stepX             int // from window to window
 	nextX             int // from the end of a row of windows to the next
 	scale             float32
+	a, b, floor       float32 // of a normalisation before
+	normed            uint64  // not 0: there is one
 }
 
 // NewPool compiles the table. It fails for a shape without output, or too large for 32-bit offsets.
@@ -47,33 +49,77 @@ func NewPool(s PoolShape) (*Pool, error) {
 func (p *Pool) Inputs() int  { return p.Channels * Plane(p.H, p.W) * Lanes }
 func (p *Pool) Outputs() int { return p.Channels * Plane(p.OutH, p.OutW) * Lanes }
 
+// Tiles says whether each pixel is in one window.
+func (p *Pool) Tiles() bool {
+	return p.Stride == p.Kernel && p.OutH*p.Kernel == p.H && p.OutW*p.Kernel == p.W
+}
+
 // MaxPool writes the maximum of each window of x to y. NaN counts as the maximum only where it is the window's last.
 func (k *Kernels) MaxPool(p *Pool, y, x []float32) {
-	k.poolWith(k.isa.maxPool, maxPool, p, y, x, nil, nil)
+	k.poolWith(k.isa.maxPool, maxPool, p, nil, y, x, nil, nil)
 }
 
 // MaxPoolBack writes the gradient dx of the input: dy goes to the first tap that equals y, the maximum.
 func (k *Kernels) MaxPoolBack(p *Pool, dx, dy, y, x []float32) {
 	disjoint := p.Stride >= p.Kernel // no two windows meet
-	if !disjoint || p.OutH*p.Kernel != p.H || p.OutW*p.Kernel != p.W {
+	if !disjoint || !p.Tiles() {
 		clear(dx[:p.Inputs()])
 	}
 	if disjoint {
-		k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, y, x, dy, dx)
+		k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, nil, y, x, dy, dx)
 	} else {
-		k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, y, x, dy, dx)
+		k.poolWith(k.isa.maxPoolBack, maxPoolBack, p, nil, y, x, dy, dx)
 	}
+}
+
+// NormMaxPool is NormApply and then MaxPool, of the channels of n; what lies between is nowhere. The windows tile the
+// image.
+func (k *Kernels) NormMaxPool(n *Norm, p *Pool, y, x []float32) {
+	k.poolWith(k.isa.maxPool, maxPool, p, n, y, x, nil, nil)
+}
+
+// NormMaxPoolBack is MaxPoolBack of what NormApply gives: NormBackSums and NormBack take the gradient dx on.
+func (k *Kernels) NormMaxPoolBack(n *Norm, p *Pool, dx, dy, y, x []float32) {
+	k.poolWith(k.isa.maxPoolSet, maxPoolSet, p, n, y, x, dy, dx)
 }
 
 // MeanPool writes the mean of each window of x to y; with a window as large as the image it is global.
 func (k *Kernels) MeanPool(p *Pool, y, x []float32) {
-	k.poolWith(k.isa.meanPool, meanPool, p, y, x, nil, nil)
+	k.poolWith(k.isa.meanPool, meanPool, p, nil, y, x, nil, nil)
 }
 
 // MeanPoolBack writes the gradient dx of the input.
 func (k *Kernels) MeanPoolBack(p *Pool, dx, dy []float32) {
 	clear(dx[:p.Inputs()])
-	k.poolWith(k.isa.meanPoolBack, meanPoolBack, p, nil, nil, dy, dx)
+	k.poolWith(k.isa.meanPoolBack, meanPoolBack, p, nil, nil, nil, dy, dx)
+}
+
+// poolWith runs a kernel on all channels, or on those of n, where a normalisation comes before.
+func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Pool, n *Norm, y, x, dy, dx []float32) {
+	channels, in, out := p.Channels, Plane(p.H, p.W)*Lanes, Plane(p.OutH, p.OutW)*Lanes // floats from channel to channel
+	if n != nil {
+		channels = n.Channels
+	}
+	a := poolArgs{tab: unsafe.Pointer(&p.tab[0]), taps: len(p.tab), cols: p.OutW, rows: p.OutH, stepX: p.Stride * row, nextX: p.Stride * (p.W - p.OutW) * row,
+		scale: 1 / float32(p.Kernel*p.Kernel)}
+	for c := range channels {
+		if n != nil {
+			a.a, a.b, a.floor, a.normed = n.A[c], n.B[c], n.floor(), 1
+		}
+		at := func(s []float32, plane, pixels int) unsafe.Pointer {
+			if s == nil {
+				return unsafe.Pointer(&k.lanes) // not read
+			}
+			return ptr(s[:c*plane+pixels*Lanes], c*plane)
+		}
+		a.x, a.dx, a.y, a.dy = at(x, in, p.H*p.W), at(dx, in, p.H*p.W), at(y, out, p.OutH*p.OutW), at(dy, out, p.OutH*p.OutW)
+		if kernel == nil {
+			k.windows(portable, p, &a, c, y, x, dy, dx)
+			continue
+		}
+		k.pool = a
+		kernel(&k.pool)
+	}
 }
 
 // window is one window of the portable twin: y and dy are one pixel's samples, x and dx begin at its first tap.
@@ -81,39 +127,12 @@ type window struct {
 	y, x, dy, dx []float32
 	tab          []int32
 	scale        float32
+	a, b, floor  float32 // of a normalisation before
+	normed       bool
 }
 
-func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Pool, y, x, dy, dx []float32) {
-	in, out := Plane(p.H, p.W)*Lanes, Plane(p.OutH, p.OutW)*Lanes // from channel to channel
-	for _, s := range []struct {
-		s         []float32
-		n, pixels int
-	}{{x, in, p.H * p.W}, {dx, in, p.H * p.W}, {y, out, p.OutH * p.OutW}, {dy, out, p.OutH * p.OutW}} {
-		if s.s != nil {
-			_ = s.s[:(p.Channels-1)*s.n+s.pixels*Lanes]
-		}
-	}
-	scale := 1 / float32(p.Kernel*p.Kernel)
-	if kernel == nil {
-		k.windows(portable, p, y, x, dy, dx, scale)
-		return
-	}
-	a := &k.pool
-	for c := range p.Channels {
-		at := func(s []float32, n int) unsafe.Pointer {
-			if s == nil {
-				return unsafe.Pointer(&k.lanes) // not read
-			}
-			return ptr(s, c*n)
-		}
-		*a = poolArgs{x: at(x, in), y: at(y, out), dx: at(dx, in), dy: at(dy, out),
-			tab: unsafe.Pointer(&p.tab[0]), taps: len(p.tab), cols: p.OutW, rows: p.OutH, stepX: p.Stride * row, nextX: p.Stride * (p.W - p.OutW) * row, scale: scale}
-		kernel(a)
-	}
-}
-
-// windows is the portable twin's loop.
-func (k *Kernels) windows(f func(*window), p *Pool, y, x, dy, dx []float32, scale float32) {
+// windows is the portable twin's loop over channel c.
+func (k *Kernels) windows(f func(*window), p *Pool, a *poolArgs, c int, y, x, dy, dx []float32) {
 	from := func(s []float32, i int) []float32 {
 		if s == nil {
 			return nil
@@ -121,23 +140,32 @@ func (k *Kernels) windows(f func(*window), p *Pool, y, x, dy, dx []float32, scal
 		return s[i*Lanes:]
 	}
 	w := &k.window
-	*w = window{tab: p.tab, scale: scale}
-	for c := range p.Channels {
-		for i := range p.OutH {
-			for j := range p.OutW {
-				out, in := c*Plane(p.OutH, p.OutW)+i*p.OutW+j, c*Plane(p.H, p.W)+i*p.Stride*p.W+j*p.Stride
-				w.y, w.dy, w.x, w.dx = from(y, out), from(dy, out), from(x, in), from(dx, in)
-				f(w)
-			}
+	*w = window{tab: p.tab, scale: a.scale, a: a.a, b: a.b, floor: a.floor, normed: a.normed > 0}
+	for i := range p.OutH {
+		for j := range p.OutW {
+			out, in := c*Plane(p.OutH, p.OutW)+i*p.OutW+j, c*Plane(p.H, p.W)+i*p.Stride*p.W+j*p.Stride
+			w.y, w.dy, w.x, w.dx = from(y, out), from(dy, out), from(x, in), from(dx, in)
+			f(w)
 		}
+	}
+}
+
+// value is that of an input.
+func (w *window) value(i int) float32 {
+	if v := w.x[i]; !w.normed {
+		return v
+	} else if v = float32(w.a*v) + w.b; v < w.floor {
+		return w.floor
+	} else {
+		return v
 	}
 }
 
 func maxPool(w *window) {
 	for l := range Lanes {
-		m := w.x[l]
+		m := w.value(l)
 		for _, t := range w.tab {
-			if v := w.x[int(t)/4+l]; !(m > v) {
+			if v := w.value(int(t)/4 + l); !(m > v) {
 				m = v
 			}
 		}
@@ -150,7 +178,7 @@ func maxPoolBack(w *window) {
 		g := w.dy[l]
 		for _, t := range w.tab {
 			i, won := int(t)/4+l, float32(0)
-			if w.x[i] == w.y[l] {
+			if w.value(i) == w.y[l] {
 				won, g = g, 0
 			}
 			w.dx[i] += won
@@ -163,7 +191,7 @@ func maxPoolSet(w *window) {
 		g := w.dy[l]
 		for _, t := range w.tab {
 			i, won := int(t)/4+l, float32(0)
-			if w.x[i] == w.y[l] {
+			if w.value(i) == w.y[l] {
 				won, g = g, 0
 			}
 			w.dx[i] = won

@@ -289,13 +289,13 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 	"NormMaxPool": func(k *Kernels, r *rand.Rand) []float32 {
 		c, p := drawNormPool(r)
 		y := make([]float32, p.Outputs())
-		k.NormMaxPool(&c.n, p, y, c.x, make([]float32, p.Strip()))
+		k.NormMaxPool(&c.n, p, y, c.x)
 		return y
 	},
 	"NormMaxPoolBack": func(k *Kernels, r *rand.Rand) []float32 {
 		c, p := drawNormPool(r)
 		y, dx := make([]float32, p.Outputs()), make([]float32, len(c.x))
-		k.NormMaxPool(&c.n, p, y, c.x, make([]float32, p.Strip()))
+		k.NormMaxPool(&c.n, p, y, c.x)
 		k.NormMaxPoolBack(&c.n, p, dx, rough(r, len(y)), y, c.x)
 		return dx
 	},
@@ -489,7 +489,7 @@ func drawNorm(r *rand.Rand) *normCase {
 	return newNormCase(1+r.IntN(5), rows, rows+r.IntN(2), 1+r.IntN(Lanes), r.IntN(2) == 0)
 }
 
-// drawNormPool are channels that a pooling tiles, some in several strips.
+// drawNormPool are channels that a pooling tiles.
 func drawNormPool(r *rand.Rand) (*normCase, *Pool) {
 	kernel := 1 + r.IntN(4)
 	p, err := NewPool(PoolShape{1 + r.IntN(4), kernel * (1 + r.IntN(9)), kernel * (1 + r.IntN(9)), kernel, kernel})

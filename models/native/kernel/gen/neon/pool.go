@@ -6,6 +6,7 @@ import "fmt"
 const (
 	pX, pY, pDx, pDy, pTab, pTaps        = 0, 8, 16, 24, 32, 40
 	pCols, pRows, pStepX, pNextX, pScale = 48, 56, 64, 72, 80
+	pA, pB, pFloor, pNormed              = 84, 88, 92, 96
 )
 
 // Registers of a loop over windows: the slices, then what leads to them.
@@ -15,9 +16,13 @@ const (
 	wleft, wfrom, wto                        = 13, 14, 15
 )
 
+// loader reads a vector of x.
+type loader func(d vec, base, off int)
+
 // window emits a loop over the windows of one channel and, in each, over its taps, for half of the samples at a time.
-// begin and end see a window, tap a tap, with wfrom at its samples of x and wto at those of dx.
-func (g *asm) window(name, doc string, used []int, scaled bool, begin, tap, end func(v int)) {
+// begin and end see a window, tap a tap, with wfrom at its samples of x and wto at those of dx. A normed one has the
+// loop twice: over x as it is, and over what normApply makes of it.
+func (g *asm) window(name, doc string, used []int, scaled, normed bool, begin, tap func(v int, load loader), end func(v int)) {
 	g.begin(name, "poolArgs", doc)
 	offs := map[int]int{wx: pX, wy: pY, wdx: pDx, wdy: pDy}
 	for _, r := range used {
@@ -29,6 +34,29 @@ func (g *asm) window(name, doc string, used []int, scaled bool, begin, tap, end 
 	if scaled {
 		g.broadcast(31, 0, pScale)
 	}
+	if !normed {
+		g.windows(used, "", g.ldr, begin, tap, end)
+		return
+	}
+	const a, b, floor, below = vec(28), vec(29), vec(30), vec(27)
+	g.p("MOVD %d(R0), R17", pNormed)
+	g.p("CBNZ R17, normed")
+	g.windows(used, "", g.ldr, begin, tap, end)
+	g.label("normed")
+	g.broadcast(a, 0, pA)
+	g.broadcast(b, 0, pB)
+	g.broadcast(floor, 0, pFloor)
+	g.windows(used, "normed", func(d vec, base, off int) {
+		g.ldr(d, base, off)
+		g.fmul(d, a, d)
+		g.fadd(d, d, b)
+		g.op3(opFCmGt, below, floor, d)
+		g.op3(opBit, d, floor, below)
+	}, begin, tap, end)
+}
+
+// windows emits one form of these loops.
+func (g *asm) windows(used []int, form string, load loader, begin, tap func(v int, load loader), end func(v int)) {
 	inner := func(r int) bool { return r == wx || r == wdx }
 	advance := func(by string, of func(r int) bool) {
 		for _, r := range used {
@@ -37,12 +65,12 @@ func (g *asm) window(name, doc string, used []int, scaled bool, begin, tap, end 
 			}
 		}
 	}
-	g.label("row")
+	g.label("row" + form)
 	g.p("MOVD R%d, R%d", wcols, wcol)
-	g.label("window")
-	for half, label := range []string{"low", "high"} {
+	g.label("window" + form)
+	for half, label := range []string{"low" + form, "high" + form} {
 		for v := range 4 {
-			begin(v)
+			begin(v, load)
 		}
 		g.p("MOVD R%d, R%d", wtab, wentry)
 		g.p("MOVD R%d, R%d", wtaps, wleft)
@@ -58,7 +86,7 @@ func (g *asm) window(name, doc string, used []int, scaled bool, begin, tap, end 
 			}
 		}
 		for v := range 4 {
-			tap(v)
+			tap(v, load)
 		}
 		g.p("SUBS $1, R%d", wleft)
 		g.p("BNE %s", label)
@@ -73,10 +101,10 @@ func (g *asm) window(name, doc string, used []int, scaled bool, begin, tap, end 
 	g.p("SUB $64, R%d, R17", wstep)
 	advance("R17", inner)
 	g.p("SUBS $1, R%d", wcol)
-	g.p("BNE window")
+	g.p("BNE window%s", form)
 	advance(fmt.Sprint("R", wnext), inner)
 	g.p("SUBS $1, R%d", wrows)
-	g.p("BNE row")
+	g.p("BNE row%s", form)
 	g.ret()
 }
 
@@ -84,8 +112,8 @@ func (g *asm) window(name, doc string, used []int, scaled bool, begin, tap, end 
 func (g *asm) pools() {
 	nothing := func(int) {}
 	const t, u = vec(16), vec(17)
-	g.window("maxPool", "the maximum of each window.", []int{wx, wy}, false, func(v int) { g.ldr(vec(v), wx, 16*v) }, func(v int) {
-		g.ldr(t, wfrom, 16*v)
+	g.window("maxPool", "the maximum of each window.", []int{wx, wy}, false, true, func(v int, load loader) { load(vec(v), wx, 16*v) }, func(v int, load loader) {
+		load(t, wfrom, 16*v)
 		g.op3(opFCmGt, u, vec(v), t)
 		g.op3(opBif, vec(v), t, u)
 	}, func(v int) { g.str(vec(v), wy, 16*v) })
@@ -94,11 +122,11 @@ func (g *asm) pools() {
 		if !add {
 			name, doc = "maxPoolSet", "the gradient of the maxima of windows that do not meet."
 		}
-		g.window(name, doc, []int{wx, wy, wdx, wdy}, false, func(v int) {
+		g.window(name, doc, []int{wx, wy, wdx, wdy}, false, true, func(v int, _ loader) {
 			g.ldr(vec(v), wdy, 16*v)
 			g.ldr(vec(4+v), wy, 16*v)
-		}, func(v int) {
-			g.ldr(t, wfrom, 16*v)
+		}, func(v int, load loader) {
+			load(t, wfrom, 16*v)
 			g.op3(opFCmEq, t, t, vec(4+v))
 			g.op3(opAnd, u, vec(v), t)
 			g.op3(opBic, vec(v), vec(v), t)
@@ -109,17 +137,17 @@ func (g *asm) pools() {
 			g.str(u, wto, 16*v)
 		}, nothing)
 	}
-	g.window("meanPool", "the mean of each window.", []int{wx, wy}, true, func(v int) { g.zero(vec(v)) }, func(v int) {
+	g.window("meanPool", "the mean of each window.", []int{wx, wy}, true, false, func(v int, _ loader) { g.zero(vec(v)) }, func(v int, _ loader) {
 		g.ldr(t, wfrom, 16*v)
 		g.fadd(vec(v), vec(v), t)
 	}, func(v int) {
 		g.fmul(vec(v), vec(v), 31)
 		g.str(vec(v), wy, 16*v)
 	})
-	g.window("meanPoolBack", "the gradient of the means.", []int{wdx, wdy}, true, func(v int) {
+	g.window("meanPoolBack", "the gradient of the means.", []int{wdx, wdy}, true, false, func(v int, _ loader) {
 		g.ldr(vec(v), wdy, 16*v)
 		g.fmul(vec(v), vec(v), 31)
-	}, func(v int) {
+	}, func(v int, _ loader) {
 		g.ldr(t, wto, 16*v)
 		g.fadd(t, t, vec(v))
 		g.str(t, wto, 16*v)
