@@ -5228,6 +5228,40 @@ rows4false:
 
 manyend:
 	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000010, CX
+	JLT     twoend
+	PCALIGN $0x20
+
+two:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	LEAQ   (SI)(AX*1), BX
+	MOVQ   104(DI), R9
+
+rows2false:
+	VMOVUPS (BX), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(BX), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    R8, BX
+	DECQ    R9
+	JNZ     rows2false
+	VMOVUPS (DX)(AX*1), Y8
+	VMULPS  Y12, Y8, Y8
+	VMULPS  Y13, Y0, Y0
+	VADDPS  Y0, Y8, Y8
+	VMOVUPS Y8, (DX)(AX*1)
+	VMOVUPS 32(DX)(AX*1), Y8
+	VMULPS  Y12, Y8, Y8
+	VMULPS  Y13, Y1, Y1
+	VADDPS  Y1, Y8, Y8
+	VMOVUPS Y8, 32(DX)(AX*1)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, CX
+	JGE     two
+
+twoend:
+	ADDQ    $0x00000010, CX
 	SUBQ    $0x00000008, CX
 	JLT     oneend
 	PCALIGN $0x20
@@ -43981,6 +44015,40 @@ rows4false:
 
 manyend:
 	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000020, CX
+	JLT     twoend
+	PCALIGN $0x20
+
+two:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	LEAQ   (SI)(AX*1), BX
+	MOVQ   104(DI), R9
+
+rows2false:
+	VMOVUPS (BX), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(BX), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    R8, BX
+	DECQ    R9
+	JNZ     rows2false
+	VMOVUPS (DX)(AX*1), Z8
+	VMULPS  Z12, Z8, Z8
+	VMULPS  Z13, Z0, Z0
+	VADDPS  Z0, Z8, Z8
+	VMOVUPS Z8, (DX)(AX*1)
+	VMOVUPS 64(DX)(AX*1), Z8
+	VMULPS  Z12, Z8, Z8
+	VMULPS  Z13, Z1, Z1
+	VADDPS  Z1, Z8, Z8
+	VMOVUPS Z8, 64(DX)(AX*1)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     two
+
+twoend:
+	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000010, CX
 	JLT     oneend
 	PCALIGN $0x20

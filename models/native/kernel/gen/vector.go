@@ -19,6 +19,11 @@ const (
 // sweep emits a loop over vN elements at a common offset: unrolled whole vectors, single ones, a masked rest. body gets
 // the number of vectors, the offset register and the mask (nil: whole). R10 is the mask's in AVX2.
 func (g *gen) sweep(t reg.Register, unroll int, body func(n int, off reg.Register, mask []operand.Op)) {
+	g.sweeps(t, []int{unroll}, body)
+}
+
+// sweeps is sweep with several ways to unroll, the largest first.
+func (g *gen) sweeps(t reg.Register, unroll []int, body func(n int, off reg.Register, mask []operand.Op)) {
 	n, off := reg.RCX, reg.RAX
 	g.MOVQ(at(t, vN), n)
 	g.XORQ(off, off)
@@ -34,8 +39,10 @@ func (g *gen) sweep(t reg.Register, unroll int, body func(n int, off reg.Registe
 		g.Label(label + "end")
 		g.ADDQ(imm(w*g.lanes), n)
 	}
-	if unroll > 1 {
-		whole("many", unroll)
+	for i, w := range unroll {
+		if w > 1 {
+			whole([]string{"many", "two"}[i], w)
+		}
 	}
 	whole("one", 1)
 	g.TESTQ(n, n)
@@ -170,7 +177,8 @@ func (g *gen) colSum() {
 	g.MOVQ(at(t, vLd), ld)
 	g.VBROADCASTSS(at(t, vC), g.r[12])
 	g.VBROADCASTSS(at(t, vC+4), g.r[13])
-	g.sweep(t, 4, func(n int, off reg.Register, mask []operand.Op) {
+	// A sum of a column is a chain of additions: two at a time are the samples of a block in AVX-512.
+	g.sweeps(t, []int{4, 2}, func(n int, off reg.Register, mask []operand.Op) {
 		label := fmt.Sprintf("rows%d%v", n, mask != nil)
 		for v := range n {
 			g.zero(g.r[v])
