@@ -261,6 +261,19 @@ func TestSummaries(t *testing.T) {
 	if err := lib.Save(); err != nil {
 		t.Error(err)
 	}
+	// The list without curves says the same, whether it knows the summaries or not.
+	for what, lib := range map[string]*Library{"known": lib, "not known": Open(home, "")} {
+		list, err := lib.List()
+		if err != nil || len(list) != 3 {
+			t.Fatal(list, err)
+		}
+		for _, x := range list {
+			i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == x.Name })
+			if s := lib.Summary(entries[i]); x.Err != s.Err || x.Round != s.Round || !slices.Equal(x.About.Tags, s.About.Tags) {
+				t.Errorf("%s: a list says %+v, a summary %+v", what, x, s.Info)
+			}
+		}
+	}
 }
 
 // BenchmarkScan is of 2000 runs.

@@ -3,6 +3,7 @@ package library
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"brood/runtime/axis"
@@ -38,6 +39,29 @@ func (l *Library) Summary(e Entry) (s Summary) {
 	}
 	s.Name, s.Dir, s.Running, s.About = e.Name, e.Dir, e.Running, session.ReadAbout(e.Dir)
 	return s
+}
+
+// List is what a list without curves says of the runs of the home, the latest start first: from the cache where that
+// fits, else by [session.Describe], which is cheaper than a summary. Folders are none of it.
+func (l *Library) List() ([]session.Info, error) {
+	entries, err := l.Scan(l.home)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Folder != "" })
+	all := make([]session.Info, len(entries))
+	each(len(entries), func(i int) { all[i] = l.info(entries[i]) })
+	session.Sort(all)
+	return all, nil
+}
+
+func (l *Library) info(e Entry) session.Info {
+	s, ok := l.cached(e)
+	if !ok || e.Running { // whose process may be another by now
+		return session.Describe(e.Dir)
+	}
+	s.Name, s.Dir, s.Running, s.PID, s.About = e.Name, e.Dir, false, 0, session.ReadAbout(e.Dir)
+	return s.Info
 }
 
 // folder counts the runs of a batch.

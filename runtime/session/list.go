@@ -47,8 +47,8 @@ func ScoredOf(c *event.Config, e *event.Evaluation) *Scored {
 	return &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(e)}
 }
 
-// List describes the sessions in home, the latest start first. It reads the head and the tail of each; a session that
-// cannot be read is listed with its error. A home that does not exist has none.
+// List describes the sessions in home, the latest start first. A session that cannot be read is listed with its error. A
+// home that does not exist has none.
 func List(home string) ([]Info, error) {
 	all, err := Names(home)
 	if err != nil {
@@ -58,13 +58,19 @@ func List(home string) ([]Info, error) {
 	for _, n := range all {
 		out = append(out, Describe(filepath.Join(home, n)))
 	}
-	slices.SortStableFunc(out, func(a, b Info) int {
-		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name))
-	})
+	Sort(out)
 	return out, nil
 }
 
-// Describe is what List says of the session in dir.
+// Sort puts sessions in the order of [List].
+func Sort(all []Info) {
+	slices.SortStableFunc(all, func(a, b Info) int {
+		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name))
+	})
+}
+
+// Describe is what List says of the session in dir: what the head and the tail of its log say, and whether all that lies
+// between them has its checksums.
 func Describe(dir string) Info {
 	x := Info{Name: filepath.Base(dir), Dir: dir}
 	x.Running, x.PID = Running(dir)
@@ -123,7 +129,7 @@ func (x *Info) read() error {
 			x.TestRound, x.Score = rec.Evaluation.Round, ScoredOf(first.Config, rec.Evaluation)
 		}
 	}
-	return nil
+	return r.sound()
 }
 
 // latest is the last record of a kind, or io.EOF. The position is lost.

@@ -93,34 +93,59 @@ func (r *Reader) Next() (event.Record, error) {
 
 // load reads the frame at the position, or moves on to the next segment.
 func (r *Reader) load() error {
-	if r.shut {
-		return ErrClosed
-	}
-	if r.wreck != nil {
-		return r.wreck
-	}
-	if len(r.segs) == 0 {
-		if err := r.discover(); err != nil {
-			return err
-		}
-		if len(r.segs) == 0 {
-			return io.EOF
-		}
-	}
-	seg := r.segs[r.cur]
-	h, stored, err := seg.frame(r.off, r.at)
-	if err != nil {
-		return r.edge(err)
+	h, stored, err := r.peek()
+	if err != nil || stored == nil {
+		return err
 	}
 	if !h.keyframe() {
 		ready, err := r.unpack(h, stored)
 		if err != nil {
-			return seg.corrupt(r.off, err)
+			return r.segs[r.cur].corrupt(r.off, err)
 		}
 		r.ready, r.frame = ready, r.off
 	}
 	r.off += h.size()
 	return nil
+}
+
+// peek is the frame at the position, with its checksums checked; stored is valid until the next call. It is nil where
+// there is no frame yet, and the position may have moved on to the next segment: look again.
+func (r *Reader) peek() (h header, stored []byte, err error) {
+	if r.shut {
+		return h, nil, ErrClosed
+	}
+	if r.wreck != nil {
+		return h, nil, r.wreck
+	}
+	if len(r.segs) == 0 {
+		if err := r.discover(); err != nil {
+			return h, nil, err
+		}
+		if len(r.segs) == 0 {
+			return h, nil, io.EOF
+		}
+	}
+	if h, stored, err = r.segs[r.cur].frame(r.off, r.at); err != nil {
+		return h, nil, r.edge(err)
+	}
+	return h, stored, nil
+}
+
+// sound goes over all frames and returns the damage that Next would meet in one, at the price of their checksums alone.
+// The position is lost.
+func (r *Reader) sound() error {
+	r.cur, r.off, r.at, r.ready, r.wreck = 0, segmentHeader, 0, nil, nil
+	for {
+		h, stored, err := r.peek()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case stored != nil:
+			r.off, r.at = r.off+h.size(), r.at+uint64(h.count)
+		}
+	}
 }
 
 // unpack returns the encoded records of a frame; they are the caller's.

@@ -25,13 +25,14 @@ func sessionsCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		lib := library.Open(home, library.Cache())
 		if rail {
-			return writeRail(s.out, library.Open(home, library.Cache()), home)
+			return writeRail(s.out, lib, home)
 		}
 		if *curves != "" {
-			return writeCurves(s.out, library.Open(home, library.Cache()), home, *curves)
+			return writeCurves(s.out, lib, home, *curves)
 		}
-		list, err := session.List(home)
+		list, err := lib.List()
 		if err != nil {
 			return err
 		}
