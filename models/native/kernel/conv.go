@@ -19,7 +19,8 @@ type Conv struct {
 }
 
 // convRun is pixels of the result that have the same taps. tab holds pairs: the row of the packed weights and the
-// offset of the operand's samples, in bytes. ahead pairs in excess follow, for the samples to be fetched early.
+// offset of the operand's samples, in bytes. ahead pairs in excess follow, those of the next pixel, for the samples to
+// be fetched early.
 type convRun struct {
 	tab    []int32
 	b, c   int // of the first pixel
@@ -30,7 +31,7 @@ type convRun struct {
 const row = 4 * Lanes
 
 // ahead is the constant of the same name in gen.
-const ahead = 8
+const ahead = 16
 
 // convPixels bounds a run, so that the inputs that it reads stay in the second-level cache for all tiles of channels.
 const convPixels = 8
@@ -156,7 +157,10 @@ func (r *runBuilder) pixel(ty, tx taps, b, c, channels int, entry func(channel, 
 			}
 		}
 		n := len(tab)
-		tab = append(tab, make([]int32, 2*ahead)...)[:n]
+		for i := 0; n > 0 && i < 2*ahead; i += 2 {
+			tab = append(tab, tab[i], tab[i+1]+int32(r.stepB))
+		}
+		tab = tab[:n]
 		r.tables[class] = tab
 	}
 	if len(tab) == 0 {

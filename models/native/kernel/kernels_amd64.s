@@ -11606,7 +11606,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11615,7 +11615,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y1
 	IMUL3L       $0x04, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11624,7 +11624,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y1
 	IMUL3L       $0x04, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11633,7 +11633,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y1
 	IMUL3L       $0x04, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11651,7 +11651,7 @@ taprest:
 tapone:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11726,7 +11726,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11738,7 +11738,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y3
 	IMUL3L       $0x08, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11750,7 +11750,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y3
 	IMUL3L       $0x08, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11762,7 +11762,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y3
 	IMUL3L       $0x08, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11783,7 +11783,7 @@ taprest:
 tapone:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11878,7 +11878,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11893,7 +11893,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y5
 	IMUL3L       $0x0c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11908,7 +11908,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y5
 	IMUL3L       $0x0c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11923,7 +11923,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y5
 	IMUL3L       $0x0c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -11947,7 +11947,7 @@ taprest:
 tapone:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12062,7 +12062,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12080,7 +12080,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y7
 	IMUL3L       $0x10, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12098,7 +12098,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y7
 	IMUL3L       $0x10, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12116,7 +12116,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y7
 	IMUL3L       $0x10, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12143,7 +12143,7 @@ taprest:
 tapone:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12278,7 +12278,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12299,7 +12299,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y9
 	IMUL3L       $0x14, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12320,7 +12320,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y9
 	IMUL3L       $0x14, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12341,7 +12341,7 @@ tapfour:
 	VFMADD231PS  Y12, Y15, Y9
 	IMUL3L       $0x14, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12371,7 +12371,7 @@ taprest:
 tapone:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12526,7 +12526,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12550,7 +12550,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y11
 	IMUL3L       $0x18, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12574,7 +12574,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y11
 	IMUL3L       $0x18, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12598,7 +12598,7 @@ tapfour:
 	VFMADD231PS  Y13, Y15, Y11
 	IMUL3L       $0x18, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -12631,7 +12631,7 @@ taprest:
 tapone:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Y14
 	VMOVUPS      32(DX)(AX*1), Y15
 	PREFETCHT0   (DX)(R8*1)
@@ -52835,7 +52835,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52845,7 +52845,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z1
 	IMUL3L       $0x04, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52855,7 +52855,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z1
 	IMUL3L       $0x04, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52865,7 +52865,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z1
 	IMUL3L       $0x04, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52884,7 +52884,7 @@ taprest:
 tapone:
 	IMUL3L       $0x04, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52960,7 +52960,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52973,7 +52973,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z3
 	IMUL3L       $0x08, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52986,7 +52986,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z3
 	IMUL3L       $0x08, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -52999,7 +52999,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z3
 	IMUL3L       $0x08, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53021,7 +53021,7 @@ taprest:
 tapone:
 	IMUL3L       $0x08, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53117,7 +53117,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53133,7 +53133,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z5
 	IMUL3L       $0x0c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53149,7 +53149,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z5
 	IMUL3L       $0x0c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53165,7 +53165,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z5
 	IMUL3L       $0x0c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53190,7 +53190,7 @@ taprest:
 tapone:
 	IMUL3L       $0x0c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53306,7 +53306,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53325,7 +53325,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z7
 	IMUL3L       $0x10, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53344,7 +53344,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z7
 	IMUL3L       $0x10, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53363,7 +53363,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z7
 	IMUL3L       $0x10, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53391,7 +53391,7 @@ taprest:
 tapone:
 	IMUL3L       $0x10, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53527,7 +53527,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53549,7 +53549,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z9
 	IMUL3L       $0x14, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53571,7 +53571,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z9
 	IMUL3L       $0x14, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53593,7 +53593,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z9
 	IMUL3L       $0x14, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53624,7 +53624,7 @@ taprest:
 tapone:
 	IMUL3L       $0x14, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53780,7 +53780,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53805,7 +53805,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z11
 	IMUL3L       $0x18, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53830,7 +53830,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z11
 	IMUL3L       $0x18, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53855,7 +53855,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z11
 	IMUL3L       $0x18, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -53889,7 +53889,7 @@ taprest:
 tapone:
 	IMUL3L       $0x18, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54065,7 +54065,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x1c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54093,7 +54093,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z13
 	IMUL3L       $0x1c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54121,7 +54121,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z13
 	IMUL3L       $0x1c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54149,7 +54149,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z13
 	IMUL3L       $0x1c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54186,7 +54186,7 @@ taprest:
 tapone:
 	IMUL3L       $0x1c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54382,7 +54382,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x20, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54413,7 +54413,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z15
 	IMUL3L       $0x20, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54444,7 +54444,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z15
 	IMUL3L       $0x20, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54475,7 +54475,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z15
 	IMUL3L       $0x20, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54515,7 +54515,7 @@ taprest:
 tapone:
 	IMUL3L       $0x20, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54731,7 +54731,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x24, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54765,7 +54765,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z17
 	IMUL3L       $0x24, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54799,7 +54799,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z17
 	IMUL3L       $0x24, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54833,7 +54833,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z17
 	IMUL3L       $0x24, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -54876,7 +54876,7 @@ taprest:
 tapone:
 	IMUL3L       $0x24, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55112,7 +55112,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x28, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55149,7 +55149,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z19
 	IMUL3L       $0x28, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55186,7 +55186,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z19
 	IMUL3L       $0x28, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55223,7 +55223,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z19
 	IMUL3L       $0x28, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55269,7 +55269,7 @@ taprest:
 tapone:
 	IMUL3L       $0x28, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55525,7 +55525,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x2c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55565,7 +55565,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z21
 	IMUL3L       $0x2c, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55605,7 +55605,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z21
 	IMUL3L       $0x2c, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55645,7 +55645,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z21
 	IMUL3L       $0x2c, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55694,7 +55694,7 @@ taprest:
 tapone:
 	IMUL3L       $0x2c, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -55970,7 +55970,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x30, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56013,7 +56013,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z23
 	IMUL3L       $0x30, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56056,7 +56056,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z23
 	IMUL3L       $0x30, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56099,7 +56099,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z23
 	IMUL3L       $0x30, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56151,7 +56151,7 @@ taprest:
 tapone:
 	IMUL3L       $0x30, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56447,7 +56447,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x34, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56493,7 +56493,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z25
 	IMUL3L       $0x34, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56539,7 +56539,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z25
 	IMUL3L       $0x34, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56585,7 +56585,7 @@ tapfour:
 	VFMADD231PS  Z28, Z31, Z25
 	IMUL3L       $0x34, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56640,7 +56640,7 @@ taprest:
 tapone:
 	IMUL3L       $0x34, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -56956,7 +56956,7 @@ pixel:
 tapfour:
 	IMUL3L       $0x38, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -57005,7 +57005,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z27
 	IMUL3L       $0x38, 8(R13), BX
 	MOVLQSX      12(R13), AX
-	MOVLQSX      76(R13), R8
+	MOVLQSX      140(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -57054,7 +57054,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z27
 	IMUL3L       $0x38, 16(R13), BX
 	MOVLQSX      20(R13), AX
-	MOVLQSX      84(R13), R8
+	MOVLQSX      148(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -57103,7 +57103,7 @@ tapfour:
 	VFMADD231PS  Z29, Z31, Z27
 	IMUL3L       $0x38, 24(R13), BX
 	MOVLQSX      28(R13), AX
-	MOVLQSX      92(R13), R8
+	MOVLQSX      156(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
@@ -57161,7 +57161,7 @@ taprest:
 tapone:
 	IMUL3L       $0x38, (R13), BX
 	MOVLQSX      4(R13), AX
-	MOVLQSX      68(R13), R8
+	MOVLQSX      132(R13), R8
 	VMOVUPS      (DX)(AX*1), Z30
 	VMOVUPS      64(DX)(AX*1), Z31
 	PREFETCHT0   (DX)(R8*1)
