@@ -56,6 +56,7 @@ type isa struct {
 	roundFloats func(*vecArgs) // of an even length, neighbours in each other's places; nil: Go
 
 	transpose, copyPanel             func(*moveArgs)
+	copyRows                         func(*moveArgs)   // of at most a vector each
 	turn                             func(*moveArgs)   // transpose, of whole blocks of four by four alone
 	lin                              [4]func(*vecArgs) // by terms
 	adam, natural, colSum            func(*vecArgs)

@@ -43525,6 +43525,28 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX512(t *byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-8
+	MOVQ  t+0(FP), DI
+	MOVQ  (DI), DX
+	MOVQ  8(DI), SI
+	MOVQ  16(DI), R8
+	MOVQ  24(DI), R9
+	MOVQ  32(DI), CX
+	KMOVW 48(DI), K1
+
+loop:
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(R9*8)
+	VMOVUPS    Z0, K1, (DX)
+	ADDQ       R9, SI
+	ADDQ       R8, DX
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func lin1AVX512(t *byte)
 // Requires: AVX, AVX512F
 TEXT ·lin1AVX512(SB), NOSPLIT, $0-8

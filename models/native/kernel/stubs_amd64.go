@@ -755,6 +755,11 @@ func transposeAVX512(t *moveArgs)
 //go:noescape
 func copyPanelAVX512(t *moveArgs)
 
+// copyRowsAVX512: rows of at most a vector, copied.
+//
+//go:noescape
+func copyRowsAVX512(t *moveArgs)
+
 // lin1AVX512: a linear statement.
 //
 //go:noescape

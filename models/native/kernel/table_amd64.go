@@ -68,6 +68,7 @@ func avx512() isa {
 		},
 		transpose:   transposeAVX512,
 		copyPanel:   copyPanelAVX512,
+		copyRows:    copyRowsAVX512,
 		adam:        adamAVX512,
 		natural:     naturalAVX512,
 		colSum:      colSumAVX512,

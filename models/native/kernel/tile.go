@@ -11,6 +11,7 @@ const (
 	packLda   = 1024    // the same of A
 	packCols  = 256     // columns that share a row tile of A
 	packRows  = 112     // rows of A packed at a time: half a second-level cache
+	packLines = 64      // lines of A that tiles take at a time
 )
 
 // live holds 16 live words and 16 dead ones: the mask of n lanes starts at word 16-n.
@@ -113,23 +114,40 @@ func next(height int, extra *int) int {
 	return height
 }
 
-// packA packs rows [i0, i1) tile by tile, each with its rows side by side.
+// packA packs rows [i0, i1) tile by tile, each with its rows side by side. Lines of A that lie as they are packed are
+// taken some at a time, by all tiles: two of these share most lines of cache, and all share their pages.
 func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
 	if len(k.aPack) < roomA {
 		k.aPack = aligned(roomA)
 	}
-	height, extra := even(i1-i0, k.isa.height)
-	at := 0
-	for lo, h := i0, 0; lo < i1; lo += h {
-		h = next(height, &extra)
-		if form == TN {
-			for p := range kc {
-				copy(k.aPack[at+p*h:at+(p+1)*h], a[(k0+p)*lda+lo:])
+	lines := kc
+	if form == TN {
+		lines = packLines
+	}
+	for p := 0; p < kc; p += lines {
+		height, extra := even(i1-i0, k.isa.height)
+		at := 0
+		for lo, h := i0, 0; lo < i1; lo += h {
+			h = next(height, &extra)
+			if form == TN {
+				k.copyRows(k.aPack[at+p*h:], h, a[(k0+p)*lda+lo:], lda, min(lines, kc-p))
+			} else {
+				k.transpose(k.aPack[at:], h, a[lo*lda+k0:], lda, h, kc, h)
 			}
-		} else {
-			k.transpose(k.aPack[at:], h, a[lo*lda+k0:], lda, h, kc, h)
+			at += h * kc
 		}
-		at += h * kc
+	}
+}
+
+// copyRows writes rows of h elements, at most a vector, one behind the other.
+func (k *Kernels) copyRows(dst []float32, h int, src []float32, lds, rows int) {
+	if k.isa.copyRows != nil {
+		k.move = moveArgs{dst: ptr(dst, 0), src: ptr(src, 0), ldd: 4 * h, lds: 4 * lds, rows: rows, load: uint32(bits(h))}
+		k.isa.copyRows(&k.move)
+		return
+	}
+	for p := range rows {
+		copy(dst[p*h:(p+1)*h], src[p*lds:])
 	}
 }
 

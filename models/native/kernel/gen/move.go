@@ -151,6 +151,27 @@ func (g *gen) transpose8() []reg.VecPhysical {
 	return out
 }
 
+// copyRows emits the copy of rows of at most a vector, under the load mask.
+func (g *gen) copyRows() {
+	g.begin("copyRows", "moveArgs", "rows of at most a vector, copied.")
+	t, dst, src, ldd, lds, rows := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
+	g.MOVQ(at(t, mDst), dst)
+	g.MOVQ(at(t, mSrc), src)
+	g.MOVQ(at(t, mLdd), ldd)
+	g.MOVQ(at(t, mLds), lds)
+	g.MOVQ(at(t, mRows), rows)
+	g.KMOVW(at(t, mLoad), reg.K1)
+	g.Label("loop")
+	g.VMOVUPS_Z(at(src, 0), reg.K1, g.r[0])
+	g.PREFETCHT0(atx(src, lds, 8, 0))
+	g.VMOVUPS(g.r[0], reg.K1, at(dst, 0))
+	g.ADDQ(lds, src)
+	g.ADDQ(ldd, dst)
+	g.DECQ(rows)
+	g.JNZ(ref("loop"))
+	g.end()
+}
+
 // copyPanel emits the packing of rows of two vectors under the load mask; dead lanes become zero.
 func (g *gen) copyPanel() {
 	g.begin("copyPanel", "moveArgs", "rows of two vectors, packed.")
