@@ -267,6 +267,34 @@ func TestZooHasPlans(t *testing.T) {
 	}
 }
 
+// TestPoolingIsJoined: maxima of windows that tile what was normalised are part of the normalisation.
+func TestPoolingIsJoined(t *testing.T) {
+	for name, want := range map[string][2]int{"lenets": {0, 2}, "lenet-caffe": {2, 0}} {
+		m, err := models.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := compile(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [2]int
+		for _, o := range p.ops {
+			switch o := o.(type) {
+			case *pool:
+				got[0]++
+			case *norm:
+				if o.pool != nil {
+					got[1]++
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d poolings stand alone and %d are joined, want %v", name, got[0], got[1], want)
+		}
+	}
+}
+
 // TestUncovered: a kind that the plan does not know is named, so that another engine can take the model.
 func TestUncovered(t *testing.T) {
 	m := &models.Model{Name: "odd", Input: []int{1, 28, 28}, Layers: []models.Layer{{Kind: models.Flatten, In: []int{1, 28, 28}, Out: []int{784}}, {Kind: "strange"}}}

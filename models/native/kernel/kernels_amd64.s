@@ -9576,7 +9576,7 @@ one:
 
 // func noiseSumAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseSumAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseSumAVX2(SB), NOSPLIT, $256-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
@@ -9588,18 +9588,22 @@ TEXT ·noiseSumAVX2(SB), NOSPLIT, $0-8
 	VPADDD       words<>+696(SB), Y13, Y13
 
 one:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 64(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Y13, Y15, Y3
+	VPADDD   Y12, Y13, Y13
+	VPSRLQ   $0x20, Y3, Y2
+	VMOVUPS  Y3, (SP)
+	VMOVUPS  Y2, 32(SP)
+	VXORPS   Y0, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	VMOVUPS  Y0, 64(DX)
+	PCALIGN  $0x20
 
 membera:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y2
 	VPBROADCASTD (R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
@@ -9746,24 +9750,26 @@ membera:
 	VMULPS       Y11, Y1, Y1
 	VADDPS       64(DX), Y1, Y1
 	VMOVUPS      Y1, 64(DX)
-	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	VPADDD       Y12, Y13, Y13
 	MOVQ         40(DI), R8
 	MOVQ         48(DI), R9
 	MOVQ         56(DI), R10
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y2, 32(SP)
 	VXORPS       Y0, Y0, Y0
 	VMOVUPS      Y0, 32(DX)
 	VMOVUPS      Y0, 96(DX)
 	PCALIGN      $0x20
 
 memberb:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y2
 	VPBROADCASTD (R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
@@ -9910,12 +9916,10 @@ memberb:
 	VMULPS       Y11, Y1, Y1
 	VADDPS       96(DX), Y1, Y1
 	VMOVUPS      Y1, 96(DX)
-	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
-	VPADDD       Y12, Y13, Y13
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -9924,7 +9928,7 @@ memberb:
 
 // func noiseSquareAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseSquareAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseSquareAVX2(SB), NOSPLIT, $256-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
@@ -9936,18 +9940,22 @@ TEXT ·noiseSquareAVX2(SB), NOSPLIT, $0-8
 	VPADDD       words<>+696(SB), Y13, Y13
 
 one:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 64(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Y13, Y15, Y3
+	VPADDD   Y12, Y13, Y13
+	VPSRLQ   $0x20, Y3, Y2
+	VMOVUPS  Y3, (SP)
+	VMOVUPS  Y2, 32(SP)
+	VXORPS   Y0, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	VMOVUPS  Y0, 64(DX)
+	PCALIGN  $0x20
 
 membera:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y2
 	VPBROADCASTD (R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
@@ -10098,24 +10106,26 @@ membera:
 	VMULPS       Y11, Y1, Y1
 	VADDPS       64(DX), Y1, Y1
 	VMOVUPS      Y1, 64(DX)
-	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          membera
-	VPADDD       Y12, Y13, Y13
 	MOVQ         40(DI), R8
 	MOVQ         48(DI), R9
 	MOVQ         56(DI), R10
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y2, 32(SP)
 	VXORPS       Y0, Y0, Y0
 	VMOVUPS      Y0, 32(DX)
 	VMOVUPS      Y0, 96(DX)
 	PCALIGN      $0x20
 
 memberb:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y2
 	VPBROADCASTD (R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
@@ -10266,12 +10276,10 @@ memberb:
 	VMULPS       Y11, Y1, Y1
 	VADDPS       96(DX), Y1, Y1
 	VMOVUPS      Y1, 96(DX)
-	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
 	JNZ          memberb
-	VPADDD       Y12, Y13, Y13
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -10280,7 +10288,7 @@ memberb:
 
 // func noiseWholeAVX2(t *byte)
 // Requires: AVX, AVX2
-TEXT ·noiseWholeAVX2(SB), NOSPLIT, $0-8
+TEXT ·noiseWholeAVX2(SB), NOSPLIT, $256-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
@@ -10294,18 +10302,22 @@ TEXT ·noiseWholeAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+1480(SB), Y7
 
 one:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 64(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Y13, Y15, Y3
+	VPADDD   Y12, Y13, Y13
+	VPSRLQ   $0x20, Y3, Y2
+	VMOVUPS  Y3, (SP)
+	VMOVUPS  Y2, 32(SP)
+	VXORPS   Y0, Y0, Y0
+	VMOVUPS  Y0, (DX)
+	VMOVUPS  Y0, 64(DX)
+	PCALIGN  $0x20
 
 membera:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y2
 	VPBROADCASTD (R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
@@ -10415,7 +10427,6 @@ membera:
 	VPMULLD      Y11, Y1, Y1
 	VPADDD       64(DX), Y1, Y1
 	VMOVUPS      Y1, 64(DX)
-	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
@@ -10425,24 +10436,27 @@ membera:
 	VBROADCASTSS 28(DI), Y11
 	VMULPS       Y11, Y0, Y0
 	VMOVUPS      Y0, (DX)
-	VMOVUPS      64(DX), Y0
-	VCVTDQ2PS    Y0, Y0
+	VMOVUPS      64(DX), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y0, Y0
-	VMOVUPS      Y0, 64(DX)
-	VPADDD       Y12, Y13, Y13
+	VMULPS       Y11, Y1, Y1
+	VMOVUPS      Y1, 64(DX)
 	MOVQ         40(DI), R8
 	MOVQ         48(DI), R9
 	MOVQ         56(DI), R10
+	VPMULUDQ     Y13, Y15, Y3
+	VPADDD       Y12, Y13, Y13
+	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y2, 32(SP)
 	VXORPS       Y0, Y0, Y0
 	VMOVUPS      Y0, 32(DX)
 	VMOVUPS      Y0, 96(DX)
 	PCALIGN      $0x20
 
 memberb:
-	VPMULUDQ     Y13, Y15, Y3
-	VPADDD       Y12, Y13, Y13
-	VPSRLQ       $0x20, Y3, Y2
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y2
 	VPBROADCASTD (R8), Y11
 	VPXOR        Y11, Y2, Y2
 	VPMULUDQ     Y2, Y14, Y5
@@ -10552,7 +10566,6 @@ memberb:
 	VPMULLD      Y11, Y1, Y1
 	VPADDD       96(DX), Y1, Y1
 	VMOVUPS      Y1, 96(DX)
-	VPSUBD       Y12, Y13, Y13
 	ADDQ         $0x10, R8
 	ADDQ         $0x04, R9
 	DECQ         R10
@@ -10562,12 +10575,11 @@ memberb:
 	VBROADCASTSS 28(DI), Y11
 	VMULPS       Y11, Y0, Y0
 	VMOVUPS      Y0, 32(DX)
-	VMOVUPS      96(DX), Y0
-	VCVTDQ2PS    Y0, Y0
+	VMOVUPS      96(DX), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS 28(DI), Y11
-	VMULPS       Y11, Y0, Y0
-	VMOVUPS      Y0, 96(DX)
-	VPADDD       Y12, Y13, Y13
+	VMULPS       Y11, Y1, Y1
+	VMOVUPS      Y1, 96(DX)
 	ADDQ         $0x00000080, DX
 	DECQ         CX
 	JNZ          one
@@ -49509,7 +49521,7 @@ finished:
 
 // func noiseSumAVX512(t *byte)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
+TEXT ·noiseSumAVX512(SB), NOSPLIT, $512-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
@@ -49526,33 +49538,54 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $0-8
 	PCALIGN      $0x20
 
 many:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VPXORD  Z0, Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS Z0, 192(DX)
-	VMOVUPS Z0, 256(DX)
-	VMOVUPS Z0, 320(DX)
-	VMOVUPS Z0, 384(DX)
-	VMOVUPS Z0, 448(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Z29, Z31, Z3
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z3, Z2
+	VMOVUPS  Z3, (SP)
+	VMOVUPS  Z2, 64(SP)
+	VPXORD   Z0, Z0, Z0
+	VMOVUPS  Z0, (DX)
+	VMOVUPS  Z0, 64(DX)
+	VPMULUDQ Z29, Z31, Z10
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z10, Z9
+	VMOVUPS  Z10, 128(SP)
+	VMOVUPS  Z9, 192(SP)
+	VPXORD   Z7, Z7, Z7
+	VMOVUPS  Z7, 128(DX)
+	VMOVUPS  Z7, 192(DX)
+	VPMULUDQ Z29, Z31, Z17
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z17, Z16
+	VMOVUPS  Z17, 256(SP)
+	VMOVUPS  Z16, 320(SP)
+	VPXORD   Z14, Z14, Z14
+	VMOVUPS  Z14, 256(DX)
+	VMOVUPS  Z14, 320(DX)
+	VPMULUDQ Z29, Z31, Z24
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z24, Z23
+	VMOVUPS  Z24, 384(SP)
+	VMOVUPS  Z23, 448(SP)
+	VPXORD   Z21, Z21, Z21
+	VMOVUPS  Z21, 384(DX)
+	VMOVUPS  Z21, 448(DX)
+	PCALIGN  $0x20
 
 membera:
-	VPMULUDQ        Z29, Z31, Z3
-	VPADDD          Z28, Z29, Z29
-	VPSRLQ          $0x20, Z3, Z2
+	VMOVUPS         (SP), Z3
+	VMOVUPS         64(SP), Z2
 	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
 	VPXORD.BCST     4(R8), Z0, Z0
 	VPXORD.BCST     8(R8), Z3, Z2
-	VPMULUDQ        Z29, Z31, Z10
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         128(SP), Z10
 	VPMULUDQ        Z0, Z31, Z4
-	VPSRLQ          $0x20, Z10, Z9
+	VMOVUPS         192(SP), Z9
 	VPMULUDQ        Z2, Z30, Z1
 	VPXORD.BCST     (R8), Z9, Z9
 	VPSRLQ          $0x20, Z1, Z0
@@ -49563,11 +49596,10 @@ membera:
 	VPXORD.BCST     4(R8), Z7, Z7
 	VPXORD.BCST     12(R8), Z2, Z2
 	VPXORD.BCST     8(R8), Z10, Z9
-	VPMULUDQ        Z29, Z31, Z17
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         256(SP), Z17
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z7, Z31, Z11
-	VPSRLQ          $0x20, Z17, Z16
+	VMOVUPS         320(SP), Z16
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z9, Z30, Z8
 	VPXORD.BCST     (R8), Z16, Z16
@@ -49583,12 +49615,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPXORD.BCST     12(R8), Z9, Z9
 	VPXORD.BCST     8(R8), Z17, Z16
-	VPMULUDQ        Z29, Z31, Z24
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         384(SP), Z24
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
-	VPSRLQ          $0x20, Z24, Z23
+	VMOVUPS         448(SP), Z23
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
@@ -49977,15 +50008,10 @@ membera:
 	VMULPS.BCST     (R9), Z22, Z22
 	VADDPS          448(DX), Z22, Z22
 	VMOVUPS         Z22, 448(DX)
-	VPSUBD.BCST     words<>+1680(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
-	VPADDD          Z28, Z29, Z29
-	VPADDD          Z28, Z29, Z29
-	VPADDD          Z28, Z29, Z29
-	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000200, DX
 	SUBQ            $0x00000004, CX
 	JGE             many
@@ -49995,18 +50021,22 @@ few:
 	JZ   finished
 
 one:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VPXORD  Z0, Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS Z0, 64(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Z29, Z31, Z3
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z3, Z2
+	VMOVUPS  Z3, (SP)
+	VMOVUPS  Z2, 64(SP)
+	VPXORD   Z0, Z0, Z0
+	VMOVUPS  Z0, (DX)
+	VMOVUPS  Z0, 64(DX)
+	PCALIGN  $0x20
 
 memberb:
-	VPMULUDQ        Z29, Z31, Z3
-	VPADDD          Z28, Z29, Z29
-	VPSRLQ          $0x20, Z3, Z2
+	VMOVUPS         (SP), Z3
+	VMOVUPS         64(SP), Z2
 	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
@@ -50113,12 +50143,10 @@ memberb:
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          64(DX), Z1, Z1
 	VMOVUPS         Z1, 64(DX)
-	VPSUBD.BCST     words<>+1760(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
-	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000080, DX
 	DECQ            CX
 	JNZ             one
@@ -50129,7 +50157,7 @@ finished:
 
 // func noiseSquareAVX512(t *byte)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
+TEXT ·noiseSquareAVX512(SB), NOSPLIT, $512-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
@@ -50146,33 +50174,54 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $0-8
 	PCALIGN      $0x20
 
 many:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VPXORD  Z0, Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS Z0, 192(DX)
-	VMOVUPS Z0, 256(DX)
-	VMOVUPS Z0, 320(DX)
-	VMOVUPS Z0, 384(DX)
-	VMOVUPS Z0, 448(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Z29, Z31, Z3
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z3, Z2
+	VMOVUPS  Z3, (SP)
+	VMOVUPS  Z2, 64(SP)
+	VPXORD   Z0, Z0, Z0
+	VMOVUPS  Z0, (DX)
+	VMOVUPS  Z0, 64(DX)
+	VPMULUDQ Z29, Z31, Z10
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z10, Z9
+	VMOVUPS  Z10, 128(SP)
+	VMOVUPS  Z9, 192(SP)
+	VPXORD   Z7, Z7, Z7
+	VMOVUPS  Z7, 128(DX)
+	VMOVUPS  Z7, 192(DX)
+	VPMULUDQ Z29, Z31, Z17
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z17, Z16
+	VMOVUPS  Z17, 256(SP)
+	VMOVUPS  Z16, 320(SP)
+	VPXORD   Z14, Z14, Z14
+	VMOVUPS  Z14, 256(DX)
+	VMOVUPS  Z14, 320(DX)
+	VPMULUDQ Z29, Z31, Z24
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z24, Z23
+	VMOVUPS  Z24, 384(SP)
+	VMOVUPS  Z23, 448(SP)
+	VPXORD   Z21, Z21, Z21
+	VMOVUPS  Z21, 384(DX)
+	VMOVUPS  Z21, 448(DX)
+	PCALIGN  $0x20
 
 membera:
-	VPMULUDQ        Z29, Z31, Z3
-	VPADDD          Z28, Z29, Z29
-	VPSRLQ          $0x20, Z3, Z2
+	VMOVUPS         (SP), Z3
+	VMOVUPS         64(SP), Z2
 	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
 	VPXORD.BCST     4(R8), Z0, Z0
 	VPXORD.BCST     8(R8), Z3, Z2
-	VPMULUDQ        Z29, Z31, Z10
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         128(SP), Z10
 	VPMULUDQ        Z0, Z31, Z4
-	VPSRLQ          $0x20, Z10, Z9
+	VMOVUPS         192(SP), Z9
 	VPMULUDQ        Z2, Z30, Z1
 	VPXORD.BCST     (R8), Z9, Z9
 	VPSRLQ          $0x20, Z1, Z0
@@ -50183,11 +50232,10 @@ membera:
 	VPXORD.BCST     4(R8), Z7, Z7
 	VPXORD.BCST     12(R8), Z2, Z2
 	VPXORD.BCST     8(R8), Z10, Z9
-	VPMULUDQ        Z29, Z31, Z17
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         256(SP), Z17
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z7, Z31, Z11
-	VPSRLQ          $0x20, Z17, Z16
+	VMOVUPS         320(SP), Z16
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z9, Z30, Z8
 	VPXORD.BCST     (R8), Z16, Z16
@@ -50203,12 +50251,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPXORD.BCST     12(R8), Z9, Z9
 	VPXORD.BCST     8(R8), Z17, Z16
-	VPMULUDQ        Z29, Z31, Z24
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         384(SP), Z24
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
-	VPSRLQ          $0x20, Z24, Z23
+	VMOVUPS         448(SP), Z23
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
@@ -50613,15 +50660,10 @@ membera:
 	VMULPS.BCST     (R9), Z22, Z22
 	VADDPS          448(DX), Z22, Z22
 	VMOVUPS         Z22, 448(DX)
-	VPSUBD.BCST     words<>+1680(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             membera
-	VPADDD          Z28, Z29, Z29
-	VPADDD          Z28, Z29, Z29
-	VPADDD          Z28, Z29, Z29
-	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000200, DX
 	SUBQ            $0x00000004, CX
 	JGE             many
@@ -50631,18 +50673,22 @@ few:
 	JZ   finished
 
 one:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VPXORD  Z0, Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS Z0, 64(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Z29, Z31, Z3
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z3, Z2
+	VMOVUPS  Z3, (SP)
+	VMOVUPS  Z2, 64(SP)
+	VPXORD   Z0, Z0, Z0
+	VMOVUPS  Z0, (DX)
+	VMOVUPS  Z0, 64(DX)
+	PCALIGN  $0x20
 
 memberb:
-	VPMULUDQ        Z29, Z31, Z3
-	VPADDD          Z28, Z29, Z29
-	VPSRLQ          $0x20, Z3, Z2
+	VMOVUPS         (SP), Z3
+	VMOVUPS         64(SP), Z2
 	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
@@ -50753,12 +50799,10 @@ memberb:
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS          64(DX), Z1, Z1
 	VMOVUPS         Z1, 64(DX)
-	VPSUBD.BCST     words<>+1760(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
 	JNZ             memberb
-	VPADDD          Z28, Z29, Z29
 	ADDQ            $0x00000080, DX
 	DECQ            CX
 	JNZ             one
@@ -50769,7 +50813,7 @@ finished:
 
 // func noiseWholeAVX512(t *byte)
 // Requires: AVX, AVX512BW, AVX512F
-TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
+TEXT ·noiseWholeAVX512(SB), NOSPLIT, $512-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), CX
@@ -50788,33 +50832,54 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $0-8
 	PCALIGN      $0x20
 
 many:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VPXORD  Z0, Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS Z0, 192(DX)
-	VMOVUPS Z0, 256(DX)
-	VMOVUPS Z0, 320(DX)
-	VMOVUPS Z0, 384(DX)
-	VMOVUPS Z0, 448(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Z29, Z31, Z3
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z3, Z2
+	VMOVUPS  Z3, (SP)
+	VMOVUPS  Z2, 64(SP)
+	VPXORD   Z0, Z0, Z0
+	VMOVUPS  Z0, (DX)
+	VMOVUPS  Z0, 64(DX)
+	VPMULUDQ Z29, Z31, Z10
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z10, Z9
+	VMOVUPS  Z10, 128(SP)
+	VMOVUPS  Z9, 192(SP)
+	VPXORD   Z7, Z7, Z7
+	VMOVUPS  Z7, 128(DX)
+	VMOVUPS  Z7, 192(DX)
+	VPMULUDQ Z29, Z31, Z17
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z17, Z16
+	VMOVUPS  Z17, 256(SP)
+	VMOVUPS  Z16, 320(SP)
+	VPXORD   Z14, Z14, Z14
+	VMOVUPS  Z14, 256(DX)
+	VMOVUPS  Z14, 320(DX)
+	VPMULUDQ Z29, Z31, Z24
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z24, Z23
+	VMOVUPS  Z24, 384(SP)
+	VMOVUPS  Z23, 448(SP)
+	VPXORD   Z21, Z21, Z21
+	VMOVUPS  Z21, 384(DX)
+	VMOVUPS  Z21, 448(DX)
+	PCALIGN  $0x20
 
 membera:
-	VPMULUDQ        Z29, Z31, Z3
-	VPADDD          Z28, Z29, Z29
-	VPSRLQ          $0x20, Z3, Z2
+	VMOVUPS         (SP), Z3
+	VMOVUPS         64(SP), Z2
 	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
 	VPXORD.BCST     4(R8), Z0, Z0
 	VPXORD.BCST     8(R8), Z3, Z2
-	VPMULUDQ        Z29, Z31, Z10
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         128(SP), Z10
 	VPMULUDQ        Z0, Z31, Z4
-	VPSRLQ          $0x20, Z10, Z9
+	VMOVUPS         192(SP), Z9
 	VPMULUDQ        Z2, Z30, Z1
 	VPXORD.BCST     (R8), Z9, Z9
 	VPSRLQ          $0x20, Z1, Z0
@@ -50825,11 +50890,10 @@ membera:
 	VPXORD.BCST     4(R8), Z7, Z7
 	VPXORD.BCST     12(R8), Z2, Z2
 	VPXORD.BCST     8(R8), Z10, Z9
-	VPMULUDQ        Z29, Z31, Z17
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         256(SP), Z17
 	VPMULUDQ        Z0, Z31, Z3
 	VPMULUDQ        Z7, Z31, Z11
-	VPSRLQ          $0x20, Z17, Z16
+	VMOVUPS         320(SP), Z16
 	VPMULUDQ        Z2, Z30, Z5
 	VPMULUDQ        Z9, Z30, Z8
 	VPXORD.BCST     (R8), Z16, Z16
@@ -50845,12 +50909,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 28(SI), Z4, Z2
 	VPXORD.BCST     12(R8), Z9, Z9
 	VPXORD.BCST     8(R8), Z17, Z16
-	VPMULUDQ        Z29, Z31, Z24
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         384(SP), Z24
 	VPMULUDQ        Z0, Z31, Z4
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
-	VPSRLQ          $0x20, Z24, Z23
+	VMOVUPS         448(SP), Z23
 	VPMULUDQ        Z2, Z30, Z1
 	VPMULUDQ        Z9, Z30, Z12
 	VPMULUDQ        Z16, Z30, Z15
@@ -51091,7 +51154,6 @@ membera:
 	VPMULLD.BCST    (R9), Z22, Z22
 	VPADDD          448(DX), Z22, Z22
 	VMOVUPS         Z22, 448(DX)
-	VPSUBD.BCST     words<>+1680(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
@@ -51100,38 +51162,34 @@ membera:
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMOVUPS         Z0, (DX)
-	VMOVUPS         64(DX), Z0
-	VCVTDQ2PS       Z0, Z0
-	VMULPS.BCST     28(DI), Z0, Z0
-	VMOVUPS         Z0, 64(DX)
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         64(DX), Z1
+	VCVTDQ2PS       Z1, Z1
+	VMULPS.BCST     28(DI), Z1, Z1
+	VMOVUPS         Z1, 64(DX)
 	VMOVUPS         128(DX), Z7
 	VCVTDQ2PS       Z7, Z7
 	VMULPS.BCST     28(DI), Z7, Z7
 	VMOVUPS         Z7, 128(DX)
-	VMOVUPS         192(DX), Z7
-	VCVTDQ2PS       Z7, Z7
-	VMULPS.BCST     28(DI), Z7, Z7
-	VMOVUPS         Z7, 192(DX)
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         192(DX), Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS.BCST     28(DI), Z8, Z8
+	VMOVUPS         Z8, 192(DX)
 	VMOVUPS         256(DX), Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VMOVUPS         Z14, 256(DX)
-	VMOVUPS         320(DX), Z14
-	VCVTDQ2PS       Z14, Z14
-	VMULPS.BCST     28(DI), Z14, Z14
-	VMOVUPS         Z14, 320(DX)
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         320(DX), Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS.BCST     28(DI), Z15, Z15
+	VMOVUPS         Z15, 320(DX)
 	VMOVUPS         384(DX), Z21
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
 	VMOVUPS         Z21, 384(DX)
-	VMOVUPS         448(DX), Z21
-	VCVTDQ2PS       Z21, Z21
-	VMULPS.BCST     28(DI), Z21, Z21
-	VMOVUPS         Z21, 448(DX)
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         448(DX), Z22
+	VCVTDQ2PS       Z22, Z22
+	VMULPS.BCST     28(DI), Z22, Z22
+	VMOVUPS         Z22, 448(DX)
 	ADDQ            $0x00000200, DX
 	SUBQ            $0x00000004, CX
 	JGE             many
@@ -51141,18 +51199,22 @@ few:
 	JZ   finished
 
 one:
-	MOVQ    40(DI), R8
-	MOVQ    48(DI), R9
-	MOVQ    56(DI), R10
-	VPXORD  Z0, Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS Z0, 64(DX)
-	PCALIGN $0x20
+	MOVQ     40(DI), R8
+	MOVQ     48(DI), R9
+	MOVQ     56(DI), R10
+	VPMULUDQ Z29, Z31, Z3
+	VPADDD   Z28, Z29, Z29
+	VPSRLQ   $0x20, Z3, Z2
+	VMOVUPS  Z3, (SP)
+	VMOVUPS  Z2, 64(SP)
+	VPXORD   Z0, Z0, Z0
+	VMOVUPS  Z0, (DX)
+	VMOVUPS  Z0, 64(DX)
+	PCALIGN  $0x20
 
 memberb:
-	VPMULUDQ        Z29, Z31, Z3
-	VPADDD          Z28, Z29, Z29
-	VPSRLQ          $0x20, Z3, Z2
+	VMOVUPS         (SP), Z3
+	VMOVUPS         64(SP), Z2
 	VPXORD.BCST     (R8), Z2, Z2
 	VPMULUDQ        Z2, Z30, Z5
 	VPSRLQ          $0x20, Z5, Z0
@@ -51222,7 +51284,6 @@ memberb:
 	VPMULLD.BCST    (R9), Z1, Z1
 	VPADDD          64(DX), Z1, Z1
 	VMOVUPS         Z1, 64(DX)
-	VPSUBD.BCST     words<>+1760(SB), Z29, Z29
 	ADDQ            $0x10, R8
 	ADDQ            $0x04, R9
 	DECQ            R10
@@ -51231,11 +51292,10 @@ memberb:
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMOVUPS         Z0, (DX)
-	VMOVUPS         64(DX), Z0
-	VCVTDQ2PS       Z0, Z0
-	VMULPS.BCST     28(DI), Z0, Z0
-	VMOVUPS         Z0, 64(DX)
-	VPADDD          Z28, Z29, Z29
+	VMOVUPS         64(DX), Z1
+	VCVTDQ2PS       Z1, Z1
+	VMULPS.BCST     28(DI), Z1, Z1
+	VMOVUPS         Z1, 64(DX)
 	ADDQ            $0x00000080, DX
 	DECQ            CX
 	JNZ             one

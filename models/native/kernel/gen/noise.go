@@ -76,6 +76,20 @@ func (g *gen) key() reg.VecPhysical  { return g.r[len(g.r)-5] } // AVX2 only
 // which the multiplication ignores, so that no shuffle is needed inside a round. lead is what the first three rounds
 // have in common, a kernel.lead.
 func (s *stream) philox(lead operand.Mem) {
+	s.do(s.counters) // in one step, because the streams share the counter
+	s.do(s.halves)
+	s.rounds(lead)
+}
+
+// counters leaves the first product, which no key changes, in r3, and halves its upper halves in r2.
+func (s *stream) counters() {
+	s.VPMULUDQ(s.ctr(), s.mul0(), s.r[3])
+	s.VPADDD(s.step(), s.ctr(), s.ctr())
+}
+func (s *stream) halves() { s.VPSRLQ(operand.Imm(32), s.r[3], s.r[2]) }
+
+// rounds is the rest of philox.
+func (s *stream) rounds(lead operand.Mem) {
 	c0, c2 := s.r[0], s.r[2]
 	product := func(x, m, p reg.VecPhysical) { s.do(func() { s.VPMULUDQ(x, m, p) }) }
 	upper := func(p, c reg.VecPhysical) { s.do(func() { s.VPSRLQ(operand.Imm(32), p, c) }) }
@@ -97,11 +111,6 @@ func (s *stream) philox(lead operand.Mem) {
 		mix(word, b, b)
 	}
 	c1, c3, p0, p1 := s.r[1], s.r[4], s.r[3], s.r[5]
-	s.do(func() { // in one step, because the streams share the counter; r3 is p0, whose name moves on below
-		s.VPMULUDQ(s.ctr(), s.mul0(), s.r[3])
-		s.VPADDD(s.step(), s.ctr(), s.ctr())
-	})
-	upper(p0, c2)
 	mix(lead, c2, c2)
 	product(c2, s.mul1(), p1)
 	upper(p1, c0)

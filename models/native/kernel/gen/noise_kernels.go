@@ -103,9 +103,12 @@ func (g *gen) eachStream(tiles int, body func(first int, streams []*stream)) {
 	}
 }
 
+// tilesAtOnce is as many streams as AVX-512 has registers for.
+const tilesAtOnce = 4
+
 // tileLoop emits a loop of several tiles at a time in AVX-512, and one of single tiles.
 func (g *gen) tileLoop(body func(tiles int)) {
-	const many = 4 // as many streams as there are registers for
+	const many = tilesAtOnce
 	n := reg.RCX
 	if g.wide {
 		g.SUBQ(imm(many), n)
@@ -144,21 +147,25 @@ func (g *gen) noiseSum(of term) {
 		g.noiseSetup()
 	}
 	t, dst, leads, weights, count := reg.RDI, reg.RDX, reg.R8, reg.R9, reg.R10
-	label := 0
+	shared, label := g.AllocLocal(2*tilesAtOnce*g.bytes()), 0
 	g.tileLoop(func(tiles int) {
 		g.eachStream(tiles, func(first int, streams []*stream) {
 			sums := func(i int) [2]operand.Mem { // in memory, since four streams leave no registers
 				cos, sin := g.place(first + i)
 				return [2]operand.Mem{at(dst, cos), at(dst, sin)}
 			}
-			zero, w := streams[0].r[0], g.key()
+			w := g.key()
 			g.MOVQ(at(t, nLeads), leads)
 			g.MOVQ(at(t, nWeights), weights)
 			g.MOVQ(at(t, nCount), count)
-			g.zero(zero)
-			for i := range streams {
+			for i, s := range streams { // the first products are those of all members
+				s.counters()
+				s.halves()
+				g.VMOVUPS(s.r[3], shared.Offset(2*i*g.bytes()))
+				g.VMOVUPS(s.r[2], shared.Offset((2*i+1)*g.bytes()))
+				g.zero(s.r[0])
 				for _, sum := range sums(i) {
-					g.VMOVUPS(zero, sum)
+					g.VMOVUPS(s.r[0], sum)
 				}
 			}
 			loop := "member" + string(rune('a'+label))
@@ -166,7 +173,9 @@ func (g *gen) noiseSum(of term) {
 			g.align()
 			g.Label(loop)
 			for i, s := range streams {
-				s.philox(at(leads, 0))
+				s.do(func() { g.VMOVUPS(shared.Offset(2*i*g.bytes()), s.r[3]) })
+				s.do(func() { g.VMOVUPS(shared.Offset((2*i+1)*g.bytes()), s.r[2]) })
+				s.rounds(at(leads, 0))
 				if of == whole {
 					s.integers()
 				} else {
@@ -177,25 +186,18 @@ func (g *gen) noiseSum(of term) {
 				}
 			}
 			interleave(streams)
-			back := uint32(len(streams) * g.lanes / 2) // to the first stream's counters
-			if g.wide {
-				g.VPSUBD_BCST(g.consts.word(back), g.ctr(), g.ctr())
-			} else {
-				g.VPSUBD(g.step(), g.ctr(), g.ctr())
-			}
 			g.ADDQ(operand.Imm(16), leads)
 			g.ADDQ(operand.Imm(4), weights)
 			g.DECQ(count)
 			g.JNZ(ref(loop))
 			for i, s := range streams {
-				for _, sum := range sums(i) {
+				for j, sum := range sums(i) {
 					if of == whole {
-						g.VMOVUPS(sum, s.r[0])
-						g.toScale(s.r[0], w)
-						g.VMOVUPS(s.r[0], sum)
+						g.VMOVUPS(sum, s.r[j])
+						g.toScale(s.r[j], w)
+						g.VMOVUPS(s.r[j], sum)
 					}
 				}
-				g.VPADDD(g.step(), g.ctr(), g.ctr())
 			}
 		})
 		g.ADDQ(imm(128*tiles), dst)
