@@ -17,9 +17,9 @@ type vecArgs struct {
 	ld    int
 }
 
-// line is the columns that a long statement sums at a time, in the first-level cache: 60 tiles of noise, a multiple of
+// line is the columns that a long statement sums at a time, in the first-level cache: 120 tiles of noise, a multiple of
 // the four that are made at once.
-const line = 1920
+const line = 3840
 
 // Lin computes dst[i] = c[0]*x[0][i] + c[1]*x[1][i] + ..., from the left, each product rounded. No term makes zero.
 // Each x is at least as long as dst and may be dst itself.
