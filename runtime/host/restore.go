@@ -454,7 +454,7 @@ func (out *Restored) Continue(o Options) error {
 	l := o.Limit
 	complete := l.Reached(p) || out.met != ""
 	if complete && (out.finished || l != out.Limit) {
-		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more with --rounds or --epochs", p.Rounds, p.Epochs)
+		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more, such as --rounds %d", p.Rounds, p.Epochs, 2*p.Rounds)
 	}
 	check := j.Options
 	check.Members = len(out.Checkpoint.Roster.Members)

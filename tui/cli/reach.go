@@ -43,7 +43,17 @@ func (r reached) goOn() string {
 	if r.dir == "" {
 		return "its owner goes on with it by brood serve --resume"
 	}
-	return "go on with: " + resumeLine(r.dir)
+	return "go on with: " + goesOnBy(r.dir)
+}
+
+// goesOnBy goes on with the session in dir, which does not run. One that did all that it was told is given as many rounds
+// again: without more there is nothing to go on with.
+func goesOnBy(dir string) string {
+	x := session.Describe(dir)
+	if x.Phase != event.Finished {
+		return resumeLine(dir)
+	}
+	return fmt.Sprintf("%s --rounds %d", resumeLine(dir), 2*x.Round)
 }
 
 // resumeLine is what goes on with the session in dir, as it was begun; "" for none.
@@ -93,7 +103,7 @@ func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 	}
 	base := filepath.Base(dir)
 	if running, _ := session.Running(dir); !running {
-		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, resumeLine(dir), called(dir))
+		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, goesOnBy(dir), called(dir))
 	}
 	client, err := door.Dial(dir, name, take)
 	if err != nil {

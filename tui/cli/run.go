@@ -330,7 +330,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
 	case exit.Missed != "":
-		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s --epochs MORE", exit.Missed, resumeLine(p.sess.Dir()), exit.Missed)
+		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s", exit.Missed, goesOnBy(p.sess.Dir()), exit.Missed)
 	}
 	return nil
 }
