@@ -37,7 +37,7 @@ func Source(nameOrPath string) (text []byte, err error) {
 		return text, nil
 	}
 	if text, err = zoo.ReadFile("zoo/" + nameOrPath + ".toml"); err != nil {
-		return nil, typed.Errorf("model: no model %q; there are %s, or give the path of a .toml file", nameOrPath, strings.Join(List(), ", "))
+		return nil, typed.Errorf("model: no model %q%s; there are %s, or give the path of a .toml file", nameOrPath, typed.Meant(nameOrPath, List()), strings.Join(List(), ", "))
 	}
 	return text, nil
 }

@@ -128,6 +128,15 @@ func (a *Algorithm) Knob(name string) (Knob, bool) {
 	return Knob{}, false
 }
 
+// KnobNames are those of all declared knobs, sorted.
+func (a *Algorithm) KnobNames() (out []string) {
+	for _, k := range a.Knobs {
+		out = append(out, k.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Defaults are the declared default values.
 func (a *Algorithm) Defaults() Values { return a.Values(nil) }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"brood/models/tomltext"
+	"brood/models/typed"
 	"brood/runtime/option"
 )
 
@@ -24,7 +25,11 @@ func (p *Preset) tell(text []byte, keys []tomltext.Key) error {
 		}
 		x := option.Named(path[0])
 		if x == nil || !x.Has(use) || len(path) > 1 {
-			return fmt.Errorf("line %d: unknown key %s", k.Row, strings.Join(k.Path, "."))
+			var names []string
+			for _, x := range option.With(use) {
+				names = append(names, x.Name)
+			}
+			return fmt.Errorf("line %d: unknown key %s%s", k.Row, strings.Join(k.Path, "."), typed.Meant(path[0], names))
 		}
 		if err := x.SetTOML(to, from[x.Name]); err != nil {
 			return fmt.Errorf("line %d: %w", k.Row, err)

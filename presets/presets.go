@@ -74,7 +74,8 @@ func Source(nameOrPath string) ([]byte, error) {
 	}
 	text, err := embedded.ReadFile(nameOrPath + ".toml")
 	if err != nil {
-		return nil, typed.Errorf("there is no preset %q: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath, strings.Join(like(nameOrPath), ", "))
+		return nil, typed.Errorf("there is no preset %q%s: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath,
+			typed.Meant(nameOrPath, List()), strings.Join(like(nameOrPath), ", "))
 	}
 	return text, nil
 }
@@ -176,7 +177,7 @@ func Parse(text []byte) (Preset, error) {
 	}
 	for _, s := range names {
 		if _, ok := alg.Knob(s.Knob); !ok {
-			return p, fmt.Errorf("%s has no knob %q", alg.Name, s.Knob)
+			return p, fmt.Errorf("%s has no knob %q%s", alg.Name, s.Knob, typed.Meant(s.Knob, alg.KnobNames()))
 		}
 	}
 	return p, nil

@@ -89,7 +89,7 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 			return Scaling{}, fmt.Errorf("plan: %w", err)
 		}
 	} else if text, err = plans.ReadFile("scaling/" + nameOrPath + ".toml"); err != nil {
-		return Scaling{}, typed.Errorf("there is no plan %q: choose one of %s, or give the path of a .toml file", nameOrPath, strings.Join(Plans(), ", "))
+		return Scaling{}, typed.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file", nameOrPath, typed.Meant(nameOrPath, Plans()), strings.Join(Plans(), ", "))
 	}
 	s := Scaling{Name: strings.TrimSuffix(filepath.Base(nameOrPath), ".toml"), Slow: 1}
 	if err := tomltext.Decode(text, &s); err != nil {

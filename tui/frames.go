@@ -37,7 +37,7 @@ func FindScreen(name string) (string, error) {
 			return s, nil
 		}
 	}
-	return "", typed.Errorf("there is no screen %q: choose %s", name, strings.ToLower(strings.Join(ScreenNames(), ", ")))
+	return "", typed.Errorf("there is no screen %q%s: choose %s", name, strings.ToLower(typed.Meant(name, ScreenNames())), strings.ToLower(strings.Join(ScreenNames(), ", ")))
 }
 
 // Frames writes n frames of the workbench, `every` apart, as they would be drawn at opt.Width x opt.Height: for scripts

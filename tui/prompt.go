@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/typed"
 	"brood/tui/cell"
 )
 
@@ -49,8 +50,9 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 	} else if _, err := strconv.ParseUint(words[0], 10, 63); err == nil {
 		words = []string{"goto", words[0]}
 	}
+	var names []string
 	for _, c := range m.commands() {
-		if c.name != words[0] {
+		if names = append(names, c.name); c.name != words[0] {
 			continue
 		}
 		if why := m.mayCommand(); c.live && why != "" {
@@ -61,7 +63,7 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 		}
 		return c.do(m, words[1:])
 	}
-	return nil, fmt.Errorf("there is no command %q: press tab to see them", words[0])
+	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0], typed.Meant(words[0], names))
 }
 
 func (m *model) promptKey(name, text string) tea.Cmd {

@@ -63,5 +63,5 @@ func Lookup(name string) (*optim.Algorithm, error) {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return nil, typed.Errorf("there is no algorithm %q: choose one of %s", name, strings.Join(names, ", "))
+	return nil, typed.Errorf("there is no algorithm %q%s: choose one of %s", name, typed.Meant(name, names), strings.Join(names, ", "))
 }

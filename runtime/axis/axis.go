@@ -33,5 +33,5 @@ func Parse(name string) (Axis, error) {
 			return Axis(i), nil
 		}
 	}
-	return 0, typed.Errorf("there is no axis %q: choose one of %s", name, strings.Join(Names, ", "))
+	return 0, typed.Errorf("there is no axis %q%s: choose one of %s", name, typed.Meant(name, Names), strings.Join(Names, ", "))
 }

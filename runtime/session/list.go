@@ -47,8 +47,8 @@ func ScoredOf(c *event.Config, e *event.Evaluation) *Scored {
 	return &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(e)}
 }
 
-// List describes the sessions in home, the latest start first. A session that cannot be read is listed with its error. A
-// home that does not exist has none.
+// List describes the sessions in home, the latest start first. A session that cannot be read is listed with its error.
+// A home that does not exist has none.
 func List(home string) ([]Info, error) {
 	all, err := Names(home)
 	if err != nil {
@@ -69,8 +69,8 @@ func Sort(all []Info) {
 	})
 }
 
-// Describe is what List says of the session in dir: what the head and the tail of its log say, and whether all that lies
-// between them has its checksums.
+// Describe is what List says of the session in dir: what the head and the tail of its log say, and whether all that
+// lies between them has its checksums.
 func Describe(dir string) Info {
 	x := Info{Name: filepath.Base(dir), Dir: dir}
 	x.Running, x.PID = Running(dir)

@@ -63,12 +63,8 @@ func UnknownKnob(a *optim.Algorithm, name string) error {
 	if name == "optimiser" && a.NoOptimiser != "" {
 		return typed.Errorf("%s has no knob %q: it %s", a.Name, name, a.NoOptimiser)
 	}
-	var names []string
-	for _, k := range a.Knobs {
-		names = append(names, k.Name)
-	}
-	slices.Sort(names)
-	return typed.Errorf("%s has no knob %q: it has members and %s", a.Name, name, strings.Join(names, ", "))
+	names := a.KnobNames()
+	return typed.Errorf("%s has no knob %q%s: it has members and %s", a.Name, name, typed.Meant(name, names), strings.Join(names, ", "))
 }
 
 // Edits lists all edits with what is known of their first rounds.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"brood/models/typed"
 	"brood/presets"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -97,11 +98,15 @@ type suite struct {
 
 // suiteNames are those of all suites, as a sentence has them.
 func suiteNames() string {
-	var names []string
+	names := suiteList()
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+func suiteList() (names []string) {
 	for _, s := range suites {
 		names = append(names, s.name)
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+	return names
 }
 
 func benchCommand(s streams) *cobra.Command {
@@ -114,7 +119,7 @@ func benchCommand(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			at := slices.IndexFunc(suites, func(s suite) bool { return s.name == args[0] })
 			if at < 0 {
-				return usage("there is no suite %q: choose %s", args[0], suiteNames())
+				return usage("there is no suite %q%s: choose %s", args[0], typed.Meant(args[0], suiteList()), suiteNames())
 			}
 			if !asJSON {
 				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal", "of what the machine allows")

@@ -127,6 +127,16 @@ func flagError(c *cobra.Command, err error) error {
 	if errors.As(err, &value) {
 		err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
 	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, "--"+f.Name)
+			}
+		})
+		err = fmt.Errorf("%w%s", err, typed.Meant("--"+unknown.GetSpecifiedName(), names))
+	}
 	return usage("%w; see `%s --help`", err, c.CommandPath())
 }
 
@@ -158,7 +168,13 @@ func noArgs(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if c.HasSubCommands() {
-		return usage("there is no command %q; see `%s --help`", args[0], c.CommandPath())
+		var names []string
+		for _, x := range c.Commands() {
+			if !x.Hidden {
+				names = append(names, x.Name())
+			}
+		}
+		return usage("there is no command %q%s; see `%s --help`", args[0], typed.Meant(args[0], names), c.CommandPath())
 	}
 	return usage("%s takes no argument, but got %q", c.CommandPath(), args[0])
 }

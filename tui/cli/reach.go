@@ -46,8 +46,8 @@ func (r reached) goOn() string {
 	return "go on with: " + goesOnBy(r.dir)
 }
 
-// goesOnBy goes on with the session in dir, which does not run. One that did all that it was told is given as many rounds
-// again: without more there is nothing to go on with.
+// goesOnBy goes on with the session in dir, which does not run. One that did all that it was told is given as many
+// rounds again: without more there is nothing to go on with.
 func goesOnBy(dir string) string {
 	x := session.Describe(dir)
 	if x.Phase != event.Finished {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zeebo/blake3"
 
+	"brood/models/typed"
 	"brood/presets"
 	"brood/runtime/batch"
 	"brood/runtime/option"
@@ -89,7 +90,7 @@ more seeds it adds them.`,
 					return err
 				}
 			case all[study] == nil:
-				return usage("there is no study %q: choose all, or one of %s", study, strings.Join(names, ", "))
+				return usage("there is no study %q%s: choose all, or one of %s", study, typed.Meant(study, names), strings.Join(names, ", "))
 			}
 			w, err := f.prepare(c.Context(), study, all[study], s)
 			if err != nil {
@@ -201,7 +202,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 func (f *reproduceFlags) prepare(ctx context.Context, name string, names []string, s streams) (*study, error) {
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
-			return nil, usage("--preset %s is not of the study %s: %s", p, name, strings.Join(names, ", "))
+			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, typed.Meant(p, names), strings.Join(names, ", "))
 		}
 	}
 	w := &study{runs: newRuns("study", f.batch, f.told), name: name, full: f.full, seeds: f.batch.seeds}

@@ -109,7 +109,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 					names = append(names, x.Name)
 				}
 			}
-			return nil, optim.Values{}, typed.Errorf("there is no protocol %q: choose one of %s, or give the path of a .toml file", name, strings.Join(names, ", "))
+			return nil, optim.Values{}, typed.Errorf("there is no protocol %q%s: choose one of %s, or give the path of a .toml file", name, typed.Meant(name, names), strings.Join(names, ", "))
 		}
 		return a, a.Defaults(), nil
 	}
@@ -141,7 +141,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
 	knob, ok := a.Knob(name)
 	if !ok {
-		return k, typed.Errorf("%s has no knob %q; see `brood algorithms %s`", a.Name, name, a.Name)
+		return k, typed.Errorf("%s has no knob %q%s; see `brood algorithms %s`", a.Name, name, typed.Meant(name, a.KnobNames()), a.Name)
 	}
 	x, err := knob.Parse(text)
 	if err != nil {
