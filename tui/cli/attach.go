@@ -62,7 +62,7 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 		return nil // it is elsewhere
 	}
 	if running, _ := session.Running(dir); last.Commander != nil && running {
-		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", filepath.Base(dir), filepath.Base(dir))
+		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", called(dir), called(dir))
 	}
 	return nil
 }

@@ -56,11 +56,14 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 
 // inBackground says where a run is that nobody looks at.
 func inBackground(run tui.Opened, s streams) error {
-	name := filepath.Base(run.Session)
+	name := called(run.Session)
 	if run.Commander == nil {
 		fmt.Fprintf(s.out, "the run is over, session %s\nlook at it: brood replay %s\n", run.Session, name)
 	} else {
 		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", run.Session, name, name)
+	}
+	if by := listedBy(run.Session); by != "" {
+		fmt.Fprintf(s.out, "list it:    %s\n", by)
 	}
 	return run.Close()
 }

@@ -12,7 +12,9 @@ import (
 // TestOverBeforeLookedAt begins runs that end before whoever began them finds their door: one that ended well is its
 // recording, and nothing of it is taken back; one that was killed is an error.
 func TestOverBeforeLookedAt(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "short")
+	home := t.TempDir()
+	dir := filepath.Join(home, "short")
+	t.Setenv("BROOD_SESSIONS", home)
 	var out, errs bytes.Buffer
 	s := streams{out: &out, err: &errs}
 	args := []string{"run", "--json", "--session", dir, "--model", "softmax", "--data", "glyphs", "--algorithm", "dp-sgd", "--members", "1", "--rounds", "2"}

@@ -213,7 +213,11 @@ func (p *plainPrinter) begin(r prepared) {
 	if s := p.Sum.SecondsPredicted; s > 0 {
 		expected += " and " + shortTime(s)
 	}
-	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, r.sess.Dir())
+	where := r.sess.Dir()
+	if by := listedBy(where); by != "" {
+		where += ", which `" + by + "` lists"
+	}
+	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, where)
 	for _, text := range onStart(j) {
 		p.note(text)
 	}

@@ -75,6 +75,18 @@ func called(dir string) string {
 	return dir
 }
 
+// listedBy is what lists the session in dir where it does not lie among this person's sessions; "" where it does.
+func listedBy(dir string) string {
+	home, err := session.Home()
+	if err != nil {
+		return ""
+	}
+	if abs, err := filepath.Abs(dir); err != nil || filepath.Dir(abs) == home {
+		return ""
+	}
+	return "brood sessions " + filepath.Dir(dir)
+}
+
 // once gives the only command of who leaves now: the writer's lease is free for the next at once, and not only when the
 // other end hears of the leaving.
 func (r reached) once(ctx context.Context, cmd event.Command) (event.Receipt, error) {

@@ -38,7 +38,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
 	optionFlags(c, &f.told, here(option.All)...)
-	fl.StringVar(&f.session, "session", "", "directory to record into (default: a new one among your sessions)")
+	fl.StringVar(&f.session, "session", "", "directory to record into, a path (default: a new one among your sessions)")
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	fl.BoolVar(&f.plain, "plain", false, "no workbench: print progress lines")

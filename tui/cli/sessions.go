@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,15 +15,22 @@ import (
 )
 
 func sessionsCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "sessions", Short: "List your recorded and running sessions", Args: noArgs}
+	c := &cobra.Command{Use: "sessions [DIR]", Short: "List your recorded and running sessions, or those in a directory",
+		Long: "List your recorded and running sessions, or those that lie in DIR: where a run was told to record, a sweep or a study.\nWithout DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("sessions takes one directory, but got %q too", args[1])
+			}
+			return nil
+		}}
 	asJSON, rail := jsonFlag(c), false
 	c.Flags().BoolVar(&rail, "rail", false, "tell the workbench of another machine of these sessions")
 	curves := c.Flags().String("curves", "", "tell it of the curves of this session")
 	for _, hidden := range []string{"rail", "curves"} {
 		_ = c.Flags().MarkHidden(hidden)
 	}
-	c.RunE = func(*cobra.Command, []string) error {
-		home, err := session.Home()
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		home, err := listedIn(args)
 		if err != nil {
 			return err
 		}
@@ -44,7 +53,7 @@ func sessionsCommand(s streams) *cobra.Command {
 			return objects(s.out, all...)
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(s.out, "no sessions in %s yet: `brood run` makes one\n", home)
+			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, maker(args))
 			return nil
 		}
 		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
@@ -89,6 +98,32 @@ func sessionsCommand(s streams) *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// listedIn is the directory whose sessions are listed: what was named, there or among this person's sessions.
+func listedIn(args []string) (string, error) {
+	home, err := session.Home()
+	if err != nil || len(args) == 0 {
+		return home, err
+	}
+	for _, dir := range []string{args[0], filepath.Join(home, args[0])} {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			continue
+		}
+		if _, _, one := session.LogSize(dir); one {
+			return "", usage("%s is a session itself: `brood sessions %s` lists it", args[0], filepath.Dir(dir))
+		}
+		return filepath.Abs(dir)
+	}
+	return "", usage("there is no directory %s, and none of this name among your sessions", args[0])
+}
+
+// maker is what records a session where they are listed.
+func maker(args []string) string {
+	if len(args) == 0 {
+		return "brood run"
+	}
+	return "brood run --session " + filepath.Join(args[0], "NAME")
 }
 
 // longPath is the cells that a table has for a path.
