@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,13 +145,42 @@ func benchCommand(s streams) *cobra.Command {
 	return c
 }
 
-// benchStart starts the binary as a workbench would and watches its first seconds through the door.
-func benchStart(c *cobra.Command, report func(measurement)) error {
-	home, err := os.MkdirTemp("", "brood-bench-")
+// inScratch calls f with a directory for what a suite makes, which is removed in the end. Whoever interrupts the suite
+// ends ctx, so that nothing stays either; a second signal ends the process at once.
+func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) error {
+	dir, err := os.MkdirTemp("", "brood-bench-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(home)
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancelCause(c.Context())
+	signals := make(chan os.Signal, 1)
+	quiet := leaving(signals)
+	var heard sync.WaitGroup
+	defer heard.Wait()
+	defer cancel(nil)
+	defer quiet()
+	heard.Go(func() {
+		select {
+		case sig := <-signals:
+			quiet()
+			cancel(&exitError{code: leftBy(sig), err: errors.New("interrupted: what the suite made is removed")})
+		case <-ctx.Done():
+		}
+	})
+	err = f(ctx, dir)
+	if left, ok := errors.AsType[*exitError](context.Cause(ctx)); ok && err != nil {
+		return left
+	}
+	return err
+}
+
+// benchStart starts the binary as a workbench would and watches its first seconds through the door.
+func benchStart(c *cobra.Command, report func(measurement)) error {
+	return inScratch(c, func(ctx context.Context, home string) error { return startIn(ctx, home, c, report) })
+}
+
+func startIn(ctx context.Context, home string, c *cobra.Command, report func(measurement)) error {
 	dir := filepath.Join(home, "start")
 	t0 := time.Now()
 	f := &runFlags{detached: true}
@@ -162,29 +193,39 @@ func benchStart(c *cobra.Command, report func(measurement)) error {
 		return err
 	}
 	gone := make(chan error, 1)
-	go func() { gone <- child.Wait() }()
-	client, err := awaitDoor(c.Context(), dir, gone, logPath, func(uint64) {})
+	over := make(chan struct{})
+	go func() {
+		gone <- child.Wait()
+		close(over)
+	}()
+	defer func() { // it is a process of its own, which no signal for this one ends
+		if ctx.Err() != nil {
+			_ = child.Process.Kill()
+			<-over
+		}
+	}()
+	client, err := awaitDoor(ctx, dir, gone, logPath, func(uint64) {})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	report(measurement{Name: "door open", Value: time.Since(t0).Seconds(), Unit: "s"})
-	ratio, first, err := watchFall(c, client, t0, report)
+	ratio, first, err := watchFall(ctx, client, t0, report)
 	if err != nil {
 		return err
 	}
 	report(measurement{Name: "centre loss after 3 s", Value: ratio, Unit: "of first", Note: fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first)})
-	_, err = client.Command(c.Context(), event.Command{Action: event.Stop, By: "bench"})
-	<-gone
+	_, err = client.Command(ctx, event.Command{Action: event.Stop, By: "bench"})
+	<-over
 	return err
 }
 
 // watchFall follows the centre's loss for three seconds after the start.
-func watchFall(c *cobra.Command, client *door.Client, t0 time.Time, report func(measurement)) (ratio, first float64, err error) {
+func watchFall(ctx context.Context, client *door.Client, t0 time.Time, report func(measurement)) (ratio, first float64, err error) {
 	var losses []float64
 	deadline := t0.Add(3 * time.Second)
 	for at := uint64(0); time.Now().Before(deadline); {
-		b, err := client.Next(c.Context(), at, 1024)
+		b, err := client.Next(ctx, at, 1024)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -207,14 +248,13 @@ func watchFall(c *cobra.Command, client *door.Client, t0 time.Time, report func(
 
 // benchSteps trains each algorithm for a moment on glyphs.
 func benchSteps(c *cobra.Command, report func(measurement)) error {
-	home, err := os.MkdirTemp("", "brood-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(home)
+	return inScratch(c, func(ctx context.Context, home string) error { return stepsIn(ctx, home, report) })
+}
+
+func stepsIn(ctx context.Context, home string, report func(measurement)) error {
 	for _, alg := range []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"} {
 		o := host.Options{Algorithm: alg, Model: "mlp", Data: "glyphs", Members: 4, Workers: 2, Seed: 1, Limit: event.Limit{Seconds: 3}}
-		last, sec, err := trainHere(c.Context(), filepath.Join(home, alg), o)
+		last, sec, err := trainHere(ctx, filepath.Join(home, alg), o)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -57,17 +56,16 @@ func benchOpening(_ *cobra.Command, d host.Device, report func(measurement)) err
 
 // benchHashes trains on the device and on the processor, to the same bits.
 func benchHashes(c *cobra.Command, d host.Device, report func(measurement)) error {
-	home, err := os.MkdirTemp("", "brood-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(home)
+	return inScratch(c, func(ctx context.Context, home string) error { return hashesIn(ctx, home, d, report) })
+}
+
+func hashesIn(ctx context.Context, home string, d host.Device, report func(measurement)) error {
 	for _, alg := range []string{"dp-sgd", "parle", "openai-es"} {
 		var hashes [2]string
 		var seconds [2]float64
 		for i, on := range []string{"cpu", d.Name} {
 			o := host.Options{Algorithm: alg, Model: "mlp-small", Data: "glyphs", Members: 4, Workers: 1, Seed: 1, Device: on, Limit: event.Limit{Rounds: 20}}
-			last, busy, err := trainHere(c.Context(), filepath.Join(home, alg+fmt.Sprint(i)), o)
+			last, busy, err := trainHere(ctx, filepath.Join(home, alg+fmt.Sprint(i)), o)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", alg, on, err)
 			}

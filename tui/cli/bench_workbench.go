@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -45,21 +45,25 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	if long < 100 || long > 1_000_000 {
 		return usage("--length %d: give 100 to 1 000 000", long)
 	}
-	home, err := os.MkdirTemp("", "brood-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(home)
+	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "brood: "+text) }
+	return inScratch(c, func(ctx context.Context, home string) error { return workbenchIn(ctx, home, n, long, say, report) })
+}
+
+func workbenchIn(ctx context.Context, home string, n, long int, say func(string), report func(measurement)) error {
+	say(fmt.Sprintf("making up %s in %s, %d of them with %s rounds of %d members; they are removed in the end",
+		plural(n, "session"), home, benchMarked, grouped(int64(long)), benchMembers))
 	began, bytes, points := time.Now(), int64(0), int64(0)
+	last := began
 	for i := range n {
-		if err := c.Context().Err(); err != nil {
-			return err
+		if time.Since(last) > time.Second {
+			last = time.Now()
+			say(fmt.Sprintf("made %s of them", grouped(int64(i))))
 		}
 		members, rounds := 4, 40
 		if i >= n-benchMarked { // written last: they are at the top
 			members, rounds = benchMembers, long
 		}
-		size, err := makeUp(filepath.Join(home, "s", fmt.Sprintf("run-%06d", i)), i, members, rounds)
+		size, err := makeUp(ctx, filepath.Join(home, "s", fmt.Sprintf("run-%06d", i)), i, members, rounds)
 		if err != nil {
 			return err
 		}
@@ -68,8 +72,9 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s",
 		Note: grouped(points) + " points, logs of " + humanBytes(bytes)})
 	for _, cache := range []string{"no cache", "cache"} {
+		say("opening the workbench on them, " + map[string]string{"no cache": "without a cache", "cache": "with the cache of that"}[cache])
 		lib := &shelf{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
-		t, err := tui.Measure(c.Context(), lib, benchWidth, benchHeight, benchMarked, benchFrames)
+		t, err := tui.Measure(ctx, lib, benchWidth, benchHeight, benchMarked, benchFrames)
 		if err != nil {
 			return err
 		}
@@ -90,7 +95,7 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 }
 
 // makeUp records a made-up run in dir with the writer of logs, without its reserve, and says how long its log is.
-func makeUp(dir string, seed, members, rounds int) (int64, error) {
+func makeUp(ctx context.Context, dir string, seed, members, rounds int) (int64, error) {
 	s, err := session.Create(dir)
 	if err != nil {
 		return 0, err
@@ -98,6 +103,9 @@ func makeUp(dir string, seed, members, rounds int) (int64, error) {
 	roster, at := optim.Place(optim.IDs(members), []int{0}), time.Now().Add(-time.Hour).UnixNano()
 	wrote := int64(0)
 	write := func(records []event.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		for i := range records {
 			records[i].At = at + (wrote+int64(i))*1e6
 		}
