@@ -266,6 +266,7 @@ func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.Me
 			chart.Bar(g, r.X+29, y, w, x.Spread[i]/top, bar)
 		}
 	}
+	tableMore(g, r, r.X+r.W-1, first, n, len(x.Members))
 }
 
 // drawSlopes is what candidates of one model have in place of distances: how what they estimate compares with the

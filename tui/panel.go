@@ -42,6 +42,7 @@ type panel struct {
 type screen struct {
 	digit  int
 	name   string
+	short  string                              // its name where all have no room; "": the same
 	place  func(*model, cell.Rect) []placement // between the screen line and the key line; nil: the leading panel alone
 	badge  func(*model) string                 // beside its name, of what waits there; nil or "": nothing does
 	charts bool                                // of rounds: arrows move a cursor through them

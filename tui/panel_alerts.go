@@ -151,6 +151,7 @@ func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		tableRow(g, r.X+3, y, cols, role, e)
 	}
+	tableMore(g, r, r.X+2, first, n, len(all))
 	if foot > 0 {
 		for i, line := range wrap(all[at].Text, r.W-4) {
 			if i < foot-1 {

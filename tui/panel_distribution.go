@@ -41,7 +41,7 @@ func newTraits(geometry *places) []panel {
 	return []panel{
 		{
 			id: distributionPanel, title: distributionTitle, draw: drawDistribution, export: replicaRows,
-			screen: &screen{digit: 4, name: "Population", charts: true, place: geometry.place, instead: "Positions", show: geometry.show},
+			screen: &screen{digit: 4, name: "Population", short: "Pop", charts: true, place: geometry.place, instead: "Positions", show: geometry.show},
 			group:  group, keys: traitKeys(geometry), hints: hints, point: pointRound,
 		},
 		{

@@ -241,12 +241,7 @@ func (f *fleet) draw(m *model, g *cell.Grid, r cell.Rect) {
 		g.Text(r.X+left, y, name, role, middleCut(x.machine(), name))
 		tableRow(g, r.X+left+name+2, y, cols, role, x)
 	}
-	if first > 0 {
-		g.Set(r.X, r.Y+1, '↑', cell.Faint)
-	}
-	if first+n < len(rows) {
-		g.Set(r.X, r.Y+n, '↓', cell.Faint)
-	}
+	tableMore(g, r, r.X, first, n, len(rows))
 	if r.H > n+fleetFoot {
 		text, role := f.says(m, rows, at)
 		g.Text(r.X+1, r.Y+r.H-1, r.W-2, role, text)

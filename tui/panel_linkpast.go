@@ -146,12 +146,7 @@ func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)}, line)
 	}
-	if first > 0 {
-		g.Set(r.X+1, r.Y+1, '↑', cell.Faint)
-	}
-	if first+n < len(rows) {
-		g.Set(r.X+1, r.Y+n, '↓', cell.Faint)
-	}
+	tableMore(g, r, r.X+1, first, n, len(rows))
 	if foot > 0 {
 		text := "links: packets, probes too · formula: payload of rounds"
 		if cell.Width(text) > r.W-3 {

@@ -43,7 +43,7 @@ func (f *fleet) machinePanels() []panel {
 	return []panel{
 		{
 			id: machinesPanel, title: f.machinesTitle, draw: f.drawMachines, group: group, keys: keys, hints: hints,
-			screen: &screen{digit: 6, name: "Machines", charts: true, place: placeMachines},
+			screen: &screen{digit: 6, name: "Machines", short: "Mach", charts: true, place: placeMachines},
 			list:   rows,
 			export: plainly(machineRows),
 			point: func(m *model, r cell.Rect, _, y int) {
@@ -296,7 +296,7 @@ func (f *fleet) unmeasured(m *model) string {
 		if !e.Whole || m.shown.Progress.Rounds < e.Rounds {
 			return "nothing of machines is recorded up to here"
 		}
-		took = time.Duration(e.Last - e.First)
+		took = e.Elapsed
 	}
 	switch {
 	case !m.shown.Over() && !m.killed() && m.replay == nil:
@@ -348,12 +348,7 @@ func (f *fleet) drawMachines(m *model, g *cell.Grid, r cell.Rect) {
 		g.Text(r.X+left+1, y, name, role, middleCut(row.name, name))
 		tableRow(g, x, y, cols, role, row)
 	}
-	if first > 0 {
-		g.Set(r.X+1, r.Y+1, '↑', cell.Faint)
-	}
-	if first+n < len(rows) {
-		g.Set(r.X+1, r.Y+n, '↓', cell.Faint)
-	}
+	tableMore(g, r, r.X+1, first, n, len(rows))
 }
 
 func (f *fleet) historyTitle(m *model) (string, string) {

@@ -98,12 +98,7 @@ func drawRanking(m *model, g *cell.Grid, r cell.Rect) {
 			chart.Bar(g, r.X+29, y, w, (x.X-from)/(to-from), bar)
 		}
 	}
-	if first > 0 {
-		g.Set(r.X+r.W-1, r.Y+1, '↑', cell.Faint)
-	}
-	if first+n < len(all) {
-		g.Set(r.X+r.W-1, r.Y+n, '↓', cell.Faint)
-	}
+	tableMore(g, r, r.X+r.W-1, first, n, len(all))
 }
 
 // pointRanking focuses the member under the mouse.

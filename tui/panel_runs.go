@@ -41,7 +41,7 @@ func (r *runs) place(m *model, b cell.Rect) []placement {
 		return []placement{{launchPanel, b}}
 	}
 	if b.W < fullW {
-		top, low := b.Top((b.H + 1) / 2)
+		top, low := b.Top((b.H*4 + 6) / 7) // the list leads
 		return []placement{{runsPanel, top}, {overlayPanel, low}}
 	}
 	rail, right := b.Left(b.W * 9 / 20)
@@ -282,11 +282,12 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 		g.Text(left+x.depth, y, name-x.depth, role, r.called(x))
 		tableRow(g, left+name+2, y, cols, role, c)
 	}
+	tableMore(g, in, in.X+3, first, n, len(rows))
 	if in.H >= n+1+foot {
 		for i, line := range about {
 			g.Text(in.X+1, in.Y+in.H-foot+i, in.W-2, role, line)
 		}
-		r.legend(m, g, in, rows[at])
+		r.legend(m, g, in, rows[at], more(first, len(rows)-first-n))
 	}
 }
 
@@ -334,8 +335,23 @@ func (r *runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 	return []string{strings.Join(parts, "  ")}, cell.Faint
 }
 
-// legend says what the signs of the list mean, after a note of the chosen run.
-func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow) {
+// more says how many rows stand above and below those that are shown.
+func more(above, below int) string {
+	var out []string
+	if above > 0 {
+		out = append(out, "↑ "+round(uint64(above)))
+	}
+	if below > 0 {
+		out = append(out, "↓ "+round(uint64(below)))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return strings.Join(out, "  ") + " more"
+}
+
+// legend says what the signs of the list mean, after a note of the chosen run, and before how much more there is.
+func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow, more string) {
 	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
 	if len(r.marks) == 0 {
 		legend = "◇ in view   space marks runs, to overlay them"
@@ -346,7 +362,12 @@ func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow) {
 	if k := r.summary(x.Entry); k != nil && k.About.Note != "" {
 		legend = k.About.Note + "   " + legend
 	}
-	g.Text(in.X+1, in.Y+in.H-1, in.W-2, cell.Faint, legend)
+	room := in.W - 2
+	if more != "" {
+		g.Right(in.X+in.W-1, in.Y+in.H-1, room, cell.Plain, more)
+		room -= cell.Width(more) + 2
+	}
+	g.Text(in.X+1, in.Y+in.H-1, room, cell.Faint, legend)
 }
 
 // lettered are the letters of the marked runs, as many as there are.

@@ -23,7 +23,7 @@ func newTraffic() panel {
 			return pointRows(all...)
 		}),
 		point:  pointRound,
-		screen: &screen{digit: 5, name: "Network", charts: true, place: placeNetwork},
+		screen: &screen{digit: 5, name: "Network", short: "Net", charts: true, place: placeNetwork},
 	}
 }
 

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"time"
 
 	"brood/tui/cell"
 )
@@ -20,7 +19,7 @@ func (m *model) replayLine(g *cell.Grid, y int) {
 	}
 	x := g.Text(1, y, 14, cell.Strong, pad(state, 13))
 	x = g.Text(x, y, 8, cell.Plain, pad(fmt.Sprintf("%gx", speed), 8))
-	right := fmt.Sprintf("%s / %s", span(time.Duration(m.live.Last-m.live.First)), span(time.Duration(e.Last-e.First)))
+	right := fmt.Sprintf("%s / %s", span(m.live.Elapsed()), span(e.Elapsed)) // as the line at the top: of training alone
 	if !e.Whole {
 		right += " …"
 	}

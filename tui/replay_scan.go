@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sort"
+	"time"
 
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -27,11 +28,11 @@ type landmark struct {
 
 // Extent is what is known of a recording's length; it grows until Whole.
 type Extent struct {
-	Records     view.Position
-	Rounds      uint64
-	First, Last int64 // Unix nanoseconds
-	Whole       bool
-	Phase       event.Phase // at the end, once Whole
+	Records view.Position
+	Rounds  uint64
+	Elapsed time.Duration // of training
+	Whole   bool
+	Phase   event.Phase // at the end, once Whole
 }
 
 // Extent is what Scan has found so far.
@@ -39,7 +40,7 @@ func (r *Replay) Extent() Extent {
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	v := r.scan.view
-	e := Extent{v.Position, v.Progress.Rounds, v.First, v.Last, r.scan.done, ""}
+	e := Extent{v.Position, v.Progress.Rounds, v.Elapsed(), r.scan.done, ""}
 	if e.Whole {
 		e.Phase = v.State.Phase
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -193,36 +194,42 @@ func (m *model) tail() (text string, special bool) {
 	return "", false
 }
 
-// screenLine names the screens; where there is no room for that, the others by their digits alone.
+// screenLine names the screens; where there is no room for that, in short, or the others by their digits alone.
 func (m *model) screenLine(g *cell.Grid) {
 	all := m.screens()
-	names, wide := make([]string, len(all)), 0
+	names, shorts, badges := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
+	wide, tight := 0, 0
 	for i, s := range all {
-		names[i] = s.name
 		if s.badge != nil {
-			names[i] += s.badge(m)
+			badges[i] = s.badge(m)
 		}
+		names[i], shorts[i] = s.name+badges[i], cmp.Or(s.short, s.name)+badges[i]
 		wide += cell.Width(names[i]) + 4 // a mark, a digit and blanks
+		tight += cell.Width(shorts[i]) + 3
 	}
 	room := g.W - 8
-	gap := 0
-	if wide+len(all) <= room {
+	gap, end := 0, " "
+	switch {
+	case wide+len(all) <= room:
 		gap = 1
+	case wide <= room:
+	case tight <= room:
+		names, end = shorts, "" // the next one's mark parts them
 	}
+	digits := min(wide, tight) > room
 	x := 1
 	for i, s := range all {
 		mark, name, role := ' ', " "+names[i], cell.Faint
-		badge := strings.TrimPrefix(names[i], s.name)
 		switch {
 		case i == m.screen:
 			mark, role = '▸', cell.Chosen
-		case badge != "":
+		case badges[i] != "":
 			role = cell.Alert
 		}
-		if wide > room && i != m.screen {
-			name = badge
+		if digits && i != m.screen {
+			name = badges[i]
 		}
-		text := fmt.Sprintf("%c%d%s ", mark, s.digit, name)
+		text := fmt.Sprintf("%c%d%s%s", mark, s.digit, name, end)
 		from := x
 		x = g.Text(x, 1, g.W-x-8, role, text)
 		m.tabs = append(m.tabs, cell.Rect{X: from, Y: 1, W: x - from, H: 1})

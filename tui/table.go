@@ -37,6 +37,16 @@ func tableWindow(r cell.Rect, total, at, foot int) (first, n int) {
 	return min(max(0, at-n/2), total-n), n
 }
 
+// tableMore marks in column x that there are rows above or below the n of total that are shown.
+func tableMore(g *cell.Grid, r cell.Rect, x, first, n, total int) {
+	if first > 0 {
+		g.Set(x, r.Y+1, '↑', cell.Faint)
+	}
+	if first+n < total {
+		g.Set(x, r.Y+n, '↓', cell.Faint)
+	}
+}
+
 // tableHead writes the columns' names, tableRow what they say of x.
 func tableHead[T any](g *cell.Grid, x, y int, cols []column[T]) {
 	for _, c := range cols {

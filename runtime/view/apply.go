@@ -15,7 +15,8 @@ func (v *View) Apply(r event.Record) {
 	if v.First == 0 {
 		v.First = r.At
 	}
-	if v.Running() && r.At > v.Last {
+	// What lies before a run waits is no training: its process was killed, and another goes on, or its workers were lost.
+	if waits := r.State != nil && r.State.Phase == event.Waiting; v.Running() && r.At > v.Last && !waits {
 		v.Trained += r.At - v.Last
 	}
 	v.Last = max(v.Last, r.At)

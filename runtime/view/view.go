@@ -134,7 +134,7 @@ type Entry struct {
 }
 
 // Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
-const Fold = 7
+const Fold = 8
 
 // What a View keeps of lists that grow with a run's age.
 const (

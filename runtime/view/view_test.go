@@ -148,6 +148,14 @@ func TestFoldKeepsWhatScreensShow(t *testing.T) {
 	if v.Elapsed().Seconds() != 5 {
 		t.Errorf("elapsed %v, want 5 s in phase training", v.Elapsed())
 	}
+	fold(v, []event.Record{ // its process was killed, and another goes on after an hour
+		{At: 3608e9, State: &event.State{Phase: event.Waiting, Round: 20, Reason: "resumed"}},
+		{At: 3610e9, State: &event.State{Phase: event.Training, Round: 20}},
+		{At: 3611e9, Commit: &event.Commit{To: 25, Rounds: 5, Nanos: 1e9, Progress: event.Progress{Rounds: 25, Epochs: 2.5, Steps: 50}}},
+	})
+	if v.Elapsed().Seconds() != 6 {
+		t.Errorf("elapsed %v after it was killed and resumed, want 6 s in phase training", v.Elapsed())
+	}
 	if len(v.Marks) != 1 || v.Marks[0] != (Mark{Round: 16, Text: "ell 25→10", Who: "ann"}) {
 		t.Errorf("marks %+v: want the operator's edit alone", v.Marks)
 	}
