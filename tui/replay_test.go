@@ -277,6 +277,28 @@ func TestReplayBeginsAfterARound(t *testing.T) {
 	}
 }
 
+// The times of the bar are those of the line at the top: of training, without an hour in which the run was paused.
+func TestReplayTellsTimesOfTraining(t *testing.T) {
+	rs := sourcetest.Run(2, 400)
+	half := len(rs) / 2
+	at, hour := rs[half-1].At, int64(time.Hour)
+	paused := append(slices.Clone(rs[:half]), event.Record{At: at, State: &event.State{Phase: event.Paused}},
+		event.Record{At: at + hour, State: &event.State{Phase: event.Training}})
+	for _, r := range rs[half:] {
+		r.At += hour
+		paused = append(paused, r)
+	}
+	r := fast(&tape{rs: paused})
+	if err := r.Scan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, 100, 30, nil, func(o *Options) { o.Source, o.Commander = r, nil })
+	if d.press("end"); d.live.Elapsed() >= time.Hour {
+		t.Fatalf("it trained for %v", d.live.Elapsed())
+	}
+	d.shows(span(d.live.Elapsed()) + " / " + span(d.live.Elapsed()))
+}
+
 func TestReplayKeysMove(t *testing.T) {
 	rs := sourcetest.Run(2, 400)
 	r := fast(&tape{rs: rs})
