@@ -70,7 +70,7 @@ type isa struct {
 	noiseWhole, noiseRounded         func(*noiseArgs)
 	bytes                            []func(*tileArgs)    // products of bytes, by height; nil: none
 	bytesWhole                       bool                 // they have no dead columns
-	bytesWidth, bytesDot             int                  // their columns, and the products of what Issue counts as one Dot
+	bytesWidth, bytesDot             int                  // their columns; the products of what Issue counts as one Dot
 	byteStart                        func(*tileArgs)      // fills tileArgs.start; nil: sums start from zero
 	widen, widenSigned               func(*moveArgs)      // bytes to 16 bits each, which bytes takes; nil: it takes bytes
 	amxConv                          []func(*amxConvArgs) // by tiles of 16 channels of the result; nil: none

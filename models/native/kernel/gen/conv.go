@@ -13,8 +13,8 @@ const (
 	cLdc, cK, cPixels, cStepB, cStepC, cFlags = 48, 56, 64, 72, 80, 88
 )
 
-// ahead is how many taps early the samples are fetched: they lie too far apart for the prefetchers of the machine. A tap
-// of a large tile takes 14 cycles, and a third-level cache some 200. The table has as many entries in excess.
+// ahead is how many taps early the samples are fetched: they lie too far apart for the prefetchers of the machine. A
+// tap of a large tile takes 14 cycles, and a third-level cache some 200. The table has as many entries in excess.
 const ahead = 16
 
 // conv emits a tile of m channels by two vectors of samples, for a run of pixels. The table holds, for every k, the row
