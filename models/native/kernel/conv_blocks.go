@@ -2,9 +2,10 @@ package kernel
 
 import "unsafe"
 
-// A convolution of operands in bfloat16 by tiles: two neighbouring channels of a pixel's samples are a line of words, as
-// pairs of k are in a packed panel, so that 32 channels of what a tap meets are a tile of B as they lie, and the weights
-// of a tap, words of two channels, a tile of A. Of up to 32 channels all are in one tile; beyond, they are filled up.
+// A convolution of operands in bfloat16 by tiles: two neighbouring channels of a pixel's samples are a line of words,
+// as pairs of k are in a packed panel, so that 32 channels of what a tap meets are a tile of B as they lie, and the
+// weights of a tap, words of two channels, a tile of A. Of up to 32 channels all are in one tile; beyond, they are
+// filled up.
 
 // LeastBlocks is the input channels from which on a convolution is one of blocks: with fewer a tile is nearly empty.
 const LeastBlocks = 8
@@ -22,8 +23,8 @@ type amxConvArgs struct {
 	doneB, doneC               int // see amxArgs
 }
 
-// ConvBlocks is ConvForward of operands that are rounded by BF16, in the order Blocks of each tap's channels: taps go by
-// kernel rows and columns, those outside the image are left out, and a tap's channels are blocks of 32. There are
+// ConvBlocks is ConvForward of operands that are rounded by BF16, in the order Blocks of each tap's channels: taps go
+// by kernel rows and columns, those outside the image are left out, and a tap's channels are blocks of 32. There are
 // LeastBlocks of them at least.
 func (k *Kernels) ConvBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 	y, x, w = y[:c.Outputs()], x[:c.Inputs()], w[:c.Weights()]
@@ -83,7 +84,8 @@ func (c *Conv) blockWords() int {
 	return wholeSteps((c.In + 1) / 2)
 }
 
-// joinPair writes channels ch and ch+1 of x as words, the second in the upper halves; those that there are not are zero.
+// joinPair writes channels ch and ch+1 of x as words, the second in the upper halves; those that there are not are
+// zero.
 func (k *Kernels) joinPair(dst, x []float32, ch int, c *Conv) {
 	n := len(dst)
 	if ch >= c.In {
