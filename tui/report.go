@@ -30,12 +30,12 @@ const (
 	textMatrix  = 12
 )
 
-// share is a figure between 0 and 1.
-func share(x float64) string {
+// Known is [Number], or "–" where there is nothing that the figure is of.
+func Known(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
 	}
-	return fmt.Sprintf("%.3f", x)
+	return Number(x)
 }
 
 // classColumns are the figures of a class.
@@ -43,9 +43,9 @@ var classColumns = []struct {
 	name string
 	of   func(report.ClassScore) string
 }{
-	{"precision", func(c report.ClassScore) string { return share(c.Precision) }},
-	{"recall", func(c report.ClassScore) string { return share(c.Recall) }},
-	{"F1", func(c report.ClassScore) string { return share(c.F1) }},
+	{"precision", func(c report.ClassScore) string { return Known(c.Precision) }},
+	{"recall", func(c report.ClassScore) string { return Known(c.Recall) }},
+	{"F1", func(c report.ClassScore) string { return Known(c.F1) }},
 	{"samples", func(c report.ClassScore) string { return round(uint64(c.Samples)) }},
 }
 
@@ -110,7 +110,7 @@ func drawOutputs(g *cell.Grid, r cell.Rect, x *report.Report) {
 	g.Text(r.X+1, r.Y, name, cell.Faint, "output")
 	for k, o := range x.Outputs[:min(len(x.Outputs), max(0, r.H-1))] {
 		g.Text(r.X+1, r.Y+1+k, name, cell.Plain, o.Name)
-		for i, v := range []string{fmt.Sprintf("%.6g", o.RMSE), fmt.Sprintf("%.6g", o.MAE), share(o.R2)} {
+		for i, v := range []string{Number(o.RMSE), Number(o.MAE), Known(o.R2)} {
 			g.Right(r.X+1+name+(i+1)*figure, r.Y+1+k, figure, cell.Plain, v)
 		}
 	}

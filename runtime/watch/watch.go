@@ -153,7 +153,7 @@ func (w *Watch) centre(p *event.Points) []Note {
 	}
 	switch {
 	case raised:
-		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.3g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/w.best, w.best, w.bestAt)
+		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/w.best, w.best, w.bestAt)
 	case over:
 		return end(event.AlertDiverged, "the loss of the centre is %.4g again", x)
 	}
@@ -175,9 +175,9 @@ func (w *Watch) diverse(p *event.Points) []Note {
 	raised, over := w.diversity.next(x < collapsed*w.most, x > diverse*w.most)
 	switch {
 	case raised:
-		return warn(event.AlertCollapse, "the diversity is %.3g, %.2g %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/w.most)
+		return warn(event.AlertCollapse, "the diversity is %.4g, %.2f %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/w.most)
 	case over:
-		return end(event.AlertCollapse, "the diversity is %.3g again", x)
+		return end(event.AlertCollapse, "the diversity is %.4g again", x)
 	}
 	return nil
 }
@@ -214,9 +214,9 @@ func (w *Watch) commit(c *event.Commit) []Note {
 	}
 	switch {
 	case raised:
-		text := fmt.Sprintf("a round takes %s, %.3g times as long as before (%s)", brief(now.round), now.each/usual.each, brief(now.round*usual.each/now.each))
+		text := fmt.Sprintf("a round takes %s, %.4g times as long as before (%s)", brief(now.round), now.each/usual.each, brief(now.round*usual.each/now.each))
 		if now.bytes > 0 {
-			text += fmt.Sprintf(", and %.3g kB/s are exchanged in place of %.3g", now.rate/1e3, usual.rate/1e3)
+			text += fmt.Sprintf(", and %s are exchanged in place of %s", speed(now.rate), speed(usual.rate))
 		}
 		return warn(event.AlertSlow, "%s: look for a slow worker or link (Fleet, Network)", text)
 	case over:
@@ -253,6 +253,14 @@ func warn(kind event.AlertKind, text string, args ...any) []Note {
 
 func end(kind event.AlertKind, text string, args ...any) []Note {
 	return []Note{{event.LevelInfo, kind, fmt.Sprintf(text, args...)}}
+}
+
+// speed is a rate of bytes with three digits.
+func speed(rate float64) string {
+	if rate < 1e6 {
+		return fmt.Sprintf("%.3g kB/s", rate/1e3)
+	}
+	return fmt.Sprintf("%.3g MB/s", rate/1e6)
 }
 
 // brief is a time in nanoseconds with three digits.

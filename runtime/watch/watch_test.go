@@ -153,7 +153,7 @@ func TestSlowRounds(t *testing.T) {
 	for range 45 {
 		r.commit(1, 100*time.Millisecond)
 	}
-	if len(r.texts) == 0 || !strings.Contains(r.texts[0], "a round takes 100ms, 10 times as long as before (10ms), and 1e+04 kB/s are exchanged in place of 1e+05") {
+	if len(r.texts) == 0 || !strings.Contains(r.texts[0], "a round takes 100ms, 10 times as long as before (10ms), and 10 MB/s are exchanged in place of 100 MB/s") {
 		t.Errorf("it says %q", r.texts)
 	}
 	r.says(t, "+slow")

@@ -21,6 +21,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/view"
+	"brood/tui"
 )
 
 // measurement is one line of a suite.
@@ -49,7 +50,7 @@ func (m measurement) text() string {
 	if m.Note != "" {
 		what = strings.TrimLeft(what+"; "+m.Note, "; ")
 	}
-	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, known("%.4g", m.Value), m.Unit,
+	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, tui.Known(m.Value), m.Unit,
 		share(m.Ratio, "%.2f"), share(m.Scatter, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
 }
 

@@ -20,7 +20,7 @@ func TestMeasurementText(t *testing.T) {
 		t.Errorf("%q", whole)
 	}
 	bare := measurement{Name: "door open", Value: 0.5, Unit: "s"}.text()
-	if !strings.HasSuffix(bare, "0.5 s") {
+	if !strings.HasSuffix(bare, "0.5000 s") {
 		t.Errorf("%q", bare)
 	}
 	if noted := (measurement{Name: "a", Value: 1, Unit: "s", Note: "b"}).text(); !strings.HasSuffix(noted, "  b") {

@@ -139,7 +139,7 @@ func evalCommand(s streams) *cobra.Command {
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
 			if figures != nil && len(figures.Outputs) == 1 {
-				fmt.Fprintf(s.out, "  MAE          %.6g\n", figures.Outputs[0].MAE)
+				fmt.Fprintf(s.out, "  MAE          %s\n", tui.Number(figures.Outputs[0].MAE))
 			}
 			writeSoup(s.out, t)
 			if figures != nil {

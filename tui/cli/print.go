@@ -440,7 +440,7 @@ func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
 		if math.IsInf(x, 1) {
 			text = "missed the target"
 		} else if published := p.Published(c, full); published != nil && c.Ratio == nil {
-			text += fmt.Sprintf(", published %g, difference %+.3g", *published, x-*published)
+			text += fmt.Sprintf(", published %g, difference %+.4g", *published, x-*published)
 		}
 		if !full {
 			text += "; stated " + c.States()

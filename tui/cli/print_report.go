@@ -120,13 +120,13 @@ func writeClasses(w io.Writer, x *report.Report) {
 	if wrong, ok := x.Wrong(); ok {
 		text = tui.ScoreText(100*wrong, true) + " wrong in the end, "
 	}
-	fmt.Fprintf(w, "  classes      %smacro F1 %.3f, recall %.3f, precision %.3f\n", text, m.F1, m.Recall, m.Precision)
+	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, tui.Known(m.F1), tui.Known(m.Recall), tui.Known(m.Precision))
 	for i, c := range lowest[:min(len(lowest), worstShown)] {
 		head := ""
 		if i == 0 {
 			head = "lowest F1"
 		}
-		fmt.Fprintf(w, "  %-12s %s: %.3f, recall %s, precision %s\n", head, c.Name, c.F1, known("%.3f", c.Recall), known("%.3f", c.Precision))
+		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, tui.Known(c.F1), tui.Known(c.Recall), tui.Known(c.Precision))
 	}
 	var wrong []string
 	pairs := x.Mistaken()
@@ -149,14 +149,7 @@ func writeOutputs(w io.Writer, x *report.Report) {
 		if len(x.Outputs) > 1 {
 			of = o.Name + ": "
 		}
-		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %.6g, MAE %.6g\n", head, of, known("%.6g", o.R2), o.RMSE, o.MAE)
+		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %s, MAE %s\n", head, of, tui.Known(o.R2), tui.Number(o.RMSE), tui.Number(o.MAE))
 	}
 }
 
-// known is a figure in a format, or that there is nothing that it is of.
-func known(format string, x float64) string {
-	if x != x {
-		return "–"
-	}
-	return fmt.Sprintf(format, x)
-}
