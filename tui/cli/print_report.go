@@ -152,4 +152,3 @@ func writeOutputs(w io.Writer, x *report.Report) {
 		fmt.Fprintf(w, "  %-12s %sR2 %s, RMSE %s, MAE %s\n", head, of, tui.Known(o.R2), tui.Number(o.RMSE), tui.Number(o.MAE))
 	}
 }
-
