@@ -185,5 +185,12 @@ func TestBF16Refuses(t *testing.T) {
 		if _, err := NewBF16(m, small(t), 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
+		if name != "" {
+			continue
+		}
+		want = "no dense layer and no convolution of 8 input channels or more, whose products amx is for"
+		if _, err := NewAMX(m, small(t), 1, kernel.Best()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 }

@@ -59,7 +59,8 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 }
 
 // NewBF16 is NewEngine in the arithmetic arith.BF16: dense layers of candidates have their operands rounded to
-// bfloat16, which AMD's CPUs with AVX512_BF16 multiply twice as fast. Noise of low rank and gradients are as ever.
+// bfloat16, which AMD's CPUs with AVX512_BF16 multiply up to 1.9 times as fast. Noise of low rank and gradients are as
+// ever.
 func NewBF16(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
 	return newRounded(m, d, threads, twin, kernel.Pairs, "bf16")
 }
@@ -81,7 +82,7 @@ func newRounded(m *models.Model, d *data.Set, threads int, twin kernel.Twin, ord
 	}
 	what := "no dense layer"
 	if order == kernel.Blocks {
-		what += fmt.Sprintf(", and no convolution of %d input channels", kernel.LeastBlocks)
+		what += fmt.Sprintf(" and no convolution of %d input channels or more", kernel.LeastBlocks)
 	}
 	if !slices.ContainsFunc(e.plan.ops, func(o op) bool {
 		_, is := o.(*dense)

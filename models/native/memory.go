@@ -63,6 +63,9 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		for _, o := range e.plan.ops {
 			if s, ok := o.(packer); ok && packed > 0 {
 				keep = keep.Max(s.packs(p.k, packed, members > 0))
+				if pairs > 0 && w.Noise.Rank == 0 {
+					keep = keep.Max(e.roundedRoom(o, e.sight(w.Batch), p.k))
+				}
 			}
 		}
 		if i < pairs {
@@ -86,7 +89,7 @@ func (e *Engine) sight(batch int) int {
 	switch {
 	case e.bounds.Norms:
 		return batch
-	case e.bf16 && e.order == kernel.Blocks: // weights are rounded and packed for every piece, which is most of the work
+	case e.bf16 && e.order == kernel.Blocks: // weights are rounded and packed for every piece
 		return min(batch, 2*piece)
 	}
 	return min(batch, piece)
@@ -151,14 +154,6 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 		}
 		return 4 * int64(floats), keep
 	}
-	for _, op := range e.plan.ops {
-		if o, ok := op.(*dense); ok && e.bf16 {
-			keep = keep.Max(k.BF16Room(e.order, n, o.nOut, o.nIn))
-		}
-		if o, ok := op.(*conv); ok && e.bf16 && o.inBlocks(e.order) {
-			keep = keep.Max(k.ConvBlocksRoom(o.c))
-		}
-	}
 	if !shared {
 		return 4 * int64(floats), keep
 	}
@@ -170,6 +165,22 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 		keep = keep.Max(k.BytesRoom(n, first.nOut, first.nIn))
 	}
 	return bytes + 4*int64(floats), keep
+}
+
+// roundedRoom is what the kernels of a thread keep of a layer whose products are rounded, as one that evaluates or one
+// that helps.
+func (e *Engine) roundedRoom(op op, n int, k *kernel.Kernels) kernel.Room {
+	switch o := op.(type) {
+	case *dense:
+		if e.bf16 {
+			return k.BF16Room(e.order, n, o.nOut, o.nIn)
+		}
+	case *conv:
+		if e.bf16 && o.inBlocks(e.order) {
+			return k.ConvBlocksRoom(o.c)
+		}
+	}
+	return kernel.Room{}
 }
 
 // Room predicts the bytes that all threads hold once they have added up noise and taken steps of Muon.

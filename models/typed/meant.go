@@ -8,7 +8,7 @@ import (
 // Meant is what follows a name that is none of those that there are: which of them is meant, where one differs by a
 // slip or two, as in ` (did you mean parle?)`; else "".
 func Meant(name string, there []string) string {
-	best, least := "", max(1, len(name)/3)+1
+	best, least := "", min(max(1, len(name)/3), 2)+1
 	for _, x := range there {
 		if d := slips(plain(name), plain(x)); d < least && d < len(name) {
 			best, least = x, d

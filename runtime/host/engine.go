@@ -78,7 +78,7 @@ func askedFor(device string) string {
 
 // engines are all there are, in the order in which they are taken where nobody asks for one.
 var engines = []maker{
-	{"native", arith.Name, false, onProcessor(native.NewEngine)},
+	{"native", arith.Name, false, onProcessor("native", native.NewEngine)},
 	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return graph.NewOwn(own.Graph, set, threads)
@@ -87,15 +87,15 @@ var engines = []maker{
 	}},
 	{"cuda", arith.Name, true, onDevice("cuda", "")},
 	{"opencl", arith.Name, true, onDevice("opencl", "")},
-	{"native-bf16", arith.BF16, true, onProcessor(native.NewBF16)},
-	{"native-amx", arith.AMX, true, onProcessor(native.NewAMX)},
+	{"native-bf16", arith.BF16, true, onProcessor("native-bf16", native.NewBF16)},
+	{"native-amx", arith.AMX, true, onProcessor("native-amx", native.NewAMX)},
 }
 
-// onProcessor opens the native engine, in one of its arithmetics.
-func onProcessor(open func(*models.Model, *data.Set, int, kernel.Twin) (*native.Engine, error)) func(*Own, *models.Model, *data.Set, int) (compute, error) {
+// onProcessor opens the native engine, in one of its arithmetics, by its name.
+func onProcessor(name string, open func(*models.Model, *data.Set, int, kernel.Twin) (*native.Engine, error)) func(*Own, *models.Model, *data.Set, int) (compute, error) {
 	return func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
-			return nil, &ownError{net.Name}
+			return nil, &ownError{net.Name, "BROOD_ENGINE=" + name}
 		}
 		twin, err := kernel.FromEnv()
 		if err != nil {
@@ -116,11 +116,11 @@ func onDevice(name, kind string) func(own *Own, net *models.Model, set *data.Set
 	}
 }
 
-// ownError says that an engine takes lists of layers only.
-type ownError struct{ graph string }
+// ownError says that an engine, which somebody asked for by what is to be left out, takes lists of layers only.
+type ownError struct{ graph, asked string }
 
 func (e *ownError) Error() string {
-	return fmt.Sprintf("graph %s: gorgonia computes a graph of one's own: leave BROOD_ENGINE=native out", e.graph)
+	return fmt.Sprintf("graph %s: gorgonia computes a graph of one's own: leave %s out", e.graph, e.asked)
 }
 
 // otherKernelsError refuses a device for a session of other kernels.
@@ -152,6 +152,9 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		}
 		if kind != "" && kind != kernels {
 			return nil, &otherKernelsError{at, kernels, kind}
+		}
+		if own != nil {
+			return nil, &ownError{net.Name, "--device " + at}
 		}
 		return engines[slices.IndexFunc(engines, func(m maker) bool { return m.kernels == kernels })].open(own, net, set, threads)
 	}
@@ -304,8 +307,8 @@ func Available() (string, error) {
 	return m.kernels, err
 }
 
-// Rounded is the device by which this processor evaluates candidates faster than by --device cpu, "" where there is
-// none.
+// Rounded is the device by which this processor evaluates candidates in bfloat16 by instructions that are faster than
+// those of float32, "" where it has none.
 func Rounded() string {
 	twin, err := kernel.FromEnv()
 	if err != nil {

@@ -42,7 +42,7 @@ func (l *Library) Summary(e Entry) (s Summary) {
 }
 
 // List is what a list without curves says of the runs of the home, the latest start first: from the cache where that
-// fits, else by [session.Describe], which is cheaper than a summary. Folders are none of it.
+// fits, else by [session.Inspect], which is cheaper than a summary. Folders are none of it.
 func (l *Library) List() ([]session.Info, error) {
 	entries, err := l.Scan(l.home)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *Library) List() ([]session.Info, error) {
 func (l *Library) info(e Entry) session.Info {
 	s, ok := l.cached(e)
 	if !ok || e.Running { // whose process may be another by now
-		return session.Describe(e.Dir)
+		return session.Inspect(e.Dir)
 	}
 	s.Name, s.Dir, s.Running, s.PID, s.About = e.Name, e.Dir, false, 0, session.ReadAbout(e.Dir)
 	return s.Info

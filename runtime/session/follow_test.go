@@ -280,15 +280,15 @@ func TestSeekAroundDamage(t *testing.T) {
 	if rec, err := r.Next(); err != nil || rec.At != 3 {
 		t.Fatal(rec, err)
 	}
-	if x := Describe(dir); x.Err != bad.Error() {
+	if x := Inspect(dir); x.Err != bad.Error() {
 		t.Fatalf("a list says %q of it, whoever reads it %q", x.Err, bad)
 	}
 }
 
 // A list calls no log damaged that a reader would read: one of several segments, and one whose end was torn off.
-func TestDescribeOfWholeLogs(t *testing.T) {
+func TestInspectOfWholeLogs(t *testing.T) {
 	dir, _, _ := long(t)
-	if x := Describe(dir); x.Err != "" {
+	if x := Inspect(dir); x.Err != "" {
 		t.Error(x.Err)
 	}
 	r, err := OpenReader(dir)
@@ -299,7 +299,7 @@ func TestDescribeOfWholeLogs(t *testing.T) {
 	size, err := last.size()
 	check(t, err)
 	check(t, os.Truncate(filepath.Join(dir, last.name()), size-3))
-	if x := Describe(dir); x.Err != "" {
+	if x := Inspect(dir); x.Err != "" {
 		t.Error(x.Err)
 	}
 }

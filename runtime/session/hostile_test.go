@@ -143,7 +143,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 		if err := os.Symlink(os.DevNull, path); err != nil {
 			t.Skip(err)
 		}
-		x := Describe(dir)
+		x := Inspect(dir)
 		if broken := name == segmentName(1) || name == segmentName(2); broken != (x.Err != "") {
 			t.Errorf("%s: %q", name, x.Err)
 		}

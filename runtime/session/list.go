@@ -56,7 +56,7 @@ func List(home string) ([]Info, error) {
 	}
 	out := make([]Info, 0, len(all))
 	for _, n := range all {
-		out = append(out, Describe(filepath.Join(home, n)))
+		out = append(out, Inspect(filepath.Join(home, n)))
 	}
 	Sort(out)
 	return out, nil
@@ -69,16 +69,32 @@ func Sort(all []Info) {
 	})
 }
 
-// Describe is what List says of the session in dir: what the head and the tail of its log say, and whether all that
-// lies between them has its checksums.
-func Describe(dir string) Info {
+// Describe is what the head and the tail of the log in dir say.
+func Describe(dir string) Info { return describe(dir, (*Info).read) }
+
+// Inspect is Describe, and whether all that lies between head and tail has its checksums: it reads the whole log.
+func Inspect(dir string) Info {
+	return describe(dir, func(x *Info) error {
+		if err := x.read(); err != nil {
+			return err
+		}
+		r, err := OpenReader(dir)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return r.sound()
+	})
+}
+
+func describe(dir string, read func(*Info) error) Info {
 	x := Info{Name: filepath.Base(dir), Dir: dir}
 	x.Running, x.PID = Running(dir)
 	if st, err := os.Stat(dir); err == nil {
 		x.Started = st.ModTime()
 	}
 	x.Size, x.About = Size(dir), ReadAbout(dir)
-	if err := x.read(); err != nil {
+	if err := read(&x); err != nil {
 		x.Err = err.Error()
 	}
 	return x
@@ -129,7 +145,7 @@ func (x *Info) read() error {
 			x.TestRound, x.Score = rec.Evaluation.Round, ScoredOf(first.Config, rec.Evaluation)
 		}
 	}
-	return r.sound()
+	return nil
 }
 
 // latest is the last record of a kind, or io.EOF. The position is lost.

@@ -59,7 +59,7 @@ func doctorCommand(s streams) *cobra.Command {
 func examine(terminal bool) []finding {
 	kernels, kernelsErr := host.Available()
 	if device := host.Rounded(); device != "" {
-		kernels += "; candidates of evolution strategies faster in bfloat16: --device " + device
+		kernels += "; candidates in bfloat16 by instructions of this processor: --device " + device
 	}
 	home, homeErr := session.Home()
 	if homeErr == nil {

@@ -273,7 +273,7 @@ func computing(j *host.Job) string {
 	case j.Config.Kernels == arith.BF16:
 		return plural(j.Threads, "thread") + ", candidates in bf16"
 	case j.Config.Kernels == arith.AMX:
-		return plural(j.Threads, "thread") + ", candidates in bf16, by tiles"
+		return plural(j.Threads, "thread") + ", candidates in bf16 in the order of tiles"
 	case !option.Processor(j.Device):
 		return "device " + j.Device
 	}

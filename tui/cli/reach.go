@@ -53,7 +53,7 @@ func goesOnBy(dir string) string {
 	if x.Phase != event.Finished {
 		return resumeLine(dir)
 	}
-	return fmt.Sprintf("%s --rounds %d", resumeLine(dir), 2*x.Round)
+	return fmt.Sprintf("%s --rounds %d", resumeLine(dir), max(1, 2*x.Round))
 }
 
 // resumeLine is what goes on with the session in dir, as it was begun; "" for none.

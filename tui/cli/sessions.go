@@ -111,7 +111,11 @@ func listedIn(args []string) (string, error) {
 			continue
 		}
 		if _, _, one := session.LogSize(dir); one {
-			return "", usage("%s is a session itself: `brood sessions %s` lists it", args[0], filepath.Dir(dir))
+			list := "brood sessions"
+			if parent := filepath.Dir(dir); parent != home {
+				list += " " + parent
+			}
+			return "", usage("%s is a session itself: `%s` lists it", args[0], list)
 		}
 		return filepath.Abs(dir)
 	}

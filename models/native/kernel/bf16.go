@@ -9,7 +9,7 @@ import "math"
 // That instruction takes numbers below 2^-126 for zero, which others do not. None ever comes about: an operand below
 // 2^-55 is rounded to zero, so that products are whole multiples of 2^-124 = (2^-55 * 2^-7)^2, and so are their sums.
 
-// tiny is the bits of 2^-55, notANumber those of what any NaN is rounded to.
+// tiny is the bits of 2^-55, notANumber those of what the portable twin rounds any NaN to.
 const (
 	tiny       = (127 - 55) << 23
 	infinite   = 0xff << 23
@@ -65,6 +65,9 @@ func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []
 	}
 	if ep.Gate != nil || ep.Add {
 		panic("kernel: a product of bfloat16 that is gated or added")
+	}
+	if ep.Bias != nil {
+		_ = ep.Bias[n-1]
 	}
 	wide := k.stride16(order, kk)
 	k.rounded = roomy(k.rounded, (m+n)*wide)

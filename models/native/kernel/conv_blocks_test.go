@@ -15,15 +15,33 @@ func TestConvBlocks(t *testing.T) {
 		}
 		r := random(s.In, s.H, s.Out, s.Kernel)
 		x, w, bias := rough(r, c.Inputs()), rough(r, c.Weights()), normals(r, s.Out)
-		want := naiveConvBlocks(c, x, w, bias)
+		want := naiveConvBlocks(c, x, w)
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			each(t, func(t *testing.T, k *Kernels) {
-				y := guarded(t, c.Outputs())
-				fillWith(y, 7)
-				k.ConvBlocks(c, y, x, w, bias, true)
-				for i := range y {
-					if y[i] != want[i] {
-						t.Fatalf("element %d is %v, want %v", i, y[i], want[i])
+				y, gx, gw, gb := guarded(t, c.Outputs()), guarded(t, len(x)), guarded(t, len(w)), guarded(t, len(bias))
+				copy(gx, x)
+				copy(gw, w)
+				copy(gb, bias)
+				for way := range 4 {
+					fillWith(y, 7)
+					b, relu := gb, way%2 == 1
+					if way < 2 {
+						b = nil
+					}
+					k.ConvBlocks(c, y, gx, gw, b, relu)
+					for i := range y {
+						v := float32(7)
+						if pixel := i / Lanes % c.outPlane; pixel < c.OutH*c.OutW {
+							if v = want[i]; b != nil {
+								v += bias[i/Lanes/c.outPlane]
+							}
+							if relu {
+								v = max(0, v)
+							}
+						}
+						if y[i] != v {
+							t.Fatalf("way %d: element %d is %v, want %v", way, i, y[i], v)
+						}
 					}
 				}
 			})
@@ -31,10 +49,9 @@ func TestConvBlocks(t *testing.T) {
 	}
 }
 
-// naiveConvBlocks is ConvBlocks with a ReLU, 7 where nothing is written.
-func naiveConvBlocks(c *Conv, x, w, bias []float32) []float32 {
+// naiveConvBlocks is ConvBlocks without bias and ReLU.
+func naiveConvBlocks(c *Conv, x, w []float32) []float32 {
 	y := make([]float32, c.Outputs())
-	fillWith(y, 7)
 	for out := range c.Out {
 		for oy := range c.OutH {
 			for ox := range c.OutW {
@@ -54,7 +71,7 @@ func naiveConvBlocks(c *Conv, x, w, bias []float32) []float32 {
 							sum += part[0] + part[1]
 						}
 					}
-					y[(out*c.outPlane+oy*c.OutW+ox)*Lanes+l] = max(0, sum+bias[out])
+					y[(out*c.outPlane+oy*c.OutW+ox)*Lanes+l] = sum
 				}
 			}
 		}

@@ -5,7 +5,7 @@ import "golang.org/x/sys/cpu"
 func available(t Twin) bool {
 	switch t {
 	case AMX:
-		return available(AVX512) && cpu.X86.HasAVX512VNNI && cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8 && cpu.X86.HasAMXBF16 && grantAMX()
+		return available(AVX512) && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BF16 && cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8 && cpu.X86.HasAMXBF16 && grantAMX()
 	case AVX512:
 		return cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
 	case AVX2:

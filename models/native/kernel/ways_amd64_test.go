@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -57,6 +59,36 @@ func TestBytesByWords(t *testing.T) {
 				t.Fatalf("%d x %d x %d: other sums by way %d", m, n, kk, i)
 			}
 			want = c
+		}
+	}
+}
+
+// TestTiles: tiles of bfloat16 add up as Blocks says, on operands of all sizes, of which sums lose most of their digits
+// or next to none. BROOD_LONG=1 tries 26 million elements.
+func TestTiles(t *testing.T) {
+	k, err := New(AMX)
+	if err != nil {
+		t.Skip(err)
+	}
+	rounds := 8
+	if os.Getenv("BROOD_LONG") != "" {
+		rounds = 400
+	}
+	const m, kk = 256, 64
+	x, y, c := make([]float32, m*kk), make([]float32, m*kk), make([]float32, m*m)
+	for round := range rounds {
+		r := random(round, 5, 6)
+		spread := []int{2, 8, 20, 54}[round%4]
+		for _, s := range [][]float32{x, y} {
+			for i := range s {
+				s[i] = BF16(float32(math.Ldexp(r.NormFloat64(), spread/4-r.IntN(spread))))
+			}
+		}
+		k.GemmBF16(Blocks, m, m, kk, x, kk, y, kk, c, m, nil)
+		for i, got := range c {
+			if want := naiveBF16(Blocks, x[i/m*kk:][:kk], y[i%m*kk:][:kk]); got != want {
+				t.Fatalf("round %d, element %d: %x, want %x", round, i, got, want)
+			}
 		}
 	}
 }
