@@ -151,30 +151,40 @@ func (k *Kernels) round16(order Order, dst []float32, wide int, src []float32, r
 			k.sweep(cols)
 			k.vec.dst, k.vec.x[0] = ptr(to, 0), ptr(row, 0)
 			k.isa.round16(&k.vec)
+		case order == Pairs:
+			clear(to[cols:])
+			k.roundSwapped(to, row[:cols])
 		default:
-			done := 0
-			if order == Pairs && k.isa.roundFloats != nil && cols > 1 {
-				done = cols &^ 1
-				k.sweep(done)
-				k.vec.dst, k.vec.x[0] = ptr(to, 0), ptr(row, 0)
-				k.isa.roundFloats(&k.vec)
-			}
-			for j := done; j < len(to); j++ {
-				to[j] = 0
-				if at := order.source(j); at < cols {
-					to[j] = BF16(row[at])
+			k.line = roomy(k.line, line)
+			for lo := 0; lo < cols; lo += line {
+				n := min(line, cols-lo)
+				clear(k.line[n:min(line, wide-lo)])
+				k.roundSwapped(k.line, row[lo:][:n])
+				for at := lo; at < lo+n; at += blockK {
+					from, out := (*[blockK]float32)(k.line[at-lo:]), (*[blockK]float32)(to[at:])
+					for j := range blockK / 2 {
+						out[j], out[j+blockK/2] = from[2*j+1], from[2*j]
+					}
 				}
 			}
 		}
 	}
 }
 
-// source is which number of a row of operands stands at j.
-func (o Order) source(j int) int {
-	if o == Pairs {
-		return j ^ 1
+// roundSwapped rounds src to dst, neighbours in each other's places; where their number is odd, the last has a zero
+// before it.
+func (k *Kernels) roundSwapped(dst, src []float32) {
+	done := 0
+	if k.isa.roundFloats != nil && len(src) > 1 {
+		done = len(src) &^ 1
+		k.sweep(done)
+		k.vec.dst, k.vec.x[0] = ptr(dst, 0), ptr(src, 0)
+		k.isa.roundFloats(&k.vec)
 	}
-	const half = blockK / 2
-	at := j % blockK
-	return j - at + at%half*2 + at/half
+	for ; done < len(src); done += 2 {
+		dst[done+1] = BF16(src[done])
+		if dst[done] = 0; done+1 < len(src) {
+			dst[done] = BF16(src[done+1])
+		}
+	}
 }

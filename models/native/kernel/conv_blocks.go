@@ -107,8 +107,9 @@ var excess [2 * ahead]int32
 // convByBlocks is ConvBlocks by convolutions of float32 over every other channel of a block.
 func (k *Kernels) convByBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 	rounded := k.rounded[:c.Inputs()+c.Weights()]
-	for i, v := range x {
-		rounded[i] = BF16(v)
+	k.roundSwapped(rounded, x) // of samples, whose number is even
+	for i := 0; i < len(x); i += 2 {
+		rounded[i], rounded[i+1] = rounded[i+1], rounded[i]
 	}
 	for i, v := range w {
 		rounded[c.Inputs()+i] = BF16(v)

@@ -69,7 +69,7 @@ func (k *Kernels) BF16Room(order Order, m, n, kk int) (r Room) {
 		r = k.amxRoom(m, n, wide, wide)
 	default:
 		r = k.GemmRoom(NT, m, n, blockK/2, wide, wide)
-		r.Sums = m * n
+		r.Sums, r.Line = m*n, true
 	}
 	r.Rounded = (m + n) * wide
 	return r
