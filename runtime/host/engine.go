@@ -244,7 +244,7 @@ func cores(kind string) (*maker, error) {
 func TensorWorker(kind string, has []string) string {
 	switch {
 	case askedOf(kind) != "":
-		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out", kind)
+		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out, or join with a newer brood", kind)
 	case len(has) == 1 && askedOf(has[0]) != "":
 		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out", kind, askedOf(has[0]))
 	}

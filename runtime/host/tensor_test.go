@@ -176,7 +176,7 @@ func TestTensorKinds(t *testing.T) {
 		t.Errorf("without a card: %v", err)
 	}
 	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}
-	for at, want := range map[string][]string{"cuda:0": {"f32/1", "tf32/1/ptx", "bf16/1/ptx"}, "gpu,bf16": {"bf16/1/ptx"}, "opencl:0": {"f32/1"}, "cpu,bf16": {"bf16-fma/1"}} {
+	for at, want := range map[string][]string{"cuda:0": {"f32/1", "tf32/1/ptx", "bf16/1/ptx"}, "gpu,bf16": {"bf16/1/ptx"}, "opencl:0": {"f32/1"}, "cpu,bf16": {"bf16-fma/1"}, "cpu,amx": {"bf16-amx/1"}} {
 		if got, err := (*Own)(nil).Kernels(at); err != nil || !slices.Equal(got, want) {
 			t.Errorf("a worker on %s has %v, %v", at, got, err)
 		}
@@ -192,7 +192,10 @@ func TestTensorKinds(t *testing.T) {
 		{"f32/1", []string{"bf16/1/ptx"}, "this run computes with kernels f32/1, and your device was asked for bf16: leave ,bf16 out of --device"},
 		{"bf16/1/cuda9.0", []string{"f32/1"}, "this run computes with kernels bf16/1/cuda9.0, which is bf16 on tensor cores of compute capability 9.0: join with --device cuda:0 on a machine that has such a card"},
 		{"f32/1", []string{"bf16-fma/1"}, "this run computes with kernels f32/1, and your processor was asked for bf16: leave --device out"},
-		{"bf16-fma/1", []string{"f32/1", "bf16/1/ptx"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: leave --device out"},
+		{"bf16-fma/1", []string{"f32/1", "bf16/1/ptx"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: leave --device out, or join with a newer brood"},
+		{"bf16-amx/1", []string{"f32/1", "gorgonia/gonum/amd64", "bf16-fma/1"}, "this run computes with kernels bf16-amx/1, which every processor has and no device: leave --device out, or join with a newer brood"},
+		{"f32/1", []string{"bf16-amx/1"}, "this run computes with kernels f32/1, and your processor was asked for amx: leave --device out"},
+		{"bf16-fma/1", []string{"bf16-amx/1"}, "this run computes with kernels bf16-fma/1, which every processor has and no device: leave --device out, or join with a newer brood"},
 		{"f32/2", []string{"f32/1", "bf16/1/ptx"}, ""},
 		{"f32/2", []string{"bf16/1/ptx", "f32/1"}, ""},
 		{"f32/1", nil, ""},

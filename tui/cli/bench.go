@@ -199,11 +199,12 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 		gone <- child.Wait()
 		close(over)
 	}()
+	stopped := false
 	defer func() { // it is a process of its own, which no signal for this one ends
-		if ctx.Err() != nil {
+		if !stopped {
 			_ = child.Process.Kill()
-			<-over
 		}
+		<-over
 	}()
 	client, err := awaitDoor(ctx, dir, gone, logPath, func(uint64) {})
 	if err != nil {
@@ -217,7 +218,7 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 	}
 	report(measurement{Name: "centre loss after 3 s", Value: ratio, Unit: "of first", Note: fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first)})
 	_, err = client.Command(ctx, event.Command{Action: event.Stop, By: "bench"})
-	<-over
+	stopped = err == nil
 	return err
 }
 
