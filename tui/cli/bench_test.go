@@ -121,7 +121,7 @@ func TestBenchNoise(t *testing.T) {
 func TestRelay(t *testing.T) {
 	var got []string
 	err := relay(exec.Command("sh", "-c", `echo '{"name":"a","value":2,"unit":"s"}'; echo no line; echo one >&2; echo brood: two >&2; exit 3`), func(m measurement) { got = append(got, m.text()) })
-	if err == nil || err.Error() != "two" || len(got) != 1 || !strings.Contains(got[0], "2 s") {
+	if err == nil || err.Error() != "two" || len(got) != 1 || !strings.Contains(got[0], "2.000 s") {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := relay(exec.Command("sh", "-c", "exit 3"), func(measurement) {}); err == nil || err.Error() != "exit status 3" {
