@@ -70,38 +70,27 @@ func Sort(all []Info) {
 }
 
 // Describe is what the head and the tail of the log in dir say.
-func Describe(dir string) Info { return describe(dir, (*Info).read) }
+func Describe(dir string) Info { return describe(dir, false) }
 
 // Inspect is Describe, and whether all that lies between head and tail has its checksums: it reads the whole log.
-func Inspect(dir string) Info {
-	return describe(dir, func(x *Info) error {
-		if err := x.read(); err != nil {
-			return err
-		}
-		r, err := OpenReader(dir)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		return r.sound()
-	})
-}
+func Inspect(dir string) Info { return describe(dir, true) }
 
-func describe(dir string, read func(*Info) error) Info {
+func describe(dir string, whole bool) Info {
 	x := Info{Name: filepath.Base(dir), Dir: dir}
 	x.Running, x.PID = Running(dir)
 	if st, err := os.Stat(dir); err == nil {
 		x.Started = st.ModTime()
 	}
 	x.Size, x.About = Size(dir), ReadAbout(dir)
-	if err := read(&x); err != nil {
+	if err := x.read(whole); err != nil {
 		x.Err = err.Error()
 	}
 	return x
 }
 
-// read fills in what the log says. What it found before an error stays.
-func (x *Info) read() error {
+// read fills in what the log says, and looks at the whole of it where that is asked for. What it found before an error
+// stays.
+func (x *Info) read(whole bool) error {
 	r, err := OpenReader(x.Dir)
 	if err != nil {
 		return err
@@ -144,6 +133,9 @@ func (x *Info) read() error {
 		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
 			x.TestRound, x.Score = rec.Evaluation.Round, ScoredOf(first.Config, rec.Evaluation)
 		}
+	}
+	if whole {
+		return r.sound()
 	}
 	return nil
 }

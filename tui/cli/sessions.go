@@ -53,7 +53,7 @@ func sessionsCommand(s streams) *cobra.Command {
 			return objects(s.out, all...)
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, maker(args))
+			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, maker(args, home))
 			return nil
 		}
 		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
@@ -122,12 +122,16 @@ func listedIn(args []string) (string, error) {
 	return "", usage("there is no directory %s, and none of this name among your sessions", args[0])
 }
 
-// maker is what records a session where they are listed.
-func maker(args []string) string {
+// maker is what records a session in dir, which is listed: by what a person wrote, where that leads there.
+func maker(args []string, dir string) string {
 	if len(args) == 0 {
 		return "brood run"
 	}
-	return "brood run --session " + filepath.Join(args[0], "NAME")
+	at := args[0]
+	if abs, err := filepath.Abs(at); err != nil || abs != dir {
+		at = dir
+	}
+	return "brood run --session " + filepath.Join(at, "NAME")
 }
 
 // longPath is the cells that a table has for a path.

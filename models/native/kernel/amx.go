@@ -49,16 +49,16 @@ func wholeSteps(words int) int { return (words + amxWords - 1) / amxWords * amxW
 // consist of whole lines of the cache, which tiles take.
 func (k *Kernels) byTiles(kernels *[2][2]func(*amxArgs), m, n, words int, a []float32, rowA int, b []float32, ldb int, c []float32, ldc int, bias []float32) {
 	wide, need := wholeSteps(words), k.amxRoom(m, n, words, rowA)
-	k.bPack, k.blocks, k.lines = roomy(k.bPack, need.B), roomy(k.blocks, need.Sums), roomy(k.lines, need.Lines)
-	if need.Lines > 0 {
+	k.bPack, k.partial, k.aLines = roomy(k.bPack, need.B), roomy(k.partial, need.Sums), roomy(k.aLines, need.ALines)
+	if need.ALines > 0 {
 		for i := range m {
-			row := k.lines[i*wide:][:wide]
+			row := k.aLines[i*wide:][:wide]
 			clear(row[copy(row, a[i*rowA:][:words]):])
 		}
-		a, rowA = k.lines, wide
+		a, rowA = k.aLines, wide
 	}
 	t, flags := &k.amx.args, k.amx.args.flags
-	t.sums, t.config = ptr(k.blocks, 0), unsafe.Pointer(&k.amx.config)
+	t.sums, t.config = ptr(k.partial, 0), unsafe.Pointer(&k.amx.config)
 	t.rowA, t.ldc = 4*rowA, 4*ldc
 	cuts := (wide/amxWords + amxSteps - 1) / amxSteps
 	for j := 0; j < n; j += amxBlock {
@@ -99,17 +99,9 @@ func (k *Kernels) amxRoom(m, n, words, rowA int) (r Room) {
 		r.Sums *= (m + amxBlock - 1) / amxBlock
 	}
 	if wide != words || rowA%amxWords != 0 {
-		r.Lines = m * wide
+		r.ALines = m * wide
 	}
 	return r
-}
-
-// roomy is s, or new memory where it is too short.
-func roomy(s []float32, n int) []float32 {
-	if len(s) < n {
-		return aligned(n)
-	}
-	return s
 }
 
 // narrow has B so many lines, and A as many words.

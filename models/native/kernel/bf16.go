@@ -98,8 +98,8 @@ func (k *Kernels) GemmBF16(order Order, m, n, kk int, a []float32, lda int, b []
 // ones.
 func (k *Kernels) byBlocks(m, n, wide int, x, y, c []float32, ldc int, ep *Epilogue) {
 	const half = blockK / 2
-	k.blocks = roomy(k.blocks, m*n)
-	sums := k.blocks[:m*n]
+	k.partial = roomy(k.partial, m*n)
+	sums := k.partial[:m*n]
 	c = matrix(c, m, n, ldc)
 	for at := 0; at == 0 || at < wide; at += blockK {
 		length := min(half, wide)

@@ -69,12 +69,7 @@ func (k *Kernels) byteTiles(m, n, kk int, a []uint8, lda int, b []int8, ldb int,
 		return
 	}
 	need := k.BytesRoom(m, n, kk)
-	if len(k.bPack) < need.B {
-		k.bPack = aligned(need.B)
-	}
-	if len(k.exact) < need.Exact {
-		k.exact = aligned(need.Exact)
-	}
+	k.bPack, k.exact = roomy(k.bPack, need.B), roomy(k.exact, need.Exact)
 	t, ep := &k.tile, Epilogue{Bias: bias}
 	x, lines := unsafe.Pointer(unsafe.SliceData(a)), words
 	t.k, t.ldc, t.rowA = words, 4*ldc, lda
@@ -121,9 +116,7 @@ func (k *Kernels) widened(f func(*moveArgs), dst []float32, src unsafe.Pointer, 
 // sumFloats is SumBytes by products of floats, so short that they are exact whatever fuses.
 func (k *Kernels) sumFloats(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []int32, ldc int) {
 	kc, need := min(kk, exactK), k.BytesRoom(m, n, kk).Exact
-	if len(k.exact) < need {
-		k.exact = aligned(need)
-	}
+	k.exact = roomy(k.exact, need)
 	x, y, p := k.exact[:m*kc], k.exact[m*kc:(m+n)*kc], k.exact[(m+n)*kc:]
 	for k0 := 0; k0 < kk; k0 += kc {
 		d := min(kc, kk-k0)

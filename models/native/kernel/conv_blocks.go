@@ -32,7 +32,7 @@ func (k *Kernels) ConvBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 		bias = bias[:c.Out]
 	}
 	need := k.ConvBlocksRoom(c)
-	k.rounded, k.filters, k.blocks = roomy(k.rounded, need.Rounded), roomy(k.filters, need.Filters), roomy(k.blocks, need.Sums)
+	k.rounded, k.filters, k.partial = roomy(k.rounded, need.Rounded), roomy(k.filters, need.Filters), roomy(k.partial, need.Sums)
 	if k.isa.amxConv == nil {
 		k.convByBlocks(c, y, x, w, bias, relu)
 		return
@@ -115,7 +115,7 @@ func (k *Kernels) convByBlocks(c *Conv, y, x, w, bias []float32, relu bool) {
 		rounded[c.Inputs()+i] = BF16(v)
 	}
 	const run = convPixels * Lanes
-	sums := k.blocks[:2*c.Out*run]
+	sums := k.partial[:2*c.Out*run]
 	j := convJob{stepB: c.Stride * row, stepC: row, b: rounded[:c.Inputs()], channels: c.Out, ldc: 4 * run}
 	k.packFilters(&j, c.Weights(), c.forwardWeights(k, rounded[c.Inputs():]))
 	for i := range c.forward {

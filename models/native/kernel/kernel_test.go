@@ -195,14 +195,10 @@ func TestLimits(t *testing.T) {
 		if (k.BytesPeak() > 0) != (k.isa.bytes != nil) {
 			t.Errorf("%s: %g products of bytes", twin, k.BytesPeak())
 		}
-		counted := twin
-		if twin == AMX {
-			counted = AVX512
-		}
-		if twin != NEON && len(ports[counted]) == 0 {
+		if twin != NEON && len(k.isa.ports) == 0 {
 			t.Errorf("%s: no instructions of noise are counted", twin)
 		}
-		for d, counts := range ports[counted] {
+		for d, counts := range k.isa.ports {
 			if rate, by := k.Draws(Drawn(d)); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
 				t.Errorf("%s: %s at %g, by %s", twin, d, rate, by)
 			}

@@ -19,24 +19,25 @@ type Kernels struct {
 	norm     normArgs
 	window   window // of the portable pooling
 
-	aPack, bPack  []float32 // row tiles of A, panels of B
-	rounded       []float32 // operands of a product of bfloat16
-	part          [1]convRun
-	every         []int32   // the taps of every other channel of a block
-	lines, blocks []float32 // rows of A in whole lines, and the sums of tiles
-	paired        bool      // the present product is one of pairs
-	filters       []float32 // weights of a convolution, packed
-	line          []float32 // a piece of a long statement, or some tiles of noise
-	unwanted      []float32 // a row of softmax that nobody asked for
-	exact         []float32 // bytes as floats, and their products
-	totals        []int32
-	leads         []lead   // of a noise sum's members
-	segment       [5]int32 // of RowDots
-	maxima, sums  [softRows]float32
-	lanes         [Lanes]float32
-	edge          *edge     // of twins whose tiles have no masks
-	amx           *amx      // of the twin that has tiles
-	stream        []float32 // what Stream measures with
+	aPack, bPack []float32 // row tiles of A, panels of B
+	rounded      []float32 // operands of a product of bfloat16
+	part         [1]convRun
+	every        []int32   // the taps of every other channel of a block
+	aLines       []float32 // rows of A in whole lines of the cache
+	partial      []float32 // sums of tiles of AMX, and of blocks of bfloat16
+	paired       bool      // the present product is one of pairs
+	filters      []float32 // weights of a convolution, packed
+	line         []float32 // a piece of a long statement, or some tiles of noise
+	unwanted     []float32 // a row of softmax that nobody asked for
+	exact        []float32 // bytes as floats, and their products
+	totals       []int32
+	leads        []lead   // of a noise sum's members
+	segment      [5]int32 // of RowDots
+	maxima, sums [softRows]float32
+	lanes        [Lanes]float32
+	edge         *edge     // of twins whose tiles have no masks
+	amx          *amx      // of the twin that has tiles
+	stream       []float32 // what Stream measures with
 }
 
 // isa is what an instruction set supplies. Arguments are passed in structs that live in Kernels, because a call through
@@ -89,9 +90,10 @@ type isa struct {
 	maxPool, maxPoolBack, meanPool, meanPoolBack func(*poolArgs)
 	maxPoolSet                                   func(*poolArgs) // maxPoolBack of windows that do not meet
 
-	issue     [Ops]func(turns int) // loops of independent instructions of each kind
-	issueTurn int                  // instructions of a turn
-	chain     func(turns int)      // additions that wait for each other
+	issue     [Ops]func(turns int)    // loops of independent instructions of each kind
+	issueTurn int                     // instructions of a turn
+	ports     map[string][Ops]float64 // vector instructions of a value of each kind of noise; nil: not counted
+	chain     func(turns int)         // additions that wait for each other
 }
 
 // New makes the kernels of t for one goroutine. It fails with an UnavailableError where this CPU cannot run them.
@@ -117,6 +119,14 @@ func aligned(n int) []float32 {
 	s := make([]float32, n+16)
 	o := -int(uintptr(unsafe.Pointer(unsafe.SliceData(s)))/4) & 15
 	return s[o : o+n : o+n]
+}
+
+// roomy is s, or new memory where it is too short.
+func roomy(s []float32, n int) []float32 {
+	if len(s) < n {
+		return aligned(n)
+	}
+	return s
 }
 
 // ptr is the address of s[i]; i may be len(s) where nothing is read.

@@ -10,19 +10,19 @@ type Room struct {
 	Exact   int // of products of bytes by floats, or by 16 bits
 	Totals  int
 	Rounded int  // operands of products of bfloat16
-	Lines   int  // of A, of products by tiles of AMX
-	Sums    int  // of these
+	ALines  int  // rows of A in whole lines, of products by tiles of AMX
+	Sums    int  // of these, and of blocks of bfloat16
 	Line    bool // a piece of noise
 }
 
 // Max has the larger of each part.
 func (r Room) Max(o Room) Room {
-	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), max(r.Rounded, o.Rounded), max(r.Lines, o.Lines), max(r.Sums, o.Sums), r.Line || o.Line}
+	return Room{max(r.A, o.A), max(r.B, o.B), max(r.Filters, o.Filters), max(r.Exact, o.Exact), max(r.Totals, o.Totals), max(r.Rounded, o.Rounded), max(r.ALines, o.ALines), max(r.Sums, o.Sums), r.Line || o.Line}
 }
 
 // Bytes is the memory of all parts.
 func (r Room) Bytes() int64 {
-	n := r.A + r.B + r.Filters + r.Exact + r.Totals + r.Rounded + r.Lines + r.Sums
+	n := r.A + r.B + r.Filters + r.Exact + r.Totals + r.Rounded + r.ALines + r.Sums
 	if r.Line {
 		n += line
 	}

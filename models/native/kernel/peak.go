@@ -104,11 +104,7 @@ const (
 // Draws is how many values of a kind of noise the ports of this core allow in a second, and which kind of instruction
 // allows no more: each kind alone, and all of them at the rate of the fastest. It is 0 where that is not counted.
 func (k *Kernels) Draws(d Drawn) (rate float64, by Op) {
-	twin := k.twin
-	if twin == AMX { // which makes noise as AVX512 does
-		twin = AVX512
-	}
-	counts, ok := ports[twin][string(d)]
+	counts, ok := k.isa.ports[string(d)]
 	if !ok {
 		return 0, Logic
 	}

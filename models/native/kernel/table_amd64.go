@@ -49,7 +49,7 @@ func table(t Twin) isa {
 
 func avx512() isa {
 	return isa{
-		vector: 16, height: 14, width: 32, reads: 16, issueTurn: 24, chain: chain,
+		vector: 16, height: 14, width: 32, reads: 16, issueTurn: 24, chain: chain, ports: ports[AVX512],
 		tiles: []func(*tileArgs){nil, tile1x32AVX512, tile2x32AVX512, tile3x32AVX512, tile4x32AVX512, tile5x32AVX512,
 			tile6x32AVX512, tile7x32AVX512, tile8x32AVX512, tile9x32AVX512, tile10x32AVX512,
 			tile11x32AVX512, tile12x32AVX512, tile13x32AVX512, tile14x32AVX512},
@@ -98,7 +98,7 @@ func avx512() isa {
 
 func avx2() isa {
 	return isa{
-		vector: 8, height: 6, width: 16, issueTurn: 12, chain: chain,
+		vector: 8, height: 6, width: 16, issueTurn: 12, chain: chain, ports: ports[AVX2],
 		tiles: []func(*tileArgs){nil, tile1x16AVX2, tile2x16AVX2, tile3x16AVX2, tile4x16AVX2, tile5x16AVX2,
 			tile6x16AVX2},
 		masked: []func(*tileArgs){nil, tile1x16MaskedAVX2, tile2x16MaskedAVX2, tile3x16MaskedAVX2, tile4x16MaskedAVX2,

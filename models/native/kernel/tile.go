@@ -30,9 +30,7 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 	if packA {
 		block = packRows
 	}
-	if len(k.bPack) < need.B {
-		k.bPack = aligned(need.B)
-	}
+	k.bPack = roomy(k.bPack, need.B)
 	for k0 := 0; k0 == 0 || k0 < kk; k0 += maxK {
 		kc := min(maxK, kk-k0)
 		k.start(ep, k0 == 0, k0+kc >= kk)
@@ -117,9 +115,7 @@ func next(height int, extra *int) int {
 // packA packs rows [i0, i1) tile by tile, each with its rows side by side. Lines of A that lie as they are packed are
 // taken some at a time, by all tiles: two of these share most lines of cache, and all share their pages.
 func (k *Kernels) packA(form Form, i0, i1, k0, kc int, a []float32, lda int) {
-	if len(k.aPack) < roomA {
-		k.aPack = aligned(roomA)
-	}
+	k.aPack = roomy(k.aPack, roomA)
 	lines := kc
 	if form == TN {
 		lines = packLines

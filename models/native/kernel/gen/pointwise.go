@@ -97,6 +97,14 @@ func (g *gen) lookup() {
 	g.end()
 }
 
+// dropTiny makes numbers below 2^-55 zero; tiny is twice the bits of that, which leaves no sign, and tmp is lost.
+func (g *gen) dropTiny(x, tmp, tiny reg.VecPhysical, large reg.OpmaskPhysical) {
+	const atLeast = operand.U8(5)
+	g.VPADDD(x, x, tmp)
+	g.VPCMPUD(atLeast, tiny, tmp, large)
+	g.VMOVDQA32_Z(x, large, x)
+}
+
 // round16 emits the upper halves of numbers, rounded as kernel.BF16 rounds them, by the processor's own conversion once
 // what is below 2^-55 is zero. (It takes numbers below 2^-126 for zero too, and a NaN stays one.)
 func (g *gen) round16() {
@@ -105,8 +113,7 @@ func (g *gen) round16() {
 	g.MOVQ(at(t, vDst), dst)
 	g.MOVQ(at(t, vX), src)
 	tiny := g.r[16]
-	g.VPBROADCASTD(g.consts.word((127-55)<<24), tiny) // twice 2^-55's bits, without a sign
-	const atLeast = operand.U8(5)
+	g.VPBROADCASTD(g.consts.word((127-55)<<24), tiny)
 	g.sweep(t, 4, func(n int, off reg.Register, mask []operand.Op) {
 		g.MOVQ(off, to)
 		g.SHRQ(operand.Imm(1), to)
@@ -114,9 +121,7 @@ func (g *gen) round16() {
 		for v := range n {
 			x, y, large := g.r[2*v], g.r[2*v+1], []reg.OpmaskPhysical{reg.K2, reg.K3, reg.K4, reg.K5}[v]
 			g.loadMasked(atx(src, off, 1, v*g.bytes()), mask, 0, x)
-			g.VPADDD(x, x, y)
-			g.VPCMPUD(atLeast, tiny, y, large)
-			g.VMOVDQA32_Z(x, large, x)
+			g.dropTiny(x, y, tiny, large)
 		}
 		for v := 0; v < n; v += 2 {
 			x := g.r[2*v]
@@ -151,14 +156,11 @@ func (g *gen) join16() {
 		turn[i] = uint32(i) | uint32(16+i)<<16
 	}
 	g.VMOVDQU32(g.consts.list("join", turn...), order)
-	const atLeast = operand.U8(5)
 	g.MOVQ(at(t, vN), reg.RCX)
 	g.XORQ(reg.RAX, reg.RAX)
 	load := func(from reg.Register, x, y reg.VecPhysical, large reg.OpmaskPhysical) {
 		g.VMOVUPS(atx(from, reg.RAX, 1, 0), x)
-		g.VPADDD(x, x, y)
-		g.VPCMPUD(atLeast, tiny, y, large)
-		g.VMOVDQA32_Z(x, large, x)
+		g.dropTiny(x, y, tiny, large)
 	}
 	loop := func(label string, paired bool) {
 		x, y := g.r[0], g.r[1]
