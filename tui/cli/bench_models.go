@@ -80,10 +80,10 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 
 // as is another figure as a limit: on so many threads as many times of it as their registers are of one's.
 func (m *machine) as(f speed, name string, threads int) limit {
-	return limit{name, func() float64 {
-		rate := f.work * kernel.Spell(100*time.Microsecond, func() { _ = f.call() })
+	return limit{name, func(spell time.Duration) float64 {
+		rate := f.work * kernel.Spell(spell, func() { _ = f.call() })
 		if threads > 1 {
-			rate *= m.peaks(threads) / m.Peak()
+			rate *= m.peaks(threads, spell) / m.Peak(spell)
 		}
 		return rate
 	}}
@@ -177,7 +177,7 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 				name += fmt.Sprintf(", %d threads", threads)
 			}
 			work := flops * float64(t.batch) * 1e-9
-			full := limit{"products of full rank in registers", func() float64 { return m.peaks(threads) / work }}
+			full := limit{"products of full rank in registers", func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}
 			_, err = m.beside(c, report, speed{name: name, unit: "evaluations/s", work: n, goal: t.goal, limits: []limit{full}, call: func() error { return e.Do(c.Context(), task) }})
 			if err != nil {
 				return err

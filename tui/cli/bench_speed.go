@@ -65,7 +65,7 @@ func newMachine(c *cobra.Command) (*machine, error) {
 }
 
 // peaks is the multiply-add rate of so many threads at once, in GFLOP/s.
-func (m *machine) peaks(threads int) float64 {
+func (m *machine) peaks(threads int, spell time.Duration) float64 {
 	rates := make([]float64, threads)
 	var all sync.WaitGroup
 	for i := range rates {
@@ -73,7 +73,7 @@ func (m *machine) peaks(threads int) float64 {
 		if err != nil {
 			return 0
 		}
-		all.Go(func() { rates[i] = k.Peak() })
+		all.Go(func() { rates[i] = k.Peak(spell) })
 	}
 	all.Wait()
 	sum := 0.0
@@ -83,20 +83,21 @@ func (m *machine) peaks(threads int) float64 {
 	return sum
 }
 
-// limit is what allows a figure no more, and how much it allows just now, in the figure's unit.
+// limit is what allows a figure no more, and how much it allows just now, in the figure's unit, by spells of at least
+// such a length.
 type limit struct {
 	name string
-	rate func() float64
+	rate func(spell time.Duration) float64
 }
 
 // registers is the limit of what does work GFLOP a unit.
 func (m *machine) registers(work float64) limit {
-	return limit{"registers", func() float64 { return m.Peak() / work }}
+	return limit{"registers", func(spell time.Duration) float64 { return m.Peak(spell) / work }}
 }
 
 // memory is the limit of what moves GB a unit, of operands of so many bytes that are met again and again.
 func (m *machine) memory(moved float64, bytes int) limit {
-	return limit{"memory of " + humanBytes(int64(bytes)), func() float64 { return m.Stream(bytes) / moved }}
+	return limit{"memory of " + humanBytes(int64(bytes)), func(spell time.Duration) float64 { return m.Stream(bytes, spell) / moved }}
 }
 
 // speed is what beside measures: a figure of work a second.
@@ -108,12 +109,22 @@ type speed struct {
 	call       func() error
 }
 
+// longestSpell is where a limit's spells stop growing with the figure's: five of them take a quarter of a second.
+const longestSpell = 50 * time.Millisecond
+
 // beside measures a figure and its limits in turn, again and again, so that a clock that wanders and neighbours meet
-// both, and reports medians of those pairs with their scatter. It returns the rate in the figure's unit.
+// both, and reports medians of those pairs with their scatter. Spells of a limit are as long as a call of the figure:
+// the best of some long spells meets more of what slows both than the best of some short ones. It returns the rate in
+// the figure's unit.
 func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (float64, error) {
 	if err := f.call(); err != nil { // grows what is kept
 		return 0, err
 	}
+	at := time.Now()
+	if err := f.call(); err != nil {
+		return 0, err
+	}
+	spell := min(max(time.Since(at), kernel.Short), longestSpell)
 	var rates, ratios []float64
 	names := map[string]int{}
 	for began := time.Now(); len(rates) < 3 || time.Since(began) < m.perFigure && len(rates) < 101; {
@@ -122,12 +133,12 @@ func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (f
 		}
 		least, by := math.Inf(1), ""
 		for _, l := range f.limits {
-			if r := l.rate(); r > 0 && r < least {
+			if r := l.rate(spell); r > 0 && r < least {
 				least, by = r, l.name
 			}
 		}
 		var failed error
-		rate := f.work * kernel.Spell(100*time.Microsecond, func() { failed = errors.Join(failed, f.call()) })
+		rate := f.work * kernel.Spell(spell, func() { failed = errors.Join(failed, f.call()) })
 		if failed != nil {
 			return 0, failed
 		}
@@ -169,14 +180,14 @@ func (m *machine) limits(report func(measurement)) {
 	report(measurement{Name: "clock", Value: m.Clock(false), Unit: "GHz"})
 	report(measurement{Name: "clock among vector instructions", Value: m.Clock(true), Unit: "GHz"})
 	for _, bytes := range []int{16 << 10, 512 << 10, 8 << 20, 192 << 20} {
-		report(measurement{Name: "memory of " + humanBytes(int64(bytes)), Value: m.Stream(bytes), Unit: "GB/s"})
+		report(measurement{Name: "memory of " + humanBytes(int64(bytes)), Value: m.Stream(bytes, kernel.Short), Unit: "GB/s"})
 	}
 	for o := range kernel.Ops {
-		if r := m.Issue(o); r > 0 {
+		if r := m.Issue(o, kernel.Short); r > 0 {
 			report(measurement{Name: o.String() + " alone", Value: r / 1e9, Unit: "G vectors/s"})
 		}
 	}
-	report(measurement{Name: "registers, " + m.twin.String(), Value: m.Peak(), Unit: "GFLOP/s"})
+	report(measurement{Name: "registers, " + m.twin.String(), Value: m.Peak(kernel.Short), Unit: "GFLOP/s"})
 }
 
 func benchKernels(c *cobra.Command, report func(measurement)) error {
@@ -324,8 +335,8 @@ func benchNoise(c *cobra.Command, report func(measurement)) error {
 		{"whole numbers in bytes", kernel.DrawnBytes, n, func() { m.IntegerBytes(bytes, f, n/784) }},
 		{"their weighted sum over 32 candidates", kernel.DrawnWholeSum, n * count, func() { m.IntegerSum(x, members, whole, 1, f, 0) }},
 		{"masks of dropout", kernel.DrawnMasks, n, func() { m.Drop(x, key, f.Schedule, 0, 0.5) }}} {
-		_, by := m.Draws(s.of)
-		ports := limit{"ports: " + by.String(), func() float64 { rate, _ := m.Draws(s.of); return rate / 1e9 }}
+		_, by := m.Draws(s.of, kernel.Short)
+		ports := limit{"ports: " + by.String(), func(spell time.Duration) float64 { rate, _ := m.Draws(s.of, spell); return rate / 1e9 }}
 		if _, err := m.beside(c, report, speed{name: s.name, unit: "G/s", work: s.work * 1e-9, goal: 0.8, limits: []limit{ports}, call: func() error { s.f(); return nil }}); err != nil {
 			return err
 		}

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"brood/models/native/kernel"
 )
 
 // A line of a table has a place for every column, and leaves out what was not measured.
@@ -28,22 +31,26 @@ func TestMeasurementText(t *testing.T) {
 	}
 }
 
-// TestBeside: a figure's ratio is to the least of its limits, each measured in every pair, and the median of pairs;
-// what fails is told of.
+// TestBeside: a figure's ratio is to the least of its limits, each measured in every pair by spells as long as a call
+// of the figure, within bounds, and the median of pairs; what fails is told of.
 func TestBeside(t *testing.T) {
 	m := &machine{perFigure: time.Millisecond}
-	c := &cobra.Command{}
-	c.SetContext(t.Context())
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
 	var got measurement
 	report := func(x measurement) { got = x }
-	asked := map[string]int{}
+	asked, spells := map[string]int{}, []time.Duration{}
 	at := func(name string, rate func(turn int) float64) limit {
-		return limit{name, func() float64 { asked[name]++; return rate(asked[name]) }}
+		return limit{name, func(spell time.Duration) float64 {
+			asked[name]++
+			spells = append(spells, spell)
+			return rate(asked[name])
+		}}
 	}
 	f := speed{name: "sleep", unit: "calls/s", work: 1, goal: 0.9, call: func() error { time.Sleep(200 * time.Microsecond); return nil },
 		limits: []limit{at("wide", func(int) float64 { return 1e9 }), at("none", func(int) float64 { return 0 }),
 			at("narrow", func(turn int) float64 { return []float64{1e4, 1e4, 1e5}[min(turn, 3)-1] })}}
-	rate, err := m.beside(c, report, f)
+	rate, err := m.beside(cmd, report, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +63,23 @@ func TestBeside(t *testing.T) {
 	if low, high := rate/1e5, rate/1e4; got.Ratio < 0.1*low || got.Ratio > 10*high {
 		t.Errorf("the ratio %g of %g calls/s is to no limit", got.Ratio, rate)
 	}
+	for _, c := range []struct{ call, least, most time.Duration }{
+		{0, kernel.Short, longestSpell}, {3 * time.Millisecond, 3 * time.Millisecond, longestSpell}, {longestSpell + time.Millisecond, longestSpell, longestSpell},
+	} {
+		spells, f.call = nil, func() error { time.Sleep(c.call); return nil }
+		if _, err := m.beside(cmd, report, f); err != nil || len(spells) == 0 {
+			t.Fatalf("%v, %d spells", err, len(spells))
+		}
+		if low, high := slices.Min(spells), slices.Max(spells); low < c.least || high > c.most || low != high {
+			t.Errorf("beside calls of %v a limit has spells of %v to %v", c.call, low, high)
+		}
+	}
 	f.limits = nil
-	if _, err := m.beside(c, report, f); err != nil || got.Ratio != 0 || got.Goal != 0 || got.Limit != "" {
+	if _, err := m.beside(cmd, report, f); err != nil || got.Ratio != 0 || got.Goal != 0 || got.Limit != "" {
 		t.Errorf("without a limit: %+v, %v", got, err)
 	}
 	f.call = func() error { return errors.New("broken") }
-	if _, err := m.beside(c, report, f); err == nil || err.Error() != "broken" {
+	if _, err := m.beside(cmd, report, f); err == nil || err.Error() != "broken" {
 		t.Errorf("%v", err)
 	}
 }

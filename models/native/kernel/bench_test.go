@@ -18,7 +18,7 @@ func benches(b *testing.B, name, unit string, work, perPeak float64, prepare fun
 		}
 		b.Run(name+"/"+tw.String(), func(b *testing.B) {
 			f := prepare(k)
-			peak := k.Peak()
+			peak := k.Peak(Short)
 			began := time.Now()
 			f()
 			spell := 1 + int(50*time.Microsecond/(1+time.Since(began)))
@@ -32,7 +32,7 @@ func benches(b *testing.B, name, unit string, work, perPeak float64, prepare fun
 			}
 			rate := work * float64(spell) / best.Seconds() / 1e9
 			b.ReportMetric(rate, unit)
-			if peak = max(peak, k.Peak()); peak > 0 && perPeak > 0 {
+			if peak = max(peak, k.Peak(Short)); peak > 0 && perPeak > 0 {
 				b.ReportMetric(rate*perPeak/peak, "of-peak")
 			}
 		})

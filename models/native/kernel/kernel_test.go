@@ -180,26 +180,26 @@ func TestLimits(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if k.Stream(1<<14) <= 0 || k.Stream(0) <= 0 {
+		if k.Stream(1<<14, Short) <= 0 || k.Stream(0, Short) <= 0 {
 			t.Errorf("%s: the memory has no rate", twin)
 		}
 		if twin == Portable {
-			if k.Peak() != 0 || k.BytesPeak() != 0 || k.Clock(true) != 0 {
+			if k.Peak(Short) != 0 || k.BytesPeak(Short) != 0 || k.Clock(true) != 0 {
 				t.Error("the portable twin has no loop of its own")
 			}
 			continue
 		}
-		if !(k.Peak() > 0 && k.Clock(false) > 0 && k.Clock(true) > 0) {
-			t.Errorf("%s: %g GFLOP/s, %g and %g GHz", twin, k.Peak(), k.Clock(false), k.Clock(true))
+		if !(k.Peak(Short) > 0 && k.Clock(false) > 0 && k.Clock(true) > 0) {
+			t.Errorf("%s: %g GFLOP/s, %g and %g GHz", twin, k.Peak(Short), k.Clock(false), k.Clock(true))
 		}
-		if (k.BytesPeak() > 0) != (k.isa.bytes != nil) {
-			t.Errorf("%s: %g products of bytes", twin, k.BytesPeak())
+		if (k.BytesPeak(Short) > 0) != (k.isa.bytes != nil) {
+			t.Errorf("%s: %g products of bytes", twin, k.BytesPeak(Short))
 		}
 		if twin != NEON && len(k.isa.ports) == 0 {
 			t.Errorf("%s: no instructions of noise are counted", twin)
 		}
 		for d, counts := range k.isa.ports {
-			if rate, by := k.Draws(Drawn(d)); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
+			if rate, by := k.Draws(Drawn(d), Short); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
 				t.Errorf("%s: %s at %g, by %s", twin, d, rate, by)
 			}
 		}

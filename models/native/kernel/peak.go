@@ -39,31 +39,36 @@ func Spell(least time.Duration, f func()) float64 {
 	return float64(time.Second) / float64(best)
 }
 
-// short is how long a spell of a limit takes at least.
-const short = 100 * time.Microsecond
+// Short is how long a spell takes at least: below it the clock's own grain shows. A limit that is held beside a figure
+// is measured in spells as long as those of the figure, since in a longer one more of what slows both is met.
+const Short = 100 * time.Microsecond
 
 // Issue is how many vector instructions of a kind this core does in a second where none waits for another or for
-// memory: what the ports allow. It is 0 where the twin has no loop that measures it.
-func (k *Kernels) Issue(o Op) float64 {
+// memory, in spells of at least least: what the ports allow. It is 0 where the twin has no loop that measures it.
+func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	loop := k.isa.issue[o]
 	if loop == nil || o == Dot && k.isa.bytes == nil {
 		return 0
 	}
 	const turns = 1000
-	return Spell(short, func() { loop(turns) }) * turns * float64(k.isa.issueTurn)
+	return Spell(least, func() { loop(turns) }) * turns * float64(k.isa.issueTurn)
 }
 
 // Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds. The portable twin has
 // none, and 0 is returned.
-func (k *Kernels) Peak() float64 { return k.Issue(MultiplyAdd) * 2 * float64(k.isa.vector) / 1e9 }
+func (k *Kernels) Peak(least time.Duration) float64 {
+	return k.Issue(MultiplyAdd, least) * 2 * float64(k.isa.vector) / 1e9
+}
 
 // BytesPeak is the same of products of bytes, in G multiply-adds a second: 0 where the twin has none.
-func (k *Kernels) BytesPeak() float64 { return k.Issue(Dot) * float64(k.isa.bytesDot) / 1e9 }
+func (k *Kernels) BytesPeak(least time.Duration) float64 {
+	return k.Issue(Dot, least) * float64(k.isa.bytesDot) / 1e9
+}
 
 // Stream is what the memory behind so many bytes gives in GB/s, so that a cache serves what fits it: the better of a
 // vector that is scaled in place and one that another is added to, again and again. (A result of its own would be read
 // before it is written, unseen.)
-func (k *Kernels) Stream(bytes int) float64 {
+func (k *Kernels) Stream(bytes int, least time.Duration) float64 {
 	const piece = 1 << 14
 	n := max(bytes/8, 1)
 	if len(k.stream) < 2*n {
@@ -79,7 +84,7 @@ func (k *Kernels) Stream(bytes int) float64 {
 	}{{1, 2, func(x, _ []float32) { k.Scale(x, 1) }}, {2, 3, func(x, y []float32) { k.Add(x, x, y) }}} {
 		x, y := k.stream[:2*n/sweep.vectors], k.stream[(sweep.vectors-1)*n:2*n]
 		step, at := min(piece, len(x)), 0
-		rate := Spell(short, func() {
+		rate := Spell(least, func() {
 			sweep.f(x[at:at+step], y[at:at+step])
 			if at += step; at+step > len(x) {
 				at = 0
@@ -103,7 +108,7 @@ const (
 
 // Draws is how many values of a kind of noise the ports of this core allow in a second, and which kind of instruction
 // allows no more: each kind alone, and all of them at the rate of the fastest. It is 0 where that is not counted.
-func (k *Kernels) Draws(d Drawn) (rate float64, by Op) {
+func (k *Kernels) Draws(d Drawn, least time.Duration) (rate float64, by Op) {
 	counts, ok := k.isa.ports[string(d)]
 	if !ok {
 		return 0, Logic
@@ -114,7 +119,7 @@ func (k *Kernels) Draws(d Drawn) (rate float64, by Op) {
 		if n == 0 {
 			continue
 		}
-		issue := k.Issue(Op(o))
+		issue := k.Issue(Op(o), least)
 		if fastest = max(fastest, issue); n/issue > seconds {
 			seconds, by = n/issue, Op(o)
 		}
