@@ -119,13 +119,18 @@ func (r Results) plot(title, unit string, log bool, of func(curve, link string, 
 	return p
 }
 
-// Range is the span of y: efficiencies from 0, and times and bytes over whole decades.
+// Range is the span of y: efficiencies from 0, with their quartiles up to a quarter above the highest value, and times
+// and bytes over whole decades.
 func (p Plot) Range() (lo, hi float64) {
 	lo, hi = math.Inf(1), 0
+	bars := 0.0
 	for _, l := range p.Lines {
-		for _, y := range l.Y {
+		for i, y := range l.Y {
 			if y == y && (y > 0 || !p.Log) {
 				lo, hi = min(lo, y), max(hi, y)
+				if i < len(l.High) && l.High[i] > bars {
+					bars = l.High[i]
+				}
 			}
 		}
 	}
@@ -135,7 +140,7 @@ func (p Plot) Range() (lo, hi float64) {
 		}
 		return math.Pow(10, math.Floor(math.Log10(lo))), math.Pow(10, math.Ceil(math.Log10(hi)+1e-9))
 	}
-	return 0, max(1, math.Ceil(hi*5)/5)
+	return 0, max(1, math.Ceil(max(hi, min(bars, 1.25*hi))*5)/5)
 }
 
 // Share is where a value lies in the range, from 0 to 1.

@@ -212,6 +212,33 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// TestBars: a bar of quartiles lies within its plot, which grows for it by a quarter at most; what is longer is cut
+// there and ends in an arrow.
+func TestBars(t *testing.T) {
+	p := Plot{Workers: []int{1, 2}, Lines: []Line{{Y: []float64{1, 0.9}, Low: []float64{0.8, 0.5}, High: []float64{1.1, 0.95}, Late: make([]bool, 2)}}}
+	arrows := func() int { return strings.Count(string(SVG("bars", []Plot{p})), "m-3 5l3 -5l3 5") }
+	if _, hi := p.Range(); hi != 1.2 || arrows() != 0 {
+		t.Errorf("up to %g, %d arrows", hi, arrows())
+	}
+	p.Lines[0].High[1] = 7
+	if _, hi := p.Range(); hi != 1.4 || arrows() != 1 {
+		t.Errorf("beside a far quartile up to %g, %d arrows", hi, arrows())
+	}
+	bars := 0
+	for _, line := range strings.Split(string(SVG("bars", []Plot{p})), "\n") {
+		var x, y0, y1 float64
+		if n, _ := fmt.Sscanf(line, `<path d="M%f %fV%f`, &x, &y0, &y1); n < 3 {
+			continue
+		}
+		if bars++; y1 < ahead+top || y0 > ahead+high-below {
+			t.Errorf("a bar from %g to %g leaves the plot: %s", y0, y1, line)
+		}
+	}
+	if bars != 2 {
+		t.Errorf("%d bars, want 2", bars)
+	}
+}
+
 // TestFew: of too few commits no time of a round is written, and that is said; a target needs none.
 func TestFew(t *testing.T) {
 	k := Key{"dp", "", 1, 1}
