@@ -24,6 +24,8 @@ type Tally struct {
 	Config event.Config // of the run
 	Goal   coordinator.Goal
 	Phase  event.Phase
+	// Edits are what knobs were told, and when; where a run goes on, what its checkpoint knows of that, and since.
+	Edits []event.Edit
 	// Diverged is the last that was heard of it: a block was not finite.
 	Diverged bool
 
@@ -69,13 +71,13 @@ func (t *Tally) Begin(j *host.Job, dir string, from *host.Restored) {
 	if j.Wait == 0 {
 		t.Sum.SecondsPredicted = c.Seconds
 	}
-	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
+	t.Config, t.Goal, t.Edits = c, coordinator.Goal{Limit: c.Limit}, slices.Clone(j.Edits)
 	if from != nil { // the session's estimate was of all its rounds
 		t.before, t.Sum.SecondsPredicted = from.Checkpoint.Progress, 0
 		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
 		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = t.before.Evaluations, t.before.Epochs, from.Checkpoint.Hash
 		t.Goal = coordinator.Goal{Limit: from.Limit, Progress: t.before}
-		t.tests = tests(dir)
+		t.tests, t.Edits = tests(dir), slices.Concat(from.Checkpoint.Timeline, from.Late)
 	}
 }
 
@@ -143,6 +145,8 @@ func (t *Tally) Record(r event.Record) {
 		if !t.planned {
 			t.planned, t.began, t.from = true, time.Now(), r.Plan.At
 		}
+	case r.Edit != nil:
+		t.Edits = append(t.Edits, *r.Edit)
 	case r.Alert != nil && r.Alert.Kind == event.AlertNonFinite:
 		t.Diverged = true
 	case r.Commit != nil:

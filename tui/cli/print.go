@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"brood/models/arith"
 	"brood/models/engine"
-	"brood/presets"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -375,7 +373,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		fmt.Fprintf(p.out, "  time         %s; estimated %s, not of the same work: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), s.SecondsUnlike)
 	}
 	if p.job != nil && exit.Phase == event.Finished {
-		claimed(p.out, p.job.Config.Preset, p.Metric)
+		claimed(p.out, p.job, p.Goal.Limit, p.Edits, p.Metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 }
@@ -419,42 +417,4 @@ func onStart(j *host.Job) []string {
 		return append([]string{text}, j.Notes...)
 	}
 	return j.Notes
-}
-
-// claimed prints a preset's claims beside what its run measured. What a claim states is of the short form; the
-// published number is of the full one.
-func claimed(w io.Writer, preset string, metric func(string) (float64, bool)) {
-	p, full, err := presets.Recorded(preset)
-	if err != nil {
-		if strings.HasSuffix(preset, ".toml") {
-			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
-		}
-		return // of none, or of another version
-	}
-	for _, c := range p.Claims {
-		x, ok := metric(c.Metric)
-		if !ok || c.Slope != nil {
-			continue
-		}
-		text := fmt.Sprintf("measured %.4g %s", x, presets.Metrics[c.Metric])
-		if math.IsInf(x, 1) {
-			text = "missed the target"
-		} else if published := p.Published(c, full); published != nil && c.Ratio == nil {
-			text += fmt.Sprintf(", published %g, difference %+.4g", *published, x-*published)
-		}
-		if !full {
-			text += "; stated " + c.States()
-		}
-		fmt.Fprintf(w, "  claim        %s: %s (%s)\n", c.Metric, text, c.Source)
-	}
-	if len(p.Claims) > 0 {
-		words := []string{"reproduce", cmp.Or(p.Study, p.Name)}
-		if strings.HasSuffix(p.Name, ".toml") {
-			words[1] = p.Name // a study of one's own is its file, whatever it calls itself
-		}
-		if full {
-			words = append(words, "--full")
-		}
-		fmt.Fprintf(w, "               several seeds judge it: %s\n", shellLine(words))
-	}
 }

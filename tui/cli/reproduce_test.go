@@ -60,17 +60,6 @@ func TestJudged(t *testing.T) {
 	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
-	out.Reset()
-	came := func(metric string) (float64, bool) { return 2.5, metric == "test_error" }
-	claimed(&out, "quickstart", came)
-	if text := out.String(); !strings.Contains(text, "measured 2.5 %") || !strings.Contains(text, "brood reproduce quickstart") {
-		t.Errorf("a run says %q", text)
-	}
-	out.Reset()
-	claimed(&out, "parle-lenet-full", came)
-	if text := out.String(); !strings.Contains(text, "published 0.44, difference +2.06") || strings.Contains(text, "stated") {
-		t.Errorf("a run of a full form says %q", text)
-	}
 }
 
 // TestSeedsOfAVerdict: what fewer seeds than a claim states do not decide says so, and with as many it does not; what
