@@ -46,14 +46,15 @@ func TestChurnByHand(t *testing.T) {
 		goodbye bool
 		away    time.Duration
 		want    map[uint64]float64 // when rounds are committed
+		whole   float64            // share of the time, from the first commit on, in which both are there
 	}{
 		// Round 6 is half done. It is missed at 7.5; the other has both members then, at two seconds a round. It is back
 		// at 16, where rounds 10 and 11 are granted, until 19.5; then both go on.
-		{"it dies", false, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 9.5, 9: 15.5, 11: 19.5, 12: 20.5, 13: 21.5}},
+		{"it dies", false, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 9.5, 9: 15.5, 11: 19.5, 12: 20.5, 13: 21.5}, 6 / 20.5},
 		// Nobody waits for who says that it leaves. It is back at 16 too, where rounds 11 and 12 are granted.
-		{"it leaves", true, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 7.5, 7: 9.5, 10: 15.5, 11: 17.5, 12: 19.5, 13: 20.5}},
+		{"it leaves", true, 10500 * time.Millisecond, map[uint64]float64{5: 5, 6: 7.5, 7: 9.5, 10: 15.5, 11: 17.5, 12: 19.5, 13: 20.5}, 5 / 19.5},
 		// It is let in once it was missed, where rounds 6 and 7 are granted.
-		{"it dies and is back soon", false, time.Second, map[uint64]float64{5: 5, 6: 9.5, 7: 11.5, 8: 12.5, 9: 13.5}},
+		{"it dies and is back soon", false, time.Second, map[uint64]float64{5: 5, 6: 9.5, 7: 11.5, 8: 12.5, 9: 13.5}, 10 / 16.5},
 	} {
 		cfg := fleet("dp-sgd", 2, 2, nil)
 		cfg.Rounds, cfg.Goodbye, cfg.Churn = 13, c.goodbye, once(1, 5500*time.Millisecond, c.away)
@@ -65,6 +66,9 @@ func TestChurnByHand(t *testing.T) {
 		}
 		if r.Departures != 1 {
 			t.Errorf("%s: %d departures", c.what, r.Departures)
+		}
+		if math.Abs(r.Whole-c.whole) > 1e-6 {
+			t.Errorf("%s: all are there for %g of the time, want %g", c.what, r.Whole, c.whole)
 		}
 	}
 }

@@ -83,6 +83,7 @@ type Result struct {
 	Commits         []event.Commit  // those that no rollback took back, the first too
 	At              []time.Duration // when each was made
 	Departures      int             // of workers, from the first commit on
+	Whole           float64         // share of the time in which all workers host members: rounds of fewer are others
 }
 
 // world is a run of a simulated fleet.
@@ -120,6 +121,7 @@ type world struct {
 	machines         []hardware // nil without
 	came             []int      // machines of the workers that came back, in their order
 	departures, vain int        // of all, and since the last commit
+	hosts            int        // workers that the plan in force gives members
 }
 
 // mark is a commit, and what each worker had counted when it reported it: of the first and of the last.
@@ -128,6 +130,7 @@ type mark struct {
 	commit     event.Commit
 	counts     []count
 	departures int
+	whole      bool    // all workers took part
 	crossed    []int64 // what left each rack
 }
 
@@ -328,6 +331,9 @@ func (w *world) apply(fx []coordinator.Effect) error {
 			if a := x.Record.Alert; a != nil && a.Level == event.LevelError && (w.machines == nil || a.Kind != event.AlertLostWorker) {
 				return fmt.Errorf("the simulated run: %s", a.Text)
 			}
+			if p := x.Record.Plan; p != nil {
+				w.hosts = len(p.New.Workers())
+			}
 			if c := x.Record.Commit; c != nil {
 				w.mark(*c)
 			}
@@ -359,7 +365,7 @@ func (w *world) mark(c event.Commit) {
 	for len(w.marks) > 0 && w.committed() > c.To-c.Rounds {
 		w.marks = w.marks[:len(w.marks)-1]
 	}
-	m := mark{at: w.now, commit: c, departures: w.departures, crossed: w.crossed()}
+	m := mark{at: w.now, commit: c, departures: w.departures, whole: w.hosts == w.cfg.Workers, crossed: w.crossed()}
 	w.vain = 0
 	for _, n := range w.nodes {
 		m.counts = append(m.counts, w.counted(n, c))
@@ -405,11 +411,16 @@ func (w *world) result() (Result, error) {
 		r.Commits, r.At = append(r.Commits, m.commit), append(r.At, time.Duration(m.at))
 	}
 	var each []float64
+	var whole int64
 	for i, m := range w.marks[1:] {
 		each = append(each, float64(m.at-w.marks[i].at)/1e9/float64(m.commit.Rounds))
+		if m.whole {
+			whole += m.at - w.marks[i].at
+		}
 		r.Sent.Add(m.commit.Sent)
 		r.Predicted.Add(m.commit.Predicted)
 	}
+	r.Whole = float64(whole) / float64(max(1, z.at-a.at))
 	slices.Sort(each)
 	r.P95 = each[(len(each)*95+99)/100-1]
 	return r, nil

@@ -122,9 +122,23 @@ type foretold struct {
 	Most      float64 `json:"worker_bytes"`
 	Rate      float64 `json:"samples_per_second"`
 	Rounds    uint64  `json:"rounds"`
-	// of a fleet with churn: how many workers left in those rounds, and a round's time if none did
-	Departures *int    `json:"departures,omitempty"`
-	Steady     float64 `json:"steady_round_seconds,omitempty"`
+	// of a fleet with churn: how many workers left in those rounds, the share of the time in which all were there, and
+	// a round's time if none left
+	Departures *int     `json:"departures,omitempty"`
+	Whole      *float64 `json:"whole_share,omitempty"`
+	Steady     float64  `json:"steady_round_seconds,omitempty"`
+}
+
+// fewDepartures are too few to say what churn costs: the time between them scatters by as much as itself.
+const fewDepartures = 10
+
+// few says that too few workers left; "" where it were many, and where nobody was to.
+func (f foretold) few() string {
+	if f.Departures == nil || *f.Departures >= fewDepartures {
+		return ""
+	}
+	return fmt.Sprintf("%s on %s: %s in %s, too few to say what churn costs; give more --rounds",
+		f.Algorithm, plural(f.Workers, "worker"), plural(*f.Departures, "departure"), seconds(f.Seconds*float64(f.Rounds)))
 }
 
 func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) error {
@@ -233,7 +247,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	heads := []string{"algorithm", ">workers", ">a round", ">p95", ">plain model", ">training", ">sent", ">samples/s"}
 	if f.churn > 0 {
-		heads = slices.Insert(heads, 5, ">if all stay", ">departures")
+		heads = slices.Insert(heads, 5, ">if all stay", ">departures", ">all there")
 	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
@@ -246,7 +260,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), seconds(r.P95), seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
 			humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
 		if r.Departures != nil {
-			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures))
+			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures), fmt.Sprintf("%.0f%%", 100**r.Whole))
 		}
 		if f.each > 0 {
 			cells = slices.Insert(cells, 2, fmt.Sprint(r.Members))
@@ -254,6 +268,11 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		t.row(cells...)
 	}
 	t.write(s.out)
+	for _, r := range all {
+		if text := r.few(); text != "" {
+			fmt.Fprintln(s.err, "brood: "+text)
+		}
+	}
 	return nil
 }
 
@@ -319,7 +338,7 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			if err != nil {
 				return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, plural(n, "worker"), err)
 			}
-			row.Departures = &r.Departures
+			row.Departures, row.Whole = &r.Departures, &r.Whole
 		}
 		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes, r.Most, r.Rounds
 		row.Rate = float64(r.Samples) / (r.Seconds * float64(r.Rounds))
