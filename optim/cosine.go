@@ -27,7 +27,8 @@ func cosines(n int) []float64 {
 
 // transform writes each chunk of v as its cosines, or back. bases are those of the lengths seen so far.
 func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
-	var out []float64
+	var out, a []float64
+	var rows [][]float64 // of the cosines that are not zero, and a these
 	for _, p := range c.chunks {
 		basis, known := bases[p.n]
 		if !known {
@@ -38,13 +39,15 @@ func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
 		out = slices.Grow(out[:0], p.n)[:p.n]
 		clear(out)
 		if back {
-			for k, a := range x {
-				if a == 0 {
-					continue
+			a, rows = a[:0], rows[:0]
+			for k, v := range x {
+				if v != 0 {
+					a, rows = append(a, float64(v)), append(rows, basis[k*p.n:(k+1)*p.n])
 				}
-				for i, b := range basis[k*p.n : (k+1)*p.n] {
-					out[i] += float64(float64(a) * b)
-				}
+			}
+			for i := 0; i < p.n; i += 4 { // likewise
+				at := min(i, max(0, p.n-4))
+				backFour(out[at:min(at+4, p.n)], at, a, rows)
 			}
 		} else {
 			for k := 0; k < p.n; k += 4 { // four at a time, of which none waits for another
@@ -68,4 +71,26 @@ func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
 			x[i] = float32(s)
 		}
 	}
+}
+
+// backFour sums frequencies, ascending, into up to four values from place i on.
+func backFour(out []float64, i int, a []float64, rows [][]float64) {
+	if len(out) < 4 {
+		for j := range out {
+			out[j] = 0
+			for k, w := range a {
+				out[j] += float64(w * rows[k][i+j])
+			}
+		}
+		return
+	}
+	var s [4]float64
+	for k, w := range a {
+		row := rows[k][i : i+4]
+		s[0] += float64(w * row[0])
+		s[1] += float64(w * row[1])
+		s[2] += float64(w * row[2])
+		s[3] += float64(w * row[3])
+	}
+	copy(out, s[:])
 }

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -93,6 +94,38 @@ func TestCosines(t *testing.T) {
 		code.transform(v, true, bases)
 		if far := distance(doubles(v), was); far > 1e-6 {
 			t.Errorf("%d values: the way back ends %g beside", n, far)
+		}
+	}
+}
+
+// The way back is the sum over frequencies that are not zero, in their order, to the last bit.
+func TestCosinesBackInOrder(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 5, 7, 63, 64, 130} {
+		for _, of := range []int{1, 3} { // every frequency, and every third
+			v := make([]float32, n)
+			for i := range v {
+				if i%of == 0 {
+					v[i] = float32(start(i))
+				}
+			}
+			code, want := sparseOf(cut(n), 64, 1, true), make([]float32, 0, n)
+			for _, p := range code.chunks {
+				basis := cosines(p.n)
+				out := make([]float64, p.n)
+				for k, a := range v[p.lo : p.lo+p.n] {
+					for i := range out {
+						if a != 0 {
+							out[i] += float64(float64(a) * basis[k*p.n+i])
+						}
+					}
+				}
+				for _, x := range out {
+					want = append(want, float32(x))
+				}
+			}
+			if code.transform(v, true, map[int][]float64{}); !slices.Equal(v, want) {
+				t.Errorf("%d values, of which every %d. is not zero: the way back has other bits", n, of)
+			}
 		}
 	}
 }

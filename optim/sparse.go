@@ -119,6 +119,10 @@ func (c sparseCode) decode(sum []float32, message []uint64) error {
 // number counts as larger than all that are. Both slices are scratch.
 func largest(v []float32, keep int, sorted []uint32, places []int) ([]uint32, []int) {
 	sorted, places = sorted[:0], places[:0]
+	if keep <= few {
+		sorted = highest(v, keep, sorted)
+		return sorted, atLeast(v, sorted, places)
+	}
 	var count [1 << (31 - coarse)]int // by the upper bits of magnitudes; those in the last that counts are sorted
 	for _, x := range v {
 		count[magnitude(x)>>coarse]++
@@ -133,11 +137,38 @@ func largest(v []float32, keep int, sorted []uint32, places []int) ([]uint32, []
 		}
 	}
 	slices.Sort(sorted)
-	least := sorted[len(sorted)-equals]
-	for _, s := range sorted[len(sorted)-equals:] { // equals becomes the number of the least magnitude that are sent
-		if s > least {
-			equals--
+	return sorted, atLeast(v, sorted[len(sorted)-equals:], places)
+}
+
+// few values are found by keeping the largest seen so far in their order: to clear the counts takes longer.
+const few = 16
+
+// highest lists the keep largest magnitudes of v, ascending.
+func highest(v []float32, keep int, top []uint32) []uint32 {
+	for _, x := range v[:keep] {
+		top = append(top, magnitude(x))
+	}
+	slices.Sort(top)
+	for _, x := range v[keep:] {
+		m := magnitude(x)
+		if m <= top[0] {
+			continue
 		}
+		i := 1
+		for ; i < keep && top[i] < m; i++ {
+			top[i-1] = top[i]
+		}
+		top[i-1] = m
+	}
+	return top
+}
+
+// atLeast appends the places of the values that are larger than the least of these magnitudes, which are ascending and
+// among the largest of v, and of as many that are equal to it as there are.
+func atLeast(v []float32, largest []uint32, places []int) []int {
+	least, equals := largest[0], 0
+	for equals < len(largest) && largest[equals] == least {
+		equals++
 	}
 	for i, x := range v {
 		switch m := magnitude(x); {
@@ -148,7 +179,7 @@ func largest(v []float32, keep int, sorted []uint32, places []int) ([]uint32, []
 			equals--
 		}
 	}
-	return sorted, places
+	return places
 }
 
 // coarse is the lower bits of a magnitude that are not counted: an exponent and three bits are.

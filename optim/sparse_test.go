@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -206,5 +207,34 @@ func TestSparseLoCoOfAllIsDiLoCo(t *testing.T) {
 	few.rounds(6)
 	if far := distance(few.centre(), dense.centre()); far < 1e-4 {
 		t.Errorf("with one value of eight missing the centre is %g from DiLoCo's: the test sees nothing", far)
+	}
+}
+
+// The largest are those of a sort by magnitude, of equals those in front, whether few are sought or many.
+func TestLargestIsASort(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		v := make([]float32, 1+r.IntN(100))
+		for i := range v {
+			switch r.IntN(12) {
+			case 0:
+				v[i] = float32(math.NaN())
+			case 1:
+				v[i] = float32(math.Inf(-1))
+			default: // with many equals
+				v[i] = float32(r.IntN(7)-3) / float32(1+r.IntN(2))
+			}
+		}
+		keep := 1 + r.IntN(len(v))
+		want := make([]int, len(v))
+		for i := range want {
+			want[i] = i
+		}
+		slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(magnitude(v[b]), magnitude(v[a])) })
+		want = want[:keep]
+		slices.Sort(want)
+		if _, got := largest(v, keep, nil, nil); !slices.Equal(got, want) {
+			t.Fatalf("the largest %d of %v are %v, want %v", keep, v, got, want)
+		}
 	}
 }
