@@ -82,7 +82,7 @@ func demoCode(k Values, l engine.Layout) sparseCode {
 
 // demoForm is chunks as cosines, and the mean as itself again, or its signs.
 func demoForm(k Values, l engine.Layout) sparseForm {
-	c, bases := demoCode(k, l), map[int][]float64{}
+	c, bases, sign := demoCode(k, l), map[int][]float64{}, k.Is("step", "sign")
 	back := func(v []float32) { c.transform(v, true, bases) }
 	return sparseForm{
 		into: func(v []float32) { c.transform(v, false, bases) },
@@ -90,7 +90,7 @@ func demoForm(k Values, l engine.Layout) sparseForm {
 		mean: func(v []float32) {
 			back(v)
 			for i, s := range v {
-				if k.Is("step", "sign") && s == s && s != 0 {
+				if sign && s == s && s != 0 {
 					v[i] = float32(math.Copysign(1, float64(s)))
 				}
 			}
