@@ -13,7 +13,7 @@ import (
 var PopSGD = &Algorithm{
 	Name:  "popsgd",
 	Title: "PopSGD",
-	Paper: "Nadiradze, Sabour, Davies, Li, Alistarh: Asynchronous decentralized SGD with population protocols (SwarmSGD, 2019)",
+	Paper: "Nadiradze, Sabour, Davies, Li, Alistarh: Asynchronous decentralized SGD with quantized and local updates (SwarmSGD, 2019)",
 	Doc: `A fair scheduler draws pairs (i, j), one after another, uniformly; both take local steps and then average:
 
     x_i, x_j <- h_i, h_j steps of SGD;  x_i = x_j = (x_i + x_j)/2                            blocking

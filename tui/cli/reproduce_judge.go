@@ -129,15 +129,17 @@ type tally struct {
 	all   map[string]int
 }
 
-// Of claims that hold, those that compare with another preset, or presets, are told from those that are a bound: the
-// second show that a preset trains, and hardly ever more.
+// Of claims that hold, those that compare with another preset, or presets, are told by whether that has to be worse, or
+// what they state has a margin, which whoever states it chose; both from those that are a bound, which show that a
+// preset trains, and hardly ever more.
 const (
-	besides = "holds beside others"
-	bounded = "holds by a bound"
+	inOrder  = "holds as an order"
+	inMargin = "holds within a margin"
+	bounded  = "holds by a bound"
 )
 
 // verdicts are the columns of a tally.
-var verdicts = []string{besides, bounded, string(presets.Contradicts), string(presets.Undecided), unmeasured, string(presets.Accounting)}
+var verdicts = []string{inOrder, inMargin, bounded, string(presets.Contradicts), string(presets.Undecided), unmeasured, string(presets.Accounting)}
 
 func newTally() *tally {
 	t := &tally{table: newTable("study", ">claims"), all: map[string]int{}}
@@ -155,8 +157,10 @@ func verdictsOf(claims []judgement) map[string]int {
 		switch {
 		case strings.HasPrefix(said, unmeasured):
 			said = unmeasured
+		case said == string(presets.Holds) && j.claim.Below != "":
+			said = inOrder
 		case said == string(presets.Holds) && len(j.claim.Others()) > 0:
-			said = besides
+			said = inMargin
 		case said == string(presets.Holds):
 			said = bounded
 		}

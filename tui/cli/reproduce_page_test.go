@@ -31,9 +31,9 @@ func TestPageKeepsProse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n" +
-		"| study | claims | holds beside others | holds by a bound | contradicts | not decided | not measured | accounting |\n" +
-		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n" +
-		"| ars | 1 | 1 | 0 | 0 | 0 | 0 | 0 |\n| parle | 1 | 0 | 0 | 1 | 0 | 0 | 0 |\n| all | 2 | 1 | 0 | 1 | 0 | 0 | 0 |\n" +
+		"| study | claims | holds as an order | holds within a margin | holds by a bound | contradicts | not decided | not measured | accounting |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n" +
+		"| ars | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |\n| parle | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 |\n| all | 2 | 1 | 0 | 0 | 1 | 0 | 0 | 0 |\n" +
 		"\n## parle\n\n`brood reproduce parle --seeds 5`, 2026-02-02: on a laptop.\n\n| new |\n| --- |\n\n**Why.** Prose.\n" +
 		"\n## Out of reach\n\n| a |\n| --- |\n" +
 		"\n## ars\n\n`brood reproduce ars --seeds 5`, 2026-02-02\n\n| ars |\n| --- |\n"
