@@ -482,8 +482,7 @@ func (f *foretellFlags) sizesFor(members int) ([]int, error) {
 			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each", n, members)
 		}
 	}
-	slices.Sort(sizes)
-	return slices.Compact(sizes), nil
+	return slices.Compact(slices.Sorted(slices.Values(sizes))), nil // the flag's own stay, for the next algorithm
 }
 
 // seconds writes a time as people say it.
