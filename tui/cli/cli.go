@@ -155,6 +155,7 @@ func recordedAny() bool {
 // kinds names what a flag's type takes.
 var kinds = func() map[string]string {
 	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false", "theme": "theme: give dark, light or plain",
+		"intSlice": "list of whole numbers such as 2,4,8", "stringSlice": "list of names such as dp-sgd,parle",
 		"threads": fmt.Sprintf("number of threads: give 1 to %d", maxThreads)}
 	for kind, wants := range option.Wants {
 		out[string(kind)] = wants
