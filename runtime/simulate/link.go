@@ -27,7 +27,7 @@ func (l Link) Check() error {
 	case !(l.Rate >= 0) || math.IsInf(l.Rate, 0):
 		return fmt.Errorf("a rate of %g bytes a second: give a positive number, or 0 for no limit", l.Rate)
 	case l.Delay < 0 || l.Delay > time.Minute || l.Jitter < 0 || l.Jitter > time.Minute:
-		return fmt.Errorf("a delay of %s and a jitter of %s: each is at most a minute", l.Delay, l.Jitter)
+		return fmt.Errorf("a delay of %s and a jitter of %s: each is from 0 to a minute", l.Delay, l.Jitter)
 	case !(l.Loss >= 0 && l.Loss < 1):
 		return fmt.Errorf("a loss of %g: give a share of packets from 0 to below 1", l.Loss)
 	case l.Line != nil && (len(l.Line.Bytes) < 2 || len(l.Line.Seconds) != len(l.Line.Bytes) || len(l.Line.Processor) != len(l.Line.Bytes)):

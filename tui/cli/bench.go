@@ -124,6 +124,9 @@ func benchCommand(s streams) *cobra.Command {
 			if at < 0 {
 				return usage("there is no suite %q%s: choose %s", args[0], typed.Meant(args[0], suiteList()), suiteNames())
 			}
+			if each, _ := c.Flags().GetDuration("each"); each < 0 {
+				return usage("--each %s: a time is not negative", each)
+			}
 			if !asJSON {
 				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal", "of what the machine allows")
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,10 +34,26 @@ func (f *linkFlags) link() (l simulate.Link, err error) {
 	if l.Rate, err = parseRate("rate", f.rate); err != nil {
 		return l, err
 	}
+	if err := cmp.Or(upTo(time.Minute, "delay", f.delay), upTo(time.Minute, "jitter", f.jitter)); err != nil {
+		return l, err
+	}
 	if err := l.Check(); err != nil {
 		return l, usage("%w", err)
 	}
 	return l, nil
+}
+
+// upTo refuses a flag's time that is negative, or longer than most.
+func upTo(most time.Duration, flag string, d time.Duration) error {
+	switch {
+	case d < 0:
+		return usage("--%s %s: a time is not negative", flag, d)
+	case d > most && most == time.Minute:
+		return usage("--%s %s: give at most a minute", flag, d)
+	case d > most:
+		return usage("--%s %s: give at most %s", flag, d, most)
+	}
+	return nil
 }
 
 // rates are the units of a rate, in bytes a second.

@@ -150,14 +150,11 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	if f.each < 0 || f.each > 1<<20 || f.each > 0 && given(option.Members.Name) {
 		return usage("--each %d: give the members of each worker, and then no --members", f.each)
 	}
-	if f.control < 0 || f.control > time.Minute {
-		return usage("--control %s: give at most a minute", f.control)
+	if err := cmp.Or(upTo(time.Minute, "control", f.control), upTo(time.Minute, "measure", f.measure)); err != nil {
+		return err
 	}
 	if f.cores < 0 {
 		return usage("--cores %d: give the cores of the machine that all workers share", f.cores)
-	}
-	if f.measure < 0 || f.measure > time.Minute {
-		return usage("--measure %s: give at most a minute", f.measure)
 	}
 	if err := f.checkChurn(given); err != nil {
 		return err
@@ -172,8 +169,14 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 			return usage("--rounds %d: simulate 2 to 1000000", rounds)
 		}
 	}
-	if given("algorithms") && given(option.Algorithm.Name) {
+	switch {
+	case given("algorithms") && given(option.Algorithm.Name):
 		return usage("--algorithm and --algorithms both say what to simulate: give one of them")
+	case given("algorithms") && (len(f.algorithms) == 0 || slices.Contains(f.algorithms, "")):
+		return usage("--algorithms %s: a name is missing: give such as dp-sgd,parle", strings.Join(f.algorithms, ","))
+	}
+	if here := goruntime.NumCPU(); f.run.told.Threads > here {
+		return fmt.Errorf("--threads %d: what a worker computes is measured here first, and this machine has %s: give at most %d", f.run.told.Threads, plural(here, "core"), here)
 	}
 	f.at = func(format string, args ...any) {
 		if s.terminal && !*f.asJSON {
@@ -197,6 +200,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		if err != nil {
 			return err
 		}
+		o.Algorithm = cmp.Or(o.Algorithm, option.Algorithm.Default)
 		if o.Members == host.Auto || o.Members == 0 {
 			o.Members = 8
 		}
@@ -383,13 +387,12 @@ func (r rackFlags) racks() (*simulate.Racks, error) {
 		return nil, err
 	}
 	down, err := parseRate("rack-down", r.down)
-	switch {
-	case err != nil:
+	if err = cmp.Or(err, upTo(time.Minute, "rack-delay", r.delay)); err != nil {
 		return nil, err
+	}
+	switch {
 	case r.of < 0:
 		return nil, usage("--rack %d: give how many workers a rack has", r.of)
-	case r.delay < 0 || r.delay > time.Minute:
-		return nil, usage("--rack-delay %s: give at most a minute", r.delay)
 	case r.of == 0 && (up > 0 || down > 0 || r.delay > 0):
 		return nil, usage("--rack-up, --rack-down and --rack-delay are about racks: give --rack too, the workers of each")
 	case r.of == 0:
@@ -404,12 +407,10 @@ func (f *foretellFlags) checkChurn(given func(flag string) bool) error {
 	switch {
 	case given("churn") && (f.churn < least || f.churn > longest):
 		return usage("--churn %s: give how long a worker stays, from %s to %s", f.churn, least, longest)
-	case f.away < 0 || f.away > longest:
-		return usage("--away %s: give at most %s", f.away, longest)
 	case f.churn == 0 && (given("away") || f.goodbye):
 		return usage("--away and --goodbye are about workers that leave: give --churn too, such as --churn 10m")
 	}
-	return nil
+	return upTo(longest, "away", f.away)
 }
 
 // drawn is how long a machine stays and is away: both are exponential, as of what has no memory.

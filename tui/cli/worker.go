@@ -60,6 +60,8 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		return usage("--slow %g: give a factor from 1 to %d", f.slow, maxSlow)
 	case f.fast && f.slow == 1:
 		return usage("--fast-frames is of a worker that is slower: give --slow too")
+	case f.patience < 0:
+		return usage("--patience %s: give a duration such as 30s", f.patience)
 	case f.slow > 1 && (!option.Processor(f.device) || f.objective != ""):
 		return usage("--slow is about this process's own computing: leave --device and --objective out")
 	}
@@ -80,14 +82,12 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	if _, _, err := net.SplitHostPort(f.advertise); f.advertise != "" && err != nil {
 		return usage("--advertise %q is no HOST:PORT", f.advertise)
 	}
-	switch given := c.Flags().Changed; {
-	case given(option.Device.Name):
+	if c.Flags().Changed(option.Device.Name) {
 		if _, _, _, err := option.ParseDevice(f.device); err != nil {
 			return err
 		}
-	case f.patience < 0:
-		return usage("--patience %s: give a duration such as 30s", f.patience)
-	case f.threads == 0:
+	}
+	if f.threads == 0 {
 		f.threads = goruntime.NumCPU()
 	}
 	own, err := host.Program(f.objective)
