@@ -121,8 +121,13 @@ func newRoot(s streams) *cobra.Command {
 	return root
 }
 
-// flagError says what is wrong with a flag.
+// flagError says what is wrong with a flag, or with the name of the command that it was meant for.
 func flagError(c *cobra.Command, err error) error {
+	if words := c.Flags().Args(); len(words) > 0 { // a flag of another command follows its misspelled name
+		if err := unnamed(c, words[0], c.ValidateArgs(words) != nil); err != nil {
+			return err
+		}
+	}
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
@@ -162,23 +167,6 @@ var kinds = func() map[string]string {
 	}
 	return out
 }()
-
-// noArgs refuses arguments; for the root an unknown word is an unknown command.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if c.HasSubCommands() {
-		var names []string
-		for _, x := range c.Commands() {
-			if !x.Hidden {
-				names = append(names, x.Name())
-			}
-		}
-		return usage("there is no command %q%s; see `%s --help`", args[0], typed.Meant(args[0], names), c.CommandPath())
-	}
-	return usage("%s takes no argument, but got %q", c.CommandPath(), args[0])
-}
 
 // exactly wants n arguments, named for the message.
 func exactly(names ...string) cobra.PositionalArgs {

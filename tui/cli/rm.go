@@ -11,7 +11,7 @@ import (
 )
 
 func rmCommand(s streams) *cobra.Command {
-	return &cobra.Command{Use: "rm SESSION...", Short: "Remove sessions that do not run", Args: func(c *cobra.Command, args []string) error {
+	return &cobra.Command{Use: "rm SESSION...", SuggestFor: []string{"delete", "remove"}, Short: "Remove sessions that do not run", Args: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return exactly("a SESSION")(c, args)
 		}

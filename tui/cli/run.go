@@ -57,7 +57,7 @@ func runCommand(s streams) *cobra.Command { return (&runFlags{}).command(s) }
 
 func (f *runFlags) command(s streams) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "run [PRESET|FILE.toml]",
+		Use: "run [PRESET|FILE.toml]", SuggestFor: []string{"train"},
 		Short: "Train: in the workbench, or with --plain or --json in the foreground",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -15,7 +15,7 @@ import (
 )
 
 func sessionsCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "sessions [DIR]", Short: "List your recorded and running sessions, or those in a directory",
+	c := &cobra.Command{Use: "sessions [DIR]", SuggestFor: []string{"list", "ls", "runs"}, Short: "List your recorded and running sessions, or those in a directory",
 		Long: "List your recorded and running sessions, or those that lie in DIR: where a run was told to record, a sweep or a study.\nWithout DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
