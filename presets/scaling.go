@@ -93,10 +93,10 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 	}
 	s := Scaling{Name: strings.TrimSuffix(filepath.Base(nameOrPath), ".toml"), Slow: 1}
 	if err := tomltext.Decode(text, &s); err != nil {
-		return s, fmt.Errorf("plan %s: %w", nameOrPath, err)
+		return s, typed.Errorf("plan %s: %w", nameOrPath, err)
 	}
 	if err := s.check(); err != nil {
-		return s, fmt.Errorf("plan %s: %w", nameOrPath, err)
+		return s, typed.Errorf("plan %s: %w", nameOrPath, err)
 	}
 	for i, c := range s.Curves {
 		if strings.HasSuffix(c.Preset, ".toml") && !filepath.IsAbs(c.Preset) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/typed"
 	"brood/optim/catalog"
 	"brood/presets"
 	"brood/runtime/option"
@@ -89,6 +90,8 @@ func TestBadPlans(t *testing.T) {
 		{"rounds = 6", "target = \"loss=1\"\nepochs = 1", "give probe"},
 		{"rounds = 6", "rounds = 6\nslow = 0.5", "slow = 0.5"},
 		{"rounds = 6", "rounds = 6\nsloww = 2", "sloww"},
+		{"rounds = 6", "rounds", "line 3"},
+		{"[[curves]]\nname = \"a\"\npreset = \"quickstart\"\n", "", "give at least one [[curves]]"},
 		{"rounds = 6", "rounds = 6\nseeds = 101", "seeds = 101: give a number from 1 to 100"},
 		{"rounds = 6", "rounds = 6\nseeds = -1", "give a number from 1"},
 		{"name = \"a\"", "name = \"\"", "a name of its own"},
@@ -98,6 +101,8 @@ func TestBadPlans(t *testing.T) {
 	} {
 		if err := load(strings.Replace(fine, c.from, c.to, 1)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s for %s: %v, want %q", c.to, c.from, err, c.says)
+		} else if !typed.Is(err) {
+			t.Errorf("%s for %s: what is wrong with a plan of one's own was typed", c.to, c.from)
 		}
 	}
 	if _, err := presets.LoadPlan("none"); err == nil || !strings.Contains(err.Error(), "choose one of") {

@@ -21,6 +21,8 @@ import (
 	"strings"
 
 	"github.com/zeebo/blake3"
+
+	"brood/models/typed"
 )
 
 // Func is an objective within this process: the fitness of parameters, in the order of the spec's tensors and within
@@ -87,7 +89,7 @@ func ParseCommand(text string) ([]string, error) {
 		words = []string{text}
 	}
 	if len(words) == 0 {
-		return nil, errors.New("the objective is empty: give a program, such as --objective ./program")
+		return nil, typed.Errorf("the objective is empty: give a program, such as --objective ./program")
 	}
 	for i, w := range words {
 		if !isFile(w) || i == 0 && !strings.ContainsRune(w, filepath.Separator) {

@@ -1,7 +1,9 @@
 package objective
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
@@ -73,13 +75,17 @@ func ParseSpec(text string) (Spec, error) {
 		}
 		return s, nil
 	}
+	const give = "give how many parameters the objective has, or a SPEC.toml (docs/objectives.md)"
 	p, err := os.ReadFile(text)
-	if err != nil {
-		return Spec{}, typed.Errorf("params = %s is neither a number nor a file that can be read: give how many parameters the objective has, or a SPEC.toml (docs/objectives.md)", text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(text, ".toml"):
+		return Spec{}, typed.Errorf("params = %s is neither a number nor a file: %s", text, give)
+	case err != nil:
+		return Spec{}, fmt.Errorf("params: %w; %s", err, give)
 	}
 	s, err := ReadSpec(p)
 	if err != nil {
-		return s, fmt.Errorf("%s: %w", text, err)
+		return s, typed.Errorf("%s: %w", text, err)
 	}
 	return s, nil
 }

@@ -31,7 +31,7 @@ func Program(text string) (*Own, error) {
 	}
 	words, err := objective.ParseCommand(text)
 	if err != nil {
-		return nil, typed.Errorf("%w", err)
+		return nil, err
 	}
 	return &Own{Objective: &objective.Objective{Command: words}}, nil
 }
