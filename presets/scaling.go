@@ -134,7 +134,7 @@ func (s Scaling) check() error {
 	case len(s.Each)+len(s.Members) == 0:
 		return errors.New("give each, the members of each worker, or members, those of all workers together, or both")
 	case s.Target == "" && s.Rounds < 6:
-		return errors.New("give rounds, 6 or more (the first two do not count), or a target")
+		return errors.New("give rounds, 6 or more, and 8 where they are short (the first two do not count), or a target")
 	case s.Target != "" && (len(s.Members) > 0 || s.Rounds > 0 || !(s.Epochs > 0)):
 		return errors.New("with a target give each, and epochs at which a run ends that misses it; no members and no rounds")
 	case s.Target == "" && s.Epochs != 0:

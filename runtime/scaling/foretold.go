@@ -43,6 +43,10 @@ func Sum(all []Foretold) string {
 			exact++
 		}
 	}
+	if len(all) == 1 {
+		bytes := [...]string{"bytes are not exact", "bytes are exact"}[exact]
+		return fmt.Sprintf("1 round foretold: %.1f %% off; the plain model: %.1f %% off; %s", 100*mine[0], 100*plain[0], bytes)
+	}
 	said := func(x []float64) string {
 		slices.Sort(x)
 		sum := 0.0

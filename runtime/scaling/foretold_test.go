@@ -9,4 +9,12 @@ func TestForetoldSum(t *testing.T) {
 	if got := Sum(all); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
+	for i, want := range []string{
+		"1 round foretold: 2.0 % off; the plain model: 50.0 % off; bytes are exact",
+		"1 round foretold: 4.0 % off; the plain model: 10.0 % off; bytes are not exact",
+	} {
+		if got := Sum(all[i : i+1]); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
 }

@@ -43,6 +43,9 @@ fleet (weak) and that are shared out (strong); or, in plans with a target, the t
 
   brood scale darwinn-500k -o figures
 
+A plan of your own is a short file, as docs/scaling.md has one. Where rounds are short a commit is of several: give it 8 rounds or more, as
+the first two do not count and a round's time is of three commits at least.
+
 Each run is a session, which brood verify executes again. The same command goes on where it was stopped.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -374,7 +377,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 		fmt.Fprintf(s.err, "brood: this machine was too busy in %s: workers were more than %d %% late, and the same command measures these again\n", plural(late, "point"), scaling.TooLate)
 	}
 	if few := r.Few(); few > 0 {
-		fmt.Fprintf(s.err, "brood: %s with fewer than %d commits that count, of which no time of a round is told: give the plan more rounds\n",
+		fmt.Fprintf(s.err, "brood: %s with fewer than %d commits that count, of which no time of a round is told: give the plan more rounds, 8 or more where they are short\n",
 			plural(few, "point"), scaling.Least)
 	}
 	if f.out == "" {

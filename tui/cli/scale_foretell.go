@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -32,7 +33,36 @@ func (f *scaleFlags) foretell(ctx context.Context, p presets.Scaling, all []*fle
 	if err != nil {
 		return err
 	}
-	return f.tellForetold(p.Name, out, s)
+	if err := f.tellForetold(p.Name, out, s); err != nil {
+		return err
+	}
+	for _, text := range leftOut(all, measured) {
+		fmt.Fprintln(s.err, "brood: left out: "+text)
+	}
+	return nil
+}
+
+// leftOut names the runs that are neither foretold nor what others are foretold by, and why.
+func leftOut(all []*fleetOf, measured scaling.Results) (out []string) {
+	for _, w := range all {
+		for i, r := range w.of {
+			if why := unusable(measured.Of[keyOf(r)]); why != "" && w.Trials[i].Seed == 1 {
+				out = append(out, fmt.Sprintf("%s on %s: %s", w.Trials[i].Label, plural(r.Workers, "worker"), why))
+			}
+		}
+	}
+	return out
+}
+
+// unusable says why figures are not held beside what is foretold; "" where they are.
+func unusable(f scaling.Figures) string {
+	switch {
+	case f.Commits < scaling.Least:
+		return fmt.Sprintf("%s that count, and a round's time is of %d or more", plural(f.Commits, "commit"), scaling.Least)
+	case f.Late > scaling.TooLate:
+		return fmt.Sprintf("a worker was %d %% late, and %d %% is the most that counts", f.Late, scaling.TooLate)
+	}
+	return ""
 }
 
 // tellForetold prints what was foretold of the plan of a name.
@@ -108,7 +138,7 @@ func foretellAll(ctx context.Context, p presets.Scaling, all []*fleetOf, measure
 		for _, w := range all {
 			for i, r := range w.of {
 				was := measured.Of[keyOf(r)]
-				if w.Trials[i].Seed > 1 || r.Curve.Name != c.Name || was.Commits < scaling.Least || was.Late > scaling.TooLate {
+				if w.Trials[i].Seed > 1 || r.Curve.Name != c.Name || unusable(was) != "" {
 					continue
 				}
 				o := w.Trials[i].Options
@@ -196,7 +226,7 @@ const priceTrials = 3
 // learn learns of a curve's workers from its runs on one of them.
 func (m *machines) learn(ctx context.Context, alone []measuredRun) error {
 	if len(alone) == 0 {
-		return usage("no run on one worker has a round's time that can be used, and the others are foretold by that: run the command again where one failed or was late, or give the plan more rounds")
+		return errors.New("no run on one worker has a round's time that can be used, and the others are foretold by that: run the command again where one failed or was late, or give the plan more rounds")
 	}
 	for i := range priceTrials {
 		x, err := alone[0].job.Prices(ctx)

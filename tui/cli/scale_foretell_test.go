@@ -183,3 +183,19 @@ func TestForetellable(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Runs that are left out are named, with what they lack.
+func TestLeftOut(t *testing.T) {
+	w := &fleetOf{runs: runs{Batch: &batch.Batch{}}}
+	measured := scaling.Results{Of: map[scaling.Key]scaling.Figures{}}
+	for i, f := range []scaling.Figures{{Commits: 4, Late: 5}, {Commits: 4, Late: 6}, {Commits: 2}} {
+		r := presets.Run{Curve: presets.Curve{Name: string(rune('a' + i))}, Workers: 8, Members: 8}
+		w.of, w.Trials = append(w.of, r), append(w.Trials, &batch.Trial{Seed: 1, Label: r.Curve.Name + ", no limit, 8 members"})
+		measured.Of[keyOf(r)] = f
+	}
+	const want = "b, no limit, 8 members on 8 workers: a worker was 6 % late, and 5 % is the most that counts\n" +
+		"c, no limit, 8 members on 8 workers: 2 commits that count, and a round's time is of 3 or more"
+	if got := strings.Join(leftOut([]*fleetOf{w}, measured), "\n"); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
