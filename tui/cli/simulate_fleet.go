@@ -43,6 +43,7 @@ type foretellFlags struct {
 	rack       rackFlags
 	measure    time.Duration
 	asJSON     *bool
+	notes      []string                         // sentences that follow the table
 	at         func(format string, args ...any) // tells a terminal what is being done; "" is over
 }
 
@@ -127,6 +128,18 @@ type foretold struct {
 	Departures *int     `json:"departures,omitempty"`
 	Whole      *float64 `json:"whole_share,omitempty"`
 	Steady     float64  `json:"steady_round_seconds,omitempty"`
+}
+
+// busy says that rounds of an algorithm took times that are too far apart here for its forecast to be sure; "" where
+// half of them lie closer together. pace is by how much each took longer than its work does.
+func busy(algorithm string, pace []float64) string {
+	sorted := slices.Sorted(slices.Values(pace))
+	low, high := sorted[len(sorted)/4], sorted[(3*len(sorted)-1)/4]
+	if high < 1.5*low {
+		return ""
+	}
+	return fmt.Sprintf("%s: rounds here took %.2g to %.2g times as long as their work does (quartiles), so that this machine was too busy to be measured well: ask again when it is not",
+		algorithm, low, high)
 }
 
 // fewDepartures are too few to say what churn costs: the time between them scatters by as much as itself.
@@ -246,6 +259,14 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		all = append(all, rows...)
 	}
 	f.at("")
+	for _, r := range all {
+		f.note(r.few())
+	}
+	defer func() {
+		for _, text := range f.notes {
+			fmt.Fprintln(s.err, "brood: "+text)
+		}
+	}()
 	if *f.asJSON {
 		return json.NewEncoder(s.out).Encode(all)
 	}
@@ -272,12 +293,14 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		t.row(cells...)
 	}
 	t.write(s.out)
-	for _, r := range all {
-		if text := r.few(); text != "" {
-			fmt.Fprintln(s.err, "brood: "+text)
-		}
-	}
 	return nil
+}
+
+// note keeps a sentence for the end, unless it is empty.
+func (f *foretellFlags) note(text string) {
+	if text != "" {
+		f.notes = append(f.notes, text)
+	}
 }
 
 // foretell simulates one algorithm on fleets of these sizes.
@@ -314,6 +337,7 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			if prices, pace, err = f.measured(ctx, one, o); err != nil {
 				return nil, err
 			}
+			f.note(busy(o.Algorithm, pace))
 		}
 		cfg := j.Simulated(n, prices)
 		cfg.Rounds = rounds

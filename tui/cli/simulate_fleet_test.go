@@ -45,3 +45,19 @@ func TestSlowWorkers(t *testing.T) {
 		}
 	}
 }
+// TestBusy: of rounds whose times lie close together nothing is said; where half of them are far apart, by how much.
+func TestBusy(t *testing.T) {
+	for _, c := range []struct {
+		pace []float64
+		want string
+	}{
+		{[]float64{1}, ""},
+		{[]float64{1, 1.1, 1.2, 9}, ""}, // one straggler is drawn as often as it was seen
+		{[]float64{1, 1, 1.4, 1.4, 1.4}, ""},
+		{[]float64{1, 1, 2, 2.5, 3, 3}, "dp-sgd: rounds here took 1 to 3 times as long"},
+	} {
+		if got := busy("dp-sgd", c.pace); (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("of %v it says %q, want %q", c.pace, got, c.want)
+		}
+	}
+}
