@@ -22,7 +22,7 @@ func sample(t *testing.T, a *optim.Algorithm, executions int, seed uint64, set m
 		}
 		k = k.With(name, x)
 	}
-	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(executions))
+	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(executions), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,9 @@ type Result struct {
 }
 
 // Simulate runs executions of a protocol to their ends, outside any recorded run, and with the same bits as in a run of
-// this seed and these knobs. It refuses what the algorithm's Check refuses.
-func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member) ([]Result, error) {
+// this seed and these knobs. It refuses what the algorithm's Check refuses. After each round tell, unless it is nil,
+// hears the parallel time that executions are at, and how many of them ended in it.
+func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member, tell func(time float64, ended int64)) ([]Result, error) {
 	e := alone(a, k, seed, members)
 	if a.Check != nil {
 		if err := a.Check(optim.Shape{Roster: e.Roster, K: k}); err != nil {
@@ -34,6 +35,9 @@ func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint
 			return nil, err
 		}
 		ended += rep.Pass.Done
+		if tell != nil {
+			tell(float64(round+1)*k.Get("slice"), rep.Pass.Done)
+		}
 		for _, p := range rep.Points {
 			switch r := &out[e.Row(p.Member)]; p.Series {
 			case seriesTime.Name:

@@ -185,7 +185,7 @@ func TestStuck(t *testing.T) {
 	for _, form := range forms {
 		k := ExactMajority.Defaults()
 		k = k.With("n", 20).With("gap", 0).With("simulation", form)
-		results, err := Simulate(t.Context(), ExactMajority, k, 1, optim.IDs(20))
+		results, err := Simulate(t.Context(), ExactMajority, k, 1, optim.IDs(20), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestRefusedShapes(t *testing.T) {
 		{Leader, map[string]float64{"n": 1e7, "simulation": forms["agents"]}, "simulation = counts"},
 		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
 	} {
-		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, optim.IDs(2)); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, optim.IDs(2), nil); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
 		}
 	}
@@ -220,15 +220,23 @@ func TestRefusedShapes(t *testing.T) {
 // TestCompany: whoever else is simulated beside an execution, its result is the same.
 func TestCompany(t *testing.T) {
 	k := ApproximateMajority.Defaults()
-	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, optim.IDs(6))
+	heard, reached := int64(0), 0.0
+	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, optim.IDs(6), func(time float64, ended int64) { reached, heard = time, heard+ended })
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := Simulate(t.Context(), ApproximateMajority, k, 1, []optim.Member{2, 5})
+	some, err := Simulate(t.Context(), ApproximateMajority, k, 1, []optim.Member{2, 5}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if some[0] != all[2] || some[1] != all[5] || all[2].Time == all[5].Time {
 		t.Errorf("%v beside %v", some, all)
+	}
+	last := 0.0
+	for _, r := range all {
+		last = max(last, r.Time)
+	}
+	if heard != 6 || reached < last || reached > last+k.Get("slice") {
+		t.Errorf("%d executions ended by a time of %g, and the last of 6 at %g", heard, reached, last)
 	}
 }

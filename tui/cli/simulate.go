@@ -31,7 +31,7 @@ type simulateFlags struct {
 func simulateCommand(s streams) *cobra.Command {
 	f := &simulateFlags{}
 	c := &cobra.Command{
-		Use:   "simulate PROTOCOL|FILE.toml",
+		Use:   "simulate PROTOCOL|PRESET|FILE.toml",
 		Short: "Measure how long a population protocol takes, or print the table of states against time",
 		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times beside the theory. Nothing is recorded: `brood run\n" +
 			"--algorithm PROTOCOL` runs the same executions in the workbench, with a session. With --table it prints the published table of states against time,\n" +
@@ -40,7 +40,7 @@ func simulateCommand(s streams) *cobra.Command {
 			if f.table {
 				return noArgs(c, args)
 			}
-			return exactly("a PROTOCOL or a FILE.toml")(c, args)
+			return exactly("a PROTOCOL, a PRESET or a FILE.toml")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -85,7 +85,7 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 			return err
 		}
 	}
-	m, err := f.measure(c.Context(), a, k)
+	m, err := f.measure(c.Context(), a, k, s)
 	if err != nil {
 		return err
 	}
@@ -100,18 +100,17 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 
 // protocolOf finds a protocol by name, or the one that an experiment runs, with its knobs.
 func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
-	if !strings.HasSuffix(name, ".toml") {
-		a, err := catalog.Lookup(name)
-		if err != nil || a.Needs.Model() {
-			var names []string
-			for _, x := range catalog.All() {
-				if !x.Needs.Model() {
-					names = append(names, x.Name)
-				}
-			}
-			return nil, optim.Values{}, typed.Errorf("there is no protocol %q%s: choose one of %s, or give the path of a .toml file", name, typed.Meant(name, names), strings.Join(names, ", "))
-		}
+	if a, err := catalog.Lookup(name); err == nil && !a.Needs.Model() {
 		return a, a.Defaults(), nil
+	}
+	if !strings.HasSuffix(name, ".toml") && !slices.Contains(presets.List(), name) {
+		var names []string
+		for _, x := range catalog.All() {
+			if !x.Needs.Model() {
+				names = append(names, x.Name)
+			}
+		}
+		return nil, optim.Values{}, typed.Errorf("there is no protocol %q%s: choose one of %s, or give a preset that runs one, or the path of a .toml file", name, typed.Meant(name, names), strings.Join(names, ", "))
 	}
 	p, err := presets.Load(name)
 	if err != nil {
@@ -158,7 +157,7 @@ type measured struct {
 }
 
 // measure runs the executions, dealt over threads: which thread runs one does not show.
-func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values) (m measured, err error) {
+func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values, s streams) (m measured, err error) {
 	threads := f.threads
 	if threads == 0 {
 		threads = goruntime.NumCPU()
@@ -167,15 +166,18 @@ func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim
 	results, errs := make([][]protocol.Result, len(parts)), make([]error, len(parts))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	told := &trials{name: a.Name, all: f.executions}
+	silence := told.tell(s)
 	var wg sync.WaitGroup
 	for i, members := range parts {
 		wg.Go(func() {
-			if results[i], errs[i] = protocol.Simulate(ctx, a, k, f.seed, members); errs[i] != nil {
+			if results[i], errs[i] = protocol.Simulate(ctx, a, k, f.seed, members, told.at); errs[i] != nil {
 				cancel()
 			}
 		})
 	}
 	wg.Wait()
+	silence()
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return m, fmt.Errorf("%s: %w", a.Name, err)
@@ -256,7 +258,7 @@ func (f *simulateFlags) states(ctx context.Context, s streams) error {
 			continue
 		}
 		for i, r := range row.Measure {
-			m, err := f.measure(ctx, r.Algorithm, r.Algorithm.Values(r.Set))
+			m, err := f.measure(ctx, r.Algorithm, r.Algorithm.Values(r.Set), s)
 			if err != nil {
 				return err
 			}
