@@ -45,6 +45,7 @@ func TestSlowWorkers(t *testing.T) {
 		}
 	}
 }
+
 // TestBusy: of rounds whose times lie close together nothing is said; where half of them are far apart, by how much.
 func TestBusy(t *testing.T) {
 	for _, c := range []struct {
