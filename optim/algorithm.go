@@ -68,6 +68,16 @@ type Leaver interface {
 	Leave(ctx context.Context, env *Env, k Values, gone []engine.Member) error
 }
 
+// Coder is a Program that makes messages of rows on the processor, beside its tasks, so that a gather of them takes time
+// which no task has.
+type Coder interface {
+	// Coding gives what a worker that hosts mine of all members does in one gather, on rows of its own making: to be timed.
+	Coding(k Values, l engine.Layout, mine, all int) func()
+}
+
+// Gatherer is an engine that counts what a run will do: it is told of each gather of a [Coder].
+type Gatherer interface{ Gathers() }
+
 // Enter says what a block's row holds for a member that has no earlier row.
 type Enter uint8
 

@@ -8,6 +8,7 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"brood/models/data"
@@ -20,6 +21,7 @@ import (
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/machine"
+	"brood/runtime/timeline"
 	"brood/runtime/view"
 )
 
@@ -223,13 +225,44 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 		total, err = j.evaluation(ctx, eng)
 		total *= (all.scores + all.candidates) / float64(max(1, min(j.Members, j.own.Objective.Processes(j.Threads))))
 	} else {
-		total, err = j.clock(ctx, all, eng)
+		if total, err = j.clock(ctx, all, eng); err == nil {
+			total += all.gathers * j.gather(all.gathers)
+		}
 	}
 	total = upkeep*total + rounds*r.beside
 	if l.Seconds > 0 {
 		total = min(total, l.Seconds)
 	}
 	return total, err
+}
+
+// gather is the seconds of a worker's part of a gather of so many, of messages that the processor makes, where as many
+// workers are at it as there are threads; 0 where the algorithm makes none.
+func (j *Job) gather(all float64) float64 {
+	coder, makes := j.Alg.Program.(optim.Coder)
+	if all == 0 || !makes {
+		return 0
+	}
+	knobs, err := timeline.New(j.Alg, j.Edits)
+	if err != nil {
+		return 0 // edits were resolved before
+	}
+	workers := min(j.Workers, j.Members)
+	parts := make([]func(), min(workers, j.Threads))
+	for i := range parts {
+		parts[i] = coder.Coding(knobs.Values(timeline.Position{}), j.Net.Layout, (j.Members+workers-1)/workers, j.Members)
+	}
+	var runs []float64
+	for began := time.Now(); len(runs) < 2 || time.Since(began) < enough && float64(len(runs)) < all; {
+		at := time.Now()
+		var wg sync.WaitGroup
+		for _, f := range parts {
+			wg.Go(f)
+		}
+		wg.Wait()
+		runs = append(runs, time.Since(at).Seconds()/float64(len(parts)))
+	}
+	return slices.Min(runs) // the first also grows what is kept
 }
 
 // clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.

@@ -218,3 +218,28 @@ func TestPiling(t *testing.T) {
 		t.Errorf("a run of a protocol piles up %d %%", got)
 	}
 }
+
+// TestGathersArePriced: messages that the processor makes are counted once a worker where they are sent, and take time.
+func TestGathersArePriced(t *testing.T) {
+	for _, c := range []struct {
+		algorithm string
+		set       []event.Setting
+		want      float64 // gathers of a round, of both workers
+	}{
+		{"dp-sgd", nil, 0},
+		{"demo", nil, 2},
+		{"sparseloco", []event.Setting{{Knob: "h", Expr: "4"}}, 2},
+		{"sparseloco", []event.Setting{{Knob: "h", Expr: "64"}}, 1}, // a round is 32 of its steps
+		{"streaming-diloco", []event.Setting{{Knob: "values", Expr: "float32"}}, 0},
+	} {
+		o := tiny(40)
+		o.Algorithm, o.Members, o.Workers, o.Set = c.algorithm, 4, 2, append(c.set, event.Setting{Knob: "batch", Expr: "8"})
+		j := prepare(t, o)
+		if got := rehearsed(t, j).round.gathers; math.Abs(got-c.want) > 0.1 {
+			t.Errorf("%s: %g gathers a round, want %g", c.algorithm, got, c.want)
+		}
+		if took := j.gather(c.want); took > 0 != (c.want > 0) {
+			t.Errorf("%s: a gather takes %g s", c.algorithm, took)
+		}
+	}
+}

@@ -26,13 +26,14 @@ type effort struct {
 	digests       float64 // likewise
 	muon          float64 // steps of Muon
 	lengths       float64 // of rows or of differences of rows, likewise
+	gathers       float64 // of messages that a worker makes on the processor, see optim.Coder
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
 	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.gathers + times*o.gathers, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
 // dummy is the width that stands for so many parameters in a rehearsal: small, and with their remainders by small
@@ -81,6 +82,9 @@ func (c *counter) Free(m engine.Mat) {
 
 // Hold implements optim.Holder.
 func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(1, width) }
+
+// Gathers implements optim.Gatherer.
+func (c *counter) Gathers() { c.gathers++ }
 
 // share is the elements of a span, as multiples of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
