@@ -90,6 +90,7 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl.DurationVar(&f.rack.delay, "rack-delay", 0, "how late a packet is between racks, beside --delay")
 	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
 	f.asJSON = jsonFlag(c)
+	fl.Lookup("json").Usage = "a JSON array, of an object for each algorithm and size"
 	return c
 }
 
@@ -276,9 +277,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
-		fmt.Fprintf(s.out, "members of %s; %s\n\n", all[0].of, f.network())
+		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[0].of, f.fleet())
 	} else {
-		fmt.Fprintf(s.out, "%d members of %s; %s\n\n", all[0].Members, all[0].of, f.network())
+		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[0].of, f.fleet())
 	}
 	t := newTable(heads...)
 	for _, r := range all {
@@ -472,23 +473,48 @@ func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int
 	return l, up, down, slow, nil
 }
 
-// network says what the links are, as it was told.
-func (f *foretellFlags) network() string {
-	var said []string
-	for _, x := range []struct {
-		on   bool
-		text string
-	}{{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
-		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.up != "", "a worker sends " + f.up}, {f.down != "", "and receives " + f.down},
-		{f.rack.of > 0, fmt.Sprintf("racks of %d workers", f.rack.of)}, {f.rack.up != "", "a rack sends " + f.rack.up}, {f.rack.down != "", "and receives " + f.rack.down}, {f.rack.delay > 0, f.rack.delay.String() + " later between racks"}} {
+// fleet says what the links and the workers are, as it was told.
+func (f *foretellFlags) fleet() string {
+	links := clauses("links: ", "links as fast as this machine's own", []clause{
+		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
+		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.control > 0, "to the coordinator " + f.control.String() + " late"},
+		{f.up != "", "a worker sends " + f.up}, {f.down != "", along(f.up, "a worker") + " receives " + f.down},
+		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))}, {f.rack.up != "", "a rack sends " + f.rack.up},
+		{f.rack.down != "", along(f.rack.up, "a rack") + " receives " + f.rack.down}, {f.rack.delay > 0, f.rack.delay.String() + " later between racks"}})
+	leave := "stay for " + f.churn.String() + " on average, then die"
+	if f.goodbye {
+		leave = "stay for " + f.churn.String() + " on average, then leave"
+	}
+	return links + clauses("; workers: ", "", []clause{{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
+		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0, leave + ", and are back after " + f.away.String()}})
+}
+
+// clause is a part of a heading, where it is on.
+type clause struct {
+	on   bool
+	text string
+}
+
+// clauses is what is on, after a word, or otherwise.
+func clauses(word, otherwise string, parts []clause) string {
+	var on []string
+	for _, x := range parts {
 		if x.on {
-			said = append(said, x.text)
+			on = append(on, x.text)
 		}
 	}
-	if len(said) == 0 {
-		return "links as fast as this machine's own"
+	if len(on) == 0 {
+		return otherwise
 	}
-	return "links: " + strings.Join(said, ", ")
+	return word + strings.Join(on, ", ")
+}
+
+// along goes on with the one of whom the part before was, if there is one.
+func along(before, who string) string {
+	if before != "" {
+		return "and"
+	}
+	return who
 }
 
 // sizesFor are the sizes of fleets to simulate.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The page of JSON names all keys of a line.
@@ -27,6 +28,25 @@ func TestSimulatedObjects(t *testing.T) {
 	for key := range keys {
 		if !strings.Contains(row, "`"+key+"`") {
 			t.Errorf("json-events.md does not name %s", key)
+		}
+	}
+}
+
+// The heading says all that was told of the fleet.
+func TestFleetIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		f    foretellFlags
+		want string
+	}{
+		{foretellFlags{away: time.Minute}, "links as fast as this machine's own"},
+		{foretellFlags{down: "5Mbit", rack: rackFlags{of: 3, down: "1Mbit"}}, "links: a worker receives 5Mbit, racks of 3 workers, a rack receives 1Mbit"},
+		{foretellFlags{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB a second each, to the coordinator 1s late"},
+		{foretellFlags{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as this machine's own; workers: slower by 5 and 1=2.5, 2 cores for all"},
+		{foretellFlags{churn: time.Hour, away: time.Minute}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then die, and are back after 1m0s"},
+		{foretellFlags{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then leave, and are back after 1m0s"},
+	} {
+		if got := c.f.fleet(); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
 		}
 	}
 }
