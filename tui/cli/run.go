@@ -152,6 +152,9 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 			o.Base = append(o.Base, event.Setting{Knob: k.Knob, Expr: k.Expr})
 		}
 	}
+	if p.Options.Model != "" && option.Objective.Text(f.told) != "" {
+		return o, usage("preset %s trains a model, and --objective is in place of one: leave the preset out, and say --algorithm", p.Name)
+	}
 	o.Seed = cmp.Or(o.Seed, 1)
 	if err := f.over(&o, given); err != nil {
 		return o, err
