@@ -8,8 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"brood/runtime/event"
+	"brood/runtime/host"
 	"brood/runtime/summary"
+	"brood/runtime/verify"
 )
 
 var (
@@ -54,6 +58,21 @@ func TestEventsPage(t *testing.T) {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !slices.Contains(told, key) {
 			t.Errorf("json-events.md does not name the key %s of the summary", key)
+		}
+	}
+}
+
+// The page names all keys of what is verified.
+func TestVerifiedObject(t *testing.T) {
+	page, err := os.ReadFile("../../docs/json-events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(string(page), "| `brood verify --json` |")
+	row, _, _ = strings.Cut(row, "\n")
+	for key := range verifiedObject("s", host.Verified{Result: verify.Result{Last: &event.Commit{}}}, time.Second) {
+		if key != "event" && !strings.Contains(row, "`"+key+"`") {
+			t.Errorf("json-events.md does not name %s", key)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -49,7 +48,7 @@ func verifyCommand(s streams) *cobra.Command {
 				return fmt.Errorf("session %s holds no committed round: there is nothing to verify", filepath.Base(dir))
 			}
 			if asJSON {
-				return json.NewEncoder(s.out).Encode(map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": time.Since(t0).Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told})
+				return objects(s.out, verifiedObject(dir, res, time.Since(t0)))
 			}
 			predicted := "as predicted"
 			if res.WrongBytes {
@@ -71,4 +70,9 @@ func verifyCommand(s streams) *cobra.Command {
 	threadsFlag(c.Flags(), &threads)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// verifiedObject is what verifying the session in dir came to.
+func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
+	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told}
 }
