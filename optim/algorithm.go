@@ -68,10 +68,11 @@ type Leaver interface {
 	Leave(ctx context.Context, env *Env, k Values, gone []engine.Member) error
 }
 
-// Coder is a Program that makes messages of rows on the processor, beside its tasks, so that a gather of them takes time
-// which no task has.
+// Coder is a Program that makes messages of rows on the processor, beside its tasks, so that a gather of them takes
+// time which no task has.
 type Coder interface {
-	// Coding gives what a worker that hosts mine of all members does in one gather, on rows of its own making: to be timed.
+	// Coding gives what a worker that hosts mine of all members does in one gather, on rows of its own making, to be
+	// timed.
 	Coding(k Values, l engine.Layout, mine, all int) func()
 }
 
