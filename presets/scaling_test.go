@@ -3,6 +3,7 @@ package presets_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,5 +108,26 @@ func TestBadPlans(t *testing.T) {
 	}
 	if _, err := presets.LoadPlan("none"); err == nil || !strings.Contains(err.Error(), "choose one of") {
 		t.Errorf("a plan that there is not: %v", err)
+	}
+}
+
+// The plan on the page of scaling is one.
+func TestPlanOnPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/scaling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(plans) == 0 {
+		t.Fatal("scaling.md shows no plan")
+	}
+	for _, plan := range plans {
+		file := filepath.Join(t.TempDir(), "mine.toml")
+		if err := os.WriteFile(file, plan[1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := presets.LoadPlan(file); err != nil {
+			t.Error(err)
+		}
 	}
 }
