@@ -32,7 +32,7 @@ func List() []string {
 func Source(nameOrPath string) (text []byte, err error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
+			return nil, fmt.Errorf("model: %w", typed.File(err, nameOrPath, "give the path of a layer list, or a name of `brood models`"))
 		}
 		return text, nil
 	}

@@ -68,7 +68,7 @@ func Source(nameOrPath string) ([]byte, error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		text, err := os.ReadFile(nameOrPath)
 		if err != nil {
-			return nil, fmt.Errorf("preset: %w", err)
+			return nil, fmt.Errorf("preset: %w", typed.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood presets`"))
 		}
 		return text, nil
 	}

@@ -86,7 +86,7 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 	var err error
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
-			return Scaling{}, fmt.Errorf("plan: %w", err)
+			return Scaling{}, fmt.Errorf("plan: %w", typed.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood scale`"))
 		}
 	} else if text, err = plans.ReadFile("scaling/" + nameOrPath + ".toml"); err != nil {
 		return Scaling{}, typed.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file", nameOrPath, typed.Meant(nameOrPath, Plans()), strings.Join(Plans(), ", "))

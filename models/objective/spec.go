@@ -81,7 +81,7 @@ func ParseSpec(text string) (Spec, error) {
 	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(text, ".toml"):
 		return Spec{}, typed.Errorf("params = %s is neither a number nor a file: %s", text, give)
 	case err != nil:
-		return Spec{}, fmt.Errorf("params: %w; %s", err, give)
+		return Spec{}, fmt.Errorf("params: %w", typed.File(err, text, give))
 	}
 	s, err := ReadSpec(p)
 	if err != nil {

@@ -56,7 +56,7 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 	_, _, recorded := session.LogSize(of)
 	switch {
 	case strings.HasSuffix(of, ".safetensors"):
-		file, err := openModel(of)
+		file, err := openTyped(of)
 		return file.reading, err
 	case strings.HasSuffix(of, ".toml"):
 		r.Rule = data.RuleByClass

@@ -13,6 +13,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/safetensors"
+	"brood/models/typed"
 )
 
 // The metadata of the file of a model: docs/model-files.md says what they mean.
@@ -35,6 +36,15 @@ type modelFile struct {
 	safetensors.File
 	path    string
 	reading data.Reading // of the data that it was trained on; Form is nil where the file does not say
+}
+
+// openTyped is openModel of a path that was typed, and not of a session's own file.
+func openTyped(path string) (modelFile, error) {
+	f, err := openModel(path)
+	if err != nil {
+		err = typed.File(err, path, "give a .safetensors file, such as `brood export` writes")
+	}
+	return f, err
 }
 
 func openModel(path string) (f modelFile, err error) {

@@ -200,7 +200,7 @@ func OpenTrained(path, model string) (*Trained, error) { return OpenRenamed(path
 // OpenRenamed is [OpenTrained] of a file whose tensors have other names: renames are FROM=TO with commas between them.
 // Files of Flax, which docs/model-files.md tells, need none where its own names are used.
 func OpenRenamed(path, model, renames string) (*Trained, error) {
-	file, err := openModel(path)
+	file, err := openTyped(path)
 	if err != nil {
 		return nil, err
 	}
