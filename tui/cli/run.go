@@ -110,6 +110,9 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 			return p, err
 		}
 	}
+	if text := option.Objective.Text(f.told); text != "" && p.Options.Model != "" {
+		return p, usage("preset %s trains a model, and --objective %s is in place of one: leave the preset out, and say --algorithm", name, text)
+	}
 	switch {
 	case !f.full:
 		return p, nil
@@ -151,9 +154,6 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		for _, k := range p.Settings() {
 			o.Base = append(o.Base, event.Setting{Knob: k.Knob, Expr: k.Expr})
 		}
-	}
-	if p.Options.Model != "" && option.Objective.Text(f.told) != "" {
-		return o, usage("preset %s trains a model, and --objective is in place of one: leave the preset out, and say --algorithm", p.Name)
 	}
 	o.Seed = cmp.Or(o.Seed, 1)
 	if err := f.over(&o, given); err != nil {
