@@ -374,7 +374,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 		}
 	}
 	if late := r.Late(); late > 0 {
-		fmt.Fprintf(s.err, "brood: this machine was too busy in %s: workers were more than %d %% late, and the same command measures these again\n", plural(late, "point"), scaling.TooLate)
+		fmt.Fprintf(s.err, "brood: this machine was too busy in %s (a small letter, a hollow point in the picture): workers were more than %d %% late, and the same command measures these again\n", plural(late, "point"), scaling.TooLate)
 	}
 	if few := r.Few(); few > 0 {
 		fmt.Fprintf(s.err, "brood: %s with fewer than %d commits that count, of which no time of a round is told: give the plan more rounds, 8 or more where they are short\n",
