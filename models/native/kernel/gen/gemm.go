@@ -78,8 +78,8 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 
 	g.MOVQ(at(t, tLdc), l3)
 	for i := range m {
-		g.PREFETCHT0(at(c, 0))
 		for v := range nv {
+			g.PREFETCHT0(at(c, v*g.bytes()))
 			g.zero(acc(i, v))
 		}
 		if i < m-1 {
