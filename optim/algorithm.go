@@ -71,10 +71,12 @@ type Leaver interface {
 // Coder is a Program that makes messages of rows on the processor, beside its tasks, so that a gather of them takes
 // time which no task has.
 type Coder interface {
-	// Coding gives what a worker that hosts mine of all members does in one gather, on rows of its own making, to be
-	// timed.
-	Coding(k Values, l engine.Layout, mine, all int) func()
+	Coding(k Values, l engine.Layout) Coding
 }
+
+// Coding are the parts of a gather on one worker, on rows of their own making, to be timed: Encode is of each member
+// that it hosts, Decode of each member, and Mean is of all of them.
+type Coding struct{ Encode, Decode, Mean func() }
 
 // Gatherer is an engine that counts what a run will do: it is told of each gather of a [Coder].
 type Gatherer interface{ Gathers() }

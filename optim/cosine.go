@@ -40,17 +40,17 @@ func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
 		clear(out)
 		if back {
 			a, rows = a[:0], rows[:0]
-			for k, v := range x {
-				if v != 0 {
-					a, rows = append(a, float64(v)), append(rows, basis[k*p.n:(k+1)*p.n])
+			for k, cosine := range x {
+				if cosine != 0 {
+					a, rows = append(a, float64(cosine)), append(rows, basis[k*p.n:(k+1)*p.n])
 				}
 			}
-			for i := 0; i < p.n; i += 4 { // likewise
+			for i := 0; i < p.n; i += 4 { // four at a time, of which none waits for another; the last four may be done twice
 				at := min(i, max(0, p.n-4))
 				backFour(out[at:min(at+4, p.n)], at, a, rows)
 			}
 		} else {
-			for k := 0; k < p.n; k += 4 { // four at a time, of which none waits for another
+			for k := 0; k < p.n; k += 4 { // likewise
 				var rows [4][]float64
 				for j := range rows {
 					at := min(k+j, p.n-1) * p.n

@@ -99,8 +99,8 @@ func demoForm(k Values, l engine.Layout) sparseForm {
 }
 
 // Coding implements [Coder].
-func (demo) Coding(k Values, l engine.Layout, mine, all int) func() {
-	return coding(demoCode(k, l), demoForm(k, l), l.Params, mine, all)
+func (demo) Coding(k Values, l engine.Layout) Coding {
+	return coding(demoCode(k, l), demoForm(k, l), l.Params)
 }
 
 func (demo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -119,7 +119,7 @@ func (c sparseCode) decode(sum []float32, message []uint64) error {
 // number counts as larger than all that are. Both slices are scratch.
 func largest(v []float32, keep int, sorted []uint32, places []int) ([]uint32, []int) {
 	sorted, places = sorted[:0], places[:0]
-	if keep <= few {
+	if keep <= keptInOrder {
 		sorted = highest(v, keep, sorted)
 		return sorted, atLeast(v, sorted, places)
 	}
@@ -140,8 +140,9 @@ func largest(v []float32, keep int, sorted []uint32, places []int) ([]uint32, []
 	return sorted, atLeast(v, sorted[len(sorted)-equals:], places)
 }
 
-// few values are found by keeping the largest seen so far in their order: to clear the counts takes longer.
-const few = 16
+// keptInOrder is up to how many values are found by keeping the largest seen so far in their order: to clear the counts
+// takes longer.
+const keptInOrder = 16
 
 // highest lists the keep largest magnitudes of v, ascending.
 func highest(v []float32, keep int, top []uint32) []uint32 {
@@ -165,9 +166,9 @@ func highest(v []float32, keep int, top []uint32) []uint32 {
 
 // atLeast appends the places of the values that are larger than the least of these magnitudes, which are ascending and
 // among the largest of v, and of as many that are equal to it as there are.
-func atLeast(v []float32, largest []uint32, places []int) []int {
-	least, equals := largest[0], 0
-	for equals < len(largest) && largest[equals] == least {
+func atLeast(v []float32, top []uint32, places []int) []int {
+	least, equals := top[0], 0
+	for equals < len(top) && top[equals] == least {
 		equals++
 	}
 	for i, x := range v {
@@ -313,30 +314,30 @@ func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f spars
 	}), nil
 }
 
-// coding does what a sparseMean of rows of so many values takes of the processor, where a worker has mine of all.
-func coding(c messageCode, f sparseForm, width, mine, all int) func() {
+// coding are the parts of a sparseMean of rows of so many values.
+func coding(c messageCode, f sparseForm, width int) Coding {
 	row, sum, message := make([]float32, width), make([]float32, width), make([]uint64, c.length())
 	for i := range row {
 		row[i] = float32(i*i%97) - 48
 	}
-	return func() {
-		for range mine {
+	return Coding{
+		Encode: func() {
 			if f.into == nil {
 				c.encode(message, slices.Clone(row))
 			} else {
 				_ = f.take(c, message, slices.Clone(row)) // of a message of its own
 			}
-		}
-		clear(sum)
-		for range all {
-			_ = c.decode(sum, message)
-		}
-		for i := range sum {
-			sum[i] /= float32(all)
-		}
-		if f.mean != nil {
-			f.mean(sum)
-		}
+		},
+		Decode: func() { _ = c.decode(sum, message) },
+		Mean: func() {
+			for i := range sum {
+				sum[i] /= 2
+			}
+			if f.mean != nil {
+				f.mean(sum)
+			}
+			clear(sum)
+		},
 	}
 }
 

@@ -91,8 +91,8 @@ func sparseLoCoCode(k Values, l engine.Layout) sparseCode {
 }
 
 // Coding implements [Coder].
-func (sparseLoCo) Coding(k Values, l engine.Layout, mine, all int) func() {
-	return coding(sparseLoCoCode(k, l), sparseForm{}, l.Params, mine, all)
+func (sparseLoCo) Coding(k Values, l engine.Layout) Coding {
+	return coding(sparseLoCoCode(k, l), sparseForm{}, l.Params)
 }
 
 func (sparseLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

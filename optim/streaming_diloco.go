@@ -297,9 +297,9 @@ func streamingDiLoCoPart(e *Env, block string, lo, hi int) engine.Span {
 }
 
 // Coding implements [Coder], of one of the fragments that are as long as any.
-func (streamingDiLoCo) Coding(k Values, l engine.Layout, mine, all int) func() {
+func (streamingDiLoCo) Coding(k Values, l engine.Layout) Coding {
 	lo, hi := engine.Cut(l.Params, 0, k.I("fragments"))
-	return coding(fourBits(hi-lo), sparseForm{}, hi-lo, mine, all)
+	return coding(fourBits(hi-lo), sparseForm{}, hi-lo)
 }
 
 func (streamingDiLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -225,8 +225,11 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 		total, err = j.evaluation(ctx, eng)
 		total *= (all.scores + all.candidates) / float64(max(1, min(j.Members, j.own.Objective.Processes(j.Threads))))
 	} else {
-		if total, err = j.clock(ctx, all, eng); err == nil {
-			total += all.gathers * j.gather(all.gathers)
+		total, err = j.clock(ctx, all, eng)
+		if err == nil && all.gathers > 0 {
+			var each float64
+			each, err = j.gather(ctx)
+			total += all.gathers * each
 		}
 	}
 	total = upkeep*total + rounds*r.beside
@@ -236,33 +239,47 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 	return total, err
 }
 
-// gather is the seconds of a worker's part of a gather of so many, of messages that the processor makes, where as many
-// workers are at it as there are threads; 0 where the algorithm makes none.
-func (j *Job) gather(all float64) float64 {
+// gather is the seconds of a worker's part of a gather of messages that the processor makes, where as many workers are
+// at it as there are threads; 0 where the algorithm makes none.
+func (j *Job) gather(ctx context.Context) (float64, error) {
 	coder, makes := j.Alg.Program.(optim.Coder)
-	if all == 0 || !makes {
-		return 0
+	if !makes {
+		return 0, nil
 	}
 	knobs, err := timeline.New(j.Alg, j.Edits)
 	if err != nil {
-		return 0 // edits were resolved before
+		return 0, err
 	}
 	workers := min(j.Workers, j.Members)
-	parts := make([]func(), min(workers, j.Threads))
+	parts := make([]optim.Coding, min(workers, j.Threads))
 	for i := range parts {
-		parts[i] = coder.Coding(knobs.Values(timeline.Position{}), j.Net.Layout, (j.Members+workers-1)/workers, j.Members)
+		parts[i] = coder.Coding(knobs.Values(timeline.Position{}), j.Net.Layout)
 	}
-	var runs []float64
-	for began := time.Now(); len(runs) < 2 || time.Since(began) < enough && float64(len(runs)) < all; {
-		at := time.Now()
-		var wg sync.WaitGroup
-		for _, f := range parts {
-			wg.Go(f)
+	seconds := 0.0
+	for _, part := range []struct {
+		times float64
+		f     func(optim.Coding) func()
+	}{
+		{float64((j.Members + workers - 1) / workers), func(c optim.Coding) func() { return c.Encode }},
+		{float64(j.Members), func(c optim.Coding) func() { return c.Decode }},
+		{1, func(c optim.Coding) func() { return c.Mean }},
+	} {
+		least := math.Inf(1) // the first time also grows what is kept
+		for began, n := time.Now(), 0; n < 2 || time.Since(began) < enough/4; n++ {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			at := time.Now()
+			var wg sync.WaitGroup
+			for _, c := range parts {
+				wg.Go(part.f(c))
+			}
+			wg.Wait()
+			least = min(least, time.Since(at).Seconds())
 		}
-		wg.Wait()
-		runs = append(runs, time.Since(at).Seconds()/float64(len(parts)))
+		seconds += part.times * least / float64(len(parts))
 	}
-	return slices.Min(runs) // the first also grows what is kept
+	return seconds, nil
 }
 
 // clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.

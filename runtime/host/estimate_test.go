@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -238,8 +239,9 @@ func TestGathersArePriced(t *testing.T) {
 		if got := rehearsed(t, j).round.gathers; math.Abs(got-c.want) > 0.1 {
 			t.Errorf("%s: %g gathers a round, want %g", c.algorithm, got, c.want)
 		}
-		if took := j.gather(c.want); took > 0 != (c.want > 0) {
-			t.Errorf("%s: a gather takes %g s", c.algorithm, took)
+		_, makes := j.Alg.Program.(optim.Coder)
+		if took, err := j.gather(t.Context()); err != nil || took > 0 != makes || !makes && c.want > 0 {
+			t.Errorf("%s: a gather takes %g s, %v", c.algorithm, took, err)
 		}
 	}
 }

@@ -99,11 +99,7 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 // start takes what the run begins with from a model's file: parameters, the running statistics of its batch-norms where
 // it has them, and how the data are read. A session that was recorded before the last two were taken has none of them.
 func (j *Job) start(path string, recorded bool) error {
-	open := openTyped
-	if recorded {
-		open = openModel
-	}
-	file, err := open(path)
+	file, err := openModel(path)
 	if err == nil {
 		var changed bool
 		if changed, err = file.arrange(option.Rename.Text(j.Options), j.Net); changed {

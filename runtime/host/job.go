@@ -233,7 +233,7 @@ func (j *Job) with(o Options) error {
 		return typed.Errorf("rename %s: it is of the tensors of a file that a run begins with: give the file too, with --init", names)
 	}
 	if o.Init != "" {
-		if err := j.start(o.Init, false); err != nil {
+		if err := typed.File(j.start(o.Init, false), o.Init, giveModel); err != nil {
 			return err
 		}
 	}

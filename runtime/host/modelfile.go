@@ -38,11 +38,14 @@ type modelFile struct {
 	reading data.Reading // of the data that it was trained on; Form is nil where the file does not say
 }
 
+// giveModel is what to do where a typed path leads to no file of a model.
+const giveModel = "give a .safetensors file, such as `brood export` writes"
+
 // openTyped is openModel of a path that was typed, and not of a session's own file.
 func openTyped(path string) (modelFile, error) {
 	f, err := openModel(path)
 	if err != nil {
-		err = typed.File(err, path, "give a .safetensors file, such as `brood export` writes")
+		err = typed.File(err, path, giveModel)
 	}
 	return f, err
 }

@@ -151,7 +151,7 @@ func (j *Job) measures(o Options) (err error) {
 	j.Samples = j.own.Objective.Spec.Data()
 	j.Data, j.Config.Data, j.Config.Objective = j.Samples.Name, j.Samples.Name, j.own.objectiveName()
 	if o.Init != "" {
-		return j.start(o.Init, false)
+		return typed.File(j.start(o.Init, false), o.Init, giveModel)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // SVG is the plots of a plan in one picture, two in a row, with a legend below. Lines over links with a rate are
-// dashed, and points of workers that missed their pace are hollow. A bar that leaves its plot ends in an arrow. Ground
+// dashed, and points of workers that missed their pace are hollow. A bar that goes beyond its plot ends in an arrow. Ground
 // is left out, and text is grey, so that it is seen on light and dark pages.
 func SVG(title string, plots []Plot) []byte {
 	var b strings.Builder
@@ -73,7 +73,7 @@ func (p Plot) svg(b *strings.Builder, x, y float64) {
 		first, last := math.Log(float64(p.Workers[0])), math.Log(float64(p.Workers[len(p.Workers)-1]))
 		return x0 + 8 + (x1-x0-16)*(math.Log(float64(p.Workers[i]))-first)/(last-first)
 	}
-	up := func(v float64) float64 { return y0 + (y1-y0)*min(max(p.Share(v), 0), 1) }
+	up := func(v float64) float64 { return y0 + (y1-y0)*min(p.Share(v), 1) }
 	fmt.Fprintf(b, `<text x="%.0f" y="%.0f">%s</text>`+"\n", x0, y1-14, escaped(p.Title+", "+p.Unit))
 	for _, t := range p.Ticks() {
 		fmt.Fprintf(b, `<path d="M%.1f %.1fH%.1f" stroke="#808080" stroke-opacity=".25"/><text x="%.1f" y="%.1f" text-anchor="end">%.4g</text>`+"\n", x0, up(t), x1, x0-6, up(t)+4, t)

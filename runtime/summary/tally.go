@@ -24,8 +24,10 @@ type Tally struct {
 	Config event.Config // of the run
 	Goal   coordinator.Goal
 	Phase  event.Phase
-	// Edits are what knobs were told, and when; where a run goes on, what its checkpoint knows of that, and since.
+	// Edits are what knobs were told, and when, as the newest plan has it, and since. Moved says that the algorithm, the
+	// population or who hosts it changed since the first plan that this process had.
 	Edits []event.Edit
+	Moved bool
 	// Diverged is the last that was heard of it: a block was not finite.
 	Diverged bool
 
@@ -71,13 +73,13 @@ func (t *Tally) Begin(j *host.Job, dir string, from *host.Restored) {
 	if j.Wait == 0 {
 		t.Sum.SecondsPredicted = c.Seconds
 	}
-	t.Config, t.Goal, t.Edits = c, coordinator.Goal{Limit: c.Limit}, slices.Clone(j.Edits)
+	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
 	if from != nil { // the session's estimate was of all its rounds
 		t.before, t.Sum.SecondsPredicted = from.Checkpoint.Progress, 0
 		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
 		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = t.before.Evaluations, t.before.Epochs, from.Checkpoint.Hash
 		t.Goal = coordinator.Goal{Limit: from.Limit, Progress: t.before}
-		t.tests, t.Edits = tests(dir), slices.Concat(from.Checkpoint.Timeline, from.Late)
+		t.tests = tests(dir)
 	}
 }
 
@@ -142,6 +144,7 @@ func (t *Tally) Record(r event.Record) {
 		t.Sum.Algorithm, t.Sum.Members = r.Plan.Algorithm, len(r.Plan.New.Members)
 		t.times = slices.DeleteFunc(t.times, func(c committed) bool { return c.to > r.Plan.At })
 		clear(t.losses)
+		t.Edits, t.Moved = slices.Clone(r.Plan.Timeline), t.Moved || t.planned && r.Plan.Cause != event.CauseKnob
 		if !t.planned {
 			t.planned, t.began, t.from = true, time.Now(), r.Plan.At
 		}

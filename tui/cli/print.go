@@ -373,7 +373,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		fmt.Fprintf(p.out, "  time         %s; estimated %s, not of the same work: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), s.SecondsUnlike)
 	}
 	if p.job != nil && exit.Phase == event.Finished {
-		claimed(p.out, p.job, p.Goal.Limit, p.Edits, p.Metric)
+		claimed(p.out, p.job, p.Tally, p.Metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 }

@@ -134,6 +134,9 @@ type foretold struct {
 // busy says that rounds of an algorithm took times that are too far apart here for its forecast to be sure; "" where
 // half of them lie closer together. pace is by how much each took longer than its work does.
 func busy(algorithm string, pace []float64) string {
+	if len(pace) < 4 { // of which one straggler would make half
+		return ""
+	}
 	sorted := slices.Sorted(slices.Values(pace))
 	low, high := sorted[len(sorted)/4], sorted[(3*len(sorted)-1)/4]
 	if high < 1.5*low {
@@ -203,6 +206,11 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	if err != nil {
 		return fmt.Errorf("measure what a connection costs here: %w", err)
 	}
+	defer func() {
+		for _, text := range f.notes {
+			fmt.Fprintln(s.err, "brood: "+text)
+		}
+	}()
 	var all []foretold
 	for i := range max(1, len(f.algorithms)) {
 		if len(f.algorithms) > 0 {
@@ -263,11 +271,6 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	for _, r := range all {
 		f.note(r.few())
 	}
-	defer func() {
-		for _, text := range f.notes {
-			fmt.Fprintln(s.err, "brood: "+text)
-		}
-	}()
 	if *f.asJSON {
 		return json.NewEncoder(s.out).Encode(all)
 	}
@@ -486,7 +489,7 @@ func (f *foretellFlags) fleet() string {
 		leave = "stay for " + f.churn.String() + " on average, then leave"
 	}
 	return links + clauses("; workers: ", "", []clause{{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
-		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0, leave + ", and are back after " + f.away.String()}})
+		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0, leave + ", and are back after " + f.away.String() + " on average"}})
 }
 
 // clause is a part of a heading, where it is on.

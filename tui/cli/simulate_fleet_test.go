@@ -42,8 +42,8 @@ func TestFleetIsSaid(t *testing.T) {
 		{foretellFlags{down: "5Mbit", rack: rackFlags{of: 3, down: "1Mbit"}}, "links: a worker receives 5Mbit, racks of 3 workers, a rack receives 1Mbit"},
 		{foretellFlags{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB a second each, to the coordinator 1s late"},
 		{foretellFlags{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as this machine's own; workers: slower by 5 and 1=2.5, 2 cores for all"},
-		{foretellFlags{churn: time.Hour, away: time.Minute}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then die, and are back after 1m0s"},
-		{foretellFlags{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then leave, and are back after 1m0s"},
+		{foretellFlags{churn: time.Hour, away: time.Minute}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then die, and are back after 1m0s on average"},
+		{foretellFlags{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then leave, and are back after 1m0s on average"},
 	} {
 		if got := c.f.fleet(); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
@@ -73,6 +73,7 @@ func TestBusy(t *testing.T) {
 		want string
 	}{
 		{[]float64{1}, ""},
+		{[]float64{1, 1, 9}, ""},        // too few to tell
 		{[]float64{1, 1.1, 1.2, 9}, ""}, // one straggler is drawn as often as it was seen
 		{[]float64{1, 1, 1.4, 1.4, 1.4}, ""},
 		{[]float64{1, 1, 2, 2.5, 3, 3}, "dp-sgd: rounds here took 1 to 3 times as long"},
