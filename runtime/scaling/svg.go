@@ -20,8 +20,8 @@ const (
 )
 
 // SVG is the plots of a plan in one picture, two in a row, with a legend below. Lines over links with a rate are
-// dashed, and points of workers that missed their pace are hollow. A bar that goes beyond its plot ends in an arrow. Ground
-// is left out, and text is grey, so that it is seen on light and dark pages.
+// dashed, and points of workers that missed their pace are hollow. A bar that goes beyond its plot ends in an arrow.
+// Ground is left out, and text is grey, so that it is seen on light and dark pages.
 func SVG(title string, plots []Plot) []byte {
 	var b strings.Builder
 	columns := min(2, max(1, len(plots)))

@@ -74,16 +74,16 @@ func sinceResumed(metric string) bool {
 	return strings.HasPrefix(metric, "bytes") || slices.Contains([]string{"seconds", "samples_per_s", "memory", "diversity"}, metric)
 }
 
-// decisive are the options that make a run another than its preset's. With another algorithm, model or data it is of no
-// preset; what does not count are the seed, and who dies and what is done then.
-var decisive = []*option.Option{option.Members, option.Workers, option.Rounds, option.Epochs, option.For, option.Target, option.Augment,
-	option.ClassWeights, option.Label, option.Validation, option.Rebuild}
+// decisive are the options that make a run another than its preset's. With another algorithm, model or data it is of
+// no preset; what does not count are the seed, and who dies and what is done then.
+var decisive = []*option.Option{option.Members, option.Workers, option.Rounds, option.Epochs, option.For,
+	option.Target, option.Augment, option.ClassWeights, option.Label, option.Validation, option.Rebuild}
 
 // watched are those that decide when a target is seen to be met.
 var watched = []*option.Option{option.Probe, option.Evaluate}
 
-// otherwise names what a run has otherwise than the preset it is of, as far as that changes a figure: options, and knobs
-// whenever they were turned.
+// otherwise names what a run has otherwise than the preset it is of, as far as that changes a figure: options, and
+// knobs whenever they were turned.
 func otherwise(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
 	add := func(name string) {
 		if !slices.Contains(out, name) {

@@ -43,7 +43,8 @@ func TestClaimed(t *testing.T) {
 		{"quickstart", turn(event.Edit{Knob: "eta", Expr: "0.5", By: "flag"}), "other settings (eta)"},
 		{"quickstart", turn(event.Edit{At: 9, Knob: "ell", Expr: "3", By: "ada", ID: 1}), "other settings (ell)"},
 		{"quickstart", turn(event.Edit{Knob: "eta", Expr: "1e-1", By: "flag"}), "measured 2.5 %; stated"}, // as it is
-		{"quickstart", set(option.Evaluate, "7"), "measured 2.5 %; stated"},                               // no target is looked for
+		// no target is looked for
+		{"quickstart", set(option.Evaluate, "7"), "measured 2.5 %; stated"},
 		{"pesgd-easy-1", set(option.Evaluate, "7"), "other settings (evaluate)"},
 		{"quickstart", func(_ *host.Job, y *summary.Tally) { y.Moved = true }, "other settings (algorithm, population or workers"},
 		{"quickstart", turn(event.Edit{Knob: "thermal", Expr: "0.1", By: event.ByNobody}), "measured 2.5 %; stated"},
