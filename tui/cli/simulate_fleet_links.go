@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"brood/runtime/simulate"
+)
+
+// rackFlags are groups of workers that share a way to the others.
+type rackFlags struct {
+	of       int
+	up, down string
+	delay    time.Duration
+}
+
+// racks reads what was said of them; nil: there are none.
+func (r rackFlags) racks() (*simulate.Racks, error) {
+	up, err := parseRate("rack-up", r.up)
+	if err != nil {
+		return nil, err
+	}
+	down, err := parseRate("rack-down", r.down)
+	if err = cmp.Or(err, upTo(time.Minute, "rack-delay", r.delay)); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.of < 0:
+		return nil, usage("--rack %d: give how many workers a rack has", r.of)
+	case r.of == 0 && (up > 0 || down > 0 || r.delay > 0):
+		return nil, usage("--rack-up, --rack-down and --rack-delay are about racks: give --rack too, the workers of each")
+	case r.of == 0:
+		return nil, nil
+	}
+	return &simulate.Racks{Of: func(machine int) int { return machine / r.of }, Up: up, Down: down, Delay: r.delay}, nil
+}
+
+// checkChurn refuses what cannot be of workers that come and go.
+func (f *foretellFlags) checkChurn(given func(flag string) bool) error {
+	const least, longest = time.Second, 1000 * time.Hour
+	switch {
+	case given("churn") && (f.churn < least || f.churn > longest):
+		return usage("--churn %s: give how long a worker stays, from %s to %s", f.churn, least, longest)
+	case f.churn == 0 && (given("away") || f.goodbye):
+		return usage("--away and --goodbye are about workers that leave: give --churn too, such as --churn 10m")
+	}
+	return upTo(longest, "away", f.away)
+}
+
+// drawn is how long a machine stays and is away: both are exponential, as of what has no memory.
+func (f *foretellFlags) drawn(_ int, uniform func() float64) (stays, away time.Duration) {
+	of := func(mean time.Duration) time.Duration { return time.Duration(-math.Log(1-uniform()) * float64(mean)) }
+	return of(f.churn), of(f.away)
+}
+
+// links reads what was said of the network and of slow workers.
+func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int]float64, err error) {
+	if l, err = f.link.link(); err != nil {
+		return l, 0, 0, nil, err
+	}
+	if up, err = parseRate("up", f.up); err != nil {
+		return l, 0, 0, nil, err
+	}
+	if down, err = parseRate("down", f.down); err != nil {
+		return l, 0, 0, nil, err
+	}
+	slow = map[int]float64{}
+	for _, text := range f.slow {
+		name, by, one := strings.Cut(text, "=")
+		w, bad := everyWorker, error(nil)
+		if one {
+			w, bad = strconv.Atoi(name)
+		} else {
+			by = text
+		}
+		x, worse := strconv.ParseFloat(by, 64)
+		if bad != nil || worse != nil || one && w < 0 || !(x > 0 && x <= 1000) {
+			return l, 0, 0, nil, usage("--slow %s: give WORKER=FACTOR, such as 0=2.5, or a FACTOR for all", text)
+		}
+		slow[w] = x
+	}
+	return l, up, down, slow, nil
+}
+
+// fleet says what the links and the workers are, as it was told.
+func (f *foretellFlags) fleet() string {
+	links := clauses("links: ", "links as fast as this machine's own", []clause{
+		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
+		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.control > 0, "to the coordinator " + f.control.String() + " late"},
+		{f.up != "", "a worker sends " + f.up}, {f.down != "", along(f.up, "a worker") + " receives " + f.down},
+		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))}, {f.rack.up != "", "a rack sends " + f.rack.up},
+		{f.rack.down != "", along(f.rack.up, "a rack") + " receives " + f.rack.down}, {f.rack.delay > 0, f.rack.delay.String() + " later between racks"}})
+	leave := "stay for " + f.churn.String() + " on average, then die"
+	if f.goodbye {
+		leave = "stay for " + f.churn.String() + " on average, then leave"
+	}
+	return links + clauses("; workers: ", "", []clause{{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
+		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0, leave + ", and are back after " + f.away.String() + " on average"}})
+}
+
+// clause is a part of a heading, where it is on.
+type clause struct {
+	on   bool
+	text string
+}
+
+// clauses is what is on, after a word, or otherwise.
+func clauses(word, otherwise string, parts []clause) string {
+	var on []string
+	for _, x := range parts {
+		if x.on {
+			on = append(on, x.text)
+		}
+	}
+	if len(on) == 0 {
+		return otherwise
+	}
+	return word + strings.Join(on, ", ")
+}
+
+// along goes on with the one of whom the part before was, if there is one.
+func along(before, who string) string {
+	if before != "" {
+		return "and"
+	}
+	return who
+}
