@@ -333,7 +333,7 @@ func TestLossAndJitterCost(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for want, l := range map[string]simulate.Link{
 		"a rate of -1":         {Rate: -1},
-		"each is at most":      {Delay: time.Hour},
+		"each is from 0":       {Delay: time.Hour},
 		"a share of packets":   {Loss: 1},
 		"a rate of NaN":        {Rate: math.NaN()},
 		"from 0 to below 1":    {Loss: math.NaN()},
