@@ -223,24 +223,25 @@ func TestPiling(t *testing.T) {
 // TestGathersArePriced: messages that the processor makes are counted once a worker where they are sent, and take time.
 func TestGathersArePriced(t *testing.T) {
 	for _, c := range []struct {
-		algorithm string
-		set       []event.Setting
-		want      float64 // gathers of a round, of both workers
+		algorithm   string
+		set         []event.Setting
+		least, most float64 // gathers of a round, of both workers
 	}{
-		{"dp-sgd", nil, 0},
-		{"demo", nil, 2},
-		{"sparseloco", []event.Setting{{Knob: "h", Expr: "4"}}, 2},
-		{"sparseloco", []event.Setting{{Knob: "h", Expr: "64"}}, 1}, // a round is 32 of its steps
-		{"streaming-diloco", []event.Setting{{Knob: "values", Expr: "float32"}}, 0},
+		{"dp-sgd", nil, 0, 0},
+		{"demo", nil, 2, 2},
+		{"sparseloco", []event.Setting{{Knob: "h", Expr: "4"}}, 2, 2},
+		// A round is 32 of its steps: every other one has a gather, and of an odd number of rounds the last has none.
+		{"sparseloco", []event.Setting{{Knob: "h", Expr: "64"}}, 2. / 3, 1},
+		{"streaming-diloco", []event.Setting{{Knob: "values", Expr: "float32"}}, 0, 0},
 	} {
 		o := tiny(40)
 		o.Algorithm, o.Members, o.Workers, o.Set = c.algorithm, 4, 2, append(c.set, event.Setting{Knob: "batch", Expr: "8"})
 		j := prepare(t, o)
-		if got := rehearsed(t, j).round.gathers; math.Abs(got-c.want) > 0.1 {
-			t.Errorf("%s: %g gathers a round, want %g", c.algorithm, got, c.want)
+		if got := rehearsed(t, j).round.gathers; got < c.least-1e-9 || got > c.most+1e-9 {
+			t.Errorf("%s: %g gathers a round, want %g to %g", c.algorithm, got, c.least, c.most)
 		}
 		_, makes := j.Alg.Program.(optim.Coder)
-		if took, err := j.gather(t.Context()); err != nil || took > 0 != makes || !makes && c.want > 0 {
+		if took, err := j.gather(t.Context()); err != nil || took > 0 != makes || !makes && c.most > 0 {
 			t.Errorf("%s: a gather takes %g s, %v", c.algorithm, took, err)
 		}
 	}
