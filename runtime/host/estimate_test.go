@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -127,7 +126,9 @@ func TestRehearseNoise(t *testing.T) {
 	} {
 		o := tiny(9)
 		o.Algorithm, o.Members, o.Workers, o.Set = algorithm, 40, 1, nil
-		if r := rehearsed(t, prepare(t, o)).round; r.normals != want.normals || r.lengths != want.lengths || math.Floor(r.terms) != want.terms { // and a share of what the end takes
+		r := rehearsed(t, prepare(t, o)).round
+		over := r.terms - want.terms // what the end takes, 3, of at least two rounds
+		if r.normals != want.normals || r.lengths != want.lengths || over < 0 || over > 1.5 {
 			t.Errorf("a round of %s draws %g vectors of noise, takes %g lengths and has %g terms, want %+v", algorithm, r.normals, r.lengths, r.terms, want)
 		}
 	}
