@@ -37,7 +37,6 @@ func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
 		}
 		x := v[p.lo : p.lo+p.n]
 		out = slices.Grow(out[:0], p.n)[:p.n]
-		clear(out)
 		if back {
 			a, rows = a[:0], rows[:0]
 			for k, cosine := range x {
