@@ -117,6 +117,7 @@ func newRoot(s streams) *cobra.Command {
 	} {
 		root.AddCommand(c(s))
 	}
+	wrapHelp(root, s)
 	completeIn(root)
 	return root
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"brood/runtime/axis"
@@ -79,7 +77,7 @@ func compareCommand(s streams) *cobra.Command {
 			return compareJSON(s, runs, over, name)
 		}
 		width := 100
-		if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
+		if w := s.columns(); w > 0 {
 			width = w
 		}
 		comparison{runs, over, name, width}.print(s)

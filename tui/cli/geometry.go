@@ -3,12 +3,10 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"brood/optim"
@@ -76,7 +74,7 @@ func geometryCommand(s streams) *cobra.Command {
 
 // lineWidth is the cells of a line of what is drawn on standard output.
 func lineWidth(s streams) int {
-	if w, _, err := term.GetSize(os.Stdout.Fd()); s.terminal && err == nil {
+	if w := s.columns(); w > 0 {
 		return min(max(w, 60), 160)
 	}
 	return 100

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/typed"
+	"brood/presets"
 )
 
 // noArgs refuses arguments; where there are commands below, an unknown word is an unknown command.
@@ -30,6 +31,9 @@ func unnamed(c *cobra.Command, word string, surely bool) error {
 	}
 	if meant == "" {
 		meant = aboutOne(c, word)
+	}
+	if !c.HasParent() && slices.Contains(presets.List(), word) {
+		meant = fmt.Sprintf(": that is a preset, which `%s run %s` trains", c.Name(), word)
 	}
 	return usage("there is no command %q%s; see `%s --help`", word, meant, c.CommandPath())
 }

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"charm.land/lipgloss/v2"
+	"github.com/spf13/cobra"
+)
+
+// TestReflow: paragraphs become as wide as the terminal, and no word of any command's is lost; what is typed stays on
+// its line.
+func TestReflow(t *testing.T) {
+	got := reflow("one two three\nfour five\n\n  brood run quickstart --seed 1\nsix", 14)
+	if want := "one two three\nfour five\n\n  brood run quickstart --seed 1\nsix"; got != want {
+		t.Errorf("in 14 columns %q, want %q", got, want)
+	}
+	if got, want := reflow("one two\nthree four\nfive", 100), "one two three four five"; got != want {
+		t.Errorf("in 100 columns %q, want %q", got, want)
+	}
+	var all func(c *cobra.Command)
+	all = func(c *cobra.Command) {
+		got := reflow(c.Long, 60)
+		if a, b := strings.Fields(got), strings.Fields(c.Long); strings.Join(a, " ") != strings.Join(b, " ") {
+			t.Errorf("%s: other words than %q", c.CommandPath(), c.Long)
+		}
+		for line := range strings.SplitSeq(got, "\n") {
+			if lipgloss.Width(line) > 60 && !strings.HasPrefix(line, " ") {
+				t.Errorf("%s: %q is wider than 60 columns", c.CommandPath(), line)
+			}
+		}
+		for _, c := range c.Commands() {
+			all(c)
+		}
+	}
+	all(newRoot(streams{}))
+}
