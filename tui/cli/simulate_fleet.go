@@ -212,6 +212,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	var all []foretold
 	for i := range max(1, len(f.algorithms)) {
 		if len(f.algorithms) > 0 {
+			if slices.Contains(f.algorithms[:i], f.algorithms[i]) {
+				continue
+			}
 			if err := c.Flags().Set(option.Algorithm.Name, f.algorithms[i]); err != nil {
 				return err
 			}
