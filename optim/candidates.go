@@ -11,10 +11,30 @@ import (
 // Candidates of a shared model: what the evolution strategies have in common.
 
 var (
+	knobFollow       = Knob{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1}
 	knobSigma        = Knob{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: Log}
 	knobSamples      = Knob{Name: "samples", Title: "mini-batch", Doc: "all candidates of a generation see one mini-batch, or each a fresh one", Choices: []string{"shared", "member"}, Max: 1}
 	knobDistribution = Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", Auto}, Max: 2}
 )
+
+// estimateBlocks are what followEstimate keeps.
+func estimateBlocks(k Values, l engine.Layout) []Block {
+	if k.Is("optimiser", "adam") {
+		return []Block{Params(BlockM1, true, EnterZero, l), Params(BlockV, true, EnterZero, l), Counter(BlockT, true)}
+	}
+	return []Block{Params(BlockM, true, EnterZero, l)}
+}
+
+// followEstimate is a step of the shared model down g, by the knob optimiser.
+func (e *Env) followEstimate(k Values, g engine.Mat) engine.Task {
+	x, one, eta := e.Block(BlockX), engine.Rows(1), k.F("eta")
+	if k.Is("optimiser", "adam") {
+		t := e.Record(BlockT).U
+		t[0]++
+		return engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: eta, B1: 0.9, B2: 0.999, Eps: adamEpsilon, T: t[0]}
+	}
+	return engine.Update{Rows: one, Prog: Nesterov(x, e.Block(BlockM), g, eta, k.F("momentum"))}
+}
 
 // SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the
 // measured rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker).

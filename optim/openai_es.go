@@ -51,7 +51,7 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	Needs: Evaluations,
 	Knobs: []Knob{
 		KnobEta.With(0.005), knobSigma, KnobB.With(256), knobSamples, KnobWD, KnobMu,
-		{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1},
+		knobFollow,
 		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, whether it is the better of its pair, or by how much, in standard deviations of the pairs", Choices: []string{"ranks", "raw", "sign", "standard"}, Max: 3},
 		{Name: "antithetic", Title: "antithetic", Doc: "candidates in pairs of opposite noise, or each with noise of its own", Choices: []string{"on", "off"}, Max: 1},
 		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
@@ -62,11 +62,7 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 	},
 	Series: []Series{SeriesFitness},
 	Blocks: func(k Values, l engine.Layout) []Block {
-		b := []Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}
-		if k.Is("optimiser", "adam") {
-			return append(b, Params(BlockM1, true, EnterZero, l), Params(BlockV, true, EnterZero, l), Counter(BlockT, true))
-		}
-		return append(b, Params(BlockM, true, EnterZero, l))
+		return append([]Block{Params(BlockX, true, EnterCentre, l), Counter(BlockCursor, true)}, estimateBlocks(k, l)...)
 	},
 	Check: func(s Shape) error {
 		P, integer, each := len(s.Roster.Members), s.K.Is("noise", "integer"), openaiESEach(s.K)
@@ -314,14 +310,8 @@ func openaiESFollow(e *Env, k Values, g engine.Mat, P int) []engine.Task {
 	if k.Is("divide", "both") || k.Is("divide", "sigma") {
 		by *= k.F("sigma")
 	}
-	x, one := e.Block(BlockX), engine.Rows(1)
-	scale := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1/by, g), T(k.F("decay"), x))}}
-	if k.Is("optimiser", "adam") {
-		t := e.Record(BlockT).U
-		t[0]++
-		return []engine.Task{scale, engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: k.F("eta"), B1: 0.9, B2: 0.999, Eps: 1e-8, T: t[0]}}
-	}
-	return []engine.Task{scale, engine.Update{Rows: one, Prog: Nesterov(x, e.Block(BlockM), g, k.F("eta"), k.F("momentum"))}}
+	scale := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(-1/by, g), T(k.F("decay"), e.Block(BlockX)))}}
+	return []engine.Task{scale, e.followEstimate(k, g)}
 }
 
 func (openaiES) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

@@ -55,13 +55,10 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		b := []Block{Params(BlockX, true, EnterCentre, l), Params(BlockS, true, EnterOne, l), Counter(BlockCursor, true)}
-		switch k.Choice("optimiser") {
-		case "adam":
-			return append(b, Params(BlockM1, true, EnterZero, l), Params(BlockV, true, EnterZero, l), Counter(BlockT, true))
-		case "sgd":
-			return append(b, Params(BlockM, true, EnterZero, l))
+		if k.Is("optimiser", "clipup") {
+			return append(b, Params(BlockVelocity, true, EnterZero, l))
 		}
-		return append(b, Params(BlockVelocity, true, EnterZero, l))
+		return append(b, estimateBlocks(k, l)...)
 	},
 	Check: func(s Shape) error {
 		if len(s.Roster.Members)%2 == 1 {
@@ -142,14 +139,9 @@ func pgpeWeights(u []float32) (mean, deviations []float32) {
 // pgpeFollow moves the mean along g.
 func pgpeFollow(ctx context.Context, e *Env, k Values, g engine.Mat) error {
 	x, one, eta := e.Block(BlockX), engine.Rows(1), k.F("eta")
-	down := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1, g))}} // optimisers descend
-	switch k.Choice("optimiser") {
-	case "adam":
-		t := e.Record(BlockT).U
-		t[0]++
-		return e.Engine.Do(ctx, down, engine.Adam{X: x, M: e.Block(BlockM1), V: e.Block(BlockV), G: g, Rows: one, Eta: eta, B1: 0.9, B2: 0.999, Eps: adamEpsilon, T: t[0]})
-	case "sgd":
-		return e.Engine.Do(ctx, down, engine.Update{Rows: one, Prog: Nesterov(x, e.Block(BlockM), g, eta, k.F("momentum"))})
+	if !k.Is("optimiser", "clipup") {
+		down := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1, g))}} // optimisers descend
+		return e.Engine.Do(ctx, down, e.followEstimate(k, g))
 	}
 	rms, err := e.rms(ctx, g)
 	if err != nil {
