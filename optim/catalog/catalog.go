@@ -37,6 +37,7 @@ func All() []*optim.Algorithm {
 		optim.LMMAES,
 		optim.ARS,
 		optim.PGPE,
+		optim.GuidedES,
 		optim.EGG,
 		optim.HybridES,
 		optim.GA,

@@ -1,0 +1,229 @@
+package optim
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// GuidedES estimates the gradient from candidates that are drawn farther out in the subspace of surrogate gradients.
+var GuidedES = &Algorithm{
+	Name:  "guided-es",
+	Title: "Guided ES",
+	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: augmenting random search with surrogate gradients (2019), algorithm 1",
+	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is an
+orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. Half of the
+variance, by default, is shared by all parameters, and the rest lies in the subspace:
+
+    eps_i = sigma*(sqrt(alpha/n)*z_i + sqrt((1-alpha)/k)*U u_i),  z_i ~ N(0, I_n),  u_i ~ N(0, I_k)
+    g = beta/(2*sigma^2*P) * sum_i (f+_i - f-_i)*eps_i;  x <- x + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
+    U <- an orthonormal basis of g and of the k-1 surrogates before
+
+f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. The surrogates are the
+rule's own estimates: nothing but evaluations is asked for. sigma is about the length of eps and not, as elsewhere, what
+one parameter has of it, so that sgd needs an eta up to n times that of openai-es; adam hardly sees beta. What is
+spanned is found by Gram and Schmidt, the newest surrogate first, each of the others three times. One of which less than
+1e-4 of its length is new has no column: until there are k estimates, or where some depend on others, k in the
+equations is the number of columns, and with none alpha is 1. The block subspace has the columns behind each other.
+
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
+one counts as the worst. samples member gives each candidate a mini-batch of its own.
+distribution seed lets every worker regenerate the noise, so that only 2P fitness values travel; chromosome a slice each,
+with not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is x.
+Series: fitness.
+Bytes a generation, over W workers: seed 8P(W-1); chromosome 4(2P + n)(W-1).
+
+Deviations: the source takes surrogates from elsewhere, from a biased gradient for instance; to take the estimates is
+evosax's way without one. It says nothing of fewer columns than k: here the variance of eps stays what it is.
+Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma and n/beta times the eta for sgd
+without decay.`,
+	Needs: Evaluations,
+	Knobs: []Knob{
+		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.005, Scale: Log}, KnobMu, knobFollow,
+		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: Log},
+		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance", Min: 0, Max: 1, Default: 0.5},
+		{Name: "subspace", Title: "surrogates", Unit: "estimates", Doc: "how many of the last estimates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
+		{Name: "beta", Label: "β", Title: "scale of the estimate", Doc: "what the estimate is multiplied by; 2 is the source's", Min: 1e-6, Max: 1e9, Default: 2, Scale: Log},
+		KnobB.With(256), knobSamples, knobDistribution,
+	},
+	Series: []Series{SeriesFitness},
+	Blocks: func(k Values, l engine.Layout) []Block {
+		b := []Block{Params(BlockX, true, EnterCentre, l), {Name: BlockSubspace, Shared: true, Cols: k.I("subspace") * l.Params}, Counter(BlockCursor, true)}
+		return append(b, estimateBlocks(k, l)...)
+	},
+	Check: func(s Shape) error {
+		if len(s.Roster.Members)%2 == 1 {
+			return errors.New("directions are tried both ways: give members a multiple of 2")
+		}
+		return nil
+	},
+	Bytes:   func(s Shape) map[Op]int64 { return s.updateBytes(1) },
+	Program: guidedES{},
+}
+
+type guidedES struct{}
+
+func (guidedES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
+	g := e.Scratch(1, e.Layout.Params)
+	rep, err := guidedESEstimate(ctx, e, k, round, g)
+	if err != nil {
+		return rep, err
+	}
+	if err := guidedESTurn(ctx, e, guidedESBasis(e, k), g); err != nil {
+		return rep, err
+	}
+	down := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(-1, g))}} // optimisers descend
+	return rep, e.Engine.Do(ctx, down, e.followEstimate(k, g))
+}
+
+// guidedESBasis is U, a column in each row. A row of zeros stands for a surrogate that depends on newer ones.
+func guidedESBasis(e *Env, k Values) engine.Mat { return e.Block(BlockSubspace).Fold(k.I("subspace")) }
+
+// guidedESEstimate tries the candidates and writes g.
+func guidedESEstimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (Report, error) {
+	basis, scale, key := guidedESBasis(e, k), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
+	columns, err := guidedESColumns(ctx, e, basis)
+	if err != nil {
+		return Report{}, err
+	}
+	sigma := k.Get("sigma")
+	each, along := guidedESDeviations(k.Get("alpha"), e.Layout.Params, columns)
+	c := engine.Candidates{Theta: e.Block(BlockX), Scale: scale, Axes: basis, Key: key, Antithetic: true}
+	for _, m := range e.Mine {
+		of := e.Rand(noise.Direction, round, Member(e.Roster.Rank(m)/2))
+		for j := range basis.Rows {
+			c.Along = append(c.Along, float32(sigma*along*float64(of.Gauss(j))))
+		}
+	}
+	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(scale), Value: float32(sigma * each)}); err != nil {
+		return Report{}, err
+	}
+	fit, rep, err := e.tried(ctx, k, c)
+	if err != nil {
+		return rep, err
+	}
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return rep, err
+	}
+	results, inside := openaiESPresent(all.F), make([]float64, basis.Rows)
+	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}
+	sum.Dst.Lo, sum.Dst.Hi = e.columns(k)
+	for i := 0; i < len(results); i += 2 {
+		w, of := results[i]-results[i+1], e.Rand(noise.Direction, round, Member(i/2))
+		sum.IDs, sum.Weights = append(sum.IDs, Member(i)), append(sum.Weights, w)
+		for j := range inside {
+			inside[j] += float64(float64(w) * float64(of.Gauss(j)))
+		}
+	}
+	if err := e.Engine.Do(ctx, sum); err != nil {
+		return rep, err
+	}
+	if err := e.complete(ctx, k, g); err != nil {
+		return rep, err
+	}
+	by := k.Get("beta") / (sigma * float64(len(results)))
+	estimate := Assign(g, T(float32(by*each), g))
+	for j, a := range inside {
+		estimate.Terms = append(estimate.Terms, T(float32(by*along*a), basis.Sub(engine.Row(j), 1)))
+	}
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{estimate}})
+}
+
+// guidedESDeviations are what a perturbation of length 1 has in each parameter and along each column, where there are
+// so many.
+func guidedESDeviations(alpha float64, params, columns int) (each, along float64) {
+	if columns == 0 {
+		return math.Sqrt(1 / float64(params)), 0
+	}
+	return math.Sqrt(alpha / float64(params)), math.Sqrt((1 - alpha) / float64(columns))
+}
+
+// guidedESColumns is how many rows of a basis are none of zeros.
+func guidedESColumns(ctx context.Context, e *Env, basis engine.Mat) (n int, err error) {
+	size := make([]float64, basis.Rows)
+	if err := e.Engine.Do(ctx, engine.Distance{X: basis, RMS: size}); err != nil {
+		return 0, err
+	}
+	err = e.Engine.Wait(ctx)
+	for _, s := range size {
+		if s > 0 {
+			n++
+		}
+	}
+	return n, err
+}
+
+// The squared lengths below which a surrogate is none, and below which what newer ones leave of its column is none:
+// float32 keeps 6e-8 of a column of length 1, which is 6e-4 of what is left then.
+const (
+	guidedESNothing   = 1e-60
+	guidedESDependent = 1e-8
+)
+
+// guidedESTurn takes g for the newest surrogate and lets go of the oldest. Newer columns span what newer surrogates do,
+// so that columns of before stand for theirs.
+func guidedESTurn(ctx context.Context, e *Env, basis, g engine.Mat) error {
+	var tasks []engine.Task
+	for j := basis.Rows - 1; j > 0; j-- {
+		tasks = append(tasks, engine.Copy{Dst: engine.All(basis.Sub(engine.Row(j), 1)), Src: engine.All(basis.Sub(engine.Row(j-1), 1))})
+	}
+	if err := e.Engine.Do(ctx, append(tasks, engine.Copy{Dst: engine.All(basis.Sub(0, 1)), Src: engine.All(g)})...); err != nil {
+		return err
+	}
+	if err := guidedESProject(ctx, e, basis.Sub(0, 1), guidedESNothing); err != nil {
+		return err
+	}
+	for j := 2; j <= basis.Rows; j++ {
+		for range 3 { // takes out what is in newer columns; makes the rest long, and its errors with it; takes these out
+			if err := guidedESProject(ctx, e, basis.Sub(0, j), guidedESDependent); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// guidedESProject takes what the rows before have of the last one out of it, and divides the rest by the length that
+// the row had, or by nothing at all where that is none. 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
+func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, least float64) error {
+	n := rows.Rows - 1
+	last, size, off := rows.Sub(engine.Row(n), 1), make([]float64, n+1), make([]float64, n+1)
+	if err := e.Engine.Do(ctx, engine.Distance{X: rows, RMS: size}, engine.Distance{X: rows, Centre: last, RMS: off}); err != nil {
+		return err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return err
+	}
+	square, by := e.square(size[n]), 0.0
+	if square >= least {
+		by = 1 / math.Sqrt(square)
+	}
+	project := Assign(last, T(float32(by), last))
+	for j := range n {
+		dot := (e.square(size[j]) + square - e.square(off[j])) / 2
+		project.Terms = append(project.Terms, T(float32(-by*dot), rows.Sub(engine.Row(j), 1)))
+	}
+	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{project}})
+}
+
+// Estimate implements Estimator.
+func (guidedES) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (int, error) {
+	_, err := guidedESEstimate(ctx, e, k, round, g)
+	return len(e.Roster.Members) / 2, err
+}
+
+// Noise implements Chooser.
+func (guidedES) Noise(Values) engine.Noise { return engine.Noise{} }
+
+// Prefer implements Chooser.
+func (guidedES) Prefer(s Shape, r Rates) []Choice {
+	return s.exactDistribution(len(s.Roster.Members)/2, r)
+}
+
+func (guidedES) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
+	return CopyBlock(ctx, e, BlockX, dst)
+}
