@@ -26,6 +26,7 @@ func Measured(name string, params []engine.Tensor) (*Model, error) {
 		return nil, fmt.Errorf("objective %s has no parameters: give it one [[param]] or more", name)
 	}
 	m := &Model{Name: name, Input: []int{1}, Features: 1, Loss: Objective}
+	m.Layout.Measured = true
 	return m, m.tensors(params)
 }
 

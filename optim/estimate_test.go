@@ -19,7 +19,7 @@ func TestSlope(t *testing.T) {
 		n      int // independent directions of 32 members
 	}{
 		{OpenAIES, set{"batch": 8, "optimiser": 1, "decay": 0}, 16}, {OpenAIES, set{"batch": 8, "antithetic": 1, "optimiser": 1, "decay": 0}, 32}, {OpenAIES, set{"batch": 8, "noise": 1, "shaping": 2, "optimiser": 1, "decay": 0}, 16},
-		{OpenAIES, set{"batch": 8, "distribution": 2, "shaping": 1, "optimiser": 1, "decay": 0}, 16}, {ARS, set{"batch": 8}, 16}, {GuidedES, set{"batch": 8, "optimiser": 1}, 16}, {SNES, set{"batch": 8}, 32},
+		{OpenAIES, set{"batch": 8, "distribution": 2, "shaping": 1, "optimiser": 1, "decay": 0}, 16}, {ARS, set{"batch": 8}, 16}, {GuidedES, set{"batch": 8, "optimiser": 1}, 16}, {GuidedES, set{"batch": 8, "optimiser": 1, "subspace": 2, "surrogate": 1}, 16}, {SNES, set{"batch": 8}, 32},
 	} {
 		t.Run(fmt.Sprint(c.alg.Name, c.turned), func(t *testing.T) {
 			ctx, b := context.Background(), newBowl(t, 300, 64)

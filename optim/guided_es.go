@@ -15,37 +15,44 @@ var GuidedES = &Algorithm{
 	Title: "Guided ES",
 	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: augmenting random search with surrogate gradients (2019), algorithm 1",
 	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is an
-orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. Half of the
-variance, by default, is shared by all parameters, and the rest lies in the subspace:
+orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. A share alpha of
+the variance is all parameters', and the rest lies in the subspace:
 
     eps_i = sigma*(sqrt(alpha/n)*z_i + sqrt((1-alpha)/k)*U u_i),  z_i ~ N(0, I_n),  u_i ~ N(0, I_k)
     g = beta/(2*sigma^2*P) * sum_i (f+_i - f-_i)*eps_i;  x <- x + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
-    U <- an orthonormal basis of g and of the k-1 surrogates before
+    U <- an orthonormal basis of the newest surrogate and the k-1 before
 
-f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. The surrogates are the
-rule's own estimates: nothing but evaluations is asked for. sigma is about the length of eps and not, as elsewhere, what
-one parameter has of it, so that sgd needs an eta up to n times that of openai-es; adam hardly sees beta. What is
-spanned is found by Gram and Schmidt, the newest surrogate first, each of the others three times. One of which less than
-1e-4 of its length is new has no column: until there are k estimates, or where some depend on others, k in the
-equations is the number of columns, and with none alpha is 1. The block subspace has the columns behind each other.
+f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. sigma is about the length
+of eps and not, as elsewhere, what one parameter has of it. So sgd needs an eta up to n times that of openai-es; adam
+hardly sees beta. Two things can be surrogates:
+
+estimates takes the g of generations before: nothing but evaluations is asked for.
+gradient takes the gradient on the mini-batch of the generation, before its candidates are drawn. Every worker computes
+it for itself. Masks of dropout are drawn for it, and batch statistics are its own, as candidates have them.
+
+What surrogates span is found by Gram and Schmidt, the newest first, each of the others three times. One of which less
+than 1e-4 of its length is new has no column: until there are k, or where some depend on others, k in the equations is
+the number of columns, and with none alpha is 1. The block subspace has the columns behind each other.
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
-one counts as the worst. samples member gives each candidate a mini-batch of its own.
+one counts as the worst. samples member gives each candidate a mini-batch of its own, and leaves no gradient to take.
 distribution seed lets every worker regenerate the noise, so that only 2P fitness values travel; chromosome a slice each,
 with not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is x.
 Series: fitness.
 Bytes a generation, over W workers: seed 8P(W-1); chromosome 4(2P + n)(W-1).
 
-Deviations: the source takes surrogates from elsewhere, from a biased gradient for instance; to take the estimates is
-evosax's way without one. It says nothing of fewer columns than k: here the variance of eps stays what it is.
-Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma and n/beta times the eta for sgd
-without decay.`,
+Deviations: the source's surrogates are correlated with the gradient and biased. That of the mini-batch is the gradient
+itself of what candidates are measured by, so that it shows what guidance can do at best; estimates are evosax's where it
+is given none. The source says nothing of fewer columns than k: here the variance of eps stays what it is.
+Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma, and its eta is n/beta times that
+one's for sgd.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
 		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.005, Scale: Log}, KnobMu, knobFollow,
 		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: Log},
 		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance", Min: 0, Max: 1, Default: 0.5},
-		{Name: "subspace", Title: "surrogates", Unit: "estimates", Doc: "how many of the last estimates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
+		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
+		{Name: "surrogate", Title: "surrogate gradients", Doc: "what guides the search: the estimates of generations before, or the gradient on the mini-batch of the generation", Choices: []string{"estimates", "gradient"}, Max: 1},
 		{Name: "beta", Label: "β", Title: "scale of the estimate", Doc: "what the estimate is multiplied by; 2 is the source's", Min: 1e-6, Max: 1e9, Default: 2, Scale: Log},
 		KnobB.With(256), knobSamples, knobDistribution,
 	},
@@ -55,8 +62,13 @@ without decay.`,
 		return append(b, estimateBlocks(k, l)...)
 	},
 	Check: func(s Shape) error {
-		if len(s.Roster.Members)%2 == 1 {
+		switch gradient := s.K.Is("surrogate", "gradient"); {
+		case len(s.Roster.Members)%2 == 1:
 			return errors.New("directions are tried both ways: give members a multiple of 2")
+		case gradient && (s.Layout.Whole || s.Layout.Measured):
+			return errors.New("surrogate gradient needs a model with gradients, and an objective or a model of whole numbers has none: set surrogate to estimates")
+		case gradient && s.K.Is("samples", "member"):
+			return errors.New("the gradient is of the mini-batch that all candidates see: set samples to shared, or surrogate to estimates")
 		}
 		return nil
 	},
@@ -67,12 +79,21 @@ without decay.`,
 type guidedES struct{}
 
 func (guidedES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	g := e.Scratch(1, e.Layout.Params)
-	rep, err := guidedESEstimate(ctx, e, k, round, g)
+	g, kept := e.Scratch(1, e.Layout.Params), guidedESBasis(e, k)
+	basis, err := guidedESSearched(ctx, e, k, kept)
+	if err != nil {
+		return Report{}, err
+	}
+	rep, err := guidedESEstimate(ctx, e, k, round, basis, g)
 	if err != nil {
 		return rep, err
 	}
-	if err := guidedESTurn(ctx, e, guidedESBasis(e, k), g); err != nil {
+	if k.Is("surrogate", "gradient") {
+		rep.Samples += int64(k.I("batch"))
+		if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(kept), Src: engine.All(basis)}); err != nil {
+			return rep, err
+		}
+	} else if err := guidedESTurn(ctx, e, kept, g); err != nil {
 		return rep, err
 	}
 	down := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(-1, g))}} // optimisers descend
@@ -82,9 +103,27 @@ func (guidedES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 // guidedESBasis is U, a column in each row. A row of zeros stands for a surrogate that depends on newer ones.
 func guidedESBasis(e *Env, k Values) engine.Mat { return e.Block(BlockSubspace).Fold(k.I("subspace")) }
 
-// guidedESEstimate tries the candidates and writes g.
-func guidedESEstimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (Report, error) {
-	basis, scale, key := guidedESBasis(e, k), e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
+// guidedESSearched is the basis that a generation searches: what is kept, with the gradient at x turned to where there
+// is one, on the mini-batch that candidates will see.
+func guidedESSearched(ctx context.Context, e *Env, k Values, kept engine.Mat) (engine.Mat, error) {
+	if k.Is("surrogate", "estimates") {
+		return kept, nil
+	}
+	basis, g, at, batch := e.Scratch(kept.Rows, kept.Cols), e.Scratch(1, e.Layout.Params), e.Record(BlockCursor).U[0], make([]int32, k.I("batch"))
+	e.SharedBatch(batch, at)
+	gradient := engine.Gradients{X: e.Block(BlockX), Rows: engine.Rows(1), Batches: [][]int32{batch}, Masks: []noise.Key{e.Rand(noise.Dropout, at, 0)}, G: g, Loss: make([]float32, 1)}
+	if e.Layout.Stats > 0 {
+		gradient.Stats = e.Scratch(1, e.Layout.Stats) // only moved along: a gradient is by the batch's own
+	}
+	if err := e.Engine.Do(ctx, gradient, engine.Copy{Dst: engine.All(basis), Src: engine.All(kept)}); err != nil {
+		return basis, err
+	}
+	return basis, guidedESTurn(ctx, e, basis, g)
+}
+
+// guidedESEstimate tries candidates farther out along a basis and writes g.
+func guidedESEstimate(ctx context.Context, e *Env, k Values, round uint64, basis, g engine.Mat) (Report, error) {
+	scale, key := e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
 	columns, err := guidedESColumns(ctx, e, basis)
 	if err != nil {
 		return Report{}, err
@@ -174,37 +213,41 @@ func guidedESTurn(ctx context.Context, e *Env, basis, g engine.Mat) error {
 	if err := e.Engine.Do(ctx, append(tasks, engine.Copy{Dst: engine.All(basis.Sub(0, 1)), Src: engine.All(g)})...); err != nil {
 		return err
 	}
-	if err := guidedESProject(ctx, e, basis.Sub(0, 1), guidedESNothing); err != nil {
-		return err
-	}
-	for j := 2; j <= basis.Rows; j++ {
+	squares := make([]float64, basis.Rows)
+	err := guidedESProject(ctx, e, basis.Sub(0, 1), squares, guidedESNothing)
+	for j := 2; j <= basis.Rows && err == nil; j++ {
 		for range 3 { // takes out what is in newer columns; makes the rest long, and its errors with it; takes these out
-			if err := guidedESProject(ctx, e, basis.Sub(0, j), guidedESDependent); err != nil {
-				return err
+			if err = guidedESProject(ctx, e, basis.Sub(0, j), squares, guidedESDependent); err != nil {
+				break
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // guidedESProject takes what the rows before have of the last one out of it, and divides the rest by the length that
-// the row had, or by nothing at all where that is none. 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
-func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, least float64) error {
+// the row had, or by nothing at all where that is none. squares are the squared lengths of the rows before, and becomes
+// that of the last one, once it is done: 1, or 0. The law of cosines says the products: 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
+func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, squares []float64, least float64) error {
 	n := rows.Rows - 1
-	last, size, off := rows.Sub(engine.Row(n), 1), make([]float64, n+1), make([]float64, n+1)
-	if err := e.Engine.Do(ctx, engine.Distance{X: rows, RMS: size}, engine.Distance{X: rows, Centre: last, RMS: off}); err != nil {
+	last, size, off := rows.Sub(engine.Row(n), 1), make([]float64, 1), make([]float64, n)
+	tasks := []engine.Task{engine.Distance{X: last, RMS: size}}
+	if n > 0 {
+		tasks = append(tasks, engine.Distance{X: rows.Sub(0, n), Centre: last, RMS: off})
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err
 	}
 	if err := e.Engine.Wait(ctx); err != nil {
 		return err
 	}
-	square, by := e.square(size[n]), 0.0
-	if square >= least {
-		by = 1 / math.Sqrt(square)
+	square, by := e.square(size[0]), 0.0
+	if squares[n] = 0; square >= least {
+		squares[n], by = 1, 1/math.Sqrt(square)
 	}
 	project := Assign(last, T(float32(by), last))
 	for j := range n {
-		dot := (e.square(size[j]) + square - e.square(off[j])) / 2
+		dot := (squares[j] + square - e.square(off[j])) / 2
 		project.Terms = append(project.Terms, T(float32(-by*dot), rows.Sub(engine.Row(j), 1)))
 	}
 	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{project}})
@@ -212,7 +255,11 @@ func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, least float64
 
 // Estimate implements Estimator.
 func (guidedES) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (int, error) {
-	_, err := guidedESEstimate(ctx, e, k, round, g)
+	basis, err := guidedESSearched(ctx, e, k, guidedESBasis(e, k))
+	if err != nil {
+		return 0, err
+	}
+	_, err = guidedESEstimate(ctx, e, k, round, basis, g)
 	return len(e.Roster.Members) / 2, err
 }
 

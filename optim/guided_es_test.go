@@ -12,7 +12,7 @@ import (
 	"brood/models/noise"
 )
 
-// guidedESTwin is algorithm 1 of the source in float64, with the last estimates for surrogates as they were.
+// guidedESTwin is algorithm 1 of the source in float64, with the last surrogates as they were.
 type guidedESTwin struct {
 	x, m, v            []float64
 	last               [][]float64 // the newest first
@@ -44,8 +44,13 @@ func (w *guidedESTwin) columns() (u [][]float64) {
 	return u
 }
 
+// take has a surrogate for the newest of k.
+func (w *guidedESTwin) take(s []float64, k int) {
+	w.last = append([][]float64{slices.Clone(s)}, w.last[:min(k-1, len(w.last))]...)
+}
+
 // generation estimates from pairs of noise z, and of inside along each row of the block, which a column may lack.
-func (w *guidedESTwin) generation(z, inside [][]float64, k int, loss func(x []float64) float64) (g []float64) {
+func (w *guidedESTwin) generation(z, inside [][]float64, loss func(x []float64) float64) (g []float64) {
 	n, u, alpha, columns := float64(len(w.x)), w.columns(), w.alpha, 0.0
 	for _, c := range u {
 		columns += math.Round(inner64(c, c))
@@ -74,11 +79,6 @@ func (w *guidedESTwin) generation(z, inside [][]float64, k int, loss func(x []fl
 			g[j] += w.beta / (2 * w.sigma * w.sigma * float64(len(z))) * (f[0] - f[1]) * eps[j]
 		}
 	}
-	up := make([]float64, len(g)) // the rule's own ascends
-	for j := range g {
-		up[j] = -g[j]
-	}
-	w.last = append([][]float64{up}, w.last[:min(k-1, len(w.last))]...)
 	return g
 }
 
@@ -108,17 +108,26 @@ func TestGuidedES(t *testing.T) {
 		{cols, 8, 1, 20, 0.5, 0.5, 0.5, set{"optimiser": "sgd"}}, {cols, 6, 4, 20, 0.3, 0.2, 0.2, set{"optimiser": "sgd", "momentum": 0.0, "distribution": "chromosome", "beta": 5.0}},
 		{40, 4, 3, 30, 0, 1, 0.1, set{"optimiser": "sgd"}}, {40, 12, 2, 20, 0.9, 1, 0.03, set{"optimiser": "adam"}}, {3, 4, 5, 20, 0.5, 0.1, 0.05, set{"optimiser": "sgd", "momentum": 0.5}},
 		{1, 2, 2, 8, 0.5, 0.1, 0.05, set{"optimiser": "sgd", "momentum": 0.5}}, {40, 8, 8, 30, 1, 1, 1, set{"optimiser": "sgd"}},
+		{40, 8, 1, 30, 0.5, 0.3, 0.3, set{"optimiser": "sgd", "surrogate": "gradient"}}, {40, 6, 3, 30, 0.2, 0.3, 0.02, set{"optimiser": "adam", "surrogate": "gradient", "distribution": "chromosome"}},
 	} {
 		c.turned["batch"], c.turned["sigma"], c.turned["alpha"], c.turned["subspace"], c.turned["eta"] = 4, c.sigma, c.alpha, c.k, c.eta
 		b := newBowl(t, c.M, samples)
 		p := b.populate(t, GuidedES, c.P, c.turned)
 		w, lie, losses := &guidedESTwin{x: p.row(BlockX, 0), m: make([]float64, c.M), v: make([]float64, c.M), sigma: c.sigma, alpha: c.alpha, beta: p.k.Get("beta")}, [][]float64{}, []float64{}
 		for g := range c.generations {
+			batch := make([]int32, 4)
+			p.SharedBatch(batch, uint64(4*g))
+			if p.k.Is("surrogate", "gradient") {
+				w.take(b.gradient(w.x, batch), c.k)
+			}
 			z, inside := p.guided64(c.P, c.k, g)
-			down := w.generation(z, inside, c.k, func(x []float64) float64 {
-				lie, losses = append(lie, x), append(losses, b.loss(x, []int32{0, 1, 2, 3}))
+			down := w.generation(z, inside, func(x []float64) float64 {
+				lie, losses = append(lie, x), append(losses, b.loss(x, batch))
 				return losses[len(losses)-1]
 			})
+			if p.k.Is("surrogate", "estimates") {
+				w.take(negated(down), c.k) // the rule's own ascend
+			}
 			if p.k.Is("optimiser", "adam") {
 				adam64(w.x, w.m, w.v, down, 0.9, 0.999, c.eta, 0, g+1)
 			} else {
@@ -197,7 +206,7 @@ func TestGuidedESCovariance(t *testing.T) {
 	for range draws {
 		p.Recycle()
 		g := ram.New(1, M)
-		if _, err := guidedESEstimate(context.Background(), p.Env, p.k, p.round, g); err != nil {
+		if _, err := guidedESEstimate(context.Background(), p.Env, p.k, p.round, guidedESBasis(p.Env, p.k), g); err != nil {
 			t.Fatal(err)
 		}
 		p.round++

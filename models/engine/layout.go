@@ -26,6 +26,7 @@ type Layout struct {
 	Tensors       []Tensor // ascending, covering [0, Params)
 	StatTensors   []Tensor // ascending, covering [0, Stats)
 	Whole         bool     // parameters are read as whole numbers, see [Whole], and there are no gradients
+	Measured      bool     // of an objective: there are no gradients
 	For           int      // of a rehearsal, whose vectors are short: the parameters that Params stands for, else 0
 }
 

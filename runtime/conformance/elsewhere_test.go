@@ -62,7 +62,11 @@ func crossing(name string, n int64) (to, from int64) {
 // lengths is how many lengths and distances a round of n members brings, from which inner products follow: of the
 // directions, of one with each other, and of all with what each candidate and the mean are made of.
 func lengths(name string, n, params int) int {
-	if name != "lm-ma-es" {
+	switch name {
+	case "guided-es": // of the column before and of the estimate
+		return 2
+	case "lm-ma-es":
+	default:
 		return 0
 	}
 	v := 4 + int(3*math.Log(float64(params)))

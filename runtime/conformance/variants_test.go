@@ -89,6 +89,9 @@ func TestVariants(t *testing.T) {
 		{"lm-ma-es", [][2]string{{"samples", "member"}, {"rate", "5"}, {"vectors", "3"}}},
 		{"pgpe", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"optimiser", "adam"}, {"eta", "0.01"}}},
 		{"pgpe", [][2]string{{"shaping", "raw"}, {"optimiser", "sgd"}, {"eta", "1"}, {"eta_s", "5"}}},
+		{"guided-es", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"subspace", "3"}, {"alpha", "0.2"}}},
+		{"guided-es", [][2]string{{"surrogate", "gradient"}, {"optimiser", "sgd"}, {"eta", "0.3"}, {"subspace", "2"}}},
+		{"guided-es", [][2]string{{"optimiser", "sgd"}, {"eta", "5"}, {"beta", "1"}, {"alpha", "0"}, {"subspace", "2"}}},
 		{"ars", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"top", "0"}}},
 		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
 		{"hybrid-es", [][2]string{{"r", "2"}, {"groups", "3"}, {"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.1"}}},
@@ -131,11 +134,12 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "streaming-diloco"}.With("h", "9").With("delay", "8"), [][2]string{{"delay", "1"}, {"h", "4"}, {"overlap", "on"}, {"fragments", "2"}, {"values", "e3m0"}, {"delay", "3"}, {"overlap", "off"}}},
 		{Rig{Algorithm: "pesgd"}, [][2]string{{"period", "0.05"}, {"crossover", "none"}, {"parts", "disjoint"}, {"elite", "3"}}},
 		{Rig{Algorithm: "lm-ma-es"}, [][2]string{{"vectors", "3"}, {"rate", "4"}, {"vectors", "20"}, {"sigma", "0.3"}}},
+		{Rig{Algorithm: "guided-es", Members: 6}, [][2]string{{"subspace", "3"}, {"alpha", "1"}, {"surrogate", "gradient"}, {"subspace", "5"}, {"surrogate", "estimates"}, {"alpha", "0"}, {"subspace", "1"}}},
 		{Rig{Algorithm: "pbt"}, [][2]string{{"period", "0.05"}, {"quantile", "0"}, {"split", "0.3"}, {"quantile", "0.5"}}},
 		{Rig{Algorithm: "pb2"}, [][2]string{{"period", "0.05"}, {"vary", "1.5"}, {"window", "7"}, {"quantile", "0.5"}}},
 	} {
 		r := quick(c.rig)
-		r.Members, r.Workers, r.Rounds, r.Seed = 5, 3, 20_000, 7 // it is stopped long before, unless a turn is refused
+		r.Members, r.Workers, r.Rounds, r.Seed = max(5, c.rig.Members), 3, 20_000, 7 // it is stopped long before, unless a turn is refused
 		commits, obeyed, turned := 0, 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {
 			switch {

@@ -85,7 +85,7 @@ func TestMemoryPerMember(t *testing.T) {
 // rows itself: blocks, scratch, what it holds of them in double precision, and what the engine holds. A probe, which is
 // predicted and not made here, takes a row.
 func TestMemoryPerParameter(t *testing.T) {
-	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "snes"} {
+	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "guided-es", "snes"} {
 		job := func(model string) *Job {
 			j, err := Prepare(Options{Algorithm: algorithm, Model: model, Data: "glyphs", Members: 4, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})

@@ -192,7 +192,7 @@ func TestObjectiveMisses(t *testing.T) {
 		}
 		return float64(x[2]), nil
 	}}}
-	for _, algorithm := range []string{"openai-es", "snes", "sep-cma", "cr-fm-nes", "lm-ma-es", "pgpe", "ga"} {
+	for _, algorithm := range []string{"openai-es", "snes", "sep-cma", "cr-fm-nes", "lm-ma-es", "pgpe", "guided-es", "ga"} {
 		dir := filepath.Join(t.TempDir(), algorithm)
 		_, hash, err := maximise(context.Background(), own, dir, host.Options{Algorithm: algorithm, Members: 8, Workers: 2, Seed: 2, Limit: event.Limit{Rounds: 6}})
 		if err != nil {
