@@ -39,8 +39,8 @@ type Algorithm struct {
 	Given func(text []byte) (*Algorithm, error)
 }
 
-// Needs says what an algorithm asks of its model and population, whatever its knobs. One that asks for neither gradients
-// nor evaluations is run without a model and without data.
+// Needs says what an algorithm asks of its model and population, whatever its knobs. One that asks for neither
+// gradients nor evaluations is run without a model and without data.
 type Needs uint8
 
 // Model says whether there must be a model, and data.

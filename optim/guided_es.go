@@ -226,8 +226,8 @@ func guidedESTurn(ctx context.Context, e *Env, basis, g engine.Mat) error {
 }
 
 // guidedESProject takes what the rows before have of the last one out of it, and divides the rest by the length that
-// the row had, or by nothing at all where that is none. squares are the squared lengths of the rows before, and becomes
-// that of the last one, once it is done: 1, or 0. The law of cosines says the products: 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
+// the row had, or by nothing at all where that is none. squares are the squared lengths of the rows before, to which
+// that of the last one is added as it will be: 1, or 0. By the law of cosines 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
 func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, squares []float64, least float64) error {
 	n := rows.Rows - 1
 	last, size, off := rows.Sub(engine.Row(n), 1), make([]float64, 1), make([]float64, n)

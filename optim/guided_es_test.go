@@ -173,8 +173,8 @@ func TestGuidedESWithoutGuidanceIsOpenAIES(t *testing.T) {
 	}
 }
 
-// Perturbations have the covariance sigma^2*(alpha/n I + (1-alpha)/k U U'), and on a slope the mean of estimates is beta
-// times that covariance, over sigma^2, of the gradient.
+// Perturbations have the covariance sigma^2*(alpha/n I + (1-alpha)/k U U'). On a slope the mean of estimates is the
+// gradient times that and beta, over sigma^2.
 func TestGuidedESCovariance(t *testing.T) {
 	const M, P, k, sigma, alpha, beta, draws = 24, 32, 3, 0.7, 0.4, 2.0, 1500
 	b := newBowl(t, M, 1)

@@ -139,7 +139,8 @@ func TestTurnedInACycle(t *testing.T) {
 		{Rig{Algorithm: "pb2"}, [][2]string{{"period", "0.05"}, {"vary", "1.5"}, {"window", "7"}, {"quantile", "0.5"}}},
 	} {
 		r := quick(c.rig)
-		r.Members, r.Workers, r.Rounds, r.Seed = max(5, c.rig.Members), 3, 20_000, 7 // it is stopped long before, unless a turn is refused
+		// it is stopped long before, unless a turn is refused
+		r.Members, r.Workers, r.Rounds, r.Seed = max(5, c.rig.Members), 3, 20_000, 7
 		commits, obeyed, turned := 0, 0, 0
 		r.OnRecord = func(rec event.Record) []event.Command {
 			switch {

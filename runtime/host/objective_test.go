@@ -208,6 +208,16 @@ func TestObjectiveMisses(t *testing.T) {
 	}
 }
 
+// Guidance by gradients is for models that have them; by its estimates Guided ES maximises what has none.
+func TestObjectiveHasNoGradientToGuide(t *testing.T) {
+	own := &host.Own{Objective: &objective.Objective{Spec: objective.Flat(3), Func: func(x []float32, _ uint64) (float64, error) { return float64(x[0]), nil }}}
+	_, _, err := maximise(context.Background(), own, filepath.Join(t.TempDir(), "s"), host.Options{Algorithm: "guided-es", Members: 8, Seed: 2, Limit: event.Limit{Rounds: 6},
+		Set: []event.Setting{{Knob: "surrogate", Expr: "gradient"}}})
+	if err == nil || !strings.Contains(err.Error(), "surrogate gradient needs a model with gradients") {
+		t.Errorf("an objective guides by gradients: %v", err)
+	}
+}
+
 // What it takes to start is no part of what an evaluation is expected to take.
 func TestStartIsNoEvaluation(t *testing.T) {
 	t.Parallel()
