@@ -34,7 +34,7 @@ const (
 	BlockAxis     = "axis"     // direction in which a search distribution is wider than its deviations (CR-FM-NES: v)
 	BlockAxes     = "axes"     // directions in which a mean went, of ever longer memory, in one row (LM-MA-ES: m_j)
 	BlockGram     = "gram"     // their inner products with each other, as bits of float64, and their generations
-	BlockSubspace = "subspace" // orthonormal basis of the last estimates, the newest first, in one row (Guided ES: U)
+	BlockSubspace = "subspace" // orthonormal basis of the last surrogates, the newest first, in one row (Guided ES: U)
 	BlockVelocity = "velocity" // the last step of a search distribution's mean (ClipUp)
 	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream
