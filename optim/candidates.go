@@ -36,6 +36,11 @@ func (e *Env) followEstimate(k Values, g engine.Mat) engine.Task {
 	return engine.Update{Rows: one, Prog: Nesterov(x, e.Block(BlockM), g, eta, k.F("momentum"))}
 }
 
+// climbEstimate is a step up g, of which it makes its opposite: optimisers descend.
+func (e *Env) climbEstimate(k Values, g engine.Mat) []engine.Task {
+	return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(-1, g))}}, e.followEstimate(k, g)}
+}
+
 // SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the
 // measured rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker).
 // Regenerating all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) +

@@ -14,44 +14,48 @@ var GuidedES = &Algorithm{
 	Name:  "guided-es",
 	Title: "Guided ES",
 	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: augmenting random search with surrogate gradients (2019), algorithm 1",
-	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is an
-orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. A share alpha of
-the variance is all parameters', and the rest lies in the subspace:
+	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is
+an orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. A share alpha
+of the variance is all parameters', and the rest lies in the subspace:
 
     eps_i = sigma*(sqrt(alpha/n)*z_i + sqrt((1-alpha)/k)*U u_i),  z_i ~ N(0, I_n),  u_i ~ N(0, I_k)
-    g = beta/(2*sigma^2*P) * sum_i (f+_i - f-_i)*eps_i;  x <- x + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
+    g = beta/(2*sigma^2*P) * sum_i (f+_i - f-_i)*eps_i
+    x <- x + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
     U <- an orthonormal basis of the newest surrogate and the k-1 before
 
-f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. sigma is about the length
-of eps and not, as elsewhere, what one parameter has of it. So sgd needs an eta up to n times that of openai-es; adam
-hardly sees beta. Two things can be surrogates:
+f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. sigma is about the
+length of eps and not, as elsewhere, what one parameter has of it. So sgd needs an eta up to n times that of
+openai-es; adam hardly sees beta. Two things can be surrogates:
 
 estimates takes the g of generations before: nothing but evaluations is asked for.
-gradient takes the gradient on the mini-batch of the generation, before its candidates are drawn. Every worker computes
-it for itself. Masks of dropout are drawn for it, and batch statistics are its own, as candidates have them.
+gradient takes the gradient on the mini-batch of the generation, before its candidates are drawn. Every worker
+computes it for itself. Masks of dropout are drawn for it, and batch statistics are its own, as candidates have them.
 
-What surrogates span is found by Gram and Schmidt, the newest first, each of the others three times. One of which less
-than 1e-4 of its length is new has no column: until there are k, or where some depend on others, k in the equations is
-the number of columns, and with none alpha is 1. The block subspace has the columns behind each other.
+What surrogates span is found by Gram and Schmidt, the newest first, each of the others three times. One of whose
+column less than 1e-4 is left has none, nor has one that is not finite: until there are k, or where some depend on
+others, k in the equations is the number of columns, and with none alpha is 1. The block subspace has the columns
+behind each other; when the knob is turned they are forgotten.
 
-Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
-one counts as the worst. samples member gives each candidate a mini-batch of its own, and leaves no gradient to take.
-distribution seed lets every worker regenerate the noise, so that only 2P fitness values travel; chromosome a slice each,
-with not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is x.
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing
+(non-finite) one counts as the worst. samples member gives each candidate a mini-batch of its own, and leaves no
+gradient to take.
+distribution seed lets every worker regenerate the noise, so that only 2P fitness values travel; chromosome a slice
+each, with not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is x.
 Series: fitness.
 Bytes a generation, over W workers: seed 8P(W-1); chromosome 4(2P + n)(W-1).
 
-Deviations: the source's surrogates are correlated with the gradient and biased. That of the mini-batch is the gradient
-itself of what candidates are measured by, so that it shows what guidance can do at best; estimates are evosax's where it
-is given none. The source says nothing of fewer columns than k: here the variance of eps stays what it is.
-Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma, and its eta is n/beta times that
-one's for sgd.`,
+Deviations: the source's surrogates are correlated with the gradient and biased. That of the mini-batch is, but for
+dropout and the smoothing of labels, the gradient itself of what candidates are measured by, so that it shows what
+guidance can do at best; estimates are evosax's where it is given none. The source says nothing of fewer columns than
+k: here the variance of eps stays what it is.
+Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma, and its eta is n/beta times
+that one's for sgd.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
 		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.005, Scale: Log}, KnobMu, knobFollow,
 		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: Log},
-		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance", Min: 0, Max: 1, Default: 0.5},
-		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
+		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance, and 0 is for surrogate gradient: estimates never leave the line of the first then", Min: 0, Max: 1, Default: 0.5},
+		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory, and another with surrogate gradient", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
 		{Name: "surrogate", Title: "surrogate gradients", Doc: "what guides the search: the estimates of generations before, or the gradient on the mini-batch of the generation", Choices: []string{"estimates", "gradient"}, Max: 1},
 		{Name: "beta", Label: "β", Title: "scale of the estimate", Doc: "what the estimate is multiplied by; 2 makes it about as long as the gradient is along one surrogate that has half of the variance", Min: 1e-6, Max: 1e9, Default: 2, Scale: Log},
 		KnobB.With(256), knobSamples, knobDistribution,
@@ -96,8 +100,7 @@ func (guidedES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 	} else if err := guidedESTurn(ctx, e, kept, g); err != nil {
 		return rep, err
 	}
-	down := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(-1, g))}} // optimisers descend
-	return rep, e.Engine.Do(ctx, down, e.followEstimate(k, g))
+	return rep, e.Engine.Do(ctx, e.climbEstimate(k, g)...)
 }
 
 // guidedESBasis is U, a column in each row. A row of zeros stands for a surrogate that depends on newer ones.
@@ -241,10 +244,13 @@ func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, squares []flo
 	if err := e.Engine.Wait(ctx); err != nil {
 		return err
 	}
-	square, by := e.square(size[0]), 0.0
-	if squares[n] = 0; square >= least {
-		squares[n], by = 1, 1/math.Sqrt(square)
+	square := e.square(size[0])
+	if !(square >= least) || math.IsInf(square, 1) { // nor is one that is no number
+		squares[n] = 0
+		return e.Engine.Do(ctx, engine.Fill{Dst: engine.All(last)})
 	}
+	squares[n] = 1
+	by := 1 / math.Sqrt(square)
 	project := Assign(last, T(float32(by), last))
 	for j := range n {
 		dot := (squares[j] + square - e.square(off[j])) / 2

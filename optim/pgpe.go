@@ -140,8 +140,7 @@ func pgpeWeights(u []float32) (mean, deviations []float32) {
 func pgpeFollow(ctx context.Context, e *Env, k Values, g engine.Mat) error {
 	x, one, eta := e.Block(BlockX), engine.Rows(1), k.F("eta")
 	if !k.Is("optimiser", "clipup") {
-		down := engine.Update{Rows: one, Prog: []engine.Lin{Assign(g, T(-1, g))}} // optimisers descend
-		return e.Engine.Do(ctx, down, e.followEstimate(k, g))
+		return e.Engine.Do(ctx, e.climbEstimate(k, g)...)
 	}
 	rms, err := e.rms(ctx, g)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	Pair      Purpose = 4 // pairings of gossip
 	Mutate    Purpose = 5
 	Select    Purpose = 6 // selection and crossover
-	Direction Purpose = 7 // search directions of hybrid methods
+	Direction Purpose = 7 // search directions of hybrid methods, axes that a search begins with, amounts along axes
 	Dropout   Purpose = 8
 	Data      Purpose = 9 // synthetic data
 	Split     Purpose = 10

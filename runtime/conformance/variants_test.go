@@ -91,7 +91,7 @@ func TestVariants(t *testing.T) {
 		{"pgpe", [][2]string{{"shaping", "raw"}, {"optimiser", "sgd"}, {"eta", "1"}, {"eta_s", "5"}}},
 		{"guided-es", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"subspace", "3"}, {"alpha", "0.2"}}},
 		{"guided-es", [][2]string{{"surrogate", "gradient"}, {"optimiser", "sgd"}, {"eta", "0.3"}, {"subspace", "2"}}},
-		{"guided-es", [][2]string{{"optimiser", "sgd"}, {"eta", "5"}, {"beta", "1"}, {"alpha", "0"}, {"subspace", "2"}}},
+		{"guided-es", [][2]string{{"optimiser", "sgd"}, {"eta", "5"}, {"beta", "1"}, {"alpha", "0"}, {"subspace", "2"}, {"surrogate", "gradient"}}},
 		{"ars", [][2]string{{"distribution", "chromosome"}, {"samples", "member"}, {"top", "0"}}},
 		{"hybrid-es", [][2]string{{"r", "1"}, {"groups", "5"}, {"combine", "softmax"}}},
 		{"hybrid-es", [][2]string{{"r", "2"}, {"groups", "3"}, {"optimiser", "muon"}, {"eta", "0.02"}, {"decay", "0.1"}}},
