@@ -18,16 +18,25 @@ func (s streams) columns() int {
 	return 0
 }
 
-// wrapHelp has what --help tells fit the terminal. Into a file or a pipe each flag keeps its line, for who searches.
+// helpColumns is as wide as paragraphs are read with ease.
+const helpColumns = 120
+
+// wrapHelp has the paragraphs and flags of --help fit the terminal. Into a file or a pipe each flag keeps its line, for
+// who searches.
 func wrapHelp(root *cobra.Command, s streams) {
 	whole := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if w := s.columns(); w > 0 {
-			c.Long = reflow(c.Long, w)
-			c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", w)))
+			wrapIn(c, min(w, helpColumns))
 		}
 		whole(c, args)
 	})
+}
+
+// wrapIn breaks what a command tells of itself for so many columns.
+func wrapIn(c *cobra.Command, columns int) {
+	c.Long = reflow(c.Long, columns)
+	c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", columns)))
 }
 
 // reflow breaks paragraphs anew for so many columns, between words alone: a library would break --json after its first

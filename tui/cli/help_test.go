@@ -11,8 +11,8 @@ import (
 // TestReflow: paragraphs become as wide as the terminal, and no word of any command's is lost; what is typed stays on
 // its line.
 func TestReflow(t *testing.T) {
-	got := reflow("one two three\nfour five\n\n  brood run quickstart --seed 1\nsix", 14)
-	if want := "one two three\nfour five\n\n  brood run quickstart --seed 1\nsix"; got != want {
+	got := reflow("one two three four\nfive six\n\n  brood run quickstart --seed 1\nseven", 14)
+	if want := "one two three\nfour five six\n\n  brood run quickstart --seed 1\nseven"; got != want {
 		t.Errorf("in 14 columns %q, want %q", got, want)
 	}
 	if got, want := reflow("one two\nthree four\nfive", 100), "one two three four five"; got != want {
@@ -34,4 +34,23 @@ func TestReflow(t *testing.T) {
 		}
 	}
 	all(newRoot(streams{}))
+}
+
+// TestHelpIsWrapped: flags fit too, with all of their words, however often they are asked for.
+func TestHelpIsWrapped(t *testing.T) {
+	for _, c := range newRoot(streams{}).Commands() {
+		whole := c.UsageString()
+		wrapIn(c, 80)
+		wrapIn(c, 80)
+		wrapped := c.UsageString()
+		if strings.Join(strings.Fields(whole), " ") != strings.Join(strings.Fields(wrapped), " ") {
+			t.Errorf("%s: other words in 80 columns:\n%s", c.CommandPath(), wrapped)
+		}
+		_, flags, _ := strings.Cut(wrapped, "Flags:\n")
+		for line := range strings.SplitSeq(flags, "\n") {
+			if lipgloss.Width(line) > 80 {
+				t.Errorf("%s: %q is wider than 80 columns", c.CommandPath(), line)
+			}
+		}
+	}
 }
