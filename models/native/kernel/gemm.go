@@ -34,6 +34,7 @@ type tileArgs struct {
 	lanes                            unsafe.Pointer // live columns, one word each
 	alpha                            float32
 	start                            unsafe.Pointer // NEON, of bytes: what the sums of each column start from
+	ahead                            uintptr        // AVX-512: a line in four steps to fetch into the second-level cache
 }
 
 const (

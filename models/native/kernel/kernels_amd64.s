@@ -17652,6 +17652,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -17726,6 +17727,8 @@ columnfour:
 	VFMADD231PS  Z29, Z31, Z11
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   20(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -18417,6 +18420,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -18500,6 +18504,8 @@ columnfour:
 	VFMADD231PS  Z28, Z31, Z13
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   24(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -19266,6 +19272,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -19358,6 +19365,8 @@ columnfour:
 	VFMADD231PS  Z29, Z31, Z15
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   28(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -20199,6 +20208,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -20300,6 +20310,8 @@ columnfour:
 	VFMADD231PS  Z28, Z31, Z17
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   32(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -21219,6 +21231,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -21329,6 +21342,8 @@ columnfour:
 	VFMADD231PS  Z29, Z31, Z19
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   36(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -22326,6 +22341,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -22445,6 +22461,8 @@ columnfour:
 	VFMADD231PS  Z28, Z31, Z21
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   40(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -23516,6 +23534,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -23644,6 +23663,8 @@ columnfour:
 	VFMADD231PS  Z29, Z31, Z23
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   44(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -24178,6 +24199,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -24231,6 +24253,8 @@ columnfour:
 	VFMADD231PS.BCST 44(SI)(R13*2), Z30, Z11
 	PREFETCHT0       (R11)(R10*1)
 	PREFETCHT0       44(R11)(R10*1)
+	PREFETCHT1       (R12)
+	ADDQ             $0x40, R12
 	VMOVUPS          (DX)(R15*1), Z30
 	VFMADD231PS.BCST (SI)(R10*1), Z30, Z0
 	VFMADD231PS.BCST 4(SI)(R10*1), Z30, Z1
@@ -24808,6 +24832,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -24945,6 +24970,8 @@ columnfour:
 	VFMADD231PS  Z28, Z31, Z25
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   48(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -25514,6 +25541,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -25570,6 +25598,8 @@ columnfour:
 	VFMADD231PS.BCST 48(SI)(R13*2), Z30, Z12
 	PREFETCHT0       (R11)(R10*1)
 	PREFETCHT0       48(R11)(R10*1)
+	PREFETCHT1       (R12)
+	ADDQ             $0x40, R12
 	VMOVUPS          (DX)(R15*1), Z30
 	VFMADD231PS.BCST (SI)(R10*1), Z30, Z0
 	VFMADD231PS.BCST 4(SI)(R10*1), Z30, Z1
@@ -26183,6 +26213,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -26329,6 +26360,8 @@ columnfour:
 	VFMADD231PS  Z29, Z31, Z27
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   52(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -26933,6 +26966,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -26992,6 +27026,8 @@ columnfour:
 	VFMADD231PS.BCST 52(SI)(R13*2), Z30, Z13
 	PREFETCHT0       (R11)(R10*1)
 	PREFETCHT0       52(R11)(R10*1)
+	PREFETCHT1       (R12)
+	ADDQ             $0x40, R12
 	VMOVUPS          (DX)(R15*1), Z30
 	VFMADD231PS.BCST (SI)(R10*1), Z30, Z0
 	VFMADD231PS.BCST 4(SI)(R10*1), Z30, Z1
@@ -30418,6 +30454,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -30528,6 +30565,8 @@ columnfour:
 	WORD         $0x000000000000dd52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   20(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -31433,6 +31472,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -31558,6 +31598,8 @@ columnfour:
 	WORD         $0x000000000000ec52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   24(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -32572,6 +32614,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -32712,6 +32755,8 @@ columnfour:
 	WORD         $0x000000000000fd52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   28(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -33835,6 +33880,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -33990,6 +34036,8 @@ columnfour:
 	WORD         $0x000000000000cc52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   32(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -35225,6 +35273,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -35395,6 +35444,8 @@ columnfour:
 	WORD         $0x000000000000dd52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   36(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -36742,6 +36793,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -36927,6 +36979,8 @@ columnfour:
 	WORD         $0x000000000000ec52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   40(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -38382,6 +38436,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -38582,6 +38637,8 @@ columnfour:
 	WORD         $0x000000000000fd52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   44(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -39284,6 +39341,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -39409,6 +39467,8 @@ columnfour:
 	WORD         $0x000000000000dd52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   44(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VBROADCASTSS (SI)(R10*1), Z28
 	LONG         $0x00000000400e9262
@@ -40164,6 +40224,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -40379,6 +40440,8 @@ columnfour:
 	WORD         $0x000000000000cc52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   48(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -41130,6 +41193,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -41264,6 +41328,8 @@ columnfour:
 	WORD         $0x000000000000e452
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   48(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VBROADCASTSS (SI)(R10*1), Z28
 	LONG         $0x00000000400e9262
@@ -42069,6 +42135,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -42299,6 +42366,8 @@ columnfour:
 	WORD         $0x000000000000dd52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   52(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VMOVUPS      64(DX)(R15*1), Z31
 	VBROADCASTSS (SI)(R10*1), Z28
@@ -43099,6 +43168,7 @@ rowone:
 
 columns:
 	LEAQ    (R13)(R13*2), R10
+	MOVQ    128(DI), R12
 	SUBQ    $0x04, CX
 	JLT     columnrest
 	PCALIGN $0x20
@@ -43242,6 +43312,8 @@ columnfour:
 	WORD         $0x000000000000ed52
 	PREFETCHT0   (R11)(R10*1)
 	PREFETCHT0   52(R11)(R10*1)
+	PREFETCHT1   (R12)
+	ADDQ         $0x40, R12
 	VMOVUPS      (DX)(R15*1), Z30
 	VBROADCASTSS (SI)(R10*1), Z28
 	LONG         $0x00000000400e9262

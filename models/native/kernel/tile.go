@@ -12,6 +12,7 @@ const (
 	packCols  = 256     // columns that share a row tile of A
 	packRows  = 112     // rows of A packed at a time: half a second-level cache
 	packLines = 64      // lines of A that tiles take at a time
+	lineBytes = 64      // of a cache
 )
 
 // live holds 16 live words and 16 dead ones: the mask of n lanes starts at word 16-n.
@@ -46,6 +47,10 @@ func (k *Kernels) gemm(form Form, m, n, kk int, a []float32, lda int, b []float3
 					at = j * kc
 				}
 				k.panel(form, packB || k.ragged(width), i0 == 0, at, j, width, k0, kc, b, ldb)
+				k.tile.ahead = uintptr(k.tile.b)                          // what is there already costs little to ask for
+				if next := j + k.isa.width; packB && i0 > 0 && next < n { // the next panel was packed long ago
+					k.tile.ahead = uintptr(ptr(k.bPack, next*kc))
+				}
 				k.column(form, packA, i0, i1, j, width, k0, kc, a, lda, c, ldc, ep)
 			}
 		}
@@ -186,5 +191,6 @@ func (k *Kernels) column(form Form, packed bool, i0, i1, j, n, k0, kc int, a []f
 			t.gate = ptr(ep.Gate, lo*ep.LDGate+j)
 		}
 		kernels[h](t)
+		t.ahead += uintptr(kc / 4 * lineBytes)
 	}
 }

@@ -12,6 +12,7 @@ const (
 	tA, tB, tC, tGate, tBias           = 0, 8, 16, 24, 32
 	tRowA, tStepA, tLdb, tLdc, tLdGate = 40, 48, 56, 64, 72
 	tK, tFlags, tBits, tLanes, tAlpha  = 80, 88, 96, 104, 112
+	tAhead                             = 128
 )
 
 // Bits of kernel.tileArgs.flags.
@@ -178,8 +179,12 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 
 	// A by columns: the tile's rows lie side by side.
 	g.Label("columns")
-	step3 := l3
+	step3, ahead := l3, l7
 	g.LEAQ(atx(step, step, 2, 0), step3)
+	next := g.wide && m*nv >= 12 // asks for the next panel, a line in a round
+	if next {
+		g.MOVQ(at(t, tAhead), ahead)
+	}
 	columnsOfA := four(a0, step, step3)
 	edges := []int{0, 4*m - 4}
 	if !g.wide {
@@ -187,6 +192,10 @@ func (g *gen) tile(name string, m, nv int, masked bool) {
 	}
 	g.byFour(k, "column", func(u int) {
 		fetch(u, a0, step, step3, l5, edges...)
+		if u == 3 && next {
+			g.PREFETCHT1(at(ahead, 0))
+			g.ADDQ(operand.Imm(64), ahead)
+		}
 		multiply(u, func(i int) operand.Mem {
 			a := columnsOfA[u]
 			a.Disp += 4 * i
