@@ -133,6 +133,22 @@ func (s *screen) shows(t *testing.T, what string, ok func(string) bool) {
 	}
 }
 
+// still waits until nothing has come for a while, and counts what had.
+func (s *screen) still(t *testing.T) (bytes int) {
+	t.Helper()
+	for deadline, last := time.Now().Add(soon.Latest), -1; ; time.Sleep(300 * time.Millisecond) {
+		s.mu.Lock()
+		bytes = s.bytes
+		s.mu.Unlock()
+		if bytes == last {
+			return bytes
+		} else if time.Now().After(deadline) {
+			t.Fatal("the screen is never still")
+		}
+		last = bytes
+	}
+}
+
 func look(t *testing.T, c *ssh.Client, w, h int) (*screen, io.Writer) {
 	t.Helper()
 	sess, err := c.NewSession()
@@ -182,9 +198,8 @@ func TestLook(t *testing.T) {
 		lines := strings.Split(strings.TrimRight(x, "\n"), "\n")
 		return widest(x) > 110 && widest(x) <= 120 && len(lines) == 40 && strings.TrimSpace(lines[39]) != ""
 	})
-	s.mu.Lock()
-	before, began := s.bytes, time.Now()
-	s.mu.Unlock()
+	before := s.still(t) // a busy machine still redraws for the sizes
+	began := time.Now()
 	for i := range 20 { // two seconds of a live run, or more on a busy machine
 		r.src.Append(sourcetest.Run(4, 61+i)[len(sourcetest.Run(4, 60+i)):]...)
 		time.Sleep(100 * time.Millisecond)
