@@ -23,21 +23,28 @@ type Slope struct {
 	Directions int
 }
 
+// gradientTo writes the gradient at the shared parameters to g, on a batch and by masks that are to be set.
+func (e *Env) gradientTo(g engine.Mat) engine.Gradients {
+	task := engine.Gradients{X: e.Block(BlockX), Rows: engine.Rows(1), G: g, Loss: make([]float32, 1)}
+	if e.Layout.Stats > 0 {
+		task.Stats = e.Scratch(1, e.Layout.Stats) // only moved along: a gradient is by the batch's own
+	}
+	return task
+}
+
 // Slope compares what a round would estimate with minus the gradient at the shared parameters, on that round's
 // mini-batch and on batches of training samples, whose gradients are averaged. It is asked on one worker that hosts all
 // members. An estimate or a gradient of nothing but zeros has the cosine NaN.
 func (e *Env) Slope(ctx context.Context, k Values, p Estimator, round uint64, train [][]int32) (s Slope, err error) {
-	x, g, down, one := e.Block(BlockX), e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params)
+	g, down, one := e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params)
 	at := e.Record(BlockCursor).U[0]
 	if s.Directions, err = p.Estimate(ctx, e, k, round, g); err != nil {
 		return s, err
 	}
-	var stats engine.Mat
-	if e.Layout.Stats > 0 {
-		stats = e.Scratch(1, e.Layout.Stats) // only moved along: a gradient is by the batch's own
-	}
+	task := e.gradientTo(one)
 	gradient := func(batch []int32, drawn noise.Key) error {
-		return e.Engine.Do(ctx, engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{batch}, Stats: stats, Masks: []noise.Key{drawn}, G: one, Loss: make([]float32, 1)})
+		task.Batches, task.Masks = [][]int32{batch}, []noise.Key{drawn}
+		return e.Engine.Do(ctx, task)
 	}
 	s.Batch = math.NaN()
 	if k.Is("samples", "shared") {

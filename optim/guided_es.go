@@ -55,7 +55,7 @@ that one's for sgd.`,
 		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.005, Scale: Log}, KnobMu, knobFollow,
 		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: Log},
 		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance, and 0 is for surrogate gradient: estimates never leave the line of the first then", Min: 0, Max: 1, Default: 0.5},
-		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory, and another with surrogate gradient", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
+		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: Log},
 		{Name: "surrogate", Title: "surrogate gradients", Doc: "what guides the search: the estimates of generations before, or the gradient on the mini-batch of the generation", Choices: []string{"estimates", "gradient"}, Max: 1},
 		{Name: "beta", Label: "β", Title: "scale of the estimate", Doc: "what the estimate is multiplied by; 2 makes it about as long as the gradient is along one surrogate that has half of the variance", Min: 1e-6, Max: 1e9, Default: 2, Scale: Log},
 		KnobB.With(256), knobSamples, knobDistribution,
@@ -83,21 +83,19 @@ that one's for sgd.`,
 type guidedES struct{}
 
 func (guidedES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, error) {
-	g, kept := e.Scratch(1, e.Layout.Params), guidedESBasis(e, k)
-	basis, err := guidedESSearched(ctx, e, k, kept)
-	if err != nil {
-		return Report{}, err
+	g, basis, gradient := e.Scratch(1, e.Layout.Params), guidedESBasis(e, k), k.Is("surrogate", "gradient")
+	if gradient {
+		if err := guidedESGuide(ctx, e, k, basis); err != nil {
+			return Report{}, err
+		}
 	}
 	rep, err := guidedESEstimate(ctx, e, k, round, basis, g)
 	if err != nil {
 		return rep, err
 	}
-	if k.Is("surrogate", "gradient") {
+	if gradient {
 		rep.Samples += int64(k.I("batch"))
-		if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(kept), Src: engine.All(basis)}); err != nil {
-			return rep, err
-		}
-	} else if err := guidedESTurn(ctx, e, kept, g); err != nil {
+	} else if err := guidedESTurn(ctx, e, basis, g); err != nil {
 		return rep, err
 	}
 	return rep, e.Engine.Do(ctx, e.climbEstimate(k, g)...)
@@ -106,22 +104,16 @@ func (guidedES) Round(ctx context.Context, e *Env, k Values, round uint64) (Repo
 // guidedESBasis is U, a column in each row. A row of zeros stands for a surrogate that depends on newer ones.
 func guidedESBasis(e *Env, k Values) engine.Mat { return e.Block(BlockSubspace).Fold(k.I("subspace")) }
 
-// guidedESSearched is the basis that a generation searches: what is kept, with the gradient at x turned to where there
-// is one, on the mini-batch that candidates will see.
-func guidedESSearched(ctx context.Context, e *Env, k Values, kept engine.Mat) (engine.Mat, error) {
-	if k.Is("surrogate", "estimates") {
-		return kept, nil
-	}
-	basis, g, at, batch := e.Scratch(kept.Rows, kept.Cols), e.Scratch(1, e.Layout.Params), e.Record(BlockCursor).U[0], make([]int32, k.I("batch"))
+// guidedESGuide takes the gradient at x on the mini-batch that candidates will see for the newest surrogate of a basis.
+func guidedESGuide(ctx context.Context, e *Env, k Values, basis engine.Mat) error {
+	g, batch, at := e.Scratch(1, e.Layout.Params), make([]int32, k.I("batch")), e.Record(BlockCursor).U[0]
 	e.SharedBatch(batch, at)
-	gradient := engine.Gradients{X: e.Block(BlockX), Rows: engine.Rows(1), Batches: [][]int32{batch}, Masks: []noise.Key{e.Rand(noise.Dropout, at, 0)}, G: g, Loss: make([]float32, 1)}
-	if e.Layout.Stats > 0 {
-		gradient.Stats = e.Scratch(1, e.Layout.Stats) // only moved along: a gradient is by the batch's own
+	task := e.gradientTo(g)
+	task.Batches, task.Masks = [][]int32{batch}, []noise.Key{e.drawn(at)}
+	if err := e.Engine.Do(ctx, task); err != nil {
+		return err
 	}
-	if err := e.Engine.Do(ctx, gradient, engine.Copy{Dst: engine.All(basis), Src: engine.All(kept)}); err != nil {
-		return basis, err
-	}
-	return basis, guidedESTurn(ctx, e, basis, g)
+	return guidedESTurn(ctx, e, basis, g)
 }
 
 // guidedESEstimate tries candidates farther out along a basis and writes g.
@@ -261,11 +253,18 @@ func guidedESProject(ctx context.Context, e *Env, rows engine.Mat, squares []flo
 
 // Estimate implements Estimator.
 func (guidedES) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engine.Mat) (int, error) {
-	basis, err := guidedESSearched(ctx, e, k, guidedESBasis(e, k))
-	if err != nil {
-		return 0, err
+	basis := guidedESBasis(e, k)
+	if k.Is("surrogate", "gradient") { // a round keeps it, and this is none
+		kept := basis
+		basis = e.Scratch(kept.Rows, kept.Cols)
+		if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(basis), Src: engine.All(kept)}); err != nil {
+			return 0, err
+		}
+		if err := guidedESGuide(ctx, e, k, basis); err != nil {
+			return 0, err
+		}
 	}
-	_, err = guidedESEstimate(ctx, e, k, round, basis, g)
+	_, err := guidedESEstimate(ctx, e, k, round, basis, g)
 	return len(e.Roster.Members) / 2, err
 }
 
