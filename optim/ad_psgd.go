@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -41,12 +40,6 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
 			[]Block{Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)})
-	},
-	Check: func(s Shape) error {
-		if len(s.Roster.Members) < 2 {
-			return errors.New("active and passive members are needed: give members at least 2")
-		}
-		return nil
 	},
 	Bytes: func(s Shape) map[Op]int64 {
 		if s.Drawn {

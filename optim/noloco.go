@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -43,12 +42,6 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
 			[]Block{Params(BlockBegun, false, EnterCentre, l), Params(BlockMX, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
-	},
-	Check: func(s Shape) error {
-		if len(s.Roster.Members) < 2 {
-			return errors.New("pairs need two members or more: give members at least 2")
-		}
-		return nil
 	},
 	Cycle: cycleOf("h"),
 	Bytes: func(s Shape) map[Op]int64 {

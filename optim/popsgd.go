@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"brood/models/engine"
@@ -52,12 +51,6 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 			b = append(b, Params(BlockShown, false, enter, l))
 		}
 		return b
-	},
-	Check: func(s Shape) error {
-		if len(s.Roster.Members) < 2 {
-			return errors.New("pairs need two members or more: give members at least 2")
-		}
-		return nil
 	},
 	Bytes:   popSGDBytes,
 	Program: popSGD{},

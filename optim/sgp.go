@@ -2,7 +2,6 @@ package optim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -43,9 +42,6 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 	},
 	Check: func(s Shape) error {
 		n := len(s.Roster.Members)
-		if n < 2 {
-			return errors.New("pushing needs two members or more: give members at least 2")
-		}
 		if most := len(sgpHops(n)); s.K.I("peers") > most {
 			return fmt.Errorf("%d members have out-peers at %d distances: give peers at most %d, or more members", n, most, most)
 		}

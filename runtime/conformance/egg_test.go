@@ -11,8 +11,6 @@ import (
 	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
-	"brood/optim/catalog"
-	"brood/runtime/coordinator"
 )
 
 // TestEGGAgainstNaive follows the rule in whole numbers: candidates by rounding, signs, their exact sum, and steps of
@@ -89,34 +87,4 @@ func eggNoiseOf(l engine.Layout, key noise.Key) []int8 {
 		}
 	}
 	return out
-}
-
-// TestEGGRefuses: what egg cannot train, and what cannot train a model of whole numbers, is said.
-func TestEGGRefuses(t *testing.T) {
-	for _, c := range []struct {
-		algorithm string
-		whole     bool
-		members   int
-		want      string
-	}{
-		{"egg", false, 4, `egg trains a model of whole numbers: choose one with arithmetic = "int8", such as mlp-int8, or another algorithm`},
-		{"dp-sgd", true, 4, "dp-sgd needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats"},
-		{"egg", true, 3, "antithetic pairs need an even population: give members a multiple of 2"},
-		{"egg", true, 300000, "sums of signs are exact for at most 264208 members: take fewer"},
-		{"egg", true, 4, ""},
-		{"openai-es", true, 4, ""},
-	} {
-		a, err := catalog.Lookup(c.algorithm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := optim.Shape{Roster: optim.Place(optim.IDs(c.members), []int{0}), Layout: engine.Layout{Whole: c.whole}, K: a.Defaults()}
-		got := ""
-		if err := coordinator.Admits(a, s); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%s, whole %v, %d members: %q, want %q", c.algorithm, c.whole, c.members, got, c.want)
-		}
-	}
 }
