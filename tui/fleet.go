@@ -94,16 +94,16 @@ func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 }
 
 // pace is what the run does in a second, and of what: gradient steps; samples, of a strategy that takes none; rounds,
-// of a run without a model.
+// of a run without data, whose samples are meetings.
 func (m *model) pace() (x float64, unit string) {
-	r, p := m.shown.Rates, m.shown.Progress
-	switch {
+	switch r := m.shown.Rates; {
+	case m.shown.Config != nil && !m.scores():
+		return r.Rounds, "rounds/s"
 	case r.Steps == 0 && r.Samples > 0:
 		return r.Samples, "samples/s"
-	case r.Steps == 0 && p.Rounds > 0:
-		return r.Rounds, "rounds/s"
+	default:
+		return r.Steps, "steps/s"
 	}
-	return r.Steps, "steps/s"
 }
 
 // fleetRow is a worker in the table.

@@ -57,16 +57,16 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 }
 
 // TestFleetSaysWhatAStrategyDoes: one that takes no gradient steps is shown by the samples that it evaluates, and a run
-// without a model by its rounds.
+// without data by its rounds, whose samples are meetings.
 func TestFleetSaysWhatAStrategyDoes(t *testing.T) {
-	for unit, keep := range map[string]func(*event.Progress){
-		"samples/s": func(p *event.Progress) { p.Steps = 0 },
-		"rounds/s":  func(p *event.Progress) { p.Steps, p.Samples = 0, 0 },
-	} {
+	for unit, data := range map[string]string{"samples/s": "glyphs", "rounds/s": ""} {
 		rs := sourcetest.Run(12, 400)
 		for _, r := range rs {
-			if r.Commit != nil {
-				keep(&r.Commit.Progress)
+			switch {
+			case r.Config != nil:
+				r.Config.Data = data
+			case r.Commit != nil:
+				r.Commit.Progress.Steps = 0
 			}
 		}
 		d := open(t, 120, 40, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: machines(5)} })

@@ -112,7 +112,11 @@ func (m *model) statusLine(g *cell.Grid) {
 		segs = append(segs, segment{test + " " + m.tested(), len(test) + 8, 7, cell.Plain})
 	}
 	if v.Rates.Weight > 0 && m.running() {
-		segs = append(segs, segment{lead(Rate(v.Rates.Samples), 5) + " samples/s", 15, 1, cell.Faint})
+		x, unit := v.Rates.Samples, " samples/s"
+		if !m.scores() {
+			x, unit = v.Rates.Rounds, " rounds/s"
+		}
+		segs = append(segs, segment{lead(Rate(x), 5) + unit, 15, 1, cell.Faint})
 	}
 	tail, special := m.tail()
 	room := g.W - 2
