@@ -101,6 +101,11 @@ func (ars) Estimate(ctx context.Context, e *Env, k Values, round uint64, g engin
 	return len(e.Roster.Members) / 2, err
 }
 
+// arsFollowed is b of so many directions. In binary fractions .28 of 25 is a little more than 7.
+func arsFollowed(directions int, top float64) int {
+	return max(1, int(math.Ceil(float64(top*float64(directions))-1e-9)))
+}
+
 // arsBest are the directions that are followed, ascending, and the standard deviation of their results. Those with a
 // missing result are left out; none may remain.
 func arsBest(fit []float32, top float64) (best []int, deviation float64) {
@@ -108,9 +113,7 @@ func arsBest(fit []float32, top float64) (best []int, deviation float64) {
 	for i := range better {
 		better[i] = max(fit[2*i], fit[2*i+1]) // no number where either is none
 	}
-	// in binary fractions .28 of 25 is a little more than 7
-	b := max(1, int(math.Ceil(float64(top*float64(len(better)))-1e-9)))
-	for _, i := range Order(better)[:b] {
+	for _, i := range Order(better)[:arsFollowed(len(better), top)] {
 		if d := float64(fit[2*i]) - float64(fit[2*i+1]); !math.IsNaN(d) && !math.IsInf(d, 0) {
 			best = append(best, i)
 		}
@@ -137,7 +140,7 @@ func (ars) Noise(Values) engine.Noise { return engine.Noise{} }
 
 // Prefer implements Chooser.
 func (ars) Prefer(s Shape, r Rates) []Choice {
-	return s.exactDistribution(len(s.Roster.Members)/2, r)
+	return s.exactDistribution(arsFollowed(len(s.Roster.Members)/2, s.K.Get("top")), r)
 }
 
 func (ars) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {

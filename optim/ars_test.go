@@ -30,6 +30,16 @@ func TestARSBest(t *testing.T) {
 	}
 }
 
+// TestARSPrefers: who regenerates noise does so for the directions that are followed, and not for all.
+func TestARSPrefers(t *testing.T) {
+	for top, want := range map[float64]string{0.5: "seed", 1: "chromosome"} {
+		s := Shape{Roster: Place(IDs(16), []int{0, 1}), K: set{"top": top}.of(ARS)}
+		if c := ars.Prefer(ars{}, s, Rates{Noise: 6e9, Bytes: 4e9}); c[0].Expr != want {
+			t.Errorf("of 8 directions, %g of which are followed, %q is preferred (%s), want %q", top, c[0].Expr, c[0].Why, want)
+		}
+	}
+}
+
 // ascending are the numbers from 0 on.
 func ascending(n int) (out []float32) {
 	for i := range n {
