@@ -25,7 +25,7 @@ chunk has one of its length and sends its share, at least one. In float64, round
 out. values 2bit writes a value as sparseloco does. A round is a step. The centre is x.
 Series: loss.
 Bytes: a step sends each member's message to every other worker: keep times 32 bits and those of a place below chunk (6 of
-64) for each chunk, ended at 64 bits. With the chunks of 64 and a keep of 4 that is 1/14 of the model.
+64) for each chunk, ended at 64 bits. With the chunks of 64 and a keep of 4 that is 2/27 of the model.
 
 Deviations: the source transforms matrices in blocks of 64 x 64 and keeps 32 of a block; here chunks are rows of 64, so that
 the default keep of 4 sends more. It takes the mean of a value over those who sent it; the sign is that of the mean over

@@ -26,7 +26,7 @@ that have nothing to say, 3 lets 3 in a thousand. Small thresholds take long ste
 A pair whose fitness is equal, or of which one is missing, has no sign.
 
 The sum is exact in whole numbers, so that no bit depends on a machine, on workers or on the order. Deviations from the source:
-noise is of full rank there, where the source has rank 1; sigma and threshold are numbers in place of shifts and tables of them.
+noise is of full rank here, where the source has rank 1; sigma and threshold are numbers in place of shifts and tables of them.
 distribution is that of openai-es: seed and chromosome have equal bits.
 Series: fitness, and moved, the share of the weights that a generation moves.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
