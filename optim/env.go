@@ -79,6 +79,7 @@ type Env struct {
 	fault    error
 	probed   bool // see Probe
 	looks    []look
+	inLane   bool // see inCohorts
 }
 
 type shape struct{ rows, cols int }
@@ -107,6 +108,9 @@ func (e *Env) Record(name string) engine.Host {
 // Scratch is memory for this round, contents undefined. Where the engine has none left it is a matrix without memory,
 // which every task refuses; Fault says why.
 func (e *Env) Scratch(rows, cols int) engine.Mat {
+	if e.inLane {
+		panic("scratch is taken before members step apart")
+	}
 	if e.scratch == nil {
 		e.scratch = map[shape]*pool{}
 	}

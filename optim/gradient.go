@@ -22,12 +22,13 @@ type Step struct {
 	Frac  float64 // share of the training set that a member sees: a contiguous window of its own; 0: a disjoint part, 1/n
 	Clip  float32 // longest norm of a gradient, 0 for any; applied before Decay
 	Decay float32 // weight decay: G += Decay*X
+	Joint bool    // all threads take the optimiser's step of one member, see inCohorts
 }
 
 // step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of MemberStream say. A knob
 // that an algorithm does not declare has its default.
 func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
-	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay")}
+	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay"), Joint: k.orthogonalises()}
 	if k.decouples() {
 		s.Decay = 0
 	}

@@ -29,14 +29,14 @@ type inner struct {
 	first      engine.Row // of the moments of its rows
 }
 
-// part is the cycle of rows [lo, hi). y may be cohortScratch.
-func (c inner) part(lo, hi int) inner {
+// part is the cycle of rows [lo, hi). y may be cohortScratch, of which theirs begins with row at.
+func (c inner) part(lo, hi int, at engine.Row) inner {
 	of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
 	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), eta: c.eta, outside: c.outside, first: c.first + engine.Row(lo)}
 	if c.m.Rows > 0 {
 		p.m = of(c.m)
 	}
-	if p.y = c.y.Sub(0, hi-lo); c.y.Rows == c.x.Rows {
+	if p.y = c.y.Sub(at, hi-lo); c.y.Rows == c.x.Rows {
 		p.y = of(c.y)
 	}
 	return p

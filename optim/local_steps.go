@@ -8,8 +8,9 @@ import (
 	"brood/models/engine"
 )
 
-// cohort is how many members take their steps before the next do: what their rows hold stays in the caches from step to
-// step, and gradients take memory for them alone. No bit depends on it.
+// cohort is how many members take their steps before the next do, where an engine has all threads work for the same
+// ones: what their rows hold stays in the caches from step to step, and gradients take memory for them alone. No bit
+// depends on it.
 const cohort = 16
 
 // cohorts cuts n rows into runs [lo, hi) of at most cohort.
@@ -23,29 +24,85 @@ func cohorts(n int) iter.Seq2[int, int] {
 	}
 }
 
-// cohortScratch is a row for each member of the largest cohort of n.
-func (e *Env) cohortScratch(n int) engine.Mat { return e.Scratch(min(n, cohort), e.Layout.Params) }
+// cohortScratch is a row for each member of the largest cohort of n, or for each thread of the engine.
+func (e *Env) cohortScratch(n int) engine.Mat {
+	most := cohort
+	if t, ok := e.Engine.(engine.Threaded); ok {
+		most = max(cohort, t.Threads())
+	}
+	return e.Scratch(min(n, most), e.Layout.Params)
+}
+
+// inCohorts calls f for runs [lo, hi) that cover n rows of members whose steps touch nothing of each other's. at is the
+// first row of cohortScratch that is theirs. On an engine with lanes members step apart, one on each thread from its
+// first step to its last: f is called at the same time for several, each with an Env of its own that has no scratch.
+// The last ones, of whom there are fewer than threads, and all where steps are joint, step together.
+func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, lo, hi int, at engine.Row) error) error {
+	alone := 0
+	if a, counts := e.Engine.(Aloner); counts && !joint {
+		a.Alone()
+	}
+	if l, ok := e.Engine.(engine.Laned); ok && !joint {
+		var lanes []lane
+		for i, one := range l.Lanes() {
+			lanes = append(lanes, lane{e.Engine, one, engine.Row(i)})
+		}
+		alone = n - n%len(lanes)
+		looks := make([][]look, alone)
+		err := engine.Each(ctx, lanes, alone, func(l lane, i int) error {
+			one := *e
+			one.Engine, one.inLane, one.looks = l, true, nil
+			err := f(&one, i, i+1, l.at)
+			looks[i] = one.looks
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		e.looks = append(e.looks, slices.Concat(looks...)...)
+	}
+	for lo, hi := range cohorts(n - alone) {
+		if err := f(e, alone+lo, alone+hi, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Aloner is an engine that counts what a run will do: it is told that members step one on each thread, where there are
+// as many.
+type Aloner interface{ Alone() }
+
+// lane is an engine of which one thread computes, and the row of cohortScratch of the member that it works for.
+type lane struct {
+	Engine
+	one engine.Doer
+	at  engine.Row
+}
+
+// Do implements Engine.
+func (l lane) Do(ctx context.Context, tasks ...engine.Task) error { return l.one.Do(ctx, tasks...) }
 
 // advance takes so many steps of some members: a gradient of each, and then what update lists for a row of theirs and
 // its gradient. Of s.G it needs cohortScratch.
 func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engine.Row, g engine.Mat) []engine.Task) error {
-	for lo, hi := range cohorts(len(s.Rows)) {
+	return e.inCohorts(ctx, len(s.Rows), s.Joint, func(e *Env, lo, hi int, at engine.Row) error {
 		part := s
-		part.Rows, part.XRows, part.Loss = s.Rows[lo:hi], s.XRows[lo:hi], s.Loss[lo:hi]
+		part.Rows, part.XRows, part.Loss, part.G = s.Rows[lo:hi], s.XRows[lo:hi], s.Loss[lo:hi], s.G.Sub(at, hi-lo)
 		for range steps {
 			if err := MemberGradients(ctx, e, part); err != nil {
 				return err
 			}
 			var tasks []engine.Task
 			for i, r := range part.Rows {
-				tasks = append(tasks, update(r, s.G.Sub(engine.Row(i), 1))...)
+				tasks = append(tasks, update(r, part.G.Sub(engine.Row(i), 1))...)
 			}
 			if err := e.Engine.Do(ctx, tasks...); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // descend is a step of one member's x by the optimiser.
@@ -89,7 +146,8 @@ func localSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int,
 
 // unevenSteps is localSteps with a number of steps for each row; those of a row with none keep their last loss.
 func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []*float32) error {
-	for lo, hi := range cohorts(len(rows)) {
+	return e.inCohorts(ctx, len(rows), k.orthogonalises(), func(e *Env, lo, hi int, at engine.Row) error {
+		g := g.Sub(at, hi-lo)
 		for s := range slices.Max(steps[lo:hi]) {
 			var now []engine.Row
 			for i, r := range rows[lo:hi] {
@@ -105,8 +163,8 @@ func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 				last[r] = &loss[i]
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // innerSteps takes so many steps of an inner optimiser on every member's x, each with moments and a count of its own.

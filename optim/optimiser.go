@@ -58,6 +58,9 @@ func (v Values) descent(eta, momentum string) descent {
 // adapts says that gradients are followed by another optimiser than SGD.
 func (v Values) adapts() bool { return v.Has(knobOptimiser.Name) && !v.Is("optimiser", "sgd") }
 
+// orthogonalises says that the optimiser is Muon, whose matrices all threads iterate on, in memory for one at a time.
+func (v Values) orthogonalises() bool { return v.Has(knobOptimiser.Name) && v.Is("optimiser", "muon") }
+
 // decouples says that weight decay is no part of the gradient.
 func (v Values) decouples() bool {
 	return v.Has(knobOptimiser.Name) && (v.Is("optimiser", "adamw") || v.Is("optimiser", "muon"))

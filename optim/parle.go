@@ -83,18 +83,19 @@ func (parle) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, err
 		}
 	}
 	steps, loss, g := shape.sliceSteps("ell"), make([]float32, n), e.cohortScratch(n)
-	for lo, hi := range cohorts(n) {
-		part := c.part(lo, hi)
+	err := e.inCohorts(ctx, n, k.orthogonalises(), func(e *Env, lo, hi int, at engine.Row) error {
+		part := c.part(lo, hi, at)
 		if phase[0] == 0 {
 			if err := e.Engine.Do(ctx, part.begin(e, k, !paper)...); err != nil {
-				return Report{}, err
+				return err
 			}
 		}
-		s := e.step(k, part.y, engine.Rows(n)[lo:hi], g.Sub(0, hi-lo), loss[lo:hi])
+		s := e.step(k, part.y, engine.Rows(n)[lo:hi], g.Sub(at, hi-lo), loss[lo:hi])
 		s.XRows = part.rows
-		if err := parleSteps(ctx, e, k, part, s, steps); err != nil {
-			return Report{}, err
-		}
+		return parleSteps(ctx, e, k, part, s, steps)
+	})
+	if err != nil {
+		return Report{}, err
 	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)*steps))
 	rep.Points = append(e.LatePoints("loss", loss), append(e.populationPoint(seriesGamma.Name, 1/k.Get("gamma")), e.populationPoint(seriesRho.Name, 1/k.Get("rho"))...)...)

@@ -25,6 +25,7 @@ type Engine struct {
 	whole  []wholeLayer // of a model of whole numbers, whose plan has no ops
 	bf16   bool         // see NewBF16, and in which order
 	order  kernel.Order
+	single []engine.Doer // see Lanes
 }
 
 // NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
@@ -131,6 +132,22 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 		}
 	}
 	return nil
+}
+
+// Threads implements engine.Threaded.
+func (e *Engine) Threads() int { return len(e.passes) }
+
+// Lanes implements engine.Laned: what a member's rows hold stays in the caches of a core from step to step, and no
+// thread waits for another between them.
+func (e *Engine) Lanes() []engine.Doer {
+	if e.single == nil {
+		for i := range e.passes {
+			one := *e
+			one.Vector, one.passes = &Vector{layout: e.layout, lanes: e.lanes[i : i+1]}, e.passes[i:i+1]
+			e.single = append(e.single, &one)
+		}
+	}
+	return e.single
 }
 
 // piece is the samples of one pass where samples do not touch each other: their activations stay in the second-level

@@ -1,12 +1,68 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+
+	"brood/models/engine"
+	"brood/models/native"
+	"brood/optim"
+	"brood/runtime/event"
 )
 
-// TestCohorts: members beyond one cohort step after the others, and no bit tells: eight workers with a cohort each and
-// one with three come to the same state.
+// laned is a toy whose lanes are toys of their own.
+type laned struct {
+	*Toy
+	lanes []engine.Doer
+}
+
+// Threads and Lanes implement engine.Laned.
+func (l laned) Threads() int         { return len(l.lanes) }
+func (l laned) Lanes() []engine.Doer { return l.lanes }
+
+// counted is a lane that counts its tasks.
+type counted struct {
+	Toy
+	tasks *atomic.Int64
+}
+
+// Do implements engine.Doer.
+func (c *counted) Do(ctx context.Context, tasks ...engine.Task) error {
+	c.tasks.Add(int64(len(tasks)))
+	return c.Toy.Do(ctx, tasks...)
+}
+
+// onLanes makes a toy one of so many lanes, whose tasks are counted.
+func onLanes(t *testing.T, lanes int, tasks *atomic.Int64) func(*Toy) optim.Engine {
+	return func(toy *Toy) optim.Engine {
+		l := laned{Toy: toy}
+		for range lanes {
+			one := &counted{*toy, tasks}
+			var err error
+			if one.vector, err = native.New(toy.layout, 1); err != nil {
+				t.Fatal(err)
+			}
+			l.lanes = append(l.lanes, one)
+		}
+		return l
+	}
+}
+
+// points are what a run recorded, but for when.
+func points(o *Outcome) (out []event.Points) {
+	for _, r := range o.Log.Records {
+		if r.Points != nil {
+			out = append(out, *r.Points)
+		}
+	}
+	return out
+}
+
+// TestCohorts: members beyond one cohort step after the others, or apart on an engine with lanes, and no bit tells:
+// eight workers with a cohort each, one with three, and those of one, three and seventeen lanes, some of which leave
+// members over, come to the same state, and one worker records the same numbers.
 func TestCohorts(t *testing.T) {
 	for _, v := range []struct {
 		algorithm string
@@ -31,6 +87,19 @@ func TestCohorts(t *testing.T) {
 				r.Workers = workers
 				if got := run(t, r).Hash(); got != want {
 					t.Errorf("%d workers: %s, eight %s", workers, got, want)
+				}
+			}
+			for workers, lanes := range map[int]int{1: 17, 2: 1, 3: 3} {
+				var tasks atomic.Int64
+				r.Workers, r.Engine, r.Probe = workers, nil, 1
+				whole := run(t, r)
+				r.Engine = onLanes(t, lanes, &tasks)
+				laned := run(t, r)
+				if got := laned.Hash(); got != want || tasks.Load() == 0 {
+					t.Errorf("%d workers of %d lanes, to which %d tasks were given: %s, eight %s", workers, lanes, tasks.Load(), got, want)
+				}
+				if a, b := fmt.Sprint(points(laned)), fmt.Sprint(points(whole)); workers == 1 && a != b {
+					t.Errorf("on lanes a worker records %s, in cohorts %s", a, b)
 				}
 			}
 		})

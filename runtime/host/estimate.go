@@ -337,18 +337,23 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	}
 	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), optim.IDs(j.Members)
 	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
+	steps := eng
+	if l, ok := eng.(engine.Laned); ok && all.alone && n == l.Threads() {
+		steps = inLanes{eng, l.Lanes()}
+	}
 	for _, work := range []struct {
 		amount, once float64 // of an entry of the task
 		few, most    int     // entries
+		by           compute
 		task         func(n int) engine.Task
 	}{
-		{all.gradients, float64(most.Gradients), n, n, func(n int) engine.Task {
+		{all.gradients, float64(most.Gradients), n, n, steps, func(n int) engine.Task {
 			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, most.Gradients), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, float64(scores), n, n, func(n int) engine.Task {
+		{all.scores, float64(scores), n, n, eng, func(n int) engine.Task {
 			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, scores), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, float64(most.Batch), few, j.Members, func(n int) engine.Task {
+		{all.candidates, float64(most.Batch), few, j.Members, eng, func(n int) engine.Task {
 			batches := 1
 			if all.fresh {
 				batches = n
@@ -356,16 +361,16 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
 				IDs: ids[:n], Batches: samples(batches, most.Batch), Drawn: drawn(batches), Fitness: make([]float32, n)}
 		}},
-		{all.terms, 3, n, n, func(int) engine.Task {
+		{all.terms, 3, n, n, steps, func(int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
-		{all.muon, 1, n, n, func(int) engine.Task {
+		{all.muon, 1, n, n, eng, func(int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
-		{all.lengths, 1, n, n, func(n int) engine.Task {
+		{all.lengths, 1, n, n, eng, func(n int) engine.Task {
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},
-		{all.normals, 1, min(few, most.Sums), most.Sums, func(n int) engine.Task {
+		{all.normals, 1, min(few, most.Sums), most.Sums, eng, func(n int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},
 	} {
@@ -373,7 +378,7 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 			continue
 		}
 		entries := work.amount / work.once
-		each, err := entry(ctx, eng, max(1, work.few), work.most, entries, work.task)
+		each, err := entry(ctx, work.by, max(1, work.few), work.most, entries, work.task)
 		if err != nil {
 			return 0, err
 		}
@@ -393,12 +398,42 @@ func entry(ctx context.Context, eng compute, few, most int, all float64, task fu
 		}
 		switch {
 		case n >= most || warm && time.Since(began) > enough:
-			each, err := timed(ctx, eng, work, all/float64(n))
-			return each / float64(n), err
+			times := 1
+			if _, several := eng.(inLanes); several {
+				times = laneSteps
+			}
+			each, err := timed(ctx, eng, work, all/float64(n*times))
+			return each / float64(n*times), err
 		case warm:
 			n = min(2*n, most)
 		}
 	}
+}
+
+// inLanes is an engine whose gradients and updates are taken as members take their steps who go one on each thread: a
+// row on each lane, and so many times before threads meet.
+type inLanes struct {
+	compute
+	lanes []engine.Doer
+}
+
+const laneSteps = 8
+
+// Do takes one task of as many rows as there are lanes, laneSteps times.
+func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
+	return engine.Each(ctx, l.lanes, len(l.lanes), func(lane engine.Doer, i int) error {
+		one := tasks[0]
+		switch t := one.(type) {
+		case engine.Gradients:
+			t.G, t.StatRows = t.G.Sub(engine.Row(i), 1), t.Rows[i:i+1]
+			t.Rows, t.Batches, t.Masks, t.Loss = t.Rows[i:i+1], t.Batches[i:i+1], t.Masks[i:i+1], t.Loss[i:i+1]
+			one = t
+		case engine.Update:
+			t.Rows = t.Rows[i : i+1]
+			one = t
+		}
+		return lane.Do(ctx, slices.Repeat([]engine.Task{one}, laneSteps)...)
+	})
 }
 
 // done runs a task to its end.

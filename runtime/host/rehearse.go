@@ -28,12 +28,13 @@ type effort struct {
 	lengths       float64 // of rows or of differences of rows, likewise
 	gathers       float64 // of messages that a worker makes on the processor, see optim.Coder
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
+	alone         bool    // members step one on each thread, see optim.Aloner
 	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.gathers + times*o.gathers, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.gathers + times*o.gathers, e.fresh || o.fresh, e.scaled || o.scaled, e.alone || o.alone, e.most.Max(o.most)}
 }
 
 // dummy is the width that stands for so many parameters in a rehearsal: small, and with their remainders by small
@@ -54,7 +55,11 @@ type counter struct {
 	scratch       int64   // bytes that were allocated, with the model's parameters in place of the dummy's
 	host          int64   // bytes that a programme holds beside, likewise
 	params, stats int64
+	threads       int // of the worker's engine
 }
+
+// Threads implements engine.Threaded.
+func (c *counter) Threads() int { return c.threads }
 
 // bytes are those of a matrix, in the model's size. Widths are one number, the statistics, which are one wider than the
 // dummy, vectors behind each other, and shares of them, such as the slice of a worker or a fragment.
@@ -85,6 +90,9 @@ func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(
 
 // Gathers implements optim.Gatherer.
 func (c *counter) Gathers() { c.gathers++ }
+
+// Alone implements optim.Aloner.
+func (c *counter) Alone() { c.alone = true }
 
 // share is the elements of a span, as multiples of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
@@ -358,7 +366,7 @@ func (j *Job) counter() *counter {
 		return &counter{sizes: ram.Memory{}, width: float64(dummy(0)), params: int64(dummy(0)), stats: int64(1 + dummy(0))}
 	}
 	params := j.Net.Layout.Params
-	c := &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats)}
+	c := &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats), threads: max(1, j.Threads/j.Workers)}
 	if j.hollow {
 		c.sizes = ram.Hollow{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		batch int
 		goal  float64
 	}{{"mlp", 128, 0.85}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0.5}, {"lenets", 128, 0.5}, {"allcnn", 64, 0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
-		one, err := m.gradients(c.Context(), t.model, t.batch, 1, 1)
+		one, err := m.gradients(c.Context(), t.model, t.batch, 1, 1, 1)
 		if err != nil {
 			return err
 		}
@@ -52,20 +53,23 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		if t.batch < 128 {
 			continue
 		}
-		eight, err := m.gradients(c.Context(), t.model, t.batch, 8, 1)
-		if err != nil {
-			return err
-		}
-		eight.goal, eight.limits = 1, []limit{m.as(one, "one member", 1)}
-		if _, err := m.beside(c, report, eight); err != nil {
-			return err
+		steps := []int{1, 1, stepsEach}
+		least := []speed{one, {}, {}}
+		for i := 1; i < len(least); i++ {
+			if least[i], err = m.gradients(c.Context(), t.model, t.batch, 8, 1, steps[i]); err != nil {
+				return err
+			}
+			least[i].goal, least[i].limits = 1, []limit{m.as(one, "one member", 1)}
+			if _, err := m.beside(c, report, least[i]); err != nil {
+				return err
+			}
 		}
 		if threads == 1 {
 			continue
 		}
-		for _, less := range []speed{one, eight} {
-			members := int(less.work) / t.batch
-			more, err := m.gradients(c.Context(), t.model, t.batch, members, threads)
+		for i, less := range least {
+			members := int(less.work) / t.batch / steps[i]
+			more, err := m.gradients(c.Context(), t.model, t.batch, members, threads, steps[i])
 			if err != nil {
 				return err
 			}
@@ -89,8 +93,12 @@ func (m *machine) as(f speed, name string, threads int) limit {
 	}}
 }
 
-// gradients are those of members on threads, in samples a second, beside the products of the model in registers.
-func (m *machine) gradients(ctx context.Context, model string, batch, members, threads int) (speed, error) {
+// stepsEach is how many gradients a member takes where members take local steps, each on a lane of the engine.
+const stepsEach = 8
+
+// gradients are those of members on threads, in samples a second, beside the products of the model in registers: one of
+// each member at a time, or so many of a member before the next.
+func (m *machine) gradients(ctx context.Context, model string, batch, members, threads, steps int) (speed, error) {
 	net, err := models.Load(model)
 	if err != nil {
 		return speed{}, err
@@ -119,7 +127,19 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	if members > 1 || threads > 1 {
 		name += fmt.Sprintf(", %s on %s", plural(members, "member"), plural(threads, "thread"))
 	}
-	return speed{name: name, unit: "samples/s", work: float64(batch * members), limits: []limit{m.registers(flops * 1e-9)}, call: func() error { return e.Do(ctx, g) }}, nil
+	call := func() error { return e.Do(ctx, g) }
+	if steps > 1 {
+		name += fmt.Sprintf(", %d steps each", steps)
+		call = func() error {
+			return engine.Each(ctx, e.Lanes(), members, func(lane engine.Doer, i int) error {
+				r := engine.Row(i)
+				of := engine.Gradients{X: g.X, Rows: g.Rows[i : i+1], Stats: g.Stats, StatRows: g.Rows[i : i+1],
+					Masks: g.Masks[i : i+1], Batches: g.Batches[i : i+1], G: g.G.Sub(r, 1), Loss: g.Loss[i : i+1]}
+				return lane.Do(ctx, slices.Repeat([]engine.Task{of}, steps)...)
+			})
+		}
+	}
+	return speed{name: name, unit: "samples/s", work: float64(batch * members * steps), limits: []limit{m.registers(flops * 1e-9)}, call: call}, nil
 }
 
 // Candidates in an arithmetic of their own.

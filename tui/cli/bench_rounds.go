@@ -63,6 +63,31 @@ func (e timedEngine) Write(ctx context.Context, dst engine.Span, p []byte) error
 	return e.Engine.Write(ctx, dst, p)
 }
 
+// timedLanes is timedEngine of an engine with one lane.
+type timedLanes struct {
+	timedEngine
+	lanes engine.Laned
+}
+
+// Threads and Lanes implement engine.Laned.
+func (e timedLanes) Threads() int { return e.lanes.Threads() }
+func (e timedLanes) Lanes() (out []engine.Doer) {
+	for _, l := range e.lanes.Lanes() {
+		out = append(out, timedLane{l, e.timedEngine})
+	}
+	return out
+}
+
+type timedLane struct {
+	engine.Doer
+	of timedEngine
+}
+
+func (l timedLane) Do(ctx context.Context, tasks ...engine.Task) error {
+	defer l.of.since(time.Now())
+	return l.Doer.Do(ctx, tasks...)
+}
+
 func (e timedEngine) since(t time.Time) { *e.nanos += time.Since(t).Nanoseconds() }
 
 // roundsOf is the job that the rounds of an algorithm are measured on: mlp on glyphs, two workers of a thread each.
@@ -130,7 +155,7 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 			return best, 0, err
 		}
 		own := &splits[id]
-		ws[id] = worker.New(worker.Config{ID: id, Layout: net.Layout, Engine: timedEngine{e, &own.engine}, Data: set0, Link: hub.Link(id), Direct: 4096, Lookup: catalog.Lookup,
+		ws[id] = worker.New(worker.Config{ID: id, Layout: net.Layout, Engine: timedLanes{timedEngine{e, &own.engine}, e}, Data: set0, Link: hub.Link(id), Direct: 4096, Lookup: catalog.Lookup,
 			Init:  func(m engine.Member, dst []float32) { _ = net.Init(0, m, dst) }, // the lengths come from the same layout
 			Clock: func() int64 { return time.Now().UnixNano() },
 			Watch: func() func() {
