@@ -124,12 +124,14 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	}
 	_, flops := net.Flops()
 	name := fmt.Sprintf("%s, batch %d", model, batch)
-	if members > 1 || threads > 1 {
+	switch {
+	case steps > 1:
+		name += fmt.Sprintf(", %dx%d steps on %s", members, steps, plural(threads, "thread"))
+	case members > 1 || threads > 1:
 		name += fmt.Sprintf(", %s on %s", plural(members, "member"), plural(threads, "thread"))
 	}
 	call := func() error { return e.Do(ctx, g) }
 	if steps > 1 {
-		name += fmt.Sprintf(", %d steps each", steps)
 		call = func() error {
 			return engine.Each(ctx, e.Lanes(), members, func(lane engine.Doer, i int) error {
 				r := engine.Row(i)
