@@ -68,7 +68,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	plan := once(e.Comm, "plan", round, func() adPSGDPlan {
 		return adPSGDPlanOf(adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip")))
 	})
-	last, step := make([]*float32, n), e.descend(k)
+	last, step := make([]*float32, n), descend(k)
 	for _, wave := range plan.waves {
 		var rows []engine.Row
 		for _, m := range wave.ends {
@@ -77,10 +77,10 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 			}
 		}
 		loss := make([]float32, len(rows))
-		err := advance(ctx, e, e.step(k, pull, rows, g, loss), 1, func(r engine.Row, g engine.Mat) []engine.Task {
+		err := advance(ctx, e, e.step(k, pull, rows, g, loss), 1, func(e *Env, r engine.Row, g engine.Mat) []engine.Task {
 			again := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(pull.Sub(r, 1), T(1, x.Sub(r, 1)))}}
 			stale := e.far(seriesStaleness.Name, []engine.Row{r}, x.Sub(r, 1), pull.Sub(r, 1), 1)
-			return append(append(stale, step(r, g)...), again)
+			return append(append(stale, step(e, r, g)...), again)
 		})
 		if err != nil {
 			return Report{}, err

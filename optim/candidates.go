@@ -90,12 +90,12 @@ func (e *Env) tried(ctx context.Context, k Values, c engine.Candidates) (fit eng
 // inner measures the noise z of each key: |z|^2, and z.a for every row a of axes, whose squared lengths are given. The
 // law of cosines says it by lengths: 2 z.a = |z|^2 + |a|^2 - |z - a|^2. No bit depends on how many are drawn at once.
 func (e *Env) inner(ctx context.Context, keys []noise.Key, axes engine.Mat, squares []float64) (size []float64, dots [][]float64, err error) {
-	z, off := e.cohortScratch(len(keys)), make([][]float64, axes.Rows)
+	z, off := e.Scratch(min(len(keys), cohort), e.Layout.Params), make([][]float64, axes.Rows)
 	size = make([]float64, len(keys))
 	for j := range off {
 		off[j] = make([]float64, len(keys))
 	}
-	for lo, hi := range cohorts(len(keys)) {
+	for lo, hi := range cohorts(len(keys), cohort) {
 		rows := z.Sub(0, hi-lo)
 		tasks := []engine.Task{engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
 			engine.Distance{X: rows, RMS: size[lo:hi]}}

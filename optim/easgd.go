@@ -100,9 +100,9 @@ func (easgd) Round(ctx context.Context, e *Env, k Values, round uint64) (Report,
 			}
 		}
 		var tasks []engine.Task
-		step := e.descend(k)
+		step := descend(k)
 		for i, r := range rows {
-			tasks = append(tasks, step(r, g.Sub(engine.Row(i), 1))...)
+			tasks = append(tasks, step(e, r, g.Sub(engine.Row(i), 1))...)
 			last[r] = &loss[i]
 		}
 		if err := e.Engine.Do(ctx, tasks...); err != nil {

@@ -45,7 +45,7 @@ func (elastic) Round(ctx context.Context, e *Env, k Values, _ uint64) (Report, e
 		return Report{}, err
 	}
 	pull, d := 1/k.F("rho"), k.descent("eta", "momentum")
-	err := advance(ctx, e, e.step(k, x, engine.Rows(n), g, loss), 1, func(row engine.Row, g engine.Mat) []engine.Task {
+	err := advance(ctx, e, e.step(k, x, engine.Rows(n), g, loss), 1, func(e *Env, row engine.Row, g engine.Mat) []engine.Task {
 		x := x.Sub(row, 1)
 		return e.follow(d, x, row, g, Assign(g, T(1, g), T(pull, x), T(-pull, r)))
 	})

@@ -20,7 +20,7 @@ type Memory interface {
 	Read(ctx context.Context, p []byte, src engine.Span) error
 }
 
-// Engine turns tasks into numbers. It is used by one worker, from one goroutine.
+// Engine turns tasks into numbers. It is used by one worker, from one goroutine but for its lanes ([engine.Laned]).
 type Engine interface {
 	Memory
 	// Do queues tasks, to be run in order. A task that does not fit is refused at once; what fails later is the error of

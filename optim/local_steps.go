@@ -13,34 +13,40 @@ import (
 // depends on it.
 const cohort = 16
 
-// cohorts cuts n rows into runs [lo, hi) of at most cohort.
-func cohorts(n int) iter.Seq2[int, int] {
+// cohorts cuts n rows into runs [lo, hi) of at most so many.
+func cohorts(n, most int) iter.Seq2[int, int] {
 	return func(yield func(lo, hi int) bool) {
-		for lo := 0; lo < n; lo += cohort {
-			if !yield(lo, min(n, lo+cohort)) {
+		for lo := 0; lo < n; lo += most {
+			if !yield(lo, min(n, lo+most)) {
 				return
 			}
 		}
 	}
 }
 
-// cohortScratch is a row for each member of the largest cohort of n, or for each thread of the engine.
-func (e *Env) cohortScratch(n int) engine.Mat {
-	most := cohort
+// atOnce is how many members take their steps before the next do, whether together or each on a thread.
+func (e *Env) atOnce() int {
 	if t, ok := e.Engine.(engine.Threaded); ok {
-		most = max(cohort, t.Threads())
+		return max(cohort, t.Threads())
 	}
-	return e.Scratch(min(n, most), e.Layout.Params)
+	return cohort
 }
+
+// cohortScratch is a row for each of n members who take their steps at once.
+func (e *Env) cohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce()), e.Layout.Params) }
 
 // inCohorts calls f for runs [lo, hi) that cover n rows of members whose steps touch nothing of each other's. at is the
 // first row of cohortScratch that is theirs. On an engine with lanes members step apart, one on each thread from its
-// first step to its last: f is called at the same time for several, each with an Env of its own that has no scratch.
+// first step to its last: f is called at the same time for several, each with an Env of its own, of which it takes
+// neither scratch nor the communicator, and whose engine it gives tasks, and nothing else.
 // The last ones, of whom there are fewer than threads, and all where steps are joint, step together.
 func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, lo, hi int, at engine.Row) error) error {
-	alone := 0
+	alone, most := 0, cohort
+	if !joint {
+		most = e.atOnce()
+	}
 	if a, counts := e.Engine.(Aloner); counts && !joint {
-		a.Alone()
+		a.Alone(n)
 	}
 	if l, ok := e.Engine.(engine.Laned); ok && !joint {
 		var lanes []lane
@@ -61,7 +67,7 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 		}
 		e.looks = append(e.looks, slices.Concat(looks...)...)
 	}
-	for lo, hi := range cohorts(n - alone) {
+	for lo, hi := range cohorts(n-alone, most) {
 		if err := f(e, alone+lo, alone+hi, 0); err != nil {
 			return err
 		}
@@ -69,11 +75,11 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 	return nil
 }
 
-// Aloner is an engine that counts what a run will do: it is told that members step one on each thread, where there are
-// as many.
-type Aloner interface{ Alone() }
+// Aloner is an engine that counts what a run will do: it is told of so many members who may step one on each thread.
+type Aloner interface{ Alone(members int) }
 
-// lane is an engine of which one thread computes, and the row of cohortScratch of the member that it works for.
+// lane is an engine of which one thread computes, and the row of cohortScratch of the member that it works for. Only Do
+// is its own.
 type lane struct {
 	Engine
 	one engine.Doer
@@ -83,9 +89,13 @@ type lane struct {
 // Do implements Engine.
 func (l lane) Do(ctx context.Context, tasks ...engine.Task) error { return l.one.Do(ctx, tasks...) }
 
-// advance takes so many steps of some members: a gradient of each, and then what update lists for a row of theirs and
-// its gradient. Of s.G it needs cohortScratch.
-func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engine.Row, g engine.Mat) []engine.Task) error {
+// updating lists a step of a member in row r along its gradient g. It may be called for several at the same time, each
+// with the Env of its cohort, and writes what is that member's alone.
+type updating func(e *Env, r engine.Row, g engine.Mat) []engine.Task
+
+// advance takes so many steps of some members: a gradient of each, and then what update lists for it. Of s.G it needs
+// cohortScratch.
+func advance(ctx context.Context, e *Env, s Step, steps int, update updating) error {
 	return e.inCohorts(ctx, len(s.Rows), s.Joint, func(e *Env, lo, hi int, at engine.Row) error {
 		part := s
 		part.Rows, part.XRows, part.Loss, part.G = s.Rows[lo:hi], s.XRows[lo:hi], s.Loss[lo:hi], s.G.Sub(at, hi-lo)
@@ -95,7 +105,7 @@ func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engin
 			}
 			var tasks []engine.Task
 			for i, r := range part.Rows {
-				tasks = append(tasks, update(r, part.G.Sub(engine.Row(i), 1))...)
+				tasks = append(tasks, update(e, r, part.G.Sub(engine.Row(i), 1))...)
 			}
 			if err := e.Engine.Do(ctx, tasks...); err != nil {
 				return err
@@ -106,14 +116,13 @@ func advance(ctx context.Context, e *Env, s Step, steps int, update func(r engin
 }
 
 // descend is a step of one member's x by the optimiser.
-func (e *Env) descend(k Values) func(r engine.Row, g engine.Mat) []engine.Task {
-	return e.descendBy(k.descent("eta", "momentum"))
-}
+func descend(k Values) updating { return descendBy(k.descent("eta", "momentum")) }
 
 // descendBy is descend by numbers of one's own.
-func (e *Env) descendBy(d descent) func(r engine.Row, g engine.Mat) []engine.Task {
-	x := e.Block(BlockX)
-	return func(r engine.Row, g engine.Mat) []engine.Task { return e.follow(d, x.Sub(r, 1), r, g) }
+func descendBy(d descent) updating {
+	return func(e *Env, r engine.Row, g engine.Mat) []engine.Task {
+		return e.follow(d, e.Block(BlockX).Sub(r, 1), r, g)
+	}
 }
 
 // localRound takes the steps of a round of those that train apart for h steps, or slice of them, and counts the phase;
@@ -156,7 +165,7 @@ func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 				}
 			}
 			loss := make([]float32, len(now))
-			if err := advance(ctx, e, e.step(k, e.Block(BlockX), now, g, loss), 1, e.descend(k)); err != nil {
+			if err := advance(ctx, e, e.step(k, e.Block(BlockX), now, g, loss), 1, descend(k)); err != nil {
 				return err
 			}
 			for i, r := range now {
@@ -171,7 +180,7 @@ func unevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 func (e *Env) innerSteps(ctx context.Context, k Values, steps int, loss []float32) error {
 	n := len(e.Mine)
 	s := e.step(k, e.Block(BlockX), engine.Rows(n), e.cohortScratch(n), loss)
-	return advance(ctx, e, s, steps, e.descendBy(k.descent("eta_in", "momentum_in")))
+	return advance(ctx, e, s, steps, descendBy(k.descent("eta_in", "momentum_in")))
 }
 
 // innerKnobs are those of an inner optimiser, AdamW where nothing else is said: what innerSteps reads.

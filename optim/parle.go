@@ -139,7 +139,7 @@ func parleCouple(ctx context.Context, e *Env, k Values, x, z, g engine.Mat, pape
 		return err
 	}
 	var tasks []engine.Task
-	for lo, hi := range cohorts(len(rows)) {
+	for lo, hi := range cohorts(len(rows), g.Rows) {
 		of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
 		d, x := g.Sub(0, hi-lo), of(x)
 		prog := []engine.Lin{Assign(d, T(1+pull, x), T(-1, of(z)), T(-pull, r))}

@@ -94,7 +94,7 @@ func trainPeriod(ctx context.Context, e *Env, k Values, varied bool, factors fun
 	s := e.step(k, x, engine.Rows(n), e.cohortScratch(n), loss)
 	decay := s.Decay
 	s.Decay = 0 // each has its own
-	update := func(r engine.Row, g engine.Mat) []engine.Task {
+	update := func(e *Env, r engine.Row, g engine.Mat) []engine.Task {
 		f, xr, d := factors(r), x.Sub(r, 1), k.descent("eta", "momentum")
 		eta[r] = f[0] * d.eta
 		d.eta, d.decay = eta[r], f[1]*d.decay

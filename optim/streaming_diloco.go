@@ -139,7 +139,7 @@ func (r *streamingDiLoCoRound) take(ctx context.Context, steps int) error {
 		if len(r.legs) > 0 {
 			some = min(some, r.at[0]-done)
 		}
-		if err := advance(ctx, r.e, r.step, some, r.e.descendBy(r.k.descent("eta_in", "momentum_in"))); err != nil {
+		if err := advance(ctx, r.e, r.step, some, descendBy(r.k.descent("eta_in", "momentum_in"))); err != nil {
 			return err
 		}
 		for done += some; len(r.legs) > 0 && r.at[0] == done; r.legs, r.at = r.legs[1:], r.at[1:] {

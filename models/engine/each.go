@@ -7,7 +7,8 @@ import (
 )
 
 // Each calls f for every entry 0..n-1, in parallel over the workers (one goroutine each, which Each waits for), and
-// returns the error of the lowest entry that failed. Which worker takes an entry must not show in the result.
+// returns the error of the lowest entry that failed. Which worker takes an entry must not show in the result. A panic of
+// f is one of the caller's, once all have stopped.
 func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) error) error {
 	if n == 0 {
 		return ctx.Err()
@@ -26,8 +27,17 @@ func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) err
 	var next, failed atomic.Int64
 	var mu sync.Mutex
 	var first error
+	var thrown any
 	failed.Store(int64(n))
 	loop := func(w W) {
+		defer func() {
+			if r := recover(); r != nil {
+				mu.Lock()
+				thrown = r
+				failed.Store(0)
+				mu.Unlock()
+			}
+		}()
 		for {
 			i := next.Add(1) - 1
 			if i >= failed.Load() {
@@ -53,5 +63,8 @@ func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) err
 	}
 	loop(workers[0])
 	wg.Wait()
+	if thrown != nil {
+		panic(thrown)
+	}
 	return first
 }

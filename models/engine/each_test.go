@@ -66,3 +66,23 @@ func TestFreshStats(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestEachPanics: a panic is the caller's, who may be ready for it, whichever goroutine it was on.
+func TestEachPanics(t *testing.T) {
+	for _, workers := range []int{1, 2, 7} {
+		for at := range 7 {
+			thrown := func() (r any) {
+				defer func() { r = recover() }()
+				return Each(context.Background(), make([]int, workers), 7, func(_ int, i int) error {
+					if i == at {
+						panic("entry fails")
+					}
+					return nil
+				})
+			}()
+			if thrown != "entry fails" {
+				t.Errorf("%d workers, entry %d: %v", workers, at, thrown)
+			}
+		}
+	}
+}

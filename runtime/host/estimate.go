@@ -339,7 +339,7 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
 	steps := eng
 	if l, ok := eng.(engine.Laned); ok && all.alone && n == l.Threads() {
-		steps = inLanes{eng, l.Lanes()}
+		steps = inLanes{eng, l.Lanes(), 1}
 	}
 	for _, work := range []struct {
 		amount, once float64 // of an entry of the task
@@ -396,14 +396,15 @@ func entry(ctx context.Context, eng compute, few, most int, all float64, task fu
 		if err := done(ctx, eng, work); err != nil {
 			return 0, err
 		}
-		switch {
-		case n >= most || warm && time.Since(began) > enough:
-			times := 1
-			if _, several := eng.(inLanes); several {
-				times = laneSteps
-			}
-			each, err := timed(ctx, eng, work, all/float64(n*times))
-			return each / float64(n*times), err
+		took := time.Since(began)
+		switch l, lanes := eng.(inLanes); {
+		case lanes && (warm || took > 4*enough):
+			l.times = max(1, min(mostTimes, int(enough/max(1, took)), int(all)/n))
+			each, err := timed(ctx, l, work, all/float64(n*l.times))
+			return each / float64(n*l.times), err
+		case !lanes && (n >= most || warm && took > enough):
+			each, err := timed(ctx, eng, work, all/float64(n))
+			return each / float64(n), err
 		case warm:
 			n = min(2*n, most)
 		}
@@ -415,11 +416,13 @@ func entry(ctx context.Context, eng compute, few, most int, all float64, task fu
 type inLanes struct {
 	compute
 	lanes []engine.Doer
+	times int
 }
 
-const laneSteps = 8
+// mostTimes is how often a short task is taken before threads meet.
+const mostTimes = 8
 
-// Do takes one task of as many rows as there are lanes, laneSteps times.
+// Do takes one task of as many rows as there are lanes.
 func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
 	return engine.Each(ctx, l.lanes, len(l.lanes), func(lane engine.Doer, i int) error {
 		one := tasks[0]
@@ -432,7 +435,7 @@ func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
 			t.Rows = t.Rows[i : i+1]
 			one = t
 		}
-		return lane.Do(ctx, slices.Repeat([]engine.Task{one}, laneSteps)...)
+		return lane.Do(ctx, slices.Repeat([]engine.Task{one}, l.times)...)
 	})
 }
 

@@ -55,7 +55,7 @@ type counter struct {
 	scratch       int64   // bytes that were allocated, with the model's parameters in place of the dummy's
 	host          int64   // bytes that a programme holds beside, likewise
 	params, stats int64
-	threads       int // of the worker's engine
+	threads       int // of the worker's engine, 0 of one without lanes
 }
 
 // Threads implements engine.Threaded.
@@ -92,7 +92,7 @@ func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(
 func (c *counter) Gathers() { c.gathers++ }
 
 // Alone implements optim.Aloner.
-func (c *counter) Alone() { c.alone = true }
+func (c *counter) Alone(members int) { c.alone = c.alone || c.threads > 0 && members >= c.threads }
 
 // share is the elements of a span, as multiples of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
@@ -366,11 +366,19 @@ func (j *Job) counter() *counter {
 		return &counter{sizes: ram.Memory{}, width: float64(dummy(0)), params: int64(dummy(0)), stats: int64(1 + dummy(0))}
 	}
 	params := j.Net.Layout.Params
-	c := &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats), threads: max(1, j.Threads/j.Workers)}
+	c := &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats), threads: j.lanes()}
 	if j.hollow {
 		c.sizes = ram.Hollow{}
 	}
 	return c
+}
+
+// lanes is how many lanes the engine of a worker has, see engine.Laned.
+func (j *Job) lanes() int {
+	if j.Slow != nil || !option.Processor(j.Device) {
+		return 0
+	}
+	return max(1, j.Threads/j.Workers)
 }
 
 // rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as the model's are, and what is predicted
