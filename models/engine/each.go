@@ -7,8 +7,8 @@ import (
 )
 
 // Each calls f for every entry 0..n-1, in parallel over the workers (one goroutine each, which Each waits for), and
-// returns the error of the lowest entry that failed. Which worker takes an entry must not show in the result. A panic of
-// f is one of the caller's, once all have stopped.
+// returns the error of the lowest entry that failed. Which worker takes an entry must not show in the result. A panic
+// of f is one of the caller's, once all have stopped.
 func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) error) error {
 	if n == 0 {
 		return ctx.Err()

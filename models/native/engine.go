@@ -14,8 +14,8 @@ import (
 	"brood/models/noise"
 )
 
-// Engine runs all tasks for one model and one data set on the kernels of one twin. It is used from one goroutine but for
-// its lanes.
+// Engine runs all tasks for one model and one data set on the kernels of one twin. It is used from one goroutine, but
+// for its lanes.
 type Engine struct {
 	*Vector
 	plan   *plan
