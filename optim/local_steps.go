@@ -38,8 +38,8 @@ func (e *Env) cohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce
 // inCohorts calls f for runs [lo, hi) that cover n rows of members whose steps touch nothing of each other's. at is the
 // first row of cohortScratch that is theirs. On an engine with lanes members step apart, one on each thread from its
 // first step to its last: f is called at the same time for several, each with an Env of its own, of which it takes
-// neither scratch nor the communicator, and whose engine it gives tasks, and nothing else.
-// The last ones, of whom there are fewer than threads, and all where steps are joint, step together.
+// neither scratch nor the communicator, and whose engine it gives tasks, and nothing else. The last ones, of whom there
+// are fewer than threads, and all where steps are joint, step together.
 func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, lo, hi int, at engine.Row) error) error {
 	alone, most := 0, cohort
 	if !joint {

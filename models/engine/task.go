@@ -23,6 +23,18 @@ type Gradients struct {
 	Loss     []float32 // out: mean loss, one per entry
 }
 
+// Entries is the task of entries [lo, hi) alone. It shares their memory.
+func (t Gradients) Entries(lo, hi int) Gradients {
+	t.Rows, t.Batches, t.Loss, t.G = t.Rows[lo:hi], t.Batches[lo:hi], t.Loss[lo:hi], t.G.Sub(Row(lo), hi-lo)
+	if t.StatRows != nil {
+		t.StatRows = t.StatRows[lo:hi]
+	}
+	if t.Masks != nil {
+		t.Masks = t.Masks[lo:hi]
+	}
+	return t
+}
+
 // Evaluate computes summed loss and correct predictions over Batches[i] with parameters row Rows[i] of X, dropout off.
 // Batch-norm uses row Rows[i] of Stats, or the batch's own statistics when Stats is the zero Mat.
 //

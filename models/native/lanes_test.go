@@ -43,9 +43,7 @@ func stepped(t *testing.T, m *models.Model, set *data.Set, n, threads int, take 
 	all, velocity, ctx := task(t, m, set, n, 33), ram.New(n, m.Layout.Params), context.Background()
 	all.StatRows = all.Rows
 	err = take(e, func(d engine.Doer, lo, hi int) error {
-		g := all
-		g.Rows, g.StatRows, g.Batches, g.Masks, g.Loss = all.Rows[lo:hi], all.Rows[lo:hi], all.Batches[lo:hi], all.Masks[lo:hi], all.Loss[lo:hi]
-		g.G = all.G.Sub(engine.Row(lo), hi-lo)
+		g := all.Entries(lo, hi)
 		x, v := all.X.Sub(engine.Row(lo), hi-lo), velocity.Sub(engine.Row(lo), hi-lo)
 		for range steps {
 			err := d.Do(ctx, g, engine.Update{Rows: engine.Rows(hi - lo), Prog: []engine.Lin{

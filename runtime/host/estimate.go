@@ -428,9 +428,7 @@ func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
 		one := tasks[0]
 		switch t := one.(type) {
 		case engine.Gradients:
-			t.G, t.StatRows = t.G.Sub(engine.Row(i), 1), t.Rows[i:i+1]
-			t.Rows, t.Batches, t.Masks, t.Loss = t.Rows[i:i+1], t.Batches[i:i+1], t.Masks[i:i+1], t.Loss[i:i+1]
-			one = t
+			one = t.Entries(i, i+1)
 		case engine.Update:
 			t.Rows = t.Rows[i : i+1]
 			one = t

@@ -134,10 +134,7 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	if steps > 1 {
 		call = func() error {
 			return engine.Each(ctx, e.Lanes(), members, func(lane engine.Doer, i int) error {
-				r := engine.Row(i)
-				of := engine.Gradients{X: g.X, Rows: g.Rows[i : i+1], Stats: g.Stats, StatRows: g.Rows[i : i+1],
-					Masks: g.Masks[i : i+1], Batches: g.Batches[i : i+1], G: g.G.Sub(r, 1), Loss: g.Loss[i : i+1]}
-				return lane.Do(ctx, slices.Repeat([]engine.Task{of}, steps)...)
+				return lane.Do(ctx, slices.Repeat([]engine.Task{g.Entries(i, i+1)}, steps)...)
 			})
 		}
 	}
