@@ -1,52 +1,48 @@
 package native
 
-import "testing"
+import (
+	"testing"
+
+	"brood/models/native/kernel"
+)
 
 // TestDistanceIsATree: a sum of squares has the order that docs/arithmetic.md gives it, whatever the length.
 func TestDistanceIsATree(t *testing.T) {
-	for _, n := range []int{0, 1, 15, 16, 33, tile, tile + 1, 3*tile - 7, 7 * tile, 12*tile + 5} {
-		x, c := make([]float32, n), make([]float32, n)
-		for i := range x {
-			x[i], c[i] = float32(i%97)/7, float32(i%89)/13
+	portable, err := kernel.New(kernel.Portable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, twin := range kernel.Twins() {
+		k, err := kernel.New(twin)
+		if err != nil {
+			continue
 		}
-		var level []float64
-		for lo := 0; lo < n; lo += tile {
-			level = append(level, naiveSquares(x[lo:min(n, lo+tile)], c[lo:]))
-		}
-		for len(level) > 1 {
-			var next []float64
-			for i := 0; i < len(level); i += 2 {
-				next = append(next, level[i])
-				if i+1 < len(level) {
-					next[len(next)-1] += level[i+1]
-				}
+		for _, n := range []int{0, 1, 15, 16, 33, tile, tile + 1, 3*tile - 7, 7 * tile, 12*tile + 5} {
+			x, c := make([]float32, n), make([]float32, n)
+			for i := range x {
+				x[i], c[i] = float32(i%97)/7, float32(i%89)/13
 			}
-			level = next
-		}
-		want := 0.0
-		if n > 0 {
-			want = level[0]
-		}
-		if got := distance2(x, c); got != want {
-			t.Errorf("%d columns: %v, want %v", n, got, want)
+			var level []float64
+			for lo := 0; lo < n; lo += tile {
+				level = append(level, portable.Squares(x[lo:min(n, lo+tile)], c[lo:]))
+			}
+			for len(level) > 1 {
+				var next []float64
+				for i := 0; i < len(level); i += 2 {
+					next = append(next, level[i])
+					if i+1 < len(level) {
+						next[len(next)-1] += level[i+1]
+					}
+				}
+				level = next
+			}
+			want := 0.0
+			if n > 0 {
+				want = level[0]
+			}
+			if got := (&lane{Kernels: k}).distance2(x, c); got != want {
+				t.Errorf("%s, %d columns: %v, want %v", twin, n, got, want)
+			}
 		}
 	}
-}
-
-func naiveSquares(x, c []float32) float64 {
-	sums := make([]float64, 16)
-	for lane := range sums {
-		for i := lane; i < len(x); i += 16 {
-			d := float64(x[i]) - float64(c[i])
-			sums[lane] += float64(d * d)
-		}
-	}
-	for len(sums) > 1 {
-		half := len(sums) / 2
-		for i := range half {
-			sums[i] += sums[i+half]
-		}
-		sums = sums[:half]
-	}
-	return sums[0]
 }

@@ -70,10 +70,10 @@ func (v *Vector) muon(t engine.Muon) error {
 			}
 			p.both(m, t.Mu, m, 1-t.Mu, g)
 			p.both(s.u[:n.Len], t.Mu, m, 1-t.Mu, g)
-			p.Scale(s.u[:n.Len], t.Stretch(1, distance2(s.u[:n.Len], nil)))
+			p.Scale(s.u[:n.Len], t.Stretch(1, p.distance2(s.u[:n.Len], nil)))
 			v.orthogonalise(rows, cols)
 			if t.Fixed {
-				p.Scale(x, t.Stretch(t.Length(rows), distance2(x, nil)))
+				p.Scale(x, t.Stretch(t.Length(rows), p.distance2(x, nil)))
 			}
 			keep, by := t.Factors(rows, cols)
 			p.both(x, keep, x, by, s.u[:n.Len])

@@ -66,11 +66,11 @@ func (v *Vector) nudge(t engine.Nudge) error {
 
 func (v *Vector) clip(t engine.Clip) error {
 	by := make([]float32, t.X.Rows)
-	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
+	v.split(t.X.Rows, 1, t.X.Cols, func(p *lane, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			x := row(t.X, engine.Row(r))
 			by[r] = 1
-			if norm := rms(x, nil) * math.Sqrt(float64(len(x))); norm > float64(t.Longest) {
+			if norm := p.rms(x, nil) * math.Sqrt(float64(len(x))); norm > float64(t.Longest) {
 				by[r] = float32(float64(t.Longest) / norm)
 			}
 		}

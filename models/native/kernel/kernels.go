@@ -35,6 +35,7 @@ type Kernels struct {
 	segment      [5]int32 // of RowDots
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
+	squares      [squareSums]float64
 	edge         *edge     // of twins whose tiles have no masks
 	amx          *amx      // of the twin that has tiles
 	stream       []float32 // what Stream measures with
@@ -60,7 +61,7 @@ type isa struct {
 	copyRows                         func(*moveArgs)   // of at most a vector each
 	turn                             func(*moveArgs)   // transpose, of whole blocks of four by four alone
 	lin                              [4]func(*vecArgs) // by terms
-	adam, natural, colSum            func(*vecArgs)
+	adam, natural, colSum, squares   func(*vecArgs)
 	relu, gate, mul, lookup          func(*vecArgs)
 	leaky, leakyBack, tanh, tanhBack func(*vecArgs)
 	silu, siluBack, gelu, geluBack   func(*vecArgs)

@@ -5356,6 +5356,53 @@ finished:
 	VZEROUPPER
 	RET
 
+// func squaresAVX2(t *byte)
+// Requires: AVX
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    (DI), DX
+	MOVQ    8(DI), SI
+	MOVQ    16(DI), R8
+	MOVQ    40(DI), CX
+	MOVQ    112(DI), R9
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	PCALIGN $0x20
+
+columns:
+	VCVTPS2PD (SI), Y4
+	VCVTPS2PD (R8), Y5
+	VSUBPD    Y5, Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(SI), Y6
+	VCVTPS2PD 16(R8), Y7
+	VSUBPD    Y7, Y6, Y6
+	VMULPD    Y6, Y6, Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD 32(SI), Y4
+	VCVTPS2PD 32(R8), Y5
+	VSUBPD    Y5, Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(SI), Y6
+	VCVTPS2PD 48(R8), Y7
+	VSUBPD    Y7, Y6, Y6
+	VMULPD    Y6, Y6, Y6
+	VADDPD    Y6, Y3, Y3
+	ADDQ      $0x00000040, SI
+	ADDQ      R9, R8
+	DECQ      CX
+	JNZ       columns
+	VMOVUPD   Y0, (DX)
+	VMOVUPD   Y1, 32(DX)
+	VMOVUPD   Y2, 64(DX)
+	VMOVUPD   Y3, 96(DX)
+	VZEROUPPER
+	RET
+
 // func reluAVX2(t *byte)
 // Requires: AVX
 TEXT ·reluAVX2(SB), NOSPLIT, $0-8
@@ -44453,6 +44500,39 @@ rows1true:
 	VMOVUPS   Z8, K1, (DX)(AX*1)
 
 finished:
+	VZEROUPPER
+	RET
+
+// func squaresAVX512(t *byte)
+// Requires: AVX, AVX512F
+TEXT ·squaresAVX512(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    (DI), DX
+	MOVQ    8(DI), SI
+	MOVQ    16(DI), R8
+	MOVQ    40(DI), CX
+	MOVQ    112(DI), R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	PCALIGN $0x20
+
+columns:
+	VCVTPS2PD (SI), Z2
+	VCVTPS2PD (R8), Z3
+	VSUBPD    Z3, Z2, Z2
+	VMULPD    Z2, Z2, Z2
+	VADDPD    Z2, Z0, Z0
+	VCVTPS2PD 32(SI), Z4
+	VCVTPS2PD 32(R8), Z5
+	VSUBPD    Z5, Z4, Z4
+	VMULPD    Z4, Z4, Z4
+	VADDPD    Z4, Z1, Z1
+	ADDQ      $0x00000040, SI
+	ADDQ      R9, R8
+	DECQ      CX
+	JNZ       columns
+	VMOVUPD   Z0, (DX)
+	VMOVUPD   Z1, 64(DX)
 	VZEROUPPER
 	RET
 

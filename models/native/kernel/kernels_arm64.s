@@ -11468,6 +11468,85 @@ row1:
 below1:
 	RET
 
+// func squaresNEON(t *vecArgs)
+TEXT ·squaresNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 16(R0), R3
+	MOVD 40(R0), R4
+	MOVD 112(R0), R5
+	WORD $0x6e201c00 // eor v0, v0, v0
+	WORD $0x6e211c21 // eor v1, v1, v1
+	WORD $0x6e221c42 // eor v2, v2, v2
+	WORD $0x6e231c63 // eor v3, v3, v3
+	WORD $0x6e241c84 // eor v4, v4, v4
+	WORD $0x6e251ca5 // eor v5, v5, v5
+	WORD $0x6e261cc6 // eor v6, v6, v6
+	WORD $0x6e271ce7 // eor v7, v7, v7
+columns:
+	WORD $0x3dc00050 // ldr q16, 0(r2)
+	WORD $0x3dc00071 // ldr q17, 0(r3)
+	WORD $0x0e617a12 // fcvtl v18, v16
+	WORD $0x0e617a33 // fcvtl v19, v17
+	WORD $0x4ef3d652 // fsub.2d v18, v18, v19
+	WORD $0x6e72de52 // fmul.2d v18, v18, v18
+	WORD $0x4e72d400 // fadd.2d v0, v0, v18
+	WORD $0x4e617a14 // fcvtl2 v20, v16
+	WORD $0x4e617a35 // fcvtl2 v21, v17
+	WORD $0x4ef5d694 // fsub.2d v20, v20, v21
+	WORD $0x6e74de94 // fmul.2d v20, v20, v20
+	WORD $0x4e74d421 // fadd.2d v1, v1, v20
+	WORD $0x3dc00450 // ldr q16, 16(r2)
+	WORD $0x3dc00471 // ldr q17, 16(r3)
+	WORD $0x0e617a12 // fcvtl v18, v16
+	WORD $0x0e617a33 // fcvtl v19, v17
+	WORD $0x4ef3d652 // fsub.2d v18, v18, v19
+	WORD $0x6e72de52 // fmul.2d v18, v18, v18
+	WORD $0x4e72d442 // fadd.2d v2, v2, v18
+	WORD $0x4e617a14 // fcvtl2 v20, v16
+	WORD $0x4e617a35 // fcvtl2 v21, v17
+	WORD $0x4ef5d694 // fsub.2d v20, v20, v21
+	WORD $0x6e74de94 // fmul.2d v20, v20, v20
+	WORD $0x4e74d463 // fadd.2d v3, v3, v20
+	WORD $0x3dc00850 // ldr q16, 32(r2)
+	WORD $0x3dc00871 // ldr q17, 32(r3)
+	WORD $0x0e617a12 // fcvtl v18, v16
+	WORD $0x0e617a33 // fcvtl v19, v17
+	WORD $0x4ef3d652 // fsub.2d v18, v18, v19
+	WORD $0x6e72de52 // fmul.2d v18, v18, v18
+	WORD $0x4e72d484 // fadd.2d v4, v4, v18
+	WORD $0x4e617a14 // fcvtl2 v20, v16
+	WORD $0x4e617a35 // fcvtl2 v21, v17
+	WORD $0x4ef5d694 // fsub.2d v20, v20, v21
+	WORD $0x6e74de94 // fmul.2d v20, v20, v20
+	WORD $0x4e74d4a5 // fadd.2d v5, v5, v20
+	WORD $0x3dc00c50 // ldr q16, 48(r2)
+	WORD $0x3dc00c71 // ldr q17, 48(r3)
+	WORD $0x0e617a12 // fcvtl v18, v16
+	WORD $0x0e617a33 // fcvtl v19, v17
+	WORD $0x4ef3d652 // fsub.2d v18, v18, v19
+	WORD $0x6e72de52 // fmul.2d v18, v18, v18
+	WORD $0x4e72d4c6 // fadd.2d v6, v6, v18
+	WORD $0x4e617a14 // fcvtl2 v20, v16
+	WORD $0x4e617a35 // fcvtl2 v21, v17
+	WORD $0x4ef5d694 // fsub.2d v20, v20, v21
+	WORD $0x6e74de94 // fmul.2d v20, v20, v20
+	WORD $0x4e74d4e7 // fadd.2d v7, v7, v20
+	ADD $64, R2
+	ADD R5, R3
+	SUBS $1, R4
+	BNE columns
+	WORD $0x3d800020 // str q0, 0(r1)
+	WORD $0x3d800421 // str q1, 16(r1)
+	WORD $0x3d800822 // str q2, 32(r1)
+	WORD $0x3d800c23 // str q3, 48(r1)
+	WORD $0x3d801024 // str q4, 64(r1)
+	WORD $0x3d801425 // str q5, 80(r1)
+	WORD $0x3d801826 // str q6, 96(r1)
+	WORD $0x3d801c27 // str q7, 112(r1)
+	RET
+
 // func tanhNEON(t *vecArgs)
 TEXT ·tanhNEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0

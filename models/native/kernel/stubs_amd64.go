@@ -104,6 +104,11 @@ func naturalAVX2(t *vecArgs)
 //go:noescape
 func colSumAVX2(t *vecArgs)
 
+// squaresAVX2: sums of squared differences in float64.
+//
+//go:noescape
+func squaresAVX2(t *vecArgs)
+
 // reluAVX2: the positive part.
 //
 //go:noescape
@@ -789,6 +794,11 @@ func naturalAVX512(t *vecArgs)
 //
 //go:noescape
 func colSumAVX512(t *vecArgs)
+
+// squaresAVX512: sums of squared differences in float64.
+//
+//go:noescape
+func squaresAVX512(t *vecArgs)
 
 // reluAVX512: the positive part.
 //

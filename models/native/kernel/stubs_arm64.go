@@ -294,6 +294,11 @@ func naturalNEON(t *vecArgs)
 //go:noescape
 func colSumNEON(t *vecArgs)
 
+// squaresNEON: sums of squared differences in float64.
+//
+//go:noescape
+func squaresNEON(t *vecArgs)
+
 // tanhNEON: hyperbolic tangents.
 //
 //go:noescape

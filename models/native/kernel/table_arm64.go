@@ -32,7 +32,7 @@ func neon() isa {
 			5: {nil, dot1x5NEON, dot2x5NEON, dot3x5NEON, dot4x5NEON, dot5x5NEON},
 		},
 		turn: turnNEON,
-		adam: adamNEON, natural: naturalNEON, colSum: colSumNEON,
+		adam: adamNEON, natural: naturalNEON, colSum: colSumNEON, squares: squaresNEON,
 		relu: reluNEON, gate: gateNEON, mul: mulNEON, leaky: leakyNEON, leakyBack: leakyBackNEON,
 		tanh: tanhNEON, tanhBack: tanhBackNEON, silu: siluNEON, siluBack: siluBackNEON, gelu: geluNEON, geluBack: geluBackNEON,
 		settle: settleNEON, settleWide: settleWideNEON,

@@ -63,6 +63,7 @@ func generate() (map[string][]byte, error) {
 		g.adam()
 		g.natural()
 		g.colSum()
+		g.squares()
 		g.pointwise()
 		g.activations()
 		for m := 1; m <= len(g.r)/2-2; m++ {

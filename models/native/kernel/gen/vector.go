@@ -203,3 +203,37 @@ func (g *gen) colSum() {
 	})
 	g.end()
 }
+
+// squares emits sixteen sums of squared differences in float64, sixteen columns at a time.
+func (g *gen) squares() {
+	g.begin("squares", "vecArgs", "sums of squared differences in float64.")
+	t, dst, x, c, n, step := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.RCX, reg.R9
+	g.MOVQ(at(t, vDst), dst)
+	g.MOVQ(at(t, vX), x)
+	g.MOVQ(at(t, vX+8), c)
+	g.MOVQ(at(t, vN), n)
+	g.MOVQ(at(t, vLd), step)
+	wide := g.lanes / 2
+	sums := g.r[:16/wide]
+	for _, r := range sums {
+		g.zero(r)
+	}
+	g.align()
+	g.Label("columns")
+	for i, sum := range sums {
+		a, b := g.r[len(sums)+2*(i%2)], g.r[len(sums)+2*(i%2)+1]
+		g.VCVTPS2PD(at(x, 4*wide*i), a)
+		g.VCVTPS2PD(at(c, 4*wide*i), b)
+		g.VSUBPD(b, a, a)
+		g.VMULPD(a, a, a)
+		g.VADDPD(a, sum, sum)
+	}
+	g.ADDQ(imm(64), x)
+	g.ADDQ(step, c)
+	g.DECQ(n)
+	g.JNZ(ref("columns"))
+	for i, sum := range sums {
+		g.VMOVUPD(sum, at(dst, 8*wide*i))
+	}
+	g.end()
+}

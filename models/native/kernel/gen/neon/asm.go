@@ -61,6 +61,8 @@ const (
 	opSAddLPB, opSAddLPH             = 0x4E202800, 0x4E602800
 	opXtnH, opXtnH2, opXtnB, opXtnB2 = 0x0E612800, 0x4E612800, 0x0E212800, 0x4E212800
 	opSDot                           = 0x4E809400
+	opFAddD, opFSubD, opFMulD        = 0x4E60D400, 0x4EE0D400, 0x6E60DC00
+	opFCvtL, opFCvtL2                = 0x0E617800, 0x4E617800
 )
 
 var names = map[uint32]string{
@@ -71,6 +73,7 @@ var names = map[uint32]string{
 	opUMull: "umull", opUMull2: "umull2", opCmHi: "cmhi",
 	opFCmGtZ: "fcmgt 0", opFCmLtZ: "fcmlt 0", opFAbs: "fabs", opFSqrt: "fsqrt", opSCvtF: "scvtf", opFCvtNS: "fcvtns",
 	opSDot: "sdot", opSRShl: "srshl", opSMax: "smax", opSMin: "smin",
+	opFAddD: "fadd.2d", opFSubD: "fsub.2d", opFMulD: "fmul.2d", opFCvtL: "fcvtl", opFCvtL2: "fcvtl2",
 	opSAddLPB: "saddlp.8h", opSAddLPH: "saddlp.4s", opXtnH: "xtn.4h", opXtnH2: "xtn2.8h", opXtnB: "xtn.8b", opXtnB2: "xtn2.16b",
 }
 

@@ -111,6 +111,7 @@ func (g *asm) vectors() {
 		g.fmul(5, 1, 6)
 	})
 	g.colSum()
+	g.squares()
 	g.activations()
 	g.layers()
 }
@@ -180,6 +181,39 @@ func (g *asm) colSum() {
 		g.p("SUB $%d, R%d", width, n)
 		g.p("B from%d", width)
 		g.label(fmt.Sprint("below", width))
+	}
+	g.ret()
+}
+
+// squares emits sixteen sums of squared differences in float64, sixteen columns at a time.
+func (g *asm) squares() {
+	g.begin("squares", "vecArgs", "sums of squared differences in float64.")
+	const dst, x, c, n, step = 1, 2, 3, 4, 5
+	for _, l := range [][2]int{{vDst, dst}, {vX, x}, {vX + 8, c}, {vN, n}, {vLd, step}} {
+		g.p("MOVD %d(R0), R%d", l[0], l[1])
+	}
+	for i := range vec(8) {
+		g.zero(i)
+	}
+	g.label("columns")
+	for i := range vec(4) {
+		g.ldr(16, x, 16*int(i))
+		g.ldr(17, c, 16*int(i))
+		for half, long := range []uint32{opFCvtL, opFCvtL2} {
+			a, b := vec(18+2*half), vec(19+2*half)
+			g.op2(long, a, 16)
+			g.op2(long, b, 17)
+			g.op3(opFSubD, a, a, b)
+			g.op3(opFMulD, a, a, a)
+			g.op3(opFAddD, 2*i+vec(half), 2*i+vec(half), a)
+		}
+	}
+	g.p("ADD $64, R%d", x)
+	g.p("ADD R%d, R%d", step, c)
+	g.p("SUBS $1, R%d", n)
+	g.p("BNE columns")
+	for i := range vec(8) {
+		g.str(i, dst, 16*int(i))
 	}
 	g.ret()
 }
