@@ -210,10 +210,12 @@ func (g *gather) image(p *pass, i int) []byte {
 func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	features := p.plan.model.Features
 	plane := features / len(g.tables)
-	for i := lo * kernel.Lanes; i < min(hi*kernel.Lanes, p.n); i++ {
+	last := min(hi*kernel.Lanes, p.n) - 1
+	for i := lo * kernel.Lanes; i <= last; i++ {
 		pixels, row := g.image(p, i), p.act[0][i*features:(i+1)*features]
+		next := g.set.Image(g.ids[min(i+1, last)])
 		for c := range g.tables {
-			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], &g.tables[c])
+			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], &g.tables[c], next[c*plane:])
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestNothingAllocates(t *testing.T) {
 				k.Relu(v, x[0])
 				k.Gate(v, v, x[1])
 				k.Mul(v, v, x[1])
-				k.Lookup(v[:999], bytes, table)
+				k.Lookup(v[:999], bytes, table, nil)
 				k.Drop(v[:999], f.Key, schedule, 4, 0.5)
 			},
 			"normalisation": func() {

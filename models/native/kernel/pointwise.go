@@ -60,9 +60,14 @@ func relu(dst, x []float32) {
 	}
 }
 
-// Lookup computes dst[i] = table[src[i]].
-func (k *Kernels) Lookup(dst []float32, src []byte, table *[256]float32) {
+// Lookup computes dst[i] = table[src[i]]. Meanwhile it fetches as much of next, unless that is nil, into the nearest
+// cache: samples are drawn from all over memory.
+func (k *Kernels) Lookup(dst []float32, src []byte, table *[256]float32, next []byte) {
 	src = src[:len(dst)]
+	if next == nil {
+		next = src
+	}
+	next = next[:len(dst)]
 	if k.isa.lookup == nil || len(dst) == 0 {
 		for i, b := range src {
 			dst[i] = table[b]
@@ -72,5 +77,6 @@ func (k *Kernels) Lookup(dst []float32, src []byte, table *[256]float32) {
 	k.sweep(len(dst))
 	v := &k.vec
 	v.dst, v.x[0], v.x[1] = ptr(dst, 0), unsafe.Pointer(unsafe.SliceData(src)), ptr(table[:], 0)
+	v.x[2] = unsafe.Pointer(unsafe.SliceData(next))
 	k.isa.lookup(v)
 }

@@ -44,7 +44,7 @@ func TestPointwiseHasTheSameBits(t *testing.T) {
 			sameBits(t, "gate", gate, d)
 			k.Mul(d, x, y)
 			sameBits(t, "mul", mul, d)
-			k.Lookup(d, bytes, &table)
+			k.Lookup(d, bytes, &table, nil)
 			sameBits(t, "lookup", look, d)
 			k.Gate(x, x, y)
 			sameBits(t, "gate in place", gate, x)
@@ -72,7 +72,7 @@ func TestLookupGuardPage(t *testing.T) {
 			for i := range src {
 				src[i] = byte(5 * i)
 			}
-			k.Lookup(dst, src, &table)
+			k.Lookup(dst, src, &table, src)
 			for i, v := range dst {
 				if v != float32(src[i]) {
 					t.Fatalf("%d bytes: element %d is %v", n, i, v)
@@ -117,6 +117,6 @@ func BenchmarkPointwise(b *testing.B) {
 	}
 	benches(b, "relu", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Relu(z, x) } })
 	benches(b, "gate", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Gate(z, x, y) } })
-	benches(b, "lookup", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Lookup(z, bytes, table) } })
+	benches(b, "lookup", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Lookup(z, bytes, table, nil) } })
 	benches(b, "drop", "G/s", n, 0, func(k *Kernels) func() { return func() { k.Drop(z, key, s, 0, 0.5) } })
 }

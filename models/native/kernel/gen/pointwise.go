@@ -46,10 +46,11 @@ func (g *gen) pointwise() {
 // a time is as fast as what AVX2 has.
 func (g *gen) lookup() {
 	g.begin("lookup", "vecArgs", "a table of bytes.")
-	t, dst, src, table, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.RCX
+	t, dst, src, table, next, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
 	g.MOVQ(at(t, vDst), dst)
 	g.MOVQ(at(t, vX), src)
 	g.MOVQ(at(t, vX+8), table)
+	g.MOVQ(at(t, vX+16), next)
 	g.MOVQ(at(t, vN), n)
 	for i := range 16 {
 		g.VMOVUPS(at(table, 64*i), g.r[i])
@@ -83,8 +84,10 @@ func (g *gen) lookup() {
 	g.JLT(ref("rest"))
 	g.align()
 	g.Label("whole")
+	g.PREFETCHT0(at(next, 0))
 	step()
 	g.ADDQ(imm(16), src)
+	g.ADDQ(imm(16), next)
 	g.ADDQ(imm(64), dst)
 	g.SUBQ(imm(16), n)
 	g.JGE(ref("whole"))
