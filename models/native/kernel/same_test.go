@@ -271,6 +271,15 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 		k.ColSum(dst, float32(r.IntN(2)), rough(r, rows*len(dst)), len(dst), rows, 0.7)
 		return dst
 	},
+	"Squares": func(k *Kernels, r *rand.Rand) []float32 {
+		x := rough(r, r.IntN(300))
+		var c []float32
+		if r.IntN(2) == 0 {
+			c = rough(r, len(x))
+		}
+		bits := math.Float64bits(k.Squares(x, c))
+		return []float32{math.Float32frombits(uint32(bits >> 32)), math.Float32frombits(uint32(bits))}
+	},
 	"Adam": func(k *Kernels, r *rand.Rand) []float32 {
 		n := 1 + r.IntN(200)
 		x, m, v, g := rough(r, n), rough(r, n), rough(r, n), rough(r, n)
