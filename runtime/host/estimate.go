@@ -210,15 +210,7 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 	if math.IsInf(rounds, 1) {
 		return l.Seconds, nil
 	}
-	all := effort{}.add(r.round, rounds).add(r.probe, rounds/float64(max(1, j.Config.Probe)))
-	tests := rounds * r.epochs
-	if j.Config.Evaluate > 0 {
-		tests = rounds / float64(j.Config.Evaluate)
-	}
-	if j.Config.Evaluate != event.NoTest {
-		tests++
-	}
-	all = all.add(r.test, tests)
+	all := j.whole(r, rounds)
 	var total float64
 	var err error
 	if j.own.maximises() { // one evaluation may take minutes, and nothing else counts
@@ -237,6 +229,33 @@ func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, e
 		total = min(total, l.Seconds)
 	}
 	return total, err
+}
+
+// whole is the work of a run of so many rounds: of these, of the probes and tests between them, and of what is measured
+// in the end.
+func (j *Job) whole(r rehearsal, rounds float64) effort {
+	all, every := effort{}.add(r.round, rounds), float64(max(1, j.Config.Probe))
+	if j.Config.Evaluate == event.NoTest {
+		return all.add(r.probe, math.Floor(rounds/every))
+	}
+	before := func(times float64) float64 { return max(0, math.Ceil(times)-1) } // the last round
+	probes, tests, meet := before(rounds/every), before(rounds*r.epochs), 1/every
+	if every > 1 && rounds > 1 {
+		probes++ // the first round has one
+	}
+	if e := j.Config.Evaluate; e > 0 {
+		tests, meet = before(rounds/float64(e)), float64(gcd(max(1, j.Config.Probe), e))/every
+	}
+	met := tests * meet
+	return all.add(r.probe, probes-met).add(r.test, tests-met).add(r.both, met).add(r.last, 1)
+}
+
+// gcd is the greatest common divisor.
+func gcd(a, b uint64) uint64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // gather is the seconds of a worker's part of a gather of messages that the processor makes, where as many workers are

@@ -200,6 +200,8 @@ type rehearsal struct {
 	epochs, steps   float64 // of a round
 	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // of one of them
+	both            effort  // of a probe and a test after the same round, which share the centre
+	last            effort  // of what is measured after the last round: both, and the error on training samples
 	blocks, scratch int64   // bytes that the workers of this process need
 	host            int64   // of the host's memory, whatever the engine's is
 	works           []engine.Work
@@ -242,11 +244,11 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
 		one := *j
 		one.Members, one.Workers = 1, 1
-		c, err := one.count(0, 0, 1)
+		c, err := one.count(0, 0, 1, 0)
 		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
 		return r, err
 	}
-	base, err := j.count(0, 0, rehearseRounds)
+	base, err := j.count(0, 0, rehearseRounds, j.Limit.Rounds)
 	if err != nil {
 		return r, err
 	}
@@ -257,23 +259,37 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	r.round = effort{}.add(base.effort, 1/rounds)
 	r.beside = time.Since(began).Seconds() / rounds
 	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
-	first, err := j.count(0, 0, 1)
+	first, err := j.count(0, 0, 1, 0)
 	if err != nil {
 		return r, err
 	}
-	probed, err := j.count(1, 0, 1)
+	probed, err := j.count(1, 0, 1, 0)
 	if err != nil {
 		return r, err
 	}
-	tested, err := j.count(0, 1, 1)
-	r.probe, r.test = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1)
-	r.blocks, r.scratch, r.host, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch), base.host, base.works
+	tested, err := j.count(0, 1, 1, 0)
+	if err != nil {
+		return r, err
+	}
+	both, last := first, first
+	if j.Config.Evaluate != event.NoTest {
+		if both, err = j.count(1, 1, 1, 0); err != nil {
+			return r, err
+		}
+		if last, err = j.count(1, 1, 1, 1); err != nil {
+			return r, err
+		}
+	}
+	for to, c := range map[*effort]crew{&r.probe: probed, &r.test: tested, &r.both: both, &r.last: last} {
+		*to = c.effort.add(first.effort, -1)
+	}
+	r.blocks, r.scratch, r.host, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch, last.scratch), base.host, base.works
 	for i := range r.works {
-		r.works[i] = r.works[i].Max(probed.works[i]).Max(tested.works[i])
+		r.works[i] = r.works[i].Max(probed.works[i]).Max(tested.works[i]).Max(last.works[i])
 	}
 	r.reports = probed.reports
 	r.reports.records, r.reports.points, r.reports.sent = base.reports.records/rounds, base.reports.points/rounds, base.reports.sent/rounds
-	return r, err
+	return r, nil
 }
 
 // crew is what all workers of a rehearsal did together.
@@ -285,8 +301,9 @@ type crew struct {
 	progress              event.Progress
 }
 
-// count runs up to so many rounds on counters; probe and test are the rounds between them, 0 never.
-func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
+// count runs up to so many rounds on counters; probe and test are the rounds between them, 0 never, and a run ends after
+// limit rounds, unless that is 0.
+func (j *Job) count(probe, test, rounds, limit uint64) (out crew, err error) {
 	workers := min(j.Workers, j.Members)
 	hub, counters, ws, ids := &local.Hub{}, make([]*counter, workers), make([]*worker.Worker, workers), make([]int, workers)
 	for i := range workers {
@@ -324,7 +341,7 @@ func (j *Job) count(probe, test, rounds uint64) (out crew, err error) {
 		c.scratch = 0
 	}
 	for begin, n := time.Now(), uint64(0); n < rounds && (n < 2 || time.Since(begin) < rehearseTime); n++ {
-		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true, Limit: event.Limit{Rounds: j.Limit.Rounds}})
+		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true, Limit: event.Limit{Rounds: limit}})
 		if err != nil {
 			return out, err
 		}
@@ -404,8 +421,8 @@ func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64
 	}
 	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Metrics: j.Config.Metrics, Data: j.Samples, Link: link,
 		Hollow: j.hollow, Direct: direct, Probe: probe, Lookup: lookup, Clock: func() int64 { return 0 }}
-	if test > 0 {
-		cfg.Evaluate, cfg.Test = test, j.Samples.Test()
+	if cfg.Evaluate = test; test > 0 && test != event.NoTest {
+		cfg.Test = j.Samples.Test()
 	}
 	return cfg
 }
