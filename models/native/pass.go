@@ -142,7 +142,13 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
 	features := p.plan.model.Features
-	p.gather = gather{set.Normal(), set, ids, at}
+	if p.gather.set != set {
+		p.gather.tables = nil
+		for _, values := range set.Normal() {
+			p.gather.tables = append(p.gather.tables, kernel.NewTable(values))
+		}
+	}
+	p.gather.set, p.gather.ids, p.gather.at = set, ids, at
 	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
 		p.want(set, ids)
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
@@ -191,7 +197,7 @@ const fewPixels = 16
 
 // gather looks bytes up.
 type gather struct {
-	tables [][256]float32
+	tables []*kernel.Table // of the set
 	set    *data.Set
 	ids    []int32
 	at     noise.Key
@@ -215,7 +221,7 @@ func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
 		pixels, row := g.image(p, i), p.act[0][i*features:(i+1)*features]
 		next := g.set.Image(g.ids[min(i+1, last)])
 		for c := range g.tables {
-			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], &g.tables[c], next[c*plane:])
+			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], g.tables[c], next[c*plane:])
 		}
 	}
 }

@@ -427,81 +427,98 @@ DATA words<>+1676(SB)/4, $0x3ecc422a
 DATA words<>+1680(SB)/4, $0x00000020
 DATA words<>+1684(SB)/4, $0x00000040
 DATA words<>+1688(SB)/4, $0x00000080
-DATA words<>+1692(SB)/4, $0x48000000
-DATA words<>+1696(SB)/4, $0x00100000
-DATA words<>+1700(SB)/4, $0x00110001
-DATA words<>+1704(SB)/4, $0x00120002
-DATA words<>+1708(SB)/4, $0x00130003
-DATA words<>+1712(SB)/4, $0x00140004
-DATA words<>+1716(SB)/4, $0x00150005
-DATA words<>+1720(SB)/4, $0x00160006
-DATA words<>+1724(SB)/4, $0x00170007
-DATA words<>+1728(SB)/4, $0x00180008
-DATA words<>+1732(SB)/4, $0x00190009
-DATA words<>+1736(SB)/4, $0x001a000a
-DATA words<>+1740(SB)/4, $0x001b000b
-DATA words<>+1744(SB)/4, $0x001c000c
-DATA words<>+1748(SB)/4, $0x001d000d
-DATA words<>+1752(SB)/4, $0x001e000e
-DATA words<>+1756(SB)/4, $0x001f000f
-DATA words<>+1760(SB)/4, $0x00000008
-DATA words<>+1764(SB)/4, $0x30000000
-DATA words<>+1768(SB)/4, $0x4eb504f3
-DATA words<>+1772(SB)/4, $0x3a60f890
-DATA words<>+1776(SB)/4, $0x007fffff
-DATA words<>+1780(SB)/4, $0xbcaa7b13
-DATA words<>+1784(SB)/4, $0x3f3504f3
-DATA words<>+1788(SB)/4, $0x3e81de83
-DATA words<>+1792(SB)/4, $0xbe73a114
-DATA words<>+1796(SB)/4, $0x3ebf2884
-DATA words<>+1800(SB)/4, $0xbf9de9d3
-DATA words<>+1804(SB)/4, $0xbed1e1f3
-DATA words<>+1808(SB)/4, $0x3f7fffff
-DATA words<>+1812(SB)/4, $0x3eff136b
-DATA words<>+1816(SB)/4, $0xbb8ef36b
-DATA words<>+1820(SB)/4, $0x3da2ca77
-DATA words<>+1824(SB)/4, $0xbf2a91fe
-DATA words<>+1828(SB)/4, $0xbf255b14
-DATA words<>+1832(SB)/4, $0x3f8000bb
-DATA words<>+1836(SB)/4, $0x3fc90fce
-DATA words<>+1840(SB)/4, $0xc0000008
-DATA words<>+1844(SB)/4, $0xbfb17218
-DATA words<>+1848(SB)/4, $0x01000000
-DATA words<>+1852(SB)/4, $0x00000003
-DATA words<>+1856(SB)/4, $0xc2fe0000
-DATA words<>+1860(SB)/4, $0x00000000
-DATA words<>+1864(SB)/4, $0x00000000
-DATA words<>+1868(SB)/4, $0x00000004
-DATA words<>+1872(SB)/4, $0x00000000
-DATA words<>+1876(SB)/4, $0x00000001
-DATA words<>+1880(SB)/4, $0x00000000
-DATA words<>+1884(SB)/4, $0x00000005
-DATA words<>+1888(SB)/4, $0x00000000
-DATA words<>+1892(SB)/4, $0x00000002
-DATA words<>+1896(SB)/4, $0x00000000
-DATA words<>+1900(SB)/4, $0x00000006
-DATA words<>+1904(SB)/4, $0x00000000
-DATA words<>+1908(SB)/4, $0x00000003
-DATA words<>+1912(SB)/4, $0x00000000
-DATA words<>+1916(SB)/4, $0x00000007
-DATA words<>+1920(SB)/4, $0x00000000
-DATA words<>+1924(SB)/4, $0x00000001
+DATA words<>+1692(SB)/4, $0x00000000
+DATA words<>+1696(SB)/4, $0x00000004
+DATA words<>+1700(SB)/4, $0x00000008
+DATA words<>+1704(SB)/4, $0x0000000c
+DATA words<>+1708(SB)/4, $0x00000001
+DATA words<>+1712(SB)/4, $0x00000005
+DATA words<>+1716(SB)/4, $0x00000009
+DATA words<>+1720(SB)/4, $0x0000000d
+DATA words<>+1724(SB)/4, $0x00000002
+DATA words<>+1728(SB)/4, $0x00000006
+DATA words<>+1732(SB)/4, $0x0000000a
+DATA words<>+1736(SB)/4, $0x0000000e
+DATA words<>+1740(SB)/4, $0x00000003
+DATA words<>+1744(SB)/4, $0x00000007
+DATA words<>+1748(SB)/4, $0x0000000b
+DATA words<>+1752(SB)/4, $0x0000000f
+DATA words<>+1756(SB)/4, $0x40404040
+DATA words<>+1760(SB)/4, $0x48000000
+DATA words<>+1764(SB)/4, $0x00100000
+DATA words<>+1768(SB)/4, $0x00110001
+DATA words<>+1772(SB)/4, $0x00120002
+DATA words<>+1776(SB)/4, $0x00130003
+DATA words<>+1780(SB)/4, $0x00140004
+DATA words<>+1784(SB)/4, $0x00150005
+DATA words<>+1788(SB)/4, $0x00160006
+DATA words<>+1792(SB)/4, $0x00170007
+DATA words<>+1796(SB)/4, $0x00180008
+DATA words<>+1800(SB)/4, $0x00190009
+DATA words<>+1804(SB)/4, $0x001a000a
+DATA words<>+1808(SB)/4, $0x001b000b
+DATA words<>+1812(SB)/4, $0x001c000c
+DATA words<>+1816(SB)/4, $0x001d000d
+DATA words<>+1820(SB)/4, $0x001e000e
+DATA words<>+1824(SB)/4, $0x001f000f
+DATA words<>+1828(SB)/4, $0x00000008
+DATA words<>+1832(SB)/4, $0x30000000
+DATA words<>+1836(SB)/4, $0x4eb504f3
+DATA words<>+1840(SB)/4, $0x3a60f890
+DATA words<>+1844(SB)/4, $0x007fffff
+DATA words<>+1848(SB)/4, $0xbcaa7b13
+DATA words<>+1852(SB)/4, $0x3f3504f3
+DATA words<>+1856(SB)/4, $0x3e81de83
+DATA words<>+1860(SB)/4, $0xbe73a114
+DATA words<>+1864(SB)/4, $0x3ebf2884
+DATA words<>+1868(SB)/4, $0xbf9de9d3
+DATA words<>+1872(SB)/4, $0xbed1e1f3
+DATA words<>+1876(SB)/4, $0x3f7fffff
+DATA words<>+1880(SB)/4, $0x3eff136b
+DATA words<>+1884(SB)/4, $0xbb8ef36b
+DATA words<>+1888(SB)/4, $0x3da2ca77
+DATA words<>+1892(SB)/4, $0xbf2a91fe
+DATA words<>+1896(SB)/4, $0xbf255b14
+DATA words<>+1900(SB)/4, $0x3f8000bb
+DATA words<>+1904(SB)/4, $0x3fc90fce
+DATA words<>+1908(SB)/4, $0xc0000008
+DATA words<>+1912(SB)/4, $0xbfb17218
+DATA words<>+1916(SB)/4, $0x01000000
+DATA words<>+1920(SB)/4, $0x00000003
+DATA words<>+1924(SB)/4, $0xc2fe0000
 DATA words<>+1928(SB)/4, $0x00000000
 DATA words<>+1932(SB)/4, $0x00000000
-DATA words<>+1936(SB)/4, $0x00000000
-DATA words<>+1940(SB)/4, $0x00400040
-DATA words<>+1944(SB)/4, $0x00400040
-DATA words<>+1948(SB)/4, $0x00400040
-DATA words<>+1952(SB)/4, $0x00400040
+DATA words<>+1936(SB)/4, $0x00000004
+DATA words<>+1940(SB)/4, $0x00000000
+DATA words<>+1944(SB)/4, $0x00000001
+DATA words<>+1948(SB)/4, $0x00000000
+DATA words<>+1952(SB)/4, $0x00000005
 DATA words<>+1956(SB)/4, $0x00000000
-DATA words<>+1960(SB)/4, $0x00000000
+DATA words<>+1960(SB)/4, $0x00000002
 DATA words<>+1964(SB)/4, $0x00000000
-DATA words<>+1968(SB)/4, $0x00000000
-DATA words<>+1972(SB)/4, $0x10101010
-DATA words<>+1976(SB)/4, $0x10101010
+DATA words<>+1968(SB)/4, $0x00000006
+DATA words<>+1972(SB)/4, $0x00000000
+DATA words<>+1976(SB)/4, $0x00000003
 DATA words<>+1980(SB)/4, $0x00000000
-DATA words<>+1984(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $1988
+DATA words<>+1984(SB)/4, $0x00000007
+DATA words<>+1988(SB)/4, $0x00000000
+DATA words<>+1992(SB)/4, $0x00000001
+DATA words<>+1996(SB)/4, $0x00000000
+DATA words<>+2000(SB)/4, $0x00000000
+DATA words<>+2004(SB)/4, $0x00000000
+DATA words<>+2008(SB)/4, $0x00400040
+DATA words<>+2012(SB)/4, $0x00400040
+DATA words<>+2016(SB)/4, $0x00400040
+DATA words<>+2020(SB)/4, $0x00400040
+DATA words<>+2024(SB)/4, $0x00000000
+DATA words<>+2028(SB)/4, $0x00000000
+DATA words<>+2032(SB)/4, $0x00000000
+DATA words<>+2036(SB)/4, $0x00000000
+DATA words<>+2040(SB)/4, $0x10101010
+DATA words<>+2044(SB)/4, $0x10101010
+DATA words<>+2048(SB)/4, $0x00000000
+DATA words<>+2052(SB)/4, $0x00000000
+GLOBL words<>(SB), RODATA|NOPTR, $2056
 
 // func tile1x16AVX2(t *byte)
 // Requires: AVX, FMA3, MMX+
@@ -47964,13 +47981,95 @@ finished:
 	VZEROUPPER
 	RET
 
+// func lookupBytesAVX512(t *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, MMX+
+TEXT ·lookupBytesAVX512(SB), NOSPLIT, $0-8
+	MOVQ         t+0(FP), DI
+	MOVQ         (DI), DX
+	MOVQ         8(DI), SI
+	MOVQ         16(DI), R8
+	MOVQ         24(DI), R9
+	MOVQ         40(DI), CX
+	VMOVDQU64    (R8), Z0
+	VMOVDQU64    64(R8), Z1
+	VMOVDQU64    128(R8), Z2
+	VMOVDQU64    192(R8), Z3
+	VMOVDQU64    256(R8), Z4
+	VMOVDQU64    320(R8), Z5
+	VMOVDQU64    384(R8), Z6
+	VMOVDQU64    448(R8), Z7
+	VMOVDQU64    512(R8), Z8
+	VMOVDQU64    576(R8), Z9
+	VMOVDQU64    640(R8), Z10
+	VMOVDQU64    704(R8), Z11
+	VMOVDQU64    768(R8), Z12
+	VMOVDQU64    832(R8), Z13
+	VMOVDQU64    896(R8), Z14
+	VMOVDQU64    960(R8), Z15
+	VMOVDQU32    words<>+1692(SB), Z16
+	VPBROADCASTD words<>+1756(SB), Z17
+	PCALIGN      $0x20
+
+bytes:
+	PREFETCHT0 (R9)
+	VPERMD     (SI), Z16, Z18
+	VPTESTMB   Z17, Z18, K1
+	VPMOVB2M   Z18, K2
+	VPERMB     Z0, Z18, Z19
+	VPERMB     Z1, Z18, Z20
+	VPERMB     Z2, Z18, Z21
+	VPERMB     Z3, Z18, Z22
+	VPBLENDMB  Z20, Z19, K1, Z19
+	VPBLENDMB  Z22, Z21, K1, Z21
+	VPBLENDMB  Z21, Z19, K2, Z23
+	VPERMB     Z4, Z18, Z19
+	VPERMB     Z5, Z18, Z20
+	VPERMB     Z6, Z18, Z21
+	VPERMB     Z7, Z18, Z22
+	VPBLENDMB  Z20, Z19, K1, Z19
+	VPBLENDMB  Z22, Z21, K1, Z21
+	VPBLENDMB  Z21, Z19, K2, Z24
+	VPERMB     Z8, Z18, Z19
+	VPERMB     Z9, Z18, Z20
+	VPERMB     Z10, Z18, Z21
+	VPERMB     Z11, Z18, Z22
+	VPBLENDMB  Z20, Z19, K1, Z19
+	VPBLENDMB  Z22, Z21, K1, Z21
+	VPBLENDMB  Z21, Z19, K2, Z25
+	VPERMB     Z12, Z18, Z19
+	VPERMB     Z13, Z18, Z20
+	VPERMB     Z14, Z18, Z21
+	VPERMB     Z15, Z18, Z22
+	VPBLENDMB  Z20, Z19, K1, Z19
+	VPBLENDMB  Z22, Z21, K1, Z21
+	VPBLENDMB  Z21, Z19, K2, Z26
+	VPUNPCKLBW Z24, Z23, Z19
+	VPUNPCKHBW Z24, Z23, Z21
+	VPUNPCKLBW Z26, Z25, Z20
+	VPUNPCKHBW Z26, Z25, Z22
+	VPUNPCKLWD Z20, Z19, Z23
+	VPUNPCKHWD Z20, Z19, Z24
+	VPUNPCKLWD Z22, Z21, Z25
+	VPUNPCKHWD Z22, Z21, Z26
+	VMOVDQU32  Z23, (DX)
+	VMOVDQU32  Z24, 64(DX)
+	VMOVDQU32  Z25, 128(DX)
+	VMOVDQU32  Z26, 192(DX)
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, R9
+	ADDQ       $0x00000100, DX
+	SUBQ       $0x00000040, CX
+	JNZ        bytes
+	VZEROUPPER
+	RET
+
 // func round16AVX512(t *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·round16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         t+0(FP), DI
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
-	VPBROADCASTD words<>+1692(SB), Z16
+	VPBROADCASTD words<>+1760(SB), Z16
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	SUBQ         $0x00000040, CX
@@ -48055,8 +48154,8 @@ TEXT ·join16AVX512(SB), NOSPLIT, $0-8
 	MOVQ         (DI), DX
 	MOVQ         8(DI), SI
 	MOVQ         16(DI), R8
-	VPBROADCASTD words<>+1692(SB), Z16
-	VMOVDQU32    words<>+1696(SB), Z17
+	VPBROADCASTD words<>+1760(SB), Z16
+	VMOVDQU32    words<>+1764(SB), Z17
 	MOVQ         40(DI), CX
 	XORQ         AX, AX
 	TESTQ        R8, R8
@@ -49344,7 +49443,7 @@ TEXT ·noiseFillAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -49556,7 +49655,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VMULPS.BCST     words<>+1832(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -49568,11 +49667,11 @@ many:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VMULPS.BCST     words<>+1840(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
@@ -49580,188 +49679,188 @@ many:
 	VPORD.BCST      words<>+672(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1776(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z10, Z10
+	VPANDD.BCST     words<>+1844(SB), Z1, Z1
+	VMULPS.BCST     words<>+1832(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VADDPS.BCST     words<>+1848(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VPADDD.BCST     words<>+1852(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1768(SB), Z8, Z8
+	VPSUBD.BCST     words<>+1836(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1772(SB), Z11, Z12
+	VMULPS.BCST     words<>+1840(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
 	VPORD.BCST      words<>+672(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1788(SB), Z5, Z5
-	VPANDD.BCST     words<>+1776(SB), Z8, Z8
-	VMULPS.BCST     words<>+1764(SB), Z17, Z17
+	VADDPS.BCST     words<>+1856(SB), Z5, Z5
+	VPANDD.BCST     words<>+1844(SB), Z8, Z8
+	VMULPS.BCST     words<>+1832(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1792(SB), Z1, Z0
-	VADDPS.BCST     words<>+1780(SB), Z12, Z12
+	VMULPS.BCST     words<>+1860(SB), Z1, Z0
+	VADDPS.BCST     words<>+1848(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1796(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z8, Z8
+	VADDPS.BCST     words<>+1864(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1768(SB), Z15, Z15
+	VPSUBD.BCST     words<>+1836(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1868(SB), Z5, Z5
 	VADDPS.BCST     words<>+1632(SB), Z8, Z8
-	VMULPS.BCST     words<>+1772(SB), Z18, Z19
+	VMULPS.BCST     words<>+1840(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
 	VPORD.BCST      words<>+672(SB), Z22, Z22
-	VADDPS.BCST     words<>+1804(SB), Z0, Z0
-	VADDPS.BCST     words<>+1788(SB), Z12, Z12
-	VPANDD.BCST     words<>+1776(SB), Z15, Z15
-	VMULPS.BCST     words<>+1764(SB), Z24, Z24
+	VADDPS.BCST     words<>+1872(SB), Z0, Z0
+	VADDPS.BCST     words<>+1856(SB), Z12, Z12
+	VPANDD.BCST     words<>+1844(SB), Z15, Z15
+	VMULPS.BCST     words<>+1832(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1792(SB), Z8, Z7
-	VADDPS.BCST     words<>+1780(SB), Z19, Z19
+	VMULPS.BCST     words<>+1860(SB), Z8, Z7
+	VADDPS.BCST     words<>+1848(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1796(SB), Z7, Z7
-	VPADDD.BCST     words<>+1784(SB), Z15, Z15
+	VADDPS.BCST     words<>+1864(SB), Z7, Z7
+	VPADDD.BCST     words<>+1852(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VADDPS.BCST     words<>+1876(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1768(SB), Z22, Z22
+	VPSUBD.BCST     words<>+1836(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1800(SB), Z12, Z12
+	VADDPS.BCST     words<>+1868(SB), Z12, Z12
 	VADDPS.BCST     words<>+1632(SB), Z15, Z15
-	VMULPS.BCST     words<>+1772(SB), Z25, Z26
-	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VMULPS.BCST     words<>+1840(SB), Z25, Z26
+	VADDPS.BCST     words<>+1880(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+1804(SB), Z7, Z7
-	VADDPS.BCST     words<>+1788(SB), Z19, Z19
-	VPANDD.BCST     words<>+1776(SB), Z22, Z22
-	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VADDPS.BCST     words<>+1872(SB), Z7, Z7
+	VADDPS.BCST     words<>+1856(SB), Z19, Z19
+	VPANDD.BCST     words<>+1844(SB), Z22, Z22
+	VMULPS.BCST     words<>+1884(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1792(SB), Z15, Z14
-	VADDPS.BCST     words<>+1780(SB), Z26, Z26
-	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS.BCST     words<>+1860(SB), Z15, Z14
+	VADDPS.BCST     words<>+1848(SB), Z26, Z26
+	VADDPS.BCST     words<>+1888(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1796(SB), Z14, Z14
-	VPADDD.BCST     words<>+1784(SB), Z22, Z22
+	VADDPS.BCST     words<>+1864(SB), Z14, Z14
+	VPADDD.BCST     words<>+1852(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1808(SB), Z12, Z12
+	VADDPS.BCST     words<>+1876(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VADDPS.BCST     words<>+1892(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1800(SB), Z19, Z19
+	VADDPS.BCST     words<>+1868(SB), Z19, Z19
 	VADDPS.BCST     words<>+1632(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VADDPS.BCST     words<>+1880(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VADDPS.BCST     words<>+1896(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+1804(SB), Z14, Z14
-	VADDPS.BCST     words<>+1788(SB), Z26, Z26
+	VADDPS.BCST     words<>+1872(SB), Z14, Z14
+	VADDPS.BCST     words<>+1856(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+1816(SB), Z11, Z9
+	VMULPS.BCST     words<>+1884(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1792(SB), Z22, Z21
-	VADDPS.BCST     words<>+1832(SB), Z0, Z0
-	VADDPS.BCST     words<>+1820(SB), Z9, Z9
+	VMULPS.BCST     words<>+1860(SB), Z22, Z21
+	VADDPS.BCST     words<>+1900(SB), Z0, Z0
+	VADDPS.BCST     words<>+1888(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1796(SB), Z21, Z21
+	VADDPS.BCST     words<>+1864(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1808(SB), Z19, Z19
+	VADDPS.BCST     words<>+1876(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1836(SB), Z2, Z2
-	VADDPS.BCST     words<>+1824(SB), Z7, Z7
+	VADDPS.BCST     words<>+1904(SB), Z2, Z2
+	VADDPS.BCST     words<>+1892(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1800(SB), Z26, Z26
+	VADDPS.BCST     words<>+1868(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+1812(SB), Z14, Z14
+	VADDPS.BCST     words<>+1880(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1840(SB), Z0, Z0
-	VADDPS.BCST     words<>+1828(SB), Z9, Z9
+	VADDPS.BCST     words<>+1908(SB), Z0, Z0
+	VADDPS.BCST     words<>+1896(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+1804(SB), Z21, Z21
-	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VADDPS.BCST     words<>+1872(SB), Z21, Z21
+	VMULPS.BCST     words<>+1912(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+1816(SB), Z18, Z16
+	VMULPS.BCST     words<>+1884(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1832(SB), Z7, Z7
-	VADDPS.BCST     words<>+1820(SB), Z16, Z16
+	VADDPS.BCST     words<>+1900(SB), Z7, Z7
+	VADDPS.BCST     words<>+1888(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1808(SB), Z26, Z26
+	VADDPS.BCST     words<>+1876(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+1836(SB), Z9, Z9
-	VADDPS.BCST     words<>+1824(SB), Z14, Z14
+	VADDPS.BCST     words<>+1904(SB), Z9, Z9
+	VADDPS.BCST     words<>+1892(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+1812(SB), Z21, Z21
+	VADDPS.BCST     words<>+1880(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+1840(SB), Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VADDPS.BCST     words<>+1908(SB), Z7, Z7
+	VADDPS.BCST     words<>+1896(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+1844(SB), Z13, Z13
+	VMULPS.BCST     words<>+1912(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+1816(SB), Z25, Z23
+	VMULPS.BCST     words<>+1884(SB), Z25, Z23
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1832(SB), Z14, Z14
-	VADDPS.BCST     words<>+1820(SB), Z23, Z23
+	VADDPS.BCST     words<>+1900(SB), Z14, Z14
+	VADDPS.BCST     words<>+1888(SB), Z23, Z23
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+1836(SB), Z16, Z16
-	VADDPS.BCST     words<>+1824(SB), Z21, Z21
+	VADDPS.BCST     words<>+1904(SB), Z16, Z16
+	VADDPS.BCST     words<>+1892(SB), Z21, Z21
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+1840(SB), Z14, Z14
-	VADDPS.BCST     words<>+1828(SB), Z23, Z23
+	VADDPS.BCST     words<>+1908(SB), Z14, Z14
+	VADDPS.BCST     words<>+1896(SB), Z23, Z23
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+1844(SB), Z20, Z20
+	VMULPS.BCST     words<>+1912(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1832(SB), Z21, Z21
+	VADDPS.BCST     words<>+1900(SB), Z21, Z21
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+1836(SB), Z23, Z23
+	VADDPS.BCST     words<>+1904(SB), Z23, Z23
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+1840(SB), Z21, Z21
+	VADDPS.BCST     words<>+1908(SB), Z21, Z21
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+1844(SB), Z27, Z27
+	VMULPS.BCST     words<>+1912(SB), Z27, Z27
 	VMULPS          Z22, Z21, Z21
 	VMULPS          Z24, Z23, Z23
 	VADDPS          Z27, Z21, Z21
@@ -49867,44 +49966,44 @@ one:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VMULPS.BCST     words<>+1832(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
-	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
+	VMULPS.BCST     words<>+1840(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1776(SB), Z1, Z1
-	VADDPS.BCST     words<>+1780(SB), Z5, Z5
-	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VPANDD.BCST     words<>+1844(SB), Z1, Z1
+	VADDPS.BCST     words<>+1848(SB), Z5, Z5
+	VPADDD.BCST     words<>+1852(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1788(SB), Z5, Z5
-	VMULPS.BCST     words<>+1792(SB), Z1, Z0
-	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VADDPS.BCST     words<>+1856(SB), Z5, Z5
+	VMULPS.BCST     words<>+1860(SB), Z1, Z0
+	VADDPS.BCST     words<>+1864(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1868(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1804(SB), Z0, Z0
+	VADDPS.BCST     words<>+1872(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VADDPS.BCST     words<>+1876(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VADDPS.BCST     words<>+1880(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+1816(SB), Z4, Z2
-	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS.BCST     words<>+1884(SB), Z4, Z2
+	VADDPS.BCST     words<>+1888(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VADDPS.BCST     words<>+1892(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VADDPS.BCST     words<>+1896(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VADDPS.BCST     words<>+1900(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VADDPS.BCST     words<>+1904(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1840(SB), Z0, Z0
-	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VADDPS.BCST     words<>+1908(SB), Z0, Z0
+	VMULPS.BCST     words<>+1912(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -49936,7 +50035,7 @@ TEXT ·noiseSumAVX512(SB), NOSPLIT, $512-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -50179,7 +50278,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VMULPS.BCST     words<>+1832(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -50191,11 +50290,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VMULPS.BCST     words<>+1840(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
@@ -50203,200 +50302,200 @@ membera:
 	VPORD.BCST      words<>+672(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1776(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z10, Z10
+	VPANDD.BCST     words<>+1844(SB), Z1, Z1
+	VMULPS.BCST     words<>+1832(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VADDPS.BCST     words<>+1848(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VPADDD.BCST     words<>+1852(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1768(SB), Z8, Z8
+	VPSUBD.BCST     words<>+1836(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1772(SB), Z11, Z12
+	VMULPS.BCST     words<>+1840(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
 	VPORD.BCST      words<>+672(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1788(SB), Z5, Z5
-	VPANDD.BCST     words<>+1776(SB), Z8, Z8
-	VMULPS.BCST     words<>+1764(SB), Z17, Z17
+	VADDPS.BCST     words<>+1856(SB), Z5, Z5
+	VPANDD.BCST     words<>+1844(SB), Z8, Z8
+	VMULPS.BCST     words<>+1832(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1792(SB), Z1, Z0
-	VADDPS.BCST     words<>+1780(SB), Z12, Z12
+	VMULPS.BCST     words<>+1860(SB), Z1, Z0
+	VADDPS.BCST     words<>+1848(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1796(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z8, Z8
+	VADDPS.BCST     words<>+1864(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1768(SB), Z15, Z15
+	VPSUBD.BCST     words<>+1836(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1868(SB), Z5, Z5
 	VADDPS.BCST     words<>+1632(SB), Z8, Z8
-	VMULPS.BCST     words<>+1772(SB), Z18, Z19
+	VMULPS.BCST     words<>+1840(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
 	VPORD.BCST      words<>+672(SB), Z22, Z22
-	VADDPS.BCST     words<>+1804(SB), Z0, Z0
-	VADDPS.BCST     words<>+1788(SB), Z12, Z12
-	VPANDD.BCST     words<>+1776(SB), Z15, Z15
-	VMULPS.BCST     words<>+1764(SB), Z24, Z24
+	VADDPS.BCST     words<>+1872(SB), Z0, Z0
+	VADDPS.BCST     words<>+1856(SB), Z12, Z12
+	VPANDD.BCST     words<>+1844(SB), Z15, Z15
+	VMULPS.BCST     words<>+1832(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1792(SB), Z8, Z7
-	VADDPS.BCST     words<>+1780(SB), Z19, Z19
+	VMULPS.BCST     words<>+1860(SB), Z8, Z7
+	VADDPS.BCST     words<>+1848(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1796(SB), Z7, Z7
-	VPADDD.BCST     words<>+1784(SB), Z15, Z15
+	VADDPS.BCST     words<>+1864(SB), Z7, Z7
+	VPADDD.BCST     words<>+1852(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VADDPS.BCST     words<>+1876(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1768(SB), Z22, Z22
+	VPSUBD.BCST     words<>+1836(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1800(SB), Z12, Z12
+	VADDPS.BCST     words<>+1868(SB), Z12, Z12
 	VADDPS.BCST     words<>+1632(SB), Z15, Z15
-	VMULPS.BCST     words<>+1772(SB), Z25, Z26
-	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VMULPS.BCST     words<>+1840(SB), Z25, Z26
+	VADDPS.BCST     words<>+1880(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+1804(SB), Z7, Z7
-	VADDPS.BCST     words<>+1788(SB), Z19, Z19
-	VPANDD.BCST     words<>+1776(SB), Z22, Z22
-	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VADDPS.BCST     words<>+1872(SB), Z7, Z7
+	VADDPS.BCST     words<>+1856(SB), Z19, Z19
+	VPANDD.BCST     words<>+1844(SB), Z22, Z22
+	VMULPS.BCST     words<>+1884(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1792(SB), Z15, Z14
-	VADDPS.BCST     words<>+1780(SB), Z26, Z26
-	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS.BCST     words<>+1860(SB), Z15, Z14
+	VADDPS.BCST     words<>+1848(SB), Z26, Z26
+	VADDPS.BCST     words<>+1888(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1796(SB), Z14, Z14
-	VPADDD.BCST     words<>+1784(SB), Z22, Z22
+	VADDPS.BCST     words<>+1864(SB), Z14, Z14
+	VPADDD.BCST     words<>+1852(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1808(SB), Z12, Z12
+	VADDPS.BCST     words<>+1876(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VADDPS.BCST     words<>+1892(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1800(SB), Z19, Z19
+	VADDPS.BCST     words<>+1868(SB), Z19, Z19
 	VADDPS.BCST     words<>+1632(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VADDPS.BCST     words<>+1880(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VADDPS.BCST     words<>+1896(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+1804(SB), Z14, Z14
-	VADDPS.BCST     words<>+1788(SB), Z26, Z26
+	VADDPS.BCST     words<>+1872(SB), Z14, Z14
+	VADDPS.BCST     words<>+1856(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+1816(SB), Z11, Z9
+	VMULPS.BCST     words<>+1884(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1792(SB), Z22, Z21
-	VADDPS.BCST     words<>+1832(SB), Z0, Z0
-	VADDPS.BCST     words<>+1820(SB), Z9, Z9
+	VMULPS.BCST     words<>+1860(SB), Z22, Z21
+	VADDPS.BCST     words<>+1900(SB), Z0, Z0
+	VADDPS.BCST     words<>+1888(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1796(SB), Z21, Z21
+	VADDPS.BCST     words<>+1864(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1808(SB), Z19, Z19
+	VADDPS.BCST     words<>+1876(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1836(SB), Z2, Z2
-	VADDPS.BCST     words<>+1824(SB), Z7, Z7
+	VADDPS.BCST     words<>+1904(SB), Z2, Z2
+	VADDPS.BCST     words<>+1892(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1800(SB), Z26, Z26
+	VADDPS.BCST     words<>+1868(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+1812(SB), Z14, Z14
+	VADDPS.BCST     words<>+1880(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1840(SB), Z0, Z0
-	VADDPS.BCST     words<>+1828(SB), Z9, Z9
+	VADDPS.BCST     words<>+1908(SB), Z0, Z0
+	VADDPS.BCST     words<>+1896(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+1804(SB), Z21, Z21
-	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VADDPS.BCST     words<>+1872(SB), Z21, Z21
+	VMULPS.BCST     words<>+1912(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+1816(SB), Z18, Z16
+	VMULPS.BCST     words<>+1884(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1832(SB), Z7, Z7
-	VADDPS.BCST     words<>+1820(SB), Z16, Z16
+	VADDPS.BCST     words<>+1900(SB), Z7, Z7
+	VADDPS.BCST     words<>+1888(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1808(SB), Z26, Z26
+	VADDPS.BCST     words<>+1876(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+1836(SB), Z9, Z9
-	VADDPS.BCST     words<>+1824(SB), Z14, Z14
+	VADDPS.BCST     words<>+1904(SB), Z9, Z9
+	VADDPS.BCST     words<>+1892(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+1812(SB), Z21, Z21
+	VADDPS.BCST     words<>+1880(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+1840(SB), Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VADDPS.BCST     words<>+1908(SB), Z7, Z7
+	VADDPS.BCST     words<>+1896(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+1844(SB), Z13, Z13
+	VMULPS.BCST     words<>+1912(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+1816(SB), Z25, Z23
+	VMULPS.BCST     words<>+1884(SB), Z25, Z23
 	VMULPS.BCST     (R9), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1832(SB), Z14, Z14
-	VADDPS.BCST     words<>+1820(SB), Z23, Z23
+	VADDPS.BCST     words<>+1900(SB), Z14, Z14
+	VADDPS.BCST     words<>+1888(SB), Z23, Z23
 	VADDPS          (DX), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z0, (DX)
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+1836(SB), Z16, Z16
-	VADDPS.BCST     words<>+1824(SB), Z21, Z21
+	VADDPS.BCST     words<>+1904(SB), Z16, Z16
+	VADDPS.BCST     words<>+1892(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VADDPS          64(DX), Z1, Z1
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+1840(SB), Z14, Z14
-	VADDPS.BCST     words<>+1828(SB), Z23, Z23
+	VADDPS.BCST     words<>+1908(SB), Z14, Z14
+	VADDPS.BCST     words<>+1896(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+1844(SB), Z20, Z20
+	VMULPS.BCST     words<>+1912(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1832(SB), Z21, Z21
+	VADDPS.BCST     words<>+1900(SB), Z21, Z21
 	VADDPS          128(DX), Z7, Z7
 	VMULPS          Z17, Z16, Z16
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z7, 128(DX)
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+1836(SB), Z23, Z23
+	VADDPS.BCST     words<>+1904(SB), Z23, Z23
 	VMULPS.BCST     (R9), Z8, Z8
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          192(DX), Z8, Z8
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+1840(SB), Z21, Z21
+	VADDPS.BCST     words<>+1908(SB), Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+1844(SB), Z27, Z27
+	VMULPS.BCST     words<>+1912(SB), Z27, Z27
 	VMULPS.BCST     (R9), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VADDPS          256(DX), Z14, Z14
@@ -50500,44 +50599,44 @@ memberb:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VMULPS.BCST     words<>+1832(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
-	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
+	VMULPS.BCST     words<>+1840(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1776(SB), Z1, Z1
-	VADDPS.BCST     words<>+1780(SB), Z5, Z5
-	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VPANDD.BCST     words<>+1844(SB), Z1, Z1
+	VADDPS.BCST     words<>+1848(SB), Z5, Z5
+	VPADDD.BCST     words<>+1852(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1788(SB), Z5, Z5
-	VMULPS.BCST     words<>+1792(SB), Z1, Z0
-	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VADDPS.BCST     words<>+1856(SB), Z5, Z5
+	VMULPS.BCST     words<>+1860(SB), Z1, Z0
+	VADDPS.BCST     words<>+1864(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1868(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1804(SB), Z0, Z0
+	VADDPS.BCST     words<>+1872(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VADDPS.BCST     words<>+1876(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VADDPS.BCST     words<>+1880(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+1816(SB), Z4, Z2
-	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS.BCST     words<>+1884(SB), Z4, Z2
+	VADDPS.BCST     words<>+1888(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VADDPS.BCST     words<>+1892(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VADDPS.BCST     words<>+1896(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VADDPS.BCST     words<>+1900(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VADDPS.BCST     words<>+1904(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1840(SB), Z0, Z0
-	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VADDPS.BCST     words<>+1908(SB), Z0, Z0
+	VMULPS.BCST     words<>+1912(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -50572,7 +50671,7 @@ TEXT ·noiseSquareAVX512(SB), NOSPLIT, $512-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -50815,7 +50914,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VMULPS.BCST     words<>+1832(SB), Z3, Z3
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -50827,11 +50926,11 @@ membera:
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
-	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
+	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
 	VPSRLD          $0x01, Z7, Z8
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
-	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VMULPS.BCST     words<>+1840(SB), Z4, Z5
 	VCVTDQ2PS       Z9, Z10
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
@@ -50839,186 +50938,186 @@ membera:
 	VPORD.BCST      words<>+672(SB), Z8, Z8
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
-	VPANDD.BCST     words<>+1776(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z10, Z10
+	VPANDD.BCST     words<>+1844(SB), Z1, Z1
+	VMULPS.BCST     words<>+1832(SB), Z10, Z10
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
-	VADDPS.BCST     words<>+1780(SB), Z5, Z5
+	VADDPS.BCST     words<>+1848(SB), Z5, Z5
 	VCVTDQ2PS       Z8, Z8
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VPADDD.BCST     words<>+1852(SB), Z1, Z1
 	VMULPS          Z10, Z10, Z11
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTDQ2PS       Z6, Z6
-	VPSUBD.BCST     words<>+1768(SB), Z8, Z8
+	VPSUBD.BCST     words<>+1836(SB), Z8, Z8
 	VPSRLD          $0x01, Z14, Z15
 	VPMULUDQ        Z21, Z31, Z24
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
-	VMULPS.BCST     words<>+1772(SB), Z11, Z12
+	VMULPS.BCST     words<>+1840(SB), Z11, Z12
 	VCVTDQ2PS       Z16, Z17
 	VPMULUDQ        Z23, Z30, Z26
 	VMULPS          Z4, Z5, Z5
 	VPSRAD          $0x17, Z8, Z13
 	VPORD.BCST      words<>+672(SB), Z15, Z15
 	VPSHUFD         $0xb1, Z26, Z21
-	VADDPS.BCST     words<>+1788(SB), Z5, Z5
-	VPANDD.BCST     words<>+1776(SB), Z8, Z8
-	VMULPS.BCST     words<>+1764(SB), Z17, Z17
+	VADDPS.BCST     words<>+1856(SB), Z5, Z5
+	VPANDD.BCST     words<>+1844(SB), Z8, Z8
+	VMULPS.BCST     words<>+1832(SB), Z17, Z17
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
-	VMULPS.BCST     words<>+1792(SB), Z1, Z0
-	VADDPS.BCST     words<>+1780(SB), Z12, Z12
+	VMULPS.BCST     words<>+1860(SB), Z1, Z0
+	VADDPS.BCST     words<>+1848(SB), Z12, Z12
 	VCVTDQ2PS       Z15, Z15
 	VPSHUFD         $0xb1, Z24, Z23
-	VADDPS.BCST     words<>+1796(SB), Z0, Z0
-	VPADDD.BCST     words<>+1784(SB), Z8, Z8
+	VADDPS.BCST     words<>+1864(SB), Z0, Z0
+	VPADDD.BCST     words<>+1852(SB), Z8, Z8
 	VMULPS          Z17, Z17, Z18
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMULPS          Z4, Z5, Z5
 	VCVTDQ2PS       Z13, Z13
-	VPSUBD.BCST     words<>+1768(SB), Z15, Z15
+	VPSUBD.BCST     words<>+1836(SB), Z15, Z15
 	VPSRLD          $0x01, Z21, Z22
-	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1868(SB), Z5, Z5
 	VADDPS.BCST     words<>+1632(SB), Z8, Z8
-	VMULPS.BCST     words<>+1772(SB), Z18, Z19
+	VMULPS.BCST     words<>+1840(SB), Z18, Z19
 	VCVTDQ2PS       Z23, Z24
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z12, Z12
 	VPSRAD          $0x17, Z15, Z20
 	VPORD.BCST      words<>+672(SB), Z22, Z22
-	VADDPS.BCST     words<>+1804(SB), Z0, Z0
-	VADDPS.BCST     words<>+1788(SB), Z12, Z12
-	VPANDD.BCST     words<>+1776(SB), Z15, Z15
-	VMULPS.BCST     words<>+1764(SB), Z24, Z24
+	VADDPS.BCST     words<>+1872(SB), Z0, Z0
+	VADDPS.BCST     words<>+1856(SB), Z12, Z12
+	VPANDD.BCST     words<>+1844(SB), Z15, Z15
+	VMULPS.BCST     words<>+1832(SB), Z24, Z24
 	VPSLLD          $0x1f, Z2, Z2
-	VMULPS.BCST     words<>+1792(SB), Z8, Z7
-	VADDPS.BCST     words<>+1780(SB), Z19, Z19
+	VMULPS.BCST     words<>+1860(SB), Z8, Z7
+	VADDPS.BCST     words<>+1848(SB), Z19, Z19
 	VCVTDQ2PS       Z22, Z22
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1796(SB), Z7, Z7
-	VPADDD.BCST     words<>+1784(SB), Z15, Z15
+	VADDPS.BCST     words<>+1864(SB), Z7, Z7
+	VPADDD.BCST     words<>+1852(SB), Z15, Z15
 	VMULPS          Z24, Z24, Z25
-	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VADDPS.BCST     words<>+1876(SB), Z5, Z5
 	VMULPS          Z11, Z12, Z12
 	VCVTDQ2PS       Z20, Z20
-	VPSUBD.BCST     words<>+1768(SB), Z22, Z22
+	VPSUBD.BCST     words<>+1836(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1800(SB), Z12, Z12
+	VADDPS.BCST     words<>+1868(SB), Z12, Z12
 	VADDPS.BCST     words<>+1632(SB), Z15, Z15
-	VMULPS.BCST     words<>+1772(SB), Z25, Z26
-	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VMULPS.BCST     words<>+1840(SB), Z25, Z26
+	VADDPS.BCST     words<>+1880(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z19, Z19
 	VPSRAD          $0x17, Z22, Z27
 	VXORPS          Z2, Z5, Z5
-	VADDPS.BCST     words<>+1804(SB), Z7, Z7
-	VADDPS.BCST     words<>+1788(SB), Z19, Z19
-	VPANDD.BCST     words<>+1776(SB), Z22, Z22
-	VMULPS.BCST     words<>+1816(SB), Z4, Z2
+	VADDPS.BCST     words<>+1872(SB), Z7, Z7
+	VADDPS.BCST     words<>+1856(SB), Z19, Z19
+	VPANDD.BCST     words<>+1844(SB), Z22, Z22
+	VMULPS.BCST     words<>+1884(SB), Z4, Z2
 	VPSLLD          $0x1f, Z9, Z9
-	VMULPS.BCST     words<>+1792(SB), Z15, Z14
-	VADDPS.BCST     words<>+1780(SB), Z26, Z26
-	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS.BCST     words<>+1860(SB), Z15, Z14
+	VADDPS.BCST     words<>+1848(SB), Z26, Z26
+	VADDPS.BCST     words<>+1888(SB), Z2, Z2
 	VMULPS          Z11, Z12, Z12
-	VADDPS.BCST     words<>+1796(SB), Z14, Z14
-	VPADDD.BCST     words<>+1784(SB), Z22, Z22
+	VADDPS.BCST     words<>+1864(SB), Z14, Z14
+	VPADDD.BCST     words<>+1852(SB), Z22, Z22
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1808(SB), Z12, Z12
+	VADDPS.BCST     words<>+1876(SB), Z12, Z12
 	VMULPS          Z18, Z19, Z19
 	VCVTDQ2PS       Z27, Z27
-	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VADDPS.BCST     words<>+1892(SB), Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1800(SB), Z19, Z19
+	VADDPS.BCST     words<>+1868(SB), Z19, Z19
 	VADDPS.BCST     words<>+1632(SB), Z22, Z22
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1812(SB), Z7, Z7
+	VADDPS.BCST     words<>+1880(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VADDPS.BCST     words<>+1896(SB), Z2, Z2
 	VXORPS          Z9, Z12, Z12
-	VADDPS.BCST     words<>+1804(SB), Z14, Z14
-	VADDPS.BCST     words<>+1788(SB), Z26, Z26
+	VADDPS.BCST     words<>+1872(SB), Z14, Z14
+	VADDPS.BCST     words<>+1856(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
-	VMULPS.BCST     words<>+1816(SB), Z11, Z9
+	VMULPS.BCST     words<>+1884(SB), Z11, Z9
 	VPSLLD          $0x1f, Z16, Z16
-	VMULPS.BCST     words<>+1792(SB), Z22, Z21
-	VADDPS.BCST     words<>+1832(SB), Z0, Z0
-	VADDPS.BCST     words<>+1820(SB), Z9, Z9
+	VMULPS.BCST     words<>+1860(SB), Z22, Z21
+	VADDPS.BCST     words<>+1900(SB), Z0, Z0
+	VADDPS.BCST     words<>+1888(SB), Z9, Z9
 	VMULPS          Z18, Z19, Z19
-	VADDPS.BCST     words<>+1796(SB), Z21, Z21
+	VADDPS.BCST     words<>+1864(SB), Z21, Z21
 	VMULPS          Z4, Z2, Z2
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1808(SB), Z19, Z19
+	VADDPS.BCST     words<>+1876(SB), Z19, Z19
 	VMULPS          Z25, Z26, Z26
-	VADDPS.BCST     words<>+1836(SB), Z2, Z2
-	VADDPS.BCST     words<>+1824(SB), Z7, Z7
+	VADDPS.BCST     words<>+1904(SB), Z2, Z2
+	VADDPS.BCST     words<>+1892(SB), Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1800(SB), Z26, Z26
+	VADDPS.BCST     words<>+1868(SB), Z26, Z26
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z11, Z9, Z9
-	VADDPS.BCST     words<>+1812(SB), Z14, Z14
+	VADDPS.BCST     words<>+1880(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
-	VADDPS.BCST     words<>+1840(SB), Z0, Z0
-	VADDPS.BCST     words<>+1828(SB), Z9, Z9
+	VADDPS.BCST     words<>+1908(SB), Z0, Z0
+	VADDPS.BCST     words<>+1896(SB), Z9, Z9
 	VXORPS          Z16, Z19, Z19
-	VADDPS.BCST     words<>+1804(SB), Z21, Z21
-	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VADDPS.BCST     words<>+1872(SB), Z21, Z21
+	VMULPS.BCST     words<>+1912(SB), Z6, Z6
 	VMULPS          Z8, Z7, Z7
-	VMULPS.BCST     words<>+1816(SB), Z18, Z16
+	VMULPS.BCST     words<>+1884(SB), Z18, Z16
 	VPSLLD          $0x1f, Z23, Z23
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1832(SB), Z7, Z7
-	VADDPS.BCST     words<>+1820(SB), Z16, Z16
+	VADDPS.BCST     words<>+1900(SB), Z7, Z7
+	VADDPS.BCST     words<>+1888(SB), Z16, Z16
 	VMULPS          Z25, Z26, Z26
 	VMULPS          Z3, Z2, Z2
 	VMULPS          Z11, Z9, Z9
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1808(SB), Z26, Z26
+	VADDPS.BCST     words<>+1876(SB), Z26, Z26
 	VADDPS          Z6, Z0, Z0
-	VADDPS.BCST     words<>+1836(SB), Z9, Z9
-	VADDPS.BCST     words<>+1824(SB), Z14, Z14
+	VADDPS.BCST     words<>+1904(SB), Z9, Z9
+	VADDPS.BCST     words<>+1892(SB), Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VSQRTPS         Z0, Z0
 	VMULPS          Z8, Z7, Z7
 	VMULPS          Z18, Z16, Z16
-	VADDPS.BCST     words<>+1812(SB), Z21, Z21
+	VADDPS.BCST     words<>+1880(SB), Z21, Z21
 	VMULPS          Z0, Z2, Z1
-	VADDPS.BCST     words<>+1840(SB), Z7, Z7
-	VADDPS.BCST     words<>+1828(SB), Z16, Z16
+	VADDPS.BCST     words<>+1908(SB), Z7, Z7
+	VADDPS.BCST     words<>+1896(SB), Z16, Z16
 	VXORPS          Z23, Z26, Z26
 	VMULPS          Z0, Z5, Z0
-	VMULPS.BCST     words<>+1844(SB), Z13, Z13
+	VMULPS.BCST     words<>+1912(SB), Z13, Z13
 	VMULPS          Z15, Z14, Z14
-	VMULPS.BCST     words<>+1816(SB), Z25, Z23
+	VMULPS.BCST     words<>+1884(SB), Z25, Z23
 	VMULPS          Z0, Z0, Z0
 	VMULPS          Z8, Z7, Z7
-	VADDPS.BCST     words<>+1832(SB), Z14, Z14
-	VADDPS.BCST     words<>+1820(SB), Z23, Z23
+	VADDPS.BCST     words<>+1900(SB), Z14, Z14
+	VADDPS.BCST     words<>+1888(SB), Z23, Z23
 	VADDPS.BCST     words<>+1632(SB), Z0, Z0
 	VMULPS          Z10, Z9, Z9
 	VMULPS          Z18, Z16, Z16
 	VMULPS          Z22, Z21, Z21
 	VMULPS.BCST     (R9), Z0, Z0
 	VADDPS          Z13, Z7, Z7
-	VADDPS.BCST     words<>+1836(SB), Z16, Z16
-	VADDPS.BCST     words<>+1824(SB), Z21, Z21
+	VADDPS.BCST     words<>+1904(SB), Z16, Z16
+	VADDPS.BCST     words<>+1892(SB), Z21, Z21
 	VADDPS          (DX), Z0, Z0
 	VSQRTPS         Z7, Z7
 	VMULPS          Z15, Z14, Z14
 	VMULPS          Z25, Z23, Z23
 	VMOVUPS         Z0, (DX)
 	VMULPS          Z7, Z9, Z8
-	VADDPS.BCST     words<>+1840(SB), Z14, Z14
-	VADDPS.BCST     words<>+1828(SB), Z23, Z23
+	VADDPS.BCST     words<>+1908(SB), Z14, Z14
+	VADDPS.BCST     words<>+1896(SB), Z23, Z23
 	VMULPS          Z1, Z1, Z1
 	VMULPS          Z7, Z12, Z7
-	VMULPS.BCST     words<>+1844(SB), Z20, Z20
+	VMULPS.BCST     words<>+1912(SB), Z20, Z20
 	VMULPS          Z22, Z21, Z21
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VMULPS          Z7, Z7, Z7
 	VMULPS          Z15, Z14, Z14
-	VADDPS.BCST     words<>+1832(SB), Z21, Z21
+	VADDPS.BCST     words<>+1900(SB), Z21, Z21
 	VMULPS.BCST     (R9), Z1, Z1
 	VADDPS.BCST     words<>+1632(SB), Z7, Z7
 	VMULPS          Z17, Z16, Z16
@@ -51026,17 +51125,17 @@ membera:
 	VADDPS          64(DX), Z1, Z1
 	VMULPS.BCST     (R9), Z7, Z7
 	VADDPS          Z20, Z14, Z14
-	VADDPS.BCST     words<>+1836(SB), Z23, Z23
+	VADDPS.BCST     words<>+1904(SB), Z23, Z23
 	VMOVUPS         Z1, 64(DX)
 	VADDPS          128(DX), Z7, Z7
 	VSQRTPS         Z14, Z14
 	VMULPS          Z22, Z21, Z21
 	VMOVUPS         Z7, 128(DX)
 	VMULPS          Z14, Z16, Z15
-	VADDPS.BCST     words<>+1840(SB), Z21, Z21
+	VADDPS.BCST     words<>+1908(SB), Z21, Z21
 	VMULPS          Z8, Z8, Z8
 	VMULPS          Z14, Z19, Z14
-	VMULPS.BCST     words<>+1844(SB), Z27, Z27
+	VMULPS.BCST     words<>+1912(SB), Z27, Z27
 	VADDPS.BCST     words<>+1632(SB), Z8, Z8
 	VMULPS          Z14, Z14, Z14
 	VMULPS          Z22, Z21, Z21
@@ -51152,44 +51251,44 @@ memberb:
 	VPSRLD          $0x01, Z0, Z1
 	VCVTDQ2PS       Z2, Z3
 	VPORD.BCST      words<>+672(SB), Z1, Z1
-	VMULPS.BCST     words<>+1764(SB), Z3, Z3
+	VMULPS.BCST     words<>+1832(SB), Z3, Z3
 	VCVTDQ2PS       Z1, Z1
 	VMULPS          Z3, Z3, Z4
-	VPSUBD.BCST     words<>+1768(SB), Z1, Z1
-	VMULPS.BCST     words<>+1772(SB), Z4, Z5
+	VPSUBD.BCST     words<>+1836(SB), Z1, Z1
+	VMULPS.BCST     words<>+1840(SB), Z4, Z5
 	VPSRAD          $0x17, Z1, Z6
-	VPANDD.BCST     words<>+1776(SB), Z1, Z1
-	VADDPS.BCST     words<>+1780(SB), Z5, Z5
-	VPADDD.BCST     words<>+1784(SB), Z1, Z1
+	VPANDD.BCST     words<>+1844(SB), Z1, Z1
+	VADDPS.BCST     words<>+1848(SB), Z5, Z5
+	VPADDD.BCST     words<>+1852(SB), Z1, Z1
 	VCVTDQ2PS       Z6, Z6
 	VADDPS.BCST     words<>+1632(SB), Z1, Z1
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1788(SB), Z5, Z5
-	VMULPS.BCST     words<>+1792(SB), Z1, Z0
-	VADDPS.BCST     words<>+1796(SB), Z0, Z0
+	VADDPS.BCST     words<>+1856(SB), Z5, Z5
+	VMULPS.BCST     words<>+1860(SB), Z1, Z0
+	VADDPS.BCST     words<>+1864(SB), Z0, Z0
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1800(SB), Z5, Z5
+	VADDPS.BCST     words<>+1868(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1804(SB), Z0, Z0
+	VADDPS.BCST     words<>+1872(SB), Z0, Z0
 	VPSLLD          $0x1f, Z2, Z2
 	VMULPS          Z4, Z5, Z5
-	VADDPS.BCST     words<>+1808(SB), Z5, Z5
+	VADDPS.BCST     words<>+1876(SB), Z5, Z5
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1812(SB), Z0, Z0
+	VADDPS.BCST     words<>+1880(SB), Z0, Z0
 	VXORPS          Z2, Z5, Z5
-	VMULPS.BCST     words<>+1816(SB), Z4, Z2
-	VADDPS.BCST     words<>+1820(SB), Z2, Z2
+	VMULPS.BCST     words<>+1884(SB), Z4, Z2
+	VADDPS.BCST     words<>+1888(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1824(SB), Z0, Z0
+	VADDPS.BCST     words<>+1892(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1828(SB), Z2, Z2
+	VADDPS.BCST     words<>+1896(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1832(SB), Z0, Z0
+	VADDPS.BCST     words<>+1900(SB), Z0, Z0
 	VMULPS          Z4, Z2, Z2
-	VADDPS.BCST     words<>+1836(SB), Z2, Z2
+	VADDPS.BCST     words<>+1904(SB), Z2, Z2
 	VMULPS          Z1, Z0, Z0
-	VADDPS.BCST     words<>+1840(SB), Z0, Z0
-	VMULPS.BCST     words<>+1844(SB), Z6, Z6
+	VADDPS.BCST     words<>+1908(SB), Z0, Z0
+	VMULPS.BCST     words<>+1912(SB), Z6, Z6
 	VMULPS          Z1, Z0, Z0
 	VMULPS          Z3, Z2, Z2
 	VADDPS          Z6, Z0, Z0
@@ -51228,7 +51327,7 @@ TEXT ·noiseWholeAVX512(SB), NOSPLIT, $512-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -51461,7 +51560,7 @@ membera:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -51473,7 +51572,7 @@ membera:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -51481,24 +51580,24 @@ membera:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPORD.BCST      words<>+1916(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPADDD.BCST     words<>+1920(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMULLD.BCST    (R9), Z0, Z0
@@ -51506,53 +51605,53 @@ membera:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPADDD          (DX), Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPORD.BCST      words<>+1916(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VMOVUPS         Z0, (DX)
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPORD.BCST      words<>+1916(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMULLD.BCST    (R9), Z1, Z1
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
 	VPADDD          64(DX), Z1, Z1
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1920(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VMOVUPS         Z1, 64(DX)
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPADDD.BCST     words<>+1920(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMULLD.BCST    (R9), Z7, Z7
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPADDD          128(DX), Z7, Z7
-	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPORD.BCST      words<>+1916(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VMOVUPS         Z7, 128(DX)
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPORD.BCST      words<>+1916(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z8, Z8
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VPADDD          192(DX), Z8, Z8
-	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPADDD.BCST     words<>+1920(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VMOVUPS         Z8, 192(DX)
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VPADDD.BCST     words<>+1920(SB), Z21, Z21
 	VPMULLD.BCST    (R9), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPADDD          256(DX), Z14, Z14
-	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VPORD.BCST      words<>+1916(SB), Z23, Z23
 	VMOVUPS         Z14, 256(DX)
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMULLD.BCST    (R9), Z15, Z15
 	VPMADDWD        Z13, Z23, Z23
 	VPADDD          320(DX), Z15, Z15
-	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VPADDD.BCST     words<>+1920(SB), Z23, Z23
 	VMOVUPS         Z15, 320(DX)
 	VPSRAD          $0x02, Z23, Z22
 	VPMULLD.BCST    (R9), Z21, Z21
@@ -51675,15 +51774,15 @@ memberb:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMULLD.BCST    (R9), Z0, Z0
 	VPADDD          (DX), Z0, Z0
@@ -51721,7 +51820,7 @@ TEXT ·noiseFloatsAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -51923,7 +52022,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -51935,7 +52034,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -51943,24 +52042,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPORD.BCST      words<>+1916(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPADDD.BCST     words<>+1920(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -51970,20 +52069,20 @@ many:
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPORD.BCST      words<>+1916(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPORD.BCST      words<>+1916(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1920(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPADDD.BCST     words<>+1920(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTDQ2PS       Z7, Z7
 	VMULPS.BCST     28(DI), Z7, Z7
@@ -51991,25 +52090,25 @@ many:
 	VPSHUFD         $0xb1, Z24, Z23
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
-	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPORD.BCST      words<>+1916(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPORD.BCST      words<>+1916(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPADDD.BCST     words<>+1920(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VPADDD.BCST     words<>+1920(SB), Z21, Z21
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
-	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VPORD.BCST      words<>+1916(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VPADDD.BCST     words<>+1920(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
@@ -52111,15 +52210,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
@@ -52150,7 +52249,7 @@ TEXT ·noiseBytesAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -52349,7 +52448,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52361,7 +52460,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52369,24 +52468,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPORD.BCST      words<>+1916(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPADDD.BCST     words<>+1920(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VPMOVSDB        Z0, (DX)
@@ -52394,42 +52493,42 @@ many:
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
 	VPMOVSDB        Z1, 16(DX)
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VPORD.BCST      words<>+1916(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPORD.BCST      words<>+1916(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMADDWD        Z13, Z9, Z9
 	VPMADDUBSW      Z14, Z6, Z14
 	VPMULUDQ        Z23, Z30, Z26
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1920(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPADDD.BCST     words<>+1920(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z8, 48(DX)
-	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VPORD.BCST      words<>+1916(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPORD.BCST      words<>+1916(SB), Z21, Z21
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
-	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPADDD.BCST     words<>+1920(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VPADDD.BCST     words<>+1920(SB), Z21, Z21
 	VPMOVSDB        Z14, 64(DX)
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VPORD.BCST      words<>+1916(SB), Z23, Z23
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMADDWD        Z13, Z23, Z23
-	VPADDD.BCST     words<>+1852(SB), Z23, Z23
+	VPADDD.BCST     words<>+1920(SB), Z23, Z23
 	VPSRAD          $0x02, Z23, Z22
 	VPMOVSDB        Z21, 96(DX)
 	VPMOVSDB        Z22, 112(DX)
@@ -52498,15 +52597,15 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VPMOVSDB        Z0, (DX)
 	VPMOVSDB        Z1, 16(DX)
@@ -52528,7 +52627,7 @@ TEXT ·noiseRoundedAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
+	VPBROADCASTD words<>+1828(SB), Z28
 	VPADDD       words<>+696(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
@@ -52727,7 +52826,7 @@ many:
 	VPTERNLOGD.BCST $0x96, 68(SI), Z10, Z9
 	VPTERNLOGD.BCST $0x96, 60(SI), Z18, Z16
 	VPTERNLOGD.BCST $0x96, 52(SI), Z24, Z23
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMULUDQ        Z7, Z31, Z10
 	VPMULUDQ        Z14, Z31, Z18
 	VPMULUDQ        Z21, Z31, Z24
@@ -52739,7 +52838,7 @@ many:
 	VPSHUFD         $0xb1, Z12, Z7
 	VPSRLQ          $0x20, Z15, Z14
 	VPSRLQ          $0x20, Z26, Z21
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPTERNLOGD.BCST $0x96, 72(SI), Z8, K3, Z7
 	VPSRLQ          $0x20, Z18, Z16
 	VPSRLQ          $0x20, Z24, Z23
@@ -52747,24 +52846,24 @@ many:
 	VPSHUFD         $0xb1, Z10, Z9
 	VPTERNLOGD.BCST $0x96, 64(SI), Z19, Z14
 	VPTERNLOGD.BCST $0x96, 56(SI), Z22, Z21
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z11, K3, Z9
 	VPTERNLOGD.BCST $0x96, 68(SI), Z17, Z16
 	VPTERNLOGD.BCST $0x96, 60(SI), Z25, Z23
 	VPMADDUBSW      Z2, Z6, Z2
-	VPORD.BCST      words<>+1848(SB), Z7, Z7
+	VPORD.BCST      words<>+1916(SB), Z7, Z7
 	VPMULUDQ        Z14, Z31, Z17
 	VPMULUDQ        Z21, Z31, Z25
 	VPMADDWD        Z13, Z2, Z2
 	VPMADDUBSW      Z7, Z6, Z7
 	VPMULUDQ        Z16, Z30, Z19
 	VPMULUDQ        Z23, Z30, Z22
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPMADDWD        Z13, Z7, Z7
 	VPSHUFD         $0xb1, Z19, Z14
 	VPSRLQ          $0x20, Z22, Z21
 	VPSRAD          $0x02, Z2, Z1
-	VPADDD.BCST     words<>+1852(SB), Z7, Z7
+	VPADDD.BCST     words<>+1920(SB), Z7, Z7
 	VPTERNLOGD.BCST $0x96, 72(SI), Z15, K3, Z14
 	VPSRLQ          $0x20, Z25, Z23
 	VCVTDQ2PS       Z0, Z0
@@ -52773,13 +52872,13 @@ many:
 	VPSRAD          $0x02, Z7, Z7
 	VPSHUFD         $0xb1, Z17, Z16
 	VPTERNLOGD.BCST $0x96, 64(SI), Z26, Z21
-	VMAXPS.BCST     words<>+1856(SB), Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z9, Z9
+	VMAXPS.BCST     words<>+1924(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z9, Z9
 	VPTERNLOGD.BCST $0x96, 76(SI), Z18, K3, Z16
 	VPTERNLOGD.BCST $0x96, 68(SI), Z24, Z23
 	VCVTPS2DQ       Z0, Z0
 	VPMADDUBSW      Z9, Z6, Z9
-	VPORD.BCST      words<>+1848(SB), Z14, Z14
+	VPORD.BCST      words<>+1916(SB), Z14, Z14
 	VPMULUDQ        Z21, Z31, Z24
 	VPMOVSDB        Z0, (DX)
 	VPMADDWD        Z13, Z9, Z9
@@ -52788,12 +52887,12 @@ many:
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VPADDD.BCST     words<>+1852(SB), Z9, Z9
+	VPADDD.BCST     words<>+1920(SB), Z9, Z9
 	VPMADDWD        Z13, Z14, Z14
 	VPSHUFD         $0xb1, Z26, Z21
-	VMAXPS.BCST     words<>+1856(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1924(SB), Z1, Z1
 	VPSRAD          $0x02, Z9, Z8
-	VPADDD.BCST     words<>+1852(SB), Z14, Z14
+	VPADDD.BCST     words<>+1920(SB), Z14, Z14
 	VPTERNLOGD.BCST $0x96, 72(SI), Z22, K3, Z21
 	VCVTPS2DQ       Z1, Z1
 	VCVTDQ2PS       Z7, Z7
@@ -52802,31 +52901,31 @@ many:
 	VPSRAD          $0x02, Z14, Z14
 	VPSHUFD         $0xb1, Z24, Z23
 	VPMOVSDB        Z1, 16(DX)
-	VMAXPS.BCST     words<>+1856(SB), Z7, Z7
-	VPORD.BCST      words<>+1848(SB), Z16, Z16
+	VMAXPS.BCST     words<>+1924(SB), Z7, Z7
+	VPORD.BCST      words<>+1916(SB), Z16, Z16
 	VPTERNLOGD.BCST $0x96, 76(SI), Z25, K3, Z23
 	VCVTPS2DQ       Z7, Z7
 	VPMADDUBSW      Z16, Z6, Z16
-	VPORD.BCST      words<>+1848(SB), Z21, Z21
+	VPORD.BCST      words<>+1916(SB), Z21, Z21
 	VPMOVSDB        Z7, 32(DX)
 	VPMADDWD        Z13, Z16, Z16
 	VPMADDUBSW      Z21, Z6, Z21
 	VCVTDQ2PS       Z8, Z8
 	VMULPS.BCST     28(DI), Z8, Z8
 	VMULPS.BCST     32(DI), Z8, Z8
-	VPADDD.BCST     words<>+1852(SB), Z16, Z16
+	VPADDD.BCST     words<>+1920(SB), Z16, Z16
 	VPMADDWD        Z13, Z21, Z21
-	VMAXPS.BCST     words<>+1856(SB), Z8, Z8
+	VMAXPS.BCST     words<>+1924(SB), Z8, Z8
 	VPSRAD          $0x02, Z16, Z15
-	VPADDD.BCST     words<>+1852(SB), Z21, Z21
+	VPADDD.BCST     words<>+1920(SB), Z21, Z21
 	VCVTPS2DQ       Z8, Z8
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     28(DI), Z14, Z14
 	VMULPS.BCST     32(DI), Z14, Z14
 	VPSRAD          $0x02, Z21, Z21
 	VPMOVSDB        Z8, 48(DX)
-	VMAXPS.BCST     words<>+1856(SB), Z14, Z14
-	VPORD.BCST      words<>+1848(SB), Z23, Z23
+	VMAXPS.BCST     words<>+1924(SB), Z14, Z14
+	VPORD.BCST      words<>+1916(SB), Z23, Z23
 	VCVTPS2DQ       Z14, Z14
 	VPMADDUBSW      Z23, Z6, Z23
 	VPMOVSDB        Z14, 64(DX)
@@ -52834,21 +52933,21 @@ many:
 	VCVTDQ2PS       Z15, Z15
 	VMULPS.BCST     28(DI), Z15, Z15
 	VMULPS.BCST     32(DI), Z15, Z15
-	VPADDD.BCST     words<>+1852(SB), Z23, Z23
-	VMAXPS.BCST     words<>+1856(SB), Z15, Z15
+	VPADDD.BCST     words<>+1920(SB), Z23, Z23
+	VMAXPS.BCST     words<>+1924(SB), Z15, Z15
 	VPSRAD          $0x02, Z23, Z22
 	VCVTPS2DQ       Z15, Z15
 	VCVTDQ2PS       Z21, Z21
 	VMULPS.BCST     28(DI), Z21, Z21
 	VMULPS.BCST     32(DI), Z21, Z21
 	VPMOVSDB        Z15, 80(DX)
-	VMAXPS.BCST     words<>+1856(SB), Z21, Z21
+	VMAXPS.BCST     words<>+1924(SB), Z21, Z21
 	VCVTPS2DQ       Z21, Z21
 	VPMOVSDB        Z21, 96(DX)
 	VCVTDQ2PS       Z22, Z22
 	VMULPS.BCST     28(DI), Z22, Z22
 	VMULPS.BCST     32(DI), Z22, Z22
-	VMAXPS.BCST     words<>+1856(SB), Z22, Z22
+	VMAXPS.BCST     words<>+1924(SB), Z22, Z22
 	VCVTPS2DQ       Z22, Z22
 	VPMOVSDB        Z22, 112(DX)
 	ADDQ            $0x00000080, DX
@@ -52916,26 +53015,26 @@ one:
 	VPTERNLOGD.BCST $0x96, 72(SI), Z1, K3, Z0
 	VPSHUFD         $0xb1, Z3, Z2
 	VPTERNLOGD.BCST $0x96, 76(SI), Z4, K3, Z2
-	VPORD.BCST      words<>+1848(SB), Z0, Z0
+	VPORD.BCST      words<>+1916(SB), Z0, Z0
 	VPMADDUBSW      Z0, Z6, Z0
 	VPMADDWD        Z13, Z0, Z0
-	VPADDD.BCST     words<>+1852(SB), Z0, Z0
+	VPADDD.BCST     words<>+1920(SB), Z0, Z0
 	VPSRAD          $0x02, Z0, Z0
-	VPORD.BCST      words<>+1848(SB), Z2, Z2
+	VPORD.BCST      words<>+1916(SB), Z2, Z2
 	VPMADDUBSW      Z2, Z6, Z2
 	VPMADDWD        Z13, Z2, Z2
-	VPADDD.BCST     words<>+1852(SB), Z2, Z2
+	VPADDD.BCST     words<>+1920(SB), Z2, Z2
 	VPSRAD          $0x02, Z2, Z1
 	VCVTDQ2PS       Z0, Z0
 	VMULPS.BCST     28(DI), Z0, Z0
 	VMULPS.BCST     32(DI), Z0, Z0
-	VMAXPS.BCST     words<>+1856(SB), Z0, Z0
+	VMAXPS.BCST     words<>+1924(SB), Z0, Z0
 	VCVTPS2DQ       Z0, Z0
 	VPMOVSDB        Z0, (DX)
 	VCVTDQ2PS       Z1, Z1
 	VMULPS.BCST     28(DI), Z1, Z1
 	VMULPS.BCST     32(DI), Z1, Z1
-	VMAXPS.BCST     words<>+1856(SB), Z1, Z1
+	VMAXPS.BCST     words<>+1924(SB), Z1, Z1
 	VCVTPS2DQ       Z1, Z1
 	VPMOVSDB        Z1, 16(DX)
 	ADDQ            $0x00000020, DX
@@ -52956,8 +53055,8 @@ TEXT ·dropAVX512(SB), NOSPLIT, $0-8
 	VPBROADCASTD words<>+760(SB), Z31
 	VPBROADCASTD words<>+764(SB), Z30
 	VPBROADCASTD 24(DI), Z29
-	VPBROADCASTD words<>+1760(SB), Z28
-	VPADDD       words<>+1860(SB), Z29, Z29
+	VPBROADCASTD words<>+1828(SB), Z28
+	VPADDD       words<>+1928(SB), Z29, Z29
 	MOVL         $0x00005555, AX
 	KMOVW        AX, K3
 	VPBROADCASTD 32(DI), Z27
@@ -63934,7 +64033,7 @@ done:
 // func issueDotAMX(n int)
 TEXT ·issueDotAMX(SB), NOSPLIT, $0-8
 	MOVQ n+0(FP), CX
-	LEAQ words<>+1924(SB), SI
+	LEAQ words<>+1992(SB), SI
 	LONG $0x000000004978e2c4
 	WORD $0x0000000000002604
 	LONG $0x00000000497be2c4

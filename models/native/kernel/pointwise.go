@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Relu computes dst = max(0, x) element by element; NaN stays NaN. dst may be x.
 func (k *Kernels) Relu(dst, x []float32) {
@@ -60,23 +63,49 @@ func relu(dst, x []float32) {
 	}
 }
 
-// Lookup computes dst[i] = table[src[i]]. Meanwhile it fetches as much of next, unless that is nil, into the nearest
-// cache: samples are drawn from all over memory.
-func (k *Kernels) Lookup(dst []float32, src []byte, table *[256]float32, next []byte) {
-	src = src[:len(dst)]
+// Table is a function of bytes: its values, and their bytes, the lowest of all values first.
+type Table struct {
+	values [256]float32
+	bytes  [4][256]byte
+}
+
+// NewTable is the table of 256 values.
+func NewTable(values [256]float32) *Table {
+	t := &Table{values: values}
+	for i, v := range values {
+		for b := range t.bytes {
+			t.bytes[b][i] = byte(math.Float32bits(v) >> (8 * b))
+		}
+	}
+	return t
+}
+
+// Lookup writes the values of t at src to dst. Meanwhile it fetches as much of next, unless that is nil, into the
+// nearest cache: samples are drawn from all over memory.
+func (k *Kernels) Lookup(dst []float32, src []byte, t *Table, next []byte) {
+	n, from := len(dst), 0
+	src = src[:n]
 	if next == nil {
 		next = src
 	}
-	next = next[:len(dst)]
-	if k.isa.lookup == nil || len(dst) == 0 {
-		for i, b := range src {
-			dst[i] = table[b]
-		}
-		return
+	next = next[:n]
+	look := func(f func(*vecArgs), table unsafe.Pointer, to int) {
+		k.sweep(to - from)
+		v := &k.vec
+		v.dst, v.x[0], v.x[1], v.x[2] = ptr(dst, from), unsafe.Pointer(&src[from]), table, unsafe.Pointer(&next[from])
+		f(v)
+		from = to
 	}
-	k.sweep(len(dst))
-	v := &k.vec
-	v.dst, v.x[0], v.x[1] = ptr(dst, 0), unsafe.Pointer(unsafe.SliceData(src)), ptr(table[:], 0)
-	v.x[2] = unsafe.Pointer(unsafe.SliceData(next))
-	k.isa.lookup(v)
+	if k.isa.lookupBytes != nil && n >= lookedUp {
+		look(k.isa.lookupBytes, unsafe.Pointer(&t.bytes), n-n%lookedUp)
+	}
+	if k.isa.lookup != nil && from < n {
+		look(k.isa.lookup, unsafe.Pointer(&t.values), n)
+	}
+	for i := from; i < n; i++ {
+		dst[i] = t.values[src[i]]
+	}
 }
+
+// lookedUp is how many bytes the kernel lookupBytes takes at a time.
+const lookedUp = 64

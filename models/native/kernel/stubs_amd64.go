@@ -930,6 +930,11 @@ func bytes14x32AVX512(t *tileArgs)
 //go:noescape
 func lookupAVX512(t *vecArgs)
 
+// lookupBytesAVX512: a table of bytes by bytes.
+//
+//go:noescape
+func lookupBytesAVX512(t *vecArgs)
+
 // round16AVX512: numbers as bfloat16.
 //
 //go:noescape

@@ -28,6 +28,9 @@ func table(t Twin) isa {
 		if cpu.X86.HasAVX512VNNI { // else by floats, with the same bits
 			t.bytes, t.bytesWidth, t.bytesDot = bytesAVX512(), 32, 64
 		}
+		if cpu.X86.HasAVX512VBMI {
+			t.lookupBytes = lookupBytesAVX512
+		}
 		if cpu.X86.HasAVX512BF16 {
 			t.round16 = round16AVX512
 		}

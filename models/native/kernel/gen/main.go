@@ -74,6 +74,7 @@ func generate() (map[string][]byte, error) {
 		}
 		if g.wide {
 			g.lookup()
+			g.lookupBytes()
 			g.round16()
 			g.join16()
 			g.powerSums()
