@@ -438,8 +438,8 @@ type inLanes struct {
 	times int
 }
 
-// mostTimes is how often a short task is taken before threads meet.
-const mostTimes = 8
+// mostTimes is how often a short task is taken before threads meet, which takes as long as some of the shortest.
+const mostTimes = 512
 
 // Do takes one task of as many rows as there are lanes.
 func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
