@@ -418,7 +418,7 @@ func entry(ctx context.Context, eng compute, few, most int, all float64, task fu
 		took := time.Since(began)
 		switch l, lanes := eng.(inLanes); {
 		case lanes && (warm || took > 4*enough):
-			l.times = max(1, min(mostTimes, int(enough/max(1, took)), int(all)/n))
+			l.times = max(1, min(int(enough/max(1, took)), int(all)/n))
 			each, err := timed(ctx, l, work, all/float64(n*l.times))
 			return each / float64(n*l.times), err
 		case !lanes && (n >= most || warm && took > enough):
@@ -437,9 +437,6 @@ type inLanes struct {
 	lanes []engine.Doer
 	times int
 }
-
-// mostTimes is how often a short task is taken before threads meet, which takes as long as some of the shortest.
-const mostTimes = 512
 
 // Do takes one task of as many rows as there are lanes.
 func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
@@ -464,7 +461,7 @@ func done(ctx context.Context, eng compute, task engine.Task) error {
 	return eng.Wait(ctx)
 }
 
-// enough is the time of a task whose entries are many.
+// enough is the time of a task whose entries are many, and for which threads work before they meet.
 const enough = 8 * time.Millisecond
 
 // timed runs a task once to warm up and then for some milliseconds, but no longer than the times that the run has it
