@@ -21,6 +21,22 @@ const (
 	maxOfOneKey = 16
 )
 
+// mostAddresses is how many addresses a worker may name.
+const mostAddresses = 8
+
+// unreachable says why other workers could not reach one at the addresses that it names; empty where they could.
+func unreachable(addresses []string) string {
+	if n := len(addresses); n > mostAddresses {
+		return fmt.Sprintf("you name %d addresses where other workers could reach you: name at most %d", n, mostAddresses)
+	}
+	for _, a := range addresses {
+		if _, _, err := net.SplitHostPort(a); err != nil {
+			return fmt.Sprintf("%q is no HOST:PORT where other workers could reach you: see --advertise", a)
+		}
+	}
+	return ""
+}
+
 // admit decides on a Hello. ctx ends once the answer was heard.
 func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error) {
 	s.mu.Lock()
@@ -48,10 +64,8 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_ENGINE), by the same version of brood", r.config.Kernels, strings.Join(kinds, ", "))}
 		}
 	}
-	for _, a := range h.Listen {
-		if _, _, err := net.SplitHostPort(a); err != nil || len(h.Listen) > 8 {
-			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("%q is no HOST:PORT where other workers could reach you: see --advertise", a)}
-		}
+	if why := unreachable(h.Listen); why != "" {
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: why}
 	}
 	if !s.cfg.Series && h.Run != (wire.RunID{}) && h.Run != r.id {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("run %s is over and this is run %s: ask for its join URL", h.Run, r.id)}
