@@ -142,17 +142,17 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
 	features := p.plan.model.Features
-	if p.gather.set != set {
-		p.gather.tables = nil
-		for _, values := range set.Normal() {
-			p.gather.tables = append(p.gather.tables, kernel.NewTable(values))
-		}
-	}
-	p.gather.set, p.gather.ids, p.gather.at = set, ids, at
-	if n := len(p.gather.tables); n == 0 || features/n < fewPixels {
+	if n := len(set.Normal()); n == 0 || features/n < fewPixels {
 		p.want(set, ids)
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
 	}
+	if p.gather.set != set {
+		p.gather.tables = nil
+		for _, values := range set.Normal() {
+			p.gather.tables = append(p.gather.tables, kernel.NewByteTable(values))
+		}
+	}
+	p.gather.set, p.gather.ids, p.gather.at = set, ids, at
 	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.capacity*features {
 		p.drawn = make([]byte, p.capacity*features)
 	}
@@ -197,7 +197,7 @@ const fewPixels = 16
 
 // gather looks bytes up.
 type gather struct {
-	tables []*kernel.Table // of the set
+	tables []*kernel.ByteTable // of the set
 	set    *data.Set
 	ids    []int32
 	at     noise.Key

@@ -238,15 +238,18 @@ func (j *Job) whole(r rehearsal, rounds float64) effort {
 	if j.Config.Evaluate == event.NoTest {
 		return all.add(r.probe, math.Floor(rounds/every))
 	}
-	before := func(times float64) float64 { return max(0, math.Ceil(times)-1) } // the last round
-	probes, tests, meet := before(rounds/every), before(rounds*r.epochs), 1/every
-	if every > 1 && rounds > 1 {
-		probes++ // the first round has one
-	}
+	between := max(0, rounds-1) // the last round has all
+	probes, tests := math.Floor(between/every), min(between, math.Floor(between*r.epochs))
+	met := tests * probes / max(1, between)
 	if e := j.Config.Evaluate; e > 0 {
-		tests, meet = before(rounds/float64(e)), float64(gcd(max(1, j.Config.Probe), e))/every
+		tests, met = math.Floor(between/float64(e)), math.Floor(between/(every*float64(e/gcd(e, uint64(every)))))
 	}
-	met := tests * meet
+	if every > 1 && between > 0 { // the first round has a probe
+		probes++
+		if e := j.Config.Evaluate; e == 1 || e == 0 && r.epochs >= 1 {
+			met++
+		}
+	}
 	return all.add(r.probe, probes-met).add(r.test, tests-met).add(r.both, met).add(r.last, 1)
 }
 

@@ -1,6 +1,10 @@
 package host
 
-import "fmt"
+import (
+	"fmt"
+
+	"brood/runtime/event"
+)
 
 // Outline is Prepare of a job that no machine may have room for: one to be simulated.
 func Outline(o Options) (*Job, error) {
@@ -34,7 +38,7 @@ func (j *Job) probeSamples() (float64, error) {
 
 // samples is how many samples a round has in a rehearsal of up to so many, with a probe each so many rounds, 0 never.
 func (j *Job) samples(probe, rounds uint64) (float64, error) {
-	c, err := j.count(probe, 0, rounds, j.Limit.Rounds)
+	c, err := j.count(trial{probe: probe, evaluate: event.NoTest, rounds: rounds, limit: j.Limit.Rounds, within: rehearseTime})
 	if err == nil && c.progress.Rounds == 0 {
 		err = fmt.Errorf("rehearse %s: no round was done", j.Alg.Name)
 	}

@@ -199,9 +199,9 @@ type rehearsal struct {
 	round           effort  // on average
 	epochs, steps   float64 // of a round
 	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
-	probe, test     effort  // of one of them
-	both            effort  // of a probe and a test after the same round, which share the centre
-	last            effort  // of what is measured after the last round: both, and the error on training samples
+	probe, test     effort  // what one of them adds to a round
+	both            effort  // likewise of both after the same round, which share the centre
+	last            effort  // likewise of all that is measured after the last round: both, and the error on training samples
 	blocks, scratch int64   // bytes that the workers of this process need
 	host            int64   // of the host's memory, whatever the engine's is
 	works           []engine.Work
@@ -244,11 +244,11 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
 		one := *j
 		one.Members, one.Workers = 1, 1
-		c, err := one.count(0, 0, 1, 0)
+		c, err := one.count(trial{evaluate: event.NoTest, rounds: 1})
 		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
 		return r, err
 	}
-	base, err := j.count(0, 0, rehearseRounds, j.Limit.Rounds)
+	base, err := j.count(trial{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
 	if err != nil {
 		return r, err
 	}
@@ -259,29 +259,31 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	r.round = effort{}.add(base.effort, 1/rounds)
 	r.beside = time.Since(began).Seconds() / rounds
 	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
-	first, err := j.count(0, 0, 1, 0)
+	first, err := j.count(trial{evaluate: event.NoTest, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	probed, err := j.count(1, 0, 1, 0)
+	probed, err := j.count(trial{probe: 1, evaluate: event.NoTest, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	tested, err := j.count(0, 1, 1, 0)
+	tested, err := j.count(trial{evaluate: 1, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	both, last := first, first
+	last := first
 	if j.Config.Evaluate != event.NoTest {
-		if both, err = j.count(1, 1, 1, 0); err != nil {
-			return r, err
-		}
-		if last, err = j.count(1, 1, 1, 1); err != nil {
+		if last, err = j.count(trial{probe: 1, evaluate: 1, rounds: 1, limit: 1}); err != nil {
 			return r, err
 		}
 	}
-	for to, c := range map[*effort]crew{&r.probe: probed, &r.test: tested, &r.both: both, &r.last: last} {
-		*to = c.effort.add(first.effort, -1)
+	r.probe, r.test, r.last = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1), last.effort.add(first.effort, -1)
+	if r.both = r.probe.add(r.test, 1); j.Net.Layout.Stats > 0 {
+		both, err := j.count(trial{probe: 1, evaluate: 1, rounds: 1})
+		if err != nil {
+			return r, err
+		}
+		r.both = both.effort.add(first.effort, -1)
 	}
 	r.blocks, r.scratch, r.host, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch, last.scratch), base.host, base.works
 	for i := range r.works {
@@ -301,14 +303,21 @@ type crew struct {
 	progress              event.Progress
 }
 
-// count runs up to so many rounds on counters; probe and test are the rounds between them, 0 never, and a run ends after
-// limit rounds, unless that is 0.
-func (j *Job) count(probe, test, rounds, limit uint64) (out crew, err error) {
+// trial is some first rounds of a run on counters.
+type trial struct {
+	probe, evaluate uint64 // as in a configuration: rounds between probes and between tests
+	rounds          uint64
+	limit           uint64        // rounds after which the run ends, unless it is 0
+	within          time.Duration // fewer rounds, but two of them, where they take longer; 0 is forever
+}
+
+// count runs the rounds of a trial.
+func (j *Job) count(t trial) (out crew, err error) {
 	workers := min(j.Workers, j.Members)
 	hub, counters, ws, ids := &local.Hub{}, make([]*counter, workers), make([]*worker.Worker, workers), make([]int, workers)
 	for i := range workers {
 		ids[i], counters[i] = i, j.counter()
-		ws[i] = worker.New(j.rehearsing(counters[i], hub.Link(i), i, probe, test))
+		ws[i] = worker.New(j.rehearsing(counters[i], hub.Link(i), i, t))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -340,8 +349,8 @@ func (j *Job) count(probe, test, rounds, limit uint64) (out crew, err error) {
 		out.blocks += c.scratch
 		c.scratch = 0
 	}
-	for begin, n := time.Now(), uint64(0); n < rounds && (n < 2 || time.Since(begin) < rehearseTime); n++ {
-		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true, Limit: event.Limit{Rounds: limit}})
+	for begin, n := time.Now(), uint64(0); n < t.rounds && (n < 2 || t.within == 0 || time.Since(begin) < t.within); n++ {
+		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true, Limit: event.Limit{Rounds: t.limit}})
 		if err != nil {
 			return out, err
 		}
@@ -400,7 +409,7 @@ func (j *Job) lanes() int {
 
 // rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as the model's are, and what is predicted
 // of exchanges is of the model's.
-func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64) worker.Config {
+func (j *Job) rehearsing(c *counter, link optim.Link, id int, t trial) worker.Config {
 	wide := dummy(int(c.params))
 	l := engine.Layout{Params: wide, For: int(c.params), Tensors: []engine.Tensor{{Name: "all", Shape: []int{wide}, Len: wide, Cols: wide}}}
 	if j.Net.Layout.Stats > 0 {
@@ -420,8 +429,8 @@ func (j *Job) rehearsing(c *counter, link optim.Link, id int, probe, test uint64
 		return &real, nil
 	}
 	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Metrics: j.Config.Metrics, Data: j.Samples, Link: link,
-		Hollow: j.hollow, Direct: direct, Probe: probe, Lookup: lookup, Clock: func() int64 { return 0 }}
-	if cfg.Evaluate = test; test > 0 && test != event.NoTest {
+		Hollow: j.hollow, Direct: direct, Probe: t.probe, Evaluate: t.evaluate, Lookup: lookup, Clock: func() int64 { return 0 }}
+	if t.evaluate != event.NoTest {
 		cfg.Test = j.Samples.Test()
 	}
 	return cfg

@@ -85,7 +85,7 @@ func TestNothingAllocates(t *testing.T) {
 	in, out, w, b := normals(random(1), conv.Inputs()), normals(random(2), conv.Outputs()), normals(random(3), conv.Weights()), make([]float32, 7)
 	v, c, x := make([]float32, 5000), []float32{1, 2, 3, 4}, [][]float32{make([]float32, 5000), make([]float32, 5000), make([]float32, 5000), make([]float32, 5000)}
 	f, members, labels := field(784), []uint32{1, 2}, []int32{0, 1, 2}
-	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), NewTable([256]float32{}), f.Key.Schedule()
+	nc, bytes, table, schedule := newNormCase(3, 4, 5, 31, true), make([]byte, 999), NewByteTable([256]float32{}), f.Key.Schedule()
 	r := &Layer{X: x[0]}
 	settling, values, eighths := drawSettling(random(4), 64, 50), make([]uint8, 64*52), make([]int8, 3*ByteStride(784))
 	sums, powers := make([]int32, 64*50), make([]uint64, 64)
@@ -147,6 +147,7 @@ func TestNothingAllocates(t *testing.T) {
 				k.Adam(v, x[0], x[1], x[2], &AdamStep{Eps: 1})
 				k.NaturalStep(v, x[0], x[1], x[2], 1, 1)
 				k.ColSum(v, 0, x[0], 5000, 1, 1)
+				k.Squares(v, x[0])
 			},
 			"cross entropy": func() {
 				if err := k.CrossEntropy(v[:3], nil, 0, x[0], 10, 10, labels, 1); err != nil {

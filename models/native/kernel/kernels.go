@@ -63,7 +63,7 @@ type isa struct {
 	lin                              [4]func(*vecArgs) // by terms
 	adam, natural, colSum, squares   func(*vecArgs)
 	relu, gate, mul, lookup          func(*vecArgs)
-	lookupBytes                      func(*vecArgs) // of multiples of lookedUp
+	lookupBytes                      func(*vecArgs) // of multiples of lookupStep
 	leaky, leakyBack, tanh, tanhBack func(*vecArgs)
 	silu, siluBack, gelu, geluBack   func(*vecArgs)
 	softmax                          func(*softArgs)

@@ -63,15 +63,15 @@ func relu(dst, x []float32) {
 	}
 }
 
-// Table is a function of bytes: its values, and their bytes, the lowest of all values first.
-type Table struct {
+// ByteTable is a function of bytes: its values, and their bytes, the lowest of all values first.
+type ByteTable struct {
 	values [256]float32
 	bytes  [4][256]byte
 }
 
-// NewTable is the table of 256 values.
-func NewTable(values [256]float32) *Table {
-	t := &Table{values: values}
+// NewByteTable is the table of 256 values.
+func NewByteTable(values [256]float32) *ByteTable {
+	t := &ByteTable{values: values}
 	for i, v := range values {
 		for b := range t.bytes {
 			t.bytes[b][i] = byte(math.Float32bits(v) >> (8 * b))
@@ -80,9 +80,9 @@ func NewTable(values [256]float32) *Table {
 	return t
 }
 
-// Lookup writes the values of t at src to dst. Meanwhile it fetches as much of next, unless that is nil, into the
-// nearest cache: samples are drawn from all over memory.
-func (k *Kernels) Lookup(dst []float32, src []byte, t *Table, next []byte) {
+// Lookup writes the values of t at src to dst. Where a twin has a kernel for it, as much of next, unless that is nil, is
+// fetched into the nearest cache meanwhile: samples are drawn from all over memory.
+func (k *Kernels) Lookup(dst []float32, src []byte, t *ByteTable, next []byte) {
 	n, from := len(dst), 0
 	src = src[:n]
 	if next == nil {
@@ -96,8 +96,8 @@ func (k *Kernels) Lookup(dst []float32, src []byte, t *Table, next []byte) {
 		f(v)
 		from = to
 	}
-	if k.isa.lookupBytes != nil && n >= lookedUp {
-		look(k.isa.lookupBytes, unsafe.Pointer(&t.bytes), n-n%lookedUp)
+	if k.isa.lookupBytes != nil && n >= lookupStep {
+		look(k.isa.lookupBytes, unsafe.Pointer(&t.bytes), n-n%lookupStep)
 	}
 	if k.isa.lookup != nil && from < n {
 		look(k.isa.lookup, unsafe.Pointer(&t.values), n)
@@ -107,5 +107,5 @@ func (k *Kernels) Lookup(dst []float32, src []byte, t *Table, next []byte) {
 	}
 }
 
-// lookedUp is how many bytes the kernel lookupBytes takes at a time.
-const lookedUp = 64
+// lookupStep is how many bytes the kernel lookupBytes takes at a time.
+const lookupStep = 64

@@ -44,7 +44,7 @@ func TestPointwiseHasTheSameBits(t *testing.T) {
 			sameBits(t, "gate", gate, d)
 			k.Mul(d, x, y)
 			sameBits(t, "mul", mul, d)
-			k.Lookup(d, bytes, NewTable(table), nil)
+			k.Lookup(d, bytes, NewByteTable(table), nil)
 			sameBits(t, "lookup", look, d)
 			k.Gate(x, x, y)
 			sameBits(t, "gate in place", gate, x)
@@ -59,7 +59,7 @@ func TestPointwiseHasTheSameBits(t *testing.T) {
 	})
 }
 
-// A byte beyond the last is not read: the bytes end where memory does.
+// A byte beyond the last is not read, and no value written behind the last: both end where memory does.
 func TestLookupGuardPage(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		var table [256]float32
@@ -68,11 +68,11 @@ func TestLookupGuardPage(t *testing.T) {
 		}
 		for n := 1; n < 200; n++ {
 			words := guarded(t, (n+3)/4)
-			src, dst := unsafe.Slice((*byte)(ptr(words, 0)), 4*len(words))[4*len(words)-n:], make([]float32, n)
+			src, dst := unsafe.Slice((*byte)(ptr(words, 0)), 4*len(words))[4*len(words)-n:], guarded(t, n)
 			for i := range src {
 				src[i] = byte(5 * i)
 			}
-			k.Lookup(dst, src, NewTable(table), src)
+			k.Lookup(dst, src, NewByteTable(table), guardedAs[byte](t, n))
 			for i, v := range dst {
 				if v != float32(src[i]) {
 					t.Fatalf("%d bytes: element %d is %v", n, i, v)
@@ -109,7 +109,7 @@ func TestDropFollowsTheStream(t *testing.T) {
 func BenchmarkPointwise(b *testing.B) {
 	const n = 8 * 1024
 	x, y, z := normals(random(1), n), normals(random(2), n), make([]float32, n)
-	bytes, table := make([]byte, n), NewTable([256]float32{})
+	bytes, table := make([]byte, n), NewByteTable([256]float32{})
 	key := noise.Key{Seed: 7, Purpose: noise.Dropout}
 	s := key.Schedule()
 	for i := range bytes {

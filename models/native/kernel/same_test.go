@@ -345,7 +345,7 @@ var drawn = map[string]func(k *Kernels, r *rand.Rand) []float32{
 			src[i] = byte(r.Uint32())
 		}
 		fill(r, table[:])
-		k.Lookup(dst[:len(src)], src, NewTable(table), nil)
+		k.Lookup(dst[:len(src)], src, NewByteTable(table), nil)
 		return dst
 	},
 	"Drop": func(k *Kernels, r *rand.Rand) []float32 {

@@ -9,7 +9,7 @@ const squareSums = 16
 var nought [squareSums]float32
 
 // Squares is the sum of (x[i]-c[i])^2, or of x[i]^2 where c is nil, in float64, each operation rounded: column i goes
-// into sum i mod 16, in order, and the sums are added by halves. c is at least as long as x.
+// into sum i mod 16, in order, and the sums are added by halves. NaN is some NaN. c is at least as long as x.
 func (k *Kernels) Squares(x, c []float32) float64 {
 	n, step := len(x), 1
 	if c == nil {
