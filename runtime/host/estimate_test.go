@@ -233,7 +233,7 @@ func TestWholeIsAllOfARun(t *testing.T) {
 		j := prepare(t, o)
 		j.Config.Probe, j.Config.Evaluate = c.probe, c.evaluate
 		got := j.whole(rehearsed(t, j), float64(c.rounds))
-		want, err := j.count(trial{probe: c.probe, evaluate: c.evaluate, rounds: c.rounds, limit: c.rounds})
+		want, err := j.count(excerpt{probe: c.probe, evaluate: c.evaluate, rounds: c.rounds, limit: c.rounds})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestWholeIsAllOfARun(t *testing.T) {
 // twoRounds is the work of a round, as two of them have it: a rehearsal has as many as fit in.
 func twoRounds(t *testing.T, j *Job) effort {
 	t.Helper()
-	c, err := j.count(trial{evaluate: event.NoTest, rounds: 2, limit: j.Limit.Rounds})
+	c, err := j.count(excerpt{evaluate: event.NoTest, rounds: 2, limit: j.Limit.Rounds})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (j *Job) probeSamples() (float64, error) {
 
 // samples is how many samples a round has in a rehearsal of up to so many, with a probe each so many rounds, 0 never.
 func (j *Job) samples(probe, rounds uint64) (float64, error) {
-	c, err := j.count(trial{probe: probe, evaluate: event.NoTest, rounds: rounds, limit: j.Limit.Rounds, within: rehearseTime})
+	c, err := j.count(excerpt{probe: probe, evaluate: event.NoTest, rounds: rounds, limit: j.Limit.Rounds, within: rehearseTime})
 	if err == nil && c.progress.Rounds == 0 {
 		err = fmt.Errorf("rehearse %s: no round was done", j.Alg.Name)
 	}

@@ -201,7 +201,7 @@ type rehearsal struct {
 	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // what one of them adds to a round
 	both            effort  // likewise of both after the same round, which share the centre
-	last            effort  // likewise of all that is measured after the last round: both, and the error on training samples
+	last            effort  // likewise of all that follows the last round: both, and the error on training samples
 	blocks, scratch int64   // bytes that the workers of this process need
 	host            int64   // of the host's memory, whatever the engine's is
 	works           []engine.Work
@@ -244,11 +244,11 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
 		one := *j
 		one.Members, one.Workers = 1, 1
-		c, err := one.count(trial{evaluate: event.NoTest, rounds: 1})
+		c, err := one.count(excerpt{evaluate: event.NoTest, rounds: 1})
 		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
 		return r, err
 	}
-	base, err := j.count(trial{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
+	base, err := j.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
 	if err != nil {
 		return r, err
 	}
@@ -259,27 +259,27 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	r.round = effort{}.add(base.effort, 1/rounds)
 	r.beside = time.Since(began).Seconds() / rounds
 	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
-	first, err := j.count(trial{evaluate: event.NoTest, rounds: 1})
+	first, err := j.count(excerpt{evaluate: event.NoTest, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	probed, err := j.count(trial{probe: 1, evaluate: event.NoTest, rounds: 1})
+	probed, err := j.count(excerpt{probe: 1, evaluate: event.NoTest, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	tested, err := j.count(trial{evaluate: 1, rounds: 1})
+	tested, err := j.count(excerpt{evaluate: 1, rounds: 1})
 	if err != nil {
 		return r, err
 	}
 	last := first
 	if j.Config.Evaluate != event.NoTest {
-		if last, err = j.count(trial{probe: 1, evaluate: 1, rounds: 1, limit: 1}); err != nil {
+		if last, err = j.count(excerpt{probe: 1, evaluate: 1, rounds: 1, limit: 1}); err != nil {
 			return r, err
 		}
 	}
 	r.probe, r.test, r.last = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1), last.effort.add(first.effort, -1)
 	if r.both = r.probe.add(r.test, 1); j.Net.Layout.Stats > 0 {
-		both, err := j.count(trial{probe: 1, evaluate: 1, rounds: 1})
+		both, err := j.count(excerpt{probe: 1, evaluate: 1, rounds: 1})
 		if err != nil {
 			return r, err
 		}
@@ -303,16 +303,16 @@ type crew struct {
 	progress              event.Progress
 }
 
-// trial is some first rounds of a run on counters.
-type trial struct {
+// excerpt is some first rounds of a run on counters.
+type excerpt struct {
 	probe, evaluate uint64 // as in a configuration: rounds between probes and between tests
 	rounds          uint64
 	limit           uint64        // rounds after which the run ends, unless it is 0
 	within          time.Duration // fewer rounds, but two of them, where they take longer; 0 is forever
 }
 
-// count runs the rounds of a trial.
-func (j *Job) count(t trial) (out crew, err error) {
+// count runs the rounds of an excerpt.
+func (j *Job) count(t excerpt) (out crew, err error) {
 	workers := min(j.Workers, j.Members)
 	hub, counters, ws, ids := &local.Hub{}, make([]*counter, workers), make([]*worker.Worker, workers), make([]int, workers)
 	for i := range workers {
@@ -409,7 +409,7 @@ func (j *Job) lanes() int {
 
 // rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as the model's are, and what is predicted
 // of exchanges is of the model's.
-func (j *Job) rehearsing(c *counter, link optim.Link, id int, t trial) worker.Config {
+func (j *Job) rehearsing(c *counter, link optim.Link, id int, t excerpt) worker.Config {
 	wide := dummy(int(c.params))
 	l := engine.Layout{Params: wide, For: int(c.params), Tensors: []engine.Tensor{{Name: "all", Shape: []int{wide}, Len: wide, Cols: wide}}}
 	if j.Net.Layout.Stats > 0 {

@@ -40,13 +40,13 @@ func TestRehearseWidth(t *testing.T) {
 			wide := func(id int, link optim.Link) (*counter, worker.Config) {
 				p, s := j.Net.Layout.Params, j.Net.Layout.Stats
 				n := &counter{sizes: ram.Hollow{}, width: float64(p), params: int64(p), stats: int64(s)}
-				cfg := j.rehearsing(n, link, id, trial{probe: 3, evaluate: 2})
+				cfg := j.rehearsing(n, link, id, excerpt{probe: 3, evaluate: 2})
 				cfg.Layout, cfg.Direct, cfg.Lookup = j.Net.Layout, j.Config.Direct, j.lookup
 				return n, cfg
 			}
 			narrow := func(id int, link optim.Link) (*counter, worker.Config) {
 				n := j.counter()
-				return n, j.rehearsing(n, link, id, trial{probe: 3, evaluate: 2})
+				return n, j.rehearsing(n, link, id, excerpt{probe: 3, evaluate: 2})
 			}
 			real, sent, _ := rounds(t, j, wide)
 			scratch, _, foretold := rounds(t, j, narrow)

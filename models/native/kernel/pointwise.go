@@ -80,8 +80,8 @@ func NewByteTable(values [256]float32) *ByteTable {
 	return t
 }
 
-// Lookup writes the values of t at src to dst. Where a twin has a kernel for it, as much of next, unless that is nil, is
-// fetched into the nearest cache meanwhile: samples are drawn from all over memory.
+// Lookup writes the values of t at src to dst. Where a twin has a kernel for it, as much of next, unless that is nil,
+// is fetched into the nearest cache meanwhile: samples are drawn from all over memory.
 func (k *Kernels) Lookup(dst []float32, src []byte, t *ByteTable, next []byte) {
 	n, from := len(dst), 0
 	src = src[:n]
