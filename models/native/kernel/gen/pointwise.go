@@ -41,10 +41,10 @@ func (g *gen) pointwise() {
 	})
 }
 
-// lookupBytes emits what lookup does with permutations of bytes (AVX512-VBMI), 64 at a time: x1 is the lowest bytes of
-// all values, then the next ones. Each of four permutations looks the low six bits up in 64 bytes, and the high two bits
-// choose among them. 64 bytes take 26 operations that move lanes about, for which Intel's processors have one port of
-// 512 bits; lookup has 48.
+// lookupBytes emits what lookup does with permutations of bytes (AVX512-VBMI), 64 at a time: x1 is the lowest bytes
+// of all values, then the next ones. Each of four permutations looks the low six bits up in 64 bytes, and the high two
+// bits choose among them. 64 bytes take 26 operations that move lanes about, for which Intel's processors have one
+// port of 512 bits; lookup has 48.
 func (g *gen) lookupBytes() {
 	g.begin("lookupBytes", "vecArgs", "a table of bytes by bytes.")
 	t, dst, src, table, next, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
@@ -100,9 +100,9 @@ func (g *gen) lookupBytes() {
 	g.end()
 }
 
-// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, and fetches as many bytes of x2. AVX-512 holds
-// the table in sixteen registers: eight permutations look the low five bits up in 32 entries each, and the high three
-// bits choose among them. A byte at a time is as fast as what AVX2 has.
+// lookup emits dst[i] = x1[x0[i]] for bytes x0 and a table of 256 floats, and fetches as many bytes of x2. AVX-512
+// holds the table in sixteen registers: eight permutations look the low five bits up in 32 entries each, and the high
+// three bits choose among them. A byte at a time is as fast as what AVX2 has.
 func (g *gen) lookup() {
 	g.begin("lookup", "vecArgs", "a table of bytes.")
 	t, dst, src, table, next, n := reg.RDI, reg.RDX, reg.RSI, reg.R8, reg.R9, reg.RCX
