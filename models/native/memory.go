@@ -54,6 +54,7 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		}
 		if samples > 0 {
 			packed = samples
+			bytes += int64(looked(e.set)) * kernel.ByteTableBytes
 		}
 		bytes += fixedBytes + 4*int64(e.passFloats(samples, i < members, i < own))
 		if (e.set.Augment() != data.Augment{}) {

@@ -142,7 +142,7 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
 	features := p.plan.model.Features
-	if n := len(set.Normal()); n == 0 || features/n < fewPixels {
+	if looked(set) == 0 {
 		p.want(set, ids)
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
 	}
@@ -194,6 +194,14 @@ func (p *pass) want(set *data.Set, ids []int32) {
 
 // fewPixels are those of a channel below which the set itself is as fast.
 const fewPixels = 16
+
+// looked is how many tables samples are looked up in: one a channel; 0 where the set itself gathers them.
+func looked(set *data.Set) int {
+	if n := len(set.Normal()); n > 0 && set.Features()/n >= fewPixels {
+		return n
+	}
+	return 0
+}
 
 // gather looks bytes up.
 type gather struct {

@@ -69,6 +69,9 @@ type ByteTable struct {
 	bytes  [4][256]byte
 }
 
+// ByteTableBytes is the memory of one.
+const ByteTableBytes = int64(unsafe.Sizeof(ByteTable{}))
+
 // NewByteTable is the table of 256 values.
 func NewByteTable(values [256]float32) *ByteTable {
 	t := &ByteTable{values: values}
