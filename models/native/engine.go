@@ -21,10 +21,11 @@ type Engine struct {
 	plan   *plan
 	set    *data.Set
 	bounds engine.Bounds
-	passes []*pass      // one a thread
-	task   uint64       // counts the candidate tasks
-	whole  []wholeLayer // of a model of whole numbers, whose plan has no ops
-	bf16   bool         // see NewBF16, and in which order
+	tables []*kernel.ByteTable // of the set, see byteTables
+	passes []*pass             // one a thread
+	task   uint64              // counts the candidate tasks
+	whole  []wholeLayer        // of a model of whole numbers, whose plan has no ops
+	bf16   bool                // see NewBF16, and in which order
 	order  kernel.Order
 	single []engine.Doer // see Lanes
 }
@@ -53,9 +54,11 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 	e := &Engine{Vector: v, plan: pl, set: d, bounds: m.Bounds(d)}
 	if m.Int8 {
 		e.whole = wholeLayers(m)
+	} else {
+		e.tables = byteTables(d)
 	}
 	for _, k := range v.lanes {
-		e.passes = append(e.passes, newPass(pl, k))
+		e.passes = append(e.passes, newPass(pl, k, e.tables))
 	}
 	return e, nil
 }

@@ -24,6 +24,7 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 	if e.whole != nil {
 		return e.wholeRoom(w)
 	}
+	bytes = int64(len(e.tables)) * kernel.ByteTableBytes
 	for _, o := range e.plan.ops {
 		if t, ok := o.(tabled); ok {
 			bytes += t.tables()
@@ -54,7 +55,6 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		}
 		if samples > 0 {
 			packed = samples
-			bytes += int64(looked(e.set)) * kernel.ByteTableBytes
 		}
 		bytes += fixedBytes + 4*int64(e.passFloats(samples, i < members, i < own))
 		if (e.set.Augment() != data.Augment{}) {

@@ -24,8 +24,9 @@ const (
 type pass struct {
 	plan     *plan
 	lane     *lane
-	k        *kernel.Kernels // the lane's
-	capacity int             // samples that the buffers hold, whole blocks
+	k        *kernel.Kernels     // the lane's
+	tables   []*kernel.ByteTable // the engine's
+	capacity int                 // samples that the buffers hold, whole blocks
 
 	act    [][]float32 // by activation
 	saved  [][]float32 // by op: what its backward needs besides activations
@@ -63,8 +64,8 @@ type pass struct {
 // saver is an op that keeps something of its own from forward to backward: so many floats for so many samples.
 type saver interface{ saves(samples int) int }
 
-func newPass(pl *plan, k *lane) *pass {
-	return &pass{plan: pl, lane: k, k: k.Kernels, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops)), slot: make([][]float32, len(pl.slots))}
+func newPass(pl *plan, k *lane, tables []*kernel.ByteTable) *pass {
+	return &pass{plan: pl, lane: k, k: k.Kernels, tables: tables, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops)), slot: make([][]float32, len(pl.slots))}
 }
 
 func (p *pass) blocks() int { return (p.n + kernel.Lanes - 1) / kernel.Lanes }
@@ -142,15 +143,9 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
 	features := p.plan.model.Features
-	if looked(set) == 0 {
+	if len(p.tables) == 0 {
 		p.want(set, ids)
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
-	}
-	if p.gather.set != set {
-		p.gather.tables = nil
-		for _, values := range set.Normal() {
-			p.gather.tables = append(p.gather.tables, kernel.NewByteTable(values))
-		}
 	}
 	p.gather.set, p.gather.ids, p.gather.at = set, ids, at
 	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.capacity*features {
@@ -195,20 +190,24 @@ func (p *pass) want(set *data.Set, ids []int32) {
 // fewPixels are those of a channel below which the set itself is as fast.
 const fewPixels = 16
 
-// looked is how many tables samples are looked up in: one a channel; 0 where the set itself gathers them.
-func looked(set *data.Set) int {
-	if n := len(set.Normal()); n > 0 && set.Features()/n >= fewPixels {
-		return n
+// byteTables are what samples of a set are looked up in: a table for each channel; none where the set itself gathers
+// them.
+func byteTables(set *data.Set) (tables []*kernel.ByteTable) {
+	channels := set.Normal()
+	if n := len(channels); n == 0 || set.Features()/n < fewPixels {
+		return nil
 	}
-	return 0
+	for _, values := range channels {
+		tables = append(tables, kernel.NewByteTable(values))
+	}
+	return tables
 }
 
 // gather looks bytes up.
 type gather struct {
-	tables []*kernel.ByteTable // of the set
-	set    *data.Set
-	ids    []int32
-	at     noise.Key
+	set *data.Set
+	ids []int32
+	at  noise.Key
 }
 
 // image is the bytes of sample i of the batch.
@@ -223,13 +222,13 @@ func (g *gather) image(p *pass, i int) []byte {
 
 func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	features := p.plan.model.Features
-	plane := features / len(g.tables)
+	plane := features / len(p.tables)
 	last := min(hi*kernel.Lanes, p.n) - 1
 	for i := lo * kernel.Lanes; i <= last; i++ {
 		pixels, row := g.image(p, i), p.act[0][i*features:(i+1)*features]
 		next := g.set.Image(g.ids[min(i+1, last)])
-		for c := range g.tables {
-			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], g.tables[c], next[c*plane:])
+		for c := range p.tables {
+			k.Lookup(row[c*plane:(c+1)*plane], pixels[c*plane:], p.tables[c], next[c*plane:])
 		}
 	}
 }

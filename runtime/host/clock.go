@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"brood/models/data"
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/optim"
+	"brood/runtime/machine"
+)
+
+// clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.
+func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float64, err error) {
+	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
+	x, err := eng.Alloc(n, params)
+	if err != nil {
+		return 0, err
+	}
+	defer eng.Free(x)
+	g, err := eng.Alloc(n, params)
+	if err != nil {
+		return 0, err
+	}
+	defer eng.Free(g)
+	var stats engine.Mat
+	if wide := j.Net.Layout.Stats; wide > 0 {
+		if stats, err = eng.Alloc(n, wide); err != nil {
+			return 0, err
+		}
+		defer eng.Free(stats)
+	}
+	first, still := make([]float32, params), make([]float32, j.Net.Layout.Stats)
+	j.Net.Layout.FreshStats(still)
+	for i := range n {
+		clear(first)
+		j.init(engine.Member(i), first)
+		if err := eng.Write(ctx, engine.RowOf(x, engine.Row(i)), engine.AppendFloats(nil, first)); err != nil {
+			return 0, err
+		}
+		if stats.Rows > 0 {
+			if err := eng.Write(ctx, engine.RowOf(stats, engine.Row(i)), engine.AppendFloats(nil, still)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	rows, one := engine.Rows(n), x.Sub(0, 1)
+	drawn := func(count int) (out []noise.Key) {
+		for i := range count {
+			out = append(out, noise.Key{Purpose: noise.Order, Member: uint32(i)})
+		}
+		return out
+	}
+	samples := func(count, size int) [][]int32 {
+		out := make([][]int32, count)
+		for i, at := range drawn(count) {
+			out[i] = make([]int32, max(1, size))
+			data.Batch(out[i], j.Samples.Train(), at, 0, data.Window{Len: j.Config.Train})
+		}
+		return out
+	}
+	var scale engine.Mat
+	if all.scaled {
+		scale = one
+	}
+	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), optim.IDs(j.Members)
+	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
+	steps := eng
+	if l, ok := eng.(engine.Laned); ok && all.alone && n == l.Threads() {
+		steps = inLanes{eng, l.Lanes(), 1}
+	}
+	for _, work := range []struct {
+		amount, once float64 // of an entry of the task
+		few, most    int     // entries
+		by           compute
+		task         func(n int) engine.Task
+	}{
+		{all.gradients, float64(most.Gradients), n, n, steps, func(n int) engine.Task {
+			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, most.Gradients), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
+		}},
+		{all.scores, float64(scores), n, n, eng, func(n int) engine.Task {
+			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, scores), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+		}},
+		{all.candidates, float64(most.Batch), few, j.Members, eng, func(n int) engine.Task {
+			batches := 1
+			if all.fresh {
+				batches = n
+			}
+			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
+				IDs: ids[:n], Batches: samples(batches, most.Batch), Drawn: drawn(batches), Fitness: make([]float32, n)}
+		}},
+		{all.terms, 3, n, n, steps, func(int) engine.Task {
+			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
+		}},
+		{all.muon, 1, n, n, eng, func(int) engine.Task {
+			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
+		}},
+		{all.lengths, 1, n, n, eng, func(n int) engine.Task {
+			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
+		}},
+		{all.normals, 1, min(few, most.Sums), most.Sums, eng, func(n int) engine.Task {
+			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
+		}},
+	} {
+		if work.amount == 0 {
+			continue
+		}
+		entries := work.amount / work.once
+		each, err := entry(ctx, work.by, max(1, work.few), work.most, entries, work.task)
+		if err != nil {
+			return 0, err
+		}
+		seconds += each * entries
+	}
+	return seconds, nil
+}
+
+// entry is the seconds of an entry of a task of at most so many, of which the run has all: few are tried, and twice as
+// many until what entries have in common, and is done once, hardly counts.
+func entry(ctx context.Context, eng compute, few, most int, all float64, task func(entries int) engine.Task) (float64, error) {
+	for n, warm := few, false; ; warm = true {
+		work := task(n)
+		began := time.Now()
+		if err := done(ctx, eng, work); err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		switch l, lanes := eng.(inLanes); {
+		case lanes && (warm || took > 4*enough):
+			l.times = max(1, min(int(enough/max(1, took)), int(all)/n))
+			each, err := timed(ctx, l, work, all/float64(n*l.times))
+			return each / float64(n*l.times), err
+		case !lanes && (n >= most || warm && took > enough):
+			each, err := timed(ctx, eng, work, all/float64(n))
+			return each / float64(n), err
+		case warm:
+			n = min(2*n, most)
+		}
+	}
+}
+
+// inLanes is an engine whose gradients and updates are taken as members take their steps who go one on each thread: a
+// row on each lane, and so many times before threads meet.
+type inLanes struct {
+	compute
+	lanes []engine.Doer
+	times int
+}
+
+// Do takes one task of as many rows as there are lanes.
+func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
+	return engine.Each(ctx, l.lanes, len(l.lanes), func(lane engine.Doer, i int) error {
+		one := tasks[0]
+		switch t := one.(type) {
+		case engine.Gradients:
+			one = t.Entries(i, i+1)
+		case engine.Update:
+			t.Rows = t.Rows[i : i+1]
+			one = t
+		}
+		return lane.Do(ctx, slices.Repeat([]engine.Task{one}, l.times)...)
+	})
+}
+
+// done runs a task to its end.
+func done(ctx context.Context, eng compute, task engine.Task) error {
+	if err := eng.Do(ctx, task); err != nil {
+		return err
+	}
+	return eng.Wait(ctx)
+}
+
+// enough is the time of a task whose entries are many, and for which threads work before they meet.
+const enough = 8 * time.Millisecond
+
+// timed runs a task once to warm up and then for some milliseconds, but no longer than the times that the run has it
+// would take; the median counts, since the machine may be shared.
+func timed(ctx context.Context, eng compute, task engine.Task, times float64) (float64, error) {
+	begin := time.Now()
+	if err := done(ctx, eng, task); err != nil {
+		return 0, err
+	}
+	long := min(15e-3, times*time.Since(begin).Seconds())
+	_, alone := eng.(undisturbed)
+	var runs []float64
+	for begin = time.Now(); len(runs) == 0 || time.Since(begin).Seconds() < long; {
+		t0 := time.Now()
+		used, known := machine.ProcessorTime()
+		if err := done(ctx, eng, task); err != nil {
+			return 0, err
+		}
+		took := time.Since(t0)
+		if now, _ := machine.ProcessorTime(); known && alone && now > used {
+			took = min(took, now-used)
+		}
+		runs = append(runs, took.Seconds())
+	}
+	slices.Sort(runs)
+	return runs[len(runs)/2], nil
+}
