@@ -2,6 +2,7 @@ package optim
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"brood/models/engine"
@@ -126,22 +127,28 @@ func CopyBlock(ctx context.Context, e *Env, name string, dst engine.Mat) error {
 
 // Order lists indices of fit, best (highest) first; equal values by index, missing ones (NaN) last.
 func Order(fit []float32) []int {
-	o := make([]int, len(fit))
-	for i := range o {
-		o[i] = i
+	keys := make([]uint64, len(fit)) // of no two are equal, so that any sort is a stable one
+	for i, f := range fit {
+		keys[i] = uint64(downward(f))<<32 | uint64(i)
 	}
-	slices.SortStableFunc(o, func(a, b int) int {
-		fa, fb := fit[a], fit[b]
-		na, nb := fa != fa, fb != fb
-		switch {
-		case na && nb || fa == fb:
-			return 0
-		case nb || fa > fb:
-			return -1
-		}
-		return 1
-	})
+	slices.Sort(keys)
+	o := make([]int, len(fit))
+	for i, k := range keys {
+		o[i] = int(uint32(k))
+	}
 	return o
+}
+
+// downward is less for greater numbers, the same for equal ones, and greatest for all that are none.
+func downward(f float32) uint32 {
+	bits := math.Float32bits(f + 0) // which has no -0
+	switch {
+	case f != f:
+		return math.MaxUint32
+	case f < 0:
+		return bits
+	}
+	return 1<<31 - 1 - bits
 }
 
 // CentredRanks maps fitness to utilities in [-0.5, 0.5] by rank over all results: (P-1-position)/(P-1) - 0.5, 0 for a

@@ -53,7 +53,7 @@ func TestExport(t *testing.T) {
 			if len(all) != c.rows+1 || strings.Join(all[0], ",") != c.head {
 				t.Errorf("%d rows below %v, want %d below %s", len(all)-1, all[0], c.rows, c.head)
 			}
-			if got := d.toast.text; !strings.Contains(got, want) || !strings.HasPrefix(got, strconv.Itoa(c.rows)+" rows") {
+			if got := d.toast.text; !strings.Contains(got, want) || !strings.HasPrefix(got, count(c.rows, "row")) {
 				t.Errorf("it says %q", got)
 			}
 			if d.press("E"); !strings.HasSuffix(d.toast.text, string(c.focus)+"-2.csv") || len(readCSV(t, want)) != len(all) {

@@ -175,7 +175,7 @@ func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s %ss", round(uint64(n)), what)
 }
 
 // label is a worker's number as the screens write it.

@@ -280,7 +280,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 	}{
 		{"its own mini-batch", batch, batchError, cell.Centre},
 		{fmt.Sprintf("%s of training", count(x.Samples, "sample")), train, trainError, cell.Centre},
-		{"at most, on a slope", x.Bound(), math.NaN(), cell.Median},
+		{"unguided, at most", x.Bound(), math.NaN(), cell.Median},
 	}
 	top := x.Bound()
 	for _, l := range lines {
@@ -322,7 +322,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		}
 		y++
 	}
-	text(cell.Faint, fmt.Sprintf("%d independent directions among %s parameters give at most √(n/(n+M)) where the loss is a slope; curvature, noise of the results and their ranks take from it.",
+	text(cell.Faint, fmt.Sprintf("%d independent directions among %s parameters, drawn alike in all, give at most √(n/(n+M)) where the loss is a slope. Surrogate gradients and unequal deviations add to it; curvature, noise of the results and their ranks take from it.",
 		x.Slopes[0].Directions, round(uint64(x.Params))))
 }
 

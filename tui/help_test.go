@@ -48,7 +48,7 @@ func TestHelpOfLive(t *testing.T) {
 func TestHelpTellsNoKeyThatIsTaken(t *testing.T) {
 	d := open(t, 80, 24, sourcetest.Run(6, 400), nil)
 	knobs := func() bool {
-		return slices.ContainsFunc(new(help).lines(d.model), func(l helpLine) bool { return l.title == "knobs: open or close" })
+		return slices.ContainsFunc(new(help).lines(d.model), func(l helpLine) bool { return l.title == "knobs: open (esc closes)" })
 	}
 	if !knobs() {
 		t.Error("on Live k opens the knobs, and help does not say so")

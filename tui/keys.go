@@ -57,7 +57,7 @@ func extraKeys() []binding {
 		{keys: []string{"ctrl+p"}, title: "palette of all actions", group: running, do: func(m *model) tea.Cmd { m.popup = newPalette(m); return nil }},
 		{keys: []string{"tab"}, title: "next panel", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(1); return nil }},
 		{keys: []string{"shift+tab"}, title: "panel before", group: looking, do: func(m *model) tea.Cmd { m.moveFocus(-1); return nil }},
-		{keys: []string{"k"}, title: "knobs: open or close", group: looking, why: needsRun, do: (*model).toggleRail},
+		{keys: []string{"k"}, title: "knobs: open (esc closes)", group: looking, why: needsRun, do: (*model).toggleRail},
 		{keys: []string{"e"}, title: "expand the panel", group: looking, do: (*model).expand},
 		{keys: []string{"f"}, title: "freeze the display", group: looking, why: needsRun, do: (*model).freeze},
 		{keys: []string{"["}, title: "member before", group: looking, why: needsRun, do: func(m *model) tea.Cmd { m.moveMember(-1); return nil }},

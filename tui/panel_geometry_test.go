@@ -135,7 +135,7 @@ func TestGeometryOfCandidates(t *testing.T) {
 	}
 	d.press("enter")
 	golden(t, "geometry-candidates-80x24", d.screenText())
-	d.shows("estimate  cosine with the gradient", "0.0415 ± 0.0006", "0.0230 ± 0.0013", "0.0501", "4096 samples of training")
+	d.shows("estimate  cosine with the gradient", "0.0415 ± 0.0006", "0.0230 ± 0.0013", "0.0501", "4 096 samples of training")
 	if d.press("p"); !strings.Contains(d.toast.text, "no line between them") {
 		t.Errorf("p says %q", d.toast.text)
 	}

@@ -30,9 +30,10 @@ type Run struct {
 	Figures  map[string]float64 // of [Metrics] those that it came to, as [Run.Metric] begins with them
 	View     *view.View         // of the whole log, lean
 
-	clock  axis.Clock
-	parent *Run // among the runs that it was joined with, nil where it is not
-	whole  bool // see [Run.Whole]
+	clock      axis.Clock
+	parent     *Run // among the runs that it was joined with, nil where it is not
+	whole      bool // see [Run.Whole]
+	candidates bool // its training loss is of candidates, whose distances are settings
 }
 
 // Setting is what a run was told, as it was typed. What was changed while it trained reads "0.1 → 0.05 @1200": the
@@ -92,7 +93,7 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	}
 	tally.Finish(coordinator.Exit{})
 	tally.Sum.Seconds = tally.Spent()
-	run.Rounds = tally.Sum.Rounds
+	run.Rounds, run.candidates = tally.Sum.Rounds, tally.Candidates
 	if tally.Goal.Met != "" {
 		run.Met = tally.Goal.Limit.Target
 	}

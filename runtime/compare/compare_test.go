@@ -188,6 +188,17 @@ func TestBest(t *testing.T) {
 	if best := Best(runs, Metric{Name: "test_loss", More: true}); len(best) != 1 || best[0] != runs[1] {
 		t.Errorf("the best are %v", best)
 	}
+	tries := begin(4, nil)
+	tries.rounds(2)
+	for _, r := range tries.out {
+		if r.Points != nil && r.Points.Series == "loss" {
+			r.Points.Series = event.SeriesFitness
+		}
+	}
+	candidates := tries.run(t, "candidates")
+	if best := Best([]*Run{runs[0], runs[1], candidates}, Metric{Name: "train_loss"}); !candidates.candidates || best != nil {
+		t.Errorf("beside the loss of candidates (%t) the best are %v", candidates.candidates, best)
+	}
 	m := begin(3, nil)
 	m.rounds(4)
 	same := []*Run{runs[0], runs[2], m.run(t, "3")}

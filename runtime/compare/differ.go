@@ -136,13 +136,17 @@ var Metrics = []Metric{
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
 // of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:
 // all its members shared a worker, which is no merit of what was set. Nobody spent least where the runs are [Unequal],
-// and nobody has the best result where they are [Unlike].
+// nobody has the best result where they are [Unlike], and nobody the least training loss where one has that of
+// candidates.
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
 	if slices.Contains(spent, m.Name) && Unequal(runs) != "" {
 		return nil
 	}
 	if isResult := !slices.Contains(spent, m.Name) && m.Name != "samples_per_s"; isResult && Unlike(runs) != "" {
+		return nil
+	}
+	if m.Name == "train_loss" && slices.ContainsFunc(runs, func(r *Run) bool { return r.candidates }) {
 		return nil
 	}
 	runs = ranked(runs, m.Name)

@@ -47,8 +47,9 @@ func (g *Geometry) Cosines() (batch, batchError, train, trainError float64) {
 	return batch, batchError, train, trainError
 }
 
-// Bound is the cosine that an estimate of n independent directions has at most, on average, where the loss is a slope
-// without noise: sqrt(n / (n + M)) with M parameters.
+// Bound is the cosine that an estimate of n independent directions, drawn alike in all M parameters, has at most, on
+// average, where the loss is a slope without noise: sqrt(n / (n + M)). Directions that surrogate gradients lead, or
+// that are longer in some parameters, may have more.
 func (g *Geometry) Bound() float64 {
 	n := float64(g.Slopes[0].Directions)
 	return math.Sqrt(n / (n + float64(g.Params)))

@@ -28,6 +28,8 @@ type Tally struct {
 	// population or who hosts it changed since the first plan that this process had.
 	Edits []event.Edit
 	Moved bool
+	// Candidates says that the training loss is minus the mean fitness of the last candidates.
+	Candidates bool
 	// Diverged is the last that was heard of it: a block was not finite.
 	Diverged bool
 
@@ -182,6 +184,7 @@ func (t *Tally) Record(r event.Record) {
 			}
 			sign = -1
 		}
+		t.Candidates = sign < 0
 		for i, m := range r.Points.Members {
 			t.losses[m] = sign * r.Points.Values[i]
 		}

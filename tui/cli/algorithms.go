@@ -13,6 +13,7 @@ import (
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
+	"brood/runtime/option"
 )
 
 func algorithmsCommand(s streams) *cobra.Command {
@@ -69,7 +70,7 @@ func needs(n optim.Needs) []string {
 
 // knobsOf are the knobs of an algorithm, and the one that all have.
 func knobsOf(a *optim.Algorithm) []optim.Knob {
-	return append([]optim.Knob{coordinator.MembersKnob}, a.Knobs...)
+	return append([]optim.Knob{coordinator.MembersKnob.Told(option.Members.Default)}, a.Knobs...)
 }
 
 func shorten(s string, n int) string {

@@ -344,7 +344,11 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	} else if s.MeanFitness != nil {
 		fmt.Fprintf(p.out, "  mean fitness %s, of the last candidates\n", tui.Number(*s.MeanFitness))
 	} else if s.TrainLoss != nil {
-		fmt.Fprintf(p.out, "  train loss   %s\n", tui.Number(*s.TrainLoss))
+		of := ""
+		if p.Candidates {
+			of = ", of the last candidates"
+		}
+		fmt.Fprintf(p.out, "  train loss   %s%s\n", tui.Number(*s.TrainLoss), of)
 	}
 	for _, score := range p.Config.Scores() {
 		if x := s.Scored(score.Key); x != nil {

@@ -329,7 +329,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	case err != nil:
 		return err
 	case exit.Phase == event.Failed && exit.Branch > 0:
-		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set eta=VALUE", exit.Reason, p.sess.Dir(), exit.Branch)
+		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set KNOB=VALUE", exit.Reason, p.sess.Dir(), exit.Branch)
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
 	case exit.Missed != "":

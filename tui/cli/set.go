@@ -16,7 +16,7 @@ func setCommand(s streams) *cobra.Command {
 	var as, why string
 	c := &cobra.Command{Use: "set SESSION|URL NAME=VALUE...", Short: "Turn knobs of a running session, as one transaction",
 		Long: "Turn knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\nor `algorithm` to swap it. VALUE is a number, a choice or a schedule;\na position in it is a round of the run, or with a + counts rounds from the first under it. One that is over by then is refused.",
-		Example: `  brood set SESSION eta=0.02 gamma=exp:20*0.99/round
+		Example: `  brood set SESSION eta=0.02 gamma=exp:20*0.99/round..2
   brood set SESSION eta=cosine:0.1..0.001@+200
   brood set SESSION eta=step:0.1,+60=0.02,+120=0.004 members=8
   brood set SESSION algorithm=elastic eta=0.05`,

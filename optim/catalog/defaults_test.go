@@ -1,0 +1,40 @@
+package catalog
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var updateDefaults = flag.Bool("update-defaults", false, "write testdata/defaults.txt anew: for knobs that are new, and for nothing else")
+
+// TestDefaultsStand: a log says nothing of a knob that nobody turned, so that by another default recorded runs would
+// execute otherwise than they did. New runs are told another value by [optim.Knob.Told].
+func TestDefaultsStand(t *testing.T) {
+	const file = "testdata/defaults.txt"
+	var have strings.Builder
+	for _, a := range All() {
+		for _, k := range a.Knobs {
+			fmt.Fprintf(&have, "%s %s %s\n", a.Name, k.Name, k.Format(k.Default))
+		}
+	}
+	if *updateDefaults {
+		if err := os.WriteFile(file, []byte(have.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(want)), "\n") {
+		if !strings.Contains("\n"+have.String(), "\n"+line+"\n") {
+			t.Errorf("recorded runs had %q, which stands no longer", line)
+		}
+	}
+	if n, m := strings.Count(string(want), "\n"), strings.Count(have.String(), "\n"); m > n {
+		t.Errorf("%d knobs are new: write them down with -update-defaults", m-n)
+	}
+}
