@@ -109,6 +109,9 @@ func TestBranchSaysWhyNot(t *testing.T) {
 		}
 	}
 	d, s := taped(t, "k l a")
+	if text := strings.Join(strings.Fields(d.screenText()), " "); !strings.Contains(text, d.toast.text) {
+		t.Errorf("the screen does not show all of %q:\n%s", d.toast.text, text)
+	}
 	if len(d.rail.staged) > 0 || !strings.Contains(d.rail.answer.text, "population of its parent") || !strings.Contains(d.toast.text, "B begins a run of its own") || len(s.asked) > 0 {
 		t.Errorf("members staged %v, %q; apply says %q", d.rail.staged, d.rail.answer.text, d.toast.text)
 	}

@@ -268,8 +268,14 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 	case m.prompt != nil:
 		m.drawPrompt(g, y)
 		return
-	case m.toast.text != "":
-		g.Text(1, y, g.W-2, m.toast.role, m.toast.text)
+	case m.toast.text != "": // what is said may be longer than a line, and what to do comes last
+		lines := wrap(m.toast.text, g.W-2)
+		lines = lines[:min(len(lines), 3)]
+		top := y + 1 - len(lines)
+		g.Clear(cell.Rect{Y: top, W: g.W, H: len(lines)})
+		for i, line := range lines {
+			g.Text(1, top+i, g.W-2, m.toast.role, line)
+		}
 		return
 	case m.branching != nil:
 		m.branchLine(g, y)
