@@ -127,7 +127,7 @@ func CopyBlock(ctx context.Context, e *Env, name string, dst engine.Mat) error {
 
 // Order lists indices of fit, best (highest) first; equal values by index, missing ones (NaN) last.
 func Order(fit []float32) []int {
-	keys := make([]uint64, len(fit)) // of no two are equal, so that any sort is a stable one
+	keys := make([]uint64, len(fit)) // no two are equal, so that any sort is a stable one
 	for i, f := range fit {
 		keys[i] = uint64(downward(f))<<32 | uint64(i)
 	}

@@ -35,6 +35,7 @@ type laid struct {
 	aged      string   // which runs have done more since they were tested
 	unequal   string   // why nobody is best by what the runs spent, see [compare.Unequal]
 	unlike    string   // why nobody has the best result, see [compare.Unlike]
+	tried     string   // why nobody has the least training loss, see [compare.Tried]
 }
 
 // overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
@@ -162,7 +163,7 @@ func (r *runs) lay(m *model) *laid {
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
-	o.aged, o.unequal, o.unlike = o.older(), compare.Unequal(o.set), compare.Unlike(o.set)
+	o.aged, o.unequal, o.unlike, o.tried = o.older(), compare.Unequal(o.set), compare.Unlike(o.set), compare.Tried(o.set)
 	for _, q := range o.quantities(m) {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)

@@ -258,6 +258,9 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 	if o.unlike != "" {
 		foot = append(foot, "no * for results: "+o.unlike)
 	}
+	if o.tried != "" {
+		foot = append(foot, "no * for train loss: "+o.tried)
+	}
 	for i := range foot {
 		if len(rows)+1+i < in.H {
 			g.Text(in.X+1, in.Y+in.H-1-i, in.W-2, cell.Faint, foot[len(foot)-1-i])

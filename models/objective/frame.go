@@ -84,7 +84,7 @@ func frame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
 		return buf, fmt.Errorf("it sent a frame of %d bytes, where 1 to %d are allowed: does it print text to its standard output?", n, mostReply)
 	}
 	if head[4] != kind {
-		return buf, fmt.Errorf("it sent a frame of kind %d, and %d was due", head[4], kind)
+		return buf, fmt.Errorf("it sent a frame of kind %d, and %d was due: docs/objectives.md says what a program sends", head[4], kind)
 	}
 	if cap(buf) < int(n-1) {
 		buf = make([]byte, n-1)

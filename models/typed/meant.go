@@ -6,7 +6,7 @@ import (
 )
 
 // Meant is what follows a name that is none of those that there are: which of them is meant, where one differs by a
-// slip or two, as in ` (did you mean parle?)`; else "".
+// slip or two or is the only one that begins so, as in ` (did you mean parle?)`; else "".
 func Meant(name string, there []string) string {
 	best, least := "", min(max(1, len(name)/3), 2)+1
 	for _, x := range there {
@@ -15,9 +15,25 @@ func Meant(name string, there []string) string {
 		}
 	}
 	if best == "" {
+		best = onlyLonger(name, there)
+	}
+	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %s?)", best)
+}
+
+// onlyLonger is the one of them that begins with so much of a name; "" where there are none or several.
+func onlyLonger(name string, there []string) (only string) {
+	for _, x := range there {
+		switch begins := len(name) > 1 && strings.HasPrefix(plain(x), plain(name)); {
+		case begins && only != "":
+			return ""
+		case begins:
+			only = x
+		}
+	}
+	return only
 }
 
 // plain is a name without what people do not hear.

@@ -136,8 +136,7 @@ var Metrics = []Metric{
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
 // of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:
 // all its members shared a worker, which is no merit of what was set. Nobody spent least where the runs are [Unequal],
-// nobody has the best result where they are [Unlike], and nobody the least training loss where one has that of
-// candidates.
+// nobody has the best result where they are [Unlike], and nobody the least training loss where they are [Tried].
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
 	if slices.Contains(spent, m.Name) && Unequal(runs) != "" {
@@ -146,7 +145,7 @@ func Best(runs []*Run, m Metric) (out []*Run) {
 	if isResult := !slices.Contains(spent, m.Name) && m.Name != "samples_per_s"; isResult && Unlike(runs) != "" {
 		return nil
 	}
-	if m.Name == "train_loss" && slices.ContainsFunc(runs, func(r *Run) bool { return r.candidates }) {
+	if m.Name == "train_loss" && Tried(runs) != "" {
 		return nil
 	}
 	runs = ranked(runs, m.Name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"brood/runtime/event"
@@ -60,6 +61,14 @@ func Unlike(runs []*Run) string {
 	return cmp.Or(of("they are of different data", func(c *event.Config) string { return c.Digest }),
 		of("they are of different losses", func(c *event.Config) string { return c.Score().Key }),
 		of("they are of different losses", func(c *event.Config) string { return c.Loss })) // logs of before name none
+}
+
+// Tried says why nobody has the least training loss: some have that of candidates. "" where all have that of members.
+func Tried(runs []*Run) string {
+	if slices.ContainsFunc(runs, func(r *Run) bool { return r.candidates }) {
+		return "it is of candidates, which are as far from the model as was set"
+	}
+	return ""
 }
 
 // metOne says whether all of them met the same target.

@@ -348,7 +348,7 @@ func (c *Coordinator) again(late []event.Edit) {
 	late = slices.DeleteFunc(slices.Clone(late), func(e event.Edit) bool { return e.Algorithm != c.target().alg })
 	if len(late) > 0 {
 		next := c.target()
-		next.edits, next.cause, next.note = append(late, next.edits...), event.CauseKnob, "edits since the checkpoint take effect again"
+		next.edits, next.cause, next.note = append(late, next.edits...), event.CauseKnob, "edits that came after the checkpoint take effect"
 		c.change = &next
 	}
 }

@@ -53,7 +53,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 	if !c.keep {
 		c.change.back, to = true, c.savedRound()
 	}
-	what += fmt.Sprintf("; back at round %d: turn what led there, or eta down, and resume", to)
+	what += fmt.Sprintf("; back at round %d: turn back what led there or turn eta down, and resume", to)
 	sane := min(c.sane.Round, to)
 	if sane < to && sane > 0 {
 		what += fmt.Sprintf(", or branch at round %d, the last at which the loss of the centre was not above that of the start", sane)

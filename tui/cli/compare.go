@@ -207,6 +207,9 @@ func (c comparison) print(s streams) {
 	if why := compare.Unlike(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for results: "+why)
 	}
+	if why := compare.Tried(c.runs); why != "" {
+		fmt.Fprintln(s.out, "no * for train loss: "+why)
+	}
 	fmt.Fprintln(s.out)
 	for _, line := range c.curves() {
 		fmt.Fprintln(s.out, strings.TrimRight(line, " "))
