@@ -10,6 +10,24 @@ import (
 // returns the error of the lowest entry that failed. Which worker takes an entry must not show in the result. A panic
 // of f is one of the caller's, once all have stopped.
 func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) error) error {
+	return EachBy(ctx, goroutines, workers, n, f)
+}
+
+// Crew calls loop for 0..n-1, beside each other if it can, and returns when all calls have.
+type Crew func(n int, loop func(i int))
+
+// goroutines is a Crew of one goroutine a call, the first being the caller's.
+func goroutines(n int, loop func(i int)) {
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { loop(i) })
+	}
+	loop(0)
+	wg.Wait()
+}
+
+// EachBy is Each by a crew.
+func EachBy[W any](ctx context.Context, crew Crew, workers []W, n int, f func(w W, i int) error) error {
 	if n == 0 {
 		return ctx.Err()
 	}
@@ -29,7 +47,7 @@ func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) err
 	var first error
 	var thrown any
 	failed.Store(int64(n))
-	loop := func(w W) {
+	loop := func(w int) {
 		defer func() {
 			if r := recover(); r != nil {
 				mu.Lock()
@@ -45,7 +63,7 @@ func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) err
 			}
 			err := ctx.Err()
 			if err == nil {
-				err = f(w, int(i))
+				err = f(workers[w], int(i))
 			}
 			if err != nil {
 				mu.Lock()
@@ -57,12 +75,7 @@ func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) err
 			}
 		}
 	}
-	var wg sync.WaitGroup
-	for _, w := range workers[1:min(len(workers), n)] {
-		wg.Go(func() { loop(w) })
-	}
-	loop(workers[0])
-	wg.Wait()
+	crew(min(len(workers), n), loop)
 	if thrown != nil {
 		panic(thrown)
 	}

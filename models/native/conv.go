@@ -36,7 +36,7 @@ func (o *conv) backward(p *pass, input bool) {
 	if o.bias >= 0 {
 		clear(tensor(p.grad, p.plan.model, o.bias))
 	}
-	if p.team == nil {
+	if len(p.helpers) == 0 {
 		for b := range p.blocks() {
 			if o.wide >= 0 {
 				o.weights(p, p.k, b, 0, o.outputs())

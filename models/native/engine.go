@@ -161,19 +161,18 @@ const piece = 128
 // each works on n entries in parallel. Where there are fewer of them than threads, the others help: layers then go over
 // several threads.
 func (e *Engine) each(ctx context.Context, n int, f func(p *pass, i int) error) error {
-	for i := n; i < len(e.passes) && i < 2*n; i++ {
-		var spare []*kernel.Kernels
-		for j := i; j < len(e.passes); j += n {
-			spare = append(spare, e.passes[j].k)
+	if n > 0 {
+		for i := n; i < len(e.passes); i++ {
+			p := e.passes[i%n]
+			p.helpers = append(p.helpers, e.helpers[i-1])
 		}
-		p := e.passes[i-n]
-		p.team = newTeam(spare)
-		defer func() {
-			p.team.close()
-			p.team = nil
-		}()
 	}
-	return engine.Each(ctx, e.passes[:min(max(1, n), len(e.passes))], n, f)
+	defer func() {
+		for _, p := range e.passes {
+			p.helpers = p.helpers[:0]
+		}
+	}()
+	return engine.EachBy(ctx, e.crew, e.passes, n, f)
 }
 
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {

@@ -6,7 +6,7 @@
 //
 // A plan is the model's layers as operations on fixed activations; each thread has kernels and buffers of its own, so
 // that a step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; threads
-// without a member help the others, layer by layer (team.go). Vector tasks are cut by columns, an element being
+// without a member help the others, layer by layer (helper.go). Vector tasks are cut by columns, an element being
 // computed by one goroutine with rows and statements in order. So bits depend neither on the threads nor on the cohort.
 // A layer is a file with a type that goes forward and back, and a line in plan.go; backward.go works out where the
 // gradients lie.
@@ -15,7 +15,6 @@ package native
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"brood/models/engine"
 	"brood/models/engine/ram"
@@ -31,13 +30,15 @@ const grain = 64 * tile
 // Vector runs tasks on vectors of one layout. It is used from one goroutine.
 type Vector struct {
 	ram.Memory
-	layout *engine.Layout
-	lanes  []*lane     // one a thread
-	prog   []statement // of the present update
-	ids    []uint32
-	scale  []float32
-	whole  []int32
-	polar  polar
+	layout  *engine.Layout
+	lanes   []*lane     // one a thread
+	helpers []*helper   // of the lanes but for the first
+	cut     pieces      // under way
+	prog    []statement // of the present update
+	ids     []uint32
+	scale   []float32
+	whole   []int32
+	polar   polar
 }
 
 // lane is one thread's kernels, the operands of its present statement, those of its present sum and the factors of its
@@ -82,6 +83,9 @@ func NewTwin(layout engine.Layout, threads int, twin kernel.Twin) (*Vector, erro
 			return nil, err
 		}
 		v.lanes = append(v.lanes, &lane{Kernels: k})
+	}
+	for _, l := range v.lanes[1:] {
+		v.helpers = append(v.helpers, newHelper(l))
 	}
 	return v, nil
 }
@@ -148,18 +152,39 @@ func (v *Vector) Inline() bool { return len(v.lanes) == 1 }
 // split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its
 // own; cost is the elements of work per unit of n. It returns when all are done.
 func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
-	pieces := min(len(v.lanes), n*cost/grain)
-	if pieces <= 1 {
+	parts := min(len(v.lanes), n*cost/grain)
+	if parts <= 1 {
 		f(v.lanes[0], 0, n)
 		return
 	}
-	step := (n/pieces + unit) / unit * unit
-	var wg sync.WaitGroup
-	for i, lo := 1, step; lo < n; i, lo = i+1, lo+step {
-		wg.Go(func() { f(v.lanes[i], lo, min(n, lo+step)) })
+	step := (n/parts + unit) / unit * unit
+	v.cut = pieces{f, n, step}
+	jointly(&v.cut, (n+step-1)/step, v.lanes[0], v.helpers)
+	v.cut = pieces{}
+}
+
+// pieces is [0, n) in steps, as work.
+type pieces struct {
+	f       func(k *lane, lo, hi int)
+	n, step int
+}
+
+func (w *pieces) do(s portion, l *lane) {
+	for i := s.lo; i < s.hi; i++ {
+		w.f(l, i*w.step, min(w.n, (i+1)*w.step))
 	}
-	f(v.lanes[0], 0, min(n, step))
-	wg.Wait()
+}
+
+// crew runs n loops beside each other, of which there are no more than threads.
+func (v *Vector) crew(n int, loop func(i int)) { jointly(loops(loop), n, v.lanes[0], v.helpers) }
+
+// loops is work, a unit being one call.
+type loops func(i int)
+
+func (w loops) do(s portion, _ *lane) {
+	for i := s.lo; i < s.hi; i++ {
+		w(i)
+	}
 }
 
 // flat is the elements of m; nil where its memory is no engine's of the processor.

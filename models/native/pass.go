@@ -43,9 +43,11 @@ type pass struct {
 	whole  wholePass // of a model of whole numbers
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32
-	team   *team // helpers, or nil
 
-	gather gather // jobs under way
+	helpers []*helper // of threads without an entry of their own
+
+	job    jobOf  // under way
+	gather gather // jobs
 	mover  mover
 	aside  aside
 

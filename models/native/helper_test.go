@@ -33,12 +33,11 @@ func TestShares(t *testing.T) {
 		}
 	}
 	for _, helpers := range []int{1, 2, 5} {
-		var ks []*kernel.Kernels
+		p := &pass{lane: &lane{}}
 		for range helpers {
-			ks = append(ks, nil)
+			p.helpers = append(p.helpers, newHelper(&lane{}))
 		}
-		p := &pass{team: newTeam(ks)}
-		between := held(20, 60*time.Microsecond)
+		between := held(20, 600*time.Microsecond)
 		for n := range 600 {
 			between()
 			c := &counted{done: make([]atomic.Int32, n%9), delay: held(30, time.Duration(rand.IntN(4))*20*time.Microsecond)}
@@ -49,6 +48,5 @@ func TestShares(t *testing.T) {
 				}
 			}
 		}
-		p.team.close()
 	}
 }
