@@ -11,6 +11,11 @@ import (
 // Every entry once, whatever the number of workers, and the error of the lowest entry that fails.
 func TestEach(t *testing.T) {
 	ctx := context.Background()
+	inTurn := func(n int, loop func(int)) { // a crew of one
+		for i := range n {
+			loop(i)
+		}
+	}
 	for _, workers := range []int{1, 2, 3, 7} {
 		for _, n := range []int{0, 1, 2, 50} {
 			seen := make([]atomic.Int32, n)
@@ -21,9 +26,18 @@ func TestEach(t *testing.T) {
 			if err != nil {
 				t.Errorf("%d workers, %d entries: %v", workers, n, err)
 			}
+			err = EachBy(ctx, inTurn, make([]int, workers), n, func(_ int, i int) error {
+				if seen[i].Add(1) != 2 {
+					return fmt.Errorf("entry %d", i)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%d workers, one after the other, %d entries: %v", workers, n, err)
+			}
 			for i := range seen {
-				if seen[i].Load() != 1 {
-					t.Errorf("%d workers: entry %d of %d was done %d times", workers, i, n, seen[i].Load())
+				if seen[i].Load() != 2 {
+					t.Errorf("%d workers: entry %d of %d was done %d times, want once by each", workers, i, n, seen[i].Load())
 				}
 			}
 		}

@@ -126,7 +126,9 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin
 	c := engine.Candidates{Theta: g.X.Sub(0, 1), Sigma: 0.1, Antithetic: true, IDs: []engine.Member{3}, Batches: [][]int32{set.Train()[:140]}, Fitness: make([]float32, 1)}
 	ev := engine.Evaluate{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:90]}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
 	st := engine.Statistics{X: g.X, Rows: engine.Rows(1), Batches: [][]int32{set.Train()[:65]}, Stats: ram.New(1, m.Layout.Stats)}
-	if err := e.Do(context.Background(), g, g, c, ev, st); err != nil {
+	// helpers of members are those of vectors in between
+	step := engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{{Dst: g.X, Terms: []engine.Term{{C: 1, Src: g.X}, {C: -0.01, Src: g.G}}}}}
+	if err := e.Do(context.Background(), g, step, g, c, ev, st); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(hash(flat(g.G)), hash(g.Loss), hash(flat(g.Stats)), hash(c.Fitness), ev.Loss, ev.Correct, hash(flat(st.Stats)))

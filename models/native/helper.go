@@ -8,14 +8,17 @@ import (
 // A Vector has a helper for each thread beside that of who calls it. What threads do together is cut into portions: the
 // caller does one and offers the others. Tasks of a step, and jobs of a pass, follow each other within microseconds,
 // while a processor that went to sleep takes a hundred and more to wake; so a helper looks for the next one for some
-// time before its goroutine ends, across tasks too, and nobody has to close it.
+// time before its goroutine ends, across tasks too. Nobody ends it or waits for that: it holds nothing meanwhile, and
+// is through after patience. (Where time stands still, as in a bubble of synctest, it would look for ever.)
 
-// work is something that is done in portions, which do not touch each other. Who does which shows in no bit.
-type work interface{ do(s portion, l *lane) }
+// body is what is done in portions, which do not touch each other. Who does which shows in no bit. A panic is one of
+// who calls on the caller's thread alone; on a helper's it is the end of the process, but for that of loops of
+// engine.EachBy.
+type body interface{ do(s portion, l *lane) }
 
-// portion is units [lo, hi) of a work.
+// portion is units [lo, hi) of it.
 type portion struct {
-	of     work
+	of     body
 	lo, hi int
 }
 
@@ -47,18 +50,20 @@ const (
 
 func newHelper(l *lane) *helper { return &helper{lane: l, done: make(chan struct{}, 1)} }
 
-// soon says whether f came true within a time.
-func soon(limit time.Duration, f func() bool) bool {
-	for began := time.Now(); ; {
-		for range 1000 { // looks for each one at the clock
-			if f() {
-				return true
-			}
+// within says whether f came true before a time had gone by.
+func within(limit time.Duration, f func() bool) bool {
+	var began time.Time
+	for looks := 1; !f(); looks++ {
+		if looks%1000 > 0 {
+			continue // a look takes less than reading the clock
 		}
-		if time.Since(began) > limit {
+		if now := time.Now(); began.IsZero() {
+			began = now
+		} else if now.Sub(began) > limit {
 			return false
 		}
 	}
+	return true
 }
 
 // serve does the portions that are offered.
@@ -71,7 +76,7 @@ func (h *helper) serve() {
 				h.done <- struct{}{}
 			}
 		}
-		if !soon(patience, stirred) && h.state.CompareAndSwap(idle, gone) {
+		if !within(patience, stirred) && h.state.CompareAndSwap(idle, gone) {
 			return
 		}
 	}
@@ -85,23 +90,29 @@ func (h *helper) offer(s portion) {
 	}
 }
 
-// finish returns once the portion is done, on lane l where the helper has not begun.
-func (h *helper) finish(l *lane) {
+// settle takes the portion back where the helper has not begun, else returns true once it is done.
+func (h *helper) settle() bool {
 	if h.state.CompareAndSwap(offered, idle) {
-		h.given.of.do(h.given, l)
-	} else {
-		through := func() bool { return h.state.Load() != taken }
-		if !soon(trust, through) && h.state.CompareAndSwap(taken, awaited) {
-			<-h.done
-		}
+		return false
 	}
-	h.given = portion{}
+	through := func() bool { return h.state.Load() != taken }
+	if !within(trust, through) && h.state.CompareAndSwap(taken, awaited) {
+		<-h.done
+	}
+	return true
 }
 
-// jointly does n units of a work on lane l and by the helpers, each the same number but for one.
-func jointly(w work, n int, l *lane, helpers []*helper) {
+// jointly does n units of a body on lane l and by the helpers, each the same number but for one. No helper is at it any
+// more when it returns or panics.
+func jointly(w body, n int, l *lane, helpers []*helper) {
 	threads := min(n, 1+len(helpers))
 	helpers = helpers[:max(0, threads-1)]
+	defer func() {
+		for _, h := range helpers {
+			h.settle()
+			h.given = portion{}
+		}
+	}()
 	for i, h := range helpers {
 		h.offer(portion{w, (i + 1) * n / threads, (i + 2) * n / threads})
 	}
@@ -109,6 +120,8 @@ func jointly(w work, n int, l *lane, helpers []*helper) {
 		w.do(portion{w, 0, n / threads}, l)
 	}
 	for _, h := range helpers {
-		h.finish(l)
+		if !h.settle() {
+			w.do(h.given, l)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/engine"
 	"brood/models/native/kernel"
 )
 
@@ -22,31 +23,99 @@ func (c *counted) run(_ *pass, _ *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// TestShares: every unit of every job is done once and before spread returns, whoever is late: helpers that sleep, that
-// begin too late or that are held up in a share, and a leader that keeps them waiting.
-func TestShares(t *testing.T) {
-	held := func(odds int, d time.Duration) func() {
-		return func() {
-			if rand.IntN(odds) == 0 {
-				time.Sleep(d)
-			}
+// heldUp is a delay now and then.
+func heldUp(odds int, d time.Duration) func() {
+	return func() {
+		if rand.IntN(odds) == 0 {
+			time.Sleep(d)
 		}
 	}
+}
+
+// crewOf is a pass with so many helpers.
+func crewOf(helpers int) *pass {
+	p := &pass{lane: &lane{}}
+	for range helpers {
+		p.helpers = append(p.helpers, newHelper(&lane{}))
+	}
+	return p
+}
+
+// TestPortions: every unit of every job is done once and before spread returns, whoever is late: helpers that are gone,
+// that begin too late or that are held up in a portion for longer than the caller looks, and a caller that keeps them
+// waiting.
+func TestPortions(t *testing.T) {
 	for _, helpers := range []int{1, 2, 5} {
-		p := &pass{lane: &lane{}}
-		for range helpers {
-			p.helpers = append(p.helpers, newHelper(&lane{}))
-		}
-		between := held(20, 600*time.Microsecond)
+		p := crewOf(helpers)
+		between, long := heldUp(20, 2*patience), heldUp(60, 2*trust)
 		for n := range 600 {
 			between()
-			c := &counted{done: make([]atomic.Int32, n%9), delay: held(30, time.Duration(rand.IntN(4))*20*time.Microsecond)}
+			short := heldUp(30, time.Duration(rand.IntN(4))*20*time.Microsecond)
+			c := &counted{done: make([]atomic.Int32, n%9), delay: func() { short(); long() }}
 			p.spread(c, len(c.done))
 			for i := range c.done {
 				if got := c.done[i].Load(); got != 1 {
 					t.Fatalf("%d helpers, job %d of %d units: unit %d was done %d times", helpers, n, len(c.done), i, got)
 				}
 			}
+		}
+	}
+}
+
+// TestPortionsPanic: no helper is at a job whose caller panics, and the next job is done whole.
+func TestPortionsPanic(t *testing.T) {
+	for _, helpers := range []int{1, 2, 5} {
+		p := crewOf(helpers)
+		for range 200 {
+			units, busy := 2*(1+helpers), atomic.Int32{}
+			func() {
+				defer func() { _ = recover() }()
+				p.spread(failing{&busy}, units)
+			}()
+			if n := busy.Load(); n != 0 {
+				t.Fatalf("%d helpers: %d are at a job whose caller has panicked", helpers, n)
+			}
+			c := &counted{done: make([]atomic.Int32, units), delay: heldUp(8, 20*time.Microsecond)}
+			p.spread(c, units)
+			for i := range c.done {
+				if got := c.done[i].Load(); got != 1 {
+					t.Fatalf("%d helpers: unit %d of the job after one that failed was done %d times", helpers, i, got)
+				}
+			}
+		}
+	}
+}
+
+// failing is a job that panics in its first unit, which is the caller's, and takes a while in others.
+type failing struct{ busy *atomic.Int32 }
+
+func (f failing) run(_ *pass, _ *kernel.Kernels, lo, _ int) {
+	if lo == 0 {
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Microsecond)
+		panic("a job fails")
+	}
+	f.busy.Add(1)
+	time.Sleep(time.Duration(rand.IntN(100)) * time.Microsecond)
+	f.busy.Add(-1)
+}
+
+// TestStretches: split covers every element once, whoever does which stretch.
+func TestStretches(t *testing.T) {
+	v, err := NewTwin(engine.Layout{Params: 1, Tensors: []engine.Tensor{{Len: 1, Cols: 1}}}, 5, kernel.Portable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < 40*grain; n = n*3 + 7 {
+		delay, total := heldUp(3, 50*time.Microsecond), atomic.Int64{}
+		v.split(n, tile, 1, func(_ *lane, lo, hi int) {
+			delay()
+			if lo%tile != 0 || lo >= hi {
+				t.Errorf("of %d elements a stretch from %d to %d", n, lo, hi)
+			}
+			total.Add(int64(hi - lo))
+		})
+		if total.Load() != int64(n) {
+			t.Fatalf("of %d elements %d were done", n, total.Load())
 		}
 	}
 }

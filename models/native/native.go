@@ -33,7 +33,7 @@ type Vector struct {
 	layout  *engine.Layout
 	lanes   []*lane     // one a thread
 	helpers []*helper   // of the lanes but for the first
-	cut     pieces      // under way
+	cut     stretches   // under way
 	prog    []statement // of the present update
 	ids     []uint32
 	scale   []float32
@@ -149,8 +149,8 @@ func (v *Vector) do(t engine.Task) error {
 // Inline says that tasks compute on the thread of who calls Do, and on no other.
 func (v *Vector) Inline() bool { return len(v.lanes) == 1 }
 
-// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, each on kernels of its
-// own; cost is the elements of work per unit of n. It returns when all are done.
+// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, side by side on kernels
+// of their own; cost is the elements of work per unit of n. It returns when all are done.
 func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
 	parts := min(len(v.lanes), n*cost/grain)
 	if parts <= 1 {
@@ -158,18 +158,18 @@ func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
 		return
 	}
 	step := (n/parts + unit) / unit * unit
-	v.cut = pieces{f, n, step}
+	v.cut = stretches{f, n, step}
 	jointly(&v.cut, (n+step-1)/step, v.lanes[0], v.helpers)
-	v.cut = pieces{}
+	v.cut = stretches{}
 }
 
-// pieces is [0, n) in steps, as work.
-type pieces struct {
+// stretches are [0, n) cut at whole steps, as a body.
+type stretches struct {
 	f       func(k *lane, lo, hi int)
 	n, step int
 }
 
-func (w *pieces) do(s portion, l *lane) {
+func (w *stretches) do(s portion, l *lane) {
 	for i := s.lo; i < s.hi; i++ {
 		w.f(l, i*w.step, min(w.n, (i+1)*w.step))
 	}
@@ -178,7 +178,7 @@ func (w *pieces) do(s portion, l *lane) {
 // crew runs n loops beside each other, of which there are no more than threads.
 func (v *Vector) crew(n int, loop func(i int)) { jointly(loops(loop), n, v.lanes[0], v.helpers) }
 
-// loops is work, a unit being one call.
+// loops is a body, a unit being one call.
 type loops func(i int)
 
 func (w loops) do(s portion, _ *lane) {

@@ -8,7 +8,7 @@ type job interface {
 	run(p *pass, k *kernel.Kernels, lo, hi int)
 }
 
-// jobOf is a pass' job, as work.
+// jobOf is a pass' job, as a body.
 type jobOf struct {
 	pass *pass
 	job  job
