@@ -243,7 +243,7 @@ func askIDX(path string) (*part, error) {
 	if _, _, ok := labelsBeside(path); ok {
 		return readIDXPair(path)
 	}
-	_, shape, pixels, err := readImages(path)
+	_, shape, pixels, err := readImages(path, 0)
 	return &part{Raster: Raster{Pixels: pixels}, shape: shape, from: path}, err
 }
 

@@ -44,6 +44,11 @@ func gunzip(r io.Reader) (*bufio.Reader, error) {
 // ReadIDX reads an IDX file of bytes, gzipped or not: its sizes and its values. file names it in errors, which are
 // FileErrors.
 func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
+	return readIDX(r, file, 0)
+}
+
+// readIDX is ReadIDX of values that so many more may be appended to without moving them.
+func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err error) {
 	fail := func(at int, format string, args ...any) ([]int, []byte, error) {
 		return nil, nil, &FileError{file, int64(at), fmt.Sprintf(format, args...)}
 	}
@@ -72,7 +77,7 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 		dims = append(dims, int(d))
 	}
 	start := 4 + 4*len(dims)
-	if values, err = readExactly(b, total); err != nil {
+	if values, err = readExactly(b, total, more); err != nil {
 		return fail(start+min(len(values), total), "%v", err)
 	}
 	return dims, values, nil
@@ -81,11 +86,11 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 // trusted is how many bytes are set aside on the word of a file.
 const trusted = 64 << 20
 
-// readExactly reads the n bytes that must be left. Room for many of them grows as they arrive: n is a promise of the
-// file. On an error it returns what there was.
-func readExactly(r io.Reader, n int) ([]byte, error) {
+// readExactly reads the n bytes that must be left, with room for more behind them. Room for many of them grows as they
+// arrive: n is a promise of the file. On an error it returns what there was.
+func readExactly(r io.Reader, n, more int) ([]byte, error) {
 	// so much that the end is found without growing
-	buf := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+bytes.MinRead+1))
+	buf := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+max(more, bytes.MinRead+1)))
 	_, err := buf.ReadFrom(io.LimitReader(r, int64(n)+1))
 	b := buf.Bytes()
 	switch {

@@ -3,15 +3,16 @@ package data
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
 )
 
-func idx(values []byte, dims ...byte) []byte {
+func idx(values []byte, dims ...int) []byte {
 	b := []byte{0, 0, 8, byte(len(dims))}
 	for _, d := range dims {
-		b = append(b, 0, 0, 0, d)
+		b = binary.BigEndian.AppendUint32(b, uint32(d))
 	}
 	return append(b, values...)
 }

@@ -5,11 +5,12 @@ import (
 	"os"
 )
 
-// loadMNIST reads the four standard files.
+// loadMNIST reads the four standard files. The training samples have room for the test samples behind them, so that
+// what a run holds at most is not what reading takes.
 func loadMNIST(k Known, p places) (*Set, error) {
 	var parts [2]Raster
-	for i := range parts {
-		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1])
+	for i, more := range []int{k.Test, 0} {
+		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1], more*28*28)
 		if err != nil {
 			return nil, err
 		}
@@ -24,16 +25,18 @@ func loadMNIST(k Known, p places) (*Set, error) {
 		parts[i] = r
 	}
 	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, Mean: []float32{0.1307}, Std: []float32{0.3081}, From: p.dir}
-	return New(info, parts[0], parts[1], DefaultShare)
+	all := Raster{Pixels: append(parts[0].Pixels, parts[1].Pixels...), Labels: append(parts[0].Labels, parts[1].Labels...)}
+	return own(info, all, len(parts[0].Labels), DefaultShare)
 }
 
-// readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples.
-func readPair(images, labels string) (shape []int, r Raster, err error) {
-	n, shape, px, err := readImages(images)
+// readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples, with room for
+// so many more bytes.
+func readPair(images, labels string, more int) (shape []int, r Raster, err error) {
+	n, shape, px, err := readImages(images, more)
 	if err != nil {
 		return nil, r, err
 	}
-	ldims, ls, err := readIDXFile(labels)
+	ldims, ls, err := readIDXFile(labels, 0)
 	if err != nil {
 		return nil, r, err
 	}
@@ -43,9 +46,9 @@ func readPair(images, labels string) (shape []int, r Raster, err error) {
 	return shape, Raster{Pixels: px, Labels: widened(ls)}, nil
 }
 
-// readImages reads the n samples of a file, and their shape.
-func readImages(path string) (n int, shape []int, pixels []byte, err error) {
-	dims, pixels, err := readIDXFile(path)
+// readImages reads the n samples of a file, and their shape, with room for so many more bytes.
+func readImages(path string, more int) (n int, shape []int, pixels []byte, err error) {
+	dims, pixels, err := readIDXFile(path, more)
 	if err != nil {
 		return 0, nil, nil, err
 	}
@@ -60,11 +63,11 @@ func readImages(path string) (n int, shape []int, pixels []byte, err error) {
 	return dims[0], shape, pixels, nil
 }
 
-func readIDXFile(path string) ([]int, []byte, error) {
+func readIDXFile(path string, more int) ([]int, []byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	return ReadIDX(f, path)
+	return readIDX(f, path, more)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -37,7 +38,7 @@ func put(t testing.TB, files map[string][]byte) string {
 
 // tinyMNIST is the four files, images gzipped.
 func tinyMNIST(t *testing.T, labels []byte) string {
-	px, n := bytes.Repeat([]byte{9}, 28*28*len(labels)), byte(len(labels))
+	px, n := bytes.Repeat([]byte{9}, 28*28*len(labels)), len(labels)
 	f := known(t, "mnist").Files
 	return put(t, map[string][]byte{f[0] + ".gz": gzipped(idx(px, n, 28, 28)), f[1]: idx(labels, n), f[2] + ".gz": gzipped(idx(px, n, 28, 28)), f[3]: idx(labels, n)})
 }
@@ -97,6 +98,46 @@ func installed(t *testing.T, name string) *Set {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// TestPeak: reading allocates hardly more than what the set says, which is the set alone where its files are a known
+// one's, and its parts beside it where they are a person's.
+func TestPeak(t *testing.T) {
+	own := t.TempDir()
+	const n = 3000
+	labels := bytes.Repeat([]byte{0, 1}, n/2)
+	for _, name := range []string{"train", "t10k"} {
+		for kind, b := range map[string][]byte{"images-idx3-ubyte": idx(make([]byte, n*784), n, 28, 28), "labels-idx1-ubyte": idx(labels, n)} {
+			if err := os.WriteFile(filepath.Join(own, name+"-"+kind), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		copies int64
+	}{{"mnist", 1}, {"cifar10", 1}, {own, 2}} {
+		t.Run(filepath.Base(c.name), func(t *testing.T) {
+			var s *Set
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if c.name == own {
+				var err error
+				if s, err = Load(own); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				s = installed(t, c.name)
+			}
+			runtime.ReadMemStats(&after)
+			if s.Peak() != c.copies*s.Bytes() {
+				t.Errorf("a peak of %d bytes for %d of samples", s.Peak(), s.Bytes())
+			}
+			if got := int64(after.TotalAlloc - before.TotalAlloc); got > s.Peak()*5/4 {
+				t.Errorf("%d bytes were allocated to read %d, the peak is said to be %d", got, s.Bytes(), s.Peak())
+			}
+		})
+	}
 }
 
 func TestLoadUnknown(t *testing.T) {

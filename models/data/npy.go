@@ -67,7 +67,7 @@ func readNPY(r io.Reader, file string) (array, error) {
 		}
 		n *= d
 	}
-	if a.raw, err = readExactly(r, n); err != nil {
+	if a.raw, err = readExactly(r, n, 0); err != nil {
 		return fail(start+size+min(len(a.raw), n), "%v", err)
 	}
 	return a, nil

@@ -88,7 +88,7 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		}
 		info.Mean, info.Std, info.TargetMean, info.TargetStd = f.Mean, f.Std, f.TargetMean, f.TargetStd
 	}
-	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets, byClass: byClass, columns: columns{features: train.features, label: train.labelName}}
+	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
 	s.drawn = order != nil
 	mine := train.samples()
 	s.place = func(i int) string {

@@ -65,7 +65,7 @@ func readIDXPair(path string) (*part, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has no labels: put them into %s beside it", path, name)
 	}
-	shape, r, err := readPair(path, labels)
+	shape, r, err := readPair(path, labels, 0)
 	if err != nil {
 		return nil, err
 	}

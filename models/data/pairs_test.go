@@ -7,16 +7,16 @@ import (
 )
 
 // fashion is two pairs of n and m images under the names of MNIST.
-func fashion(n, m byte) map[string][]byte {
-	label := func(n byte) (l []byte) {
+func fashion(n, m int) map[string][]byte {
+	label := func(n int) (l []byte) {
 		for i := range n {
-			l = append(l, i%3)
+			l = append(l, byte(i%3))
 		}
 		return l
 	}
 	return map[string][]byte{
-		"train-images-idx3-ubyte.gz": gzipped(idx(make([]byte, 6*int(n)), n, 2, 3)), "train-labels-idx1-ubyte.gz": gzipped(idx(label(n), n)),
-		"t10k-images-idx3-ubyte": idx(make([]byte, 6*int(m)), m, 2, 3), "t10k-labels-idx1-ubyte": idx(label(m), m),
+		"train-images-idx3-ubyte.gz": gzipped(idx(make([]byte, 6*n), n, 2, 3)), "train-labels-idx1-ubyte.gz": gzipped(idx(label(n), n)),
+		"t10k-images-idx3-ubyte": idx(make([]byte, 6*m), m, 2, 3), "t10k-labels-idx1-ubyte": idx(label(m), m),
 	}
 }
 

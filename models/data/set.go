@@ -74,6 +74,7 @@ type Set struct {
 	drawn                   bool             // nobody marked test samples
 	columns                 columns          // their names, where a person gave them
 	place                   func(int) string // names a sample for errors
+	copied                  bool             // its parts were held beside the whole
 }
 
 // New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
@@ -83,7 +84,9 @@ func New(info Info, train, test Raster, share float64) (*Set, error) {
 	if len(train.Pixels)*total != len(all.Pixels)*n || len(train.Values)*total != len(all.Values)*n {
 		return nil, fmt.Errorf("data %s: training and test samples are of different sizes or types", info.Name)
 	}
-	return own(info, all, n, share)
+	s, err := own(info, all, n, share)
+	s.copied = true
+	return s, err
 }
 
 // own makes a set of samples, of which the first are for training, without copying them.
@@ -275,6 +278,14 @@ func (s *Set) Bytes() int64 {
 		return int64(len(s.pixels)) + 4*int64(len(s.train)+len(s.validation)+len(s.test))
 	}
 	return int64(len(s.pixels)) + 4*int64(len(s.values)+len(s.targets))
+}
+
+// Peak is the memory that the samples took at most while they were read.
+func (s *Set) Peak() int64 {
+	if s.copied {
+		return 2 * s.Bytes()
+	}
+	return s.Bytes()
 }
 
 // Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.

@@ -22,13 +22,13 @@ import (
 	"brood/runtime/view"
 )
 
-// processBytes is an idle process, resident, most of it pages of the binary; dataCopies is the peak of a data set while
-// it is read, in copies of its pixels. A round allocates roundBytes in each worker, tellBytes for every point until it
+// processBytes is an idle process, resident, most of it pages of the binary; reading is the peak of a data set while it
+// is read, with what is read into. A round allocates roundBytes in each worker, tellBytes for every point until it
 // is in the log, and what is sent frameCopies times. A view is encoded in several steps, which hold encodedCopies of
 // it. All were measured.
 const (
-	processBytes  = 42 << 20
-	dataCopies    = 2.2
+	processBytes  = 47 << 20
+	reading       = 1.1
 	roundBytes    = 10 << 10
 	tellBytes     = 500
 	frameCopies   = 3
@@ -102,7 +102,7 @@ func (j *Job) single(eng compute) (compute, error) {
 // run with what piles up before it is collected; on a device, what its engines allocate. single is the engine of a
 // worker.
 func (j *Job) memory(r rehearsal, single compute) need {
-	prepared, n := int64(dataCopies*float64(j.Samples.Bytes())), j.live(r, single)
+	prepared, n := int64(reading*float64(j.Samples.Peak())), j.live(r, single)
 	j.kept = n.host
 	if j.bare() {
 		j.kept -= shortBytes // most of which is garbage
