@@ -72,49 +72,88 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		steps = inLanes{eng, l.Lanes(), 1}
 	}
 	for _, work := range []struct {
-		amount, once float64 // of an entry of the task
-		few, most    int     // entries
-		by           compute
-		task         func(n int) engine.Task
+		amount    float64
+		once      int // of the amount an entry of the task has; of samples it may be timed with fewer
+		few, most int // entries
+		by        compute
+		task      func(n, once int) engine.Task
 	}{
-		{all.gradients, float64(most.Gradients), n, n, steps, func(n int) engine.Task {
-			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, most.Gradients), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
+		{all.gradients, most.Gradients, n, n, steps, func(n, once int) engine.Task {
+			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, float64(scores), n, n, eng, func(n int) engine.Task {
-			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, scores), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+		{all.scores, scores, n, n, eng, func(n, once int) engine.Task {
+			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, float64(most.Batch), few, j.Members, eng, func(n int) engine.Task {
+		{all.candidates, most.Batch, few, j.Members, eng, func(n, once int) engine.Task {
 			batches := 1
 			if all.fresh {
 				batches = n
 			}
 			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
-				IDs: ids[:n], Batches: samples(batches, most.Batch), Drawn: drawn(batches), Fitness: make([]float32, n)}
+				IDs: ids[:n], Batches: samples(batches, once), Drawn: drawn(batches), Fitness: make([]float32, n)}
 		}},
-		{all.terms, 3, n, n, steps, func(int) engine.Task {
+		{all.terms / 3, 1, n, n, steps, func(int, int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
-		{all.muon, 1, n, n, eng, func(int) engine.Task {
+		{all.muon, 1, n, n, eng, func(int, int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
-		{all.lengths, 1, n, n, eng, func(n int) engine.Task {
+		{all.lengths, 1, n, n, eng, func(n, _ int) engine.Task {
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},
-		{all.normals, 1, min(few, most.Sums), most.Sums, eng, func(n int) engine.Task {
+		{all.normals, 1, min(few, most.Sums), most.Sums, eng, func(n, _ int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},
 	} {
 		if work.amount == 0 {
 			continue
 		}
-		entries := work.amount / work.once
-		each, err := entry(ctx, work.by, max(1, work.few), work.most, entries, work.task)
+		few := max(1, work.few)
+		once, each, err := portion(ctx, work.by, work.once, func(once int) engine.Task { return work.task(few, once) })
+		if err != nil {
+			return 0, err
+		}
+		entries := work.amount / float64(once)
+		if each /= float64(few); each == 0 {
+			each, err = entry(ctx, work.by, few, work.most, entries, func(n int) engine.Task { return work.task(n, once) })
+		}
 		if err != nil {
 			return 0, err
 		}
 		seconds += each * entries
 	}
 	return seconds, nil
+}
+
+// block is so many samples that engines compute at a time: fewer take hardly less.
+const block = 32
+
+// A task that takes this long is not done again to learn how long it takes.
+const ages = 4 * time.Second
+
+// portion is with how many samples, at most so many, the entries of a task are timed: a step of a large model may take
+// many seconds, and twice the samples twice as long. Where a task of them is no matter of moments it also says how
+// many seconds it took, else 0.
+func portion(ctx context.Context, eng compute, most int, task func(samples int) engine.Task) (n int, seconds float64, err error) {
+	for n = min(block, most); ; n = min(4*n, most) {
+		work := task(n)
+		for warm := false; ; warm = true { // the first time also grows what is kept
+			began := time.Now()
+			if err := done(ctx, eng, work); err != nil {
+				return 0, 0, err
+			}
+			switch took := time.Since(began); {
+			case took > ages || warm && took > 4*enough:
+				return n, took.Seconds(), nil
+			case took > enough && !warm:
+				continue
+			}
+			break
+		}
+		if n == most {
+			return n, 0, nil
+		}
+	}
 }
 
 // entry is the seconds of an entry of a task of at most so many, of which the run has all: few are tried, and twice as

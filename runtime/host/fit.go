@@ -165,18 +165,18 @@ func gb(bytes int64) string {
 // most is the largest population below the present one that the algorithm takes and that takes no more than this share
 // of the memory, of thousands within some percent; 0 for none.
 func (j *Job) most(share float64, single compute) int {
-	n := 0
+	n, fewer := 0, j.Members
 	if at, each, ok := j.slope(single); ok {
 		least := at.share(single)
 		n = sort.Search(j.Members-1, func(i int) bool {
 			return at.more(each, i+1-sampled).share(single) > least+0.97*(share-least)
 		})
 		if n < sampled {
-			n = 0
+			n, fewer = 0, sampled
 		}
 	}
 	if n == 0 {
-		n = sort.Search(j.Members-1, func(i int) bool { return j.share(j.accepted(i+1), single) > share })
+		n = sort.Search(fewer-1, func(i int) bool { return j.share(j.accepted(i+1), single) > share })
 	}
 	return j.accepted(n)
 }
@@ -204,6 +204,7 @@ func (j *Job) needs(members int, single compute) (n need, ok bool) {
 		return n, false
 	}
 	k := j.of(members)
+	k.hollow = true // drawing samples would be nearly all of the time
 	r, err := k.rehearse()
 	if err != nil {
 		return n, false

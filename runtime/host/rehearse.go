@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,7 +239,8 @@ const (
 	rehearseTime   = 15 * time.Millisecond
 )
 
-// rehearse runs the algorithm on counters: its own programme, roster, workers, knobs and data order, but no arithmetic.
+// rehearse runs the algorithm on counters: its own programme, roster, workers and knobs, but no arithmetic. Samples are
+// drawn by few members alone: the order of the data would be nearly all of the time that a thousand take.
 func (j *Job) rehearse() (r rehearsal, err error) {
 	began := time.Now()
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
@@ -248,7 +250,10 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
 		return r, err
 	}
-	base, err := j.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
+	whole := *j
+	whole.hollow = true
+	began = time.Now()
+	base, err := whole.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
 	if err != nil {
 		return r, err
 	}
@@ -258,28 +263,35 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	}
 	r.round = effort{}.add(base.effort, 1/rounds)
 	r.beside = time.Since(began).Seconds() / rounds
+	if !j.hollow {
+		drawing, err := j.drawing(r.beside)
+		if err != nil {
+			return r, err
+		}
+		r.beside += drawing
+	}
 	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
-	first, err := j.count(excerpt{evaluate: event.NoTest, rounds: 1})
+	first, err := whole.count(excerpt{evaluate: event.NoTest, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	probed, err := j.count(excerpt{probe: 1, evaluate: event.NoTest, rounds: 1})
+	probed, err := whole.count(excerpt{probe: 1, evaluate: event.NoTest, rounds: 1})
 	if err != nil {
 		return r, err
 	}
-	tested, err := j.count(excerpt{evaluate: 1, rounds: 1})
+	tested, err := whole.count(excerpt{evaluate: 1, rounds: 1})
 	if err != nil {
 		return r, err
 	}
 	last := first
 	if j.Config.Evaluate != event.NoTest {
-		if last, err = j.count(excerpt{probe: 1, evaluate: 1, rounds: 1, limit: 1}); err != nil {
+		if last, err = whole.count(excerpt{probe: 1, evaluate: 1, rounds: 1, limit: 1}); err != nil {
 			return r, err
 		}
 	}
 	r.probe, r.test, r.last = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1), last.effort.add(first.effort, -1)
 	if r.both = r.probe.add(r.test, 1); j.Net.Layout.Stats > 0 {
-		both, err := j.count(excerpt{probe: 1, evaluate: 1, rounds: 1})
+		both, err := whole.count(excerpt{probe: 1, evaluate: 1, rounds: 1})
 		if err != nil {
 			return r, err
 		}
@@ -292,6 +304,25 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	r.reports = probed.reports
 	r.reports.records, r.reports.points, r.reports.sent = base.reports.records/rounds, base.reports.points/rounds, base.reports.sent/rounds
 	return r, nil
+}
+
+// drawers are so many members that draw samples in a rehearsal.
+const drawers = 64
+
+// drawing is the seconds of a round in which samples are drawn, where a round without takes so long.
+func (j *Job) drawing(without float64) (float64, error) {
+	few := j.of(cmp.Or(j.accepted(min(j.Members, drawers)), j.Members))
+	each := func(hollow bool) (float64, error) {
+		few.hollow = hollow
+		began := time.Now()
+		c, err := few.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
+		return time.Since(began).Seconds() / float64(max(1, c.progress.Rounds)), err
+	}
+	with, err := each(false)
+	if err == nil && few.Members < j.Members {
+		without, err = each(true)
+	}
+	return max(0, with-without) * float64(j.Members) / float64(few.Members), err
 }
 
 // crew is what all workers of a rehearsal did together.
