@@ -76,15 +76,16 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		once      int // of the amount an entry of the task has; of samples it may be timed with fewer
 		few, most int // entries
 		by        compute
+		split     bool // workers have equal parts, and not those of their members
 		task      func(n, once int) engine.Task
 	}{
-		{all.gradients, most.Gradients, n, n, steps, func(n, once int) engine.Task {
+		{all.gradients, most.Gradients, n, n, steps, false, func(n, once int) engine.Task {
 			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, scores, n, n, eng, func(n, once int) engine.Task {
+		{all.scores, scores, n, n, eng, true, func(n, once int) engine.Task {
 			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, most.Batch, few, j.Members, eng, func(n, once int) engine.Task {
+		{all.candidates, most.Batch, few, j.Members, eng, false, func(n, once int) engine.Task {
 			batches := 1
 			if all.fresh {
 				batches = n
@@ -92,16 +93,16 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
 				IDs: ids[:n], Batches: samples(batches, once), Drawn: drawn(batches), Fitness: make([]float32, n)}
 		}},
-		{all.terms / 3, 1, n, n, steps, func(int, int) engine.Task {
+		{all.terms / 3, 1, n, n, steps, false, func(int, int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
-		{all.muon, 1, n, n, eng, func(int, int) engine.Task {
+		{all.muon, 1, n, n, eng, false, func(int, int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
-		{all.lengths, 1, n, n, eng, func(n, _ int) engine.Task {
+		{all.lengths, 1, n, n, eng, true, func(n, _ int) engine.Task {
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},
-		{all.normals, 1, min(few, most.Sums), most.Sums, eng, func(n, _ int) engine.Task {
+		{all.normals, 1, min(few, most.Sums), most.Sums, eng, true, func(n, _ int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},
 	} {
@@ -120,9 +121,23 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		if err != nil {
 			return 0, err
 		}
+		if !work.split {
+			entries *= leaning(j.Members, j.Workers, j.Threads)
+		}
 		seconds += each * entries
 	}
 	return seconds, nil
+}
+
+// leaning is how much longer a round takes than if members were dealt evenly: the worker with the most of them keeps
+// the others waiting, unless these share its processors.
+func leaning(members, workers, threads int) float64 {
+	workers = min(workers, members)
+	if workers > threads {
+		return 1
+	}
+	most := (members + workers - 1) / workers
+	return float64(most*workers) / float64(members)
 }
 
 // block is so many samples that engines compute at a time: fewer take hardly less.
