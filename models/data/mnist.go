@@ -25,12 +25,14 @@ func loadMNIST(k Known, p places) (*Set, error) {
 		parts[i] = r
 	}
 	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, Mean: []float32{0.1307}, Std: []float32{0.3081}, From: p.dir}
-	all := Raster{Pixels: append(parts[0].Pixels, parts[1].Pixels...), Labels: append(parts[0].Labels, parts[1].Labels...)}
-	return own(info, all, len(parts[0].Labels), DefaultShare)
+	train, test := parts[0], parts[1]
+	n := len(train.Labels)
+	train.Pixels, train.Labels = append(train.Pixels, test.Pixels...), append(train.Labels, test.Labels...)
+	return own(info, train, n, DefaultShare)
 }
 
-// readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples, with room for
-// so many more bytes.
+// readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples, with room
+// for so many more bytes.
 func readPair(images, labels string, more int) (shape []int, r Raster, err error) {
 	n, shape, px, err := readImages(images, more)
 	if err != nil {
