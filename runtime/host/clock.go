@@ -121,7 +121,7 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		if err != nil {
 			return 0, err
 		}
-		if !work.split {
+		if name, _ := deviceOf(eng); name == "" && !work.split {
 			entries *= leaning(j.Members, j.Workers, j.Threads)
 		}
 		seconds += each * entries
