@@ -47,7 +47,8 @@ func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 	return readIDX(r, file, 0)
 }
 
-// readIDX is ReadIDX of values that so many more may be appended to without moving them.
+// readIDX is ReadIDX of values that so many more may be appended to; where there are no more than trusted, without
+// moving them.
 func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err error) {
 	fail := func(at int, format string, args ...any) ([]int, []byte, error) {
 		return nil, nil, &FileError{file, int64(at), fmt.Sprintf(format, args...)}

@@ -280,9 +280,9 @@ func (s *Set) Bytes() int64 {
 	return int64(len(s.pixels)) + 4*int64(len(s.values)+len(s.targets))
 }
 
-// Peak is the memory that the samples took at most while they were read.
+// Peak is the memory that the samples took at most while they were read, and the ids of a text split.
 func (s *Set) Peak() int64 {
-	if s.copied {
+	if s.copied || s.Text {
 		return 2 * s.Bytes()
 	}
 	return s.Bytes()

@@ -110,7 +110,8 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 			continue
 		}
 		few := max(1, work.few)
-		once, each, err := portion(ctx, work.by, work.once, func(once int) engine.Task { return work.task(few, once) })
+		blocks := (j.Threads + few - 1) / few // so that threads which help an entry have one each
+		once, each, err := portion(ctx, work.by, blocks*block, work.once, func(once int) engine.Task { return work.task(few, once) })
 		if err != nil {
 			return 0, err
 		}
@@ -130,9 +131,8 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 }
 
 // leaning is how much longer a round takes than if members were dealt evenly: the worker with the most of them keeps
-// the others waiting, unless these share its processors.
+// the others waiting, and their threads, unless workers share these.
 func leaning(members, workers, threads int) float64 {
-	workers = min(workers, members)
 	if workers > threads {
 		return 1
 	}
@@ -146,26 +146,22 @@ const block = 32
 // A task that takes this long is not done again to learn how long it takes.
 const ages = 4 * time.Second
 
-// portion is with how many samples, at most so many, the entries of a task are timed: a step of a large model may take
-// many seconds, and twice the samples twice as long. Where a task of them is no matter of moments it also says how
-// many seconds it took, else 0.
-func portion(ctx context.Context, eng compute, most int, task func(samples int) engine.Task) (n int, seconds float64, err error) {
-	for n = min(block, most); ; n = min(4*n, most) {
+// portion is with how many samples, at least and at most so many, the entries of a task are timed: a step of a large
+// model may take many seconds, and twice the samples twice as long. Where a task of them is no matter of moments it
+// also says how many seconds it took, else 0.
+func portion(ctx context.Context, eng compute, least, most int, task func(samples int) engine.Task) (n int, seconds float64, err error) {
+	for n = min(least, most); ; n = min(4*n, most) {
 		work := task(n)
-		for warm := false; ; warm = true { // the first time also grows what is kept
-			began := time.Now()
-			if err := done(ctx, eng, work); err != nil {
-				return 0, 0, err
-			}
-			switch took := time.Since(began); {
-			case took > ages || warm && took > 4*enough:
-				return n, took.Seconds(), nil
-			case took > enough && !warm:
-				continue
-			}
-			break
+		took, err := spell(ctx, eng, work)
+		if err == nil && took > enough && took < ages { // the first time also grew what is kept
+			took, err = spell(ctx, eng, work)
 		}
-		if n == most {
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case took > 4*enough:
+			return n, took.Seconds(), nil
+		case n == most:
 			return n, 0, nil
 		}
 	}
@@ -237,20 +233,29 @@ func timed(ctx context.Context, eng compute, task engine.Task, times float64) (f
 		return 0, err
 	}
 	long := min(15e-3, times*time.Since(begin).Seconds())
-	_, alone := eng.(undisturbed)
 	var runs []float64
 	for begin = time.Now(); len(runs) == 0 || time.Since(begin).Seconds() < long; {
-		t0 := time.Now()
-		used, known := machine.ProcessorTime()
-		if err := done(ctx, eng, task); err != nil {
+		took, err := spell(ctx, eng, task)
+		if err != nil {
 			return 0, err
-		}
-		took := time.Since(t0)
-		if now, _ := machine.ProcessorTime(); known && alone && now > used {
-			took = min(took, now-used)
 		}
 		runs = append(runs, took.Seconds())
 	}
 	slices.Sort(runs)
 	return runs[len(runs)/2], nil
+}
+
+// spell is how long a task takes this time; of an engine that is undisturbed, the processor's time where that is less.
+func spell(ctx context.Context, eng compute, task engine.Task) (time.Duration, error) {
+	_, alone := eng.(undisturbed)
+	began := time.Now()
+	used, known := machine.ProcessorTime()
+	if err := done(ctx, eng, task); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	if now, _ := machine.ProcessorTime(); known && alone && now > used {
+		took = min(took, now-used)
+	}
+	return took, nil
 }
