@@ -125,6 +125,28 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
+// BenchmarkCrossover: a row of mlp, beside a copy of it in turn, which is what memory allows.
+func BenchmarkCrossover(b *testing.B) {
+	m, err := models.Load("mlp")
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, x := &Vector{layout: &m.Layout}, ram.New(3, m.Layout.Params)
+	best := [2]time.Duration{1 << 62, 1 << 62}
+	for b.Loop() {
+		for i, f := range []func(){
+			func() { v.cross(row(x, 0), row(x, 1), row(x, 2), noise.Key{}, false) },
+			func() { copy(row(x, 0), row(x, 1)) },
+		} {
+			began := time.Now()
+			f()
+			best[i] = min(best[i], time.Since(began))
+		}
+	}
+	b.ReportMetric(float64(m.Layout.Params)/best[0].Seconds()/1e9, "G/s")
+	b.ReportMetric(best[1].Seconds()/best[0].Seconds(), "of-a-copy")
+}
+
 // BenchmarkCandidates is the evaluation of antithetic candidates on a shared batch, in evaluations a second.
 func BenchmarkCandidates(b *testing.B) {
 	set, err := data.Glyphs(2048, 0)

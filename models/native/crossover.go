@@ -1,6 +1,8 @@
 package native
 
 import (
+	"math"
+
 	"brood/models/engine"
 	"brood/models/noise"
 )
@@ -29,16 +31,23 @@ func (v *Vector) cross(dst, a, b []float32, key noise.Key, perTensor bool) {
 			copy(d, a)
 			continue
 		}
-		var w [4]uint32
-		for o := range d {
-			if o%128 == 0 {
-				w = s.Block(key.Counter(uint32(o / 128)))
-			}
-			if w[o/32%4]>>(o%32)&1 == 1 {
-				d[o] = b[o]
-			} else {
-				d[o] = a[o]
+		for o := 0; o < len(d); o += 128 {
+			w, hi := s.Block(key.Counter(uint32(o/128))), min(o+128, len(d))
+			for j, at := 0, o; at < hi; j, at = j+1, at+32 {
+				to := min(at+32, hi)
+				pick(d[at:to], a[at:to], b[at:to], w[j])
 			}
 		}
+	}
+}
+
+// pick takes the elements of b whose coins, from the lowest bit on, are 1, and those of a else. It does not branch: a
+// coin is what no processor foresees.
+func pick(dst, a, b []float32, coins uint32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		x, y := math.Float32bits(a[i]), math.Float32bits(b[i])
+		dst[i] = math.Float32frombits(x ^ (x^y)&-(coins&1))
+		coins >>= 1
 	}
 }

@@ -99,6 +99,9 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		{all.muon, 1, n, n, eng, false, func(int, int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
+		{all.crossings, 1, n, n, eng, false, func(int, int) engine.Task {
+			return engine.Crossover{Dst: g, A: x, B: x, Keys: drawn(n)}
+		}},
 		{all.lengths, 1, n, n, eng, true, func(n, _ int) engine.Task {
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},

@@ -26,6 +26,7 @@ type effort struct {
 	normals       float64 // drawn outside candidates, as multiples of the parameters
 	digests       float64 // likewise
 	muon          float64 // steps of Muon
+	crossings     float64 // rows that were crossed, as multiples of the parameters
 	lengths       float64 // of rows or of differences of rows, likewise
 	gathers       float64 // of messages that a worker makes on the processor, see optim.Coder
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
@@ -35,7 +36,7 @@ type effort struct {
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.gathers + times*o.gathers, e.fresh || o.fresh, e.scaled || o.scaled, e.alone || o.alone, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.crossings + times*o.crossings, e.lengths + times*o.lengths, e.gathers + times*o.gathers, e.fresh || o.fresh, e.scaled || o.scaled, e.alone || o.alone, e.most.Max(o.most)}
 }
 
 // dummy is the width that stands for so many parameters in a rehearsal: small, and with their remainders by small
@@ -165,7 +166,11 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 		case engine.Digest:
 			c.digests += c.rowsOf(t.X)
 		case engine.Crossover:
-			c.terms += 3 * c.rowsOf(t.Dst)
+			if t.PerTensor {
+				c.terms += 3 * c.rowsOf(t.Dst)
+				break
+			}
+			c.crossings += c.rowsOf(t.Dst)
 		case engine.Distance:
 			for i := range t.RMS { // rows of ones: what is as long as normals are
 				t.RMS[i] = 1
