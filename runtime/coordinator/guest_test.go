@@ -107,7 +107,7 @@ func (p *party) grant(w int) (g message.Grant) {
 	return g
 }
 
-// put has a report have a digest, and drop has it have none, of a row.
+// put sets the digest of a row in a report; drop removes it.
 func put(d *message.Done, row string, sum [32]byte) {
 	drop(d, row)
 	d.Digests = append(d.Digests, message.Digest{Row: row, Sum: sum})
@@ -134,13 +134,12 @@ func (p *party) report(w int, g message.Grant) message.Done {
 	}
 	members := c.roster.Hosted(w)
 	for _, b := range timeline.BlocksAt(c.alg, tl, g.From, c.cfg.Layout) {
-		for _, m := range members {
-			if !b.Shared {
-				put(&d, fmt.Sprintf("%s/%d", b.Name, m), [32]byte{byte(m), byte(g.To)})
-			}
-		}
 		if b.Shared {
-			put(&d, b.Name+"/shared", [32]byte{77, byte(g.To)})
+			d.Digests = append(d.Digests, message.Digest{Row: b.Name + "/shared", Sum: [32]byte{77, byte(g.To)}})
+			continue
+		}
+		for _, m := range members {
+			d.Digests = append(d.Digests, message.Digest{Row: fmt.Sprintf("%s/%d", b.Name, m), Sum: [32]byte{byte(m), byte(g.To)}})
 		}
 	}
 	put(&d, "progress/shared", [32]byte{78, byte(g.To)})
