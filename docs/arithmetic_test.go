@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // fused is a multiply-add in what the compiler prints for arm64, with the file that it is of.
@@ -27,9 +29,7 @@ var (
 // TestNothingElseFuses: a compiler may fuse x*y + z unless the product is rounded on purpose. What it makes for arm64
 // says whether one was forgotten.
 func TestNothingElseFuses(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: compiles for arm64")
-	}
+	longtest.Need(t, longtest.Arithmetic, "compiles for arm64")
 	c := exec.Command("go", "build", "-gcflags=brood/...=-S", "./models/native", "./models/data", "./optim/catalog", "./runtime/timeline", "./runtime/worker", "./runtime/coordinator")
 	c.Dir, c.Env = "..", append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")
 	out, err := c.CombinedOutput()

@@ -26,7 +26,7 @@ type subsystem struct {
 var subsystems = []subsystem{
 	{name: ".", may: []string{"tui/cli"}},
 	{name: "models", may: []string{"models"}},
-	{name: "transport", may: []string{"transport"}},
+	{name: "transport", may: []string{"transport"}, tests: []string{"models/longtest"}},
 	{name: "optim", may: []string{"models", "optim"}},
 	{name: "runtime/coordinator", may: []string{"models", "optim", "runtime/event", "runtime/message", "runtime/timeline"}, tests: []string{"transport", "runtime"}},
 	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event", "runtime/option"}},
@@ -62,7 +62,7 @@ var (
 )
 
 // testSupport is imported by tests and by test support only.
-var testSupport = []string{"runtime/conformance", "runtime/soon", "models/enginetest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
+var testSupport = []string{"runtime/conformance", "runtime/soon", "models/enginetest", "models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	checked, broken := violations(t, os.DirFS(".."))

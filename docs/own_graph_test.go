@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // The program of your-own-graph.md is the example of runtime/host, which runs there, and is what the go command takes
-// as a module of its own beside this one; with BROOD_LONG=1 it is linked and run.
+// as a module of its own beside this one; with BROOD_LONG=kernels it is linked and run.
 func TestYourOwnGraph(t *testing.T) {
 	blocks := goBlocks(t, "your-own-graph.md")
 	if len(blocks) != 1 {
@@ -45,7 +47,7 @@ func TestYourOwnGraph(t *testing.T) {
 		}
 	}
 	verb, want := "vet", ""
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Kernels) {
 		verb, want = "run", strings.ReplaceAll(strings.TrimSuffix(output, "}\n"), "\t// ", "")
 	}
 	cmd := exec.CommandContext(t.Context(), "go", verb, "-mod=mod", ".")

@@ -2,8 +2,9 @@ package optim
 
 import (
 	"math"
-	"os"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // Sweeps of Parle's inner cycle on bowls, whose laws are known. One round is one inner step, and x stands still: the
@@ -33,9 +34,7 @@ func slope(x, y []float64) float64 {
 // good as another takes a number of them in proportion to eta*gamma. To come close to the proximal point takes
 // gamma/eta steps: there the product holds for gamma, and eta acts the other way.
 func TestEllOfScope(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("a hundred thousand rounds: set BROOD_LONG=1")
-	}
+	longtest.Need(t, longtest.Studies, "a hundred thousand rounds")
 	const cols = 13
 	near := func(what string, got, want float64) {
 		t.Helper()

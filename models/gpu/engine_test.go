@@ -15,6 +15,7 @@ import (
 	"brood/models/enginetest"
 	"brood/models/gpu"
 	"brood/models/gpu/opencl"
+	"brood/models/longtest"
 )
 
 // open is the device of the tests: the first of OpenCL, or the one that $BROOD_TEST_DEVICE numbers. Where there is
@@ -95,7 +96,7 @@ func newEngine(t *testing.T, m *models.Model, set *data.Set) *gpu.Engine {
 // with an engine that meets all of it.
 func TestContract(t *testing.T) {
 	run := enginetest.Run
-	if os.Getenv("BROOD_LONG") == "" {
+	if !longtest.On(longtest.Devices) {
 		run = enginetest.Part
 	}
 	run(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) enginetest.Engine { return newEngine(t, m, d) })

@@ -13,6 +13,7 @@ import (
 	"brood/models/gpu"
 	"brood/models/gpu/clang"
 	"brood/models/gpu/ptxtest"
+	"brood/models/longtest"
 )
 
 // plants are faults of kernels that a person may make: the text as it is, and as it would be.
@@ -99,9 +100,7 @@ var plants = [][2]string{
 // TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
 // no kernel's is a fault of the list.
 func TestPlantedFaults(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: compiles every kernel some thirty times")
-	}
+	longtest.Need(t, longtest.Devices, "compiles every kernel some thirty times")
 	glyphs, err := data.Glyphs(400, 40)
 	if err != nil {
 		t.Fatal(err)
@@ -212,9 +211,7 @@ func TestPlantsAreThere(t *testing.T) {
 // TestPlantedTensorFaults: each of these faults shows in a product or a convolution of either arithmetic, or stops the
 // interpreter.
 func TestPlantedTensorFaults(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: compiles the kernels for tensor cores twice for each of some twenty faults")
-	}
+	longtest.Need(t, longtest.Devices, "compiles the kernels for tensor cores twice for each of some twenty faults")
 	if _, err := exec.LookPath(clang.Name); err != nil {
 		t.Skip(err)
 	}

@@ -12,12 +12,13 @@ import (
 	"brood/models/enginetest"
 	"brood/models/gpu"
 	"brood/models/gpu/ptxtest"
+	"brood/models/longtest"
 )
 
 // TestPTXHasTheSameBits: the PTX that NVIDIA's driver is given computes what the native engine does, bit by bit. With
-// BROOD_LONG=1 every kernel of it is run.
+// BROOD_LONG=devices every kernel of it is run.
 func TestPTXHasTheSameBits(t *testing.T) {
-	toy, long := enginetest.Toy(t, 2, 5, 6), os.Getenv("BROOD_LONG") != ""
+	toy, long := enginetest.Toy(t, 2, 5, 6), longtest.On(longtest.Devices)
 	cut, err := toy.Augmented(data.Augment{Pad: 2, Reflect: true, Flip: true, Alternate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestPTXHasTheSameBits(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if c.long && !long {
-				t.Skip("BROOD_LONG=1 runs it too")
+				t.Skip("BROOD_LONG=devices runs it too")
 			}
 			m := net(t, c.shape, c.set.Classes, c.layers...)
 			d := ptxtest.New()

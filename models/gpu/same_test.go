@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"brood/models/engine"
 	"brood/models/enginetest"
 	"brood/models/gpu"
+	"brood/models/longtest"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/models/noise"
@@ -337,7 +337,7 @@ func TestModelsHaveTheSameBits(t *testing.T) {
 			if i >= 4 && (strings.HasPrefix(name, "augmented") || name == "values") {
 				continue // samples come as before, and images of 1 x 5 have no windows
 			}
-			if i > 4 && name == "bytes" && os.Getenv("BROOD_LONG") == "" {
+			if i > 4 && name == "bytes" && !longtest.On(longtest.Devices) {
 				continue // images larger than a tile have met convolutions by then
 			}
 			if i == 9 && name != "toy" {

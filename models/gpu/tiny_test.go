@@ -13,6 +13,7 @@ import (
 	"brood/models/engine"
 	"brood/models/enginetest"
 	"brood/models/gpu"
+	"brood/models/longtest"
 	"brood/models/noise"
 )
 
@@ -56,9 +57,7 @@ const oclgrind = "/usr/lib/oclgrind/liboclgrind-rt.so"
 // onOclgrind runs a test of this package there, and says what it came to and what Oclgrind has to say.
 func onOclgrind(t *testing.T, which string) (passes bool, out, said []byte) {
 	t.Helper()
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: kernels are interpreted")
-	}
+	longtest.Need(t, longtest.Devices, "kernels are interpreted")
 	if _, err := os.Stat(oclgrind); err != nil {
 		t.Skipf("%v: install oclgrind", err)
 	}
@@ -71,7 +70,7 @@ func onOclgrind(t *testing.T, which string) (passes bool, out, said []byte) {
 	return err == nil && strings.Contains(string(out), "--- PASS: "+name), out, said
 }
 
-// TestOclgrind: TestTinyShapes on Oclgrind, which has nothing to say. With BROOD_LONG=1 it leaves the longest net out,
+// TestOclgrind: TestTinyShapes on Oclgrind, which has nothing to say. With BROOD_LONG=devices it leaves the longest net out,
 // which takes some ten minutes; BROOD_LONG=all takes it too.
 func TestOclgrind(t *testing.T) {
 	which := "^TestTinyShapes$"

@@ -2,17 +2,17 @@ package graph
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 )
 
 func TestContract(t *testing.T) {
 	run := enginetest.Run
-	if os.Getenv("BROOD_LONG") == "" {
+	if !longtest.On(longtest.Kernels) {
 		run = enginetest.Part
 	}
 	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {

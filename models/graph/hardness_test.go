@@ -2,13 +2,13 @@ package graph
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
+	"brood/models/longtest"
 	"brood/models/noise"
 )
 
@@ -53,9 +53,7 @@ func train(t *testing.T, model string, set *data.Set, epochs int) float64 {
 
 // The default set must be hard enough for a comparison of methods, and learnable in ten epochs.
 func TestGlyphsHardness(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("trains for half a minute; set BROOD_LONG=1")
-	}
+	longtest.Need(t, longtest.Kernels, "trains for half a minute")
 	set, err := data.Load("glyphs")
 	if err != nil {
 		t.Fatal(err)

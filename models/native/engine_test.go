@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
+	"brood/models/longtest"
 	"brood/models/native/kernel"
 	"brood/models/noise"
 )
@@ -99,7 +99,7 @@ func TestTeam(t *testing.T) {
 		threads, twin := []int{1, 2, 3, 5, 7}, []kernel.Twin{kernel.Best()}
 		if m.Name == "mixed" {
 			twin = twinsHere()
-		} else if os.Getenv("BROOD_LONG") == "" {
+		} else if !longtest.On(longtest.Kernels) {
 			threads = []int{1, 3, 7}
 		}
 		for n := 1; n <= 2; n++ {
@@ -138,8 +138,8 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin
 func TestThreads(t *testing.T) {
 	ctx := context.Background()
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
-		if m.Layout.Params > 2e5 && os.Getenv("BROOD_LONG") == "" {
-			t.Skip("set BROOD_LONG=1: the smaller models have the same layers")
+		if m.Layout.Params > 2e5 && !longtest.On(longtest.Kernels) {
+			t.Skip("set BROOD_LONG=kernels: the smaller models have the same layers")
 		}
 		const n = 6
 		var want [3]string
@@ -222,8 +222,8 @@ func stepAllocates(t *testing.T, images *data.Set) {
 		if m.Vocabulary == 0 {
 			set = images
 		}
-		if m.Layout.Params > 2e5 && os.Getenv("BROOD_LONG") == "" {
-			t.Skip("set BROOD_LONG=1: the smaller models have the same layers")
+		if m.Layout.Params > 2e5 && !longtest.On(longtest.Kernels) {
+			t.Skip("set BROOD_LONG=kernels: the smaller models have the same layers")
 		}
 		e, err := NewEngine(m, set, 1, kernel.Best())
 		if err != nil {

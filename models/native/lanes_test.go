@@ -3,13 +3,13 @@ package native
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
+	"brood/models/longtest"
 	"brood/models/native/kernel"
 )
 
@@ -18,8 +18,8 @@ import (
 func TestLanes(t *testing.T) {
 	const n, steps = 6, 3
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
-		if m.Layout.Params > 2e5 && os.Getenv("BROOD_LONG") == "" {
-			t.Skip("set BROOD_LONG=1: the smaller models have the same layers")
+		if m.Layout.Params > 2e5 && !longtest.On(longtest.Kernels) {
+			t.Skip("set BROOD_LONG=kernels: the smaller models have the same layers")
 		}
 		want := stepped(t, m, set, n, 1, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error { return f(e, 0, n) }, steps)
 		for _, threads := range []int{1, 3} {

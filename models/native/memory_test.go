@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	goruntime "runtime"
 	"slices"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
+	"brood/models/longtest"
 	"brood/models/native/kernel"
 )
 
@@ -44,9 +44,9 @@ var works = []engine.Work{
 }
 
 // TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for two models on the best
-// twin, and with BROOD_LONG=1 for all of the zoo on every twin, with thousands of candidates.
+// twin, and with BROOD_LONG=kernels for all of the zoo on every twin, with thousands of candidates.
 func TestRoom(t *testing.T) {
-	long := os.Getenv("BROOD_LONG") != ""
+	long := longtest.On(longtest.Kernels)
 	names := []string{"mlp-small", "lenets", "bytes-small", "mlp-int8"}
 	if long {
 		names = models.List()

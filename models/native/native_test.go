@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 
 	"brood/models"
@@ -11,6 +10,7 @@ import (
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 	"brood/models/native/kernel"
 	"brood/models/noise"
 )
@@ -44,7 +44,7 @@ func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
 func TestVectorContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
 		l := odd()
-		if twin != kernel.Best() && os.Getenv("BROOD_LONG") == "" {
+		if twin != kernel.Best() && !longtest.On(longtest.Kernels) {
 			l = oddly(61, 37)
 		}
 		vector := func(t *testing.T, threads int) enginetest.Engine {
@@ -95,7 +95,7 @@ func TestMuonHasTheSameBits(t *testing.T) {
 func TestContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
 		run := enginetest.Run
-		if twin != kernel.Best() && os.Getenv("BROOD_LONG") == "" {
+		if twin != kernel.Best() && !longtest.On(longtest.Kernels) {
 			run = enginetest.Part
 		}
 		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
@@ -188,7 +188,7 @@ func TestNoAllocations(t *testing.T) {
 // stands on the contract. Without BROOD_LONG it is a part of it.
 func TestElsewhere(t *testing.T) {
 	run := enginetest.Run
-	if os.Getenv("BROOD_LONG") == "" {
+	if !longtest.On(longtest.Kernels) {
 		run = enginetest.Part
 	}
 	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {

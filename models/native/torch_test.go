@@ -13,6 +13,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 	"brood/models/native/kernel"
 )
 
@@ -119,9 +120,7 @@ torch.cat([p.data.flatten() for p in net.parameters()]).numpy().tofile(at + "/tr
 // TestTorchAgrees: the modules of PyTorch, with the same parameters and samples, have the losses of this engine over
 // twenty steps of SGD, and come to the same parameters.
 func TestTorchAgrees(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: starts PyTorch five times")
-	}
+	longtest.Need(t, longtest.Kernels, "starts PyTorch five times")
 	python := enginetest.Python("torch, numpy")
 	if python == "" {
 		t.Skip("no python3 here has the package torch (Debian: python3-torch)")

@@ -16,6 +16,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/models/noise"
@@ -174,7 +175,7 @@ func every(t *testing.T, most float64, f func(m trained)) {
 		if m.Int8 { // refused
 			continue
 		}
-		if forward, _ := m.Flops(); forward > most || forward > 1e7 && os.Getenv("BROOD_LONG") == "" {
+		if forward, _ := m.Flops(); forward > most || forward > 1e7 && !longtest.On(longtest.Kernels) {
 			continue
 		}
 		if m.Vocabulary > 0 {
@@ -253,7 +254,7 @@ func TestChecker(t *testing.T) {
 	}
 	tmp := t.TempDir()
 	every(t, math.Inf(1), func(m trained) {
-		if m.Net.Layout.Params > 1<<22 && os.Getenv("BROOD_LONG") == "" {
+		if m.Net.Layout.Params > 1<<22 && !longtest.On(longtest.Kernels) {
 			return
 		}
 		if err := os.WriteFile(filepath.Join(tmp, strings.ReplaceAll(m.name, " ", "-")+".onnx"), m.file(t), 0o644); err != nil {

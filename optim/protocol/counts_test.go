@@ -2,10 +2,10 @@ package protocol
 
 import (
 	"math"
-	"os"
 	"slices"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/models/noise"
 	"brood/optim"
 )
@@ -76,10 +76,10 @@ const farDistance = 2.23
 
 // TestWaysAgree: agent by agent, in batches and in jumps, the times of convergence and what the executions converge to
 // have the same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many
-// executions that a shift by four tenths of a standard deviation shows; with BROOD_LONG=1, by a quarter.
+// executions that a shift by four tenths of a standard deviation shows; with BROOD_LONG=studies, by a quarter.
 func TestWaysAgree(t *testing.T) {
 	executions := 600
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Studies) {
 		executions = 1500
 	}
 	values := func(a *optim.Algorithm, set map[string]float64) optim.Values {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"brood/models/data"
 	"brood/models/gpu"
 	"brood/models/gpu/opencl"
+	"brood/models/longtest"
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/optim"
@@ -76,9 +76,7 @@ func openCL(t *testing.T) func(int) gpu.Device {
 
 // TestOnDevice: the whole suite passes on a device, with the hash of the native engine.
 func TestOnDevice(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: the suite over again, on a device")
-	}
+	longtest.Need(t, longtest.Devices, "the suite over again, on a device")
 	open := openCL(t)
 	m, set := toyNet(t)
 	for _, a := range catalog.All() {
@@ -122,9 +120,7 @@ func (d *failing) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) err
 // TestDeviceFaults: a device that fails at any launch is its worker's death. The run goes on without, the log names
 // what the device said, and executing the log agrees with every commit.
 func TestDeviceFaults(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: some thirty runs on a device")
-	}
+	longtest.Need(t, longtest.Devices, "some thirty runs on a device")
 	open := openCL(t)
 	r := rand.New(rand.NewPCG(4, 5))
 	for _, alg := range []string{"dp-sgd", "parle", "openai-es", "popsgd", "pesgd"} {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"brood/models/engine"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -22,9 +22,7 @@ import (
 
 // TestElsewhere: the whole suite passes on engines that own their memory and work late.
 func TestElsewhere(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("the suite over again; a part of it is in TestConformance: set BROOD_LONG=1")
-	}
+	longtest.Need(t, longtest.Conformance, "the suite over again; a part of it is in TestConformance")
 	for _, a := range catalog.All() {
 		t.Run(a.Name, func(t *testing.T) {
 			var there abroad

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -238,10 +239,10 @@ func order(log []event.Record) error {
 
 // TestFaultFuzz runs whole fleets through deaths, resizes, swaps, edits and non-finite values in random order. Whatever
 // happens, the run reaches its round, the log is well formed, bytes are as predicted and verify agrees with every
-// commit. BROOD_LONG=1 draws 120 of them, BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
+// commit. BROOD_LONG=conformance draws 120 of them, BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
 func TestFaultFuzz(t *testing.T) {
 	from, runs := uint64(1), 40
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Conformance) {
 		runs = 120
 	}
 	if s := os.Getenv("BROOD_FUZZ_SEED"); s != "" {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // mutant is one line of product code made wrong, and the test that must notice. seed is the run that catches it, for
@@ -122,11 +124,9 @@ var mutants = []mutant{
 }
 
 // TestMutants plants each mutant by an overlay and runs the test that must fail. A seed that no longer catches its
-// mutant, since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=1 asks for it.
+// mutant, since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=conformance asks for it.
 func TestMutants(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("a build and a test run each: set BROOD_LONG=1")
-	}
+	longtest.Need(t, longtest.Conformance, "a build and a test run each")
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

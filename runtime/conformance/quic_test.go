@@ -2,10 +2,10 @@ package conformance
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/transport/identity"
@@ -73,9 +73,7 @@ func (s *sockets) closeAll() {
 // where the rows of blocks are in the memory of the process, and where they have to be fetched from an engine's before
 // they travel.
 func TestConformanceOverQUIC(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: opens some hundred sockets for each algorithm")
-	}
+	longtest.Need(t, longtest.Conformance, "opens some hundred sockets for each algorithm")
 	for _, a := range catalog.All() {
 		overQUIC(t, a, quick(Rig{Algorithm: a.Name, Rounds: 12}))
 		t.Run("elsewhere", func(t *testing.T) {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/runtime/event"
 )
 
@@ -106,7 +106,7 @@ func TestVariants(t *testing.T) {
 		{"pbt", [][2]string{{"quantile", "0.5"}, {"decay", "0.01"}, {"period", "0.06"}, {"split", "0.5"}}},
 		{"pbt", [][2]string{{"parts", "disjoint"}, {"clip", "0.5"}, {"period", "1"}, {"vary", "1"}}},
 	} {
-		if met[v.algorithm]++; met[v.algorithm] > 2 && os.Getenv("BROOD_LONG") == "" {
+		if met[v.algorithm]++; met[v.algorithm] > 2 && !longtest.On(longtest.Conformance) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {

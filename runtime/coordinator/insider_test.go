@@ -3,11 +3,11 @@ package coordinator
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -228,10 +228,10 @@ func drawn(seed uint64) []byte {
 	return script
 }
 
-// TestInsiders is FuzzInsider with drawn scripts; BROOD_LONG=1 draws 100,000.
+// TestInsiders is FuzzInsider with drawn scripts; BROOD_LONG=fleets draws 100,000.
 func TestInsiders(t *testing.T) {
 	runs := uint64(2000)
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Fleets) {
 		runs = 100_000
 	}
 	for seed := range runs {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/runtime/event"
 )
 
@@ -346,14 +347,14 @@ func envUint(t *testing.T, name string, def uint64) uint64 {
 }
 
 // TestSimulator runs the core through drawn runs and checks every invariant at every step: 3000 of them, 1000 with
-// -short, 10,000 with BROOD_LONG=1. BROOD_SIM_SEED=n runs one seed and prints its trace on failure, BROOD_SIM_RUNS=n so
+// -short, 10,000 with BROOD_LONG=fleets. BROOD_SIM_SEED=n runs one seed and prints its trace on failure, BROOD_SIM_RUNS=n so
 // many.
 func TestSimulator(t *testing.T) {
 	runs := uint64(3000)
 	switch {
 	case testing.Short():
 		runs = 1000
-	case os.Getenv("BROOD_LONG") != "":
+	case longtest.On(longtest.Fleets):
 		runs = 10000
 	}
 	runs = envUint(t, "BROOD_SIM_RUNS", runs)

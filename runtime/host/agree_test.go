@@ -2,10 +2,10 @@ package host
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/runtime/event"
 )
 
@@ -14,9 +14,7 @@ import (
 // compute the same function the runs of a seed also stay close together, which the spread over seeds alone would not
 // show: their mean absolute difference is below half of that spread.
 func TestEnginesAgree(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: trains thirty models")
-	}
+	longtest.Need(t, longtest.Arithmetic, "trains thirty models")
 	for _, c := range []struct {
 		model, algorithm string
 		members          int

@@ -12,6 +12,7 @@ import (
 	"brood/models"
 	"brood/models/arith"
 	"brood/models/data"
+	"brood/models/longtest"
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -88,7 +89,7 @@ func TestOneArithmetic(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			agree(t, brief(a, model, "glyphs"))
 			for _, s := range more[a.Name] {
-				if os.Getenv("BROOD_LONG") == "" && s[0] != "noise" {
+				if !longtest.On(longtest.Arithmetic) && s[0] != "noise" {
 					continue
 				}
 				o := brief(a, model, "glyphs")
@@ -116,7 +117,7 @@ func TestOneArithmetic(t *testing.T) {
 // other way round, to the hash. Without BROOD_LONG it takes three of them, each once, and one with dense layers alone.
 func TestOneArithmeticOnDevice(t *testing.T) {
 	counted(t) // compiles once
-	long, model := os.Getenv("BROOD_LONG") != "", spec(t, mixed)
+	long, model := longtest.On(longtest.Arithmetic), spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
 	for _, a := range catalog.All() {
 		few := []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES}
@@ -172,9 +173,7 @@ func across(t *testing.T, o Options) {
 
 // TestOneArithmeticOnMNIST is the same with the models of the zoo.
 func TestOneArithmeticOnMNIST(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: executes resnet20 on the portable twin")
-	}
+	longtest.Need(t, longtest.Arithmetic, "executes resnet20 on the portable twin")
 	if _, err := data.Load("mnist"); err != nil {
 		t.Skip(err)
 	}

@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // emulated builds for arm64, statically and so without devices, and gives what runs it, or skips. What it runs is told
 // to be short.
 func emulated(t *testing.T, build ...string) []string {
 	t.Helper()
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: emulates another processor")
-	}
-	t.Setenv("BROOD_LONG", "")
+	longtest.Need(t, longtest.Arithmetic, "emulates another processor")
+	t.Setenv(longtest.Variable, "")
 	path := filepath.Join(t.TempDir(), "binary")
 	c := exec.Command("go", slices.Concat(build[:1], []string{"-tags", "nogpu", "-o", path}, build[1:])...)
 	c.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0")

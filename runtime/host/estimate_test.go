@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -51,8 +51,8 @@ func TestLiveOfManyCandidates(t *testing.T) {
 		rounds  uint64
 	}{{32, 300}, {3000, 20}, {3000, 100}, {10000, 70}} {
 		t.Run(fmt.Sprintf("%d members, %d rounds", c.members, c.rounds), func(t *testing.T) {
-			if os.Getenv("BROOD_LONG") == "" && uint64(c.members)*c.rounds > 500_000 {
-				t.Skip("set BROOD_LONG=1: evaluates hundreds of thousands of candidates")
+			if !longtest.On(longtest.Studies) && uint64(c.members)*c.rounds > 500_000 {
+				t.Skip("set BROOD_LONG=studies: evaluates hundreds of thousands of candidates")
 			}
 			j := many(t, c.members, 2, c.rounds, "rank", "1")
 			r := rehearsed(t, j)

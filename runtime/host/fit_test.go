@@ -3,9 +3,10 @@ package host
 import (
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // TestAuto: an automatic population keeps the threads busy, is one that the algorithm takes, and fits.
@@ -96,9 +97,7 @@ func TestFitsPairs(t *testing.T) {
 // TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them
 // within some percent.
 func TestFitsThousands(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: rehearses thousands of members")
-	}
+	longtest.Need(t, longtest.Studies, "rehearses thousands of members")
 	real := machineMemory
 	defer func() { machineMemory = real }()
 	machineMemory = func() int64 { return 0 }

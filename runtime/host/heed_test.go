@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -138,9 +139,7 @@ func TestAlertsAreTold(t *testing.T) {
 // TestNobodyIsWarnedForNothing: every algorithm trains as it is by default, by the same rounds on every machine, and
 // nothing is raised that a run is watched for.
 func TestNobodyIsWarnedForNothing(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: trains with every algorithm")
-	}
+	longtest.Need(t, longtest.Studies, "trains with every algorithm")
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() {
 			continue

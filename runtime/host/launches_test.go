@@ -11,6 +11,7 @@ import (
 
 	"brood/models/gpu"
 	"brood/models/gpu/opencl"
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -225,7 +226,7 @@ func TestLaunches(t *testing.T) {
 		*optim.Algorithm
 		augment, model string
 	}
-	long := os.Getenv("BROOD_LONG") != ""
+	long := longtest.On(longtest.Devices)
 	var all []what
 	for _, a := range catalog.All() {
 		if a.Needs.Model() && a.Needs&optim.Whole == 0 && (long || slices.Contains([]*optim.Algorithm{optim.DPSGD, optim.OpenAIES}, a)) {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/models/objective"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -281,9 +281,7 @@ func rankSum(a, b []float64) float64 {
 // A strategy ends where the one of its paper ends, at one budget of evaluations: over the seeds, the ranks of both do
 // not tell one from the other.
 func TestParity(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: many runs")
-	}
+	longtest.Need(t, longtest.Arithmetic, "many runs")
 	for _, algorithm := range []string{"openai-es", "snes", "ars"} {
 		generations := parityGenerations[algorithm]
 		set := []event.Setting{{Knob: "sigma", Expr: fmt.Sprint(paritySigma)}, {Knob: "eta", Expr: fmt.Sprint(parityEta)}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
 	"os/exec"
 	"reflect"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 	"brood/runtime/report"
 )
 
@@ -205,9 +205,7 @@ func TestViewedNaively(t *testing.T) {
 
 // TestPredictTorch: the probabilities are those of torch.softmax, of the module itself.
 func TestPredictTorch(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: starts PyTorch")
-	}
+	longtest.Need(t, longtest.Arithmetic, "starts PyTorch")
 	python := enginetest.Python("torch")
 	if python == "" {
 		t.Skip("no python3 here has the package torch")

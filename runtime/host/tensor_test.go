@@ -12,6 +12,7 @@ import (
 
 	"brood/models/gpu"
 	"brood/models/gpu/ptxtest"
+	"brood/models/longtest"
 	"brood/runtime/event"
 )
 
@@ -59,7 +60,7 @@ func TestTensorRuns(t *testing.T) {
 		hashes, firsts, losses := map[string]string{}, map[string]float64{}, map[string]float64{}
 		for _, device := range []string{"cpu", "cuda:0,tf32", "cuda:0,bf16"} {
 			_, arithmetic, _ := strings.Cut(device, ",")
-			if device != "cpu" && arithmetic != alg.few && os.Getenv("BROOD_LONG") == "" {
+			if device != "cpu" && arithmetic != alg.few && !longtest.On(longtest.Arithmetic) {
 				continue
 			}
 			drivers = []gpu.Driver{interpreted{}}

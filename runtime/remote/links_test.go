@@ -2,7 +2,6 @@ package remote
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -117,9 +117,7 @@ func TestLinkLost(t *testing.T) {
 // TestLinkLostThrice: a third time one of them is sent away for a while, and the run goes on with the other. It comes
 // back by itself, as another number, and no process ends before the run does.
 func TestLinkLostThrice(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: waits until a worker that was sent away may come again")
-	}
+	longtest.Need(t, longtest.Fleets, "waits until a worker that was sent away may come again")
 	t.Parallel()
 	a := loseLinks(t, 1<<40, 3, 2*time.Second)
 	watch := a.watch

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/models/safetensors"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -235,9 +236,7 @@ func TestPatience(t *testing.T) {
 
 // TestReturns: a worker that hears nothing for a while joins again by its key: the token is spent.
 func TestReturns(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: waits for silences of two seconds")
-	}
+	longtest.Need(t, longtest.Fleets, "waits for silences of two seconds")
 	o := small(1 << 40)
 	o.Workers = 3
 	dir := filepath.Join(t.TempDir(), "run")
@@ -291,9 +290,7 @@ func TestReturns(t *testing.T) {
 
 // TestPutOut: a worker that the others cannot reach reports it, is put out with that reason, and the run goes on.
 func TestPutOut(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: waits until a failure is blamed on who reports it")
-	}
+	longtest.Need(t, longtest.Fleets, "waits until a failure is blamed on who reports it")
 	o := small(3)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/runtime/soon"
 )
 
@@ -58,7 +59,7 @@ func child(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 // What Append acknowledged before a kill -9 is there, and the lock dies with its process.
 func TestKill(t *testing.T) {
 	rounds := 3
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Fleets) {
 		rounds = 100
 	}
 	dir := write(t, manual(), nil, 1)

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -40,7 +40,7 @@ func TestDeputies(t *testing.T) {
 		if !a.Needs.Model() || slices.Contains([]string{"easgd", "bgd", "wash"}, a.Name) {
 			continue // of which no deputies are told of: decision 57
 		}
-		if os.Getenv("BROOD_LONG") == "" && !slices.Contains(few, a.Name) {
+		if !longtest.On(longtest.Fleets) && !slices.Contains(few, a.Name) {
 			continue // some of them take seconds
 		}
 		t.Run(a.Name, func(t *testing.T) {

@@ -2,13 +2,13 @@ package simulate_test
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/optim/catalog"
 	"brood/runtime/simulate"
 )
@@ -78,7 +78,7 @@ func TestRacksInOrderOfTime(t *testing.T) {
 // cores, also where workers come and go.
 func TestRacksOfAll(t *testing.T) {
 	for _, a := range catalog.All() {
-		if !a.Needs.Model() || os.Getenv("BROOD_LONG") == "" && !slices.Contains(few, a.Name) {
+		if !a.Needs.Model() || !longtest.On(longtest.Fleets) && !slices.Contains(few, a.Name) {
 			continue
 		}
 		var first simulate.Result

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 const faults = "^TestFaults$"
@@ -57,11 +59,9 @@ var mutants = []struct {
 }
 
 // TestMutants plants each mutant by an overlay and runs the test that must fail; a test that hangs has noticed too.
-// Each takes a build: BROOD_LONG=1 asks for it.
+// Each takes a build: BROOD_LONG=fleets asks for it.
 func TestMutants(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("35 builds and test runs: set BROOD_LONG=1")
-	}
+	longtest.Need(t, longtest.Fleets, "35 builds and test runs")
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

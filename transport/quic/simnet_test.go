@@ -17,6 +17,7 @@ import (
 
 	"github.com/quic-go/quic-go/testutils/simnet"
 
+	"brood/models/longtest"
 	"brood/transport/identity"
 	"brood/transport/linktest"
 )
@@ -373,7 +374,7 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		standard = 8
 	}
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Fleets) {
 		standard = 500
 	}
 	runs := number(t, "BROOD_NET_RUNS", standard)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/data"
+	"brood/models/longtest"
 	"brood/presets"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -81,7 +82,7 @@ func prepareForm(t *testing.T, name string, flags ...string) (*host.Job, error) 
 
 // TestFullForms: each preset of a study has the source's form beside the short one, or says why there is none, and the
 // longest that there is passes everything that a run refuses before it starts: model, data, knobs with their schedules,
-// and the algorithm's own check. Without BROOD_LONG=1 one preset of each study is prepared, for the time that it takes.
+// and the algorithm's own check. Without BROOD_LONG=studies one preset of each study is prepared, for the time that it takes.
 func TestFullForms(t *testing.T) {
 	madeUp(t)
 	prepared := map[string]bool{}
@@ -110,7 +111,7 @@ func TestFullForms(t *testing.T) {
 			t.Errorf("%s in full is its short form: %v", name, err)
 			continue
 		}
-		if prepared[p.Study] && os.Getenv("BROOD_LONG") == "" {
+		if prepared[p.Study] && !longtest.On(longtest.Studies) {
 			continue
 		}
 		prepared[p.Study] = true

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/soon"
@@ -246,9 +247,7 @@ func (tr *troupe) resume() {
 
 // TestKills: whatever happens to processes, the run goes on, and its log says how it came to what it came to.
 func TestKills(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: kills processes for some minutes")
-	}
+	longtest.Need(t, longtest.Fleets, "kills processes for some minutes")
 	total := 0
 	for _, c := range []struct {
 		onLoss string

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/runtime/soon"
 )
 
@@ -70,9 +71,7 @@ func (n *network) run(name string, args ...string) {
 // a fourth, and survives a partition: the coordinator's side goes on, and the worker that was cut off comes back by
 // itself.
 func TestNamespaces(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("set BROOD_LONG=1: trains on a network of its own for ten seconds")
-	}
+	longtest.Need(t, longtest.Fleets, "trains on a network of its own for ten seconds")
 	n := newNetwork(t, 4)
 	dir := t.TempDir()
 	tr := &troupe{t: t, dir: filepath.Join(dir, "run"), onLoss: "reseed", draw: rand.New(rand.NewPCG(1, 1))}

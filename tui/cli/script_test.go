@@ -19,6 +19,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/enginetest"
+	"brood/models/longtest"
 	"brood/runtime/host"
 	"brood/runtime/session"
 )
@@ -38,7 +39,28 @@ func (w waiting) Run() int {
 	return w.M.Run()
 }
 
-// TestScripts runs each file of testdata/script against the binary, in a directory of its own without data sets. It is
+// quickScripts are the scripts of a plain go test: the way from a run to its replay, and what is refused.
+var quickScripts = []string{"damaged", "fork", "interrupt", "own_data", "predict", "resume", "run_json", "serve", "usage", "verify"}
+
+// scripts returns the script files of a directory: all of them where BROOD_BINARY names a binary to be tested or
+// BROOD_LONG selects the terminal group, otherwise the quick ones.
+func scripts(t *testing.T, dir string, quick ...string) (files []string) {
+	t.Helper()
+	pattern := []string{"*"}
+	if os.Getenv("BROOD_BINARY") == "" && !longtest.On(longtest.Terminal) {
+		pattern = quick
+	}
+	for _, name := range pattern {
+		found, err := filepath.Glob(filepath.Join(dir, name+".txtar"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: no script %q: %v", dir, name, err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// TestScripts runs files of testdata/script against the binary, each in a directory of its own without data sets. It is
 // not parallel to other tests, whose processes a script that looks at all of the machine's would take for its own.
 func TestScripts(t *testing.T) {
 	compiled := os.Getenv("POCL_CACHE_DIR") // where PoCL keeps kernels for all tests: a script has a home of its own
@@ -59,22 +81,23 @@ func TestScripts(t *testing.T) {
 	})
 	torch := sync.OnceValue(func() string { return enginetest.Python("torch") })
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               scripts(t, "testdata/script", quickScripts...),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(cond string) (bool, error) {
+			if group, ok := strings.CutPrefix(cond, "long:"); ok {
+				return longtest.On(longtest.Group(group)), nil
+			}
 			switch cond {
 			case "root":
 				return os.Geteuid() == 0, nil
-			case "long":
-				return os.Getenv("BROOD_LONG") != "", nil
 			case "opencl":
 				list, _ := host.Devices()
 				return slices.ContainsFunc(list, func(d host.Device) bool { return strings.HasPrefix(d.Name, "opencl:") }), nil
 			case "python":
 				return python() != "", nil
 			case "torch":
-				return os.Getenv("BROOD_LONG") != "" && torch() != "", nil // which takes seconds to start
+				return longtest.On(longtest.Arithmetic) && torch() != "", nil // which takes seconds to start
 			case "onnxruntime":
 				_, err := os.Stat(filepath.Join(os.Getenv("BROOD_NODE"), "node_modules", "onnxruntime-web"))
 				return os.Getenv("BROOD_NODE") != "" && err == nil, nil
@@ -87,7 +110,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("POCL_CACHE_DIR", compiled)
 			e.Setenv("OBJECTIVES", objectives)
 			e.Setenv("BROOD_NODE", os.Getenv("BROOD_NODE"))
-			if os.Getenv("BROOD_LONG") != "" {
+			if longtest.On(longtest.Arithmetic) {
 				e.Setenv("TORCH_PYTHON", torch())
 			}
 			if dir := python(); dir != "" {

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // trained is the loss of the centre on validation samples at the end of a run.
@@ -42,9 +43,7 @@ func trained(t *testing.T, set ...string) float64 {
 // 1.2. What was stated first, 1.1, seed 5 missed: 1.05 by gamma and 1.11 by rho, whose smallest value holds x back the
 // most. 1.15 was stated then, and seeds 6 and 7 run.
 func TestParleIsInsensitive(t *testing.T) {
-	if os.Getenv("BROOD_LONG") == "" {
-		t.Skip("trains thirteen times: set BROOD_LONG=1")
-	}
+	longtest.Need(t, longtest.Studies, "trains thirteen times")
 	sweep := func(knob string, set func(x float64) string, values ...float64) float64 {
 		lo, hi, said := math.Inf(1), math.Inf(-1), []string(nil)
 		for _, x := range values {

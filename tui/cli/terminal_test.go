@@ -6,17 +6,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"brood/models/longtest"
 	"brood/runtime/session"
 	"brood/runtime/soon"
 )
 
-// TestTerminal runs each file of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person
-// types them. It needs tmux.
+// TestTerminal runs files of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person types
+// them. It needs tmux.
 func TestTerminal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -26,13 +28,13 @@ func TestTerminal(t *testing.T) {
 	}
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/tmux",
+		Files:               scripts(t, "testdata/tmux", "look"),
 		RequireExplicitExec: true,
 		Condition: func(cond string) (bool, error) {
-			if cond != "long" {
-				return false, fmt.Errorf("there is no condition %q", cond)
+			if group, ok := strings.CutPrefix(cond, "long:"); ok {
+				return longtest.On(longtest.Group(group)), nil
 			}
-			return os.Getenv("BROOD_LONG") != "", nil
+			return false, fmt.Errorf("there is no condition %q", cond)
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("BROOD_SESSIONS", filepath.Join(e.WorkDir, "s"))

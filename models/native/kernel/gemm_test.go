@@ -3,8 +3,9 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // product is a Gemm with its operands in padded matrices.
@@ -103,10 +104,10 @@ func (p *product) check(t *testing.T, kn *Kernels, e int) {
 
 func heap(n int) []float32 { return make([]float32, n) }
 
-// Sizes around every edge of a tile; BROOD_LONG=1 meets more of them.
+// Sizes around every edge of a tile; BROOD_LONG=kernels meets more of them.
 func TestGemmSmall(t *testing.T) {
 	every := 67
-	if os.Getenv("BROOD_LONG") == "1" {
+	if longtest.On(longtest.Kernels) {
 		every = 5
 	}
 	each(t, func(t *testing.T, kn *Kernels) {

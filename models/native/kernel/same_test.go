@@ -3,10 +3,11 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
+
+	"brood/models/longtest"
 )
 
 // whole are methods that compute no result of a model.
@@ -519,7 +520,7 @@ func flat(s [][Lanes]float32) (out []float32) {
 }
 
 // TestTwinsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all twins of
-// this machine; BROOD_LONG=1 draws more of them.
+// this machine; BROOD_LONG=kernels draws more of them.
 func TestTwinsHaveTheSameBits(t *testing.T) {
 	for m := range reflect.TypeFor[*Kernels]().Methods() {
 		if drawn[m.Name] == nil && !slices.Contains(whole, m.Name) {
@@ -527,7 +528,7 @@ func TestTwinsHaveTheSameBits(t *testing.T) {
 		}
 	}
 	runs := 60
-	if os.Getenv("BROOD_LONG") == "1" {
+	if longtest.On(longtest.Kernels) {
 		runs = 1500
 	}
 	want := map[string][][]float32{} // of portable, which each runs first

@@ -2,11 +2,12 @@ package kernel
 
 import (
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"golang.org/x/sys/cpu"
+
+	"brood/models/longtest"
 )
 
 // TestPairsByInstruction: products by VDPBF16PS have the bits of those by floats, on processors of Intel too, which do
@@ -64,14 +65,14 @@ func TestBytesByWords(t *testing.T) {
 }
 
 // TestTiles: tiles of bfloat16 add up as Blocks says, on operands of all sizes, of which sums lose most of their digits
-// or next to none. BROOD_LONG=1 tries 26 million elements.
+// or next to none. BROOD_LONG=kernels tries 26 million elements.
 func TestTiles(t *testing.T) {
 	k, err := New(AMX)
 	if err != nil {
 		t.Skip(err)
 	}
 	rounds := 8
-	if os.Getenv("BROOD_LONG") != "" {
+	if longtest.On(longtest.Kernels) {
 		rounds = 400
 	}
 	const m, kk = 256, 64
