@@ -1,20 +1,29 @@
 # Go alone builds brood: `go run .`. These are the habits around it.
 
-.PHONY: build test race e2e fuzz lint generate check bench peer compare reproduction clean
+.PHONY: build test long slow race scripts fuzz lint generate check bench peer compare reproduction clean
 
 build: # bin/brood
 	CGO_ENABLED=0 go build -trimpath -o bin/brood .
 
-test:
-	go test ./...
+test: # the default tests
+	@mkdir -p bin
+	go test -json ./... | go run ./models/longtest/slow -save bin/test.json
+
+GROUP = all
+long: build # the default tests, all scripts and the long tests of a group: make long GROUP=fleets
+	BROOD_BINARY=$(CURDIR)/bin/brood BROOD_LONG=$(GROUP) go test -json -timeout=60m ./... | go run ./models/longtest/slow -save bin/test.json
+
+slow: # seconds by package and the slowest tests of the last make test, long or check
+	@[ -s bin/test.json ] || $(MAKE) --silent test >/dev/null
+	@go run ./models/longtest/slow <bin/test.json
 
 race: # needs a C compiler
 	STEPS=race .ci/run
 
-e2e: # the scripts, on the built binary
-	STEPS=e2e .ci/run
+scripts: build # what a person does with brood, on the built binary
+	BROOD_BINARY=$(CURDIR)/bin/brood go test -run 'TestScripts|TestTerminal' ./tui/cli
 
-fuzz: # every fuzz function for some seconds; BROOD_LONG=1: a minute each
+fuzz: # each decoder of foreign bytes for a few seconds
 	STEPS=fuzz .ci/run
 
 lint:

@@ -241,7 +241,7 @@ func order(log []event.Record) error {
 // happens, the run reaches its round, the log is well formed, bytes are as predicted and verify agrees with every
 // commit. BROOD_LONG=conformance draws 120 of them, BROOD_FUZZ_SEED=n runs one seed, BROOD_FUZZ_RUNS=n so many.
 func TestFaultFuzz(t *testing.T) {
-	from, runs := uint64(1), 40
+	from, runs := uint64(1), 15
 	if longtest.On(longtest.Conformance) {
 		runs = 120
 	}

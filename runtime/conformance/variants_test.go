@@ -14,7 +14,7 @@ import (
 )
 
 // TestVariants: choices that change what an algorithm sends or keeps hold what the suite holds for its defaults:
-// the same hash wherever members are, bytes as predicted, verify and resume. Without BROOD_LONG two of each algorithm.
+// the same hash wherever members are, bytes as predicted, verify and resume. A plain run takes one of each algorithm.
 func TestVariants(t *testing.T) {
 	met := map[string]int{}
 	for _, v := range []struct {
@@ -106,7 +106,7 @@ func TestVariants(t *testing.T) {
 		{"pbt", [][2]string{{"quantile", "0.5"}, {"decay", "0.01"}, {"period", "0.06"}, {"split", "0.5"}}},
 		{"pbt", [][2]string{{"parts", "disjoint"}, {"clip", "0.5"}, {"period", "1"}, {"vary", "1"}}},
 	} {
-		if met[v.algorithm]++; met[v.algorithm] > 2 && !longtest.On(longtest.Conformance) {
+		if met[v.algorithm]++; met[v.algorithm] > 1 && !longtest.On(longtest.Conformance) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s/%v", v.algorithm, v.set), func(t *testing.T) {
@@ -117,7 +117,13 @@ func TestVariants(t *testing.T) {
 			for _, s := range v.set {
 				r = r.With(s[0], s[1])
 			}
-			t.Run("placement", func(t *testing.T) { placement(t, r) })
+			t.Run("placement", func(t *testing.T) {
+				one := r
+				one.Members, one.Workers, one.Stats = 8, 1, true
+				three := one
+				three.Workers, three.JoinAfter = 3, 3
+				placed(t, three, run(t, one).Hash(), true)
+			})
 			t.Run("restored", func(t *testing.T) { restored(t, r) })
 		})
 	}

@@ -25,12 +25,9 @@ func TestMachines(t *testing.T) {
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	enough, began := make(chan struct{}), time.Now()
-	var told, rounds uint64
+	var told int
 	var whole, linked, over bool
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
-		if r.Commit != nil {
-			rounds = r.Commit.To
-		}
 		if r.Machines == nil {
 			return
 		}
@@ -38,7 +35,7 @@ func TestMachines(t *testing.T) {
 		whole = whole || len(r.Machines.Of) == 3 && r.Machines.Round > 0 && one.Values[event.Busy] > 0 && two.Values[event.Busy] > 0 &&
 			one.Values[event.RoundTrip] > 0 && two.Values[event.Sent] > 0 && one.Values[event.Received] > 0
 		linked = linked || one.To[1] > 0 || two.To[0] > 0
-		if told++; told >= 3 && whole && linked && !over {
+		if told++; told >= 2 && whole && linked && !over {
 			over = true
 			close(enough)
 		}
@@ -91,12 +88,7 @@ func TestMachines(t *testing.T) {
 			t.Errorf("the coordinator's process: %v", here)
 		}
 	}
-	hash := s.hash
-	verifies(t, dir, hash)
-	o = small(rounds)
-	if want := alone(t, o); hash != want {
-		t.Errorf("after %d rounds the hash is %s, and alone %s", rounds, hash, want)
-	}
+	verifies(t, dir, s.hash)
 }
 
 // of is a record's machine of a worker.

@@ -14,6 +14,7 @@ import (
 
 	quicgo "github.com/quic-go/quic-go"
 
+	"brood/models/longtest"
 	"brood/transport/wire"
 )
 
@@ -197,7 +198,7 @@ func TestFloods(t *testing.T) {
 		cancel()
 		wg.Wait()
 	}
-	if !testing.Short() { // under the race detector so many handshakes take all processors
+	if longtest.On(longtest.Fleets) {
 		check("10,000 silent connections a minute from one address", silent)
 	}
 	check("a claimed message of 8 GiB, and 2,000 begun", func() {
