@@ -152,13 +152,12 @@ func (a array) part() (*part, error) {
 	if a.isBytes() {
 		p.Pixels = a.raw
 	} else {
-		p.Values = make([]float32, 0, len(a.raw)/a.elementSize())
-		for _, v := range a.numbers() {
-			p.Values = append(p.Values, float32(v))
-		}
+		p.Doubles = a.numbers()
+		p.narrow()
 	}
 	if last && p.shape[0] == 3 {
-		p.Pixels, p.Values = channelsFirst(p.Pixels, 3*p.shape[1]*p.shape[2]), channelsFirst(p.Values, 3*p.shape[1]*p.shape[2])
+		row := 3 * p.shape[1] * p.shape[2]
+		p.Pixels, p.Values, p.Doubles = channelsFirst(p.Pixels, row), channelsFirst(p.Values, row), channelsFirst(p.Doubles, row)
 	}
 	return p, nil
 }

@@ -69,12 +69,14 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	if err := r.settleType(p, nil); err != nil {
 		return nil, err
 	}
-	n := max(len(p.Pixels), len(p.Values)) / size(shape)
+	n := (len(p.Pixels) + len(p.Values) + len(p.Doubles)) / size(shape)
 	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), MultiLabel: r.MultiLabel, Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
 	if r.MultiLabel {
 		info.Classes, info.Outputs = 0, len(f.Classes)
 	}
-	s := &Set{Info: info, pixels: p.Pixels, values: p.Values, labels: make([]uint16, n), targets: make([]float32, n*info.Outputs), place: p.place}
+	s := &Set{Info: info, place: p.place, rounded: r.Rule < RuleDoubles}
+	s.take(p.Raster)
+	s.labels, s.targets = make([]uint16, n), make([]float32, n*info.Outputs)
 	if err := s.build(n, 0); err != nil {
 		return nil, err
 	}
@@ -111,7 +113,7 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 	name := strings.ToLower(filepath.Base(path))
 	ext := filepath.Ext(strings.TrimSuffix(name, ".gz"))
 	if ext == ".csv" || ext == ".tsv" {
-		p, err = readTable(path, want, false)
+		p, err = r.table(path, want, false)
 		return p, nil, err
 	}
 	if err := r.unlabelled(path); err != nil {

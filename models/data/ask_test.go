@@ -9,7 +9,7 @@ import (
 
 // flowerForm is the form of a model of flowers; without names of columns where named is false.
 func flowerForm(named bool) *Form {
-	f := &Form{Shape: []int{2}, Mean: []float32{1, 10}, Std: []float32{2, 5}, Classes: []string{"aster", "rose"}}
+	f := &Form{Shape: []int{2}, Mean: []float64{1, 10}, Std: []float64{2, 5}, Classes: []string{"aster", "rose"}}
 	if named {
 		f.Features, f.Label = []string{"size", "shade"}, "kind"
 	}
@@ -105,7 +105,7 @@ func TestAskNamed(t *testing.T) {
 
 // Pictures need no folders of classes, and are read in the colours that the model takes; images need no labels.
 func TestAskPictures(t *testing.T) {
-	form := &Form{Shape: []int{3, 3, 4}, Bytes: true, Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}, Classes: []string{"cat", "dog"}}
+	form := &Form{Shape: []int{3, 3, 4}, Bytes: true, Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}, Classes: []string{"cat", "dog"}}
 	grey := encodePNG(shade(4, 3, 9))
 	for name, files := range map[string]map[string][]byte{
 		"flat":    {"b.png": grey, "a.png": grey},
@@ -124,7 +124,7 @@ func TestAskPictures(t *testing.T) {
 			t.Errorf("%s: %q with %q, of %v", name, a.Names, a.Answers, a.Shape)
 		}
 	}
-	form = &Form{Shape: []int{1, 1, 2}, Bytes: true, Mean: []float32{0}, Std: []float32{1}, Classes: []string{"0", "1"}}
+	form = &Form{Shape: []int{1, 1, 2}, Bytes: true, Mean: []float64{0}, Std: []float64{1}, Classes: []string{"0", "1"}}
 	dir := put(t, map[string][]byte{"new-images-idx3-ubyte": {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 5, 6}})
 	a, err := Reading{Rule: RuleByClass, Form: form}.Ask(dir)
 	if err != nil || len(a.IDs) != 1 || a.Answers != nil {

@@ -29,10 +29,10 @@ whale willow_tree wolf woman worm`
 func loadCIFAR(k Known, p places) (*Set, error) {
 	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, From: p.dir}
 	limits := []int{10}
-	info.Names, info.Mean, info.Std = strings.Fields(cifar10Names), []float32{0.4914, 0.4822, 0.4465}, []float32{0.2470, 0.2435, 0.2616}
+	info.Names, info.Mean, info.Std = strings.Fields(cifar10Names), []float64{0.4914, 0.4822, 0.4465}, []float64{0.2470, 0.2435, 0.2616}
 	if k.Classes == 100 {
 		limits = []int{20, 100}
-		info.Names, info.Mean, info.Std = strings.Fields(cifar100Names), []float32{0.5071, 0.4865, 0.4409}, []float32{0.2673, 0.2564, 0.2762}
+		info.Names, info.Mean, info.Std = strings.Fields(cifar100Names), []float64{0.5071, 0.4865, 0.4409}, []float64{0.2673, 0.2564, 0.2762}
 	}
 	all, each := blank(k.Train+k.Test), k.Train/(len(k.Files)-1)
 	err := eachFile(k, p, func(i int, name string, r io.Reader) error {

@@ -31,33 +31,35 @@ type columns struct {
 	asked    int    // the features of a model that is asked about samples, whose labels may be missing; else 0
 }
 
-func readTable(path string, want *columns, targets bool) (*part, error) {
+// table reads a file as readCSV does.
+func (r Reading) table(path string, want *columns, targets bool) (*part, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readCSV(f, path, want, targets)
+	return r.readCSV(f, path, want, targets)
 }
 
 // csvTable gathers a table line by line.
 type csvTable struct {
 	part
-	want   *columns
-	width  int
-	header []string // nil without one
-	label  int      // its column; -1 without any
-	labels []int    // the columns, where there are several
-	take   []int    // those of the features, in their order
-	intern map[string]string
+	want    *columns
+	width   int
+	header  []string // nil without one
+	header1 Header   // what the user says of the first line
+	label   int      // its column; -1 without any
+	labels  []int    // the columns, where there are several
+	take    []int    // those of the features, in their order
+	intern  map[string]string
 }
 
 // readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab
-// separates columns; a first line without a number, or with a label's column in it, is a header. Wanted columns are
-// found by their names, and the others are passed over; without any that are wanted all are features but the label's.
-// With targets labels are numbers.
-func readCSV(r io.Reader, file string, want *columns, targets bool) (*part, error) {
-	plain, err := gunzip(r)
+// separates columns; a first line without a number, or with a label's column in it, is a header, and where Table leaves
+// it open [isHeader] decides on others. Wanted columns are found by their names, and the others are passed over; without
+// any that are wanted all are features but the label's. With targets labels are numbers.
+func (r Reading) readCSV(text io.Reader, file string, want *columns, targets bool) (*part, error) {
+	plain, err := gunzip(text)
 	if err != nil {
 		return nil, &FileError{file, 0, err.Error()}
 	}
@@ -69,33 +71,65 @@ func readCSV(r io.Reader, file string, want *columns, targets bool) (*part, erro
 	c := csv.NewReader(in)
 	c.Comma, c.ReuseRecord, c.TrimLeadingSpace = separator(in), true, true
 	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, want: want, intern: map[string]string{}}
+	t.header1 = r.Table.Header
+	if c.Comma != ',' {
+		t.notes = append(t.notes, fmt.Sprintf("columns are separated by %q", c.Comma))
+	}
 	if targets {
 		t.outputs = 1
 	}
-	for first := true; ; first = false {
-		row, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if errors.Is(err, errLongLine) {
-			return nil, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", file, len(t.lines)+1, maxLine>>20)
-		}
-		if err != nil {
-			return nil, t.explain(err, len(row))
+	read := func() (row []string, line int, err error) {
+		row, err = c.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, 0, err
+		case errors.Is(err, errLongLine):
+			return nil, 0, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", file, len(t.lines)+1, maxLine>>20)
+		case err != nil:
+			return nil, 0, t.explain(err, len(row))
 		}
 		bound.left = maxLine
-		line, _ := c.FieldPos(0)
-		if first {
-			if isHeader, err := t.begin(row); err != nil {
-				return nil, err
-			} else if isHeader {
-				continue
+		line, _ = c.FieldPos(0)
+		return row, line, nil
+	}
+	row, line, err := read()
+	if err == nil {
+		t.width = len(row)
+		first := strip(row)
+		guess := r.Rule >= RuleDoubles && r.Table.Header == HeaderGuessed
+		var rest [][]string // what the guess looked at
+		var lines []int
+		for guess && err == nil && len(rest) < headerRows {
+			var at int
+			if row, at, err = read(); err == nil {
+				rest, lines = append(rest, slices.Clone(row)), append(lines, at)
 			}
 		}
-		if err := t.add(row, line); err != nil {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
+		header, why := t.begin(first, rest)
+		if why != nil {
+			return nil, why
+		}
+		if !header {
+			rest, lines = slices.Insert(rest, 0, first), slices.Insert(lines, 0, line)
+		}
+		for i, row := range rest {
+			if err := t.add(row, lines[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
+	for err == nil {
+		if row, line, err = read(); err == nil {
+			err = t.add(row, line)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	t.narrow()
 	if len(t.lines) == 0 {
 		return nil, fmt.Errorf("%s has no samples: write one a line, numbers first, the label last", file)
 	}
@@ -157,8 +191,19 @@ func (t *csvTable) explain(err error, fields int) error {
 	return &FileError{t.from, 0, err.Error()}
 }
 
-// begin settles the columns by the first line.
-func (t *csvTable) begin(row []string) (isHeader bool, err error) {
+// strip returns the cells of a line without the spaces around them, in memory of its own.
+func strip(row []string) []string {
+	out := make([]string, len(row))
+	for i, f := range row {
+		out[i] = strings.Clone(strings.TrimSpace(f))
+	}
+	return out
+}
+
+// begin settles the columns by the first line, which it guesses to be a header or not by the lines behind it; without
+// those it takes a line with numbers for a sample.
+func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err error) {
+	row := trimmed
 	asked := t.want != nil && t.want.asked > 0
 	if len(row) < 2 && !asked {
 		return false, fmt.Errorf("%s has one column: a line is the numbers of a sample and its label, separated by commas, semicolons or tabs", t.from)
@@ -166,14 +211,25 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	if len(row) > maxFeatures {
 		return false, fmt.Errorf("%s has %d columns, at most %d can be read", t.from, len(row), maxFeatures)
 	}
-	t.width, t.label = len(row), len(row)-1
-	lower, trimmed := make([]string, len(row)), make([]string, len(row))
-	numbers := 0
-	for i, f := range row {
-		trimmed[i] = strings.Clone(strings.TrimSpace(f))
-		lower[i] = strings.ToLower(trimmed[i])
-		if _, err := strconv.ParseFloat(lower[i], 64); err == nil {
+	t.label = len(row) - 1
+	lower, numbers := make([]string, len(row)), 0
+	for i, f := range trimmed {
+		lower[i] = strings.ToLower(f)
+		if _, err := strconv.ParseFloat(f, 64); err == nil {
 			numbers++
+		}
+	}
+	guessed := false
+	switch {
+	case t.header1 == HeaderPresent:
+		numbers = 0
+	case t.header1 == HeaderAbsent:
+		numbers = max(1, numbers)
+	case numbers > 0 && rest != nil:
+		var reason string
+		if guessed, reason = isHeader(trimmed, rest); guessed {
+			numbers = 0
+			t.notes = append(t.notes, "the first line is taken for names, since "+reason+"; --table no-header reads it as a sample")
 		}
 	}
 	if asked {
@@ -186,7 +242,7 @@ func (t *csvTable) begin(row []string) (isHeader bool, err error) {
 	}
 	named := -1
 	for _, name := range labelColumns() {
-		if i := slices.Index(lower, name); i >= 0 && named < 0 {
+		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.header1 != HeaderAbsent {
 			named = i
 		}
 	}
@@ -343,7 +399,7 @@ func (t *csvTable) column(i int) string {
 }
 
 func (t *csvTable) add(row []string, line int) error {
-	if 4*(len(t.Values)+len(row)) > maxBytes {
+	if 4*(len(t.Doubles)+len(row)) > maxBytes {
 		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns", t.from, maxBytes)
 	}
 	t.lines = append(t.lines, int32(line))
@@ -369,7 +425,7 @@ func (t *csvTable) add(row []string, line int) error {
 			i = t.take[k-len(labels)]
 		}
 		f := strings.TrimSpace(row[i])
-		v, err := strconv.ParseFloat(f, 32)
+		v, err := strconv.ParseFloat(f, 64)
 		switch {
 		case isLabel && t.want != nil && t.want.asked > 0:
 			t.names = append(t.names, t.name(f))
@@ -381,10 +437,10 @@ func (t *csvTable) add(row []string, line int) error {
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and labels are numbers to the model: write one, choose another column with --label of brood run or brood eval, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
 		case isLabel:
 			t.Targets = append(t.Targets, float32(v))
-		case err != nil || !finite(float32(v)):
+		case err != nil || !finite(float32(v)): // exports, and programs in Python, read float32
 			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; write one, or leave the column out", t.from, line, t.column(i), f)
 		default:
-			t.Values = append(t.Values, float32(v))
+			t.Doubles = append(t.Doubles, v)
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ func TestCSVForms(t *testing.T) {
 	digests := map[int]string{
 		RuleFirst:   "blake3:dee7729d948c1e85ed98564a61de14911907a44faa38a778eea16e288a537196",
 		RuleByClass: "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda",
+		RuleDoubles: "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda",
 	}
 	for name, b := range map[string][]byte{
 		"plain.csv":      flowers(60, "", ","),
@@ -88,29 +89,6 @@ func TestCSVKeepsSamplesWhole(t *testing.T) {
 			t.Errorf("sample %d: values %.3f %.3f, label %d", i, a, b, y[i])
 		}
 		seen[line] = true
-	}
-}
-
-// Whole numbers up to 255 are bytes, scaled to 0..1; anything else is standardised.
-func TestCSVBytes(t *testing.T) {
-	table := func(top string) []byte {
-		var b strings.Builder
-		for i := range 24 {
-			fmt.Fprintf(&b, "%d,%s,%d\n", i, top, i%2)
-		}
-		return []byte(b.String())
-	}
-	for top, bytes := range map[string]bool{"255": true, "254": false, "256": false, "255.5": false, "-1": false} {
-		s, err := loadFile(t, "x.csv", table(top))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (s.Image(0) != nil) != bytes || (s.Normalisation() == "bytes to 0..1") != bytes {
-			t.Errorf("values up to %s: %s", top, s.Normalisation())
-		}
-		if bytes && (s.Image(0)[1] != 255 || s.Bytes() != 48) {
-			t.Errorf("values up to %s: %v, %d bytes", top, s.Image(0), s.Bytes())
-		}
 	}
 }
 
@@ -217,11 +195,11 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1,2\n3\n"))
 	f.Add(gzipped([]byte("1\t2\n")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := readCSV(strings.NewReader(string(b)), "fuzz", nil, false)
+		p, err := Reading{Rule: RuleNewest}.readCSV(strings.NewReader(string(b)), "fuzz", nil, false)
 		if err != nil {
 			return
 		}
-		if len(p.names) == 0 || len(p.Values) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
+		if len(p.names) == 0 || len(p.Values)+len(p.Doubles) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
 			t.Fatalf("%d labels, %d values of shape %v", len(p.names), len(p.Values), p.shape)
 		}
 		if s, err := (Reading{Rule: RuleByClass}).assemble("fuzz", p, nil); err == nil && s.Len() != len(p.names) {
@@ -254,7 +232,7 @@ func TestLongLine(t *testing.T) {
 	for name, in := range map[string]io.Reader{"a line": io.MultiReader(strings.NewReader("1,2,a\n1,"), io.LimitReader(repeat('7'), 3<<30)), "quoted": &endless{head: "1,2,a\n1,2,\""}} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := readCSV(in, "long.csv", nil, false)
+		_, err := Reading{}.readCSV(in, "long.csv", nil, false)
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), "long.csv: sample 2 is longer than 64 MiB") {
 			t.Errorf("%s: %v", name, err)

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,10 @@ const (
 	RuleFirst = 0 // splits are of all samples, columns are taken in their order, and pictures of 16 bits are cut to 8
 	// splits are of each class, columns of tests are found by name, and pictures of 16 bits are rounded to 8
 	RuleByClass = 1
+	// features are standardised in float64 before they are rounded to float32, and a table is never of bytes by its values
+	RuleDoubles = 2
+	// what new runs record
+	RuleNewest = RuleDoubles
 )
 
 // Reading says how data are read.
@@ -26,6 +31,7 @@ type Reading struct {
 	// the Outputs are classes, of which a sample may be in several: its targets are 0 and 1
 	MultiLabel bool
 	Label      string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
+	Table      Table  // how a table is read where its text does not decide that
 	Context    int    // bytes of a window of a text; 0 is 1
 	// with a Form, of a path: all samples are together in the training split, however few, for those who look at all
 	Undivided bool
@@ -36,7 +42,7 @@ type Form struct {
 	Shape     []int     // of a sample: [channels, height, width], or [features]
 	Bytes     bool      // samples are bytes, scaled to [0, 1]; else numbers
 	Text      bool      // samples are the bytes of a text as they are, and classes are bytes; nothing else is said then
-	Mean, Std []float32 // per channel or feature: x becomes (x - mean)/std
+	Mean, Std []float64 // per channel or feature: x becomes (x - mean)/std
 	Classes   []string  // names, in order of the results
 	Features  []string  // names of the features; nil where they have none
 	Label     string    // name of the column of labels, or its number from 1; "" where it has none
@@ -96,7 +102,7 @@ func (s *Set) Form() Form {
 	if s.Text {
 		return Form{Shape: s.Shape, Bytes: true, Text: true}
 	}
-	f := Form{Shape: s.Shape, Bytes: s.values == nil, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
+	f := Form{Shape: s.Shape, Bytes: !s.numeric(), Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
 		TargetMean: s.TargetMean, TargetStd: s.TargetStd}
 	for c := range max(s.Classes, s.classes()) {
 		f.Classes = append(f.Classes, s.ClassName(c))
@@ -115,6 +121,26 @@ func (f Form) OutputNames() []string {
 		return nil
 	}
 	return names
+}
+
+// Rounded returns the form as rules before RuleDoubles have it: means and deviations rounded to float32.
+func (f Form) Rounded() Form {
+	f.Mean, f.Std = slices.Clone(f.Mean), slices.Clone(f.Std)
+	for c := range f.Mean {
+		f.Mean[c], f.Std[c] = float64(float32(f.Mean[c])), float64(float32(f.Std[c]))
+	}
+	return f
+}
+
+// Wide reports whether float32 is too coarse for a feature as it is read: its steps about the mean exceed a thousandth of
+// the deviation.
+func (f Form) Wide() bool {
+	for c := range f.Mean {
+		if !f.Bytes && math.Abs(f.Mean[c])*0x1p-23 > 1e-3*f.Std[c] {
+			return true
+		}
+	}
+	return false
 }
 
 // classes are those of which a sample may be in several; 0 where it cannot.
@@ -153,7 +179,7 @@ func (f Form) Check() error {
 		return fmt.Errorf("%d names of features for samples of %v", len(f.Features), f.Shape)
 	}
 	for c := range f.Mean {
-		if !finite(f.Mean[c]) || !(f.Std[c] > 0) || !finite(f.Std[c]) || !finite(1/f.Std[c]) {
+		if !finite(float32(f.Mean[c])) || !(f.Std[c] > 0) || !finite(float32(f.Std[c])) || !finite(float32(1/f.Std[c])) {
 			return fmt.Errorf("the mean %g and the deviation %g of feature %d", f.Mean[c], f.Std[c], c+1)
 		}
 	}

@@ -15,7 +15,7 @@ func TestFormOfModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := glyphs.Form()
-	f.Mean, f.Std = []float32{0.5}, []float32{0.25}
+	f.Mean, f.Std = []float64{0.5}, []float64{0.25}
 	s, err := glyphs.as(f)
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func Glyphs(train, test int) (*Set, error) {
 }
 
 func glyphInfo() Info {
-	return Info{Name: "glyphs", Shape: []int{1, glyphSide, glyphSide}, Classes: 10, Mean: []float32{0.2245}, Std: []float32{0.2154}, From: "built in"}
+	return Info{Name: "glyphs", Shape: []int{1, glyphSide, glyphSide}, Classes: 10, Mean: []float64{0.2245}, Std: []float64{0.2154}, From: "built in"}
 }
 
 func drawGlyphs(info Info, train, test int) (*Set, error) {

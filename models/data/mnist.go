@@ -24,7 +24,7 @@ func loadMNIST(k Known, p places) (*Set, error) {
 		}
 		parts[i] = r
 	}
-	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, Mean: []float32{0.1307}, Std: []float32{0.3081}, From: p.dir}
+	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, Mean: []float64{0.1307}, Std: []float64{0.3081}, From: p.dir}
 	train, test := parts[0], parts[1]
 	n := len(train.Labels)
 	train.Pixels, train.Labels = append(train.Pixels, test.Pixels...), append(train.Labels, test.Labels...)

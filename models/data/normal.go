@@ -10,37 +10,55 @@ import (
 func finite(v float32) bool { return math.Float32bits(v)&0x7f800000 != 0x7f800000 }
 
 // measure sets the mean and the deviation of each channel to those of the training samples. Flat bytes, the pixels of a
-// picture written as a table, keep the range 0 to 1: their borders hardly vary and would be blown up.
-func (s *Set) measure() {
-	s.Mean, s.Std = make([]float32, s.Shape[0]), make([]float32, s.Shape[0])
+// picture written as a table, keep the range 0 to 1: their borders hardly vary and would be blown up. It fails if no
+// feature of a table varies.
+func (s *Set) measure() error {
+	s.Mean, s.Std = make([]float64, s.Shape[0]), make([]float64, s.Shape[0])
+	varies := !s.numeric()
 	for c := range s.Mean {
-		var mean, std float64
 		switch {
+		case s.doubles != nil:
+			s.Mean[c], s.Std[c] = spread(s, s.doubles, c)
 		case s.values != nil:
-			mean, std = s.spreadOfValues(c)
+			s.Mean[c], s.Std[c] = spread(s, s.values, c)
 		case len(s.Shape) == 3:
-			mean, std = s.spreadOfBytes(c)
+			s.Mean[c], s.Std[c] = s.spreadOfBytes(c)
 		}
-		s.Mean[c], s.Std[c] = float32(mean), float32(std)
-		if !(s.Std[c] > 0) || !finite(1/s.Std[c]) { // a constant channel
+		if s.rounded {
+			s.Mean[c], s.Std[c] = float64(float32(s.Mean[c])), float64(float32(s.Std[c]))
+		}
+		if !(s.Std[c] > 0) || !finite(float32(1/s.Std[c])) { // a constant channel
 			s.Std[c] = 1
+			continue
 		}
+		varies = true
 	}
+	if !varies && !s.rounded {
+		return fmt.Errorf("data %s: no feature varies over the training samples, so there is nothing to learn from; look at the columns", s.Name)
+	}
+	return nil
 }
 
-// spreadOfValues goes over the samples twice, mean first, so that large offsets cost no digits. Products are rounded
+// spread returns the mean and the deviation of a channel over the training samples; a deviation of 0 if all its values
+// are equal. It goes over the samples twice, mean first, so that large offsets cost no digits. Products are rounded
 // before they are added: every platform gets the same bits.
-func (s *Set) spreadOfValues(c int) (mean, std float64) {
+func spread[F float32 | float64](s *Set, all []F, c int) (mean, std float64) {
 	plane := s.features / s.Shape[0]
 	n := float64(len(s.train) * plane)
+	first := all[int(s.train[0])*s.features+c*plane]
+	equal := true
 	for _, id := range s.train {
-		for _, v := range s.values[int(id)*s.features+c*plane:][:plane] {
+		for _, v := range all[int(id)*s.features+c*plane:][:plane] {
 			mean += float64(v)
+			equal = equal && v == first
 		}
+	}
+	if equal && !s.rounded { // rounding may put the mean beside the value
+		return float64(first), 0
 	}
 	mean /= n
 	for _, id := range s.train {
-		for _, v := range s.values[int(id)*s.features+c*plane:][:plane] {
+		for _, v := range all[int(id)*s.features+c*plane:][:plane] {
 			d := float64(v) - mean
 			std += float64(d * d)
 		}
@@ -68,19 +86,29 @@ func (s *Set) spreadOfBytes(c int) (mean, std float64) {
 
 // normalise is x <- (x - mean)/std, of bytes through a table.
 func (s *Set) normalise() error {
-	if s.values == nil {
+	if !s.numeric() {
 		s.scale = make([][256]float32, s.Shape[0])
 		for c := range s.scale {
 			for p := range s.scale[c] {
-				s.scale[c][p] = (float32(p)/255 - s.Mean[c]) / s.Std[c]
+				s.scale[c][p] = (float32(p)/255 - float32(s.Mean[c])) / float32(s.Std[c])
 			}
 		}
 		return nil
 	}
+	if s.doubles == nil {
+		return standard(s, s.values)
+	}
+	doubles := s.doubles
+	s.values, s.doubles = make([]float32, len(doubles)), nil
+	return standard(s, doubles)
+}
+
+// standard sets the values of the set to (x - mean)/deviation of all, which may be the values themselves.
+func standard[F float32 | float64](s *Set, all []F) error {
 	plane := s.features / s.Shape[0]
-	for i, v := range s.values {
+	for i, v := range all {
 		c := i % s.features / plane
-		s.values[i] = float32((float64(v) - float64(s.Mean[c])) / float64(s.Std[c]))
+		s.values[i] = float32((float64(v) - s.Mean[c]) / s.Std[c])
 		if !finite(s.values[i]) {
 			return fmt.Errorf("%s has the value %g, too far from the mean of its feature, %g", s.place(i/s.features), v, s.Mean[c])
 		}
@@ -100,13 +128,13 @@ func (s *Set) Normalisation() string {
 	if s.values == nil {
 		steps = append(steps, "bytes to 0..1")
 	}
-	if slices.ContainsFunc(s.Mean, func(m float32) bool { return m != 0 }) || slices.ContainsFunc(s.Std, func(d float32) bool { return d != 1 }) {
+	if slices.ContainsFunc(s.Mean, func(m float64) bool { return m != 0 }) || slices.ContainsFunc(s.Std, func(d float64) bool { return d != 1 }) {
 		steps = append(steps, fmt.Sprintf("minus %s, divided by %s", list(s.Mean), list(s.Std)))
 	}
 	return strings.Join(steps, ", then ")
 }
 
-func list(v []float32) string {
+func list(v []float64) string {
 	var out []string
 	for _, x := range v {
 		out = append(out, fmt.Sprintf("%.4g", x))

@@ -62,7 +62,7 @@ func (r Reading) own(path string, want *columns) (train, test *part, err error) 
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".csv", ".tsv":
-		train, err = readTable(path, want, r.Outputs > 0)
+		train, err = r.table(path, want, r.Outputs > 0)
 		return train, nil, err
 	case ".npz":
 		if err := r.unlabelled(path); err != nil {

@@ -25,9 +25,10 @@ type part struct {
 	names []string // label of each sample; nil where they have targets and nobody asked for the text
 	// numbers of a sample in Targets; 0 where names are classes
 	outputs int
-	text    bool   // the values were written as text, which does not say that they are bytes
-	from    string // path
-	note    string // what a person may want to know about how it was read
+	text    bool     // the values were written as text, which does not say that they are bytes
+	from    string   // path
+	note    string   // what a person may want to know about how it was read
+	notes   []string // what was guessed, a sentence each
 
 	features  []string // names of the columns, nil where they have none that tell them apart
 	labelName string   // of the column of labels
@@ -70,6 +71,10 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	if err := r.settleType(train, test); err != nil {
 		return nil, err
 	}
+	notes := append(train.notes, train.observe()...)
+	if at, _ := train.noByte(); at < 0 && train.text && train.Pixels == nil && slices.Contains(train.Values, 255) {
+		notes = append(notes, "all numbers are whole and from 0 to 255; they are standardised as numbers, and --table bytes reads them as pixels")
+	}
 	byClass := r.Rule >= RuleByClass && r.Outputs == 0
 	all, n, order := r.divided(train, test, byClass)
 	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, MultiLabel: r.MultiLabel, From: train.from}
@@ -79,6 +84,7 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	if train.note != "" {
 		info.From += ", " + train.note
 	}
+	info.Notes = notes
 	if isNumbers(names) {
 		info.Names = nil
 	}
@@ -88,8 +94,9 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		}
 		info.Mean, info.Std, info.TargetMean, info.TargetStd = f.Mean, f.Std, f.TargetMean, f.TargetStd
 	}
-	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
-	s.drawn = order != nil
+	s := &Set{Info: info, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
+	s.take(all)
+	s.drawn, s.rounded = order != nil, r.Rule < RuleDoubles
 	mine := train.samples()
 	s.place = func(i int) string {
 		switch {
@@ -297,41 +304,85 @@ func numbered(from string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// settleType turns values that were written as text into bytes when all of them are, and 255 is among those to train
-// on; or when a model was trained on bytes.
-func (r Reading) settleType(train, test *part) error {
-	if test != nil && (train.Values == nil) != (test.Values == nil) {
-		return fmt.Errorf("%s: the test samples are of another type than the training samples; save both as bytes or both as numbers", test.from)
+// narrow stores doubles as values where float32 holds each of them.
+func (p *part) narrow() {
+	if p.Doubles == nil || slices.ContainsFunc(p.Doubles, func(v float64) bool { return float64(float32(v)) != v }) {
+		return
 	}
+	p.round()
+}
+
+// round stores doubles as values.
+func (p *part) round() {
+	if p.Doubles == nil {
+		return
+	}
+	p.Values = make([]float32, len(p.Doubles))
+	for i, v := range p.Doubles {
+		p.Values[i] = float32(v)
+	}
+	p.Doubles = nil
+}
+
+// widen stores values as doubles.
+func (p *part) widen() {
+	if p.Values == nil {
+		return
+	}
+	p.Doubles = make([]float64, len(p.Values))
+	for i, v := range p.Values {
+		p.Doubles[i] = float64(v)
+	}
+	p.Values = nil
+}
+
+// settleType gives both parts one type of samples. Numbers of a table become bytes where the user says so, where the
+// model was trained on bytes, and by rules before RuleDoubles where all are bytes and 255 is among them.
+func (r Reading) settleType(train, test *part) error {
 	parts := []*part{train}
 	if test != nil {
+		if (train.Pixels == nil) != (test.Pixels == nil) {
+			return fmt.Errorf("%s: the test samples are of another type than the training samples; save both as bytes or both as numbers", test.from)
+		}
 		parts = append(parts, test)
-	}
-	if r.Form != nil && !r.Form.Bytes {
-		if train.Values == nil {
-			return fmt.Errorf("%s: %w", train.from, typeError(false))
+		if train.Doubles != nil || test.Doubles != nil {
+			train.widen()
+			test.widen()
 		}
+	}
+	if r.Rule < RuleDoubles {
+		for _, p := range parts {
+			p.round()
+		}
+	}
+	guess := r.Form == nil && !r.Table.Bytes && r.Rule < RuleDoubles
+	switch {
+	case r.Form != nil && !r.Form.Bytes && train.Pixels != nil:
+		return fmt.Errorf("%s: %w", train.from, typeError(false))
+	case r.Form != nil && !r.Form.Bytes, r.Form == nil && !r.Table.Bytes && !guess:
 		return nil
 	}
 	for _, p := range parts {
-		odd := -1
-		if p.Values != nil {
-			odd = slices.IndexFunc(p.Values, func(v float32) bool { return v != float32(uint8(min(max(v, 0), 255))) })
+		if p.Pixels != nil {
+			continue
 		}
+		odd, value := p.noByte()
 		switch {
-		case r.Form == nil && (!p.text || odd >= 0):
+		case guess && (!p.text || odd >= 0):
 			return nil
-		case p.Values != nil && !p.text:
+		case r.Form != nil && !p.text:
 			return fmt.Errorf("%s: %w", p.from, typeError(true))
+		case r.Form != nil && odd >= 0:
+			return fmt.Errorf("%s: the value %g is no byte, and the model was trained on bytes; save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
 		case odd >= 0:
-			return fmt.Errorf("%s: the value %g is no byte, and the model was trained on bytes; save whole numbers, 0 to 255", p.place(odd/size(p.shape)), p.Values[odd])
+			return fmt.Errorf("%s: the value %g is no byte; leave out --table bytes, or save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
 		}
 	}
-	if r.Form == nil && !slices.Contains(train.Values, 255) {
+	if guess && !slices.Contains(train.Values, 255) {
 		return nil
 	}
 	for _, p := range parts {
-		if p.Values == nil {
+		if p.Pixels != nil {
 			continue
 		}
 		p.Pixels = make([]byte, len(p.Values))
@@ -343,11 +394,28 @@ func (r Reading) settleType(train, test *part) error {
 	return nil
 }
 
+// noByte returns the place of the first number that is no byte, and the number; -1 where all are bytes.
+func (p *part) noByte() (at int, value float64) {
+	is := func(v float64) bool { return v == float64(uint8(min(max(v, 0), 255))) }
+	for i, v := range p.Doubles {
+		if !is(v) {
+			return i, v
+		}
+	}
+	for i, v := range p.Values {
+		if !is(float64(v)) {
+			return i, float64(v)
+		}
+	}
+	return -1, 0
+}
+
 // join puts the test samples behind the training samples, of which there are n; without any it takes a share for them,
 // and order is where the samples were.
 func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	if test != nil {
 		all.Pixels, all.Values = append(train.Pixels, test.Pixels...), append(train.Values, test.Values...)
+		all.Doubles = append(train.Doubles, test.Doubles...)
 		all.Labels, all.Targets = append(train.Labels, test.Labels...), append(train.Targets, test.Targets...)
 		return all, train.samples(), nil
 	}
@@ -373,7 +441,7 @@ func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
 	}
 	slices.Sort(order[:taken])
 	slices.Sort(order[taken:])
-	all.Pixels, all.Values = pick(train.Pixels, order), pick(train.Values, order)
+	all.Pixels, all.Values, all.Doubles = pick(train.Pixels, order), pick(train.Values, order), pick(train.Doubles, order)
 	all.Labels, all.Targets = pick(train.Labels, order), pick(train.Targets, order)
 	return all, taken, order
 }

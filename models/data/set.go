@@ -30,12 +30,14 @@ const maxClasses = 1 << 16
 // byteClasses are those that one byte tells apart: a digest has a byte a label where there are no more.
 const byteClasses = 1 << 8
 
-// Raster is labelled samples: sample i is Pixels[i*features:], or Values[i*features:] where the samples are no bytes;
-// channel by channel, row by row. One of Pixels and Values is nil.
+// Raster is labelled samples: sample i is Pixels[i*features:], or that of Values or Doubles where the samples are no
+// bytes; channel by channel, row by row. Two of Pixels, Values and Doubles are nil.
 type Raster struct {
 	Pixels []byte
 	Labels []uint16 // of a regression all 0
 	Values []float32
+	// numbers that float32 would round before they are standardised: seconds since 1970, or metres of a map
+	Doubles []float64
 	// what a regression is to predict, samples x Info.Outputs, in units of their own; nil where labels are classes
 	Targets []float32
 }
@@ -50,8 +52,9 @@ type Info struct {
 	// where it is in it and else 0
 	MultiLabel bool
 	Names      []string  // of the classes; nil when their numbers are their names
-	Mean, Std  []float32 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
+	Mean, Std  []float64 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
 	From       string    // where it was read, for people
+	Notes      []string  // what reading a user's own data guessed or noticed, a sentence each
 	Text       bool      // samples are windows of a text: see [NewText]
 	// per output; a target t is (t - TargetMean)/TargetStd to a model; nil: those of the training samples
 	TargetMean, TargetStd []float32
@@ -64,6 +67,9 @@ type Set struct {
 	pixels                  []byte    // training samples, then test samples; or one text
 	labels                  []uint16  // of the same; nil of a text
 	values                  []float32 // normalised, instead of pixels
+	doubles                 []float64 // what becomes values; nil after the set is built
+	wide                    bool      // it was read as doubles
+	rounded                 bool      // mean and deviation are rounded to float32, as by rules before RuleDoubles
 	targets                 []float32 // standardised; nil where labels are classes
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel
@@ -79,9 +85,15 @@ type Set struct {
 
 // New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
 func New(info Info, train, test Raster, share float64) (*Set, error) {
-	all := Raster{slices.Concat(train.Pixels, test.Pixels), slices.Concat(train.Labels, test.Labels), slices.Concat(train.Values, test.Values), slices.Concat(train.Targets, test.Targets)}
+	all := Raster{
+		Pixels:  slices.Concat(train.Pixels, test.Pixels),
+		Labels:  slices.Concat(train.Labels, test.Labels),
+		Values:  slices.Concat(train.Values, test.Values),
+		Doubles: slices.Concat(train.Doubles, test.Doubles),
+		Targets: slices.Concat(train.Targets, test.Targets),
+	}
 	n, total := len(train.Labels), len(all.Labels)
-	if len(train.Pixels)*total != len(all.Pixels)*n || len(train.Values)*total != len(all.Values)*n {
+	if len(train.Pixels)*total != len(all.Pixels)*n || len(train.Values)*total != len(all.Values)*n || len(train.Doubles)*total != len(all.Doubles)*n {
 		return nil, fmt.Errorf("data %s: training and test samples are of different sizes or types", info.Name)
 	}
 	s, err := own(info, all, n, share)
@@ -91,9 +103,16 @@ func New(info Info, train, test Raster, share float64) (*Set, error) {
 
 // own makes a set of samples, of which the first are for training, without copying them.
 func own(info Info, all Raster, train int, share float64) (*Set, error) {
-	s := &Set{Info: info, pixels: all.Pixels, labels: all.Labels, values: all.Values, targets: all.Targets}
+	s := &Set{Info: info}
+	s.take(all)
 	s.place = func(i int) string { return fmt.Sprintf("data %s: sample %d", s.Name, i+1) }
 	return s, s.build(train, share)
+}
+
+// take makes the set hold the samples, without copying them.
+func (s *Set) take(r Raster) {
+	s.pixels, s.labels, s.values, s.doubles, s.targets = r.Pixels, r.Labels, r.Values, r.Doubles, r.Targets
+	s.wide = s.doubles != nil
 }
 
 // build checks, splits and normalises samples, of which the first are for training.
@@ -113,7 +132,9 @@ func (s *Set) build(train int, share float64) error {
 	}
 	s.digest = s.sum(train)
 	if s.Mean == nil {
-		s.measure()
+		if err := s.measure(); err != nil {
+			return err
+		}
 	}
 	if err := s.standardise(); err != nil {
 		return err
@@ -149,10 +170,10 @@ func (s *Set) checkShape() error {
 }
 
 func (s *Set) checkSamples() error {
-	if s.pixels != nil && s.values != nil {
-		return fmt.Errorf("data %s: samples are given as pixels and as values", s.Name)
+	if len(s.pixels) > 0 && s.numeric() || len(s.values) > 0 && len(s.doubles) > 0 {
+		return fmt.Errorf("data %s: samples are given as two of pixels, values and doubles", s.Name)
 	}
-	if got := max(len(s.pixels), len(s.values)); got != len(s.labels)*s.features {
+	if got := len(s.pixels) + len(s.values) + len(s.doubles); got != len(s.labels)*s.features {
 		return fmt.Errorf("data %s: %d labels for %d values in samples of %d", s.Name, len(s.labels), got, s.features)
 	}
 	for i, l := range s.labels {
@@ -162,6 +183,11 @@ func (s *Set) checkSamples() error {
 	}
 	for i, v := range s.values {
 		if !finite(v) {
+			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.place(i/s.features), v)
+		}
+	}
+	for i, v := range s.doubles {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.place(i/s.features), v)
 		}
 	}
@@ -282,11 +308,18 @@ func (s *Set) Bytes() int64 {
 
 // Peak is the memory that the samples took at most while they were read, and the ids of a text split.
 func (s *Set) Peak() int64 {
-	if s.copied || s.Text {
-		return 2 * s.Bytes()
+	read := s.Bytes()
+	if s.wide {
+		read += 4 * int64(len(s.values)) // a double is twice as wide as the value that it becomes
 	}
-	return s.Bytes()
+	if s.copied || s.Text {
+		read *= 2
+	}
+	return read
 }
+
+// numeric reports whether samples are numbers and no bytes.
+func (s *Set) numeric() bool { return s.values != nil || s.doubles != nil }
 
 // Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.
 func (s *Set) Image(id int32) []byte {
@@ -375,6 +408,13 @@ func (s *Set) sum(train int) string {
 	}
 	h.Write(s.pixels)
 	numbers(s.values)
+	for part := range slices.Chunk(s.doubles, 1<<12) {
+		buf := make([]byte, 0, 8*len(part))
+		for _, v := range part {
+			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+		}
+		h.Write(buf)
+	}
 	h.Write(s.labelBytes())
 	numbers(s.targets)
 	return digestOf(h)

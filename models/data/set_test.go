@@ -25,7 +25,7 @@ func ramp(n int) Raster {
 }
 
 func rampInfo() Info {
-	return Info{Name: "ramp", Shape: []int{1, 2, 3}, Classes: 3, Mean: []float32{0.5}, Std: []float32{0.25}}
+	return Info{Name: "ramp", Shape: []int{1, 2, 3}, Classes: 3, Mean: []float64{0.5}, Std: []float64{0.25}}
 }
 
 func TestSplitCoversTraining(t *testing.T) {

@@ -93,7 +93,7 @@ func TestSeveralTargets(t *testing.T) {
 			if err := s.Gather([]int32{id}, x, y); err != nil {
 				t.Fatal(err)
 			}
-			i := int(x[0]*s.Std[0] + s.Mean[0] + 0.5)
+			i := int(float64(x[0])*s.Std[0] + s.Mean[0] + 0.5)
 			for k, of := range order {
 				want := []float64{float64(100 + 3*i), float64(5 - i%4)}[of]
 				if got := s.Restore(k, s.Targets(id)[k]); got < want-1e-3 || got > want+1e-3 {

@@ -51,7 +51,7 @@ func toyWith(t *testing.T, classes, outputs int, multi bool, n int, shape []int)
 	for i := range r.Labels {
 		r.Labels[i] = uint16(i * 67 % classes)
 	}
-	info := data.Info{Name: "toy", Shape: shape, Classes: classes, Mean: make([]float32, shape[0]), Std: make([]float32, shape[0])}
+	info := data.Info{Name: "toy", Shape: shape, Classes: classes, Mean: make([]float64, shape[0]), Std: make([]float64, shape[0])}
 	for c := range info.Std {
 		info.Mean[c], info.Std[c] = 0.5, 0.3
 	}

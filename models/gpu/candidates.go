@@ -281,7 +281,7 @@ func (c *crowd) bytes(o *op, eps place, turn Memory) error {
 	if o.bias >= 0 {
 		bias, biased = c.tensor(eps, 0, o.bias), 1
 	}
-	mean, std := e.set.Mean[0], e.set.Std[0]
+	mean, std := float32(e.set.Mean[0]), float32(e.set.Std[0])
 	c.b.grid("byte_product", [3]int{(o.nOut + group - 1) / group, c.most, len(c.work)}, group, wordsHere{}, c.from.rows, c.seen, c.pairSizes, uint32(c.most),
 		c.from.pixels, uint32(o.nIn), numbers, uint64(w.Len), uint32(o.nOut), bias.m, bias.at, bias.step, biased,
 		noise.IntegerScale/(255*std), -noise.IntegerScale*mean/std, turn, uint64(c.most*o.nOut))

@@ -64,7 +64,7 @@ func TestRoom(t *testing.T) {
 			if len(m.Input) == 3 {
 				channels = m.Input[0]
 			}
-			even := slices.Repeat([]float32{0.5}, channels)
+			even := slices.Repeat([]float64{0.5}, channels)
 			pixels := data.Raster{Pixels: make([]byte, 200*m.Features), Labels: make([]uint16, 200)}
 			var set *data.Set
 			if m.Vocabulary > 0 {

@@ -107,7 +107,9 @@ func read(t *testing.T, p []byte) (out program) {
 		f := parse(t, x.([]byte))
 		raw, c := f[9][0].([]byte), tensor{dims: f.ints(1)}
 		for i := 0; i < len(raw); {
-			if f.ints(2)[0] == 7 {
+			if f.ints(2)[0] == typeDouble {
+				c.x, i = append(c.x, float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])))), i+8
+			} else if f.ints(2)[0] == typeInt {
 				c.x, i = append(c.x, float32(int64(binary.LittleEndian.Uint64(raw[i:])))), i+8
 			} else {
 				c.x, i = append(c.x, math.Float32frombits(binary.LittleEndian.Uint32(raw[i:]))), i+4

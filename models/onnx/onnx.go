@@ -58,8 +58,11 @@ func Write(w io.Writer, m Model) error {
 	g.node("Identity", Output, g.restored(x[len(x)-1]))
 	g.text(graphName, m.Net.Name)
 	kind := int64(typeFloat)
-	if m.Form != nil && m.Form.Bytes {
+	switch {
+	case m.Form != nil && m.Form.Bytes:
 		kind = typeByte
+	case m.Form != nil && m.Form.Wide():
+		kind = typeDouble
 	}
 	g.put(graphInput, samples(Input, kind, g.shape()))
 	g.put(graphOutput, samples(Output, typeFloat, m.Net.Shape(len(m.Net.Layers))))
@@ -106,6 +109,19 @@ func (g *graph) floats(name string, shape []int, x []float32) string {
 	return name
 }
 
+// perFeature is a constant for each channel or feature, in the type of the input.
+func (g *graph) perFeature(name string, shape []int, x []float64) string {
+	if g.Form.Wide() {
+		g.put(graphInitializer, doubles(name, shape, x))
+		return name
+	}
+	narrow := make([]float32, len(x))
+	for i, v := range x {
+		narrow[i] = float32(v)
+	}
+	return g.floats(name, shape, narrow)
+}
+
 func (g *graph) ints(name string, x ...int) string {
 	g.put(graphInitializer, ints(name, x))
 	return name
@@ -149,8 +165,11 @@ func (g *graph) normalised() []string {
 			each[i] = 1
 		}
 		each[0] = f.Shape[0]
-		x = g.node("Sub", "input.centred", x, g.floats("normalise.mean", each, f.Mean))
-		x = g.node("Div", "input.normalised", x, g.floats("normalise.deviation", each, f.Std))
+		x = g.node("Sub", "input.centred", x, g.perFeature("normalise.mean", each, f.Mean))
+		x = g.node("Div", "input.normalised", x, g.perFeature("normalise.deviation", each, f.Std))
+		if f.Wide() {
+			x = g.node("Cast", "input.float", x, attribute{"to", typeFloat})
+		}
 	}
 	if !slices.Equal(g.shape(), g.Net.Input) { // one of both is flat
 		x = g.node("Reshape", "input.shaped", x, g.ints("input.shape", append([]int{0}, g.Net.Input...)...))

@@ -3,6 +3,7 @@ package onnx
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"os"
@@ -231,6 +232,33 @@ func TestNumbers(t *testing.T) {
 		x.x = append(x.x, raw[6*id:6*id+6]...)
 	}
 	m.agrees(t, read(t, m.file(t)).run(t, x).x)
+}
+
+// TestFarNumbers: where float32 is too coarse for the samples, the input and the normalisation are of float64.
+func TestFarNumbers(t *testing.T) {
+	r := data.Raster{Labels: make([]uint16, 12)}
+	for i := range 12 {
+		r.Doubles = append(r.Doubles, 1.7e9+float64(i), float64(i%5))
+	}
+	set, err := data.New(data.Info{Name: "table", Shape: []int{2}, Classes: 3}, r, data.Raster{}, 0.25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := train(t, "table", enginetest.Compile(t, "[2]", "dense out=3"), set, 4)
+	file := m.file(t)
+	mean := binary.LittleEndian.AppendUint64(nil, math.Float64bits(set.Mean[0]))
+	graph := parse(t, parse(t, file)[7][0].([]byte))
+	input := parse(t, parse(t, parse(t, graph[11][0].([]byte))[2][0].([]byte))[1][0].([]byte))
+	if kind := input.ints(1)[0]; kind != typeDouble || !bytes.Contains(file, mean) {
+		t.Errorf("the input is of type %d, and the file holds the mean %g: %t", kind, set.Mean[0], bytes.Contains(file, mean))
+	}
+	var operators []string
+	for _, s := range read(t, file).steps {
+		operators = append(operators, s.op)
+	}
+	if want := []string{"Sub", "Div", "Cast", "Gemm", "Identity"}; !slices.Equal(operators, want) {
+		t.Errorf("operators %v, want %v", operators, want)
+	}
 }
 
 func TestRefuses(t *testing.T) {

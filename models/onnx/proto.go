@@ -20,7 +20,7 @@ const (
 	valueName, valueType, typeTensor, tensorElement, tensorShape                      = 1, 2, 1, 1, 2
 	shapeDim, dimValue, dimName                                                       = 1, 1, 2
 
-	typeFloat, typeByte, typeInt = 1, 2, 7
+	typeFloat, typeByte, typeInt, typeDouble = 1, 2, 7, 11
 )
 
 // message is a protobuf message that grows.
@@ -87,6 +87,15 @@ func floats(name string, shape []int, x []float32) message {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
 	}
 	return constant(name, typeFloat, shape, raw)
+}
+
+// doubles is a constant of float64.
+func doubles(name string, shape []int, x []float64) message {
+	raw := make([]byte, 0, 8*len(x))
+	for _, v := range x {
+		raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(v))
+	}
+	return constant(name, typeDouble, shape, raw)
 }
 
 // ints is a constant list.

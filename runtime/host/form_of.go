@@ -18,7 +18,7 @@ import (
 type formFile struct {
 	Samples           string
 	Shape             []int
-	Mean, Deviation   []float32
+	Mean, Deviation   []float64
 	Classes, Features []string
 	Label             string
 	TargetMean        []float32 `toml:"target_mean"`
@@ -59,7 +59,7 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 		file, err := openTyped(of)
 		return file.reading, err
 	case strings.HasSuffix(of, ".toml"):
-		r.Rule = data.RuleByClass
+		r.Rule = data.RuleNewest
 		r.Form, err = t.writtenForm(of)
 		return r, err
 	case recorded:
@@ -138,7 +138,7 @@ func (t *Trained) writtenForm(path string) (*data.Form, error) {
 }
 
 // forEach is one number for each of n, where one is given for all; others stay as they are.
-func forEach(x []float32, n int) []float32 {
+func forEach[F float32 | float64](x []F, n int) []F {
 	if len(x) == 1 && n > 1 {
 		return slices.Repeat(x, n)
 	}

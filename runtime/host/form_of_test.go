@@ -104,7 +104,7 @@ func TestForeignText(t *testing.T) {
 	}
 }
 
-func floatList(x []float32) string {
+func floatList(x []float64) string {
 	text, _ := json.Marshal(x) // finite
 	return string(text)
 }

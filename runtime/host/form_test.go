@@ -48,7 +48,7 @@ func trainedMeadow(t *testing.T) (dir, model string, j *Job) {
 	write(t, filepath.Join(dir, "linear.toml"), []byte(linear))
 	write(t, filepath.Join(dir, "flowers.csv"), meadow(240, "size,shade,kind", plainRow))
 	j = prepare(t, Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "flowers.csv"), Algorithm: "dp-sgd", Members: 1, Seed: 1,
-		Limit: event.Limit{Rounds: 300}, Set: []event.Setting{{Knob: "eta", Expr: "0.5"}, {Knob: "batch", Expr: "32"}}, By: "test"})
+		Limit: event.Limit{Rounds: 600}, Set: []event.Setting{{Knob: "eta", Expr: "0.5"}, {Knob: "batch", Expr: "32"}}, By: "test"})
 	train(t, filepath.Join(dir, "s"), j, nil, nil)
 	out, err := Export(context.Background(), filepath.Join(dir, "s"), 0, 1, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels || m.Read.Rule != data.RuleByClass {
+	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels || m.Read.Rule != data.RuleNewest {
 		t.Fatalf("the file says %+v by %s, the run had %+v by %s", m.Read, m.Kernels, want, j.Config.Kernels)
 	}
 	score := func(name string, b []byte) (float64, error) {
@@ -141,7 +141,7 @@ func TestFormOfStart(t *testing.T) {
 	if v, err := Verify(context.Background(), filepath.Join(dir, "again"), 1, nil); err != nil || v.Rounds != 3 {
 		t.Errorf("%d rounds agree: %v", v.Rounds, err)
 	}
-	if j.Config.Version != logVersionFiles || j.Config.Reading != data.RuleByClass {
+	if j.Config.Version != logVersionFiles || j.Config.Reading != data.RuleNewest {
 		t.Errorf("the session has version %d and rule %d", j.Config.Version, j.Config.Reading)
 	}
 	write(t, filepath.Join(dir, "more.csv"), meadow(300, "tint,size,kind", plainRow))

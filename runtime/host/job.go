@@ -126,7 +126,7 @@ func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleByClass}}
+	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleNewest}}
 	j.Edits = Edits(alg, o)
 	if own.maximises() {
 		j.oneSeed()
@@ -308,6 +308,9 @@ func (j *Job) load(augment string) error {
 	j.reading.Label, j.reading.Outputs, j.reading.MultiLabel, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.MultiLabel(), j.Net.Context()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
+		return err
+	}
+	if j.reading.Table, err = data.ParseTable(option.Table.Text(j.Options)); err != nil {
 		return err
 	}
 	set, err := j.reading.Load(name)

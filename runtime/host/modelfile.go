@@ -58,20 +58,24 @@ func openModel(path string) (f modelFile, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.path, f.reading.Rule = path, data.RuleByClass
+	f.path, f.reading.Rule = path, data.RuleNewest
 	if text, ok := f.Meta[metaReading]; ok {
-		if f.reading.Rule, err = strconv.Atoi(text); err != nil || f.reading.Rule < data.RuleFirst || f.reading.Rule > data.RuleByClass {
+		if f.reading.Rule, err = strconv.Atoi(text); err != nil || f.reading.Rule < data.RuleFirst || f.reading.Rule > data.RuleNewest {
 			return f, fmt.Errorf("%s: its data were read by rule %q, which this brood does not know: use the one that wrote it", path, text)
 		}
 	} else if f.Meta[metaSession] != "" { // before there was another
 		f.reading.Rule = data.RuleFirst
 	}
 	if !data.IsPath(f.Meta[metaData]) { // a named set is read in one way only
-		f.reading.Rule = data.RuleByClass
+		f.reading.Rule = data.RuleNewest
 	}
 	f.reading.Form, err = readForm(f.Meta)
 	if err != nil {
 		return f, fmt.Errorf("%s: its metadata cannot be used: %w; export the model again", path, err)
+	}
+	if f.reading.Form != nil && f.reading.Rule < data.RuleDoubles {
+		rounded := f.reading.Form.Rounded()
+		f.reading.Form = &rounded
 	}
 	return f, nil
 }

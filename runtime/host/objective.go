@@ -134,7 +134,7 @@ func at(lines []string, i int) string {
 
 // measures makes the model and the seeds of a run that maximises an objective.
 func (j *Job) measures(o Options) (err error) {
-	for _, x := range []*option.Option{option.Model, option.Data, option.Label, option.Augment, option.ClassWeights, option.Validation, option.Rebuild} {
+	for _, x := range []*option.Option{option.Model, option.Data, option.Label, option.Table, option.Augment, option.ClassWeights, option.Validation, option.Rebuild} {
 		if text := x.Text(o); text != "" {
 			return typed.Errorf("%s = %s: an objective has no model and no data: leave it out (docs/objectives.md)", x.Name, text)
 		}

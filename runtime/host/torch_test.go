@@ -31,7 +31,7 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 	for _, y := range file.Find("check.y").F {
 		x.Labels = append(x.Labels, uint16(y))
 	}
-	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float32{0}, Std: []float32{1}}, x, x, 0)
+	set, err := data.New(data.Info{Name: "torch", Shape: []int{1, 6, 6}, Classes: 3, Mean: []float64{0}, Std: []float64{1}}, x, x, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

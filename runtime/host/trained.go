@@ -104,7 +104,7 @@ func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained
 // trained is a model of the session in dir with these parameters.
 func (j *Job) trained(now event.Checkpoint, dir string, params, stats engine.Host) *Trained {
 	t := &Trained{own: j.own, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
-		Read: data.Reading{Rule: j.Config.Reading}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
+		Read: data.Reading{Rule: j.Config.Reading, Table: j.reading.Table}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
 	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else it is not known how they were normalised
 		form := j.Samples.Form()
 		t.Read.Form = &form

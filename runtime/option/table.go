@@ -36,6 +36,9 @@ var (
 	Label = add(Option{Name: "label",
 		Doc:  "column of a table that holds what is to be predicted, by name or counted from 1, or several with commas or as cls_*: classes one-hot, or outputs (default: label, class or target, else the last)",
 		Kind: Text, Use: Preset | Full | Logged})
+	Table = add(Option{Name: "table",
+		Doc:  "how a table is read, with commas between the words: header or no-header says whether its first line holds names, and bytes that its numbers are pixels from 0 to 255 (default: the first line is looked at, and numbers are standardised)",
+		Kind: Text, Use: Preset | Full | Logged, Check: tabulates, Words: func() []string { return data.TableWords }})
 	Objective = add(Option{Name: "objective",
 		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
 		Docs: map[string]string{"fork": "`program` of a session that maximises one: a session never starts it by itself"},
@@ -149,6 +152,11 @@ func augmentations() []string {
 
 func augments(text string) error {
 	_, err := data.ParseAugment(text)
+	return err
+}
+
+func tabulates(text string) error {
+	_, err := data.ParseTable(text)
 	return err
 }
 

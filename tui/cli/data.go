@@ -31,10 +31,15 @@ func dataCommand(s streams) *cobra.Command {
 	info := &cobra.Command{Use: "info NAME|PATH", Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH")}
 	asJSON := jsonFlag(info)
 	label := info.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
+	table := info.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
 	numbers := info.Flags().Bool("numbers", false, "labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
 	several := info.Flags().Bool("several", false, "labels are 0 and 1 for each of several classes of a sample, as a model of the loss bce reads them")
 	info.RunE = func(_ *cobra.Command, args []string) error {
-		r := data.Reading{Rule: data.RuleByClass, Label: *label, MultiLabel: *several}
+		r := data.Reading{Rule: data.RuleNewest, Label: *label, MultiLabel: *several}
+		var err error
+		if r.Table, err = data.ParseTable(*table); err != nil {
+			return err
+		}
 		switch {
 		case *numbers && *several:
 			return usage("--numbers and --several: labels are one of both; give one of them")
@@ -127,6 +132,9 @@ func describeData(w io.Writer, d *data.Set) {
 		{"digest", d.Digest()},
 	} {
 		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(w, "  %-11s %s\n", "note", note)
 	}
 	fmt.Fprintln(w)
 	switch {

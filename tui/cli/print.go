@@ -203,6 +203,9 @@ func (p *plainPrinter) begin(r prepared) {
 		}
 		fmt.Fprintf(p.out, "brood: %s on %s, %s: %s of %s parameters on %s, %s\n",
 			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
+		for _, note := range j.Samples.Notes {
+			fmt.Fprintf(p.out, "brood: %s: %s\n", j.Config.Data, note)
+		}
 	}
 	expected := humanBytes(j.Config.Memory) + " of memory"
 	if j.DeviceMemory > 0 {
