@@ -54,13 +54,21 @@ func trains(a *optim.Algorithm, model string) string {
 	return model
 }
 
-// agree records a run on the best twin and executes it again on the others.
-func agree(t *testing.T, o Options) {
+// others are the twins of this machine but the best.
+func others() (out []kernel.Twin) {
+	for twin := kernel.Portable; twin < kernel.Best(); twin++ {
+		out = append(out, twin)
+	}
+	return out
+}
+
+// agree records a run on the best twin and executes it again on some others.
+func agree(t *testing.T, o Options, twins ...kernel.Twin) {
 	t.Helper()
 	t.Setenv("BROOD_CPU", "")
 	dir := filepath.Join(t.TempDir(), "s")
 	want := train(t, dir, prepare(t, o), nil, nil)
-	for twin := kernel.Portable; twin < kernel.Best(); twin++ {
+	for _, twin := range twins {
 		t.Setenv("BROOD_CPU", twin.String())
 		v, err := Verify(context.Background(), dir, 2, nil)
 		if err != nil {
@@ -80,28 +88,40 @@ func spec(t *testing.T, text string) string {
 	return path
 }
 
+// kinds are algorithms that ask an engine for every kind of task: steps, candidates and their sums, scales, directions,
+// crossed rows, whole numbers, encoded messages.
+var kinds = []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.StreamingDiLoCo, optim.DeMo, optim.OpenAIES, optim.EGG, optim.SNES, optim.CRFMNES, optim.LMMAES, optim.GA, optim.PESGD}
+
 // TestOneArithmetic: every algorithm of the catalog has one hash on all twins of this machine, and what is recorded on
-// one is executed on the others. Without BROOD_LONG few knobs differ from their defaults.
+// one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the twins.
 func TestOneArithmetic(t *testing.T) {
 	model := spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
-	for _, a := range catalog.All() {
+	long := longtest.On(longtest.Arithmetic)
+	for i, a := range catalog.All() {
+		if !a.Needs.Model() || !long && !slices.Contains(kinds, a) {
+			continue
+		}
 		t.Run(a.Name, func(t *testing.T) {
-			agree(t, brief(a, model, "glyphs"))
+			twins := others()
+			if !long && len(twins) > 0 {
+				twins = twins[i%len(twins):][:1]
+			}
+			agree(t, brief(a, model, fewImages), twins...)
 			for _, s := range more[a.Name] {
-				if !longtest.On(longtest.Arithmetic) && s[0] != "noise" {
+				if !long && s[0] != "noise" {
 					continue
 				}
-				o := brief(a, model, "glyphs")
+				o := brief(a, model, fewImages)
 				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
-				agree(t, o)
+				agree(t, o, twins...)
 			}
 		})
 	}
 	t.Run("recorded on portable", func(t *testing.T) {
 		t.Setenv("BROOD_CPU", "portable")
 		dir := filepath.Join(t.TempDir(), "s")
-		j := prepare(t, brief(optim.Parle, "mlp-small", "glyphs"))
+		j := prepare(t, brief(optim.Parle, "mlp-small", fewImages))
 		want := train(t, dir, j, nil, nil)
 		t.Setenv("BROOD_CPU", "")
 		if v, err := Verify(context.Background(), dir, 1, nil); err != nil || v.Last.Hash != want {
@@ -114,35 +134,33 @@ func TestOneArithmetic(t *testing.T) {
 }
 
 // TestOneArithmeticOnDevice: what every algorithm of the catalog does on the processor is executed by OpenCL, and the
-// other way round, to the hash. Without BROOD_LONG it takes three of them, each once, and one with dense layers alone.
+// other way round, to the hash. Without BROOD_LONG it takes two of them.
 func TestOneArithmeticOnDevice(t *testing.T) {
 	counted(t) // compiles once
 	long, model := longtest.On(longtest.Arithmetic), spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
 	for _, a := range catalog.All() {
-		few := []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES}
+		few := []*optim.Algorithm{optim.Parle, optim.OpenAIES}
 		if !a.Needs.Model() || a.Needs&optim.Whole != 0 || !long && !slices.Contains(few, a) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			if across(t, brief(a, model, "glyphs")); !long {
+			if across(t, brief(a, model, fewImages)); !long {
 				return
 			}
 			for _, s := range more[a.Name] {
-				o := brief(a, model, "glyphs")
+				o := brief(a, model, fewImages)
 				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
 				across(t, o)
 			}
 		})
 	}
-	for _, a := range []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.OpenAIES} {
-		if long || a == optim.DPSGD {
-			t.Run("mlp, "+a.Name, func(t *testing.T) { across(t, brief(a, "mlp", "glyphs")) })
-		}
-		if long {
-			model := map[*optim.Algorithm]string{optim.DPSGD: "bytes-mingru", optim.Parle: "bytes-small", optim.OpenAIES: "bytes-attention"}[a]
-			t.Run(model+", "+a.Name, func(t *testing.T) { across(t, brief(a, model, "tales")) })
-		}
+	if !long {
+		return
+	}
+	t.Run("mlp, dp-sgd", func(t *testing.T) { across(t, brief(optim.DPSGD, "mlp", fewImages)) })
+	for model, a := range map[string]*optim.Algorithm{"bytes-mingru": optim.DPSGD, "bytes-small": optim.Parle, "bytes-attention": optim.OpenAIES} {
+		t.Run(model+", "+a.Name, func(t *testing.T) { across(t, brief(a, model, "tales")) })
 	}
 }
 
@@ -171,7 +189,8 @@ func across(t *testing.T, o Options) {
 	}
 }
 
-// TestOneArithmeticOnMNIST is the same with the models of the zoo.
+// TestOneArithmeticOnMNIST is the same with models of the zoo, whose layers are larger: each with two of kinds, on the
+// portable twin.
 func TestOneArithmeticOnMNIST(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "executes resnet20 on the portable twin")
 	if _, err := data.Load("mnist"); err != nil {
@@ -182,15 +201,9 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	resnet := strings.Replace(string(source), "input = [3, 32, 32]", "input = [1, 28, 28]", 1)
-	for _, model := range []string{"mlp", "lenet", spec(t, resnet)} {
-		for _, a := range catalog.All() {
-			deep := filepath.IsAbs(model)
-			// The portable twin takes minutes for each algorithm with the deep model, and a round of bgd sees the whole
-			// training set.
-			left := deep && (a == optim.BGD || os.Getenv("BROOD_LONG") != "all" && a != optim.DPSGD)
-			if a.Needs.Model() && !left {
-				t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, brief(a, model, "mnist")) })
-			}
+	for i, model := range []string{"mlp", "lenet", spec(t, resnet)} {
+		for _, a := range [][]*optim.Algorithm{{optim.Parle, optim.LMMAES}, {optim.DPSGD, optim.CRFMNES}, {optim.DPSGD, optim.OpenAIES}}[i] {
+			t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, brief(a, model, "mnist"), kernel.Portable) })
 		}
 	}
 }

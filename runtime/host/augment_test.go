@@ -28,7 +28,7 @@ func augmented(alg string, workers, threads int, rounds uint64) Options {
 func TestAugmentedBits(t *testing.T) {
 	for alg, model := range map[string]string{"parle": "lenets", "openai-es": "mlp-small", "hybrid-es": "softmax", "ga": "softmax"} {
 		home, want, last := t.TempDir(), "", ""
-		rounds := uint64(4)
+		rounds := uint64(2)
 		for _, c := range []struct{ workers, threads int }{{1, 1}, {2, 4}} {
 			o := augmented(alg, c.workers, c.threads, rounds)
 			o.Model = model
@@ -54,18 +54,18 @@ func TestAugmentedBits(t *testing.T) {
 
 // A session on augmented data goes on as one that nobody disturbed, and a branch draws what its parent draws.
 func TestAugmentedResumes(t *testing.T) {
-	const whole = 400
+	const whole = 120
 	ctx, home := context.Background(), t.TempDir()
 	want := train(t, filepath.Join(home, "whole"), prepare(t, augmented("parle", 2, 2, whole)), nil, nil)
 	dir := filepath.Join(home, "half")
-	train(t, dir, prepare(t, augmented("parle", 2, 2, whole)), nil, func(r *Run, rec event.Record) {
-		if rec.Commit != nil && rec.Commit.To >= 8 {
-			go r.Interrupt()
-		}
-	})
+	train(t, dir, prepare(t, augmented("parle", 2, 2, whole)), nil, stopAt(8))
 	h, err := read(dir, 0)
-	if err != nil || h.last.To == whole || h.config.Version != logVersionMore || h.config.Augment != "pad=3,flip" {
+	if err != nil || h.last.To == whole || h.config.Version != logVersionFiles || h.config.Augment != "pad=3,flip" {
 		t.Fatalf("stopped at %+v of %+v, %v", h.last, h.config, err)
+	}
+	named := augmented("parle", 2, 2, 1)
+	if named.Data = "glyphs"; prepare(t, named).Config.Version != logVersionMore {
+		t.Error("an older brood takes a session on augmented glyphs for one without augmentation")
 	}
 	from, err := Restore(ctx, dir, 0, nil, 1, nil)
 	if err != nil {

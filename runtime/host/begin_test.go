@@ -54,7 +54,7 @@ func killed(t *testing.T, dir, of string, records []event.Record) {
 func TestKilledBeforeTheFirstCommit(t *testing.T) {
 	home := t.TempDir()
 	parent, branch := filepath.Join(home, "parent"), filepath.Join(home, "branch")
-	parentHash := obey(t, Order{Dir: parent, Options: tiny(60)}, nil)
+	parentHash := obey(t, Order{Dir: parent, Options: tiny(24)}, nil)
 	branchHash := obey(t, Order{Dir: branch, From: parent, At: 17, Options: Options{By: "fork", Threads: 1,
 		Set: []event.Setting{{Knob: "eta", Expr: "exp:0.01*(1-1/(2B))/cycle"}, {Knob: "ell", Expr: "3"}}}}, nil)
 	for _, c := range []struct {

@@ -81,7 +81,7 @@ func naiveSoup(t *testing.T, model *Trained, x [][]float32) (out []worker.Ingred
 // order in which they are asked for; the mean of all is the centre, to the bit.
 func TestBeside(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	train(t, dir, prepare(t, Options{Model: "mlp-small", Data: "glyphs", Algorithm: "wash", Members: 6, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
+	train(t, dir, prepare(t, Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
 		Set: []event.Setting{{Knob: "share", Expr: "0"}, {Knob: "batch", Expr: "16"}, {Knob: "eta", Expr: "0.05"}}}), nil, nil)
 	asked, err := ParseOf("soup,centre,best,mean")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestBeside(t *testing.T) {
 // TestBesideRebuilds: batch-norm statistics of a soup are rebuilt for its parameters, as for a centre.
 func TestBesideRebuilds(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	train(t, dir, prepare(t, Options{Model: "lenets", Data: "glyphs", Algorithm: "wash", Members: 3, Workers: 1, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
+	train(t, dir, prepare(t, Options{Model: "lenets", Data: fewImages, Algorithm: "wash", Members: 3, Workers: 1, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
 		Set: []event.Setting{{Knob: "batch", Expr: "16"}}}), nil, nil)
 	all, err := Take(ctx, dir, 0, []Of{{}, {Name: OfMean}, {Name: OfEMA}, {Name: OfBest}}, 1, nil)
 	if err != nil {

@@ -75,18 +75,21 @@ func TestLeaning(t *testing.T) {
 	}
 }
 
-// TestHollow: what a rehearsal without samples and vectors counts is what one with them does, of every algorithm.
+// TestHollow: what a rehearsal without samples and vectors counts is what one with them does, of every algorithm with one
+// of three models, in turn.
 func TestHollow(t *testing.T) {
 	compared := 0
-	for _, a := range catalog.All() {
+	models := []string{"mlp-small", "lenets", "mlp-int8"}
+	for i, a := range catalog.All() {
 		if !a.Needs.Model() {
 			continue
 		}
-		for _, model := range []string{"mlp-small", "lenets", "mlp-int8"} {
-			o := Options{Algorithm: a.Name, Model: model, Data: "glyphs", Members: 8, Workers: 2, Threads: 2, By: "test"}
+		for k := range models {
+			model := models[(i+k)%len(models)]
+			o := Options{Algorithm: a.Name, Model: model, Data: fewImages, Members: 8, Workers: 2, Threads: 2, By: "test"}
 			_, err := prepared(o, func(j *Job, _ compute) error {
 				compared++
-				for _, x := range []excerpt{{evaluate: event.NoTest, rounds: 6}, {probe: 1, evaluate: 1, rounds: 1, limit: 1}} {
+				for _, x := range []excerpt{{evaluate: event.NoTest, rounds: 3}, {probe: 1, evaluate: 1, rounds: 1, limit: 1}} {
 					with, without := crewOf(t, j, x, false), crewOf(t, j, x, true)
 					if !reflect.DeepEqual(with, without) {
 						t.Errorf("%s of %s, %+v:\n%+v without samples, with them\n%+v", a.Name, model, x, without, with)
@@ -94,13 +97,14 @@ func TestHollow(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Logf("%s of %s: %v", a.Name, model, err)
+			if err == nil {
+				break
 			}
+			t.Logf("%s of %s: %v", a.Name, model, err)
 		}
 	}
-	if compared < 50 {
-		t.Errorf("%d rehearsals were compared, want 50 and more", compared)
+	if compared < 30 {
+		t.Errorf("%d rehearsals were compared, want 30 and more", compared)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestFitsOnDevice(t *testing.T) {
 	defer func(all []gpu.Driver) { drivers = all }(drivers)
 	prepare := func(members int, device string, memory int64) (*Job, error) {
 		drivers = []gpu.Driver{cards{name: "cuda", why: errors.New("no CUDA here")}, tight{memory: memory}}
-		return Prepare(Options{Algorithm: "dp-sgd", Model: "mlp", Data: "glyphs", Members: members, Workers: 1, Device: device, Limit: event.Limit{Rounds: 2}, By: "test"})
+		return Prepare(Options{Algorithm: "dp-sgd", Model: "mlp-small", Data: fewImages, Members: members, Workers: 1, Device: device, Limit: event.Limit{Rounds: 2}, By: "test"})
 	}
 	whole, err := prepare(12, "opencl", 1<<40)
 	if err != nil {

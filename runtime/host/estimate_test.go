@@ -49,9 +49,9 @@ func TestLiveOfManyCandidates(t *testing.T) {
 	for _, c := range []struct {
 		members int
 		rounds  uint64
-	}{{32, 300}, {3000, 20}, {3000, 100}, {10000, 70}} {
+	}{{32, 200}, {1000, 20}, {3000, 100}, {10000, 70}} {
 		t.Run(fmt.Sprintf("%d members, %d rounds", c.members, c.rounds), func(t *testing.T) {
-			if !longtest.On(longtest.Studies) && uint64(c.members)*c.rounds > 500_000 {
+			if !longtest.On(longtest.Studies) && uint64(c.members)*c.rounds > 100_000 {
 				t.Skip("set BROOD_LONG=studies: evaluates hundreds of thousands of candidates")
 			}
 			j := many(t, c.members, 2, c.rounds, "rank", "1")
@@ -214,7 +214,7 @@ func TestPiling(t *testing.T) {
 			t.Errorf("%d bytes, of which %d are held: %d %%, want %d", c.memory, c.held, got, c.want)
 		}
 	}
-	j := prepare(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
+	j := weigh(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
 	if got := piling(j.Config.Memory, j.kept); !j.bare() || got != 99 {
 		t.Errorf("a run of a protocol piles up %d %%", got)
 	}
@@ -229,7 +229,7 @@ func TestWholeIsAllOfARun(t *testing.T) {
 		{7, 3, event.NoTest, 300}, {2, 9, event.NoTest, 300}, {19, 4, 0, 300}, {38, 100, 0, 300}, {14, 9, 0, 4000}, {7, 1, 0, 4000}, {7, 9, 0, 8000},
 	} {
 		o := tiny(c.rounds)
-		o.Algorithm, o.Model, o.Data, o.Members, o.Set = "dp-sgd", "lenets", "glyphs", 2, []event.Setting{{Knob: "batch", Expr: fmt.Sprint(c.batch)}}
+		o.Algorithm, o.Model, o.Data, o.Members, o.Set = "dp-sgd", "lenets", fewImages, 2, []event.Setting{{Knob: "batch", Expr: fmt.Sprint(c.batch)}}
 		j := prepare(t, o)
 		j.Config.Probe, j.Config.Evaluate = c.probe, c.evaluate
 		got := j.whole(rehearsed(t, j), float64(c.rounds))

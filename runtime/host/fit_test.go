@@ -24,7 +24,7 @@ func TestAuto(t *testing.T) {
 	} {
 		o := tiny(1)
 		o.Set, o.Algorithm, o.Threads, o.Members = nil, c.algorithm, c.threads, Auto
-		if j := prepare(t, o); j.Members != c.want {
+		if j := weigh(t, o); j.Members != c.want {
 			t.Errorf("%s on %d threads: %d members, want %d", c.algorithm, c.threads, j.Members, c.want)
 		}
 	}
@@ -37,10 +37,10 @@ func TestFits(t *testing.T) {
 	defer func() { machineMemory = real }()
 	o := tiny(1)
 	o.Members = 40
-	whole := prepare(t, o).Config.Memory
+	whole := weigh(t, o).Config.Memory
 	one := tiny(1)
 	one.Members = 1
-	least := prepare(t, one).Config.Memory
+	least := weigh(t, one).Config.Memory
 	machineMemory = func() int64 { return (whole + least) / 2 }
 	_, err := Prepare(o)
 	if err == nil {
@@ -52,7 +52,7 @@ func TestFits(t *testing.T) {
 		t.Fatalf("a run that does not fit: %v", err)
 	}
 	o.Members = most
-	if j := prepare(t, o); j.Config.Memory > machineMemory() {
+	if j := weigh(t, o); j.Config.Memory > machineMemory() {
 		t.Errorf("%d members need %d bytes of %d", most, j.Config.Memory, machineMemory())
 	}
 	o.Members++
@@ -61,12 +61,12 @@ func TestFits(t *testing.T) {
 	}
 	machineMemory = func() int64 { return 1 << 62 }
 	o.Members, o.Threads, one.Threads = 40, 40, 40
-	half := (prepare(t, o).Config.Memory + prepare(t, one).Config.Memory) / 2
+	half := (weigh(t, o).Config.Memory + weigh(t, one).Config.Memory) / 2
 	machineMemory = func() int64 { return int64(float64(half) / filling) }
 	o.Members = Auto
-	chosen := prepare(t, o)
+	chosen := weigh(t, o)
 	o.Members = chosen.Members + 1
-	if more := prepare(t, o); chosen.Config.Memory > half || more.Config.Memory <= half {
+	if more := weigh(t, o); chosen.Config.Memory > half || more.Config.Memory <= half {
 		t.Errorf("%d members chosen for %d bytes need %d, one more %d", chosen.Members, half, chosen.Config.Memory, more.Config.Memory)
 	}
 	machineMemory = func() int64 { return least / 2 }
@@ -84,7 +84,7 @@ func TestFitsPairs(t *testing.T) {
 	for _, limit := range []int{10, 11, 24} {
 		machineMemory = func() int64 { return 0 }
 		o.Members = 2 * limit
-		few := prepare(t, o).Config.Memory
+		few := weigh(t, o).Config.Memory
 		o.Members = 60
 		machineMemory = func() int64 { return few + 1 }
 		_, err := Prepare(o)
@@ -108,7 +108,7 @@ func TestFitsThousands(t *testing.T) {
 	}
 	for _, algorithm := range []string{"dp-sgd", "elastic", "openai-es"} {
 		needs := func(members int) int64 {
-			return prepare(t, of(algorithm, members)).Config.Memory
+			return weigh(t, of(algorithm, members)).Config.Memory
 		}
 		const many = 16 * sampled
 		whole, limit := needs(many), needs(10*sampled)

@@ -17,11 +17,11 @@ import (
 // bits of the same branch that is made when the parent has ended, and both verify. The parent does not notice.
 func TestForkOfALiveRun(t *testing.T) {
 	home := t.TempDir()
-	o := tiny(1500)
+	o := tiny(600)
 	want := train(t, filepath.Join(home, "alone"), prepare(t, o), nil, nil)
 	parent, live := filepath.Join(home, "parent"), filepath.Join(home, "live")
 	branch := func(dir string, at uint64) Order {
-		return Order{Dir: dir, From: parent, At: at, Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: at + 40},
+		return Order{Dir: dir, From: parent, At: at, Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: at + 20},
 			Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}}
 	}
 	var at uint64
@@ -33,10 +33,10 @@ func TestForkOfALiveRun(t *testing.T) {
 	}()
 	saves := 0
 	got := train(t, parent, prepare(t, o), nil, func(r *Run, rec event.Record) {
-		if rec.Commit == nil || rec.Commit.To < 200 {
+		if rec.Commit == nil || rec.Commit.To < 100 {
 			return
 		}
-		if saves++; saves%20 == 0 { // so that checkpoints are removed under the eyes of who reads them
+		if saves++; saves%8 == 0 { // so that checkpoints are removed under the eyes of who reads them
 			go func() { _, _ = r.Command(t.Context(), event.Command{Action: event.Save}) }()
 		}
 		select {
@@ -49,7 +49,7 @@ func TestForkOfALiveRun(t *testing.T) {
 	if got != want {
 		t.Errorf("the parent ends as %s, undisturbed as %s", got, want)
 	}
-	if x := session.Describe(parent); x.Round != 1500 {
+	if x := session.Describe(parent); x.Round != 600 {
 		t.Errorf("the parent ends at round %d", x.Round)
 	}
 	if again := obey(t, branch(filepath.Join(home, "later"), at), nil); again != hash {
@@ -68,12 +68,12 @@ func TestNearestCheckpoint(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "parent")
 	saved := map[uint64]bool{}
-	train(t, dir, prepare(t, tiny(300)), nil, func(r *Run, rec event.Record) {
+	train(t, dir, prepare(t, tiny(100)), nil, func(r *Run, rec event.Record) {
 		if rec.Checkpoint != nil {
 			copyCheckpoint(t, filepath.Join(home, "kept"), dir, rec.Checkpoint.Round)
 			saved[rec.Checkpoint.Round] = true
 		}
-		if rec.Commit != nil && rec.Commit.To < 280 {
+		if rec.Commit != nil && rec.Commit.To < 80 {
 			go func() { _, _ = r.Command(t.Context(), event.Command{Action: event.Save}) }()
 		}
 	})
@@ -88,7 +88,7 @@ func TestNearestCheckpoint(t *testing.T) {
 	}
 	nearest := func() (round uint64) {
 		for r := range saved {
-			if r <= 290 {
+			if r <= 90 {
 				round = max(round, r)
 			}
 		}
@@ -100,11 +100,11 @@ func TestNearestCheckpoint(t *testing.T) {
 			break
 		}
 		into := filepath.Join(home, "branch")
-		r, err := Restore(t.Context(), dir, 290, &Files{Dir: into}, 1, nil)
+		r, err := Restore(t.Context(), dir, 90, &Files{Dir: into}, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Executed > 290-n {
+		if r.Executed > 90-n {
 			t.Errorf("%d rounds were executed again, and there is a checkpoint at %d", r.Executed, n)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, session.CheckpointDir, filepath.Base(filepath.Dir(session.CheckpointFile(n, 1, 0))))); err != nil {
@@ -135,7 +135,11 @@ func TestABranchKnowsNoLaterEdit(t *testing.T) {
 			early = cp
 			copyCheckpoint(t, kept, dir, cp.Round)
 		}
-		if rec.Commit == nil || early != nil {
+		if rec.Commit == nil {
+			return
+		}
+		if early != nil {
+			stopAt(early.Round+20)(r, rec)
 			return
 		}
 		n++
@@ -150,7 +154,7 @@ func TestABranchKnowsNoLaterEdit(t *testing.T) {
 	}
 	branch := func(name string) string {
 		o := Order{Dir: filepath.Join(home, name), From: dir, At: early.Round,
-			Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: early.Round + 100}}}
+			Options: Options{By: "fork", Threads: 1, Limit: event.Limit{Rounds: early.Round + 20}}}
 		return obey(t, o, nil)
 	}
 	files := filepath.Join(dir, session.CheckpointDir)

@@ -106,7 +106,7 @@ func TestAlertsAreTold(t *testing.T) {
 	}
 	told := func(eta string, during func(r *Run, rec event.Record)) string {
 		out := filepath.Join(t.TempDir(), "alerts")
-		train(t, filepath.Join(t.TempDir(), "s"), prepare(t, Options{Model: "mlp-small", Data: "glyphs", Algorithm: "dp-sgd", Members: 2,
+		train(t, filepath.Join(t.TempDir(), "s"), prepare(t, Options{Model: "mlp-small", Data: fewImages, Algorithm: "dp-sgd", Members: 2,
 			Seed: 1, OnTrouble: "stop", By: "test", Limit: event.Limit{Rounds: 1 << 40}, Set: []event.Setting{{Knob: "eta", Expr: eta}},
 			More: map[string]string{"on-alert": "cat >>" + out}}), nil, during)
 		text, err := os.ReadFile(out)

@@ -20,7 +20,7 @@ import (
 
 // tiny is a job of well under a second: the linear classifier on glyphs.
 func tiny(rounds uint64) Options {
-	return Options{Model: "softmax", Data: "glyphs", Algorithm: "parle", Members: 4, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
+	return Options{Model: "softmax", Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 3, Limit: event.Limit{Rounds: rounds}, By: "test",
 		Set: []event.Setting{{Knob: "ell", Expr: "2"}, {Knob: "batch", Expr: "8"}}}
 }
 
@@ -66,7 +66,29 @@ func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run,
 	return hash
 }
 
+// prepare readies a job as Prepare does, without timing its engine: a run of milliseconds takes less than that.
 func prepare(t *testing.T, o Options) *Job {
+	t.Helper()
+	j, err := Outline(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// stopAt interrupts a run once a round is committed. It keeps the run's loop for a moment, so that the interrupt is there
+// before many more rounds are granted.
+func stopAt(round uint64) func(*Run, event.Record) {
+	return func(r *Run, rec event.Record) {
+		if rec.Commit != nil && rec.Commit.To >= round {
+			go r.Interrupt()
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+}
+
+// weigh readies a job as Prepare does, with what it is expected to take.
+func weigh(t *testing.T, o Options) *Job {
 	t.Helper()
 	j, err := Prepare(o)
 	if err != nil {
@@ -78,16 +100,12 @@ func prepare(t *testing.T, o Options) *Job {
 // TestResumeForkVerify: stopped half-way and resumed ends as undisturbed; a branch from within a commit verifies by
 // itself.
 func TestResumeForkVerify(t *testing.T) {
-	const whole = 400 // many more than are under way when the interrupt arrives
+	const whole = 120 // many more than are under way when the interrupt arrives
 	home := t.TempDir()
 	ctx := context.Background()
 	want := train(t, filepath.Join(home, "whole"), prepare(t, tiny(whole)), nil, nil)
 	dir := filepath.Join(home, "half")
-	train(t, dir, prepare(t, tiny(whole)), nil, func(r *Run, rec event.Record) {
-		if rec.Commit != nil && rec.Commit.To >= 8 {
-			go r.Interrupt()
-		}
-	})
+	train(t, dir, prepare(t, tiny(whole)), nil, stopAt(8))
 	from, err := Restore(ctx, dir, 0, nil, 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -142,14 +160,14 @@ func TestResumeForkVerify(t *testing.T) {
 func TestASmallRunIsSmall(t *testing.T) {
 	home := t.TempDir()
 	var state int64
-	for i := range 8 {
+	for i := range 4 {
 		j := prepare(t, tiny(20))
 		state += int64(j.Members) * int64(3*4*j.Net.Layout.Params)
 		train(t, filepath.Join(home, strconv.Itoa(i)), j, nil, nil)
 	}
 	const told = 16 << 10
-	if size := session.Size(home); size < state || size > state+8*told {
-		t.Errorf("eight runs of %d bytes of state leave %d bytes", state, size)
+	if size := session.Size(home); size < state || size > state+4*told {
+		t.Errorf("four runs of %d bytes of state leave %d bytes", state, size)
 	}
 }
 
@@ -399,7 +417,7 @@ func TestLockedSession(t *testing.T) {
 // The configuration names the loss of a model without classes, by which screens and comparisons tell runs apart.
 func TestLossIsRecorded(t *testing.T) {
 	for model, want := range map[string]string{"mlp-small": "", "quadratic": models.Distance} {
-		j, err := Prepare(Options{Algorithm: "dp-sgd", Model: model, Data: "glyphs", Members: 1, Limit: event.Limit{Rounds: 1}})
+		j, err := Prepare(Options{Algorithm: "dp-sgd", Model: model, Data: fewImages, Members: 1, Limit: event.Limit{Rounds: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func TestCheckpointsAfterTrouble(t *testing.T) {
 func TestRunKeepsCheckpoints(t *testing.T) {
 	home := t.TempDir()
 	kept := func(name, told string) (n int) {
-		o := tiny(600)
+		o := tiny(200)
 		if told != "" {
 			if err := option.Checkpoints.Set(&o, told); err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestRunKeepsCheckpoints(t *testing.T) {
 			if rec.Checkpoint != nil {
 				saved++
 			}
-			if rec.Commit != nil && rec.Commit.To < 590 {
+			if rec.Commit != nil && rec.Commit.To < 190 {
 				go func() { _, _ = r.Command(t.Context(), event.Command{Action: event.Save}) }()
 			}
 		})

@@ -37,21 +37,17 @@ func held(t *testing.T, j *Job, onward bool) int64 {
 }
 
 // TestMemoryPerMember holds what is predicted of one more member against the heap: blocks and scratch where no snapshot
-// is kept, and the blocks once more where one is. Members of Parle and LocalSGD take four and two rows of parameters, a
-// data-parallel one a gradient.
+// is kept, and the blocks once more where one is. Members of Parle take four rows of parameters, a data-parallel one a
+// gradient.
 func TestMemoryPerMember(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string
 		rows      float64 // of parameters, a member
 		snapshot  float64
-	}{{"parle", 4, 3}, {"localsgd", 2, 2}, {"dp-sgd", 1, 0}} {
+	}{{"parle", 4, 3}, {"dp-sgd", 1, 0}} {
 		job := func(members int) *Job {
-			j, err := Prepare(Options{Algorithm: c.algorithm, Model: "mlp-small", Data: "glyphs", Members: members, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
+			return prepare(t, Options{Algorithm: c.algorithm, Model: "mlp-small", Data: fewImages, Members: members, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "8"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return j
 		}
 		few, many := job(20), job(60)
 		const more = 40
@@ -87,12 +83,8 @@ func TestMemoryPerMember(t *testing.T) {
 func TestMemoryPerParameter(t *testing.T) {
 	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "guided-es", "snes"} {
 		job := func(model string) *Job {
-			j, err := Prepare(Options{Algorithm: algorithm, Model: model, Data: "glyphs", Members: 4, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
+			return prepare(t, Options{Algorithm: algorithm, Model: model, Data: fewImages, Members: 4, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return j
 		}
 		expected := func(j *Job) int64 {
 			r, err := j.rehearse()
@@ -128,11 +120,7 @@ func TestMemoryPerParameter(t *testing.T) {
 // workers four times.
 func TestLargeAlone(t *testing.T) {
 	with := func(workers int) *Job {
-		j, err := Prepare(Options{Algorithm: "parle", Model: "mlp", Data: "glyphs", Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return j
+		return prepare(t, Options{Algorithm: "parle", Model: "mlp", Data: fewImages, Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
 	}
 	j, two := with(1), with(2)
 	r, err := j.rehearse()

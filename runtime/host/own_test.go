@@ -40,7 +40,7 @@ func TestOwnBits(t *testing.T) {
 		home, want, last := t.TempDir(), "", ""
 		for _, c := range []struct{ workers, threads int }{{1, 1}, {2, 4}} {
 			dir := filepath.Join(home, string(rune('a'+c.workers))+string(rune('a'+c.threads)))
-			got := train(t, dir, prepare(t, ownOptions(alg, c.workers, c.threads, 6)), nil, nil)
+			got := train(t, dir, prepare(t, ownOptions(alg, c.workers, c.threads, 3)), nil, nil)
 			if want == "" {
 				want = got
 			}
@@ -50,7 +50,7 @@ func TestOwnBits(t *testing.T) {
 			last = dir
 		}
 		v, err := bent().Verify(t.Context(), last, 1, nil)
-		if err != nil || v.Rounds != 6 || v.Last.Hash != want {
+		if err != nil || v.Rounds != 3 || v.Last.Hash != want {
 			t.Errorf("verify %s: %+v, %v", alg, v.Result, err)
 		}
 	}
@@ -58,15 +58,11 @@ func TestOwnBits(t *testing.T) {
 
 // A session goes on, branches and is verified with its graph and with no other.
 func TestOwnResumes(t *testing.T) {
-	const whole = 80 // many more than are under way when the interrupt arrives
+	const whole = 40 // many more than are under way when the interrupt arrives
 	ctx, home := context.Background(), t.TempDir()
 	want := train(t, filepath.Join(home, "whole"), prepare(t, ownOptions("parle", 2, 2, whole)), nil, nil)
 	dir := filepath.Join(home, "half")
-	train(t, dir, prepare(t, ownOptions("parle", 2, 2, whole)), nil, func(r *Run, rec event.Record) {
-		if rec.Commit != nil && rec.Commit.To >= 4 {
-			go r.Interrupt()
-		}
-	})
+	train(t, dir, prepare(t, ownOptions("parle", 2, 2, whole)), nil, stopAt(4))
 	h, err := read(dir, 0)
 	if err != nil || h.last.To == whole {
 		t.Fatalf("stopped at %+v, %v", h.last, err)
@@ -201,7 +197,9 @@ func cut(_ *G.ExprGraph, _ int, x *G.Node, p []*G.Node) (*G.Node, error) {
 // Sessions of layers keep the bytes of their configuration: the keys of later versions are not in them.
 func TestOldConfigurations(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
-	train(t, dir, prepare(t, tiny(1)), nil, nil)
+	o := tiny(1)
+	o.Data = "glyphs"
+	train(t, dir, prepare(t, o), nil, nil)
 	h, err := read(dir, 0)
 	if err != nil || h.config.Version != 1 || h.config.Own {
 		t.Fatalf("%+v, %v", h.config, err)

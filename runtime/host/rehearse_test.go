@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine/ram"
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -18,25 +19,23 @@ import (
 // TestRehearseWidth: what a rehearsal counts with narrow vectors in place of a model's is what the same rounds allocate
 // and send at the model's width, for each algorithm that has vectors, on one worker and on several that share them:
 // members so many that a bound on elements shows, and a model with statistics. Shares are of the dummy's length, which
-// is within a thousandth; what is sent is exact.
+// is within a thousandth; what is sent is exact. Without BROOD_LONG=conformance an algorithm is on one or on several
+// workers, in turn.
 func TestRehearseWidth(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		model            string
 		members, workers int
 	}{{"mlp-small", 200, 1}, {"lenets", 6, 3}, {"mlp-small", 8, 4}} {
-		for _, a := range catalog.All() {
+		for n, a := range catalog.All() {
 			c := c
-			if a.Needs == 0 || a.Needs&optim.Evaluations == 0 && c.members > 100 {
+			if a.Needs == 0 || a.Needs&optim.Evaluations == 0 && c.members > 100 || !longtest.On(longtest.Conformance) && n%3 != i {
 				continue
 			}
 			if a.Needs&optim.Whole != 0 {
 				c.model = "mlp-int8"
 			}
-			j, err := Prepare(Options{Algorithm: a.Name, Model: c.model, Data: "glyphs", Members: c.members, Workers: c.workers, Threads: 1, Limit: event.Limit{Rounds: 6}, By: "test",
+			j := prepare(t, Options{Algorithm: a.Name, Model: c.model, Data: fewImages, Members: c.members, Workers: c.workers, Threads: 1, Limit: event.Limit{Rounds: 6}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
 			wide := func(id int, link optim.Link) (*counter, worker.Config) {
 				p, s := j.Net.Layout.Params, j.Net.Layout.Stats
 				n := &counter{sizes: ram.Hollow{}, width: float64(p), params: int64(p), stats: int64(s)}

@@ -139,7 +139,7 @@ func TestFastFramesWithinCalls(t *testing.T) {
 func TestInline(t *testing.T) {
 	for kind, want := range map[string][2]bool{"native": {true, false}, "gorgonia": {}} {
 		t.Setenv("BROOD_ENGINE", kind)
-		j, err := Prepare(Options{Model: "mlp-small", Data: "glyphs", Members: 1, Workers: 1, Threads: 1, Seed: 1})
+		j, err := Prepare(Options{Model: "mlp-small", Data: fewImages, Members: 1, Workers: 1, Threads: 1, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 // TestValidationSplit: a run holds out what it is told, by share or number, and its log, verify, a branch and its model
 // file know it; without validation samples nothing may select on them, and probes take training samples.
 func TestValidationSplit(t *testing.T) {
-	set, err := data.Load("glyphs")
+	set, err := data.Load(fewImages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestValidationSplit(t *testing.T) {
 		}
 		if r, err := Export(t.Context(), dir, 0, 1, nil); err != nil {
 			t.Error(err)
-		} else if again, err := r.Load("glyphs"); err != nil || len(again.Validation()) != want {
+		} else if again, err := r.Load(fewImages); err != nil || len(again.Validation()) != want {
 			t.Errorf("--validation %q: a model of it is scored on another split, %v", text, err)
 		}
 	}
@@ -76,9 +76,10 @@ func TestValidationSplit(t *testing.T) {
 // TestRebuild: by how many samples the centre's statistics are rebuilt changes what it scores and no bit of training.
 func TestRebuild(t *testing.T) {
 	home, hash, losses := t.TempDir(), "", map[float64]bool{}
+	model := spec(t, "name = 'normed'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'batchnorm'}, {kind = 'dense', out = 10}]")
 	for _, text := range []string{"", "128", "all", "2048"} {
 		o := tiny(4)
-		o.Model = "lenets"
+		o.Model, o.Data = model, "glyphs" // of more than 2048 samples
 		o.More = map[string]string{}
 		if text != "" {
 			o.More["rebuild"] = text

@@ -54,8 +54,8 @@ func TestTensorRuns(t *testing.T) {
 		near    float64 // of the loss to that of f32/1
 		set     []event.Setting
 	}{
-		{"dp-sgd", "bf16", 4, 20, 0.02, []event.Setting{{Knob: "eta", Expr: "0.1"}, {Knob: "batch", Expr: "16"}}},
-		{"openai-es", "tf32", 16, 12, 0.02, []event.Setting{{Knob: "batch", Expr: "16"}, {Knob: "sigma", Expr: "0.1"}, {Knob: "eta", Expr: "0.1"}}},
+		{"dp-sgd", "bf16", 2, 6, 0.02, []event.Setting{{Knob: "eta", Expr: "0.2"}, {Knob: "batch", Expr: "16"}}},
+		{"openai-es", "tf32", 16, 8, 0.02, []event.Setting{{Knob: "batch", Expr: "16"}, {Knob: "sigma", Expr: "0.1"}, {Knob: "eta", Expr: "0.1"}}},
 	} {
 		hashes, firsts, losses := map[string]string{}, map[string]float64{}, map[string]float64{}
 		for _, device := range []string{"cpu", "cuda:0,tf32", "cuda:0,bf16"} {

@@ -14,7 +14,7 @@ import (
 func TestSaneIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	ctx := context.Background()
-	o := tiny(60)
+	o := tiny(30)
 	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
 	o.Model = "mlp-small" // a convex one does not blow up
 	var sane, later uint64
@@ -44,7 +44,7 @@ func TestSaneIsKept(t *testing.T) {
 			ask(r, event.Command{Action: event.Save})
 		case rec.Plan != nil && rec.Plan.Cause == "rollback" && back == nil:
 			back = rec.Plan
-			ask(r, event.Command{Limit: &event.Limit{Rounds: 60}})
+			ask(r, event.Command{Limit: &event.Limit{Rounds: 30}})
 		}
 	})
 	if back == nil || back.At != sane && back.At != later {
@@ -58,8 +58,8 @@ func TestSaneIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from.Checkpoint.Round != 60 {
+	if from.Checkpoint.Round != 30 {
 		t.Errorf("it goes on after round %d", from.Checkpoint.Round)
 	}
-	averagesAre(t, dir, 0, 60) // of the rounds that were done again, not of those that blew up
+	averagesAre(t, dir, 0, 30) // of the rounds that were done again, not of those that blew up
 }
