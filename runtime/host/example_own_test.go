@@ -50,7 +50,7 @@ var edges = &host.Own{Graph: graph.Own{
 // on validation samples, and the hash of the state that it ended with.
 func train(ctx context.Context, dir, algorithm string, members int, rounds uint64, knobs ...event.Setting) (first, last float64, hash string, err error) {
 	job, err := host.Prepare(host.Options{Own: edges, Data: "glyphs", Algorithm: algorithm, Members: members, Seed: 1,
-		Limit: event.Limit{Rounds: rounds}, Set: knobs, Probe: 1, Evaluate: event.NoTest})
+		Limit: event.Limit{Rounds: rounds}, Set: knobs, Probe: rounds / 2, Evaluate: event.NoTest})
 	if err != nil {
 		return 0, 0, "", err
 	}
@@ -92,8 +92,8 @@ func Example_ownGraph() {
 		rounds    uint64
 		knobs     []event.Setting
 	}{
-		{"parle", 2, 6, []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}},
-		{"openai-es", 16, 5, []event.Setting{{Knob: "batch", Expr: "32"}}},
+		{"parle", 2, 4, []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}},
+		{"openai-es", 16, 4, []event.Setting{{Knob: "batch", Expr: "32"}}},
 	} {
 		dir := filepath.Join(home, run.algorithm)
 		first, last, hash, err := train(ctx, dir, run.algorithm, run.members, run.rounds, run.knobs...)

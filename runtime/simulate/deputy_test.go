@@ -21,7 +21,7 @@ import (
 // uneven is a fleet over slow links whose stretches of computing take up to twice as long as they should.
 func uneven(alg string, n int) simulate.Config {
 	cfg := fleet(alg, n, n, nil)
-	cfg.Rounds = 60
+	cfg.Rounds = 30
 	cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 4e5, 5e5, 1e-9, 1e-4, 3*time.Millisecond
 	cfg.Link = every(simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond})
 	cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.05 + 0.05*uniform() }
@@ -73,7 +73,7 @@ func TestDeputiesAreAlike(t *testing.T) {
 		return run(t, cfg)
 	}
 	first := simulated(1)
-	for range 5 {
+	for range 2 {
 		if got := simulated(4); !reflect.DeepEqual(got, first) {
 			t.Fatalf("two runs of one seed: %+v and %+v", got, first)
 		}
@@ -101,7 +101,7 @@ func TestOneOfTen(t *testing.T) {
 	}{{80, 4e5, 0, 0.02}, {80, 4e5, 4e5, 0.001}, {80, 0, 4e5, 0.001}, {120, 4e5, 4e5, 0.03}} {
 		cfg := uneven("dp-sgd", 80)
 		cfg.Core.Members, cfg.Core.Tests = c.members, 3000
-		cfg.Rounds, cfg.Up, cfg.Down = 12, c.up, c.down
+		cfg.Rounds, cfg.Up, cfg.Down = 6, c.up, c.down
 		cfg.Pace = func(int, func() float64) float64 { return 0.05 }
 		all := run(t, cfg)
 		cfg.Deputies = 8
@@ -149,6 +149,7 @@ func TestCrowdIsOneByOne(t *testing.T) {
 		{"sparseloco", 40, nil, slow, 4e5, 5e5},
 	} {
 		cfg := fleet(c.alg, 40, c.members, c.set)
+		cfg.Rounds = 6
 		cfg.Deputies, cfg.Up, cfg.Down, cfg.PerByte, cfg.Hop, cfg.Control = 8, c.up, c.down, 1e-9, 1e-4, 3*time.Millisecond
 		cfg.Owed, cfg.Crowded, cfg.Link = 2, 1.5, every(c.link)
 		cfg.Pace = func(_ int, uniform func() float64) float64 { return 0.05 + 0.05*uniform() }

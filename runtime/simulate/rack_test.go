@@ -57,7 +57,7 @@ func TestRacksInOrderOfTime(t *testing.T) {
 	for _, cores := range []int{1, 4} {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			for range 5 {
+			for range 2 {
 				cfg := fleet("dp-sgd", 4, 4, nil)
 				cfg.Racks, cfg.Link = pairs(simulate.Racks{Up: 1e5}), every(simulate.Link{Delay: time.Millisecond})
 				cfg.Pace = func(machine int, _ func() float64) float64 {
