@@ -8,14 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"brood/models/longtest"
 )
 
-// The algorithm of adding-an-algorithm.md, with its catalog line, passes the conformance suite: it is laid over the
-// tree, which stays as it is.
+// The algorithm of adding-an-algorithm.md, with its catalog line, compiles; with BROOD_LONG=conformance it passes the
+// conformance suite, for which the runtime is compiled once more. It is laid over the tree, which stays as it is.
 func TestAddingAnAlgorithm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles the runtime once more")
-	}
 	blocks := goBlocks(t, "adding-an-algorithm.md")
 	if len(blocks) != 2 {
 		t.Fatalf("%d Go blocks, want the file and the line", len(blocks))
@@ -39,14 +38,21 @@ func TestAddingAnAlgorithm(t *testing.T) {
 	if strings.Count(string(text), list) != 1 {
 		t.Fatalf("catalog.go has no list %q", list)
 	}
-	overlay(t, root, map[string]string{
+	args := []string{"vet", "./optim/catalog"}
+	if longtest.On(longtest.Conformance) {
+		args = []string{"test", "-count=1", "-v", "-run", "^TestConformance$/^ring-sgd$", "./runtime/conformance"}
+	}
+	out := overlay(t, root, map[string]string{
 		filepath.Join(root, "optim", name): file,
 		catalog:                            strings.Replace(string(text), list, list+line, 1),
-	}, "test", "-count=1", "-v", "-run", "^TestConformance$/^ring-sgd$", "./runtime/conformance")
+	}, args...)
+	if args[0] == "test" && !strings.Contains(out, "--- PASS: TestConformance/ring-sgd ") {
+		t.Fatalf("the suite did not run:\n%s", out)
+	}
 }
 
-// overlay runs the go command on the tree with some files laid over it.
-func overlay(t *testing.T, root string, files map[string]string, args ...string) {
+// overlay runs the go command on the tree with some files laid over it, and returns what it prints.
+func overlay(t *testing.T, root string, files map[string]string, args ...string) string {
 	t.Helper()
 	dir, replace := t.TempDir(), map[string]string{}
 	for path, text := range files {
@@ -73,9 +79,7 @@ func overlay(t *testing.T, root string, files map[string]string, args ...string)
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
-	if !strings.Contains(string(out), "--- PASS: TestConformance/ring-sgd ") {
-		t.Fatalf("the suite did not run:\n%s", out)
-	}
+	return string(out)
 }
 
 // goBlocks are the fenced blocks of Go in a page.
