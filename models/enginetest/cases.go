@@ -121,10 +121,10 @@ func (mk Make) layers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := Compile(t, c.input, c.layers...)
 			set := toyOf(t, m)
-			mk.compare(t, m, set, 7, 60, 1)
-			mk.compare(t, m, set, 2, 60, 1)
+			mk.compare(t, m, set, 7, 1)
+			mk.compare(t, m, set, 2, 1)
 			if m.Layout.Stats == 0 {
-				mk.compare(t, m, set, 1, 60, 1)
+				mk.compare(t, m, set, 1, 1)
 			}
 		})
 	}

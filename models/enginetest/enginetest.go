@@ -33,8 +33,10 @@ type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) Engine
 // Run checks an engine.
 func Run(t *testing.T, newEngine Make) {
 	Part(t, newEngine)
-	newEngine.tasks(t, "mlp-small")
-	newEngine.tasks(t, "bytes-small")
+	for _, name := range []string{"mlp-small", "bytes-small"} {
+		m, set := load(t, name)
+		newEngine.tasks(t, name, m, set)
+	}
 	t.Run("gradients against float64", newEngine.layers)
 	t.Run("gradients of weighted samples against float64", newEngine.weighted)
 	t.Run("gradients of the zoo against float64", newEngine.zoo)
@@ -44,9 +46,16 @@ func Run(t *testing.T, newEngine Make) {
 
 // Part is a part of Run: all tasks, with a model that has batch-norm and dropout.
 func Part(t *testing.T, newEngine Make) {
-	newEngine.tasks(t, "lenets")
+	Images(t, newEngine)
 	m, set := load(t, "mlp-small")
 	Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
+}
+
+// Images is the part of Part that needs a model.
+func Images(t *testing.T, newEngine Make) {
+	m := Compile(t, "[1,12,12]", "conv out=8 kernel=3", "batchnorm", "relu", "maxpool kernel=2", "dropout rate=0.25",
+		"flatten", "dense out=17", "batchnorm", "relu", "dropout rate=0.25", "dense out=3")
+	newEngine.tasks(t, "images", m, ToyOf(t, 3, 144, 1, 12, 12))
 }
 
 // load is a model of the zoo and a set that it fits.
@@ -66,8 +75,7 @@ func load(t *testing.T, name string) (*models.Model, *data.Set) {
 	return m, set
 }
 
-func (mk Make) tasks(t *testing.T, name string) {
-	m, set := load(t, name)
+func (mk Make) tasks(t *testing.T, name string, m *models.Model, set *data.Set) {
 	b := &bench{m, set, mk}
 	t.Run(name, func(t *testing.T) {
 		t.Run("gradients do not see the cohort", b.gradientCohort)

@@ -48,7 +48,7 @@ func (mk Make) fuzz(t *testing.T) {
 			case m.MultiLabel():
 				set = ToyLabels(t, m.Outputs, 96, d.input...)
 			}
-			mk.compare(t, m, set, d.samples, 16, 3)
+			mk.compare(t, m, set, d.samples, 3)
 		})
 	}
 }
@@ -98,7 +98,7 @@ func (mk Make) fuzzText(t *testing.T) {
 				}
 			})
 			m := Compile(t, fmt.Sprint(d.input), d.lines...)
-			mk.compare(t, m, ToyText(t, context), d.samples, 16, 3)
+			mk.compare(t, m, ToyText(t, context), d.samples, 3)
 		})
 	}
 }

@@ -55,63 +55,76 @@ func Muon64(l *engine.Layout, x, m, v, g []float64, t engine.Muon, n int) {
 	}
 }
 
-// schulz64 is a*U + (b*U U' + c*U U' U U') U.
+// schulz64 is a*U + (b*U U' + c*U U' U U') U, which is U (b*U' U + ...) too: the smaller product is taken.
 func schulz64(u []float64, rows, cols int) []float64 {
-	times := func(x []float64, y func(k, j int) float64, m, n, deep int) []float64 {
+	if rows > cols {
+		return turned64(schulz64(turned64(u, cols), cols, rows), rows)
+	}
+	times := func(x, y []float64, m, n, deep int) []float64 {
 		out := make([]float64, m*n)
 		for i := range m {
+			line := out[i*n : i*n+n]
 			for k := range deep {
-				for j := range n {
-					out[i*n+j] += x[i*deep+k] * y(k, j)
+				a, row := x[i*deep+k], y[k*n:k*n+n]
+				for j := range line {
+					line[j] += a * row[j]
 				}
 			}
 		}
 		return out
 	}
-	at := func(x []float64, wide int) func(k, j int) float64 {
-		return func(k, j int) float64 { return x[k*wide+j] }
-	}
-	gram := times(u, func(k, j int) float64 { return u[j*cols+k] }, rows, rows, cols)
-	poly := times(gram, at(gram, rows), rows, rows, rows)
+	gram := times(u, turned64(u, cols), rows, rows, cols)
+	poly := times(gram, gram, rows, rows, rows)
 	for i := range poly {
 		poly[i] = -4.7750*gram[i] + 2.0315*poly[i]
 	}
-	out := times(poly, at(u, cols), rows, cols, rows)
+	out := times(poly, u, rows, cols, rows)
 	for i := range out {
 		out[i] += 3.4445 * u[i]
 	}
 	return out
 }
 
-// muon against the equations in float64, with matrices whose lengths are free and fixed, and without the last.
-func (v *vector) muon(t *testing.T) {
-	for name, task := range map[string]engine.Muon{"free": {}, "fixed": {Fixed: true}, "hidden": {Fixed: true, Hidden: true}} {
-		t.Run(name, func(t *testing.T) { v.muons(t, task) })
+// turned64 is a matrix of so many columns, transposed.
+func turned64(u []float64, cols int) []float64 {
+	out, rows := make([]float64, len(u)), len(u)/cols
+	for i, x := range u {
+		out[i%cols*rows+i/cols] = x
 	}
+	return out
 }
 
-func (v *vector) muons(t *testing.T, task engine.Muon) {
-	x, m, s, g := v.filled(2, 1), ram.New(2, v.l.Params), ram.New(2, v.l.Params), v.filled(2, 2)
-	start := clone(x)
-	wide := func(m engine.Mat) (out []float64) {
-		for _, f := range row(m, 1) {
-			out = append(out, float64(f))
-		}
-		return out
+// muon against the equations in float64, with matrices whose lengths are free and fixed, and without the last. Engines
+// of any number of threads have the bits of the first.
+func (v *vector) muon(t *testing.T, engines []Engine) {
+	for name, task := range map[string]engine.Muon{"free": {}, "fixed": {Fixed: true}, "hidden": {Fixed: true, Hidden: true}} {
+		t.Run(name, func(t *testing.T) {
+			x := v.filled(2, 1)
+			m64, s64, x64 := make([]float64, v.l.Params), make([]float64, v.l.Params), wide(row(x, 1))
+			gradients := []engine.Mat{v.filled(2, 2), v.filled(2, 7)}
+			task.Rows = []engine.Row{1}
+			task.Eta, task.Mu, task.WD, task.Share, task.B1, task.B2, task.Eps = 0.05, 0.9, 0.1, 0.2, 0.9, 0.99, 1e-8
+			for n, g := range gradients {
+				Muon64(&v.l, x64, m64, s64, wide(row(g, 1)), task, n+1)
+			}
+			var first []float32
+			for _, e := range engines {
+				task.X, task.M, task.V = clone(x), ram.New(2, v.l.Params), ram.New(2, v.l.Params)
+				for n, g := range gradients {
+					task.G, task.T = g, uint64(n+1)
+					do(t, e, task)
+				}
+				for i, got := range row(task.X, 1) {
+					if math.Abs(float64(got)-x64[i]) > 2e-5 {
+						t.Fatalf("element %d is %v, want %v", i, got, x64[i])
+					}
+				}
+				same(t, "row that took no step", row(task.X, 0), row(x, 0))
+				if first == nil {
+					first = row(task.X, 1)
+				}
+				same(t, "the same step by another engine", row(task.X, 1), first)
+			}
+		})
 	}
-	x64, m64, s64 := wide(x), wide(m), wide(s)
-	task.X, task.M, task.V, task.G, task.Rows = x, m, s, g, []engine.Row{1}
-	task.Eta, task.Mu, task.WD, task.Share, task.B1, task.B2, task.Eps = 0.05, 0.9, 0.1, 0.2, 0.9, 0.99, 1e-8
-	for n := 1; n <= 2; n++ {
-		task.T = uint64(n)
-		do(t, v.e, task)
-		Muon64(&v.l, x64, m64, s64, wide(g), task, n)
-		copy(row(g, 1), row(v.filled(2, 7), 1))
-	}
-	for i, got := range row(x, 1) {
-		if math.Abs(float64(got)-x64[i]) > 2e-5 {
-			t.Fatalf("element %d is %v, want %v", i, got, x64[i])
-		}
-	}
-	same(t, "row that took no step", row(x, 0), row(start, 0))
 }

@@ -333,13 +333,15 @@ func (r *reference) attention(l *models.Layer, x, y volume) {
 	steps := r.m.Features
 	wide := len(x) / steps
 	head := wide / l.Heads
-	part := func(which, t, i int) float64 { // of q, k and v
-		sum := r.tensor(l.Bias)[which*wide+i]
+	parts := make([]float64, 3*steps*wide) // q, k and v
+	for at := range parts {
+		t, which := at/wide%steps, at/wide/steps*wide+at%wide
+		parts[at] = r.tensor(l.Bias)[which]
 		for j := range wide {
-			sum += r.tensor(l.Weight)[(which*wide+i)*wide+j] * x[t*wide+j][0][0]
+			parts[at] += r.tensor(l.Weight)[which*wide+j] * x[t*wide+j][0][0]
 		}
-		return sum
 	}
+	part := func(which, t, i int) float64 { return parts[(which*steps+t)*wide+i] }
 	asked := len(y) / wide
 	for t := steps - asked; t < steps; t++ {
 		gives := make([]float64, wide)

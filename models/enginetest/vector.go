@@ -15,8 +15,10 @@ import (
 // Vector checks the tasks that need no model, on one and three threads. The layout should exceed 50,000 parameters, so
 // that threads share a vector.
 func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) Engine) {
+	var engines []Engine
 	for _, threads := range []int{1, 3} {
 		v := &vector{l, newEngine(t, threads)}
+		engines = append(engines, v.e)
 		t.Run("update", v.update)
 		t.Run("sum", v.sum)
 		t.Run("feedback", v.feedback)
@@ -28,12 +30,12 @@ func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads 
 		t.Run("noise that does not fit", v.noiseErrors)
 		t.Run("perturb", v.perturb)
 		t.Run("adam", v.adam)
-		t.Run("muon", v.muon)
 		t.Run("natural step", v.naturalStep)
 		t.Run("crossover", v.crossover)
 		t.Run("distance", v.distance)
 		t.Run("vector errors", v.errors)
 	}
+	t.Run("muon", func(t *testing.T) { (&vector{l: l}).muon(t, engines) })
 }
 
 type vector struct {

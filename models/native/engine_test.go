@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"brood/models"
@@ -64,6 +65,17 @@ func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
 	t.Run("mixed", func(t *testing.T) { f(t, m, glyphs) })
 }
 
+// redundant are models of the zoo whose layers a smaller one has too.
+var redundant = []string{"darwinn-30k", "lenet", "eggroll", "eggroll-shallow", "softmax"}
+
+// unlessLong skips a model whose layers other models have too, unless the group kernels is asked for.
+func unlessLong(t *testing.T, m *models.Model) {
+	t.Helper()
+	if m.Layout.Params > 2e5 || slices.Contains(redundant, m.Name) {
+		longtest.Need(t, longtest.Kernels, "smaller models have the same layers")
+	}
+}
+
 func small(t testing.TB) *data.Set {
 	t.Helper()
 	set, err := data.Glyphs(200, 40)
@@ -89,25 +101,28 @@ func task(t testing.TB, m *models.Model, set *data.Set, n, batch int) engine.Gra
 	return g
 }
 
-// TestTeam: one or two members on 1, 2, 3, 5 and 7 threads, which share their layers, have the same bits, on every
-// twin. Without BROOD_LONG the models of the zoo meet 1, 3 and 7 threads.
+// TestTeam: one or two members on 1, 3 and 7 threads, which share their layers, have the same bits. The model with most
+// kinds of layers is tried on every kernel variant, the slow one on few threads.
 func TestTeam(t *testing.T) {
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
 		if m.Layout.Params > 2e5 {
 			t.Skip("the smaller models have the same layers")
 		}
-		threads, twin := []int{1, 2, 3, 5, 7}, []kernel.Twin{kernel.Best()}
+		unlessLong(t, m)
+		variants := []kernel.Twin{kernel.Best()}
 		if m.Name == "mixed" {
-			twin = twinsHere()
-		} else if !longtest.On(longtest.Kernels) {
-			threads = []int{1, 3, 7}
+			variants = twinsHere()
 		}
 		for n := 1; n <= 2; n++ {
 			want := teamwork(t, m, set, n, 1, kernel.Best())
-			for _, tw := range twin {
+			for _, variant := range variants {
+				threads := []int{1, 3, 7}
+				if variant == kernel.Portable {
+					threads = []int{n}
+				}
 				for _, th := range threads {
-					if got := teamwork(t, m, set, n, th, tw); got != want {
-						t.Errorf("%s, %d members, %d threads: %s, one thread of %s: %s", tw, n, th, got, kernel.Best(), want)
+					if got := teamwork(t, m, set, n, th, variant); got != want {
+						t.Errorf("%s, %d members, %d threads: %s, one thread of %s: %s", variant, n, th, got, kernel.Best(), want)
 					}
 				}
 			}
@@ -134,16 +149,14 @@ func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin
 	return fmt.Sprint(hash(flat(g.G)), hash(g.Loss), hash(flat(g.Stats)), hash(c.Fitness), ev.Loss, ev.Correct, hash(flat(st.Stats)))
 }
 
-// TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2, 3 and 5 threads.
+// TestThreads: gradients, evaluations and candidates of a shuffled cohort have the same bits on 1, 2 and 5 threads.
 func TestThreads(t *testing.T) {
 	ctx := context.Background()
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
-		if m.Layout.Params > 2e5 && !longtest.On(longtest.Kernels) {
-			t.Skip("set BROOD_LONG=kernels: the smaller models have the same layers")
-		}
+		unlessLong(t, m)
 		const n = 6
 		var want [3]string
-		for at, threads := range []int{1, 2, 3, 5} {
+		for at, threads := range []int{1, 2, 5} {
 			e, err := NewEngine(m, set, threads, kernel.Best())
 			if err != nil {
 				t.Fatal(err)
@@ -222,9 +235,7 @@ func stepAllocates(t *testing.T, images *data.Set) {
 		if m.Vocabulary == 0 {
 			set = images
 		}
-		if m.Layout.Params > 2e5 && !longtest.On(longtest.Kernels) {
-			t.Skip("set BROOD_LONG=kernels: the smaller models have the same layers")
-		}
+		unlessLong(t, m)
 		e, err := NewEngine(m, set, 1, kernel.Best())
 		if err != nil {
 			t.Fatal(err)

@@ -66,7 +66,7 @@ func TestPortions(t *testing.T) {
 func TestPortionsPanic(t *testing.T) {
 	for _, helpers := range []int{1, 2, 5} {
 		p := crewOf(helpers)
-		for range 200 {
+		for range 100 {
 			units, busy := 2*(1+helpers), atomic.Int32{}
 			func() {
 				defer func() { _ = recover() }()

@@ -9,7 +9,6 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
-	"brood/models/longtest"
 	"brood/models/native/kernel"
 )
 
@@ -18,9 +17,7 @@ import (
 func TestLanes(t *testing.T) {
 	const n, steps = 6, 3
 	zoo(t, func(t *testing.T, m *models.Model, set *data.Set) {
-		if m.Layout.Params > 2e5 && !longtest.On(longtest.Kernels) {
-			t.Skip("set BROOD_LONG=kernels: the smaller models have the same layers")
-		}
+		unlessLong(t, m)
 		want := stepped(t, m, set, n, 1, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error { return f(e, 0, n) }, steps)
 		for _, threads := range []int{1, 3} {
 			got := stepped(t, m, set, n, threads, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // odd has tensors whose rows are no whole tiles of noise, so that every edge of a piece is met.
-func odd() engine.Layout { return oddly(301, 197) }
+func odd() engine.Layout { return oddly(1501, 37) }
 
 func oddly(rows, cols int) engine.Layout {
 	var l engine.Layout
@@ -40,13 +40,10 @@ func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
 	}
 }
 
-// Without BROOD_LONG the best twin alone meets a large matrix.
+// TestVectorContract is the contract of engines without a model, on a layout that every edge is met in.
 func TestVectorContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
 		l := odd()
-		if twin != kernel.Best() && !longtest.On(longtest.Kernels) {
-			l = oddly(61, 37)
-		}
 		vector := func(t *testing.T, threads int) enginetest.Engine {
 			t.Helper()
 			v, err := NewTwin(l, threads, twin)
@@ -90,13 +87,14 @@ func TestMuonHasTheSameBits(t *testing.T) {
 	})
 }
 
-// TestContract is the contract of engines: all of it for the best twin, and a part for others, as long as BROOD_LONG
-// does not ask for more.
+// TestContract is the contract of engines: all of it for the best kernel variant. Others take the tasks of one model,
+// since TestVectorContract has those without a model, and the kernels are compared in package kernel. The group kernels
+// takes all of it for each.
 func TestContract(t *testing.T) {
 	twins(t, func(t *testing.T, twin kernel.Twin) {
 		run := enginetest.Run
 		if twin != kernel.Best() && !longtest.On(longtest.Kernels) {
-			run = enginetest.Part
+			run = enginetest.Images
 		}
 		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
 			t.Helper()
