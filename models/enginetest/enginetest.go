@@ -32,10 +32,13 @@ type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) Engine
 
 // Run checks an engine.
 func Run(t *testing.T, newEngine Make) {
-	Part(t, newEngine)
+	Images(t, newEngine)
 	for _, name := range []string{"mlp-small", "bytes-small"} {
 		m, set := load(t, name)
 		newEngine.tasks(t, name, m, set)
+		if name == "mlp-small" { // large enough for threads to share a vector
+			Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
+		}
 	}
 	t.Run("gradients against float64", newEngine.layers)
 	t.Run("gradients of weighted samples against float64", newEngine.weighted)
@@ -44,18 +47,19 @@ func Run(t *testing.T, newEngine Make) {
 	t.Run("random models of text against float64", newEngine.fuzzText)
 }
 
-// Part is a part of Run: all tasks, with a model that has batch-norm and dropout.
+// Part is a part of Run: all tasks, with a model of some thousand parameters that has batch-norm and dropout.
 func Part(t *testing.T, newEngine Make) {
-	Images(t, newEngine)
-	m, set := load(t, "mlp-small")
+	m, set := Images(t, newEngine)
 	Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
 }
 
-// Images is the part of Part that needs a model.
-func Images(t *testing.T, newEngine Make) {
+// Images is the tasks of Part that need a model, and that model with its samples.
+func Images(t *testing.T, newEngine Make) (*models.Model, *data.Set) {
 	m := Compile(t, "[1,12,12]", "conv out=8 kernel=3", "batchnorm", "relu", "maxpool kernel=2", "dropout rate=0.25",
 		"flatten", "dense out=17", "batchnorm", "relu", "dropout rate=0.25", "dense out=3")
-	newEngine.tasks(t, "images", m, ToyOf(t, 3, 144, 1, 12, 12))
+	set := ToyOf(t, 3, 144, 1, 12, 12)
+	newEngine.tasks(t, "images", m, set)
+	return m, set
 }
 
 // load is a model of the zoo and a set that it fits.

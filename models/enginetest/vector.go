@@ -12,8 +12,8 @@ import (
 	"brood/models/noise"
 )
 
-// Vector checks the tasks that need no model, on one and three threads. The layout should exceed 50,000 parameters, so
-// that threads share a vector.
+// Vector checks the tasks that need no model, on one and three threads. The layout has 2,001 parameters or more; threads
+// share a vector of more than 50,000.
 func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) Engine) {
 	var engines []Engine
 	for _, threads := range []int{1, 3} {

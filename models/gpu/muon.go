@@ -60,26 +60,19 @@ func (e *Engine) muonMatrix(t *engine.Muon, r engine.Row, lo, rows, cols int) er
 	}
 	b.launch("stretch", n, 1, u, uint64(0), uint64(n), float32(1), sums)
 	of := func(m Memory, down, across int) place { return place{m: m, list: none, down: down, across: across} }
-	added := func(p product) { // as the processor cuts them
-		for k := 0; k < side; k += cut {
-			q := p
-			q.k, q.add, q.a, q.b = min(cut, side-k), true, p.a.shift(k*p.a.across), p.b.shift(k*p.b.down)
-			b.gemm(1, q)
-		}
-	}
 	c := b.floats(engine.Schulz[2])
 	for range engine.SchulzSteps {
 		first := product{m: side, n: side, k: cols, a: of(u, cols, 1), b: of(u, 1, cols), c: of(gram, side, 1)}
-		last := product{m: rows, n: cols, factors: none, a: of(poly, side, 1), b: of(u, cols, 1), c: of(next, cols, 1)}
+		last := product{m: rows, n: cols, k: side, factors: none, a: of(poly, side, 1), b: of(u, cols, 1), c: of(next, cols, 1)}
 		if rows > cols {
 			first.k, first.a, first.b = rows, of(u, 1, cols), of(u, cols, 1)
 			last.a, last.b = of(u, cols, 1), of(poly, side, 1)
 		}
 		b.gemm(1, first)
 		scaled(poly, engine.Schulz[1], gram, side*side)
-		added(product{m: side, n: side, factors: c, a: of(gram, side, 1), b: of(gram, side, 1), c: of(poly, side, 1)})
+		b.added(1, product{m: side, n: side, k: side, factors: c, a: of(gram, side, 1), b: of(gram, side, 1), c: of(poly, side, 1)})
 		scaled(next, engine.Schulz[0], u, n)
-		added(last)
+		b.added(1, last)
 		u, next = next, u
 	}
 	if t.Fixed {

@@ -74,6 +74,15 @@ func (b *batch) gemm(entries int, p product) {
 	b.grid(b.products("gemm"), [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries}, tileItems, args...)
 }
 
+// added appends products that are added to what is there, cut where the processor cuts them.
+func (b *batch) added(entries int, p product) {
+	for k := 0; k < p.k; k += cut {
+		q := p
+		q.k, q.add, q.a, q.b = min(cut, p.k-k), true, p.a.shift(k*p.a.across), p.b.shift(k*p.b.down)
+		b.gemm(entries, q)
+	}
+}
+
 // products is the kernel of products, or of convolutions, that the batch takes.
 func (b *batch) products(name string) string {
 	if b.tensor {

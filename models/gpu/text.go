@@ -87,12 +87,8 @@ func (p *pass) projectData(o projection, dy, dx place, add bool) {
 		p.b.gemm(p.entries, g)
 		return
 	}
-	g.add, g.factors = true, none // a product that is added to what is there, and so is cut
-	for k := 0; k < o.nOut; k += cut {
-		g.k = min(cut, o.nOut-k)
-		g.a, g.b = dy.shift(k*dy.across), w.shift(k*w.down)
-		p.b.gemm(p.entries, g)
-	}
+	g.factors = none
+	p.b.added(p.entries, g)
 }
 
 // positions is the projection of a dense layer that takes positions one by one.

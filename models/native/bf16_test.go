@@ -69,13 +69,13 @@ func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *
 			}
 		}
 	})
-	off, other := 0.0, 0.0
-	for i := range want {
+	off, other, n := 0.0, 0.0, 3
+	for i := range n {
 		exact := naiveBF16(plain, &all, i)
 		off, other = off+math.Abs(float64(want[i])-exact), other+math.Abs(float64(without[i])-exact)
 	}
-	if n := float64(len(want)); off/n > 1e-6 || other < 10*off {
-		t.Errorf("fitness is off by %.2g, and that of float32 by %.2g", off/n, other/n)
+	if off/float64(n) > 1e-6 || other < 10*off {
+		t.Errorf("fitness is off by %.2g, and that of float32 by %.2g", off/float64(n), other/float64(n))
 	}
 }
 
@@ -133,9 +133,12 @@ func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 	}
 	affine := func(params []float32, o *dense, x []float32) []float64 {
 		w, out := tensor(params, m, o.wide), make([]float64, o.nOut)
+		for q := range x {
+			x[q] = kernel.BF16(x[q])
+		}
 		for j := range out {
 			for q := range x {
-				out[j] += float64(kernel.BF16(x[q])) * float64(kernel.BF16(w[j*o.nIn+q]))
+				out[j] += float64(x[q]) * float64(kernel.BF16(w[j*o.nIn+q]))
 			}
 			out[j] += float64(tensor(params, m, o.bias)[j])
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // mixed has what the zoo's models of 28x28 have not: groups, shortcuts of both kinds, a result taken three times,
-// means, activations that are no rectifiers, and a normalisation of samples.
+// means, activations that are no rectifiers, a factor, and a normalisation of samples.
 const mixed = `
 name = "mixed"
 input = [1, 28, 28]
@@ -29,7 +29,7 @@ layer = [
 	{kind = "conv", out = 9, kernel = 3, stride = 2, pad = 1, groups = 3}, {kind = "batchnorm"}, {kind = "add", with = "a", stride = 2, name = "b"},
 	{kind = "conv", out = 9, kernel = 1, name = "p"}, {kind = "conv", out = 9, kernel = 3, pad = 1, from = "b"}, {kind = "add", with = "p"}, {kind = "relu"},
 	{kind = "gelu"}, {kind = "layernorm"}, {kind = "conv", out = 5, kernel = 1}, {kind = "silu"},
-	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "tanh"}, {kind = "flatten"}, {kind = "layernorm"}, {kind = "leakyrelu"}, {kind = "dense", out = 10},
+	{kind = "avgpool", kernel = 3, stride = 2}, {kind = "tanh"}, {kind = "flatten"}, {kind = "layernorm"}, {kind = "leakyrelu"}, {kind = "scale", factor = 0.7}, {kind = "dense", out = 10},
 ]`
 
 // text is tales for a model that reads a text.
@@ -66,7 +66,7 @@ func zoo(t *testing.T, f func(t *testing.T, m *models.Model, set *data.Set)) {
 }
 
 // redundant are models of the zoo whose layers a smaller one has too.
-var redundant = []string{"darwinn-30k", "lenet", "eggroll", "eggroll-shallow", "softmax"}
+var redundant = []string{"darwinn-30k", "lenet", "eggroll", "eggroll-gelu", "eggroll-shallow", "softmax"}
 
 // unlessLong skips a model whose layers other models have too, unless the group kernels is asked for.
 func unlessLong(t *testing.T, m *models.Model) {
