@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		play(how)
 		return
 	}
+	pause = 5 * time.Millisecond
 	os.Exit(m.Run())
 }
 
@@ -290,13 +291,13 @@ func TestBeyondFloat32(t *testing.T) {
 func TestMissingResults(t *testing.T) {
 	for how, why := range map[string]string{
 		"crash":    "ended without an answer: exit status 9; it said: pole broken [31m",
-		"hang":     "no answer within 1s",
+		"hang":     "no answer within 500ms",
 		"nan":      "its fitness is NaN",
 		"infinite": "its fitness is +Inf",
 	} {
 		spec := Flat(3)
 		if how == "hang" {
-			spec.Timeout = "1s"
+			spec.Timeout = "500ms"
 		}
 		e := open(t, program(t, how, spec), 2)
 		if got := candidates(t, e, 4, 2); slices.ContainsFunc(got, func(f float32) bool { return f != f }) {
@@ -347,10 +348,10 @@ func TestNoObjective(t *testing.T) {
 // TestSilent: a program that never answers hello is waited for once.
 func TestSilent(t *testing.T) {
 	defer func(before time.Duration) { answer = before }(answer)
-	answer = time.Second
+	answer = 300 * time.Millisecond
 	started := filepath.Join(t.TempDir(), "started")
 	t.Setenv("STARTED", started)
-	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 1s") {
+	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 300ms") {
 		t.Errorf("%v", err)
 	}
 	if times, _ := os.ReadFile(started); len(times) > 1 { // a slow machine may have ended it before it wrote

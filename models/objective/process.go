@@ -17,13 +17,15 @@ import (
 )
 
 const (
-	starts   = 4                      // tries until a program counts as one that does not start
-	pause    = 100 * time.Millisecond // after the first that failed; doubled after each
-	farewell = 2 * time.Second        // to end by itself once its input has ended
+	starts   = 4               // tries until a program counts as one that does not start
+	farewell = 2 * time.Second // to end by itself once its input has ended
 )
 
 // answer is the time within which a program answers hello; tests shorten it.
 var answer = 30 * time.Second
+
+// pause is the time after the first start that failed, doubled after each; tests shorten it.
+var pause = 100 * time.Millisecond
 
 // process is one running program. It is used by one goroutine.
 type process struct {

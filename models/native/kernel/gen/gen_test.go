@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
+// written is what the generator writes, made once.
+var written = sync.OnceValues(generate)
+
 // The assembly in the tree is what this generator writes.
 func TestTreeIsCurrent(t *testing.T) {
-	files, err := generate()
+	files, err := written()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +32,7 @@ func TestTreeIsCurrent(t *testing.T) {
 // belong to the first three rounds, whose others are shared; one root of sixteen lanes in AVX-512, two of eight in
 // AVX2.
 func TestPortsAreCounted(t *testing.T) {
-	files, err := generate()
+	files, err := written()
 	if err != nil {
 		t.Fatal(err)
 	}
