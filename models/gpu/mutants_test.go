@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"brood/models"
 	"brood/models/data"
 	"brood/models/enginetest"
 	"brood/models/gpu"
@@ -97,76 +99,225 @@ var plants = [][2]string{
 	{"for (uint i = 0; i < a; i++)\n\t\t\tx = fma(weights[(ulong)i * n + t], g", "for (uint i = a; i-- > 0;)\n\t\t\tx = fma(weights[(ulong)i * n + t], g"},
 }
 
+// blocks are the functions, types and constants of a text of kernels, and the lines between them.
+func blocks(text string) (out []string) {
+	from := 0
+	for at, lines := 0, strings.SplitAfter(text, "\n"); len(lines) > 0; lines = lines[1:] {
+		at += len(lines[0])
+		line := strings.TrimSuffix(lines[0], "\n")
+		outside := !strings.HasPrefix(line, "\t")
+		if len(lines) == 1 || outside && (strings.HasSuffix(line, "}") || strings.HasSuffix(line, ";") || strings.HasPrefix(line, "#")) {
+			out, from = append(out, text[from:at]), at
+		}
+	}
+	return out
+}
+
+// heads are where a function is named: at the start of a line, behind its type.
+var heads = regexp.MustCompile(`(?m)^(?:__kernel |INLINE )?\w+ (\w+)\(`)
+
+// function is the name of the function that a block is, or nothing.
+func function(block string) string {
+	for _, m := range heads.FindAllStringSubmatch(block, -1) {
+		if m[1] != "__attribute__" {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// planted is a text of kernels with a fault, and the kernels that it changes. Others are left out of it, so that the
+// driver compiles as little as can be.
+func planted(text string, plant [2]string) (faulty string, changed []string) {
+	was, is := blocks(text), blocks(strings.ReplaceAll(text, plant[0], plant[1]))
+	names, touched := make([]string, len(was)), make([]bool, len(was))
+	for i := range was {
+		names[i] = function(was[i])
+	}
+	for again := true; again; {
+		again = false
+		for i := range was {
+			if touched[i] {
+				continue
+			}
+			touched[i] = was[i] != is[i]
+			for j := range was {
+				if i != j && touched[j] {
+					touched[i] = touched[i] || names[j] == "" || strings.Contains(was[i], names[j]+"(")
+				}
+			}
+			again = again || touched[i]
+		}
+	}
+	for i, block := range is {
+		switch kernel := strings.Contains(block, "__kernel"); {
+		case kernel && touched[i]:
+			changed = append(changed, names[i])
+			faulty += block
+		case !kernel:
+			faulty += block
+		}
+	}
+	return faulty, changed
+}
+
+// faultyDevice is the device of the tests with some kernels replaced.
+type faultyDevice struct {
+	*kept
+	plant    [2]string
+	loaded   map[string]bool // sources that have the fault
+	replaced map[string]gpu.Kernel
+	launched map[gpu.Kernel]bool
+}
+
+func (d *faultyDevice) Load(name, source string) error {
+	if d.loaded[name] || d.plant[0] == "" || !strings.Contains(source, d.plant[0]) {
+		return nil // what is there
+	}
+	d.loaded[name] = true
+	text, changed := planted(source, d.plant)
+	if err := d.Device.Load(name, text); err != nil {
+		return err
+	}
+	for _, k := range changed {
+		f, err := d.Device.Kernel(k)
+		if err != nil {
+			return err
+		}
+		d.replaced[k] = f
+	}
+	return nil
+}
+
+func (d *faultyDevice) Kernel(name string) (gpu.Kernel, error) {
+	if f, ok := d.replaced[name]; ok {
+		return f, nil
+	}
+	return d.kept.Kernel(name)
+}
+
+func (d *faultyDevice) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) error {
+	d.launched[k] = true
+	return d.Device.Launch(k, groups, size, args...)
+}
+
+// trial is a model that kernels are tried on.
+type trial struct {
+	m       *models.Model
+	set     *data.Set
+	vectors bool
+	uses    map[gpu.Kernel]bool // kernels that it launches
+}
+
+// run compares the trial's tasks on the device with those of the native engine, up to the first difference.
+func (c *trial) run(t *testing.T, d gpu.Device) (seen bool) {
+	e, err := gpu.New(d, c.m, c.set)
+	if err != nil { // the self-test sees it
+		return true
+	}
+	defer e.Close()
+	type difference struct{}
+	defer func() {
+		if r := recover(); r == (difference{}) {
+			seen = true
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	w := twinsOf(t, c.m, c.set, e)
+	w.fault = func(string, ...any) { panic(difference{}) }
+	if c.vectors {
+		w.vectors()
+	}
+	w.models()
+	return false
+}
+
+// trials are the nets that run every kernel with a plant between them.
+func trials(t *testing.T) (out []*trial) {
+	toy := enginetest.Toy(t, 2, 5, 6)
+	cut, err := toy.Augmented(data.Augment{Pad: 2, Reflect: true, Flip: true, Alternate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := thinned(t, 140)
+	add := func(shape string, set *data.Set, layers ...string) {
+		out = append(out, &trial{m: net(t, shape, set.Classes, layers...), set: set})
+	}
+	add("[2,5,6]", cut, append(slices.Clone(nets[1]), "dense out=3")...)
+	out[0].vectors = true
+	for _, layers := range [][]string{nets[2], nets[4], nets[5], nets[6], nets[7], nets[8], nets[11]} {
+		add("[1,14,13]", images, append(slices.Clone(layers), "dense out=10")...)
+	}
+	for _, layers := range [][]string{means[0], means[2], means[3], means[4], means[5]} {
+		add("[2,5,6]", meant(t, net(t, "[2,5,6]", 0, layers...)), layers...)
+	}
+	for _, layers := range [][]string{texts[1], texts[3]} {
+		input, set, rest, _ := reads(t, layers)
+		add(input, set, append(slices.Clone(rest), "dense out=3")...)
+	}
+	return out
+}
+
 // TestPlantedFaults: each of these faults shows in a bit that the comparison with the native engine sees. Text that is
 // no kernel's is a fault of the list.
 func TestPlantedFaults(t *testing.T) {
-	longtest.Need(t, longtest.Devices, "compiles every kernel some thirty times")
-	glyphs, err := data.Glyphs(400, 40)
-	if err != nil {
-		t.Fatal(err)
+	longtest.Need(t, longtest.Devices, "compiles some kernels for each of some eighty faults")
+	d := &faultyDevice{kept: once(t).(*kept)}
+	for _, name := range gpu.Sources[:2] {
+		text, err := gpu.Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.kept.Load(name, text); err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range blocks(text) { // before faulty ones of the same names are there
+			if strings.Contains(block, "__kernel") {
+				if _, err := d.kept.Kernel(function(block)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
-	cut, err := enginetest.Toy(t, 2, 5, 6).Augmented(data.Augment{Pad: 2, Reflect: true, Flip: true, Alternate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("kernels/text.cl")
-	if err != nil {
-		t.Fatal(err)
+	all := trials(t)
+	for _, c := range all {
+		d.launched = map[gpu.Kernel]bool{}
+		if c.run(t, d) {
+			t.Fatalf("%v differs without a fault", c.m.Layers)
+		}
+		c.uses = d.launched
 	}
 	for i, plant := range plants {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if i%4 != 0 && os.Getenv("BROOD_LONG") != "all" {
-				t.Skip("BROOD_LONG=all plants it too: each fault compiles every kernel")
-			}
-			seen, found := 0, false
-			tried := append(nets[4:9:9], nets[1], nets[2], nets[11], means[0], means[2], means[3], means[4], means[5])
-			if strings.Contains(string(text), plant[0]) { // which others do not run
-				tried = [][]string{texts[1], texts[3]}
-			}
-			for _, layers := range tried {
-				set, shape := glyphs, "[1,28,28]"
-				last := []string{"dense out=10"}
-				input, windows, rest, reads := reads(t, layers)
-				switch {
-				case reads:
-					set, shape, layers, last = windows, input, rest, []string{"dense out=3"}
-				case strings.HasPrefix(layers[0], "loss"):
-					shape, last = "[2,5,6]", nil
-					set = meant(t, net(t, shape, 0, layers...))
-				case layers[1] == nets[1][1]:
-					set, shape, last = cut, "[2,5,6]", []string{fmt.Sprintf("dense out=%d", cut.Classes)}
-				}
-				d := &crooked{Device: open(t), edit: func(source string) string {
-					found = found || strings.Contains(source, plant[0])
-					return strings.ReplaceAll(source, plant[0], plant[1])
-				}}
-				m := net(t, shape, set.Classes, append(layers[:len(layers):len(layers)], last...)...)
-				e, err := gpu.New(d, m, set)
-				if err != nil { // the self-test saw it
-					seen++
-					break
-				}
-				w := twinsOf(t, m, set, e)
-				w.fault = func(string, ...any) { seen++ }
-				if layers[0] == nets[4][0] {
-					w.vectors()
-				}
-				if seen == 0 {
-					w.models()
-				}
-				e.Close()
-				if seen > 0 {
-					break
+			d.plant, d.loaded, d.replaced = plant, map[string]bool{}, map[string]gpu.Kernel{}
+			changed := changes(t, plant)
+			for _, c := range all {
+				if slices.ContainsFunc(changed, func(name string) bool { return c.uses[d.kernels[name]] }) && c.run(t, d) {
+					return
 				}
 			}
-			switch {
-			case !found:
-				t.Errorf("no kernel says %q", plant[0])
-			case seen == 0:
-				t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
-			}
+			t.Errorf("%q in place of %q: nobody notices", plant[1], plant[0])
 		})
 	}
+}
+
+// changes are the kernels that a fault changes.
+func changes(t *testing.T, plant [2]string) (out []string) {
+	for _, name := range gpu.Sources[:2] {
+		text, err := gpu.Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text, plant[0]) {
+			_, names := planted(text, plant)
+			out = append(out, names...)
+		}
+	}
+	if len(out) == 0 {
+		t.Errorf("no kernel says %q", plant[0])
+	}
+	return out
 }
 
 // tensorPlants are faults of the kernels for tensor cores: layouts of fragments, edges, roundings.
