@@ -10,11 +10,9 @@ import (
 func finite(v float32) bool { return math.Float32bits(v)&0x7f800000 != 0x7f800000 }
 
 // measure sets the mean and the deviation of each channel to those of the training samples. Flat bytes, the pixels of a
-// picture written as a table, keep the range 0 to 1: their borders hardly vary and would be blown up. It fails if no
-// feature of a table varies.
-func (s *Set) measure() error {
+// picture written as a table, keep the range 0 to 1: their borders hardly vary and would be blown up.
+func (s *Set) measure() {
 	s.Mean, s.Std = make([]float64, s.Shape[0]), make([]float64, s.Shape[0])
-	varies := !s.numeric()
 	for c := range s.Mean {
 		switch {
 		case s.doubles != nil:
@@ -29,14 +27,8 @@ func (s *Set) measure() error {
 		}
 		if !(s.Std[c] > 0) || !finite(float32(1/s.Std[c])) { // a constant channel
 			s.Std[c] = 1
-			continue
 		}
-		varies = true
 	}
-	if !varies && !s.rounded {
-		return fmt.Errorf("data %s: no feature varies over the training samples, so there is nothing to learn from; look at the columns", s.Name)
-	}
-	return nil
 }
 
 // spread returns the mean and the deviation of a channel over the training samples; a deviation of 0 if all its values

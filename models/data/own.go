@@ -113,6 +113,9 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	if r.Form != nil { // whoever trains on it asks, and a test may well lack a class
 		return s, nil
 	}
+	if r.Rule >= RuleDoubles && s.constant() {
+		return nil, fmt.Errorf("data %s: no feature varies over the training samples, so there is nothing to learn from; look at the columns", s.Name)
+	}
 	return s, s.CheckClasses()
 }
 
@@ -141,6 +144,20 @@ func (r Reading) divided(train, test *part, byClass bool) (all Raster, n int, or
 
 // TestsDrawn says that the test samples are a share of a person's own, who marked none.
 func (s *Set) TestsDrawn() bool { return s.drawn }
+
+// constant reports whether all training samples of a table are equal.
+func (s *Set) constant() bool {
+	if s.values == nil {
+		return false
+	}
+	first := s.values[int(s.train[0])*s.features:][:s.features]
+	for _, id := range s.train {
+		if !slices.Equal(s.values[int(id)*s.features:][:s.features], first) {
+			return false
+		}
+	}
+	return true
+}
 
 // CheckClasses refuses a set of a person's own of which a split lacks a class that the others have: what training never
 // sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is

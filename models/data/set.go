@@ -132,9 +132,7 @@ func (s *Set) build(train int, share float64) error {
 	}
 	s.digest = s.sum(train)
 	if s.Mean == nil {
-		if err := s.measure(); err != nil {
-			return err
-		}
+		s.measure()
 	}
 	if err := s.standardise(); err != nil {
 		return err
