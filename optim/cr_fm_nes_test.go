@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/models/noise"
 )
 
@@ -271,6 +272,7 @@ func (b *bowl) evaluations(t *testing.T, alg *Algorithm, P int, seed uint64, fro
 // It takes as many evaluations as its authors' own code does. sep-CMA-ES takes more where parameters hardly depend on
 // each other, and more than three times as many where they do.
 func TestCRFMNESTakesWhatItsAuthorsFound(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "evaluates half a million candidates")
 	const seeds = 4
 	for _, c := range crFMNESFunctions {
 		b, mean, most := newBowl(t, 40, 1), 0.0, int(3*c.takes)

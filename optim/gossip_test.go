@@ -241,7 +241,7 @@ func TestGeometricSteps(t *testing.T) {
 // With pure noise of variance s^2 as gradient the spread of PopSGD settles at E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a
 // coordinate.
 func TestStationaryVariance(t *testing.T) {
-	const n, h, eta, many, rounds = 8, 2, 0.5, 256, 1500
+	const n, h, eta, many, rounds = 8, 2, 0.5, 128, 600
 	b := newBowl(t, many, 4096)
 	b.flat = true
 	var s2 float64
@@ -287,9 +287,9 @@ func TestMeanEstimation(t *testing.T) {
 		}
 		k := set{"parts": "disjoint", "batch": 1, "momentum": 0}
 		p := b.populate(t, a, n, k)
-		for _, eta := range []float64{0.1, 0.01, 0.002} {
+		for _, eta := range []float64{0.1, 0.01, 0.004} {
 			p.k = p.k.With("eta", eta)
-			p.rounds(int(10 / eta))
+			p.rounds(int(5 / eta))
 		}
 		var worst float64
 		for m := range n {
@@ -316,7 +316,7 @@ func TestExpectedBytes(t *testing.T) {
 		c.k["batch"] = 1
 		p := newBowl(t, cols, samples).populate(t, c.a, 7, c.k)
 		s := Shape{Roster: Roster{Members: IDs(7), Owner: []int{0, 0, 0, 1, 1, 2, 2}}, Layout: p.Layout, K: p.k}
-		const rounds = 2000
+		const rounds = 700
 		want, got := Ledger{}, Ledger{}
 		want.Add(c.a.Bytes(s))
 		s.Drawn = true

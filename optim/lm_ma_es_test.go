@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/models/noise"
 )
 
@@ -300,6 +301,7 @@ func turned(f func(x []float64) float64, M int) func(x []float64) float64 {
 // LM-MA-ES does not see in which frame a function lies: an ellipsoid takes as many evaluations turned as straight.
 // sep-CMA-ES is far ahead where axes are those of parameters, and behind where they are not, as on a valley that bends.
 func TestLMMAESSeesNoFrame(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "evaluates a million candidates")
 	const M, P = 40, 16
 	b := newBowl(t, M, 1)
 	takes := func(alg *Algorithm, from float64, f func(x []float64) float64, most, seeds int) (mean float64) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/models/noise"
 )
 
@@ -404,6 +405,7 @@ func TestPB2Place(t *testing.T) {
 // is sent elsewhere, one of the four is soon near the summit, and near it again after the summit has moved: at a tenth
 // of a side in the mean, where the nearest of four places by chance is at a quarter of one.
 func TestBanditFindsTheBest(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "fits the bandit hundreds of times")
 	r := rand.New(rand.NewPCG(5, 6))
 	var far [2]float64
 	const runs = 3

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/optim"
 )
 
@@ -62,11 +63,11 @@ func TestExactMeans(t *testing.T) {
 		want       float64
 	}{
 		{OR, 2, 200, 0.5},
-		{OR, 10, 2000, 0.9 * harmonic(9)},
-		{OR, 1000, 500, 0.999 * harmonic(999)},
+		{OR, 10, 1000, 0.9 * harmonic(9)},
+		{OR, 1000, 150, 0.999 * harmonic(999)},
 		{Leader, 2, 200, 0.5},
-		{Leader, 10, 2000, 81.0 / 10},
-		{Leader, 300, 300, 299.0 * 299 / 300},
+		{Leader, 10, 1000, 81.0 / 10},
+		{Leader, 300, 100, 299.0 * 299 / 300},
 	} {
 		for form, f := range forms {
 			times, _ := sample(t, c.a, c.executions, 11, map[string]float64{"n": c.n, "simulation": f})
@@ -122,7 +123,7 @@ func exactFourStates(n int) float64 {
 
 // TestFourStateMean: exact majority and average-and-conquer with m = d = 1 are one process, whose mean is known.
 func TestFourStateMean(t *testing.T) {
-	for _, c := range []struct{ n, executions int }{{3, 600}, {11, 600}, {101, 150}} {
+	for _, c := range []struct{ n, executions int }{{3, 600}, {11, 600}, {101, 60}} {
 		n, want := c.n, exactFourStates(c.n)
 		for form, f := range forms {
 			for _, a := range []*optim.Algorithm{ExactMajority, AverageAndConquer} {
@@ -143,8 +144,13 @@ func TestFourStateMean(t *testing.T) {
 }
 
 // TestSourceTimes: approximate figures of the sources, and answers that are always right where the protocol is exact.
-// The tolerances are relative: an asymptotic formula, a single run, or a mean of few.
+// The tolerances are relative: an asymptotic formula, a single run, or a mean of few. Of 10^8 agents there are few
+// executions with BROOD_LONG=studies and one without.
 func TestSourceTimes(t *testing.T) {
+	few := 1
+	if longtest.On(longtest.Studies) {
+		few = 4
+	}
 	for _, c := range []struct {
 		a          *optim.Algorithm
 		executions int
@@ -153,11 +159,11 @@ func TestSourceTimes(t *testing.T) {
 		within     float64
 		exact      bool
 	}{
-		{ExactMajority, 200, map[string]float64{"n": 1000, "gap": 100}, (math.Log(1000) + math.Log(math.Log(1000))) / 0.2, 0.05, true},
+		{ExactMajority, 100, map[string]float64{"n": 1000, "gap": 100}, (math.Log(1000) + math.Log(math.Log(1000))) / 0.2, 0.05, true},
 		{AverageAndConquer, 100, map[string]float64{"m": 1}, 281, 0.12, true},
 		{AverageAndConquer, 100, map[string]float64{"m": 21}, 27, 0.15, true},
 		{AverageAndConquer, 100, map[string]float64{"m": 101}, 15, 0.05, true},
-		{ApproximateMajority, 4, map[string]float64{"n": 1e8, "gap": 0}, 25, 0.15, false},
+		{ApproximateMajority, few, map[string]float64{"n": 1e8, "gap": 0}, 25, 0.15, false},
 	} {
 		times, right := sample(t, c.a, c.executions, 5, c.set)
 		mean, se := moments(times)
