@@ -340,7 +340,7 @@ func TestLauncherFits(t *testing.T) {
 			if key != "" {
 				d.press(key)
 			}
-			for i := range 40 {
+			for i := range 20 {
 				w, h := 1+i*37%230, 1+i*23%70
 				d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 				text := d.screenText()

@@ -225,7 +225,7 @@ func TestFramesFitWhateverTheSize(t *testing.T) {
 		if keys != "" {
 			d.press(keys)
 		}
-		for i := range 60 {
+		for i := range 30 {
 			w, h := 1+i*37%230, 1+i*23%70
 			d.Update(tea.WindowSizeMsg{Width: w, Height: h})
 			lines := strings.Split(d.screenText(), "\n")

@@ -43,7 +43,7 @@ func frameEnds(b []byte) (out []int) {
 
 // A log cut anywhere opens, yields a prefix of its records, reports exactly what it lost, and goes on.
 func TestCutAtEveryByte(t *testing.T) {
-	all := some(12)
+	all := some(8)
 	whole := content(t, write(t, manual(), all, 3), 1)
 	last := -1
 	for n := range whole {
@@ -138,7 +138,7 @@ func TestTornTails(t *testing.T) {
 
 // A byte changed anywhere is noticed. In the last frame it is a torn tail; before, it is damage that names its place.
 func TestFlipEveryByte(t *testing.T) {
-	all := some(12)
+	all := some(8)
 	dir := write(t, manual(), all, 3)
 	whole := content(t, dir, 1)
 	r, err := OpenReader(dir)

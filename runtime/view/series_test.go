@@ -47,7 +47,7 @@ func TestColumnsAgreeWithTheNaiveTwin(t *testing.T) {
 		stride := rapid.SampledFrom([]int{1, 3, 200}).Draw(t, "stride")
 		s := Series{Name: "s"}
 		var ps []point
-		for range 8000 / members {
+		for range 4000 / members {
 			p := &event.Points{Round: r}
 			for m := range optim.Member(members) {
 				if rng.IntN(8) == 0 {

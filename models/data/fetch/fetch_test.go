@@ -161,7 +161,7 @@ func get(t *testing.T, dir string, part []byte, s *httptest.Server, stall time.D
 // up.
 func stallOf(name string) time.Duration {
 	if strings.HasPrefix(name, "stall") {
-		return time.Second
+		return 400 * time.Millisecond
 	}
 	return time.Minute
 }
