@@ -2,8 +2,6 @@ package gpu_test
 
 import (
 	"context"
-	"errors"
-	"os"
 	"testing"
 
 	"brood/models"
@@ -110,16 +108,11 @@ func TestPTXIsChecked(t *testing.T) {
 	}
 }
 
-// TestContractOfPTX is the contract of engines, interpreted: nine minutes.
+// TestContractOfPTX is a part of the contract of engines, interpreted, as machines without OpenCL have it.
 func TestContractOfPTX(t *testing.T) {
-	if os.Getenv("BROOD_LONG") != "all" {
-		t.Skip("BROOD_LONG=all: kernels are interpreted")
-	}
-	enginetest.Run(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) enginetest.Engine {
+	longtest.Need(t, longtest.Devices, "kernels are interpreted")
+	enginetest.Part(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) enginetest.Engine {
 		e, err := gpu.New(ptxtest.New(), m, d)
-		if _, ok := errors.AsType[*gpu.UncoveredError](err); ok {
-			t.Skip(err)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
