@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/x448/float16"
 )
 
 // The keys of the Python dictionary in a header of an NPY file; numpy writes it with repr.
@@ -21,15 +23,42 @@ var (
 type array struct {
 	file  string
 	shape []int
-	kind  string // u1, i4, f8, ...
+	kind  string // u1, i4, f2, f8, ...
 	order binary.ByteOrder
 	raw   []byte
+
+	fortran bool // the file stores it column by column; raw does not
+}
+
+// inRows returns the elements of an array that is stored column by column, row by row.
+func inRows(raw []byte, shape []int, element int) []byte {
+	out := make([]byte, 0, len(raw))
+	strides, stride := make([]int, len(shape)), element // in bytes, of each axis of raw
+	for i, d := range shape {
+		strides[i] = stride
+		stride *= d
+	}
+	index, at := make([]int, len(shape)), 0
+	for range len(raw) / element {
+		out = append(out, raw[at:at+element]...)
+		for i := len(shape) - 1; i >= 0; i-- {
+			index[i]++
+			at += strides[i]
+			if index[i] < shape[i] {
+				break
+			}
+			at -= strides[i] * shape[i]
+			index[i] = 0
+		}
+	}
+	return out
 }
 
 // maxHeader bounds the header of an NPY file: that of an array of numbers has some hundred bytes.
 const maxHeader = 1 << 16
 
-// readNPY reads an array of numbers in C order, of numpy's formats 1 to 3. Its errors are FileErrors.
+// readNPY reads an array of numbers, of numpy's formats 1 to 3; one that is stored column by column comes in C order.
+// Its errors are FileErrors.
 func readNPY(r io.Reader, file string) (array, error) {
 	fail := func(at int, format string, args ...any) (array, error) {
 		return array{}, &FileError{file, int64(at), fmt.Sprintf(format, args...)}
@@ -70,6 +99,9 @@ func readNPY(r io.Reader, file string) (array, error) {
 	if a.raw, err = readExactly(r, n, 0); err != nil {
 		return fail(start+size+min(len(a.raw), n), "%v", err)
 	}
+	if a.fortran {
+		a.raw = inRows(a.raw, a.shape, a.elementSize())
+	}
 	return a, nil
 }
 
@@ -78,8 +110,8 @@ func parseNPY(header string) (a array, err error) {
 	switch {
 	case t == nil || o == nil || s == nil:
 		return a, fmt.Errorf("the header does not describe a plain array of numbers")
-	case !strings.Contains(" b1 u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 ", " "+t[2]+t[3]+" "):
-		return a, fmt.Errorf("elements are of type %s%s; save whole numbers, float32 or float64", t[2], t[3])
+	case !strings.Contains(" b1 u1 i1 u2 i2 u4 i4 u8 i8 f2 f4 f8 ", " "+t[2]+t[3]+" "):
+		return a, fmt.Errorf("elements are of type %s%s; save whole numbers, float16, float32 or float64", t[2], t[3])
 	}
 	a.kind, a.order = t[2]+t[3], binary.LittleEndian
 	if t[1] == ">" {
@@ -98,9 +130,7 @@ func parseNPY(header string) (a array, err error) {
 	if len(a.shape) == 0 {
 		return a, fmt.Errorf("a single number is no array of samples")
 	}
-	if o[1] == "True" && len(a.shape) > 1 {
-		return a, fmt.Errorf("the array is stored column by column; save numpy.ascontiguousarray of it")
-	}
+	a.fortran = o[1] == "True" && len(a.shape) > 1
 	return a, nil
 }
 
@@ -135,6 +165,8 @@ func (a array) number(b []byte) float64 {
 		return float64(a.order.Uint64(b))
 	case "i8":
 		return float64(int64(a.order.Uint64(b)))
+	case "f2":
+		return float64(float16.Frombits(a.order.Uint16(b)).Float32())
 	case "f4":
 		return float64(math.Float32frombits(a.order.Uint32(b)))
 	case "f8":
