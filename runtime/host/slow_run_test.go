@@ -49,7 +49,13 @@ func TestSlowedRun(t *testing.T) {
 	if hash != same {
 		t.Errorf("slowed down it ends as %s, else as %s", same, hash)
 	}
-	if slow < 5*fast { // twenty times, but for other work that slowed every fast round down
+	for range 10 { // other work may slow down every round of a fast run
+		if slow < 5*fast {
+			_, again := run(0)
+			fast = min(fast, again)
+		}
+	}
+	if slow < 5*fast { // twenty times, but for what a round has beside computing
 		t.Errorf("a round takes %d ns at the least, and %d where it is to be 20 times as slow", fast, slow)
 	}
 }
