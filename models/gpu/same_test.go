@@ -489,7 +489,7 @@ func (w *twins) models() {
 			if scaled && kind.Rank > 0 {
 				continue
 			}
-			for _, b := range [][][]int32{{batches[0]}, {train[:7], train[:7], train[3:9], train[3:9], train[3:5], train[:7]}} {
+			for _, b := range [][][]int32{{batches[0][:min(n, 140)]}, {train[:7], train[:7], train[3:9], train[3:9], train[3:5], train[:7]}} {
 				if way++; w.kinds != nil && !slices.Contains(w.kinds, way) {
 					continue
 				}

@@ -43,8 +43,8 @@ var works = []engine.Work{
 	{Sums: 6000, Noise: engine.Noise{Rank: 4}},
 }
 
-// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for two models on the best
-// twin, and with BROOD_LONG=kernels for all of the zoo on every twin, with thousands of candidates.
+// TestRoom: what an engine says it will hold is what the heap grows by, within a tenth: for four models on the best
+// kernel variant; in the group kernels for all of the zoo, with thousands of candidates, and for one on every variant.
 func TestRoom(t *testing.T) {
 	long := longtest.On(longtest.Kernels)
 	names := []string{"mlp-small", "lenets", "bytes-small", "mlp-int8"}
@@ -73,18 +73,20 @@ func TestRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			set.Normal()
-			twins, works := twinsHere(), works
-			switch best := twins[len(twins)-1:]; {
-			case m.Vocabulary > 0: // so small that what is fixed counts
-				twins = best
+			variants, works := twinsHere(), works
+			best := variants[len(variants)-1:]
+			switch {
+			case !long || m.Name == "mlp-gelu" || slices.Contains(redundant, m.Name):
+				variants, works = best, works[:8]
 			case m.Features > 1024: // slow, and no new kinds of layers
-				twins, works = best, works[:4]
-			case !long:
-				twins, works = best, works[:8]
+				variants, works = best, works[:4]
+			case m.Name != "lenets": // the tables and buffers of other variants are the same
+				variants = best
 			}
-			for _, twin := range twins {
-				if twin == kernel.Portable && m.Name != "lenets" && m.Name != "mlp-small" {
-					continue // slow, and the tables and buffers are the same
+			for _, twin := range variants {
+				works := works
+				if twin == kernel.Portable { // slow
+					works = works[:4]
 				}
 				for _, w := range works {
 					if m.Int8 && w.Gradients > 0 {

@@ -527,9 +527,9 @@ func TestTwinsHaveTheSameBits(t *testing.T) {
 			t.Errorf("%s is in no table of this test", m.Name)
 		}
 	}
-	runs := 60
+	runs := 40
 	if longtest.On(longtest.Kernels) {
-		runs = 1500
+		runs = 400
 	}
 	want := map[string][][]float32{} // of portable, which each runs first
 	each(t, func(t *testing.T, k *Kernels) {
