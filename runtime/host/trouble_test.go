@@ -3,7 +3,9 @@ package host
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"brood/runtime/event"
 )
@@ -16,8 +18,9 @@ func TestSaneIsKept(t *testing.T) {
 	ctx := context.Background()
 	o := tiny(1 << 30)
 	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
-	o.Model = "mlp-small" // a convex one does not blow up
-	var sane, later, end uint64
+	// a convex one does not blow up, and one with ReLU may get stuck where no gradient is left
+	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
+	var sane, later uint64
 	var back *event.Plan
 	saves, ruined := 0, false
 	ask := func(r *Run, c event.Command) {
@@ -28,19 +31,22 @@ func TestSaneIsKept(t *testing.T) {
 		}()
 	}
 	train(t, dir, prepare(t, o), nil, func(r *Run, rec event.Record) {
+		if rec.Commit != nil {
+			time.Sleep(time.Millisecond) // so that a command is there before many more rounds are granted
+		}
 		switch {
 		case rec.Commit != nil && back == nil && rec.Commit.To >= 4 && !ruined && saves == 0:
 			saves++
 			ask(r, event.Command{Action: event.Save})
 		case rec.Checkpoint != nil && back == nil && !ruined:
 			ruined, sane = true, rec.Checkpoint.Round
-			ask(r, event.Command{Set: []event.Setting{{Knob: "eta", Expr: "90"}}, Limit: &event.Limit{Rounds: 1 << 30}})
+			ask(r, event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}})
 		case rec.Checkpoint != nil && back == nil:
 			later = rec.Checkpoint.Round
 			if saves++; saves < 5 {
 				ask(r, event.Command{Action: event.Save})
 			}
-		case rec.Edit != nil && rec.Edit.Expr == "90":
+		case rec.Edit != nil && rec.Edit.Expr == "0.2":
 			ask(r, event.Command{Action: event.Save})
 		case rec.Plan != nil && rec.Plan.Cause == "rollback" && back == nil:
 			back = rec.Plan
@@ -63,4 +69,45 @@ func TestSaneIsKept(t *testing.T) {
 		t.Errorf("it goes on after round %d, want %d", from.Checkpoint.Round, end)
 	}
 	averagesAre(t, dir, 0, end) // of the rounds that were done again, not of those that blew up
+}
+
+// TestBackToTheSameState: a run that went back comes to the state that it had, and is saved there again. Its model
+// comes from the second checkpoint, and not from the first, which is the same but for its epoch and lies before the
+// rollback.
+func TestBackToTheSameState(t *testing.T) {
+	home := t.TempDir()
+	once, twice := filepath.Join(home, "once"), filepath.Join(home, "twice")
+	train(t, once, prepare(t, tiny(6)), nil, nil)
+	var all, again []event.Record
+	var last event.Checkpoint
+	for _, rec := range records(t, once) {
+		if rec.Checkpoint != nil {
+			last = *rec.Checkpoint
+			early := last
+			early.Round = 2
+			all = append(all, event.Record{Checkpoint: &early})
+		}
+		if c := rec.Commit; c != nil && c.To > 2 {
+			later := *c
+			later.Epoch = 2
+			again = append(again, event.Record{Commit: &later})
+		}
+		if rec.State == nil || rec.State.Phase != event.Finished {
+			all = append(all, rec)
+		}
+	}
+	if last.Round != 6 {
+		t.Fatalf("the newest checkpoint is of round %d", last.Round)
+	}
+	all = append(all, event.Record{Plan: &event.Plan{Epoch: 2, At: 2, From: event.Saved, Cause: "rollback", Old: last.Roster, New: last.Roster,
+		OldAlg: last.Algorithm, Algorithm: last.Algorithm, Timeline: last.Timeline}})
+	last.Epoch = 2
+	killed(t, twice, once, append(append(all, again...), event.Record{Checkpoint: &last}))
+	x, err := Export(t.Context(), twice, 0, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := Export(t.Context(), once, 0, 1, nil); err != nil || x.Round != 6 || !slices.Equal(x.Params, want.Params) {
+		t.Errorf("another model after round %d: %v", x.Round, err)
+	}
 }

@@ -137,11 +137,12 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 		v.hashes[r.Commit.To] = r.Commit.Hash
 		v.missed = append(v.missed, *r.Commit)
 	}
-	if cp == nil || cp.Round != v.cfg.From.Round || cp.Hash != v.cfg.From.Hash {
+	from := v.cfg.From // a run that went back may have come to its state before, in an earlier epoch
+	if cp == nil || cp.Epoch != from.Epoch || cp.Round != from.Round || cp.Hash != from.Hash {
 		return nil
 	}
 	here := *cp
-	here.Files = v.cfg.From.Files // the same state may have been saved again since
+	here.Files = from.Files // the same state may have been saved again since
 	v.keep(here)
 	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
 	v.most = unknown // of the commits that were skipped
