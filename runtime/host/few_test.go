@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// fewImages is a folder of 480 training and 60 test images as large as glyphs, of ten classes. A run on glyphs reads 11 MB
-// and scores 14,000 images, which takes longer than its rounds; a run on these takes milliseconds. A test takes glyphs
-// where it is about glyphs, about what a version 1 log holds, or about many samples.
+// fewImages is a folder of 480 training and 60 test images as large as glyphs, of ten classes. A run on glyphs reads
+// 11 MB and scores 14,000 images, which takes longer than its rounds; a run on these takes milliseconds. A test takes
+// glyphs where it is about glyphs, about what a version 1 log holds, or about many samples.
 var fewImages string
 
 func TestMain(m *testing.M) {
