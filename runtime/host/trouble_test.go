@@ -20,7 +20,7 @@ func TestSaneIsKept(t *testing.T) {
 	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
 	// a convex one does not blow up, and one with ReLU may get stuck where no gradient is left
 	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
-	var sane, later uint64
+	var sane, later, end uint64
 	var back *event.Plan
 	saves, ruined := 0, false
 	ask := func(r *Run, c event.Command) {
