@@ -23,7 +23,7 @@ race: # needs a C compiler
 scripts: build # what a person does with brood, on the built binary
 	BROOD_BINARY=$(CURDIR)/bin/brood go test -run 'TestScripts|TestTerminal' ./tui/cli
 
-fuzz: # each decoder of foreign bytes for a few seconds
+fuzz: # ten thousand inputs to each decoder of foreign bytes
 	STEPS=fuzz .ci/run
 
 lint:
