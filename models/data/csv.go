@@ -44,14 +44,14 @@ func (r Reading) table(path string, want *columns, targets bool) (*part, error) 
 // csvTable gathers a table line by line.
 type csvTable struct {
 	part
-	want    *columns
-	width   int
-	header  []string // nil without one
-	header1 Header   // what the user says of the first line
-	label   int      // its column; -1 without any
-	labels  []int    // the columns, where there are several
-	take    []int    // those of the features, in their order
-	intern  map[string]string
+	want      *columns
+	width     int
+	header    []string // nil without one
+	firstLine Header   // what the user says of the first line
+	label     int      // its column; -1 without any
+	labels    []int    // the columns, where there are several
+	take      []int    // those of the features, in their order
+	intern    map[string]string
 }
 
 // readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab
@@ -71,7 +71,7 @@ func (r Reading) readCSV(text io.Reader, file string, want *columns, targets boo
 	c := csv.NewReader(in)
 	c.Comma, c.ReuseRecord, c.TrimLeadingSpace = separator(in), true, true
 	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, want: want, intern: map[string]string{}}
-	t.header1 = r.Table.Header
+	t.firstLine = r.Table.Header
 	if c.Comma != ',' {
 		t.notes = append(t.notes, fmt.Sprintf("columns are separated by %q", c.Comma))
 	}
@@ -221,9 +221,9 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 	}
 	guessed := false
 	switch {
-	case t.header1 == HeaderPresent:
+	case t.firstLine == HeaderPresent:
 		numbers = 0
-	case t.header1 == HeaderAbsent:
+	case t.firstLine == HeaderAbsent:
 		numbers = max(1, numbers)
 	case numbers > 0 && rest != nil:
 		var reason string
@@ -242,7 +242,7 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 	}
 	named := -1
 	for _, name := range labelColumns() {
-		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.header1 != HeaderAbsent {
+		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.firstLine != HeaderAbsent {
 			named = i
 		}
 	}
