@@ -191,7 +191,7 @@ func (t *csvTable) explain(err error, fields int) error {
 	return &FileError{t.from, 0, err.Error()}
 }
 
-// strip returns the cells of a line without the spaces around them, in memory of its own.
+// strip returns copies of the cells of a line, without the spaces around them.
 func strip(row []string) []string {
 	out := make([]string, len(row))
 	for i, f := range row {

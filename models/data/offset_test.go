@@ -116,8 +116,8 @@ func TestNothingVaries(t *testing.T) {
 	}
 }
 
-// TestBytesAreAsked: the largest cell of a table does not decide how it is read. Its numbers are pixels where the user
-// says so.
+// TestBytesAreAsked: the largest cell of a table does not decide how it is read. Its numbers are pixels if the user
+// asks for it.
 func TestBytesAreAsked(t *testing.T) {
 	table := func(largest int) string {
 		var b strings.Builder
@@ -148,8 +148,8 @@ func TestBytesAreAsked(t *testing.T) {
 	}
 }
 
-// TestHeaders: a first line of numbers is a header where it counts the columns, stands over numbers without being one,
-// or lies far from them; it is a sample otherwise; and the user may say which.
+// TestHeaders: a first line with numbers is a header if it counts the columns, has a word in a column of numbers, or
+// lies far from the other lines. It is a sample otherwise, and --table decides.
 func TestHeaders(t *testing.T) {
 	body := func(rows int) string {
 		var b strings.Builder
@@ -181,7 +181,7 @@ func TestHeaders(t *testing.T) {
 		if header := s.Len() == 40; header != c.header || !header && s.Len() != 41 {
 			t.Errorf("%s: %d samples, header %t", c.name, s.Len(), header)
 		}
-		if told := slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, "the first line is taken for names") }); told != (c.header && c.table.Header == HeaderGuessed) {
+		if noted := slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, "the first line is taken for names") }); noted != (c.header && c.table.Header == HeaderGuessed) {
 			t.Errorf("%s: notes %q", c.name, s.Notes)
 		}
 	}

@@ -30,8 +30,8 @@ const maxClasses = 1 << 16
 // byteClasses are those that one byte tells apart: a digest has a byte a label where there are no more.
 const byteClasses = 1 << 8
 
-// Raster is labelled samples: sample i is Pixels[i*features:], or that of Values or Doubles where the samples are no
-// bytes; channel by channel, row by row. Two of Pixels, Values and Doubles are nil.
+// Raster is labelled samples, channel by channel and row by row: sample i begins at element i*features of Pixels if
+// samples are bytes, else of Values or of Doubles. Two of the three are nil.
 type Raster struct {
 	Pixels []byte
 	Labels []uint16 // of a regression all 0

@@ -31,20 +31,22 @@ var TableWords = []string{"header", "no-header", "bytes"}
 // ParseTable reads words of TableWords with commas between them; an empty text is the zero Table.
 func ParseTable(text string) (t Table, err error) {
 	for word := range strings.SplitSeq(text, ",") {
+		header := t.Header
 		switch strings.TrimSpace(word) {
 		case "":
 		case "header":
-			t.Header = HeaderPresent
+			header = HeaderPresent
 		case "no-header":
-			t.Header = HeaderAbsent
+			header = HeaderAbsent
 		case "bytes":
 			t.Bytes = true
 		default:
 			return Table{}, typed.Errorf("table = %q: %q is none of %s", text, word, strings.Join(TableWords, ", "))
 		}
-	}
-	if strings.Contains(text, "no-header") && t.Header != HeaderAbsent || t.Header == HeaderAbsent && slices.Contains(strings.Split(text, ","), "header") {
-		return Table{}, typed.Errorf("table = %q: the first line is a header or it is none; give one of both", text)
+		if t.Header != HeaderGuessed && t.Header != header {
+			return Table{}, typed.Errorf("table = %q: give one of header and no-header", text)
+		}
+		t.Header = header
 	}
 	return t, nil
 }
@@ -84,7 +86,7 @@ func isHeader(first []string, rest [][]string) (header bool, reason string) {
 		case !all:
 			continue
 		case err != nil && !slices.Contains(missing(), strings.ToLower(cell)):
-			return true, strconv.Quote(cell) + " stands over a column of numbers"
+			return true, strconv.Quote(cell) + " is no number, and its column has numbers"
 		case err != nil:
 			continue
 		}

@@ -1,6 +1,10 @@
 package longtest
 
-import "testing"
+import (
+	"os"
+	"strings"
+	"testing"
+)
 
 func TestSelects(t *testing.T) {
 	for _, c := range []struct {
@@ -21,6 +25,23 @@ func TestSelects(t *testing.T) {
 		on, err := selects(c.value, c.group)
 		if (err != nil) != c.fails || err == nil && on != c.on {
 			t.Errorf("selects(%q, %q) = %t, %v", c.value, c.group, on, err)
+		}
+	}
+}
+
+// TestGroupsAreRun: the check and the nightly workflow name every group.
+func TestGroupsAreRun(t *testing.T) {
+	names := make([]string, len(Groups))
+	for i, g := range Groups {
+		names[i] = string(g)
+	}
+	for file, list := range map[string]string{
+		"../../.ci/run":                      "groups=(" + strings.Join(names, " ") + ")",
+		"../../.github/workflows/checks.yml": "group: [" + strings.Join(names, ", ") + "]",
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(text), list) {
+			t.Errorf("%s has no line %q: %v", file, list, err)
 		}
 	}
 }
