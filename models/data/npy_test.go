@@ -219,6 +219,7 @@ func TestArraysRefuse(t *testing.T) {
 func FuzzNPY(f *testing.F) {
 	f.Add(npy("<f4", "(2, 2)", []float32{1, 2, 3, 4}))
 	f.Add(npy(">i8", "(3,)", []int64{1, -2, 3}))
+	f.Add(npy("<f8", "(2, 2)", []float64{1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3})) // no float32 holds them
 	f.Add(npy("|u1", "(1, 1, 2, 3)", make([]uint8, 6)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := readNPY(bytes.NewReader(b), "fuzz")
@@ -232,8 +233,8 @@ func FuzzNPY(f *testing.F) {
 		if len(a.numbers()) != n {
 			t.Fatalf("shape %v, %d numbers", a.shape, len(a.numbers()))
 		}
-		if p, err := a.part(); err == nil && len(p.Pixels)+len(p.Values) != n {
-			t.Fatalf("shape %v, %d values", a.shape, len(p.Pixels)+len(p.Values))
+		if p, err := a.part(); err == nil && len(p.Pixels)+len(p.Values)+len(p.Doubles) != n {
+			t.Fatalf("shape %v, %d bytes, %d float32, %d float64", a.shape, len(p.Pixels), len(p.Values), len(p.Doubles))
 		}
 	})
 }
