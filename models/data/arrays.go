@@ -36,15 +36,15 @@ func folderArrays(dir string, targets bool) arrays {
 	return a
 }
 
-func readNPZ(path string, targets bool) (train, test *part, err error) {
+func (r Reading) readNPZ(path string) (splits, error) {
 	z, err := openNPZ(path)
 	if err != nil {
-		return nil, nil, err
+		return splits{}, err
 	}
 	defer z.Close()
 	a := zipArrays(path, &z.Reader)
-	a.targets = targets
-	return readArrays(path, a, "")
+	a.targets = r.Outputs > 0
+	return r.readArrays(path, a, "")
 }
 
 func openNPZ(path string) (*zip.ReadCloser, error) {
@@ -64,9 +64,9 @@ func zipArrays(path string, z *zip.Reader) arrays {
 	return a
 }
 
-// readArrays reads the pair x and y, or x_train and y_train with x_test and y_test where they are there. only names the
-// array to train on; empty for whichever is there.
-func readArrays(from string, a arrays, only string) (train, test *part, err error) {
+// readArrays reads the pair x and y, or x_train and y_train with those for validation and tests where they are there.
+// only names the array to train on; empty for whichever is there.
+func (r Reading) readArrays(from string, a arrays, only string) (own splits, err error) {
 	x := only
 	if x == "" {
 		x = "x_train"
@@ -75,15 +75,23 @@ func readArrays(from string, a arrays, only string) (train, test *part, err erro
 		}
 	}
 	if x != "x" && x != "x_train" || !slices.Contains(a.names, x) {
-		return nil, nil, fmt.Errorf("%s holds %s: name the samples x and their labels y, or x_train, y_train, x_test and y_test", from, quoted(a.names))
+		return own, fmt.Errorf("%s holds %s: name the samples x and their labels y, or x_train and y_train, with x_val, y_val, x_test and y_test where there are some", from, quoted(a.names))
 	}
-	if train, err = a.pair(from, x); err != nil {
-		return nil, nil, err
+	if own.train, err = a.pair(from, x); err != nil {
+		return own, err
 	}
-	if x == "x_train" && slices.Contains(a.names, "x_test") {
-		test, err = a.pair(from, "x_test")
+	for _, name := range validationNames {
+		if name = "x_" + name; own.validation == nil && r.Rule >= RuleDoubles && slices.Contains(a.names, name) {
+			if own.validation, err = a.pair(from, name); err != nil {
+				return own, err
+			}
+		}
 	}
-	return train, test, err
+	labelled := slices.Contains(a.names, "y_test")
+	if slices.Contains(a.names, "x_test") && (x == "x_train" || labelled && r.Rule >= RuleDoubles) {
+		own.test, err = a.pair(from, "x_test")
+	}
+	return own, err
 }
 
 func quoted(names []string) string {

@@ -66,7 +66,7 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data %s: %w", name, err)
 	}
-	if err := r.settleType(p, nil); err != nil {
+	if err := r.settleType([]*part{p}); err != nil {
 		return nil, err
 	}
 	n := (len(p.Pixels) + len(p.Values) + len(p.Doubles)) / size(shape)

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"brood/models/typed"
 )
@@ -18,8 +20,10 @@ import (
 // labelColumns are the names of a column of labels, the first that occurs counts.
 func labelColumns() []string { return []string{"label", "class", "target"} }
 
-// missing are the usual ways to write no value.
-func missing() []string { return []string{"", "na", "n/a", "nan", "null", "none", "?"} }
+// isMissing reports whether the text of a cell is a usual way to write no value.
+func isMissing(cell string) bool {
+	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none", "?"}, strings.ToLower(cell))
+}
 
 // columns are those that a table must have, by name: of the samples that it is to be tested with, or of a model's.
 type columns struct {
@@ -44,86 +48,66 @@ func (r Reading) table(path string, want *columns, targets bool) (*part, error) 
 // csvTable gathers a table line by line.
 type csvTable struct {
 	part
-	want      *columns
-	width     int
-	header    []string // nil without one
-	firstLine Header   // what the user says of the first line
-	label     int      // its column; -1 without any
-	labels    []int    // the columns, where there are several
-	take      []int    // those of the features, in their order
-	intern    map[string]string
+	read    Reading
+	want    *columns
+	width   int
+	header  []string // nil without one
+	label   int      // its column; -1 without any
+	labels  []int    // the columns, where there are several
+	take    []int    // those of the features, in their order
+	intern  map[string]string
+	dialect dialect
 }
 
-// readCSV reads samples of numbers and their labels. The first line's most frequent of comma, semicolon and tab
-// separates columns; a first line without a number, or with a label's column in it, is a header, and where Table leaves
-// it open [isHeader] decides on others. Wanted columns are found by their names, and the others are passed over; without
-// any that are wanted all are features but the label's. With targets labels are numbers.
+// readCSV reads samples of numbers and their labels. [guessDialect] finds the separator. A first line without a number,
+// or with a label's column in it, is a header, and where Table leaves it open [isHeader] decides on others. Wanted
+// columns are found by their names, and the others are passed over; without any that are wanted all are features but the
+// label's. With targets labels are numbers.
 func (r Reading) readCSV(text io.Reader, file string, want *columns, targets bool) (*part, error) {
-	plain, err := gunzip(text)
-	if err != nil {
-		return nil, &FileError{file, 0, err.Error()}
-	}
-	bound := &lineBound{in: plain, left: maxLine}
-	in := bufio.NewReaderSize(bound, 1<<16)
-	if bom, _ := in.Peek(3); string(bom) == "\ufeff" {
-		in.Discard(3)
-	}
-	c := csv.NewReader(in)
-	c.Comma, c.ReuseRecord, c.TrimLeadingSpace = separator(in), true, true
-	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, want: want, intern: map[string]string{}}
-	t.firstLine = r.Table.Header
-	if c.Comma != ',' {
-		t.notes = append(t.notes, fmt.Sprintf("columns are separated by %q", c.Comma))
-	}
+	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, read: r, want: want, intern: map[string]string{}}
 	if targets {
 		t.outputs = 1
 	}
-	read := func() (row []string, line int, err error) {
-		row, err = c.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, 0, err
-		case errors.Is(err, errLongLine):
-			return nil, 0, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", file, len(t.lines)+1, maxLine>>20)
-		case err != nil:
-			return nil, 0, t.explain(err, len(row))
-		}
-		bound.left = maxLine
-		line, _ = c.FieldPos(0)
-		return row, line, nil
+	lines, err := t.open(text)
+	if err != nil {
+		return nil, err
 	}
-	row, line, err := read()
+	first, err := lines.next()
 	if err == nil {
-		t.width = len(row)
-		first := strip(row)
+		first.cells, t.width = strip(first.cells), len(first.cells)
 		guess := r.Rule >= RuleDoubles && r.Table.Header == HeaderGuessed
-		var rest [][]string // what the guess looked at
-		var lines []int
-		for guess && err == nil && len(rest) < headerRows {
-			var at int
-			if row, at, err = read(); err == nil {
-				rest, lines = append(rest, slices.Clone(row)), append(lines, at)
+		var rest [][]string // the cells of ahead
+		var ahead []csvLine // the lines that the guess looks at
+		for guess && err == nil && len(ahead) < headerRows {
+			var l csvLine
+			if l, err = lines.next(); err == nil {
+				l.cells = slices.Clone(l.cells)
+				rest, ahead = append(rest, l.cells), append(ahead, l)
 			}
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		header, why := t.begin(first, rest)
+		header, why := t.begin(first.cells, rest)
 		if why != nil {
 			return nil, why
 		}
 		if !header {
-			rest, lines = slices.Insert(rest, 0, first), slices.Insert(lines, 0, line)
+			ahead = slices.Insert(ahead, 0, first)
 		}
-		for i, row := range rest {
-			if err := t.add(row, lines[i]); err != nil {
+		if err := t.checkNames(); err != nil {
+			return nil, err
+		}
+		for _, l := range ahead {
+			if err := t.add(l); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for err == nil {
-		if row, line, err = read(); err == nil {
-			err = t.add(row, line)
+		var l csvLine
+		if l, err = lines.next(); err == nil {
+			err = t.add(l)
 		}
 	}
 	if !errors.Is(err, io.EOF) {
@@ -134,6 +118,91 @@ func (r Reading) readCSV(text io.Reader, file string, want *columns, targets boo
 		return nil, fmt.Errorf("%s has no samples: write one a line, numbers first, the label last", file)
 	}
 	return &t.part, nil
+}
+
+// open prepares to read the lines of a text, and notes how it is written.
+func (t *csvTable) open(text io.Reader) (*csvLines, error) {
+	plain, err := gunzip(text)
+	if err != nil {
+		return nil, &FileError{t.from, 0, err.Error()}
+	}
+	l := &csvLines{t: t, bound: &lineBound{in: plain, left: maxLine}}
+	in, note, err := asUTF8(bufio.NewReaderSize(l.bound, headBytes))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.from, err)
+	}
+	if note != "" {
+		t.notes = append(t.notes, note)
+	}
+	head, _ := in.Peek(headBytes)
+	if len(head) == headBytes {
+		head = wholeLines(head)
+	}
+	if t.read.Rule < RuleDoubles {
+		t.dialect.separator = mostFrequent(head)
+	} else if t.dialect, err = guessDialect(head); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.from, err)
+	}
+	if t.dialect.named {
+		in.ReadSlice('\n')
+		l.skipped = 1
+	}
+	l.text = recorder{in: in}
+	l.csv = csv.NewReader(&l.text)
+	l.csv.Comma, l.csv.ReuseRecord, l.csv.TrimLeadingSpace = t.dialect.separator, true, true
+	if t.dialect.separator != ',' {
+		t.notes = append(t.notes, fmt.Sprintf("columns are separated by %q", t.dialect.separator))
+	}
+	if t.dialect.decimalComma {
+		t.notes = append(t.notes, "numbers have decimal commas")
+	}
+	return l, nil
+}
+
+// csvLines reads the lines of a table.
+type csvLines struct {
+	t       *csvTable
+	csv     *csv.Reader
+	bound   *lineBound
+	text    recorder
+	skipped int // lines before the first that csv reads
+}
+
+// csvLine is a line of a table.
+type csvLine struct {
+	cells  []string
+	number int  // in the file, from 1
+	quoted bool // a word for a missing value, such as "NA", has quotation marks
+}
+
+// next returns the next line, whose cells are valid until the call after it, or io.EOF.
+func (l *csvLines) next() (csvLine, error) {
+	row, err := l.csv.Read()
+	t := l.t
+	var p *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return csvLine{}, err
+	case errors.Is(err, errLongLine):
+		return csvLine{}, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", t.from, len(t.lines)+1, maxLine>>20)
+	case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &p):
+		return csvLine{}, fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same", t.from, p.StartLine+l.skipped, len(row), t.width)
+	case errors.As(err, &p):
+		return csvLine{}, fmt.Errorf("%s: line %d: %v; repair that line", t.from, p.StartLine+l.skipped, p.Err)
+	case err != nil:
+		return csvLine{}, &FileError{t.from, 0, err.Error()}
+	}
+	l.bound.left = maxLine
+	number, _ := l.csv.FieldPos(0)
+	line := csvLine{cells: row, number: number + l.skipped}
+	raw := l.text.take(l.csv.InputOffset())
+	for i, f := range row {
+		if t.dialect.decimalComma && decimalComma.MatchString(strings.TrimSpace(f)) {
+			row[i] = strings.Replace(f, ",", ".", 1)
+		}
+		line.quoted = line.quoted || f != "" && len(f) <= 4 && isMissing(f) && bytes.Contains(raw, []byte(`"`+f+`"`))
+	}
+	return line, nil
 }
 
 // maxLine bounds the text of a sample, so that a file without line ends costs no more than that.
@@ -154,41 +223,6 @@ func (b *lineBound) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p[:min(len(p), b.left)])
 	b.left -= n
 	return n, err
-}
-
-// separator is the most frequent candidate of the first line, outside of quotes.
-func separator(in *bufio.Reader) rune {
-	head, _ := in.Peek(1 << 16)
-	var count [128]int
-	quoted := false
-	for _, c := range head {
-		if c == '\n' && !quoted {
-			break
-		}
-		if c == '"' {
-			quoted = !quoted
-		} else if c < 128 && !quoted {
-			count[c]++
-		}
-	}
-	best := ','
-	for _, c := range ";\t" {
-		if count[c] > count[best] {
-			best = c
-		}
-	}
-	return best
-}
-
-func (t *csvTable) explain(err error, fields int) error {
-	var p *csv.ParseError
-	switch {
-	case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &p):
-		return fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same", t.from, p.StartLine, fields, t.width)
-	case errors.As(err, &p):
-		return fmt.Errorf("%s: line %d: %v; repair that line", t.from, p.StartLine, p.Err)
-	}
-	return &FileError{t.from, 0, err.Error()}
 }
 
 // strip returns copies of the cells of a line, without the spaces around them.
@@ -221,9 +255,9 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 	}
 	guessed := false
 	switch {
-	case t.firstLine == HeaderPresent:
+	case t.read.Table.Header == HeaderPresent:
 		numbers = 0
-	case t.firstLine == HeaderAbsent:
+	case t.read.Table.Header == HeaderAbsent:
 		numbers = max(1, numbers)
 	case numbers > 0 && rest != nil:
 		var reason string
@@ -242,7 +276,7 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 	}
 	named := -1
 	for _, name := range labelColumns() {
-		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.firstLine != HeaderAbsent {
+		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.read.Table.Header != HeaderAbsent {
 			named = i
 		}
 	}
@@ -277,6 +311,16 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 	}
 	t.note = fmt.Sprintf("labels in column %q", t.header[t.label])
 	return true, t.choose()
+}
+
+// checkNames refuses names of columns that are not UTF-8.
+func (t *csvTable) checkNames() error {
+	for i, name := range t.header {
+		if t.read.Rule >= RuleDoubles && !utf8.ValidString(name) {
+			return t.notUTF8(1, strconv.Itoa(i+1), name)
+		}
+	}
+	return nil
 }
 
 // named is the column of the first line that a word names, -1 where it names none.
@@ -398,7 +442,8 @@ func (t *csvTable) column(i int) string {
 	return strconv.Itoa(i + 1)
 }
 
-func (t *csvTable) add(row []string, line int) error {
+func (t *csvTable) add(l csvLine) error {
+	row, line := l.cells, l.number
 	if 4*(len(t.Doubles)+len(row)) > maxBytes {
 		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns", t.from, maxBytes)
 	}
@@ -429,8 +474,10 @@ func (t *csvTable) add(row []string, line int) error {
 		switch {
 		case isLabel && t.want != nil && t.want.asked > 0:
 			t.names = append(t.names, t.name(f))
-		case (err != nil || v != v) && slices.Contains(missing(), strings.ToLower(f)):
+		case (err != nil || v != v) && isMissing(f) && !(isLabel && t.outputs == 0 && l.quoted):
 			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
+		case isLabel && t.outputs == 0 && t.read.Rule >= RuleDoubles && !utf8.ValidString(f):
+			return t.notUTF8(line, t.column(i), f)
 		case isLabel && t.outputs == 0:
 			t.names = append(t.names, t.name(f))
 		case isLabel && (err != nil || !finite(float32(v))):
@@ -444,6 +491,11 @@ func (t *csvTable) add(row []string, line int) error {
 		}
 	}
 	return nil
+}
+
+// notUTF8 refuses a name: a model file could not hold it.
+func (t *csvTable) notUTF8(line int, column, name string) error {
+	return fmt.Errorf("%s: line %d, column %s: %q is not UTF-8; convert the file, for instance with `iconv -f WINDOWS-1252 -t UTF-8`", t.from, line, column, name)
 }
 
 // name keeps one copy of each label: a field shares the memory of its line.

@@ -202,7 +202,7 @@ func FuzzCSV(f *testing.F) {
 		if len(p.names) == 0 || len(p.Values)+len(p.Doubles) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
 			t.Fatalf("%d labels, %d values of shape %v", len(p.names), len(p.Values), p.shape)
 		}
-		if s, err := (Reading{Rule: RuleByClass}).assemble("fuzz", p, nil); err == nil && s.Len() != len(p.names) {
+		if s, err := (Reading{Rule: RuleByClass}).assemble("fuzz", splits{train: p}); err == nil && s.Len() != len(p.names) {
 			t.Fatalf("%d samples of %d", s.Len(), len(p.names))
 		}
 	})

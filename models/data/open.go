@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,20 +14,21 @@ import (
 //
 //	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column Reading.Label, or several, or else label,
 //	                                   class or target, or else in the last
-//	FILE.npz                           arrays x and y, or x_train, y_train, x_test and y_test
+//	FILE.npz                           arrays x and y, or x_train and y_train with those of x_val and x_test
 //	x.npy or x_train.npy               the same as files of one folder
 //	*images*-ubyte, gzipped or not     IDX, with a file of labels beside it
-//	FOLDER                             train and test, each of the kinds above or below; or the files of one kind; or
-//	                                   sub-folders of PNG and JPEG pictures, one a class
+//	FOLDER                             train with val, test or both, each of the kinds above or below; or the files of
+//	                                   one kind; or sub-folders of PNG and JPEG pictures, one a class
 //
-// Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. Without test
-// samples a sixth of each class is taken for them, by a permutation that all runs share. With Reading.Outputs labels
+// Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. A validation
+// split is val, valid, validation or dev. Without test samples a sixth of each class of the training samples is taken
+// for them, and without validation samples a twelfth of the rest, by permutations that all runs share. With Reading.Outputs labels
 // are numbers, of a table one a column, and a sixth of all samples is taken.
 func (r Reading) open(path string) (*Set, error) {
 	if r.Form != nil && r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", path)
 	}
-	train, test, err := r.own(path, r.columns())
+	parts, err := r.own(path, r.columns())
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
@@ -36,7 +38,7 @@ func (r Reading) open(path string) (*Set, error) {
 	case err != nil:
 		return nil, err
 	}
-	return r.assemble(path, train, test)
+	return r.assemble(path, parts)
 }
 
 // columns are the wanted ones of a table, nil without any.
@@ -50,11 +52,11 @@ func (r Reading) columns() *columns {
 	return nil
 }
 
-// own reads the training samples and, where there are any, the test samples.
-func (r Reading) own(path string, want *columns) (train, test *part, err error) {
+// own reads the samples that a path has.
+func (r Reading) own(path string, want *columns) (splits, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, err
+		return splits{}, err
 	}
 	if info.IsDir() {
 		return r.folder(path, want)
@@ -62,32 +64,32 @@ func (r Reading) own(path string, want *columns) (train, test *part, err error) 
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".csv", ".tsv":
-		train, err = r.table(path, want, r.Outputs > 0)
-		return train, nil, err
+		p, err := r.table(path, want, r.Outputs > 0)
+		return splits{train: p}, err
 	case ".npz":
 		if err := r.unlabelled(path); err != nil {
-			return nil, nil, err
+			return splits{}, err
 		}
-		return readNPZ(path, r.Outputs > 0)
+		return r.readNPZ(path)
 	case ".npy":
 		if err := r.unlabelled(path); err != nil {
-			return nil, nil, err
+			return splits{}, err
 		}
-		return readArrays(path, folderArrays(filepath.Dir(path), r.Outputs > 0), strings.TrimSuffix(filepath.Base(path), ".npy"))
+		return r.readArrays(path, folderArrays(filepath.Dir(path), r.Outputs > 0), strings.TrimSuffix(filepath.Base(path), ".npy"))
 	}
 	if isImages(name) {
 		if err := r.plain(path); err != nil {
-			return nil, nil, err
+			return splits{}, err
 		}
 		return readIDXPairs(path)
 	}
-	return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
+	return splits{}, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
 }
 
-func (r Reading) folder(dir string, want *columns) (train, test *part, err error) {
+func (r Reading) folder(dir string, want *columns) (splits, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, err
+		return splits{}, err
 	}
 	found := map[string]string{}
 	var images []string
@@ -99,49 +101,61 @@ func (r Reading) folder(dir string, want *columns) (train, test *part, err error
 		}
 	}
 	for _, ext := range []string{"", ".csv", ".csv.gz", ".tsv"} {
-		if a, b := found["train"+ext], found["test"+ext]; a != "" && b != "" {
-			return r.parts(a, b, want)
+		validation := ""
+		for _, name := range validationNames {
+			if r.Rule >= RuleDoubles {
+				validation = cmp.Or(validation, found[name+ext])
+			}
+		}
+		if train, test := found["train"+ext], found["test"+ext]; train != "" && (test != "" || validation != "") {
+			return r.marked(train, validation, test, want)
 		}
 	}
 	if found["x.npy"] != "" || found["x_train.npy"] != "" {
 		if err := r.unlabelled(dir); err != nil {
-			return nil, nil, err
+			return splits{}, err
 		}
-		return readArrays(dir, folderArrays(dir, r.Outputs > 0), "")
+		return r.readArrays(dir, folderArrays(dir, r.Outputs > 0), "")
 	}
 	if err := r.plain(dir); err != nil {
-		return nil, nil, err
+		return splits{}, err
 	}
 	if len(images) > 0 {
 		path, err := trainImages(images)
 		if err != nil {
-			return nil, nil, err
+			return splits{}, err
 		}
 		return readIDXPairs(path)
 	}
-	train, err = readPictures(dir, r.Rule >= RuleByClass)
-	return train, nil, err
+	p, err := readPictures(dir, r.Rule >= RuleByClass)
+	return splits{train: p}, err
 }
 
-// parts reads the two halves of a folder; neither may have a test part of its own. The columns of the second are those
-// of the first, by name.
-func (r Reading) parts(trainPath, testPath string, want *columns) (train, test *part, err error) {
-	var inner [2]*part
-	for i, path := range []string{trainPath, testPath} {
-		p, more, err := r.own(path, want)
-		if err != nil {
-			return nil, nil, err
+// marked reads the files or folders of splits, of which those for validation and for tests may be missing (""). None
+// may be split itself. The columns of the others are those of the training samples, by name.
+func (r Reading) marked(train, validation, test string, want *columns) (own splits, err error) {
+	for _, x := range []struct {
+		path string
+		to   **part
+	}{{train, &own.train}, {validation, &own.validation}, {test, &own.test}} {
+		if x.path == "" {
+			continue
 		}
-		if more != nil {
-			return nil, nil, fmt.Errorf("%s has test samples of its own; give that path instead of its parent", path)
+		inner, err := r.own(x.path, want)
+		if err != nil {
+			return splits{}, err
+		}
+		p := inner.train
+		if len(inner.all()) > 1 {
+			return splits{}, fmt.Errorf("%s has splits of its own; give that path instead of its parent", x.path)
 		}
 		if (want == nil || want.features == nil) && p.features != nil && r.Rule >= RuleByClass {
-			want = &columns{of: trainPath, features: p.features, label: p.labelName}
+			want = &columns{of: train, features: p.features, label: p.labelName}
 			if r.Label != "" { // by its name, where a number was asked for
 				want.pick = p.labelName
 			}
 		}
-		inner[i] = p
+		*x.to = p
 	}
-	return inner[0], inner[1], nil
+	return own, nil
 }

@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"brood/models/noise"
 )
 
 const (
-	testShare = 1.0 / 6 // of a person's samples, where none are marked as test samples
-	leastOwn  = 8       // samples: fewer leave a split empty
+	leastOwn = 8 // samples: fewer leave a split empty
 	// samples that each of more than 256 classes has in the mean: labels of fewer are no classes, but numbers or names
 	leastOfClass = 2
 )
@@ -53,7 +50,8 @@ func (p *part) place(i int) string {
 }
 
 // assemble numbers the classes and splits.
-func (r Reading) assemble(name string, train, test *part) (*Set, error) {
+func (r Reading) assemble(name string, own splits) (*Set, error) {
+	train := own.train
 	if n := train.samples(); n < leastOwn && !r.undivided() {
 		more := ""
 		if r.Form != nil {
@@ -61,14 +59,17 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		}
 		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d%s", train.from, n, leastOwn, more)
 	}
-	if test != nil && !slices.Equal(train.shape, test.shape) {
-		return nil, fmt.Errorf("%s: the test samples are of shape %v, the training samples of %v; bring them to one shape", test.from, test.shape, train.shape)
+	parts := own.all()
+	for _, p := range parts[1:] {
+		if !slices.Equal(train.shape, p.shape) {
+			return nil, fmt.Errorf("%s: its samples are of shape %v, the training samples of %v; bring them to one shape", p.from, p.shape, train.shape)
+		}
 	}
-	names, err := r.label(train, test)
+	names, err := r.label(parts)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.settleType(train, test); err != nil {
+	if err := r.settleType(parts); err != nil {
 		return nil, err
 	}
 	notes := append(train.notes, train.observe()...)
@@ -76,7 +77,18 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 		notes = append(notes, "all numbers are whole and from 0 to 255; they are standardised as numbers, and --table bytes reads them as pixels")
 	}
 	byClass := r.Rule >= RuleByClass && r.Outputs == 0
-	all, n, order := r.divided(train, test, byClass)
+	all, tests := join(parts), 0
+	var order []int
+	switch {
+	case own.test != nil:
+		tests = own.test.samples()
+	case !r.undivided():
+		order, tests = drawTests(train, len(all.Labels), byClass)
+		all = all.pick(order)
+		if own.validation != nil {
+			notes = append(notes, "there are validation samples and no test samples, so a sixth of the training samples is for tests")
+		}
+	}
 	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, MultiLabel: r.MultiLabel, From: train.from}
 	if r.MultiLabel {
 		info.Classes = 0
@@ -97,17 +109,20 @@ func (r Reading) assemble(name string, train, test *part) (*Set, error) {
 	s := &Set{Info: info, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
 	s.take(all)
 	s.drawn, s.rounded = order != nil, r.Rule < RuleDoubles
-	mine := train.samples()
 	s.place = func(i int) string {
-		switch {
-		case order != nil:
-			return train.place(order[i])
-		case i < mine:
-			return train.place(i)
+		if order != nil {
+			i = order[i]
 		}
-		return test.place(i - mine)
+		return own.place(i)
 	}
-	if err := s.build(n, r.share()); err != nil {
+	trained := len(all.Labels)
+	if !r.undivided() {
+		trained -= tests
+		if own.validation != nil {
+			s.given = own.validation.samples()
+		}
+	}
+	if err := s.build(trained, r.share()); err != nil {
 		return nil, err
 	}
 	if r.Form != nil { // whoever trains on it asks, and a test may well lack a class
@@ -130,20 +145,11 @@ func (r Reading) share() float64 {
 	return DefaultShare
 }
 
-// divided is [join], or all samples for training.
-func (r Reading) divided(train, test *part, byClass bool) (all Raster, n int, order []int) {
-	switch {
-	case !r.undivided():
-		return join(train, test, byClass)
-	case test == nil:
-		return train.Raster, train.samples(), nil
-	}
-	all, _, _ = join(train, test, byClass)
-	return all, train.samples() + test.samples(), nil
-}
-
 // TestsDrawn says that the test samples are a share of a person's own, who marked none.
 func (s *Set) TestsDrawn() bool { return s.drawn }
+
+// ValidationMarked reports whether the data say which samples are for validation; else they are drawn.
+func (s *Set) ValidationMarked() bool { return s.given > 0 }
 
 // constant reports whether all training samples of a table are equal.
 func (s *Set) constant() bool {
@@ -206,27 +212,25 @@ func (s *Set) ClassName(c int) string {
 }
 
 // label sets Labels, and returns the names of the classes. Samples with targets have none, and are all of class 0.
-func (r Reading) label(train, test *part) ([]string, error) {
+func (r Reading) label(parts []*part) ([]string, error) {
+	train := parts[0]
 	if r.MultiLabel {
-		return r.several(train, test)
+		return r.several(parts)
 	}
 	if f := r.Form; f != nil && len(f.TargetMean) != train.outputs {
 		return nil, fmt.Errorf("%s: a sample has %d numbers for a label, and the model predicts %d; choose data that match", train.from, train.outputs, len(f.TargetMean))
 	}
 	if train.outputs == 0 {
-		return r.classify(train, test)
+		return r.classify(parts)
 	}
-	return nil, unlabelled(train, test)
+	return nil, unlabelled(parts)
 }
 
 // unlabelled gives samples with targets the class 0.
-func unlabelled(train, test *part) error {
-	for _, p := range []*part{train, test} {
-		switch {
-		case p == nil:
-			continue
-		case p.outputs != train.outputs:
-			return fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, train.outputs)
+func unlabelled(parts []*part) error {
+	for _, p := range parts {
+		if p.outputs != parts[0].outputs {
+			return fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, parts[0].outputs)
 		}
 		p.Labels = make([]uint16, p.samples())
 	}
@@ -234,11 +238,12 @@ func unlabelled(train, test *part) error {
 }
 
 // several are the names of classes of which a sample may be in several: those of the columns of labels, in their order.
-func (r Reading) several(train, test *part) ([]string, error) {
+func (r Reading) several(parts []*part) ([]string, error) {
+	train := parts[0]
 	if f := r.Form; f != nil && len(f.Classes) != train.outputs {
 		return nil, fmt.Errorf("%s: a label is of %d classes, and the model has %d; choose data that match", train.from, train.outputs, len(f.Classes))
 	}
-	if err := unlabelled(train, test); err != nil {
+	if err := unlabelled(parts); err != nil {
 		return nil, err
 	}
 	switch names := train.classes; {
@@ -252,10 +257,11 @@ func (r Reading) several(train, test *part) ([]string, error) {
 
 // classify sets Labels and returns the name of each class: whole numbers are the classes themselves, other labels are
 // sorted. A model's classes are what they are.
-func (r Reading) classify(train, test *part) ([]string, error) {
+func (r Reading) classify(parts []*part) ([]string, error) {
 	if r.Form != nil {
-		return r.Form.Classes, number(r.Form.Classes, "the model", train, test)
+		return r.Form.Classes, number(r.Form.Classes, "the model", parts)
 	}
+	train := parts[0]
 	count := map[string]int{}
 	for _, l := range train.names {
 		count[l]++
@@ -275,19 +281,16 @@ func (r Reading) classify(train, test *part) ([]string, error) {
 	case len(names) < 2:
 		return nil, fmt.Errorf("%s: every label is %q; a classifier needs two classes", train.from, names[0])
 	}
-	return names, number(names, "the training samples", train, test)
+	return names, number(names, "the training samples", parts)
 }
 
 // number sets Labels to the places of the samples' names among the classes that something has.
-func number(classes []string, of string, parts ...*part) error {
+func number(classes []string, of string, parts []*part) error {
 	index := map[string]uint16{}
 	for i, name := range classes {
 		index[name] = uint16(i)
 	}
 	for _, p := range parts {
-		if p == nil {
-			continue
-		}
 		p.Labels = make([]uint16, len(p.names))
 		for i, l := range p.names {
 			c, ok := index[l]
@@ -319,176 +322,6 @@ func numbered(from string, names []string) ([]string, error) {
 		out[n] = strconv.Itoa(n)
 	}
 	return out, nil
-}
-
-// narrow stores doubles as values where float32 holds each of them.
-func (p *part) narrow() {
-	if p.Doubles == nil || slices.ContainsFunc(p.Doubles, func(v float64) bool { return float64(float32(v)) != v }) {
-		return
-	}
-	p.round()
-}
-
-// round stores doubles as values.
-func (p *part) round() {
-	if p.Doubles == nil {
-		return
-	}
-	p.Values = make([]float32, len(p.Doubles))
-	for i, v := range p.Doubles {
-		p.Values[i] = float32(v)
-	}
-	p.Doubles = nil
-}
-
-// widen stores values as doubles.
-func (p *part) widen() {
-	if p.Values == nil {
-		return
-	}
-	p.Doubles = make([]float64, len(p.Values))
-	for i, v := range p.Values {
-		p.Doubles[i] = float64(v)
-	}
-	p.Values = nil
-}
-
-// settleType gives both parts one type of samples. Numbers of a table become bytes where the user says so, where the
-// model was trained on bytes, and by rules before RuleDoubles where all are bytes and 255 is among them.
-func (r Reading) settleType(train, test *part) error {
-	parts := []*part{train}
-	if test != nil {
-		if (train.Pixels == nil) != (test.Pixels == nil) {
-			return fmt.Errorf("%s: the test samples are of another type than the training samples; save both as bytes or both as numbers", test.from)
-		}
-		parts = append(parts, test)
-		if train.Doubles != nil || test.Doubles != nil {
-			train.widen()
-			test.widen()
-		}
-	}
-	if r.Rule < RuleDoubles {
-		for _, p := range parts {
-			p.round()
-		}
-	}
-	guess := r.Form == nil && !r.Table.Bytes && r.Rule < RuleDoubles
-	switch {
-	case r.Form != nil && !r.Form.Bytes && train.Pixels != nil:
-		return fmt.Errorf("%s: %w", train.from, typeError(false))
-	case r.Form != nil && !r.Form.Bytes, r.Form == nil && !r.Table.Bytes && !guess:
-		return nil
-	}
-	for _, p := range parts {
-		if p.Pixels != nil {
-			continue
-		}
-		odd, value := p.noByte()
-		switch {
-		case guess && (!p.text || odd >= 0):
-			return nil
-		case r.Form != nil && !p.text:
-			return fmt.Errorf("%s: %w", p.from, typeError(true))
-		case r.Form != nil && odd >= 0:
-			return fmt.Errorf("%s: the value %g is no byte, and the model was trained on bytes; save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
-		case odd >= 0:
-			return fmt.Errorf("%s: the value %g is no byte; leave out --table bytes, or save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
-		}
-	}
-	if guess && !slices.Contains(train.Values, 255) {
-		return nil
-	}
-	for _, p := range parts {
-		if p.Pixels != nil {
-			continue
-		}
-		p.Pixels = make([]byte, len(p.Values))
-		for i, v := range p.Values {
-			p.Pixels[i] = byte(v)
-		}
-		p.Values = nil
-	}
-	return nil
-}
-
-// noByte returns the place of the first number that is no byte, and the number; -1 where all are bytes.
-func (p *part) noByte() (at int, value float64) {
-	is := func(v float64) bool { return v == float64(uint8(min(max(v, 0), 255))) }
-	for i, v := range p.Doubles {
-		if !is(v) {
-			return i, v
-		}
-	}
-	for i, v := range p.Values {
-		if !is(float64(v)) {
-			return i, float64(v)
-		}
-	}
-	return -1, 0
-}
-
-// join puts the test samples behind the training samples, of which there are n; without any it takes a share for them,
-// and order is where the samples were.
-func join(train, test *part, byClass bool) (all Raster, n int, order []int) {
-	if test != nil {
-		all.Pixels, all.Values = append(train.Pixels, test.Pixels...), append(train.Values, test.Values...)
-		all.Doubles = append(train.Doubles, test.Doubles...)
-		all.Labels, all.Targets = append(train.Labels, test.Labels...), append(train.Targets, test.Targets...)
-		return all, train.samples(), nil
-	}
-	total := train.samples()
-	p := noise.Key{Purpose: noise.Split, Stream: 1}.Permutation(uint64(total))
-	order = make([]int, total)
-	for i := range order {
-		order[i] = int(p.At(uint64(i)))
-	}
-	taken := total - int(float64(testShare*float64(total))+0.5)
-	if byClass {
-		left := quota(train.Labels, testShare)
-		tests := func(i int) bool { left[train.Labels[i]]--; return left[train.Labels[i]] >= 0 }
-		var kept, out []int
-		for _, i := range order {
-			if tests(i) {
-				out = append(out, i)
-			} else {
-				kept = append(kept, i)
-			}
-		}
-		taken, order = len(kept), append(kept, out...)
-	}
-	slices.Sort(order[:taken])
-	slices.Sort(order[taken:])
-	all.Pixels, all.Values, all.Doubles = pick(train.Pixels, order), pick(train.Values, order), pick(train.Doubles, order)
-	all.Labels, all.Targets = pick(train.Labels, order), pick(train.Targets, order)
-	return all, taken, order
-}
-
-// quota is how many samples of each class, up to the last that has some, a share is: at least one, and never all.
-func quota(labels []uint16, share float64) []int {
-	if len(labels) == 0 {
-		return nil
-	}
-	out := make([]int, int(slices.Max(labels))+1)
-	for _, l := range labels {
-		out[l]++
-	}
-	for c, n := range out {
-		out[c] = max(0, min(max(held(n, share), 1), n-1))
-	}
-	return out
-}
-
-// pick is the rows of v in this order; nil stays nil.
-func pick[T any](v []T, order []int) []T {
-	if v == nil {
-		return nil
-	}
-	size := len(v) / len(order)
-	out := make([]T, 0, len(v))
-	for _, i := range order {
-		out = append(out, v[i*size:(i+1)*size]...)
-	}
-	return out
 }
 
 // label is a number as a label: whole numbers lose their decimals.

@@ -35,7 +35,7 @@ func raw(t *testing.T, s *Set, which []int32) (out []int) {
 // By the first rule a sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap
 // and always the same.
 func TestOwnSplit(t *testing.T) {
-	s, err := Reading{}.assemble("x", column(600, 3), nil)
+	s, err := Reading{}.assemble("x", splits{train: column(600, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSplitByClass(t *testing.T) {
 		p.names[i] = strconv.Itoa(min(1, i/480))
 	}
 	p.names[600], p.names[601], p.names[602] = "2", "2", "2"
-	s, err := Reading{Rule: RuleByClass}.assemble("x", p, nil)
+	s, err := Reading{Rule: RuleByClass}.assemble("x", splits{train: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestNormalisedByTrainingSplit(t *testing.T) {
 	for i := range test.Values {
 		test.Values[i] = 1e6
 	}
-	s, err := Reading{Rule: RuleByClass}.assemble("x", train, test)
+	s, err := Reading{Rule: RuleByClass}.assemble("x", splits{train: train, test: test})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestConstantFeature(t *testing.T) {
 	for i := range p.Values {
 		p.Values[i] = 5
 	}
-	s, err := Reading{Rule: RuleByClass}.assemble("x", p, nil)
+	s, err := Reading{Rule: RuleByClass}.assemble("x", splits{train: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,13 +170,13 @@ func TestAssembleRefuses(t *testing.T) {
 		says        string
 	}{
 		"label": {column(24, 2), named, `column: row 8: label "cat" is none of the 2 classes`},
-		"shape": {column(24, 2), shaped, "the test samples are of shape [2], the training samples of [1]"},
+		"shape": {column(24, 2), shaped, "its samples are of shape [2], the training samples of [1]"},
 		"type":  {column(24, 2), typed, "of another type"},
 		"rare":  {rare, nil, "class 2 has no sample in the validation split"},
 		"test":  {column(24, 2), untested, "class 0 has no sample in the test split"},
 		"far":   {far, outlier, "column: row 1 has the value 3e+38, too far from the mean"},
 	} {
-		if _, err := (Reading{Rule: RuleByClass}).assemble("x", c.train, c.test); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := (Reading{Rule: RuleByClass}).assemble("x", splits{train: c.train, test: c.test}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestOpenRefuses(t *testing.T) {
 		dir + "/nowhere/":     "no such file",
 		dir + "/nothing.npz":  "nothing.npz",
 		dir + "/x.npy":        "no such file",
-		dir + "/both":         "train has test samples of its own; give that path instead of its parent",
+		dir + "/both":         "train has splits of its own; give that path instead of its parent",
 		dir + "/images-ubyte": "images-ubyte",
 	} {
 		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {

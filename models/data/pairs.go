@@ -27,14 +27,14 @@ func trainImages(paths []string) (string, error) {
 }
 
 // readIDXPairs reads the images at path and their labels, and the test pair t10k or test beside a pair train.
-func readIDXPairs(path string) (train, test *part, err error) {
-	if train, err = readIDXPair(path); err != nil {
-		return nil, nil, err
+func readIDXPairs(path string) (own splits, err error) {
+	if own.train, err = readIDXPair(path); err != nil {
+		return own, err
 	}
 	if beside := testBeside(path); beside != "" {
-		test, err = readIDXPair(beside)
+		own.test, err = readIDXPair(beside)
 	}
-	return train, test, err
+	return own, err
 }
 
 // testBeside is the file t10k or test of images beside a file train of images, "" without any.

@@ -77,6 +77,7 @@ type Set struct {
 	augment                 Augment
 	weights                 []float32        // of the classes, in the loss; nil: all alike
 	byClass                 bool             // splits are of each class
+	given                   int              // validation samples that the data name; 0: a share is drawn
 	drawn                   bool             // nobody marked test samples
 	columns                 columns          // their names, where a person gave them
 	place                   func(int) string // names a sample for errors
@@ -205,8 +206,12 @@ func (s *Set) WithValidation(share float64) (*Set, error) {
 	return s.WithShare(share)
 }
 
-// WithShare is the same data with another validation share; it shares memory with s and is normalised as s is.
+// WithShare is the same data with another validation share; it shares memory with s and is normalised as s is. It fails
+// where the data have a validation split of their own.
 func (s *Set) WithShare(share float64) (*Set, error) {
+	if s.given > 0 {
+		return nil, fmt.Errorf("data %s has %d validation samples of its own: leave out --validation", s.Name, s.given)
+	}
 	c := *s
 	return &c, c.split(s.parted(), share)
 }
@@ -231,6 +236,10 @@ func held(n int, share float64) int { return int(float64(share*float64(n)) + 0.5
 func (s *Set) split(n int, share float64) error {
 	if !(share >= 0 && share < 1) {
 		return fmt.Errorf("data %s: validation share %v, want at least 0 and below 1", s.Name, share)
+	}
+	if s.given > 0 {
+		s.train, s.validation = ids(0, n-s.given), ids(n-s.given, n)
+		return nil
 	}
 	v := held(n, share)
 	if v == n {
@@ -389,7 +398,11 @@ func (s *Set) Digest() string { return s.digest }
 
 func (s *Set) sum(train int) string {
 	h := blake3.New()
-	for _, n := range append(slices.Clone(s.Shape), s.Classes, train, len(s.labels)-train) {
+	counts := append(slices.Clone(s.Shape), s.Classes, train, len(s.labels)-train)
+	if s.given > 0 {
+		counts = append(counts, s.given)
+	}
+	for _, n := range counts {
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], uint64(n))
 		h.Write(b[:])

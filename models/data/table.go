@@ -2,7 +2,6 @@ package data
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -85,7 +84,7 @@ func isHeader(first []string, rest [][]string) (header bool, reason string) {
 		switch {
 		case !all:
 			continue
-		case err != nil && !slices.Contains(missing(), strings.ToLower(cell)):
+		case err != nil && !isMissing(cell):
 			return true, strconv.Quote(cell) + " is no number, and its column has numbers"
 		case err != nil:
 			continue

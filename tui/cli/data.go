@@ -122,10 +122,14 @@ func describeData(w io.Writer, d *data.Set) {
 		what = fmt.Sprintf("in several of %d classes", d.Outputs)
 	}
 	fmt.Fprintf(w, "%s: %s of %v %s\n", d.Name, kind, d.Shape, what)
+	held := ", out of the training set"
+	if d.ValidationMarked() {
+		held = ", as the data mark them"
+	}
 	for _, line := range [][2]string{
 		{"from", d.From},
 		{"train", grouped(int64(len(d.Train())))},
-		{"validation", grouped(int64(len(d.Validation()))) + ", out of the training set"},
+		{"validation", grouped(int64(len(d.Validation()))) + held},
 		{"test", grouped(int64(len(d.Test())))},
 		{"normalised", d.Normalisation()},
 		{"in memory", humanBytes(d.Bytes())},
