@@ -49,6 +49,9 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if err != nil {
 		return err
 	}
+	if err := j.passes(r); err != nil {
+		return err
+	}
 	if word := askedOf(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
 		return typed.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave %s out", j.Config.Kernels, j.Alg.Name, word)
 	}
@@ -70,6 +73,26 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	}
 	j.Config.Seconds, err = j.seconds(ctx, r, eng)
 	return err
+}
+
+// passes refuses a run whose first round goes over the training samples more often than the whole run may.
+func (j *Job) passes(r rehearsal) error {
+	most := j.Limit.Epochs
+	if most == 0 || r.epochs <= max(1, most) {
+		return nil
+	}
+	advice := "say --rounds instead"
+	if slices.ContainsFunc(j.Alg.Knobs, func(k optim.Knob) bool { return k.Name == "batch" }) {
+		edits, err := timeline.New(j.Alg, j.Edits)
+		if err != nil {
+			return err
+		}
+		batch := edits.Values(timeline.Position{}).Get("batch")
+		if fits := math.Floor(batch * max(1, most) / r.epochs); fits >= 1 {
+			advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or say --rounds instead", batch, fits, fits)
+		}
+	}
+	return typed.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s", most, j.Members, r.epochs, j.Config.Train, advice)
 }
 
 // probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as

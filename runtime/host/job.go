@@ -323,7 +323,7 @@ func (j *Job) load(augment string) error {
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
 		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
 	}
-	if err := j.Net.Fits(set.Info); err != nil {
+	if err := j.fits(set); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
 	}
 	if data.IsPath(name) {
@@ -336,6 +336,37 @@ func (j *Job) load(augment string) error {
 	}
 	j.Samples, err = j.weighted(set)
 	return err
+}
+
+// fits checks that the model takes the samples and that new runs have an output for each class; its error says how to
+// get a model that does, where changing sizes is enough.
+func (j *Job) fits(set *data.Set) error {
+	d := set.Info
+	err := j.Net.Fits(d)
+	if err == nil && j.reading.Rule >= data.RuleDoubles && j.Net.Loss == models.CrossEntropy && !d.Text && j.Net.Classes > d.Classes {
+		err = typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", j.Net.Name, j.Net.Classes, d.Classes)
+	}
+	if err == nil || j.own != nil {
+		return err
+	}
+	if _, other := models.FitTo(j.Model, []byte(j.Config.ModelSpec), d); other != nil {
+		return err
+	}
+	command := []string{"brood models show", quote(j.Model), "--toml --data", quote(j.Config.Data)}
+	for _, x := range []*option.Option{option.Label, option.Table} {
+		if text := x.Text(j.Options); text != "" {
+			command = append(command, "--"+x.Name, quote(text))
+		}
+	}
+	return fmt.Errorf("%w: `%s >fitted.toml` writes one for --model fitted.toml", err, strings.Join(command, " "))
+}
+
+// quote returns a word as a shell takes it.
+func quote(word string) string {
+	if strings.ContainsAny(word, " \t\"'$&|;<>()*?[]{}!#`\\~") {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
 }
 
 // weighted is the set whose classes weigh what was told.

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models"
+	"brood/models/data"
+	"brood/runtime/option"
 )
 
 func modelsCommand(s streams) *cobra.Command {
@@ -34,6 +36,9 @@ func modelsCommand(s streams) *cobra.Command {
 	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of one", Args: exactly("a NAME")}
 	asJSON := jsonFlag(show)
 	asTOML := show.Flags().Bool("toml", false, "the layer list as TOML, ready to save and change")
+	set := show.Flags().String(option.Data.Name, "", "give it the input and the classes of these `data`, a name or a path")
+	label := show.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
+	table := show.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
 	show.RunE = func(_ *cobra.Command, args []string) error {
 		if *asTOML && *asJSON {
 			return usage("--toml with --json: choose one of them")
@@ -43,6 +48,12 @@ func modelsCommand(s streams) *cobra.Command {
 			return err
 		}
 		m, err := models.FromSource(args[0], text)
+		if err == nil && *set != "" {
+			text, err = fitTo(m, args[0], text, *set, *label, *table)
+		}
+		if err == nil && *set != "" {
+			m, err = models.FromSource(args[0], text)
+		}
 		if err != nil {
 			return err
 		}
@@ -72,4 +83,21 @@ func modelsCommand(s streams) *cobra.Command {
 	}
 	c.AddCommand(show)
 	return c
+}
+
+// fitTo returns the text of a model with the input and the classes of a data set, which it reads as the model would.
+func fitTo(m *models.Model, name string, text []byte, set, label, table string) ([]byte, error) {
+	r := data.Reading{Rule: data.RuleNewest, Label: label, MultiLabel: m.MultiLabel(), Context: m.Context()}
+	if m.Targeted() {
+		r.Outputs = 1
+	}
+	var err error
+	if r.Table, err = data.ParseTable(table); err != nil {
+		return nil, err
+	}
+	d, err := r.Load(set)
+	if err != nil {
+		return nil, err
+	}
+	return models.FitTo(name, text, d.Info)
 }
