@@ -84,6 +84,18 @@ func declared(t *testing.T, a *optim.Algorithm) {
 		}
 		seen[b.Name] = true
 	}
+	// what is asked before a run begins: whether the population is one for it, and what its schedules count in
+	s := optim.Shape{Roster: optim.Place(optim.IDs(8), []int{0, 1}), Layout: toy.Layout(), K: a.Defaults(), Data: optim.DataSize{Train: 96, Validation: 32}}
+	if a.Check == nil || a.Check(s) == nil {
+		for _, unit := range []string{"round", "epoch", "cycle"} {
+			for _, k := range a.Knobs {
+				edits := []event.Edit{{Knob: k.Name, Expr: "exp:0.5/" + unit}}
+				if err := timeline.Count(a, nil, edits, s, timeline.Position{}); err != nil && !k.Integer && len(k.Choices) == 0 {
+					t.Errorf("knob %s, by %s: %v", k.Name, unit, err)
+				}
+			}
+		}
+	}
 }
 
 // placement: the hash depends neither on the number of workers, nor on how they exchange, nor on probes, and bytes are
