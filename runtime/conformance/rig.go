@@ -266,7 +266,7 @@ func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (
 	}
 	w := r.worker(0, toy, (&local.Hub{}).Link(0), o.Store, false)
 	defer w.Free()
-	return verify.Run(ctx, verify.Config{Worker: w, From: cp}, o.Log.Reader(), 0)
+	return verify.Run(ctx, verify.Config{Worker: w, From: cp, Measured: true, Limit: event.Limit{Rounds: r.Rounds, Target: r.Target}, Tests: toyTest}, o.Log.Reader(), 0)
 }
 
 // Last is the last commit, nil when there is none.

@@ -123,6 +123,9 @@ func (t *Toy) Do(ctx context.Context, tasks ...engine.Task) error {
 			err = t.placed(k.Batches, k.Drawn)
 			for i, r := range k.Rows {
 				k.Loss[i], k.Correct[i] = t.evaluate(rowOf(k.X, r), k.Batches[i])
+				if k.Squares != nil {
+					k.Squares[i] = 0
+				}
 			}
 		case engine.Statistics:
 			for i := range k.Rows {

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -191,51 +190,15 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 	}
 }
 
-// points merges the workers' rows: members ascend, whoever hosted them, and points of one keep their order.
+// points records the points of a commit.
 func (c *Coordinator) points(told []message.Done) (fx []Effect) {
-	type key struct {
-		round  uint64
-		series string
-	}
-	merged := map[key]*event.Points{}
-	var order []key
-	for _, d := range told {
-		for _, p := range d.Points {
-			k := key{p.Round, p.Series}
-			if merged[k] == nil {
-				merged[k] = &event.Points{Round: p.Round, Series: p.Series}
-				order = append(order, k)
-			}
-			merged[k].Members = append(merged[k].Members, p.Members...)
-			merged[k].Values = append(merged[k].Values, p.Values...)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(a.round, b.round) })
-	for _, k := range order {
-		p := merged[k]
-		sortPoints(p)
+	for _, p := range message.MergePoints(told) {
 		fx = append(fx, c.record(event.Record{Points: p}))
 		if metric, value, ok := aimed(p); ok {
 			fx = append(fx, c.aim(metric, value)...)
 		}
 	}
 	return fx
-}
-
-func sortPoints(p *event.Points) {
-	if slices.IsSorted(p.Members) {
-		return
-	}
-	at := make([]int, len(p.Members))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortStableFunc(at, func(a, b int) int { return int(int64(p.Members[a]) - int64(p.Members[b])) })
-	m, v := make([]engine.Member, len(at)), make([]float64, len(at))
-	for i, j := range at {
-		m[i], v[i] = p.Members[j], p.Values[j]
-	}
-	p.Members, p.Values = m, v
 }
 
 func (c *Coordinator) evaluations(told []message.Done) (fx []Effect) {

@@ -55,8 +55,9 @@ const (
 	AlertDrain      AlertKind = "drain"
 	AlertUncordon   AlertKind = "uncordon"
 	AlertKill       AlertKind = "kill"
-	AlertLink       AlertKind = "link" // an operator slowed a link down, or let it go
-	AlertLog        AlertKind = "log"  // the end of the log was torn, and cut off
+	AlertLink       AlertKind = "link"       // an operator slowed a link down, or let it go
+	AlertLog        AlertKind = "log"        // the end of the log was torn, and cut off
+	AlertCheckpoint AlertKind = "checkpoint" // a checkpoint is damaged or its files are lost
 
 	AlertMissing AlertKind = "missing" // an objective has given no result for some candidates
 	AlertVaries  AlertKind = "varies"  // an objective gives different results for the same parameters and seed
@@ -72,7 +73,7 @@ const (
 // AlertKinds are all of them.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave,
-	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertMissing, AlertVaries, AlertMetric,
+	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric,
 	AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
 
 // Watched are those that a run is watched for.

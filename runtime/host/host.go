@@ -116,13 +116,19 @@ func (r *Run) head() (out []event.Record) {
 	return out
 }
 
-// gone tells of the torn tail that was cut off when the session was opened.
-func (r *Run) gone() []event.Record {
-	torn := r.Session.Recovery()
-	if torn == nil || r.Resumed == nil {
+// gone reports what was lost of the session that goes on: a torn end of its log, and checkpoints that are skipped.
+func (r *Run) gone() (out []event.Record) {
+	if r.Resumed == nil {
 		return nil
 	}
-	return []event.Record{alert(r.Resumed.Checkpoint.Round, event.AlertLog, torn.String())}
+	round := r.Resumed.Checkpoint.Round
+	if torn := r.Session.Recovery(); torn != nil {
+		out = append(out, alert(round, event.AlertLog, torn.String()))
+	}
+	for _, err := range r.Resumed.Skipped {
+		out = append(out, alert(round, event.AlertCheckpoint, err.Error()+"; it is skipped, and the rounds after an older one are executed again"))
+	}
+	return out
 }
 
 func alert(round uint64, kind event.AlertKind, text string) event.Record {

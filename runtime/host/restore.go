@@ -25,22 +25,24 @@ import (
 
 // history is what one pass over a log finds, without executing anything.
 type history struct {
-	config event.Config
-	goal   coordinator.Goal
-	epoch  uint32
-	last   *event.Commit
-	files  []uint64           // rounds whose checkpoints have files: the log may name thousands
-	cps    []event.Checkpoint // of those, at or before the round asked for, not undone by later plans, oldest first
-	edits  []event.Edit       // of the newest plan and after it
-	hosts  int                // workers of the newest plan
-	sane   coordinator.Sane
-	asked  event.Pending // commands accepted and not obeyed
-	count  uint64        // records read
-	alg    string        // of the newest plan before the round asked for
-	beyond uint32        // epoch of the newest plan that went on from that round; 0: none did
-	torn   *session.Recovered
-	phase  event.Phase   // newest
-	told   []event.Alert // of an objective: results that were missing, or that vary
+	config      event.Config
+	goal        coordinator.Goal
+	epoch       uint32
+	last        *event.Commit
+	files       []uint64           // rounds whose checkpoints have files: the log may name thousands
+	cps         []event.Checkpoint // of those, at or before the round asked for, not undone by later plans, oldest first
+	edits       []event.Edit       // of the newest plan and after it
+	hosts       int                // workers of the newest plan
+	sane        coordinator.Sane
+	asked       event.Pending // commands accepted and not obeyed
+	count       uint64        // records read
+	alg         string        // of the newest plan before the round asked for
+	beyond      uint32        // epoch of the newest plan that went on from that round; 0: none did
+	torn        *session.Recovered
+	phase       event.Phase   // newest
+	told        []event.Alert // of an objective: results that were missing, or that vary
+	checkpoints int           // records of them
+	skipped     []error       // why the newest checkpoints are not taken, see nearest
 	// settled is the record of the last plan that went back behind the round asked for
 	settled uint64
 }
@@ -100,6 +102,7 @@ func (h *history) take(rec event.Record, at uint64) {
 	case rec.Commit != nil:
 		h.last = rec.Commit
 	case rec.Checkpoint != nil:
+		h.checkpoints++
 		// What was saved behind such a plan is the round's state no more: another algorithm's, or another population's.
 		round, behind := rec.Checkpoint.Round, h.beyond > 0 && rec.Checkpoint.Epoch == h.beyond
 		if (at == 0 || round <= at) && !behind && slices.Contains(h.files, round) {
@@ -122,9 +125,15 @@ func (h *history) saved() *event.Checkpoint {
 	return nil
 }
 
-// nearest forgets the newest checkpoints as long as they are lost or damaged: what lies behind is executed again.
+// nearest drops the newest checkpoints as long as they are lost or damaged: the rounds after the one that is left are
+// executed again.
 func (h *history) nearest(dir string) {
-	for len(h.cps) > 0 && !there(dir, h.saved()) {
+	for len(h.cps) > 0 {
+		err := intact(dir, h.saved())
+		if err == nil {
+			return
+		}
+		h.skipped = append(h.skipped, err)
 		h.cps = h.cps[:len(h.cps)-1]
 	}
 }
@@ -164,10 +173,10 @@ func Askable(dir string) error {
 	return nil
 }
 
-// there says whether the files of a checkpoint are as the log says.
-func there(dir string, cp *event.Checkpoint) bool {
+// intact compares the files of a checkpoint with their digests in the log.
+func intact(dir string, cp *event.Checkpoint) error {
 	_, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false })
-	return err == nil
+	return err
 }
 
 // Restored is a recorded session, ready to go on.
@@ -175,6 +184,7 @@ type Restored struct {
 	Job        *Job
 	Checkpoint event.Checkpoint // of exactly the round asked for
 	Executed   uint64           // rounds that were executed again to get there
+	Skipped    []error          // why newer checkpoints were not taken: they are lost or damaged
 	Epoch      uint32
 	Late       []event.Edit  // acknowledged, in force in no round so far
 	Asked      event.Pending // accepted, without a round so far
@@ -239,13 +249,14 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 		return nil, err
 	}
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.goal.Limit, Hosts: h.hosts, finished: h.phase == event.Finished}
-	whole := at == 0 || at == h.end()
-	if cp := h.saved(); store == nil && cp != nil && whole && cp.Epoch == h.epoch && cp.Round == h.end() && (h.last == nil || cp.Hash == h.last.Hash) {
+	out.Skipped = h.skipped
+	toEnd := at == 0 || at == h.end()
+	if cp := h.saved(); store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() && (h.last == nil || cp.Hash == h.last.Hash) {
 		out.Checkpoint = *cp
 	} else if err := out.execute(ctx, dir, at, h, store, threads, progress); err != nil {
 		return nil, err
 	}
-	if whole {
+	if toEnd {
 		out.Asked, out.met = h.asked, h.goal.Met
 		for _, e := range append(h.untold(out.Checkpoint), h.edits...) {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
@@ -307,7 +318,7 @@ func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
 func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (*worker.Worker, uint64, error) {
 	for {
 		w, rounds, err := walkFrom(ctx, j, dir, at, h, store, threads, progress)
-		if err == nil || h.saved() == nil || ctx.Err() != nil || there(dir, h.saved()) {
+		if err == nil || h.saved() == nil || ctx.Err() != nil || intact(dir, h.saved()) == nil {
 			return w, rounds, err
 		}
 		h.nearest(dir)
@@ -373,6 +384,8 @@ type Verified struct {
 	Open bool               // the log does not end with the end of the run: it goes on, was killed, or its log was cut
 	Told []string           // what the session says of missing results of its objective, and of such that vary
 	Torn *session.Recovered // what lies behind the last whole frame; nil for nothing
+	// checkpoints whose files have the digests of the log, and those that a run has removed or that were never written
+	Checkpoints, Removed int
 }
 
 // Verify executes the whole log of dir and compares every commit.
@@ -392,7 +405,7 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	if err != nil {
 		return out, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), true)
 	if err != nil {
 		return out, err
 	}
@@ -402,11 +415,43 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 		return out, err
 	}
 	defer r.Close()
-	out.Result, err = verify.Run(ctx, verify.Config{Worker: w, Progress: progress}, r, 0)
+	out.Result, err = verify.Run(ctx, verify.Config{Worker: w, Measured: true, Limit: h.config.Limit, Tests: h.config.Test, Progress: progress}, r, 0)
+	if err == nil {
+		err = out.checkpoints(dir, h)
+	}
 	for _, a := range h.told {
 		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
 	}
 	return out, h.moody(older(h.config.Kernels, err))
+}
+
+// checkpoints compares the files of all checkpoints with the log. One that is damaged is an error; a run removes older
+// ones.
+func (out *Verified) checkpoints(dir string, h history) error {
+	kept, err := session.Checkpoints(dir)
+	if err != nil {
+		return err
+	}
+	out.Removed = h.checkpoints
+	newer := map[string]bool{} // a session that went on may have written the same file again
+	for _, cp := range slices.Backward(h.cps) {
+		again := slices.ContainsFunc(cp.Files, func(f event.File) bool { return newer[f.Path] })
+		for _, f := range cp.Files {
+			newer[f.Path] = true
+		}
+		if again {
+			continue
+		}
+		err := intact(dir, &cp)
+		switch {
+		case err == nil:
+			out.Checkpoints++
+			out.Removed--
+		case slices.Contains(kept, cp.Round):
+			return fmt.Errorf("%w; all %d rounds hold, and what needs this checkpoint takes an older one", err, out.Rounds)
+		}
+	}
+	return nil
 }
 
 // moody adds to a mismatch what the session itself says of its objective.

@@ -1,12 +1,14 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/zeebo/blake3"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
 )
@@ -57,6 +59,48 @@ func (h *Hash) tell() {
 func (h *Hash) Sum() string {
 	h.tell()
 	return fmt.Sprintf("blake3:%x", h.of.Sum(nil))
+}
+
+// MergePoints merges the points of workers into one record for each round and series, by rounds: members ascend, whoever
+// hosted them, and the points of one member keep their order.
+func MergePoints(done []Done) (out []*event.Points) {
+	type key struct {
+		round  uint64
+		series string
+	}
+	merged := map[key]*event.Points{}
+	for _, d := range done {
+		for _, p := range d.Points {
+			k := key{p.Round, p.Series}
+			if merged[k] == nil {
+				merged[k] = &event.Points{Round: p.Round, Series: p.Series}
+				out = append(out, merged[k])
+			}
+			merged[k].Members = append(merged[k].Members, p.Members...)
+			merged[k].Values = append(merged[k].Values, p.Values...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *event.Points) int { return cmp.Compare(a.Round, b.Round) })
+	for _, p := range out {
+		sortByMember(p)
+	}
+	return out
+}
+
+func sortByMember(p *event.Points) {
+	if slices.IsSorted(p.Members) {
+		return
+	}
+	at := make([]int, len(p.Members))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int { return int(int64(p.Members[a]) - int64(p.Members[b])) })
+	m, v := make([]engine.Member, len(at)), make([]float64, len(at))
+	for i, j := range at {
+		m[i], v[i] = p.Members[j], p.Values[j]
+	}
+	p.Members, p.Values = m, v
 }
 
 // Tally adds the chunks of all workers in the order of the test set. ok is false while a chunk is missing.

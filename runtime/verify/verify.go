@@ -26,6 +26,8 @@ type Result struct {
 	// payload of the compared rounds, as recorded and, unless WrongBytes, as predicted from the log alone
 	Bytes      int64
 	WrongBytes bool // the log says that the algorithm does not send what it predicts: see [event.AlertBytes]
+	// with Config.Measured: records of points and evaluations that agree, and those that the execution does not give
+	Points, Evaluations, Unmatched uint64
 }
 
 // MismatchError says where the log and its execution part.
@@ -56,6 +58,8 @@ type Walk struct {
 	exact  []bool            // of cps: whether the state is that of a commit, which has its hash
 	hashes map[uint64]string // of the commits of this membership epoch, by round
 	missed []event.Commit    // while skipping: those that may lie between a checkpoint's round and its record
+	limit  event.Limit       // in force, of the run as it was recorded
+	given  measurements      // of the last commit
 	res    Result
 }
 
@@ -69,12 +73,18 @@ type Config struct {
 	From *event.Checkpoint
 	// Settled is the record before which a round to stop at does not count: what came before was done again.
 	Settled uint64
+	// Measured compares points and evaluations as well. Worker then probes and tests as the workers of the run did.
+	Measured bool
+	Limit    event.Limit // with Measured: what the run began with
+	Tests    int         // with Measured: test samples
 	// Progress is told of every commit compared; may be nil.
 	Progress func(event.Commit)
 }
 
 // New starts a walk.
-func New(cfg Config) *Walk { return &Walk{w: cfg.Worker, cfg: cfg, hashes: map[uint64]string{}} }
+func New(cfg Config) *Walk {
+	return &Walk{w: cfg.Worker, cfg: cfg, limit: cfg.Limit, hashes: map[uint64]string{}}
+}
 
 // Run consumes the log to its end, or to exactly round stop when stop > 0.
 func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, error) {
@@ -111,6 +121,12 @@ func (v *Walk) Record(ctx context.Context, r event.Record) error {
 		return v.skip(ctx, r)
 	}
 	switch {
+	case r.State != nil && r.State.Limit != nil:
+		v.limit = *r.State.Limit
+	case r.Points != nil && v.cfg.Measured:
+		return v.points(*r.Points)
+	case r.Evaluation != nil && v.cfg.Measured:
+		return v.evaluation(*r.Evaluation)
 	case r.Plan != nil:
 		return v.plan(ctx, *r.Plan)
 	case r.Edit != nil:
@@ -206,6 +222,9 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 	}
 	v.most = min(2*v.most, unknown)
 	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at, Onward: true}
+	if v.cfg.Measured {
+		g.Limit = v.limit
+	}
 	part := v.stop > 0 && c.To > v.stop
 	if part {
 		g.To = v.stop
@@ -225,6 +244,9 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 		if part { // the log holds no hash of a round within a commit
 			v.at = d.To
 			return nil
+		}
+		if v.cfg.Measured {
+			v.given = measured(d, v.cfg.Tests)
 		}
 		return v.compare(c, d)
 	case message.Failed:

@@ -271,3 +271,63 @@ func TestForgedCheckpoint(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestTamperedMeasurements: points and evaluations that are not those of the rounds are found, those that the rounds do
+// not give are counted.
+func TestTamperedMeasurements(t *testing.T) {
+	r := conformance.Rig{Algorithm: "dp-sgd", Members: 4, Workers: 2, Rounds: 12, Probe: 3, Seed: 5}
+	o, err := r.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r.Verify(t.Context(), o)
+	if err != nil || res.Evaluations != 1 || res.Points < 20 || res.Unmatched != 0 {
+		t.Fatalf("untouched: %d evaluations, %d points, %d unmatched, %v", res.Evaluations, res.Points, res.Unmatched, err)
+	}
+	isEvaluation := func(r event.Record) bool { return r.Evaluation != nil }
+	series := func(name string) func(event.Record) bool {
+		return func(r event.Record) bool { return r.Points != nil && r.Points.Series == name }
+	}
+	for _, c := range []struct {
+		name  string
+		which func(event.Record) bool
+		do    func(r *event.Record)
+		say   string
+	}{
+		{"a test error", isEvaluation, func(r *event.Record) { e := *r.Evaluation; e.TestError = 0; r.Evaluation = &e }, "the test evaluation is recorded as error 0 %"},
+		{"a test loss", isEvaluation, func(r *event.Record) { e := *r.Evaluation; e.TestLoss /= 2; r.Evaluation = &e }, "the test evaluation is recorded as"},
+		{"a loss", series("loss"), func(r *event.Record) {
+			p := *r.Points
+			p.Values = slices.Clone(p.Values)
+			p.Values[1] = 0
+			r.Points = &p
+		}, "series loss of member 1 is recorded as 0"},
+		{"a probe", series(event.SeriesCentre), func(r *event.Record) { p := *r.Points; p.Values = []float64{0.5}; r.Points = &p }, "series centre.loss is recorded as 0.5"},
+		{"a member", series("loss"), func(r *event.Record) {
+			p := *r.Points
+			p.Members = []engine.Member{0, 1, 2, 7}
+			r.Points = &p
+		}, "the members of series loss is recorded as [0 1 2 7]"},
+		{"a value too few", series("loss"), func(r *event.Record) {
+			p := *r.Points
+			p.Values = p.Values[:3]
+			r.Points = &p
+		}, "series loss"},
+	} {
+		log := slices.Clone(o.Log.Records)
+		c.do(&log[find(t, log, c.which)])
+		_, err := r.Verify(t.Context(), &conformance.Outcome{Log: &conformance.Log{Records: log}, Store: o.Store})
+		var differs *verify.MismatchError
+		if !errors.As(err, &differs) || !strings.Contains(err.Error(), c.say) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.say)
+		}
+	}
+	log := slices.Clone(o.Log.Records)
+	i := find(t, log, series("loss"))
+	p := *log[i].Points
+	p.Series = "invented"
+	log[i].Points = &p
+	if res, err := r.Verify(t.Context(), &conformance.Outcome{Log: &conformance.Log{Records: log}, Store: o.Store}); err != nil || res.Unmatched != 1 {
+		t.Errorf("an invented series: %d unmatched, %v", res.Unmatched, err)
+	}
+}

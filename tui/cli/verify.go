@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,6 +56,8 @@ func verifyCommand(s streams) *cobra.Command {
 				predicted = "which the algorithm's formula does not predict"
 			}
 			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n%s\n", res.Commits, grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted, res.Last.Hash)
+			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"), plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
+			fmt.Fprintf(s.out, "not compared: %s\n", uncovered(res))
 			for _, text := range res.Told {
 				fmt.Fprintf(s.out, "the session says: %s\n", text)
 			}
@@ -72,7 +75,20 @@ func verifyCommand(s streams) *cobra.Command {
 	return c
 }
 
+// uncovered lists what verifying does not compare.
+func uncovered(res host.Verified) string {
+	var out []string
+	if res.Unmatched > 0 {
+		out = append(out, plural(int(res.Unmatched), "record")+" of points or evaluations that these rounds do not give, such as those of a run that was stopped")
+	}
+	if res.Removed > 0 {
+		out = append(out, plural(res.Removed, "checkpoint")+" whose files the run has removed")
+	}
+	return strings.Join(append(out, "times, and what machines measured"), "; ")
+}
+
 // verifiedObject is what verifying the session in dir came to.
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
-	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told}
+	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told,
+		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed}
 }

@@ -1,4 +1,4 @@
-package coordinator
+package message
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestPointsKeepTheirOrder(t *testing.T) {
 	for i := range 60 {
 		p.Members, p.Values = append(p.Members, engine.Member((i+30)%60/3)), append(p.Values, float64(i%3))
 	}
-	sortPoints(p)
+	sortByMember(p)
 	for i, m := range p.Members {
 		if int(m) != i/3 || p.Values[i] != float64(i%3) {
 			t.Fatalf("%v %v", p.Members, p.Values)

@@ -1,0 +1,82 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"brood/models/engine"
+	"brood/runtime/event"
+	"brood/runtime/message"
+)
+
+// measurements are the points and evaluations that the rounds of a commit give, by round; points by series as well.
+type measurements struct {
+	points      map[measurement]*event.Points
+	evaluations map[uint64]event.Evaluation
+}
+
+type measurement struct {
+	round  uint64
+	series string
+}
+
+// measured collects what one worker, which hosts all members, reports. tests is the number of test samples.
+func measured(d message.Done, tests int) measurements {
+	m := measurements{map[measurement]*event.Points{}, map[uint64]event.Evaluation{}}
+	for _, p := range message.MergePoints([]message.Done{d}) {
+		m.points[measurement{p.Round, p.Series}] = p
+	}
+	for _, t := range d.Tests {
+		if e, ok := message.Tally([]message.Test{t}, tests); ok {
+			m.evaluations[e.Round] = e
+		}
+	}
+	return m
+}
+
+// points compares a record of points. One that the execution does not give is counted: the run's own end may be missing
+// from it, and what a run recorded of its workers is not executed.
+func (v *Walk) points(p event.Points) error {
+	got, ok := v.given.points[measurement{p.Round, p.Series}]
+	if !ok {
+		v.res.Unmatched++
+		return nil
+	}
+	what := "series " + p.Series
+	if !slices.Equal(p.Members, got.Members) {
+		return &MismatchError{Round: p.Round, What: "the members of " + what, Got: fmt.Sprint(got.Members), Want: fmt.Sprint(p.Members)}
+	}
+	for i := range max(len(p.Values), len(got.Values)) {
+		if i >= len(p.Values) || i >= len(got.Values) || !equal(p.Values[i], got.Values[i]) {
+			if i < len(p.Members) && i < len(p.Values) && p.Members[i] != engine.None {
+				what += fmt.Sprintf(" of member %d", p.Members[i])
+			}
+			return &MismatchError{Round: p.Round, What: what, Got: fmt.Sprint(got.Values[min(i, len(got.Values)-1)]), Want: fmt.Sprint(p.Values[min(i, len(p.Values)-1)])}
+		}
+	}
+	v.res.Points++
+	return nil
+}
+
+// equal compares two values, of which NaN equals itself.
+func equal(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+// evaluation compares a record of the test set's score.
+func (v *Walk) evaluation(e event.Evaluation) error {
+	got, ok := v.given.evaluations[e.Round]
+	if !ok {
+		v.res.Unmatched++
+		return nil
+	}
+	same := equal(got.TestError, e.TestError) && equal(got.TestLoss, e.TestLoss) && equal(got.Squares, e.Squares)
+	if !same || got.Samples != e.Samples || got.Centre != e.Centre {
+		return &MismatchError{Round: e.Round, What: "the test evaluation", Want: score(e), Got: score(got)}
+	}
+	v.res.Evaluations++
+	return nil
+}
+
+func score(e event.Evaluation) string {
+	return fmt.Sprintf("error %.4g %%, loss %.17g on %d samples, centre %.20s", e.TestError, e.TestLoss, e.Samples, e.Centre)
+}
