@@ -153,9 +153,9 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	if m.cursor.on { // what is above is of its round
 		total = "all rounds "
 	}
-	total += Size(float64(l.Total().Sent))
-	if a := evaluation(l); a > 0 {
-		total += ", evaluation " + Size(float64(a))
+	a := evaluation(l)
+	if total += Size(float64(l.Total().Sent + a)); a > 0 {
+		total += " (evaluation " + Size(float64(a)) + ")"
 	}
 	x = g.Text(r.X, r.Y+1, r.W, cell.Faint, total)
 	if l.Aborted > 0 {

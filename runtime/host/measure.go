@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -60,7 +61,8 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 	ctx, cancel := context.WithCancel(ctx)
 	s.work.Go(func() {
 		meter, start := machine.New(), time.Now()
-		last, was := start, uint64(0)
+		last, was, commits := start, uint64(0), uint64(0)
+		sent := sentBytes{}
 		_ = meter.Measure(start) // rates count from here
 		tick := time.NewTicker(measureEvery)
 		defer tick.Stop()
@@ -76,12 +78,14 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 			for _, w := range s.onDevice() {
 				machine.Device(values, w)
 			}
-			commits := s.measure(values)
-			if commits == was || !due(now.Sub(last), now.Sub(start)) {
+			// of a tick ago, so that the workers have reported what they sent in the rounds of the newest commit
+			settled := commits
+			if commits = s.measure(values); settled == was || !due(now.Sub(last), now.Sub(start)) {
 				continue
 			}
-			last, was = now, commits
-			note(coordinator.Measured{Of: fleet(ctx).Machines})
+			f := fleet(ctx)
+			note(coordinator.Measured{Of: sent.perSecond(f, now.Sub(last))})
+			last, was = now, settled
 		}
 	})
 	return func() {
@@ -116,4 +120,38 @@ func (s *measuring) measure(values map[event.Measure]float64) uint64 {
 	}
 	s.here = values // nobody changes it any more
 	return s.commits
+}
+
+// sentBytes are the bytes that each link had sent when machines were recorded last.
+type sentBytes map[[2]int]int64
+
+// perSecond returns the machines of a fleet with what their links sent a second since the record before: the rate of
+// the last second alone would miss the bursts of rounds that take longer.
+func (b sentBytes) perSecond(f view.Fleet, since time.Duration) []event.Machine {
+	to := map[int]map[int]float64{}
+	for _, l := range f.Links {
+		at := [2]int{l.From, l.To}
+		rate := float64(max(0, l.Bytes-b[at])) / since.Seconds()
+		if b[at] = l.Bytes; to[l.From] == nil {
+			to[l.From] = map[int]float64{}
+		}
+		to[l.From][l.To] = event.Short(rate)
+	}
+	out := slices.Clone(f.Machines)
+	for i, m := range out {
+		links, ok := to[m.Worker]
+		if !ok {
+			continue
+		}
+		total := 0.0
+		for _, rate := range links {
+			total += rate
+		}
+		out[i].Values = maps.Clone(m.Values)
+		out[i].Values[event.Sent] = event.Short(total)
+		if m.To != nil {
+			out[i].To = links
+		}
+	}
+	return out
 }

@@ -49,3 +49,32 @@ func TestMeasuring(t *testing.T) {
 	}
 	end()
 }
+
+// TestSentPerSecond: a record has what links sent since the record before it, however the bytes came within that time.
+func TestSentPerSecond(t *testing.T) {
+	b := sentBytes{}
+	fleet := func(bytes int64, rate float64) view.Fleet {
+		return view.Fleet{
+			Machines: []event.Machine{{Worker: event.Here}, {Worker: 0, Values: map[event.Measure]float64{event.Sent: rate}, To: map[int]float64{1: rate}}, {Worker: 1}},
+			Links:    []view.Link{{From: 0, To: 1, Sent: rate, Bytes: bytes}},
+		}
+	}
+	for i, c := range []struct {
+		bytes int64
+		rate  float64 // of the last second
+		since time.Duration
+		want  float64
+	}{
+		{2e6, 0, 4 * time.Second, 0.5e6},   // the burst was before the last second
+		{4e6, 2e9, 4 * time.Second, 0.5e6}, // or in a moment of it
+		{4e6, 0, 2 * time.Second, 0},
+	} {
+		got := b.perSecond(fleet(c.bytes, c.rate), c.since)
+		if got[1].Values[event.Sent] != c.want || got[1].To[1] != c.want {
+			t.Errorf("record %d: %v and %v bytes a second, want %g", i, got[1].Values[event.Sent], got[1].To, c.want)
+		}
+		if got[0].To != nil || got[2].To != nil {
+			t.Errorf("record %d: machines without links have some: %+v", i, got)
+		}
+	}
+}

@@ -53,7 +53,7 @@ var (
 	workerMembers = desc("worker_members", "members that a worker hosts", "worker", "name", "state")
 	workerRTT     = desc("worker_round_trip_seconds", "of the last heartbeat between coordinator and worker", "worker")
 	workerSilent  = desc("worker_silent_seconds", "since the last sign of life of a worker", "worker")
-	linkSent      = desc("link_sent_bytes_per_second", "between two workers", "from", "to")
+	linkSent      = desc("link_sent_bytes_total", "between two workers", "from", "to")
 	linkRTT       = desc("link_round_trip_seconds", "between two workers", "from", "to")
 	linkLost      = desc("link_lost_ratio", "share of packets that were lost", "from", "to")
 )
@@ -157,7 +157,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, l := range f.Links {
 		from, to := strconv.Itoa(l.From), strconv.Itoa(l.To)
-		gauge(linkSent, l.Sent, from, to)
+		counter(linkSent, float64(l.Bytes), from, to)
 		gauge(linkRTT, l.RTT.Seconds(), from, to)
 		gauge(linkLost, l.Lost, from, to)
 	}

@@ -34,7 +34,7 @@ func (s source) Snapshot(ctx context.Context, at view.Position) (*view.View, err
 
 func (s source) Fleet(context.Context) (view.Fleet, error) {
 	return view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: []optim.Member{0, 1}, Name: "a\"b\n", Address: "h:1", RTT: time.Millisecond}, {ID: 3, State: event.Idle}},
-		Links:    []view.Link{{From: 0, To: 3, Sent: 5e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}},
+		Links:    []view.Link{{From: 0, To: 3, Sent: 5e6, Bytes: 7e6, RTT: 2 * time.Millisecond, Lost: 0.5, Shape: &event.Link{}}},
 		Machines: []event.Machine{{Worker: event.Here, Values: map[event.Measure]float64{event.Busy: 1.25}}, {Worker: 3, Values: map[event.Measure]float64{event.Memory: 4096, event.RoundTrip: 9}}}}, nil
 }
 
@@ -104,7 +104,7 @@ func TestScrape(t *testing.T) {
 		"brood_up{}": 1, "brood_rounds_total{}": float64(v.Progress.Rounds), "brood_steps_total{}": float64(v.Progress.Steps), "brood_members{}": 3,
 		"brood_value{member=2,series=loss}": loss, "brood_phase{phase=" + string(v.State.Phase) + "}": 1,
 		"brood_worker_members{name=a\"b\n,state=hosting,worker=0}": 2, "brood_worker_round_trip_seconds{worker=0}": 0.001,
-		"brood_link_sent_bytes_per_second{from=0,to=3}": 5e6, "brood_link_lost_ratio{from=0,to=3}": 0.5,
+		"brood_link_sent_bytes_total{from=0,to=3}": 7e6, "brood_link_lost_ratio{from=0,to=3}": 0.5,
 		"brood_process_cpu{worker=}": 1.25, "brood_process_memory{worker=3}": 4096,
 	} {
 		if x, ok := got[name]; !ok || x != want {

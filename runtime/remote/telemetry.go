@@ -20,6 +20,7 @@ const telemetryPeriod = time.Second
 type linkRates struct {
 	at    time.Time
 	last  map[int]message.LinkCount
+	bytes map[int]int64 // sent since the first report, over all connections of a link
 	rates []view.Link
 	sent  float64 // bytes a second, over all links
 	recv  float64
@@ -89,19 +90,28 @@ func (t *seat) measured(m message.Telemetry) error {
 // maxGone workers may be told of that are on the roster no more.
 const maxGone = 64
 
+// take computes rates over the time since the report before. Reports that were held up come together: one that follows
+// within half a period is skipped, since the next has its bytes.
 func (r *linkRates) take(m message.Telemetry, now time.Time) {
-	dt, last := now.Sub(r.at).Seconds(), r.last
-	if dt <= 0 {
+	since, last := now.Sub(r.at), r.last
+	if since < telemetryPeriod/2 {
 		return
+	}
+	dt := since.Seconds()
+	if r.bytes == nil {
+		r.bytes = map[int]int64{}
 	}
 	r.at, r.last, r.rates, r.sent, r.recv = now, map[int]message.LinkCount{}, nil, 0, 0
 	for _, l := range m.Links {
 		r.last[l.To] = l
 		out := view.Link{From: m.Worker, To: l.To, RTT: l.RTT, Lost: l.Lost}
 		if was, ok := last[l.To]; ok { // a link that was made anew counts from zero
-			out.Sent = max(0, float64(l.Sent-was.Sent)/dt)
+			sent := max(0, l.Sent-was.Sent)
+			r.bytes[l.To] += sent
+			out.Sent = float64(sent) / dt
 			r.recv += max(0, float64(l.Received-was.Received)/dt)
 		}
+		out.Bytes = r.bytes[l.To]
 		r.sent += out.Sent
 		r.rates = append(r.rates, out)
 	}

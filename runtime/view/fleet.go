@@ -43,4 +43,5 @@ type Link struct {
 	RTT   time.Duration `cbor:"3,keyasint,omitempty"`
 	Lost  float64       `cbor:"4,keyasint,omitempty"` // share of packets
 	Shape *event.Link   `cbor:"5,keyasint,omitempty"` // how it is slowed down; nil: not
+	Bytes int64         `cbor:"6,keyasint,omitempty"` // sent since the first report of the link
 }
