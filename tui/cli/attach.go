@@ -48,7 +48,7 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 		opt.Title = filepath.Base(o.Session)
 	}
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
-	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.out
+	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.screen
 	if opt.By == "" {
 		opt.By = clientName()
 	}
@@ -152,6 +152,8 @@ func commander(as string) (string, error) {
 
 // follow prints a live run as plain lines, where there is no terminal for a workbench.
 func follow(ctx context.Context, client *door.Client, s streams) error {
+	ctx, stop := writing(ctx)
+	defer stop()
 	v, err := client.Snapshot(ctx, 1<<62)
 	if err != nil {
 		return err

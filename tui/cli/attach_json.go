@@ -39,6 +39,8 @@ const maxCommandLine = 1 << 20
 // commands, a receipt for each, which refuses it where the program only looks; the end of in is not the end of the
 // talk.
 func attachProgram(ctx context.Context, run reached, name string, look bool, s streams) error {
+	ctx, stop := writing(ctx)
+	defer stop()
 	v, err := run.Snapshot(ctx, 1<<62)
 	if err != nil {
 		return err

@@ -227,7 +227,8 @@ func (b *runs) runner(fleet *batch.Fleet) batch.Runner {
 		if b.staff != nil {
 			err = errors.Join(err, b.staff.keep(r.Trial, b.staff.late()))
 		}
-		if left, ok := errors.AsType[*exitError](err); ok && left.code >= exitCtrlC {
+		_, full := errors.AsType[*writeError](err)
+		if left, ok := errors.AsType[*exitError](err); full || ok && left.code >= exitCtrlC {
 			return batch.ErrLeft
 		}
 		return err
@@ -247,7 +248,7 @@ func (f follower) record(r event.Record) { f.watch(r) }
 func interruptible(ctx context.Context, view *batchView) (out context.Context, stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
-	quiet := leaving(signals)
+	quiet := leaving(ctx, signals)
 	status, heard := 0, make(chan struct{})
 	hear := func(sig os.Signal) {
 		quiet() // where no run is under way a second one ends the process

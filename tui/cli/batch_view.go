@@ -36,7 +36,7 @@ type batchView struct {
 func newBatchView(b *runs, plain, asJSON bool, s streams) *batchView {
 	v := &batchView{b: b, s: s, json: asJSON}
 	if s.terminal && !plain && !asJSON {
-		v.tea = tea.NewProgram(batchModel{v: v, width: 80, height: 24}, tea.WithInput(nil), tea.WithOutput(s.out), tea.WithoutSignalHandler())
+		v.tea = tea.NewProgram(batchModel{v: v, width: 80, height: 24}, tea.WithInput(nil), tea.WithOutput(s.screen), tea.WithoutSignalHandler())
 	}
 	return v
 }
@@ -79,7 +79,7 @@ func (v *batchView) note(text string) {
 // join says how workers come in.
 func (v *batchView) join(url string) {
 	if v.json {
-		_ = json.NewEncoder(v.s.out).Encode(map[string]any{"event": "join", "url": url})
+		_ = json.NewEncoder(exact(v.s.out)).Encode(map[string]any{"event": "join", "url": url})
 		return
 	}
 	fmt.Fprintf(v.s.out, "join: brood worker %s\n", url)
@@ -95,12 +95,12 @@ func (v *batchView) done(t *batch.Trial) {
 				line[name] = finite(x)
 			}
 		}
-		_ = json.NewEncoder(v.s.out).Encode(line)
+		_ = json.NewEncoder(exact(v.s.out)).Encode(line)
 	case v.tea != nil:
 	case t.State == batch.Diverged:
 		fmt.Fprintf(v.s.out, "%s  %s: diverged after round %d\n", v.count(), t, t.Tally.Sum.Rounds)
 	case t.State == batch.Failed:
-		fmt.Fprintf(v.s.out, "%s  %s: %v\n", v.count(), t, t.Failed)
+		fmt.Fprintf(v.s.out, "%s  %s: %s\n", v.count(), t, oneLine(t.Failed.Error()))
 	default:
 		by := cmp.Or(v.b.by, t.Tally.Config.Score().Key)
 		figure := "no " + by

@@ -133,7 +133,7 @@ func benchCommand(s streams) *cobra.Command {
 			return suites[at].run(c, func(m measurement) {
 				m.Suite = args[0]
 				if asJSON {
-					_ = json.NewEncoder(s.out).Encode(m)
+					_ = json.NewEncoder(exact(s.out)).Encode(m)
 					return
 				}
 				fmt.Fprintln(s.out, m.text())
@@ -159,7 +159,7 @@ func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) 
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancelCause(c.Context())
 	signals := make(chan os.Signal, 1)
-	quiet := leaving(signals)
+	quiet := leaving(ctx, signals)
 	var heard sync.WaitGroup
 	defer heard.Wait()
 	defer cancel(nil)

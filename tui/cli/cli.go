@@ -57,32 +57,40 @@ func statusOf(err error) int {
 	return exitFailed
 }
 
-// streams are where a command reads and writes.
+// streams are where a command reads and writes. What is written to out and err is cleaned for a person, see [cleaned].
 type streams struct {
 	in       *os.File
 	out, err io.Writer
-	terminal bool // out is a terminal that a workbench can use
+	screen   io.Writer // of a workbench, which asks it for its size; nil: it has none
+	terminal bool      // out is a terminal that a workbench can use
 }
 
 // Main runs the command of this process's arguments and gives its exit status.
 func Main() int {
 	tty := term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd()) && os.Getenv("TERM") != "dumb"
-	s := streams{in: os.Stdin, out: stdout, err: os.Stderr, terminal: tty}
-	if tty {
-		s.out = os.Stdout // the workbench asks the terminal for its size
-	}
-	return Run(context.Background(), os.Args[1:], s)
+	return Run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, screen: os.Stdout, terminal: tty})
 }
 
-// Run is Main for given arguments.
+// Run is Main for given arguments. A command that did its work and could not write all of its output has failed, unless
+// its reader went away.
 func Run(ctx context.Context, args []string, s streams) int {
+	out := newOutlet(s.out)
+	s.out, s.err = &cleaned{out}, &cleaned{s.err}
+	ctx = context.WithValue(ctx, outletKey{}, out)
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
+	if failed := out.failure(); failed != nil {
+		if _, said := errors.AsType[*writeError](err); errors.Is(err, context.Canceled) {
+			err = failed
+		} else if !said {
+			err = errors.Join(err, failed)
+		}
+	}
 	if err != nil {
-		fmt.Fprintln(s.err, "brood: "+err.Error())
+		fmt.Fprintln(s.err, "brood: "+sentence(err))
 		if f, ok := errors.AsType[*fleet.Fault](err); ok { // a mistake of ours, for the report
 			_, _ = s.err.Write(f.Stack)
 		}

@@ -59,7 +59,7 @@ func compareCommand(s streams) *cobra.Command {
 			case d.named:
 				return err
 			default:
-				fmt.Fprintf(s.err, "brood: left out: %v\n", err)
+				fmt.Fprintln(s.err, "brood: left out: "+sentence(err))
 			}
 		}
 		if len(runs) < 2 {
@@ -202,13 +202,13 @@ func (c comparison) print(s streams) {
 	fmt.Fprintln(s.out)
 	c.results(groups).write(s.out)
 	if why := compare.Unequal(c.runs); why != "" {
-		fmt.Fprintln(s.out, "no * for seconds and sent: "+why)
+		fmt.Fprintln(s.out, "no * for seconds and sent: "+oneLine(why))
 	}
 	if why := compare.Unlike(c.runs); why != "" {
-		fmt.Fprintln(s.out, "no * for results: "+why)
+		fmt.Fprintln(s.out, "no * for results: "+oneLine(why))
 	}
 	if why := compare.Tried(c.runs); why != "" {
-		fmt.Fprintln(s.out, "no * for train loss: "+why)
+		fmt.Fprintln(s.out, "no * for train loss: "+oneLine(why))
 	}
 	fmt.Fprintln(s.out)
 	for _, line := range c.curves() {

@@ -88,7 +88,7 @@ func listData(w io.Writer) error {
 	t.write(w)
 	fmt.Fprintln(w)
 	for _, line := range absent {
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, oneLine(line))
 	}
 	fmt.Fprintln(w, "your own: --data with a path to a .csv, .npy, .npz or .txt file, IDX images, or a folder of pictures; `brood data info PATH` tries it")
 	return nil
@@ -121,7 +121,7 @@ func describeData(w io.Writer, d *data.Set) {
 	if d.MultiLabel {
 		what = fmt.Sprintf("in several of %d classes", d.Outputs)
 	}
-	fmt.Fprintf(w, "%s: %s of %v %s\n", d.Name, kind, d.Shape, what)
+	fmt.Fprintf(w, "%s: %s of %v %s\n", oneLine(d.Name), kind, d.Shape, what)
 	held := ", out of the training set"
 	if d.ValidationMarked() {
 		held = ", as the data mark them"
@@ -135,10 +135,10 @@ func describeData(w io.Writer, d *data.Set) {
 		{"in memory", humanBytes(d.Bytes())},
 		{"digest", d.Digest()},
 	} {
-		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
+		fmt.Fprintf(w, "  %-11s %s\n", line[0], oneLine(line[1]))
 	}
 	for _, note := range d.Notes {
-		fmt.Fprintf(w, "  %-11s %s\n", "note", note)
+		fmt.Fprintf(w, "  %-11s %s\n", "note", oneLine(note))
 	}
 	fmt.Fprintln(w)
 	switch {
@@ -222,7 +222,7 @@ func describeClasses(w io.Writer, d *data.Set) {
 // describeText tells of a text; how many bytes of it a sample has is a model's to say.
 func describeText(w io.Writer, d *data.Set) {
 	unigram, bigram := d.Baselines()
-	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", d.Name, grouped(int64(d.Len()+d.Features())), d.Classes)
+	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), grouped(int64(d.Len()+d.Features())), d.Classes)
 	for _, line := range [][2]string{
 		{"from", d.From},
 		{"train", grouped(int64(len(d.Train()))) + " bytes behind a byte, the first of the text"},
@@ -233,7 +233,7 @@ func describeText(w io.Writer, d *data.Set) {
 		{"in memory", humanBytes(d.Bytes())},
 		{"digest", d.Digest()},
 	} {
-		fmt.Fprintf(w, "  %-11s %s\n", line[0], line[1])
+		fmt.Fprintf(w, "  %-11s %s\n", line[0], oneLine(line[1]))
 	}
 	fmt.Fprintln(w)
 	for _, line := range shownLines(d) {

@@ -133,7 +133,7 @@ func (p *progress) show(file string, done, total int64) {
 	p.file, p.mark = file, mark
 	text := fmt.Sprintf("  %-28s %3d %%  %s of %s", file, 100*done/max(1, total), humanBytes(done), humanBytes(total))
 	if p.line {
-		fmt.Fprintf(p.out, "\r%-70s", text)
+		fmt.Fprintf(exact(p.out), "\r%-70s", text)
 		return
 	}
 	fmt.Fprintln(p.out, text)

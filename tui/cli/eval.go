@@ -123,7 +123,7 @@ func evalCommand(s streams) *cobra.Command {
 					line["views_error"] = 100 * viewed
 				}
 				reportInto(line, figures)
-				return json.NewEncoder(s.out).Encode(line)
+				return json.NewEncoder(exact(s.out)).Encode(line)
 			}
 			fmt.Fprint(s.out, scoredLine(t, set, split, sc.Samples))
 			if made := t.Made(); made != "" {
@@ -186,7 +186,7 @@ func formed(t *host.Trained, form string) error {
 
 // formless tells whose normalisation is taken where nobody says it.
 func formless(file, set string) string {
-	return fmt.Sprintf("brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used; --form says it\n", file, set)
+	return fmt.Sprintf("brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used; --form says it\n", oneLine(file), oneLine(set))
 }
 
 // opened is the model in a file, or that of a session.

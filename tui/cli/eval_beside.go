@@ -57,7 +57,7 @@ func scoredLine(t *host.Trained, set, split string, samples int64) string {
 	if split == "all" {
 		scored = "all " + grouped(samples)
 	}
-	return fmt.Sprintf("%s on %s, %s samples\n", t.Net.Name, set, scored)
+	return fmt.Sprintf("%s on %s, %s samples\n", oneLine(t.Net.Name), oneLine(set), scored)
 }
 
 // evaluated is the object of a model that was scored.
@@ -89,7 +89,7 @@ func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained
 		}
 		of, values := t.Scores(samples, ids, sc)
 		if asJSON {
-			if err := json.NewEncoder(s.out).Encode(evaluated(what, t, set, split, sc, of, values, time.Since(t0).Seconds())); err != nil {
+			if err := json.NewEncoder(exact(s.out)).Encode(evaluated(what, t, set, split, sc, of, values, time.Since(t0).Seconds())); err != nil {
 				return err
 			}
 			continue

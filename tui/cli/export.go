@@ -180,7 +180,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out, said)
+		fmt.Fprintln(s.out, oneLine(said))
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (x *exporting) tables(s streams, args []string) error {
 	}
 	form := tableForms[slices.IndexFunc(tableForms, func(f tableForm) bool { return f.name == x.to })]
 	if x.file == "-" {
-		return form.write(s.out, table)
+		return form.write(exact(s.out), table)
 	}
 	file := x.file
 	if file == "" {
@@ -214,7 +214,7 @@ func (x *exporting) tables(s streams, args []string) error {
 	if err := writeFile(file, x.force, func(w io.Writer) error { return form.write(w, table) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", file, plural(rows, "row"), plural(len(runs), "session"), plural(len(table.Columns), "column"))
+	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", oneLine(file), plural(rows, "row"), plural(len(runs), "session"), plural(len(table.Columns), "column"))
 	return nil
 }
 
@@ -258,7 +258,7 @@ func exported(s streams, args []string) (runs []*export.Run, err error) {
 		case d.named:
 			return nil, err
 		default:
-			fmt.Fprintf(s.err, "brood: left out: %v\n", err)
+			fmt.Fprintln(s.err, "brood: left out: "+sentence(err))
 		}
 	}
 	if len(runs) == 0 {
@@ -321,5 +321,5 @@ func passedOver(file string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", "))
+	return oneLine(fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", ")))
 }

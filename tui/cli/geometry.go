@@ -64,7 +64,7 @@ func geometryCommand(s streams) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(s.out).Encode(geometryObject(x))
+			return json.NewEncoder(exact(s.out)).Encode(geometryObject(x))
 		}
 		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii))
 		return nil

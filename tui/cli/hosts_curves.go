@@ -46,7 +46,7 @@ func writeCurves(w io.Writer, lib *library.Library, home, name string) error {
 		if err != nil {
 			return err
 		}
-		return cbor.NewEncoder(w).Encode(railCurves{railVersion, view.Fold, text})
+		return cbor.NewEncoder(exact(w)).Encode(railCurves{railVersion, view.Fold, text})
 	}
 	return usage("--curves %s: there is no such session in %s", name, home)
 }

@@ -86,7 +86,7 @@ func writeRail(w io.Writer, lib *library.Library, home string) error {
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(exact(w))
 	for _, e := range entries {
 		if e.Folder != "" {
 			continue

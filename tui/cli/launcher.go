@@ -299,7 +299,7 @@ func rehearsed(s streams) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(s.out).Encode(e)
+	return json.NewEncoder(exact(s.out)).Encode(e)
 }
 
 // estimateOf is what a new run would need.

@@ -64,7 +64,7 @@ func logLines(w io.Writer) func(uint64, event.Record) error {
 			if e.Level != event.LevelInfo {
 				level = string(e.Level) + ": "
 			}
-			_, err := fmt.Fprintf(w, "%s  %8s  %-10s  %s%s\n", time.Unix(0, e.When).UTC().Format("2006-01-02 15:04:05"), grouped(int64(e.Round)), e.Kind, level, e.Text)
+			_, err := fmt.Fprintf(w, "%s  %8s  %-10s  %s%s\n", time.Unix(0, e.When).UTC().Format("2006-01-02 15:04:05"), grouped(int64(e.Round)), e.Kind, level, oneLine(e.Text))
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func jsonFlag(c *cobra.Command) *bool { return c.Flags().Bool("json", false, "on
 
 // objects writes one JSON object a line.
 func objects[T any](w io.Writer, all ...T) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(exact(w))
 	enc.SetEscapeHTML(false) // sentences compare with < and >
 	for _, x := range all {
 		if err := enc.Encode(x); err != nil {

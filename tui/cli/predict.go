@@ -96,7 +96,7 @@ func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) er
 		return err
 	}
 	if x.into == "-" {
-		err = write(s.out)
+		err = write(exact(s.out))
 	} else {
 		err = writeFile(x.into, x.force, write)
 	}

@@ -40,7 +40,7 @@ func newPrinter(s streams, asJSON bool) printer {
 }
 
 func newJSONPrinter(s streams) *jsonPrinter {
-	p := &jsonPrinter{enc: json.NewEncoder(s.out), err: s.err, Tally: summary.New()}
+	p := &jsonPrinter{enc: json.NewEncoder(exact(s.out)), err: s.err, Tally: summary.New()}
 	p.enc.SetEscapeHTML(false) // reasons compare with < and >
 	return p
 }
@@ -78,7 +78,7 @@ func (p *jsonPrinter) begin(r prepared) {
 func (p *jsonPrinter) put(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.enc.Encode(v) // a reader that went away does not stop the run
+	_ = p.enc.Encode(v) // standard output remembers what fails
 }
 
 func (p *jsonPrinter) record(r event.Record) {
@@ -159,7 +159,7 @@ func finite(x float64) any {
 	return x
 }
 
-func (p *jsonPrinter) note(text string) { fmt.Fprintln(p.err, "brood: "+text) }
+func (p *jsonPrinter) note(text string) { fmt.Fprintln(p.err, "brood: "+oneLine(text)) }
 
 func (p *jsonPrinter) end(exit coordinator.Exit, ask func() asked) {
 	s := p.Finish(exit)
@@ -187,12 +187,17 @@ type plainPrinter struct {
 	*summary.Tally
 }
 
+// line writes a line, whatever the names in it are.
+func (p *plainPrinter) line(format string, args ...any) {
+	fmt.Fprintln(p.out, oneLine(fmt.Sprintf(format, args...)))
+}
+
 func (p *plainPrinter) begin(r prepared) {
 	p.Begin(r.job, r.sess.Dir(), r.from)
 	p.job = r.job
 	j := r.job
 	if j.Config.Data == "" {
-		fmt.Fprintf(p.out, "brood: %s, without a model: %s on %s\n", j.Alg.Title, plural(j.Members, "member"), plural(j.Workers, "worker"))
+		p.line("brood: %s, without a model: %s on %s", j.Alg.Title, plural(j.Members, "member"), plural(j.Workers, "worker"))
 	} else {
 		on := j.Config.Data
 		if a := j.Config.Augment; a != "" {
@@ -201,10 +206,10 @@ func (p *plainPrinter) begin(r prepared) {
 		if j.Samples.Weighs() {
 			on += ", class weights " + option.ClassWeights.Text(j.Options)
 		}
-		fmt.Fprintf(p.out, "brood: %s on %s, %s: %s of %s parameters on %s, %s\n",
+		p.line("brood: %s on %s, %s: %s of %s parameters on %s, %s",
 			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
 		for _, note := range j.Samples.Notes {
-			fmt.Fprintf(p.out, "brood: %s: %s\n", j.Config.Data, note)
+			p.line("brood: %s: %s", j.Config.Data, note)
 		}
 	}
 	expected := humanBytes(j.Config.Memory) + " of memory"
@@ -218,12 +223,12 @@ func (p *plainPrinter) begin(r prepared) {
 	if by := listedBy(where); by != "" {
 		where += ", which `" + by + "` lists"
 	}
-	fmt.Fprintf(p.out, "brood: about %s; session %s\n", expected, where)
+	p.line("brood: about %s; session %s", expected, where)
 	for _, text := range onStart(j) {
 		p.note(text)
 	}
 	if r.from != nil {
-		fmt.Fprintf(p.out, "brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree\n", r.from.Checkpoint.Round, r.from.Executed)
+		p.line("brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree", r.from.Checkpoint.Round, r.from.Executed)
 	}
 }
 
@@ -249,21 +254,21 @@ func (p *plainPrinter) record(r event.Record) {
 		for _, s := range p.Config.Scores() {
 			told = append(told, s.Title+" "+scoreText(s, s.Of(r.Evaluation)))
 		}
-		fmt.Fprintf(p.out, "round %6d  %s\n", r.Evaluation.Round, strings.Join(told, ", "))
+		p.line("round %6d  %s", r.Evaluation.Round, strings.Join(told, ", "))
 	case r.Alert != nil:
-		fmt.Fprintf(p.out, "round %6d  %s: %s\n", r.Alert.Round, r.Alert.Level, r.Alert.Text)
+		p.line("round %6d  %s: %s", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
-		fmt.Fprintf(p.out, "round %6d  %s = %s from round %d on (%s)\n", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
+		p.line("round %6d  %s = %s from round %d on (%s)", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != event.CauseStart:
 		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"), plural(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
 			text += "; " + r.Plan.Note
 		}
-		fmt.Fprintf(p.out, "round %6d  %s\n", r.Plan.At, text)
+		p.line("round %6d  %s", r.Plan.At, text)
 	case r.State != nil && r.State.Phase == event.Paused:
-		fmt.Fprintf(p.out, "round %6d  paused: %s\n", r.State.Round, r.State.Reason)
+		p.line("round %6d  paused: %s", r.State.Round, r.State.Reason)
 		if p.Sum.Session != "" {
-			fmt.Fprintf(p.out, "              mend it and go on: brood attach %s\n", p.Sum.Session)
+			p.line("              mend it and go on: brood attach %s", p.Sum.Session)
 		}
 	}
 }
@@ -317,7 +322,7 @@ func rate(t *summary.Tally, at event.Progress) string {
 func (p *plainPrinter) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintln(p.out, "brood: "+text)
+	p.line("brood: %s", text)
 }
 
 func (p *plainPrinter) end(exit coordinator.Exit, ask func() asked) {
@@ -337,7 +342,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		since = fmt.Sprintf(" since round %s", grouped(int64(from)))
 	}
 	fmt.Fprintf(p.out, "\n%s after %s rounds, %.2f epochs, %s%s: %s\n",
-		exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), since, exit.Reason)
+		exit.Phase, grouped(int64(s.Rounds)), s.Epochs, clockTime(s.Seconds), since, oneLine(exit.Reason))
 	defer fmt.Fprintf(p.out, "  session      %s\n", s.Session)
 	if s.Rounds == 0 {
 		return // nothing was measured

@@ -90,7 +90,7 @@ func (f *pruneFlags) prune(list []session.Info, now time.Time, out io.Writer) er
 			}
 		}
 		freed, gone = freed+size, gone+1
-		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", said, x.Name, tui.Standing(x), idle.Hours()/24)
+		fmt.Fprintf(out, "%s %s: %s, idle for %.0f days\n", said, oneLine(x.Name), tui.Standing(x), idle.Hours()/24)
 	}
 	fmt.Fprintf(out, "%s %s: %d of %s\n", verb, humanBytes(freed), gone, plural(len(list), "session"))
 	return nil

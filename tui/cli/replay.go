@@ -95,7 +95,7 @@ func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
 			if word, x, ok := p.Shown(); ok {
 				loss = fmt.Sprintf("%s %7.4f", word, x)
 			}
-			fmt.Fprintf(p.out, "round %6d  epoch %6.2f  %s  %s\n", rec.Commit.To, rec.Commit.Progress.Epochs, loss, rec.Commit.Hash)
+			p.line("round %6d  epoch %6.2f  %s  %s", rec.Commit.To, rec.Commit.Progress.Epochs, loss, rec.Commit.Hash)
 		default:
 			p.record(rec)
 		}

@@ -178,7 +178,7 @@ func TestBatchEndsAtOnce(t *testing.T) {
 		defer close(ended)
 		for range 50 {
 			b := &runs{Batch: &batch.Batch{}, table: func(int) *table { return newTable("x") }}
-			v := newBatchView(b, false, false, streams{out: io.Discard, err: io.Discard, terminal: true})
+			v := newBatchView(b, false, false, streams{screen: io.Discard, terminal: true})
 			v.begin()
 			v.close()
 		}

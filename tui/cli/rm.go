@@ -36,7 +36,7 @@ func rmCommand(s streams) *cobra.Command {
 					return err
 				}
 				freed += n
-				fmt.Fprintf(s.out, "removed %s\n", filepath.Base(dir))
+				fmt.Fprintf(s.out, "removed %s\n", oneLine(filepath.Base(dir)))
 			}
 			fmt.Fprintf(s.out, "freed %s\n", humanBytes(freed))
 			return nil

@@ -281,7 +281,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	out := keep(to)
 	defer func() { out.fail(err) }()
 	signals := make(chan os.Signal, 2)
-	defer leaving(signals)()
+	defer leaving(ctx, signals)()
 	out.begin(p) // whoever reads of the run may interrupt it from now on
 	run, err := p.start(out.record)
 	if err != nil {
@@ -294,7 +294,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	code := 0
+	var left os.Signal
 	done := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -302,7 +302,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 		for n := 0; ; n++ {
 			select {
 			case sig := <-signals:
-				code = leftBy(sig)
+				left = sig
 				if n > 0 {
 					cancel()
 					return
@@ -319,13 +319,16 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	<-watched
 	var asks func() asked
 	// Of a served run the population may be larger than what this machine holds, and who interrupts a run waits no more.
-	if p.open == nil && code == 0 && exit.Phase == event.Finished {
+	if p.open == nil && left == nil && exit.Phase == event.Finished {
 		asks = func() asked { return ask(ctx, run.Report, p.job.Config.Kernels, signals, out.note) }
 	}
 	out.end(exit, asks)
+	full, _ := left.(unwritten)
 	switch {
-	case code != 0 && exit.Phase != event.Finished: // it was at its end
-		return &exitError{code: code, err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
+	case full.writeError != nil && exit.Phase != event.Finished:
+		return &writeError{full.err, "go on with the saved run: " + resumeLine(p.sess.Dir())}
+	case left != nil && exit.Phase != event.Finished: // it was at its end
+		return &exitError{code: leftBy(left), err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
 	case err != nil:
 		return err
 	case exit.Phase == event.Failed && exit.Branch > 0:

@@ -92,7 +92,7 @@ func sessionsCommand(s streams) *cobra.Command {
 		t.write(s.out)
 		for _, x := range list {
 			if x.Err != "" {
-				fmt.Fprintf(s.out, "%s: %s\n", x.Name, x.Err)
+				fmt.Fprintln(s.out, oneLine(x.Name+": "+x.Err))
 			}
 		}
 		return nil

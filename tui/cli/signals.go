@@ -1,41 +1,23 @@
 package cli
 
 import (
-	"errors"
-	"io"
+	"context"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 )
 
-// outlet is standard output, and notices when its reader goes away.
-type outlet struct {
-	io.Writer
-	once sync.Once
-	gone chan struct{}
-}
-
-var stdout = &outlet{Writer: os.Stdout, gone: make(chan struct{})}
-
-func (o *outlet) Write(p []byte) (int, error) {
-	n, err := o.Writer.Write(p)
-	if errors.Is(err, syscall.EPIPE) {
-		o.once.Do(func() { close(o.gone) })
-	}
-	return n, err
-}
-
 // deaf takes the signals of broken pipes. They are of no use: those of a viewer's connection come too.
 var deaf = make(chan os.Signal, 1)
 
 // leaving passes on what asks a process to save and leave: Ctrl+C, SIGTERM, a terminal that is closed (unless nohup
-// ignores it), and, as SIGPIPE, a reader of standard output that is gone. After stop, and after signal.Stop, a signal
-// ends the process at once.
+// ignores it), and standard output that takes no more: as SIGPIPE where its reader is gone, else as [unwritten]. After
+// stop, and after signal.Stop, a signal ends the process at once.
 //
 // One Ctrl+C in a pipeline ends the reader as well. Both together are one wish to leave, in whatever order they come: a
 // second one would not let the run save.
-func leaving(out chan<- os.Signal) (stop func()) {
+func leaving(ctx context.Context, out chan<- os.Signal) (stop func()) {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
@@ -44,17 +26,17 @@ func leaving(out chan<- os.Signal) (stop func()) {
 	signal.Notify(in, all...)
 	signal.Notify(deaf, syscall.SIGPIPE)
 	done := make(chan struct{})
-	go pass(out, in, stdout.gone, done)
+	go pass(out, in, outletOf(ctx), done)
 	return sync.OnceFunc(func() {
 		signal.Stop(in)
 		close(done)
 	})
 }
 
-// pass hands signals on until done, and SIGPIPE where gone is closed before any came; the next one then is the same
-// wish.
-func pass(out chan<- os.Signal, in <-chan os.Signal, gone, done <-chan struct{}) {
-	came, piped := false, false
+// pass hands signals on until done, and that of standard output where that fails before any came; the next one then is
+// the same wish.
+func pass(out chan<- os.Signal, in <-chan os.Signal, stdout *outlet, done <-chan struct{}) {
+	came, piped, gone := false, false, stdout.gone
 	for {
 		var sig os.Signal
 		select {
@@ -66,7 +48,7 @@ func pass(out chan<- os.Signal, in <-chan os.Signal, gone, done <-chan struct{})
 			if gone = nil; came {
 				continue
 			}
-			sig, piped = syscall.SIGPIPE, true
+			sig, piped = stdout.signal(), true
 		case <-done:
 			return
 		}
@@ -80,8 +62,11 @@ func pass(out chan<- os.Signal, in <-chan os.Signal, gone, done <-chan struct{})
 
 // leftBy is the exit status of a process that a signal made leave, as shells have it.
 func leftBy(sig os.Signal) int {
-	if s, ok := sig.(syscall.Signal); ok {
+	switch s := sig.(type) {
+	case syscall.Signal:
 		return 128 + int(s)
+	case unwritten:
+		return exitFailed
 	}
 	return exitCtrlC
 }

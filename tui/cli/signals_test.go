@@ -23,7 +23,7 @@ func TestOneWishToLeave(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			pass(out, in, closed, done)
+			pass(out, in, &outlet{gone: closed}, done)
 		}()
 		for _, sig := range append(c.come, last) {
 			if sig != gone {

@@ -195,7 +195,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	f.at = func(format string, args ...any) {
 		if s.terminal && !*f.asJSON {
-			fmt.Fprint(s.err, "\r\033[K"+fmt.Sprintf(format, args...))
+			fmt.Fprint(exact(s.err), "\r\033[K"+fmt.Sprintf(format, args...))
 		}
 	}
 	defer f.at("")
@@ -273,7 +273,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		f.note(r.few())
 	}
 	if *f.asJSON {
-		return json.NewEncoder(s.out).Encode(all)
+		return json.NewEncoder(exact(s.out)).Encode(all)
 	}
 	heads := []string{"algorithm", ">workers", ">a round", ">p95", ">plain model", ">training", ">sent", ">samples/s"}
 	if f.churn > 0 {

@@ -44,10 +44,10 @@ func (t *trials) tell(s streams) (silence func()) {
 		for {
 			select {
 			case <-tick.C:
-				fmt.Fprintf(s.err, format, t)
+				fmt.Fprintf(exact(s.err), format, t)
 			case <-over:
 				if s.terminal {
-					fmt.Fprintf(s.err, format, "")
+					fmt.Fprintf(exact(s.err), format, "")
 				}
 				return
 			}

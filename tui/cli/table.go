@@ -28,7 +28,12 @@ func (t *table) column(head string) {
 	t.rows[0] = append(t.rows[0], strings.TrimPrefix(head, ">"))
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = oneLine(c)
+	}
+	t.rows = append(t.rows, cells)
+}
 
 func (t *table) write(w io.Writer) {
 	for _, l := range t.lines() {

@@ -59,7 +59,7 @@ func verifyCommand(s streams) *cobra.Command {
 			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"), plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
 			fmt.Fprintf(s.out, "not compared: %s\n", uncovered(res))
 			for _, text := range res.Told {
-				fmt.Fprintf(s.out, "the session says: %s\n", text)
+				fmt.Fprintf(s.out, "the session says: %s\n", oneLine(text))
 			}
 			switch {
 			case res.Torn != nil:

@@ -105,14 +105,14 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	defer cancel()
 	note := func(text string) { fmt.Fprintln(s.out, "brood: "+text) }
 	signals, leave := make(chan os.Signal, 2), make(chan struct{})
-	quiet := leaving(signals)
-	code, watched := 0, make(chan struct{})
+	quiet := leaving(ctx, signals)
+	left, watched := os.Signal(nil), make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case sig := <-signals:
 			quiet() // a second one ends the process where it stands
-			code = leftBy(sig)
+			left = sig
 			note("leaving: its members move to the other workers; once more to leave at once")
 			close(leave)
 		case <-ctx.Done():
@@ -123,11 +123,14 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		Software: "brood " + versionText(), Leave: leave, Note: note})
 	cancel()
 	<-watched
+	if full, ok := left.(unwritten); ok && (errors.Is(err, remote.ErrHandover) || errors.Is(err, remote.ErrLeft)) {
+		return fmt.Errorf("%w: %w", full, err)
+	}
 	if errors.Is(err, remote.ErrHandover) {
-		return &exitError{code: code, err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
+		return &exitError{code: leftBy(left), err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
 	}
 	if errors.Is(err, remote.ErrLeft) {
-		return &exitError{code: code, err: errors.New("interrupted: this worker has left, and the run goes on without it")}
+		return &exitError{code: leftBy(left), err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
 	return typed.Recorded(err) // what the run asks for was typed elsewhere
 }

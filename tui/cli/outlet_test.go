@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// fullDisk is standard output on a disk that takes so many bytes.
+type fullDisk struct {
+	room int
+	err  syscall.Errno
+}
+
+func (f *fullDisk) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
+	}
+	return len(p), nil
+}
+
+// onFull runs a command line whose standard output takes so many bytes.
+func onFull(room int, args ...string) (status int, stderr string) {
+	var told bytes.Buffer
+	status = Run(context.Background(), args, streams{out: &fullDisk{room, syscall.ENOSPC}, err: &told})
+	return status, told.String()
+}
+
+// tinyRun is a run of two rounds.
+var tinyRun = []string{"run", "--model", "softmax", "--data", "glyphs", "--algorithm", "parle", "--members", "2", "--rounds", "2", "--workers", "1", "--set", "ell=1", "--set", "batch=16"}
+
+const noSpace = "write standard output: no space left on device; "
+
+// printing is a command line for each command that prints: "one" and "two" are sessions.
+var printing = map[string]string{
+	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
+	"data info": "data info glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
+	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "log": "log one", "models": "models", "models list": "models list --json",
+	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "presets list": "presets list --json", "presets show": "presets show quickstart",
+	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "scale": "scale", "sessions": "sessions",
+	"simulate": "simulate leader --agents 20 --trials 2", "simulate fleet": "simulate fleet --model softmax --data glyphs --algorithm parle --members 2 --sizes 2 --rounds 2 --measure 10ms",
+	"sweep":  "sweep --json --model softmax --data glyphs --algorithm parle --members 2 --rounds 1 --set ell=1 --set batch=16,32",
+	"verify": "verify one", "version": "version --json", "rm": "rm two", "prune": "prune --keep 1",
+}
+
+// silent are the commands that have no place above, with the reason.
+var silent = map[string]string{
+	"attach": "needs a live run", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
+	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command", "fleet launch": "needs a fleet", "fleet link": "needs a served run",
+	"data get": "needs the network",
+}
+
+// TestFullOutput: a command whose standard output takes nothing fails, whichever it is.
+func TestFullOutput(t *testing.T) {
+	t.Setenv("BROOD_SESSIONS", t.TempDir())
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"one", "two"} {
+		if status, _, stderr := typing(append(tinyRun, "--session", os.Getenv("BROOD_SESSIONS")+"/"+name)...); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	var paths []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		path := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "brood"), " ")
+		if !c.Hidden {
+			paths = append(paths, path)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	root := newRoot(streams{})
+	root.InitDefaultHelpCmd()
+	walk(root)
+	last := []string{"rm", "prune"} // they take sessions away
+	for _, path := range append(paths, last...) {
+		line, ok := printing[path]
+		if !ok && silent[path] == "" {
+			t.Errorf("brood %s: no line of this test says how it prints, and none that it does not", path)
+		}
+		if !ok || path == last[0] || path == last[1] {
+			continue
+		}
+		failsOn(t, line)
+	}
+	for _, path := range last {
+		failsOn(t, printing[path])
+	}
+}
+
+func failsOn(t *testing.T, line string) {
+	t.Helper()
+	if status, stderr := onFull(0, strings.Fields(line)...); status != exitFailed || strings.Count(stderr, noSpace) != 1 {
+		t.Errorf("brood %s: status %d, %q", line, status, stderr)
+	}
+}
+
+// TestRunSavesOnFullOutput: a run whose output has no place any more ends after its round, can be resumed, and tells how.
+func TestRunSavesOnFullOutput(t *testing.T) {
+	t.Setenv("BROOD_SESSIONS", t.TempDir())
+	for _, how := range []string{"--json", "--plain"} {
+		args := append(append([]string{}, tinyRun...), "--rounds", "1000000", how, "--session", os.Getenv("BROOD_SESSIONS")+"/r"+how)
+		status, stderr := onFull(2000, args...)
+		if want := noSpace + "go on with the saved run: brood run --resume r" + how; status != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %q", how, status, stderr)
+		}
+	}
+}
+
+// TestClosedPipeIsQuiet: a reader that has read enough is no error.
+func TestClosedPipeIsQuiet(t *testing.T) {
+	var told bytes.Buffer
+	status := Run(context.Background(), []string{"algorithms"}, streams{out: &fullDisk{100, syscall.EPIPE}, err: &told})
+	if status != 0 || told.Len() > 0 {
+		t.Errorf("status %d, %q", status, told.String())
+	}
+}
+
+// TestOutletEndsAtAFailure: what arrived is whole up to the first write that failed, though a later one would fit.
+func TestOutletEndsAtAFailure(t *testing.T) {
+	disk := &fullDisk{5, syscall.ENOSPC}
+	o := newOutlet(disk)
+	for i, text := range []string{"abc", "defg", "h"} {
+		if _, err := o.Write([]byte(text)); (err == nil) != (i == 0) {
+			t.Errorf("%q: %v", text, err)
+		}
+		disk.room = max(disk.room, 1)
+	}
+	if e := o.failure(); e == nil || e.Error() != noSpace+"send it to a file or a program that takes it" {
+		t.Errorf("it fails by %v", e)
+	}
+}
