@@ -101,9 +101,13 @@ func Resolve(home, what string) (string, error) {
 	if holdsLog(what) {
 		return filepath.Abs(what)
 	}
+	within := filepath.Join(home, what) // of a sweep or a study, where it is a path
 	if strings.ContainsRune(what, '/') || strings.ContainsRune(what, filepath.Separator) {
-		if within := filepath.Join(home, what); filepath.IsLocal(what) && holdsLog(within) { // of a sweep or a study
+		switch {
+		case filepath.IsLocal(what) && holdsLog(within):
 			return within, nil
+		case filepath.IsLocal(what) && closed(within):
+			return "", Denied(within)
 		}
 		return "", noLog(what)
 	}
@@ -132,6 +136,8 @@ func Resolve(home, what string) (string, error) {
 		return filepath.Join(home, found[0]), nil
 	case len(found) > 1:
 		return "", fmt.Errorf("session: %q may be %s: type more of the name", what, some3(found))
+	case filepath.IsLocal(what) && closed(within):
+		return "", Denied(within)
 	case len(names) == 0:
 		return "", fmt.Errorf("session: there is no session %q, nor any other in %s: start one with brood run", what, home)
 	}
@@ -166,10 +172,35 @@ func holdsLog(dir string) bool {
 	return err == nil
 }
 
+// closed reports whether this user may not look for a log in dir.
+func closed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, segmentName(1)))
+	return errors.Is(err, fs.ErrPermission)
+}
+
+// Closed lists the directories of home that this user may not look into, sorted: some may be sessions of others.
+func Closed(home string) (out []string) {
+	entries, _ := os.ReadDir(home)
+	for _, e := range entries {
+		if dir := filepath.Join(home, e.Name()); closed(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// Denied is the error of a file or a directory of sessions that this user may not open.
+func Denied(path string) error {
+	return fmt.Errorf("session: %s: %w: ask its owner for the right to read it, or for a URL, which brood open prints", path, fs.ErrPermission)
+}
+
 // ErrNoLog says that a directory, if it is there, holds no session.
 var ErrNoLog = errors.New("holds no session")
 
 func noLog(dir string) error {
+	if closed(dir) {
+		return Denied(dir)
+	}
 	return fmt.Errorf("session: %s %w (%s is missing): list them with brood sessions", dir, ErrNoLog, segmentName(1))
 }
 

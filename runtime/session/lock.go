@@ -1,8 +1,10 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -85,6 +87,19 @@ func Taken(dir string) time.Time {
 		return time.Time{}
 	}
 	return st.ModTime()
+}
+
+// MayWatch returns why this user cannot know whether a process writes the session in dir: its lock may not be opened.
+func MayWatch(dir string) error {
+	path := filepath.Join(dir, LockName)
+	f, err := openRegular(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return Denied(path)
+	}
+	if err == nil {
+		f.Close()
+	}
+	return nil
 }
 
 // Running says whether a process writes the session in dir, and which (0 when that cannot be read).

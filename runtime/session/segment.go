@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -44,7 +45,11 @@ func openRegular(path string) (*os.File, error) {
 
 // openSegment opens segment number of dir and reads its header. A header that is cut off is a badFrame.
 func openSegment(dir string, number uint32) (*segment, error) {
-	f, err := openRegular(filepath.Join(dir, segmentName(number)))
+	path := filepath.Join(dir, segmentName(number))
+	f, err := openRegular(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, Denied(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("session: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -114,10 +115,16 @@ func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 		return reached{}, err
 	}
 	base := filepath.Base(dir)
+	if err := session.MayWatch(dir); err != nil {
+		return reached{}, err
+	}
 	if running, _ := session.Running(dir); !running {
 		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, goesOnBy(dir), called(dir))
 	}
 	client, err := door.Dial(dir, name, take)
+	if errors.Is(err, fs.ErrPermission) {
+		return reached{}, session.Denied(filepath.Join(dir, "socket"))
+	}
 	if err != nil {
 		return reached{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", base, err)
 	}

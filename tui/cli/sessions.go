@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,8 +44,15 @@ func sessionsCommand(s streams) *cobra.Command {
 			return writeCurves(s.out, lib, home, *curves)
 		}
 		list, err := lib.List()
+		if errors.Is(err, fs.ErrPermission) {
+			return session.Denied(home)
+		}
 		if err != nil {
 			return err
+		}
+		closed := session.Closed(home)
+		if len(closed) > 0 {
+			fmt.Fprintf(s.err, "brood: %s: permission denied: not listed; ask the owner for the right to read what is in there\n", oneLine(strings.Join(closed[:min(len(closed), 3)], ", ")+and(len(closed)-3)))
 		}
 		if *asJSON {
 			var all []map[string]any
@@ -51,6 +60,9 @@ func sessionsCommand(s streams) *cobra.Command {
 				all = append(all, sessionObject(x))
 			}
 			return objects(s.out, all...)
+		}
+		if len(list) == 0 && len(closed) > 0 {
+			return nil
 		}
 		if len(list) == 0 {
 			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, maker(args, home))
@@ -100,6 +112,14 @@ func sessionsCommand(s streams) *cobra.Command {
 	return c
 }
 
+// and is how many more there are.
+func and(more int) string {
+	if more <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", more)
+}
+
 // listedIn is the directory whose sessions are listed: what was named, there or among this person's sessions.
 func listedIn(args []string) (string, error) {
 	home, err := session.Home()
@@ -107,7 +127,11 @@ func listedIn(args []string) (string, error) {
 		return home, err
 	}
 	for _, dir := range []string{args[0], filepath.Join(home, args[0])} {
-		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		st, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrPermission) {
+			return "", session.Denied(dir)
+		}
+		if err != nil || !st.IsDir() {
 			continue
 		}
 		if _, _, one := session.LogSize(dir); one {
