@@ -20,8 +20,9 @@ func (e *examiner) Examine(ctx context.Context, _ string, at uint64, _ func(uint
 	return e.ask(ctx, at)
 }
 
-// reportOf is the report of so many classes, of which each is taken for the next one time in five, at 0.9.
-func reportOf(classes int) *report.Report {
+// reportOf is the report of so many classes, of which each is taken for the next one time in five, at 0.9. They are
+// called k0, k1, ... where names does not say.
+func reportOf(classes int, names ...string) *report.Report {
 	t := report.New(classes, classes, false)
 	for i := range 10 * classes {
 		p := make([]float64, classes)
@@ -32,7 +33,12 @@ func reportOf(classes int) *report.Report {
 		p[as], p[(as+1)%classes] = 0.9, 0.1
 		t.Told(p, is)
 	}
-	return t.Report(func(c int) string { return fmt.Sprintf("k%d", c) })
+	return t.Report(func(c int) string {
+		if names != nil {
+			return names[c]
+		}
+		return fmt.Sprintf("k%d", c)
+	})
 }
 
 // Nobody asks the model until a person does: then it is about the newest checkpoint, or the round of the cursor.

@@ -67,7 +67,7 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 	}
 	name := len(head)
 	for _, c := range append(classes, means...) {
-		name = max(name, min(24, cell.Width(c.Name)))
+		name = max(name, min(widestName, cell.Width(c.Name)))
 	}
 	const figure = 10
 	name = max(1, min(name, r.W-3-figure))
@@ -89,12 +89,23 @@ func drawClasses(g *cell.Grid, r cell.Rect, x *report.Report) {
 			chart.Bar(g, from, y, min(40, r.X+r.W-from-1), c.F1, bar)
 		}
 	}
-	for i, c := range classes {
-		row(r.Y+1+i, cell.Plain, cell.Band, c)
+	for i, short := range distinct(classNames(classes), name) {
+		classes[i].Name = short
+		row(r.Y+1+i, cell.Plain, cell.Band, classes[i])
 	}
 	for i, c := range means {
 		row(r.Y+1+len(classes)+i, cell.Strong, cell.Centre, c)
 	}
+}
+
+// widestName is the cells that a class's name has at most.
+const widestName = 24
+
+func classNames(classes []report.ClassScore) (names []string) {
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // drawOutputs is a line for each number that a regression predicts.
@@ -136,8 +147,9 @@ func confusionShade(part float64) rune {
 func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 	const head = "is, taken for"
 	n, label, figure := len(x.Classes), len(head), 0
-	for _, c := range x.Classes {
-		label, figure = max(label, min(16, cell.Width(c.Name))), max(figure, cell.Width(c.Name))
+	names := distinct(classNames(x.Classes), 16)
+	for _, name := range names {
+		label, figure = max(label, cell.Width(name)), max(figure, cell.Width(name))
 	}
 	for _, c := range x.Confusion {
 		figure = max(figure, cell.Width(round(uint64(c.Samples))))
@@ -157,14 +169,14 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 		return
 	}
 	g.Text(r.X+1, r.Y, label, cell.Faint, head)
-	matrix := x.Matrix()
+	matrix, letters := x.Matrix(), initials(classNames(x.Classes))
 	for i, c := range x.Classes {
 		if wide == figure {
-			g.Right(r.X+1+label+(i+1)*wide, r.Y, wide-1, cell.Faint, c.Name)
+			g.Right(r.X+1+label+(i+1)*wide, r.Y, wide-1, cell.Faint, names[i])
 		} else {
-			g.Text(r.X+2+label+i*wide, r.Y, 1, cell.Faint, c.Name)
+			g.Text(r.X+2+label+i*wide, r.Y, 1, cell.Faint, letters[i])
 		}
-		g.Text(r.X+1, r.Y+1+i, label, cell.Plain, c.Name)
+		g.Text(r.X+1, r.Y+1+i, label, cell.Plain, names[i])
 		for j, k := range matrix[i] {
 			at, role := r.X+2+label+j*wide, cell.Warn
 			if i == j {
@@ -188,17 +200,17 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 // drawConfused is the pairs of classes that are taken for each other most.
 func drawConfused(g *cell.Grid, r cell.Rect, x *report.Report) {
 	pairs := x.Mistaken()
-	name := 4
-	for _, c := range x.Classes {
-		name = max(name, min(24, cell.Width(c.Name)))
+	name, names := 4, distinct(classNames(x.Classes), widestName)
+	for _, n := range names {
+		name = max(name, cell.Width(n))
 	}
 	g.Text(r.X+1, r.Y, name, cell.Faint, "is")
 	g.Text(r.X+3+name, r.Y, 9, cell.Faint, "taken for")
 	g.Right(r.X+3+name+max(name, 9)+9, r.Y, 9, cell.Faint, "samples")
 	for i, p := range pairs[:min(len(pairs), max(0, r.H-1))] {
 		y := r.Y + 1 + i
-		g.Text(r.X+1, y, name, cell.Plain, x.Classes[p.Is].Name)
-		g.Text(r.X+3+name, y, max(name, 9), cell.Plain, x.Classes[p.As].Name)
+		g.Text(r.X+1, y, name, cell.Plain, names[p.Is])
+		g.Text(r.X+3+name, y, max(name, 9), cell.Plain, names[p.As])
 		g.Right(r.X+3+name+max(name, 9)+9, y, 9, cell.Plain, round(uint64(p.Samples)))
 		if from := r.X + 3 + name + max(name, 9) + 11; r.X+r.W-from > 4 {
 			chart.Bar(g, from, y, min(40, r.X+r.W-from-1), float64(p.Samples)/float64(pairs[0].Samples), cell.Warn)
