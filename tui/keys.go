@@ -83,6 +83,7 @@ func extraKeys() []binding {
 		{keys: []string{"?"}, title: "help", group: looking, do: func(m *model) tea.Cmd { m.popup = &help{}; return nil }},
 		{keys: []string{"esc"}, title: "back", group: looking, do: (*model).back},
 		{keys: []string{"q", "ctrl+c"}, show: "q", title: "detach: training goes on", group: leavings, do: func(*model) tea.Cmd { return tea.Quit }},
+		{keys: []string{"ctrl+z"}, title: "suspend: fg comes back", group: leavings, do: (*model).suspend},
 	}...)
 }
 
@@ -113,8 +114,11 @@ func (b binding) label() string {
 
 // key handles a key press: whatever is open takes it first, then the table.
 func (m *model) key(name, text string) tea.Cmd {
-	if name == "ctrl+c" {
+	switch name { // whatever is open
+	case "ctrl+c":
 		return tea.Quit
+	case "ctrl+z":
+		return m.suspend()
 	}
 	switch {
 	case m.popup != nil:
@@ -146,6 +150,15 @@ func (m *model) key(name, text string) tea.Cmd {
 		return b.do(m)
 	}
 	return nil
+}
+
+// suspend stops this process until its shell resumes it. Training goes on in a process of its own.
+func (m *model) suspend() tea.Cmd {
+	if !m.opt.Suspend {
+		m.say(cell.Warn, "no shell here could resume the workbench: q leaves it, and training goes on")
+		return nil
+	}
+	return tea.Suspend
 }
 
 // typed handles pasted text.

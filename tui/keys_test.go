@@ -312,3 +312,27 @@ func TestEpochMeansOneThing(t *testing.T) {
 		t.Errorf("it says epoch %d times:\n%s", n, d.screenText())
 	}
 }
+
+// TestSuspend: Ctrl-Z suspends the workbench whatever is open, where a shell can resume it. Elsewhere, as over SSH, it
+// would stop the host of the workbench, and is refused.
+func TestSuspend(t *testing.T) {
+	for _, before := range [][]string{nil, {"?"}, {":"}, {"ctrl+p"}} {
+		for _, can := range []bool{true, false} {
+			d := open(t, 80, 24, sourcetest.Run(3, 20), func(o *Options) { o.Suspend = can })
+			d.press(before...)
+			cmd := d.key("ctrl+z", "")
+			if !can {
+				if cmd != nil {
+					t.Errorf("with %v open it is suspended, and nothing resumes it", before)
+				}
+				continue
+			}
+			if cmd == nil {
+				t.Fatalf("with %v open it goes on", before)
+			}
+			if _, ok := cmd().(tea.SuspendMsg); !ok {
+				t.Errorf("with %v open ctrl+z does something else", before)
+			}
+		}
+	}
+}

@@ -29,6 +29,8 @@ type Options struct {
 	Keep func(Settings) error
 
 	ASCII   bool // write ASCII alone
+	Unicode bool // write more than ASCII though Env says that the terminal shows no more, see [ASCIIOnly]
+	Suspend bool // Ctrl-Z suspends this process: a shell resumes it
 	NoColor bool // write no escape sequence for colours; also with NO_COLOR in Env
 	Light   bool // assume a light background until the terminal tells
 	Fixed   bool // the background is as Light says, whatever the terminal tells

@@ -38,6 +38,7 @@ func Program(ctx context.Context, opt Options) (p *tea.Program, done func() erro
 			opt.NoColor = true
 		}
 	}
+	opt.charset(env)
 	if opt.NoColor {
 		env = append(env[:len(env):len(env)], "NO_COLOR=1")
 	}

@@ -49,6 +49,7 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 	}
 	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
 	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.screen
+	opt.Suspend = resumable()
 	if opt.By == "" {
 		opt.By = clientName()
 	}

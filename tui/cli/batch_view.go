@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -293,5 +294,5 @@ func (v *batchView) draw(width, height int) string {
 		g.Text(0, y, width, role, text)
 		y++
 	}
-	return cell.Coloured(true, false).String(g)
+	return cell.Coloured(true, tui.ASCIIOnly(os.Environ())).String(g)
 }

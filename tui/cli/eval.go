@@ -26,7 +26,8 @@ func evalCommand(s streams) *cobra.Command {
 	var model, set, split, rename, label, form, held, seen, beside string
 	var threads int
 	var at uint64
-	var asJSON, ascii bool
+	var asJSON bool
+	var ascii asciiFlag
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
 		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both. Of a session it is the model of its newest checkpoint, or of the round that --at names.",
 		Args: exactly("a FILE or SESSION"),
@@ -143,7 +144,7 @@ func evalCommand(s streams) *cobra.Command {
 			}
 			writeSoup(s.out, t)
 			if figures != nil {
-				fmt.Fprint(s.out, tui.ReportText(figures, lineWidth(s), ascii))
+				fmt.Fprint(s.out, tui.ReportText(figures, lineWidth(s), ascii.drawn(s)))
 			}
 			return nil
 		}}
@@ -159,7 +160,7 @@ func evalCommand(s streams) *cobra.Command {
 	fl.StringVar(&beside, "of", "", "of a session: which model, or several side by side, with commas between them: "+host.OfForms+" (default: centre)")
 	threadsFlag(fl, &threads)
 	fl.StringVar(&seen, "views", "", "also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right, where black comes in, or reflect=N, where its own border does; or both, such as flip,shift=1")
-	fl.BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	ascii.register(c)
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }

@@ -20,7 +20,7 @@ import (
 func geometryCommand(s streams) *cobra.Command {
 	var want geometry.Wanted
 	var pair, program string
-	var ascii bool
+	var ascii asciiFlag
 	c := &cobra.Command{Use: "geometry SESSION", Short: "Measure how the members of a population stand to each other: overlaps, distances, the loss between two of them",
 		Long: "Measure how the members of a population stand to each other after a round: the cosine of the angle between the parameters of any two, how\nfar they are from each other and from the centre, and the loss at points of the straight line between two of them, on the samples that\nprobes look at. Without --at it is the round of the newest checkpoint; for another one the rounds since the checkpoint before it\nare executed again. The session may be running, and is not changed.",
 		Args: exactly("a SESSION")}
@@ -30,7 +30,7 @@ func geometryCommand(s streams) *cobra.Command {
 	c.Flags().IntVar(&want.Points, "points", 21, "points of that line, 2 to 1001")
 	threadsFlag(c.Flags(), &want.Threads)
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
-	c.Flags().BoolVar(&ascii, "ascii", false, "draw with ASCII only")
+	ascii.register(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if want.Points < 2 || want.Points > 1001 {
 			return usage("--points %d: give 2 to 1001", want.Points)
@@ -66,7 +66,7 @@ func geometryCommand(s streams) *cobra.Command {
 		if *asJSON {
 			return json.NewEncoder(exact(s.out)).Encode(geometryObject(x))
 		}
-		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii))
+		fmt.Fprint(s.out, tui.GeometryText(x, lineWidth(s), ascii.drawn(s)))
 		return nil
 	}
 	return c

@@ -1,0 +1,39 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"brood/runtime/view/sourcetest"
+)
+
+// TestASCIIOnly: the terminal's environment says whether it shows more than ASCII, unless a person says otherwise.
+func TestASCIIOnly(t *testing.T) {
+	for _, c := range []struct {
+		env  string
+		want bool
+	}{
+		{"TERM=xterm-256color", false},
+		{"TERM=linux", true},
+		{"TERM=linux LANG=en_US.UTF-8", true},
+		{"TERM=xterm LC_ALL=C LANG=en_US.UTF-8", true},
+		{"TERM=xterm LC_ALL= LC_CTYPE=POSIX", true},
+		{"TERM=xterm LANG=de_DE.ISO-8859-1", true},
+		{"TERM=xterm LANG=de_DE.utf8", false},
+		{"TERM=xterm LC_CTYPE=UTF-8 LANG=C", false},
+		{"TERM=xterm LC_ALL=C.UTF-8 LANG=C", false},
+	} {
+		env := strings.Fields(c.env)
+		if got := ASCIIOnly(env); got != c.want {
+			t.Errorf("%s: %v", c.env, got)
+		}
+		for _, told := range []Options{{}, {ASCII: true}, {Unicode: true}} {
+			opt := told
+			opt.Source, opt.Env = sourcetest.NewMemory(), env
+			opt.charset(env)
+			if want := told.ASCII || c.want && !told.Unicode; opt.ASCII != want {
+				t.Errorf("%s with %+v: ASCII is %v", c.env, told, opt.ASCII)
+			}
+		}
+	}
+}
