@@ -82,10 +82,11 @@ func Run(ctx context.Context, args []string, s streams) int {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
+	if out.ended() && errors.Is(err, context.Canceled) { // it had nobody to write to any more
+		err = nil
+	}
 	if failed := out.failure(); failed != nil {
-		if _, said := errors.AsType[*writeError](err); errors.Is(err, context.Canceled) {
-			err = failed
-		} else if !said {
+		if _, said := errors.AsType[*writeError](err); !said {
 			err = errors.Join(err, failed)
 		}
 	}

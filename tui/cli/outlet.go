@@ -46,6 +46,16 @@ func (o *outlet) failure() *writeError {
 	return e
 }
 
+// ended reports whether a write has failed.
+func (o *outlet) ended() bool {
+	select {
+	case <-o.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 // signal is what a failed write means to a run: leave and save.
 func (o *outlet) signal() os.Signal {
 	if e := o.failure(); e != nil {

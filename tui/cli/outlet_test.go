@@ -3,12 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"brood/runtime/soon"
 )
 
 // fullDisk is standard output on a disk that takes so many bytes.
@@ -135,4 +138,38 @@ func TestOutletEndsAtAFailure(t *testing.T) {
 	if e := o.failure(); e == nil || e.Error() != noSpace+"send it to a file or a program that takes it" {
 		t.Errorf("it fails by %v", e)
 	}
+}
+
+// TestFollowingEndsWithItsOutput: whoever follows a live run ends once nothing can be written, and the run goes on.
+func TestFollowingEndsWithItsOutput(t *testing.T) {
+	t.Setenv("BROOD_SESSIONS", t.TempDir())
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	dir := os.Getenv("BROOD_SESSIONS") + "/r"
+	go func() {
+		args := append(append([]string{}, tinyRun...), "--rounds", "100000000", "--plain", "--session", dir)
+		ended <- Run(ctx, args, streams{out: io.Discard, err: io.Discard})
+	}()
+	soon.Until(t, "it trains", func() bool {
+		status, _, _ := typing("attach", dir, "--frames", "1")
+		return status == 0
+	})
+	for _, c := range []struct {
+		how  string
+		err  syscall.Errno
+		want int
+	}{{"--json", syscall.ENOSPC, exitFailed}, {"--as=a", syscall.ENOSPC, exitFailed}, {"--json", syscall.EPIPE, 0}, {"--as=a", syscall.EPIPE, 0}} {
+		var told bytes.Buffer
+		status := Run(context.Background(), []string{"attach", dir, c.how}, streams{in: os.Stdin, out: &fullDisk{10, c.err}, err: &told})
+		if wants := strings.Count(told.String(), noSpace); status != c.want || wants != c.want || strings.Count(told.String(), "\n") != c.want {
+			t.Errorf("attach %s with %v: status %d, %q", c.how, c.err, status, told.String())
+		}
+	}
+	select {
+	case status := <-ended:
+		t.Errorf("the run ended with status %d", status)
+	default:
+	}
+	stop()
+	<-ended
 }
