@@ -2,6 +2,8 @@ package longtest
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -42,6 +44,38 @@ func TestGroupsAreRun(t *testing.T) {
 		text, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(text), list) {
 			t.Errorf("%s has no line %q: %v", file, list, err)
+		}
+	}
+}
+
+// TestRacePatterns: each name by which .ci/run chooses tests for the race detector matches a test of its package, so
+// that a renamed test does not drop out.
+func TestRacePatterns(t *testing.T) {
+	text, err := os.ReadFile("../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`go test -race .* -(?:run|skip) '([^']*)' (\S+)`).FindAllStringSubmatch(string(text), -1)
+	if len(lines) < 4 {
+		t.Fatalf("%d lines of .ci/run choose tests by name", len(lines))
+	}
+	for _, line := range lines {
+		var tests strings.Builder
+		files, _ := filepath.Glob(filepath.Join("../..", line[2], "*_test.go"))
+		for _, file := range files {
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(code), -1) {
+				tests.WriteString(name[1] + "\n")
+			}
+		}
+		name, _, _ := strings.Cut(line[1], "/") // behind a slash are names of subtests
+		for word := range strings.SplitSeq(name, "|") {
+			if !strings.Contains(tests.String(), word) {
+				t.Errorf("%s has no test %q, by which .ci/run chooses", line[2], word)
+			}
 		}
 	}
 }
