@@ -55,7 +55,7 @@ func Compile(s Spec) (*Model, error) {
 	if Size(s.Input) >= maxParams {
 		return nil, &SpecError{What: fmt.Sprintf("input %s is too large", show(s.Input))}
 	}
-	m := &Model{Name: s.Name, Doc: s.Doc, Input: slices.Clone(s.Input), Features: Size(s.Input), Classes: s.Classes, Outputs: s.Outputs, Loss: s.Loss, Smoothing: s.Smoothing}
+	m := &Model{Name: s.Name, Doc: s.Doc, Input: slices.Clone(s.Input), Features: Size(s.Input), Classes: s.Classes, Outputs: s.Outputs, Loss: s.Loss, Smoothing: s.Smoothing, Eta: s.Eta}
 	c := compiler{m, map[Kind]int{}, map[string]int{"input": 0}}
 	if err := c.arithmetic(s.Arithmetic); err != nil {
 		return nil, err
@@ -88,6 +88,8 @@ func (s *Spec) settleOutputs() error {
 		return &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s needs 1 to 65536", s.Classes, BCE)}
 	case !(s.Smoothing >= 0 && s.Smoothing < 1):
 		return &SpecError{What: fmt.Sprintf("smoothing = %v; it is the share of a label that all classes have alike, from 0 to below 1", s.Smoothing)}
+	case !(s.Eta >= 0 && s.Eta <= 100):
+		return &SpecError{What: fmt.Sprintf("eta = %v; a learning rate is above 0 and at most 100", s.Eta)}
 	case s.Smoothing > 0 && (s.Loss != CrossEntropy || s.Arithmetic == Int8):
 		return &SpecError{What: fmt.Sprintf("smoothing = %v is of the loss %s, trained by gradients; leave it out", s.Smoothing, CrossEntropy)}
 	case s.Outputs < 0 || s.Outputs > 1<<16:

@@ -20,7 +20,8 @@ type Model struct {
 	Loss      string
 	// share of the label that all classes have alike, where gradients are taken; evaluations have none of it
 	Smoothing float64
-	Int8      bool // it computes in whole numbers, see [Int8]
+	Eta       float64 // see [Spec]
+	Int8      bool    // it computes in whole numbers, see [Int8]
 	// the bytes of a text that the model knows are those below, and Features are the context; 0: it reads no text
 	Vocabulary int
 	Layers     []Layer

@@ -101,6 +101,7 @@ func TestSpecErrors(t *testing.T) {
 		"classes": {Name: "m", Input: []int{4}, Classes: 1},
 		"loss":    {Name: "m", Input: []int{4}, Classes: 2, Loss: "hinge", Layers: make([]LayerSpec, 1)}, "both": {Name: "m", Input: []int{4}, Classes: 2, Loss: Distance, Layers: make([]LayerSpec, 1)},
 		"distance":         {Name: "m", Input: []int{4}, Loss: Distance, Layers: []LayerSpec{{Kind: Constant, Out: new(3)}}},
+		"eta":              {Name: "m", Input: []int{4}, Classes: 2, Eta: -1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
 		"smoothing":        {Name: "m", Input: []int{4}, Classes: 2, Smoothing: 1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
 		"negative":         {Name: "m", Input: []int{4}, Classes: 2, Smoothing: -0.1, Layers: []LayerSpec{{Kind: Dense, Out: new(2)}}},
 		"smoothed numbers": {Name: "m", Input: []int{4}, Loss: MSE, Smoothing: 0.1, Layers: []LayerSpec{{Kind: Dense, Out: new(1)}}},

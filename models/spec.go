@@ -76,6 +76,9 @@ type Spec struct {
 	// with CrossEntropy, in training by gradients: the share of a label that goes to all classes alike (label smoothing,
 	// Szegedy et al. 2016)
 	Smoothing float64 `toml:"smoothing"`
+	// the learning rate of SGD with momentum 0.9 at which it trains from its initialisation; 0: that of the algorithm. Runs
+	// begin with it where nobody sets another
+	Eta float64 `toml:"eta"`
 	// what it computes in: empty for floats, or Int8
 	Arithmetic string      `toml:"arithmetic"`
 	Layers     []LayerSpec `toml:"layer"`

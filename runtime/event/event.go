@@ -167,10 +167,13 @@ type Edit struct {
 }
 
 // Givers are who edits are by that no command asked for; nobody commands under such a name.
-var Givers = []string{"preset", "flag", optim.Auto, ByNobody}
+var Givers = []string{"preset", "flag", optim.Auto, ByModel, ByNobody}
 
 // ByNobody is who tells a new run a knob that begins with another value than its default, see optim.Knob.
 const ByNobody = "default"
+
+// ByModel is who gives a new run the learning rate that its model states.
+const ByModel = "model"
 
 // Given says that no command asked for the edit: it is of a preset or a flag, or of the run's own choice.
 func (e Edit) Given() bool { return !e.Commanded() && slices.Contains(Givers, e.By) }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,6 +100,23 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 	return out
 }
 
+// rates are the edits by which a run begins with the learning rate of its model: of the knobs of steps of SGD that nobody
+// has set, where nobody has chosen another optimiser.
+func (j *Job) rates() (out []event.Edit) {
+	set := func(knob string) bool {
+		return slices.ContainsFunc(j.Edits, func(e event.Edit) bool { return e.Knob == knob })
+	}
+	if j.Net.Eta == 0 || j.Alg.Needs&optim.Gradients == 0 || set("optimiser") {
+		return nil
+	}
+	for _, k := range j.Alg.Knobs {
+		if (k.Name == "eta" || k.Name == "eta_in") && k.Default == optim.KnobEta.Default && !set(k.Name) {
+			out = append(out, event.Edit{Algorithm: j.Alg.Name, Knob: k.Name, Expr: strconv.FormatFloat(j.Net.Eta, 'g', -1, 64), By: event.ByModel})
+		}
+	}
+	return out
+}
+
 // Prepare compiles the options. Everything that can be refused is refused here.
 func Prepare(o Options) (*Job, error) {
 	return prepared(o, func(j *Job, eng compute) error { return j.estimate(context.Background(), eng) })
@@ -139,6 +157,7 @@ func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.Edits = append(j.Edits, j.rates()...)
 	j.configure(o)
 	if err := j.measurable(); err != nil {
 		return nil, err
