@@ -92,7 +92,7 @@ func isHeader(first []string, rest [][]string) (header bool, reason string) {
 		numbers++
 		rising = rising && v > last
 		last = v
-		if reach := 10 * max(high-low, math.Abs(high)*1e-3); v < low-reach || v > high+reach {
+		if reach := float64(10 * max(high-low, math.Abs(high)*1e-3)); v < low-reach || v > high+reach {
 			outside++
 		}
 	}
