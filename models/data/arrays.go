@@ -59,7 +59,9 @@ func zipArrays(path string, z *zip.Reader) arrays {
 	a := arrays{path: func(name string) string { return path + ": " + name }}
 	a.open = func(name string) (io.ReadCloser, error) { return z.Open(name + ".npy") }
 	for _, f := range z.File {
-		a.names = append(a.names, strings.TrimSuffix(f.Name, ".npy"))
+		if name, ok := strings.CutSuffix(f.Name, ".npy"); ok {
+			a.names = append(a.names, name)
+		}
 	}
 	return a
 }

@@ -182,6 +182,16 @@ func TestArrayShapes(t *testing.T) {
 	}
 }
 
+// Members of an archive that are no samples and no labels are not read.
+func TestOtherMembers(t *testing.T) {
+	y := npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0})
+	x := npy("<u2", "(9, 2)", []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17})
+	files := map[string][]byte{"x": x, "y": y, "meta": npy("|O8", "()", uint64(0)), "z": npy("<c8", "(1,)", uint64(0)), "notes": []byte("no array")}
+	if _, err := loadFile(t, "x.npz", npz(files)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestArraysRefuse(t *testing.T) {
 	x, y := npy("<f4", "(9, 2)", make([]float32, 18)), npy("<i4", "(9,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0})
 	nan := make([]float32, 18)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 )
@@ -87,18 +88,21 @@ func parse(text []byte, size int64) (File, []entry, error) {
 	at, order := int64(0), make([]entry, 0, len(names))
 	for _, name := range names {
 		e := places[name]
-		bytes := int64(width(e.DType))
-		if bytes == 0 {
-			return File{}, nil, bad("tensor %q is of the type %q, which is none that is known here", name, e.DType)
+		if e.DType == "" {
+			return File{}, nil, bad("tensor %q has no type", name)
 		}
 		if e.Offsets[0] != at || e.Offsets[1] < at || e.Offsets[1] > size {
 			return File{}, nil, bad("tensor %q lies at [%d, %d), expected at %d within %d bytes: tensors overlap, leave a gap or leave the file", name, e.Offsets[0], e.Offsets[1], at, size)
 		}
-		n, err := elements(name, e.Shape, (e.Offsets[1]-at)/bytes)
+		limit, bytes := int64(math.MaxInt64), int64(width(e.DType))
+		if bytes > 0 {
+			limit = (e.Offsets[1] - at) / bytes
+		}
+		n, err := elements(name, e.Shape, limit)
 		if err != nil {
 			return File{}, nil, err
 		}
-		if n*bytes != e.Offsets[1]-at {
+		if bytes > 0 && n*bytes != e.Offsets[1]-at { // the size of an unknown type is not known
 			return File{}, nil, bad("tensor %q: shape %v does not fill its %d bytes", name, e.Shape, e.Offsets[1]-at)
 		}
 		at = e.Offsets[1]

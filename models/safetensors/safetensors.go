@@ -21,7 +21,7 @@ type Tensor struct {
 	// Pull is not nil where Write takes elements from here in place of F: it copies those from element at on to p,
 	// little-endian, as many as p holds.
 	Pull   func(p []byte, at int) error
-	Unread string // the type of elements that Read passed over, such as I64
+	Unread string // the type of elements that Read passed over, such as I64, or one that this package does not know
 }
 
 // File is the content of a file. Read returns tensors in the order of their bytes.

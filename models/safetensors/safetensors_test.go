@@ -103,7 +103,8 @@ func TestReadRefuses(t *testing.T) {
 		"broken":    {raw(`{"a":`, 0), "header"},
 		"tail":      {raw(`{} {}`, 0), "goes on"},
 		"twice":     {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 4), "twice"},
-		"dtype":     {raw(`{"a":{"dtype":"Q7","shape":[1],"data_offsets":[0,2]}}`, 2), "Q7"},
+		"no type":   {raw(`{"a":{"shape":[1],"data_offsets":[0,2]}}`, 2), "has no type"},
+		"unknown":   {raw(`{"a":{"dtype":"Q7","shape":[-1],"data_offsets":[0,2]}}`, 2), "negative"},
 		"overlap":   {raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "overlap"},
 		"gap":       {raw(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, 8), "gap"},
 		"outside":   {raw(`{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, 8), "leave the file"},
@@ -134,7 +135,8 @@ func TestReadRefuses(t *testing.T) {
 func TestTypes(t *testing.T) {
 	header := `{"h":{"dtype":"F16","shape":[6],"data_offsets":[0,12]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},` +
 		`"d":{"dtype":"F64","shape":[2],"data_offsets":[16,32]},"n":{"dtype":"I64","shape":[],"data_offsets":[32,40]},` +
-		`"m":{"dtype":"BOOL","shape":[3],"data_offsets":[40,43]},"f":{"dtype":"F32","shape":[1],"data_offsets":[43,47]}}`
+		`"m":{"dtype":"BOOL","shape":[3],"data_offsets":[40,43]},"q":{"dtype":"F4","shape":[5],"data_offsets":[43,46]},` +
+		`"f":{"dtype":"F32","shape":[1],"data_offsets":[46,50]}}`
 	in := raw(header, 0)
 	for _, h := range []uint16{0x3c00, 0xc000, 0x7bff, 0x0001, 0x8000, 0x7c00} { // the examples of IEEE 754-2008
 		in = binary.LittleEndian.AppendUint16(in, h)
@@ -146,7 +148,7 @@ func TestTypes(t *testing.T) {
 		in = binary.LittleEndian.AppendUint64(in, math.Float64bits(d))
 	}
 	in = binary.LittleEndian.AppendUint64(in, 7)
-	in = append(in, 1, 0, 1)
+	in = append(in, 1, 0, 1, 0x21, 0x43, 0x05)
 	in = binary.LittleEndian.AppendUint32(in, math.Float32bits(9))
 	got, err := Read(bytes.NewReader(in), int64(len(in)))
 	if err != nil {
@@ -159,6 +161,7 @@ func TestTypes(t *testing.T) {
 		{Name: "d", Shape: []int{2}, F: []float32{0.1, -2}},
 		{Name: "n", Shape: []int{}, Unread: "I64"},
 		{Name: "m", Shape: []int{3}, Unread: "BOOL"},
+		{Name: "q", Shape: []int{5}, Unread: "F4"},
 		{Name: "f", Shape: []int{1}, F: []float32{9}},
 	} {
 		if x := got.Find(want.Name); x == nil || !reflect.DeepEqual(*x, want) {

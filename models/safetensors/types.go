@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// width is the bytes of an element; 0 where the type is not known.
+// width is the bytes of an element; 0 where the type is not known, as one of less than a byte.
 func width(dtype string) int {
 	switch dtype {
 	case "BOOL", "I8", "U8", "F8_E4M3", "F8_E5M2":

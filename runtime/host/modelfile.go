@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,7 +194,7 @@ func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded 
 		case got == nil:
 			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs%s", f.path, t.Name, t.Shape, model, f.instead())
 		case got.Unread != "" || got.U != nil:
-			return nil, fmt.Errorf("%s: tensor %s is of whole numbers; save it as F32, F16, BF16 or F64", f.path, t.Name)
+			return nil, fmt.Errorf("%s: tensor %s is of type %s; save it as F32, F16, BF16 or F64", f.path, t.Name, cmp.Or(got.Unread, "U64"))
 		case !slices.Equal(got.Shape, t.Shape) && !recorded || len(got.F) != t.Len:
 			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained as, or bring the tensor to that shape", f.path, t.Name, got.Shape, model, t.Shape)
 		}

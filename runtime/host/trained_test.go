@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -113,6 +114,27 @@ func TestOpenTrainedOther(t *testing.T) {
 		if _, err := OpenTrained(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
+	}
+}
+
+// TestOpenTrainedTypes: a tensor of a type that is not read is refused where the model needs it, and passed over where
+// it does not.
+func TestOpenTrainedTypes(t *testing.T) {
+	open := func(weight string, n int, other string) error {
+		header := fmt.Sprintf(`{"fc1.weight":{"dtype":%q,"shape":[10,784],"data_offsets":[0,%d]},"fc1.bias":{"dtype":"F32","shape":[10],"data_offsets":[%d,%d]},"fc1.num_batches_tracked":{"dtype":%q,"shape":[1],"data_offsets":[%d,%d]}}`,
+			weight, n, n, n+40, other, n+40, n+48)
+		path := filepath.Join(t.TempDir(), "x.safetensors")
+		write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, n+48)...))
+		_, err := OpenTrained(path, "softmax")
+		return err
+	}
+	for _, other := range []string{"I64", "Q7"} {
+		if err := open("F32", 31360, other); err != nil {
+			t.Errorf("%s where it is not needed: %v", other, err)
+		}
+	}
+	if err := open("F8_E4M3", 7840, "I64"); err == nil || !strings.Contains(err.Error(), "tensor fc1.weight is of type F8_E4M3; save it as F32") {
+		t.Errorf("a type that is not read where it is needed: %v", err)
 	}
 }
 
