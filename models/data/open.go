@@ -20,10 +20,11 @@ import (
 //	FOLDER                             train with val, test or both, each of the kinds above or below; or the files of
 //	                                   one kind; or sub-folders of PNG and JPEG pictures, one a class
 //
-// Labels that are whole numbers are the classes, from 0 without a gap; other labels are names, sorted. A validation
-// split is val, valid, validation or dev. Without test samples a sixth of each class of the training samples is taken
-// for them, and without validation samples a twelfth of the rest, by permutations that all runs share. With Reading.Outputs labels
-// are numbers, of a table one a column, and a sixth of all samples is taken.
+// Labels that are whole numbers are the classes, from 0 or 1 without a gap; other labels are names, sorted, and names of
+// folders that are numbers are sorted by value. A validation split is val, valid, validation or dev. Without test samples
+// a sixth of each class of the training samples is taken for them, and without validation samples a twelfth of the rest,
+// by permutations that all runs share. With Reading.Outputs labels are numbers, of a table one a column, and a sixth of
+// all samples is taken.
 func (r Reading) open(path string) (*Set, error) {
 	if r.Form != nil && r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", path)

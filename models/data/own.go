@@ -30,6 +30,7 @@ type part struct {
 	features  []string // names of the columns, nil where they have none that tell them apart
 	labelName string   // of the column of labels
 	classes   []string // of the columns, where they have names and are several classes
+	folders   bool     // names are those of folders
 	array     string   // which one of several the samples are; "": the path says it
 	lines     []int32  // of the file, of each sample; nil: they are counted
 }
@@ -97,7 +98,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 		info.From += ", " + train.note
 	}
 	info.Notes = notes
-	if isNumbers(names) {
+	if slices.Equal(names, numbersFrom(0, len(names))) {
 		info.Names = nil
 	}
 	if f := r.Form; f != nil {
@@ -255,8 +256,8 @@ func (r Reading) several(parts []*part) ([]string, error) {
 	return numbersFrom(0, train.outputs), nil
 }
 
-// classify sets Labels and returns the name of each class: whole numbers are the classes themselves, other labels are
-// sorted. A model's classes are what they are.
+// classify sets Labels and returns the name of each class, sorted: whole numbers by value, and other labels as texts. A
+// model's classes are what they are.
 func (r Reading) classify(parts []*part) ([]string, error) {
 	if r.Form != nil {
 		return r.Form.Classes, number(r.Form.Classes, "the model", parts)
@@ -268,9 +269,11 @@ func (r Reading) classify(parts []*part) ([]string, error) {
 	}
 	names := slices.Sorted(maps.Keys(count))
 	if isNumbers(names) {
-		var err error
-		if names, err = numbered(train.from, names); err != nil {
-			return nil, err
+		slices.SortFunc(names, byValue)
+		if !train.folders {
+			if err := checkNumbers(train.from, names); err != nil {
+				return nil, err
+			}
 		}
 	}
 	switch {
@@ -303,25 +306,31 @@ func number(classes []string, of string, parts []*part) error {
 	return nil
 }
 
-// numbered is the names 0, 1, ... of labels that are whole numbers.
-func numbered(from string, names []string) ([]string, error) {
-	var seen [maxClasses]bool
-	top := 0
+// byValue compares labels that are whole numbers.
+func byValue(a, b string) int {
+	x, _ := strconv.Atoi(a)
+	y, _ := strconv.Atoi(b)
+	return cmp.Compare(x, y)
+}
+
+// checkNumbers refuses labels that are whole numbers, sorted, unless they count the classes from 0 or 1 without a gap: a
+// gap is a class without a sample, or the labels are numbers to predict.
+func checkNumbers(from string, names []string) error {
 	for _, s := range names {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n >= maxClasses {
-			return nil, fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names; a model of the loss mse predicts numbers", from, s, maxClasses-1)
+		if n, err := strconv.Atoi(s); err != nil || n < 0 || n >= maxClasses {
+			return fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names; a model of the loss mse predicts numbers", from, s, maxClasses-1)
 		}
-		seen[n], top = true, max(top, n)
 	}
-	out := make([]string, top+1)
-	for n := range out {
-		if !seen[n] {
-			return nil, fmt.Errorf("%s: class %d has no sample, but there is a class %d: number the classes from 0 without a gap, or give them names", from, n, top)
+	first := 0
+	if names[0] != "0" {
+		first = 1
+	}
+	for i, want := range numbersFrom(first, len(names)) {
+		if names[i] != want {
+			return fmt.Errorf("%s: class %s has no sample, but there is a class %s: number the classes from 0 or 1 without a gap, or give them names", from, want, names[len(names)-1])
 		}
-		out[n] = strconv.Itoa(n)
 	}
-	return out, nil
+	return nil
 }
 
 // label is a number as a label: whole numbers lose their decimals.

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -244,5 +245,78 @@ func TestUndivided(t *testing.T) {
 	}
 	if s, err := (Reading{Rule: RuleByClass, Context: 1}).Load(filepath.Join(dir, "long.txt")); err != nil || !s.TestsDrawn() {
 		t.Errorf("a text whose tests are drawn: %v", err)
+	}
+}
+
+// Folders that are called by numbers are classes of these names, in their order; labels of tables and arrays count from
+// 0 or from 1.
+func TestNumberedClasses(t *testing.T) {
+	folders := func(names ...string) map[string][]byte {
+		files := map[string][]byte{}
+		for k, name := range names {
+			for i := range 4 {
+				files[fmt.Sprintf("%s/%d.png", name, i)] = encodePNG(shade(2, 2, byte(10*k)))
+			}
+		}
+		return files
+	}
+	column := func(first int) map[string][]byte {
+		var b strings.Builder
+		for i := range 48 {
+			fmt.Fprintf(&b, "%d,%d\n", i*i, first+i%12)
+		}
+		return map[string][]byte{"x.csv": []byte(b.String())}
+	}
+	array := func(first uint8) map[string][]byte {
+		y := make([]uint8, 24)
+		for i := range y {
+			y[i] = first + uint8(i%3)
+		}
+		return map[string][]byte{"x.npy": npy("|u1", "(24, 2)", make([]uint8, 48)), "y.npy": npy("|u1", "(24,)", y)}
+	}
+	pair := fashion(24, 9)
+	for _, name := range []string{"train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte"} {
+		n := 24
+		if name[0] == 't' && name[1] == '1' {
+			n = 9
+		}
+		labels := make([]byte, n)
+		for i := range labels {
+			labels[i] = byte(1 + i%3)
+		}
+		pair[name] = idx(labels, n)
+	}
+	for name, c := range map[string]struct {
+		files   map[string][]byte
+		below   string
+		classes []string
+		named   bool
+	}{
+		"folders from 1":    {folders("1", "10", "2", "9"), "", []string{"1", "2", "9", "10"}, true},
+		"folders from 0":    {folders("0", "1", "2"), "", []string{"0", "1", "2"}, false},
+		"folders and names": {folders("1", "10", "2", "x"), "", []string{"1", "10", "2", "x"}, true},
+		"negative folders":  {folders("-1", "0", "70000"), "", []string{"-1", "0", "70000"}, true},
+		"table from 1":      {column(1), "/x.csv", numbersFrom(1, 12), true},
+		"table from 0":      {column(0), "/x.csv", numbersFrom(0, 12), false},
+		"array from 1":      {array(1), "", []string{"1", "2", "3"}, true},
+		"IDX from 1":        {pair, "", []string{"1", "2", "3"}, true},
+	} {
+		s, err := Load(put(t, c.files) + c.below)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := s.Form().Classes; !slices.Equal(got, c.classes) || (s.Names != nil) != c.named || s.ClassName(0) != c.classes[0] || s.Classes != len(c.classes) {
+			t.Errorf("%s: %d classes %q, names %q", name, s.Classes, got, s.Names)
+		}
+	}
+	for name, files := range map[string]map[string][]byte{"table from 2": column(2), "array from 2": array(2)} {
+		dir := put(t, files)
+		if name == "table from 2" {
+			dir += "/x.csv"
+		}
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "class 1 has no sample, but there is a class ") || !strings.Contains(err.Error(), "number the classes from 0 or 1 without a gap") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func readFiles(dir string, files []picture, round, colour bool) (*part, error) {
 		return nil, err
 	}
 	grey = grey && !colour
-	p := &part{shape: []int{3, size.Y, size.X}, from: dir}
+	p := &part{shape: []int{3, size.Y, size.X}, from: dir, folders: true}
 	if grey {
 		p.shape[0] = 1
 	}
