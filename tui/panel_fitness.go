@@ -3,8 +3,10 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"brood/optim"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -47,13 +49,45 @@ func fitnessTitle(m *model) (string, string) {
 	return "fitness", strings.TrimSuffix(note, " · ")
 }
 
-// unmeasured says why there is no fitness: members that are one model have none, and a probe would have measured it
-// with the loss of the centre.
+// unmeasured says why there is no fitness. An algorithm that declares the series measures it at the end of a cycle. Of
+// any other a probe measures it, together with the loss of the centre, unless all members are one model.
 func (m *model) unmeasured() string {
-	if m.shown.Find(view.CentreLoss) != nil {
+	switch {
+	case m.declares(view.Fitness):
+		if text := m.firstScores(); text != "" && m.running() {
+			return text
+		}
+	case m.shown.Find(view.CentreLoss) == nil:
+	case m.knobs != nil && m.knobs.Counts().Replicas > 1: // the probe was of the algorithm before
+		return "no fitness yet: the next probe measures it"
+	default:
 		return "all members train one model, so that none has a fitness of its own: its loss on validation samples is the thick line of the training loss"
 	}
 	return m.waiting("fitness")
+}
+
+func (m *model) declares(series string) bool {
+	return m.alg != nil && slices.ContainsFunc(m.alg.Series, func(s optim.Series) bool { return s.Name == series })
+}
+
+// firstScores names the round that scores the members first, "" where that is the first one or there is no plan.
+func (m *model) firstScores() string {
+	if m.knobs == nil || m.shown.Plan == nil {
+		return ""
+	}
+	cycle, since := uint64(m.knobs.Counts().Cycle), uint64(0)
+	if cycle <= 1 {
+		return ""
+	}
+	for _, k := range m.shown.Marks {
+		if k.Swap {
+			since = k.Round - 1 // a mark is at the first round of the algorithm
+		}
+	}
+	if first := since + cycle; first > m.shown.Progress.Rounds { // else the cycle was changed meanwhile
+		return "no fitness yet: members are scored at the end of a cycle, first in round " + round(first)
+	}
+	return "no fitness yet: members are scored at the end of a cycle, which is " + count(int(cycle), "round")
 }
 
 func drawFitness(m *model, g *cell.Grid, r cell.Rect) {

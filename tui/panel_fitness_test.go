@@ -37,16 +37,51 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestNoFitness: once the centre was probed, members that have no fitness by then will never have one, and no panel
-// says that it is to come.
-func TestNoFitness(t *testing.T) {
-	var kept []event.Record
-	for _, r := range sourcetest.Run(6, 400) {
+// TestFitnessIsToCome: an algorithm that scores its members at the end of a cycle names the round of the first scores,
+// and a probe of the centre before it does not say that they are one model.
+func TestFitnessIsToCome(t *testing.T) {
+	bred := func() *optim.Algorithm {
+		a := sourcetest.Algorithm()
+		a.Series = append(a.Series, optim.Series{Name: view.Fitness, Title: "fitness", Kind: optim.PerMember})
+		a.Blocks = func(_ optim.Values, l engine.Layout) []optim.Block {
+			return []optim.Block{optim.Params(optim.BlockX, false, optim.EnterDrawn, l)}
+		}
+		a.Cycle = func(optim.Shape) int { return 500 }
+		return a
+	}
+	rs := unscored(6, 400)
+	shows := func(a *optim.Algorithm, want string) {
+		t.Helper()
+		d := open(t, 200, 50, rs, func(o *Options) { o.Algorithms = []*optim.Algorithm{a} })
+		if got := d.unmeasured(); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+		d.shows("no fitness yet:")
+		d.hides("one model")
+	}
+	a := bred()
+	shows(a, "no fitness yet: members are scored at the end of a cycle, first in round 500")
+	a.Cycle = func(optim.Shape) int { return 50 } // shorter since an edit
+	shows(a, "no fitness yet: members are scored at the end of a cycle, which is 50 rounds")
+	a = bred()
+	a.Series, a.Cycle = a.Series[:1], nil // fitness is of the probe, and an algorithm with one model ran before
+	shows(a, "no fitness yet: the next probe measures it")
+}
+
+// unscored are the records of sourcetest without a fitness.
+func unscored(members, rounds int) (kept []event.Record) {
+	for _, r := range sourcetest.Run(members, rounds) {
 		if r.Points == nil || r.Points.Series != event.SeriesFitness {
 			kept = append(kept, r)
 		}
 	}
-	d := open(t, 200, 50, kept, nil)
+	return kept
+}
+
+// TestNoFitness: once the centre was probed, members that have no fitness by then will never have one, and no panel
+// says that it is to come.
+func TestNoFitness(t *testing.T) {
+	d := open(t, 200, 50, unscored(6, 400), nil)
 	screen := strings.Join(strings.Fields(d.theme.String(d.paint())), " ")
 	if strings.Contains(screen, "fitness appears with") || !strings.Contains(screen, "all members train one model") {
 		t.Errorf("the screen does not say why there is no fitness:\n%s", screen)

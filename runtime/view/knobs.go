@@ -55,6 +55,9 @@ func (k *Knobs) Expecting(p event.Progress) *Knobs {
 	return &out
 }
 
+// Counts are what schedules count in; zero before there is a population, and of an algorithm that is only declared.
+func (k *Knobs) Counts() optim.Counts { return k.counts }
+
 // Value is a knob's value in the next round.
 func (k *Knobs) Value(knob optim.Knob) float64 { return k.At(knob, k.now.Round) }
 
