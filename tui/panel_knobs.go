@@ -156,10 +156,8 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 		bounds += ", default " + k.Beginning()
 	}
 	put(cell.Faint, bounds)
-	answer, role := r.answer.text, cell.Good
-	if r.answer.bad {
-		role = cell.Alert
-	}
+	said := r.said(m, k)
+	answer, role := said.text, said.role
 	if answer == "" && len(r.staged) > 0 {
 		for _, l := range r.stagedSchedule(k, in.W-2) {
 			put(cell.Staged, l)

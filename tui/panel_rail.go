@@ -148,16 +148,14 @@ func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 			y++
 		}
 	}
-	answer, role := r.answer.text, cell.Good
-	if r.answer.bad {
-		role = cell.Alert
-	}
-	lines := wrap(answer, in.W-2)
-	if n := len(r.staged); n > 0 && answer == "" {
+	said := r.said(m, k)
+	lines, role := wrap(said.text, in.W-2), said.role
+	if len(r.staged) > 0 && said.text == "" {
 		role, lines = cell.Staged, append(r.stagedSchedule(k, in.W-2), r.stagedLine(m))
 	}
-	if answer == "" && len(r.staged) == 0 {
-		role, lines = cell.Faint, wrap(k.Doc, in.W-2)
+	own := len(lines) // the knob's doc follows where nothing else is going on
+	if own == 0 || said.past {
+		lines = append(lines, wrap(k.Doc, in.W-2)...)
 	}
 	for i, l := range lines {
 		if y+i > end {
@@ -165,6 +163,9 @@ func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 		}
 		if y+i == end && i < len(lines)-1 {
 			l += "…"
+		}
+		if i == own {
+			role = cell.Faint
 		}
 		g.Text(in.X+1, y+i, in.W-2, role, l)
 	}

@@ -35,6 +35,7 @@ type answer struct {
 	id   uint64 // of the command
 	from uint64 // the first round under it, 0 when refused or lost
 	done bool   // and it is in effect
+	swap bool   // it is of another algorithm, and of all knobs
 }
 
 const (

@@ -30,7 +30,8 @@ func TestStagedAppliedEffective(t *testing.T) {
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
 	d.shows("→ 0.125 @403")
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}}}}})
-	d.shows("η              0.125", "in effect since round 403")
+	d.press("k")
+	d.shows("η              0.125", "in effect since round 403: eta =")
 }
 
 func TestRefusalKeepsWhatIsStaged(t *testing.T) {

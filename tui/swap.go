@@ -57,7 +57,7 @@ func (m *model) swapped(msg receiptMsg) {
 	m.say(cell.Good, what+" from round "+round(from)+" on, "+back)
 	if m.rail.sent == nil {
 		text := what + " from round " + round(from) + " on, " + back
-		m.rail.answer = answer{what: what + ", " + back, text: text, id: msg.command.ID, from: from}
+		m.rail.answer = answer{what: what + ", " + back, text: text, id: msg.command.ID, from: from, swap: true}
 		m.rail.settle(m)
 	}
 }

@@ -128,3 +128,38 @@ func TestTheRailSaysTheLastChange(t *testing.T) {
 	d.apply(edit(462, "ann", d.lastID), swap(6, 462, "rival", "sample"), commit(468))
 	says("")
 }
+
+// TestEachKnobShowsItsOwnEdit: the line below a knob is of that knob alone, whichever was turned last, and the
+// population's is its own. A knob that nobody turned has its doc there.
+func TestEachKnobShowsItsOwnEdit(t *testing.T) {
+	d := open(t, 120, 40, sourcetest.Run(6, 400), nil)
+	d.say1 = func(c event.Command) (event.Receipt, error) {
+		return event.Receipt{ID: c.ID, Accepted: true, Round: 410}, nil
+	}
+	six := d.live.Members()
+	below := func(knob, want, drawn string) {
+		t.Helper()
+		for i, k := range d.rail.knobs(d.model) {
+			if k.Name != knob {
+				continue
+			}
+			d.rail.cursor = i
+			if x := d.rail.said(d.model, k).text; x != want {
+				t.Errorf("below %s is %q, want %q", knob, x, want)
+			}
+		}
+		d.shows(drawn)
+	}
+	d.press("k")
+	d.apply(event.Record{Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.3", By: "bob"}},
+		event.Record{Commit: &event.Commit{To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
+	d.press(":").write("members 1024").press("enter")
+	below("eta", "accepted, effective from round 411: members = 1024", "accepted, effective from round 411:")
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: optim.Place(optim.IDs(1024), six.Workers()), OldAlg: "sample", Algorithm: "sample", Cause: event.CauseResize}},
+		event.Record{Commit: &event.Commit{Epoch: 3, To: 418, Rounds: 8, Progress: event.Progress{Rounds: 418}}})
+	below("members", "in effect since round 411: members = 1024", "in effect since round 411: members =")
+	below("eta", "in effect since round 403: eta = 0.3", "in effect since round 403: eta = 0.3")
+	d.shows("step size of the outer update") // its doc
+	below("alpha", "", "weight of the past in the running")
+	below("gamma", "", "divisor of the attraction") // its edit is the preset's
+}
