@@ -74,6 +74,10 @@ type Env struct {
 	Blocks  map[string]engine.Mat  // owned by the runtime; use Block
 	Records map[string]engine.Host // likewise; use Record
 
+	// Stepped reports so many members more that took their steps of the round. Nil: nobody asks. Several goroutines may
+	// call it at the same time.
+	Stepped func(members int)
+
 	scratch  map[shape]*pool
 	inDouble *inDouble
 	fault    error

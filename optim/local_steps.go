@@ -48,7 +48,13 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 	if a, counts := e.Engine.(Aloner); counts && !joint {
 		a.Alone(n)
 	}
-	if l, ok := e.Engine.(engine.Laned); ok && !joint {
+	// tasks that other engines are given may wait in a queue
+	l, laned := e.Engine.(engine.Laned)
+	stepped := e.Stepped
+	if !laned || stepped == nil {
+		stepped = func(int) {}
+	}
+	if laned && !joint {
 		var lanes []lane
 		for i, one := range l.Lanes() {
 			lanes = append(lanes, lane{e.Engine, one, engine.Row(i)})
@@ -60,6 +66,7 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 			one.Engine, one.inLane, one.looks = l, true, nil
 			err := f(&one, i, i+1, l.at)
 			looks[i] = one.looks
+			stepped(1)
 			return err
 		})
 		if err != nil {
@@ -71,6 +78,7 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 		if err := f(e, alone+lo, alone+hi, 0); err != nil {
 			return err
 		}
+		stepped(hi - lo)
 	}
 	return nil
 }

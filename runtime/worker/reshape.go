@@ -67,7 +67,10 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 	s := &installed{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
 	s.env.Records[message.ProgressBlock] = newProgress()
-	for _, b := range s.blocks() {
+	blocks := s.blocks()
+	doing := w.enters(StageMemory, len(s.env.Mine), len(blocks))
+	for i, b := range blocks {
+		doing.done.Store(int64(i))
 		if b.Record && b.Enter != optim.EnterZero && b.Enter != optim.EnterOne || !b.Record && b.Type != engine.F32 {
 			s.free()
 			return nil, fmt.Errorf("block %s of %s: a record enters with zeros or ones, and counters are records", b.Name, alg.Name)
@@ -121,6 +124,7 @@ func (w *Worker) fresh(ctx context.Context, s *installed) error {
 	if err := write(engine.All(centre), 0); err != nil {
 		return err
 	}
+	doing := w.enters(StageMembers, len(s.env.Mine), len(s.env.Mine))
 	for _, b := range s.blocks() {
 		if err := w.enter(ctx, s.env, b, centre); err != nil {
 			return err
@@ -132,6 +136,7 @@ func (w *Worker) fresh(ctx context.Context, s *installed) error {
 			if err := write(engine.RowOf(s.env.Blocks[b.Name], engine.Row(i)), id); err != nil {
 				return err
 			}
+			doing.done.Store(int64(i + 1))
 		}
 	}
 	return nil

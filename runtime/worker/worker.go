@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -73,6 +74,8 @@ type Worker struct {
 	follow func(round uint64, centre engine.Host) error // see Follow
 
 	broken error // of the engine, for good
+
+	doing atomic.Pointer[stage] // nil while it waits for an order
 
 	now  *installed // nil before the first plan is installed
 	next *installed // prepared by the last plan, installed by its first grant
@@ -166,6 +169,7 @@ func (w *Worker) Free() {
 // Handle does what an order asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
 // or plan gives no reply either.
 func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
+	defer w.rests()
 	switch m := m.(type) {
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)
@@ -276,6 +280,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	before := w.overhead()
 	points := &series{}
 	for s.round < g.To {
+		w.turns(t0)
 		held, err := w.step(ctx, g.Limit, &d, points)
 		if err != nil {
 			return d, fmt.Errorf("worker %d, round %d, %s: %w", w.cfg.ID, s.round, s.alg.Name, err)
