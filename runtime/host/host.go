@@ -209,10 +209,13 @@ func (r *Run) survey(ctx context.Context) view.Fleet {
 	if r.hosting.Fleet != nil {
 		f = r.hosting.Fleet(f.Workers)
 	}
-	f.Wait = r.Job.Workers
+	f.Wait, f.Doing = r.Job.Workers, r.Doing()
 	f.Machines = append([]event.Machine{r.gauges.machine()}, f.Machines...)
 	return f
 }
+
+// Doing is what the workers of this process do now, nil where they wait for orders.
+func (r *Run) Doing() *view.Doing { return r.gauges.doing(time.Now()) }
 
 // Interrupt asks for the end of the round, a checkpoint and the exit.
 func (r *Run) Interrupt() { r.fleet.Interrupt() }

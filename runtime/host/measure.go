@@ -26,15 +26,17 @@ type measuring struct {
 	mu      sync.Mutex
 	here    map[event.Measure]float64
 	workers []*worker.Worker // of this process, on a device
+	all     []*worker.Worker // of this process, those that ended too
 	commits uint64
 	work    sync.WaitGroup
 }
 
 // hosts is told of a worker of this process.
 func (s *measuring) hosts(w *worker.Worker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, w)
 	if _, _, device := w.Held(); device {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.workers = append(s.workers, w)
 	}
 }

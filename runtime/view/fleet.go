@@ -14,6 +14,26 @@ type Fleet struct {
 	Links    []Link          `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
 	Machines []event.Machine `cbor:"2,keyasint,omitempty"` // the coordinator's, then those of other processes by worker
 	Wait     int             `cbor:"3,keyasint,omitempty"` // workers that there must be before the first round
+	Doing    *Doing          `cbor:"4,keyasint,omitempty"` // of the workers in the coordinator's process; nil: nothing
+}
+
+// Stage is a part of the work of workers that may take long.
+type Stage string
+
+const (
+	StageMemory  Stage = "memory"  // they allocate what members need
+	StageMembers Stage = "members" // they initialise members
+	StageRound   Stage = "round"   // they execute a round
+)
+
+// Doing is what workers do now.
+type Doing struct {
+	Stage   Stage         `cbor:"0,keyasint"`
+	For     time.Duration `cbor:"1,keyasint,omitempty"`
+	Round   uint64        `cbor:"2,keyasint,omitempty"` // that is executed, from 1; 0 before the first round
+	Done    int           `cbor:"3,keyasint,omitempty"` // of Of parts; 0 where nothing counts
+	Of      int           `cbor:"4,keyasint,omitempty"`
+	Members int           `cbor:"5,keyasint,omitempty"` // that the workers host
 }
 
 // Worker is one worker. Fields from Name on are empty for one of the coordinator's own process.
