@@ -98,7 +98,7 @@ func (m *model) took(msg snapshotMsg) tea.Cmd {
 		return m.broke(msg.err)
 	}
 	frozen := m.frozen()
-	m.live, m.feed.loaded = msg.view, true
+	m.live, m.feed.loaded, m.heard = msg.view, true, m.opt.Clock()
 	m.found()
 	if !frozen || m.replay != nil {
 		m.shown = m.live
@@ -111,6 +111,9 @@ func (m *model) took(msg snapshotMsg) tea.Cmd {
 func (m *model) fold(msg batchMsg) tea.Cmd {
 	if msg.gen != m.feed.gen {
 		return nil
+	}
+	if len(msg.batch.Records) > 0 {
+		m.heard = m.opt.Clock()
 	}
 	for _, r := range msg.batch.Records {
 		m.live.Apply(r)

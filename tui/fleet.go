@@ -50,7 +50,7 @@ func (m *model) measured() bool {
 // survey asks for the workers when their screen is shown, or the run waits for them, and what is known is old.
 func (f *fleet) survey(m *model) tea.Cmd {
 	now := m.opt.Clock()
-	seen := m.has(fleetPanel) || m.has(linksPanel) || m.has(machinesPanel) || m.feed.loaded && m.shown.Plan == nil
+	seen := m.has(fleetPanel) || m.has(linksPanel) || m.has(machinesPanel) || m.stale()
 	if !seen || !m.measured() || f.asking {
 		return nil
 	}
@@ -80,7 +80,8 @@ func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 	}
 	_, at := f.rows(m)
 	f.now, f.told = now, m.opt.Clock()
-	if m.awaited = ""; now.Wait > 0 {
+	m.activity, m.asked = now.Doing, f.told
+	if m.awaited = ""; now.Wait > len(now.Workers) {
 		m.awaited = fmt.Sprintf(": %d of the %d that it begins with", len(now.Workers), now.Wait)
 	}
 	if rows, _ := f.rows(m); len(rows) > 0 && !slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }) {

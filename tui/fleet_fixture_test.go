@@ -24,7 +24,7 @@ type crew struct {
 
 func (c *crew) Fleet(context.Context) (view.Fleet, error) {
 	c.asked++
-	return view.Fleet{Workers: slices.Clone(c.now.Workers), Links: slices.Clone(c.now.Links), Machines: slices.Clone(c.now.Machines), Wait: c.now.Wait}, c.err
+	return view.Fleet{Workers: slices.Clone(c.now.Workers), Links: slices.Clone(c.now.Links), Machines: slices.Clone(c.now.Machines), Wait: c.now.Wait, Doing: c.now.Doing}, c.err
 }
 
 // machines are n workers, w1 to wn, that share 4 members each; every fifth has a state of its own.

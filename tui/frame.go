@@ -90,7 +90,7 @@ func (m *model) vital(g *cell.Grid) {
 		{"epoch", fmt.Sprintf("%.2f", v.Progress.Epochs), cell.Plain},
 		{"loss", "-", cell.Plain},
 		{name, "-", cell.Plain},
-		{"time", span(v.Elapsed()), cell.Plain},
+		{"time", span(m.elapsed()), cell.Plain},
 	}
 	if x := m.headline(); !math.IsNaN(x) {
 		lines[4].value = Number(x)

@@ -188,7 +188,7 @@ func (m *model) begin() {
 	m.shown = m.live
 	m.member, m.trait, m.window, m.cursor, m.acked = 0, "", window{}, cursor{}, 0
 	m.drawer, m.expanded, m.notes = false, false, nil
-	m.leasing, m.awaited = leasing{}, ""
+	m.leasing, m.awaited, m.activity = leasing{}, "", nil
 	m.past, m.prompt, m.popup = past{}, nil, nil
 	for _, p := range m.panels {
 		if p.reset != nil {

@@ -58,6 +58,9 @@ type model struct {
 	notes     []session.RoundNote // on rounds of the session that is shown, ascending
 	acked     view.Position       // alerts before it are acknowledged
 	awaited   string              // how many workers are here of those that the first round waits for
+	activity  *view.Doing         // of the workers, as the run was asked last; nil: none
+	asked     time.Time           // when
+	heard     time.Time           // when the newest record arrived; zero: none has
 	placed    []placement         // of the last frame: where panels are, for focus and mouse
 	grid      *cell.Grid
 	replay    *Replay

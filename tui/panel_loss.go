@@ -79,12 +79,18 @@ func (m *model) waiting(what string) string {
 		return "the run cannot be reached"
 	case !m.feed.loaded:
 		return "reading the run"
+	case m.preparing():
+		return m.working()
 	case m.shown.Plan == nil:
 		return "waiting for workers" + m.awaited
 	case m.shown.Over() || m.killed():
 		return "the run ended before " + what
 	}
-	return what + " appears with the first rounds"
+	text := what + " appears with the first rounds"
+	if now := m.working(); now != "" && m.running() && m.sinceRecord() >= longRound {
+		text += " · " + now
+	}
+	return text
 }
 
 // marks are those of the chart's axis. An edit's begins with the name of its knob, which the axis labels as screens do,

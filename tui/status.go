@@ -45,6 +45,8 @@ func (m *model) phase() (glyph, word string, role cell.Role) {
 		return "✗", "cut off", cell.Warn
 	case m.replay != nil && !m.shown.Over(): // nothing trains, whatever it did then
 		return "▶", "replay", cell.Faint
+	case m.preparing():
+		return "○", "preparing", cell.Faint
 	}
 	return phase(m.shown.State.Phase)
 }
@@ -103,9 +105,12 @@ func (m *model) statusLine(g *cell.Grid) {
 		{m.title(), 0, 5, cell.Plain},
 		{rounds + r, len(rounds) + 4, 9, cell.Plain},
 		{epochs + e, len(epochs) + 3, 4, cell.Plain},
-		{span(v.Elapsed()), 7, 6, cell.Plain},
+		{span(m.elapsed()), 7, 6, cell.Plain},
 	}
-	if left, ok := v.Left(); ok && m.running() && m.replay == nil {
+	if text := m.within(); text != "" {
+		segs = append(segs, segment{text, 0, 7, cell.Plain})
+	}
+	if left, ok := m.left(); ok && m.running() && m.replay == nil {
 		segs = append(segs, segment{span(left) + " left", 12, 8, cell.Plain})
 	}
 	if v.Evaluation != nil {
