@@ -19,6 +19,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/summary"
+	"brood/runtime/view"
 	"brood/tui"
 	"brood/tui/chart"
 )
@@ -184,6 +185,9 @@ type plainPrinter struct {
 	held string // a line of progress, which waits for the evaluations of rounds before it: they are told later
 	upTo uint64 // the round of it
 	job  *host.Job
+
+	waited time.Time  // when it said last what workers do
+	stage  view.Stage // what that was
 	*summary.Tally
 }
 

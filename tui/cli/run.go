@@ -314,7 +314,9 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 			}
 		}
 	}()
+	settled := watchWaits(out, run.Doing)
 	exit, err := run.Train(ctx)
+	settled()
 	close(done)
 	<-watched
 	var asks func() asked

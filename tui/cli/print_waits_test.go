@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"brood/runtime/summary"
+	"brood/runtime/view"
+)
+
+// TestPlainSaysWhatTakesLong: lines of a run whose first round is far say what workers do, and not every second.
+func TestPlainSaysWhatTakesLong(t *testing.T) {
+	var out strings.Builder
+	p := &plainPrinter{out: &out, Tally: summary.New()}
+	now := time.Unix(1e9, 0)
+	for i := range 60 {
+		now = now.Add(time.Second)
+		d := &view.Doing{Stage: view.StageMembers, Done: 200 * i, Of: 4096, Members: 4096, For: time.Duration(i) * time.Second}
+		if i > 18 {
+			d = &view.Doing{Stage: view.StageRound, Round: 1, Done: 100 * (i - 18), Of: 4096, Members: 4096, For: time.Duration(i-18) * time.Second}
+		}
+		p.waits(d, now)
+	}
+	p.last = now // a line of a round
+	p.waits(&view.Doing{Stage: view.StageRound, Round: 2, For: 20 * time.Second}, now.Add(time.Second))
+	p.waits(nil, now.Add(time.Minute))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 6 || lines[0] != "brood: preparing 4 096 members: 400 initialised, 2.0 s" || lines[2] != "brood: round 1: 1 000 of 4 096 members stepped, 10 s" {
+		t.Errorf("%d lines:\n%s", len(lines), out.String())
+	}
+}
