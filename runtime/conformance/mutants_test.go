@@ -30,7 +30,7 @@ const (
 
 var mutants = []mutant{
 	{"restore is skipped", "runtime/worker/snapshot.go", "s.env.Engine.Do(context.WithoutCancel(ctx), copyState(stateOf(s.env), snap.state)...)", "s.env.Engine.Do(ctx)",
-		"./runtime/conformance", fuzz, 6},
+		"./runtime/conformance", fuzz, 1},
 	{"no snapshot is taken", "runtime/worker/snapshot.go", "\ts.snaps[s.round] = snap\n", "",
 		"./runtime/worker", "^TestAbortedGrantLeavesNoTrace$", 0},
 	{"snapshots go one commit too early", "runtime/worker/worker.go", "if at < g.Committed {", "if at <= g.Committed {",
@@ -76,7 +76,7 @@ var mutants = []mutant{
 	{"what a worker counts is not checked", "runtime/coordinator/check.go", "if err := c.checkProgress(d.To, d.Progress); err != nil {", "if err := c.checkProgress(d.To, d.Progress); err != nil && false {",
 		"./runtime/coordinator", "^TestGuests$", 0},
 	{"an accepted command is not logged", "runtime/coordinator/command.go", "fx = append(fx, c.record(event.Record{Accepted: &a}))", "",
-		"./runtime/coordinator", sim, 77},
+		"./runtime/coordinator", sim, 53},
 	{"what was accepted before a crash is not obeyed", "runtime/coordinator/coordinator.go", "for _, a := range cfg.Asked.Commands {", "for _, a := range cfg.Asked.Commands[:0] {",
 		"./runtime/coordinator", sim, 3},
 	{"an edit is not logged", "runtime/coordinator/coordinator.go", "fx = append(fx, c.record(event.Record{Edit: &e}))", "_ = e",
@@ -88,7 +88,7 @@ var mutants = []mutant{
 	{"a swap forgets its edits when its plan is cut off", "runtime/coordinator/membership.go", "if ch.reset {", "if ch.alg != c.alg.Name {",
 		"./runtime/coordinator", sim, 275},
 	{"going back drops the start's knobs", "runtime/coordinator/membership.go", "c.edits, c.staged = then, nil", "c.edits, c.staged = nil, nil",
-		"./runtime/coordinator", sim, 155},
+		"./runtime/coordinator", sim, 255},
 	{"a refused command is half obeyed", "runtime/coordinator/command.go", "if err := c.allows(cmd); err != nil {", "if err := c.allows(cmd); err != nil && c.stage(event.Accepted{Command: cmd}) == nil {",
 		"./runtime/coordinator", sim, 45},
 	{"a save that a plan cuts off is forgotten", "runtime/coordinator/membership.go", "c.wantSave = c.wantSave || c.saving != nil", "_ = c.wantSave",
