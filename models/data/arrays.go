@@ -146,18 +146,9 @@ func (a arrays) read(name string) (array, error) {
 // of them, first or last.
 func (a array) part() (*part, error) {
 	p := &part{}
-	last := false
-	switch n := a.shape; {
-	case len(n) == 2:
-		p.shape = n[1:]
-	case len(n) == 3:
-		p.shape = []int{1, n[1], n[2]}
-	case len(n) == 4 && (n[1] == 1 || n[1] == 3):
-		p.shape = n[1:]
-	case len(n) == 4 && (n[3] == 1 || n[3] == 3):
-		p.shape, last = []int{n[3], n[1], n[2]}, true
-	default:
-		return nil, fmt.Errorf("%s has shape %v; samples are n x features, n x height x width, or n x 3 x height x width", a.file, n)
+	var last bool
+	if p.shape, last = sampleShape(a.shape); p.shape == nil {
+		return nil, fmt.Errorf("%s has shape %v; samples are n x features, n x height x width, or n x 3 x height x width", a.file, a.shape)
 	}
 	if a.isBytes() {
 		p.Pixels = a.raw
@@ -165,18 +156,34 @@ func (a array) part() (*part, error) {
 		p.Doubles = a.numbers()
 		p.narrow()
 	}
-	if last && p.shape[0] == 3 {
-		row := 3 * p.shape[1] * p.shape[2]
-		p.Pixels, p.Values, p.Doubles = channelsFirst(p.Pixels, row), channelsFirst(p.Values, row), channelsFirst(p.Doubles, row)
+	if last {
+		p.Pixels, p.Values, p.Doubles = channelsFirst(p.Pixels, p.shape), channelsFirst(p.Values, p.shape), channelsFirst(p.Doubles, p.shape)
 	}
 	return p, nil
 }
 
-// channelsFirst turns rows of pixels of three channels into rows of three planes.
-func channelsFirst[T any](v []T, row int) []T {
-	if v == nil {
-		return nil
+// sampleShape returns the shape of a sample of an array of n samples, nil where it is none of those that [array.part]
+// names, and whether the array has the channels last.
+func sampleShape(n []int) (shape []int, last bool) {
+	switch {
+	case len(n) == 2:
+		return n[1:], false
+	case len(n) == 3:
+		return []int{1, n[1], n[2]}, false
+	case len(n) == 4 && (n[1] == 1 || n[1] == 3):
+		return n[1:], false
+	case len(n) == 4 && (n[3] == 1 || n[3] == 3):
+		return []int{n[3], n[1], n[2]}, true
 	}
+	return nil, false
+}
+
+// channelsFirst turns samples of pixels of three channels into samples of three planes; those of one channel stay.
+func channelsFirst[T any](v []T, shape []int) []T {
+	if v == nil || shape[0] == 1 {
+		return v
+	}
+	row := size(shape)
 	out := make([]T, len(v))
 	for i := range v {
 		at := i % row

@@ -128,7 +128,7 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 		if !isImages(name) {
 			return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures", path)
 		}
-		p, err = askIDX(path)
+		p, err = r.askIDX(path)
 	}
 	return p, nil, err
 }
@@ -175,7 +175,7 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 			}
 			path = cmp.Or(testBeside(train), train)
 		}
-		p, err := askIDX(path)
+		p, err := r.askIDX(path)
 		return p, nil, err
 	}
 	var pictures []picture
@@ -241,11 +241,11 @@ func (a arrays) ask(from, x string) (*part, error) {
 	return p, nil
 }
 
-func askIDX(path string) (*part, error) {
+func (r Reading) askIDX(path string) (*part, error) {
 	if _, _, ok := labelsBeside(path); ok {
-		return readIDXPair(path)
+		return r.readIDXPair(path)
 	}
-	_, shape, pixels, err := readImages(path, 0)
+	_, shape, pixels, err := readImages(path, 0, r.Rule)
 	return &part{Raster: Raster{Pixels: pixels}, shape: shape, from: path}, err
 }
 

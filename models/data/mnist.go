@@ -10,7 +10,7 @@ import (
 func loadMNIST(k Known, p places) (*Set, error) {
 	var parts [2]Raster
 	for i, more := range []int{k.Test, 0} {
-		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1], more*28*28)
+		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1], more*28*28, RuleNewest)
 		if err != nil {
 			return nil, err
 		}
@@ -32,9 +32,9 @@ func loadMNIST(k Known, p places) (*Set, error) {
 }
 
 // readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples, with room
-// for so many more bytes.
-func readPair(images, labels string, more int) (shape []int, r Raster, err error) {
-	n, shape, px, err := readImages(images, more)
+// for so many more bytes, by a rule.
+func readPair(images, labels string, more, rule int) (shape []int, r Raster, err error) {
+	n, shape, px, err := readImages(images, more, rule)
 	if err != nil {
 		return nil, r, err
 	}
@@ -48,19 +48,22 @@ func readPair(images, labels string, more int) (shape []int, r Raster, err error
 	return shape, Raster{Pixels: px, Labels: widened(ls)}, nil
 }
 
-// readImages reads the n samples of a file, and their shape, with room for so many more bytes.
-func readImages(path string, more int) (n int, shape []int, pixels []byte, err error) {
+// readImages reads the n samples of a file, and their shape, with room for so many more bytes. Before [RuleDoubles]
+// channels came first, whatever their number.
+func readImages(path string, more, rule int) (n int, shape []int, pixels []byte, err error) {
 	dims, pixels, err := readIDXFile(path, more)
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	switch len(dims) {
-	case 2, 4:
-		shape = dims[1:]
-	case 3:
-		shape = []int{1, dims[1], dims[2]}
-	default:
+	if len(dims) == 1 {
 		return 0, nil, nil, &FileError{path, 3, "one size: these are labels, not samples"}
+	}
+	shape, last := sampleShape(dims)
+	switch {
+	case shape == nil || last && rule < RuleDoubles: // channels that are neither 1 nor 3 come first
+		shape = dims[1:]
+	case last:
+		pixels = channelsFirst(pixels, shape)
 	}
 	return dims[0], shape, pixels, nil
 }

@@ -82,7 +82,7 @@ func (r Reading) own(path string, want *columns) (splits, error) {
 		if err := r.plain(path); err != nil {
 			return splits{}, err
 		}
-		return readIDXPairs(path)
+		return r.readIDXPairs(path)
 	}
 	return splits{}, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
 }
@@ -126,7 +126,7 @@ func (r Reading) folder(dir string, want *columns) (splits, error) {
 		if err != nil {
 			return splits{}, err
 		}
-		return readIDXPairs(path)
+		return r.readIDXPairs(path)
 	}
 	p, err := readPictures(dir, r.Rule >= RuleByClass)
 	return splits{train: p}, err

@@ -27,12 +27,12 @@ func trainImages(paths []string) (string, error) {
 }
 
 // readIDXPairs reads the images at path and their labels, and the test pair t10k or test beside a pair train.
-func readIDXPairs(path string) (own splits, err error) {
-	if own.train, err = readIDXPair(path); err != nil {
+func (r Reading) readIDXPairs(path string) (own splits, err error) {
+	if own.train, err = r.readIDXPair(path); err != nil {
 		return own, err
 	}
 	if beside := testBeside(path); beside != "" {
-		own.test, err = readIDXPair(beside)
+		own.test, err = r.readIDXPair(beside)
 	}
 	return own, err
 }
@@ -60,17 +60,17 @@ func labelsBeside(path string) (name, found string, ok bool) {
 	return name, found, ok
 }
 
-func readIDXPair(path string) (*part, error) {
+func (r Reading) readIDXPair(path string) (*part, error) {
 	name, labels, ok := labelsBeside(path)
 	if !ok {
 		return nil, fmt.Errorf("%s has no labels: put them into %s beside it", path, name)
 	}
-	shape, r, err := readPair(path, labels, 0)
+	shape, all, err := readPair(path, labels, 0, r.Rule)
 	if err != nil {
 		return nil, err
 	}
-	p := &part{Raster: Raster{Pixels: r.Pixels}, shape: shape, from: path}
-	for _, l := range r.Labels {
+	p := &part{Raster: Raster{Pixels: all.Pixels}, shape: shape, from: path}
+	for _, l := range all.Labels {
 		p.names = append(p.names, strconv.Itoa(int(l)))
 	}
 	return p, nil

@@ -1,7 +1,9 @@
 package data
 
 import (
+	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -55,6 +57,44 @@ func TestIDXPairsRefuse(t *testing.T) {
 	} {
 		if _, err := Load(c.path); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// IDX images may have their channels last, as NPY arrays may; by older rules the first size counts the channels.
+func TestIDXChannelsLast(t *testing.T) {
+	px := make([]byte, 24*4*5*3)
+	for i := range px {
+		px[i] = byte(i % 3) // the channel, where it is last
+	}
+	for name, c := range map[string]struct {
+		rule  int
+		dims  []int
+		shape []int
+		image []byte // the beginning
+	}{
+		"last":      {RuleNewest, []int{24, 4, 5, 3}, []int{3, 4, 5}, make([]byte, 20)},
+		"one":       {RuleNewest, []int{24, 4, 15, 1}, []int{1, 4, 15}, []byte{0, 1, 2, 0}},
+		"first":     {RuleNewest, []int{24, 3, 4, 5}, []int{3, 4, 5}, []byte{0, 1, 2, 0}},
+		"neither":   {RuleNewest, []int{24, 5, 3, 4}, []int{5, 3, 4}, []byte{0, 1, 2, 0}},
+		"old, last": {RuleByClass, []int{24, 4, 5, 3}, []int{4, 5, 3}, []byte{0, 1, 2, 0}},
+	} {
+		files := fashion(24, 9)
+		delete(files, "t10k-images-idx3-ubyte")
+		files["train-images-idx3-ubyte.gz"] = idx(px, c.dims...)
+		dir := put(t, files)
+		s, err := Reading{Rule: c.rule}.Load(dir)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.Equal(s.Shape, c.shape) || !bytes.HasPrefix(s.Image(0), c.image) {
+			t.Errorf("%s: shape %v, %v", name, s.Shape, s.Image(0))
+		}
+		form := s.Form()
+		a, err := Reading{Rule: c.rule, Form: &form}.Ask(dir)
+		if err != nil || !bytes.Equal(a.Image(0), s.Image(0)) {
+			t.Errorf("%s: a model is asked about another image: %v", name, err)
 		}
 	}
 }
