@@ -26,7 +26,7 @@ type arrays struct {
 // folderArrays is the NPY files of a folder; without any when it cannot be read.
 func folderArrays(dir string, targets bool) arrays {
 	a := arrays{targets: targets, path: func(name string) string { return filepath.Join(dir, name+".npy") }}
-	a.open = func(name string) (io.ReadCloser, error) { return os.Open(a.path(name)) }
+	a.open = func(name string) (io.ReadCloser, error) { return openFile(a.path(name)) }
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".npy"); ok {
@@ -48,6 +48,11 @@ func (r Reading) readNPZ(path string) (splits, error) {
 }
 
 func openNPZ(path string) (*zip.ReadCloser, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
 	z, err := zip.OpenReader(path)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return z, err

@@ -2,9 +2,7 @@ package data
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,14 +42,8 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", nameOrPath)
 	}
 	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, numbers: r.targeted(), asked: size(r.Form.Shape)})
-	var damaged *FileError
-	switch {
-	case errors.As(err, &damaged):
-		return nil, fmt.Errorf("%w; save the file again", err)
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, advise(err)
 	}
 	return r.asked(nameOrPath, p, names)
 }
@@ -126,7 +118,7 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 		p, err = folderArrays(filepath.Dir(path), r.targeted()).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
 	default:
 		if !isImages(name) {
-			return nil, nil, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures", path)
+			return nil, nil, unreadable(path, "a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures")
 		}
 		p, err = r.askIDX(path)
 	}

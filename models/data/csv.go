@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ type columns struct {
 
 // table reads a file as readCSV does.
 func (r Reading) table(path string, want *columns, targets bool) (*part, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package data
 
 import (
 	"fmt"
-	"os"
 )
 
 // loadMNIST reads the four standard files. The training samples have room for the test samples behind them, so that
@@ -69,7 +68,7 @@ func readImages(path string, more, rule int) (n int, shape []int, pixels []byte,
 }
 
 func readIDXFile(path string, more int) ([]int, []byte, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, nil, err
 	}

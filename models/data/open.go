@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"brood/models/wrongfile"
 )
 
 // Open reads a person's own data, by the kind of the path:
@@ -30,16 +32,45 @@ func (r Reading) open(path string) (*Set, error) {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", path)
 	}
 	parts, err := r.own(path, r.columns())
+	if err != nil {
+		return nil, advise(err)
+	}
+	return r.assemble(path, parts)
+}
+
+// advise adds to an error of reading what to do.
+func advise(err error) error {
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
-		return nil, fmt.Errorf("%w; save the file again", err)
+		return fmt.Errorf("%w; save the file again", err)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; `brood data list` shows what needs no path", err)
-	case err != nil:
+		return fmt.Errorf("%w; `brood data list` shows what needs no path", err)
+	}
+	return err
+}
+
+// openFile opens a file of data. It refuses one that holds something else, such as the pointer of Git LFS to the file.
+func openFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
 		return nil, err
 	}
-	return r.assemble(path, parts)
+	if err := wrongfile.Check(f, path, "the arrays with numpy.savez, or the table as CSV"); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// unreadable is the error for a file of a kind that is not read; kinds says what to give in its place.
+func unreadable(path, kinds string) error {
+	f, err := openFile(path)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return fmt.Errorf("%s is of no kind that can be read: give %s", path, kinds)
 }
 
 // columns are the wanted ones of a table, nil without any.
@@ -84,7 +115,7 @@ func (r Reading) own(path string, want *columns) (splits, error) {
 		}
 		return r.readIDXPairs(path)
 	}
-	return splits{}, fmt.Errorf("%s is of no kind that can be read: give a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class", path)
+	return splits{}, unreadable(path, "a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class")
 }
 
 func (r Reading) folder(dir string, want *columns) (splits, error) {

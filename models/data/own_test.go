@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -318,5 +319,45 @@ func TestNumberedClasses(t *testing.T) {
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "class 1 has no sample, but there is a class ") || !strings.Contains(err.Error(), "number the classes from 0 or 1 without a gap") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A file that holds no data is named as what it is, wherever it is found.
+func TestWrongFiles(t *testing.T) {
+	pointer, page, pickle := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), []byte("<!DOCTYPE html>\n<html>a,b</html>\n"), []byte("\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00}\x94")
+	x, good := npy("<f4", "(9, 2)", make([]float32, 18)), encodePNG(shade(2, 2, 0))
+	images := fashion(24, 9)
+	images["train-labels-idx1-ubyte.gz"] = pointer
+	form := &Form{Shape: []int{2}, Mean: []float64{0, 0}, Std: []float64{1, 1}, Classes: []string{"0", "1"}}
+	for _, c := range []struct {
+		files      map[string][]byte
+		path, says string
+		asked      bool // Ask reads it too
+	}{
+		{map[string][]byte{"x.csv": pointer}, "/x.csv", "x.csv is a Git LFS pointer", true},
+		{map[string][]byte{"x.csv": page}, "/x.csv", "x.csv is an HTML page", true},
+		{map[string][]byte{"x.npz": page}, "/x.npz", "x.npz is an HTML page", true},
+		{map[string][]byte{"x.npz": pickle}, "/x.npz", "x.npz is a Python pickle", true},
+		{map[string][]byte{"x.pkl": pickle}, "/x.pkl", "x.pkl is a Python pickle", true},
+		{map[string][]byte{"x.npy": x, "y.npy": pointer}, "", "y.npy is a Git LFS pointer", true},
+		{map[string][]byte{"a/1.png": good, "b/1.png": pointer}, "", "1.png is a Git LFS pointer", true},
+		{images, "", "train-labels-idx1-ubyte.gz is a Git LFS pointer", false},
+		{map[string][]byte{"x.txt": pointer}, "/x.txt", "x.txt is a Git LFS pointer", false},
+	} {
+		path := put(t, c.files) + c.path
+		_, err := Load(path)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "save the file again") {
+			t.Errorf("%v, want %q", err, c.says)
+		}
+		if !c.asked {
+			continue
+		}
+		if _, err := (Reading{Rule: RuleNewest, Form: form}).Ask(path); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("asked: %v, want %q", err, c.says)
+		}
+	}
+	text := bytes.Repeat(page, 20) // a text may be one
+	if _, err := Load(put(t, map[string][]byte{"x.txt": text}) + "/x.txt"); err != nil {
+		t.Errorf("a page as a text: %v", err)
 	}
 }

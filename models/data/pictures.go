@@ -136,7 +136,7 @@ func measurePictures(files []picture) (size image.Point, grey bool, err error) {
 
 // with gives the opened file to do, and names it in its errors.
 func (f picture) with(do func(io.Reader) error) error {
-	in, err := os.Open(f.path)
+	in, err := openFile(f.path)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package data holds labelled samples and the order in which they are drawn. Pixels stay bytes; they are normalised
-// when a batch is gathered. Sets are read-only and may be shared by goroutines. It may import noise and nothing else of
-// ours.
+// when a batch is gathered. Sets are read-only and may be shared by goroutines. It may import noise, typed
+// and wrongfile, and nothing else of ours.
 //
 //	s, err := data.Load("glyphs") // or a path: ./flowers.csv
 //	err = s.Gather(s.Train()[:128], x, y)

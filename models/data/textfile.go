@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"brood/models/wrongfile"
 )
 
 // IsText says whether a path is that of a text: FILE.txt, gzipped or not, a folder of nothing but such files, or one
@@ -128,6 +130,9 @@ func readBytes(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := wrongfile.CheckPointer(f, path); err != nil {
+		return nil, err
+	}
 	plain, err := gunzip(f)
 	if err != nil {
 		return nil, &FileError{path, 0, err.Error()}

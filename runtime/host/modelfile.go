@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"brood/models/engine"
 	"brood/models/safetensors"
 	"brood/models/typed"
+	"brood/models/wrongfile"
 )
 
 // The metadata of the file of a model: docs/model-files.md says what they mean.
@@ -53,6 +55,9 @@ func openTyped(path string) (modelFile, error) {
 
 func openModel(path string) (f modelFile, err error) {
 	f.File, err = safetensors.Open(path)
+	if cause := otherThan(err, path); cause != nil {
+		return f, cause
+	}
 	if damaged := (*safetensors.FormatError)(nil); errors.As(err, &damaged) && filepath.Ext(path) != ".safetensors" {
 		return f, fmt.Errorf("%s is no safetensors file, and models are read from those alone: save its tensors as one (docs/model-files.md)", path)
 	}
@@ -79,6 +84,19 @@ func openModel(path string) (f modelFile, err error) {
 		f.reading.Form = &rounded
 	}
 	return f, nil
+}
+
+// otherThan says what a file holds that is no safetensors file, as err has it; nil where that is not known.
+func otherThan(err error, path string) error {
+	if damaged := (*safetensors.FormatError)(nil); !errors.As(err, &damaged) {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil // the first error stands
+	}
+	defer file.Close()
+	return wrongfile.Check(file, path, "its tensors as safetensors")
 }
 
 // writeForm adds a form to metadata. Numbers are the shortest decimals that are the same float32.

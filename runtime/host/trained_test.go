@@ -117,6 +117,22 @@ func TestOpenTrainedOther(t *testing.T) {
 	}
 }
 
+// TestOpenTrainedWrong: a file that holds no model is named as what it is, whatever it is called.
+func TestOpenTrainedWrong(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string][2]string{
+		"net.safetensors": {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", `net.safetensors is a Git LFS pointer, not the file itself: run "git lfs pull"`},
+		"net.bin":         {"<!doctype html>", "net.bin is an HTML page"},
+		"net.pt":          {"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P", "net.pt is a Python pickle, which may run code when it is read: load it in Python and save its tensors as safetensors"},
+	} {
+		path := filepath.Join(dir, name)
+		write(t, path, []byte(c[0]))
+		if _, err := OpenTrained(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", name, err, c[1])
+		}
+	}
+}
+
 // TestOpenTrainedTypes: a tensor of a type that is not read is refused where the model needs it, and passed over where
 // it does not.
 func TestOpenTrainedTypes(t *testing.T) {
