@@ -181,7 +181,7 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 			pictures = append(pictures, picture{path: path})
 		}
 	}
-	p, err := readFiles(dir, pictures, r.Rule >= RuleByClass, r.Form.Shape[0] == 3)
+	p, err := r.readFiles(dir, pictures, r.Form.Shape[0] == 3)
 	if err != nil {
 		return nil, nil, err
 	}

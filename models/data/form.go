@@ -16,7 +16,9 @@ const (
 	RuleFirst = 0 // splits are of all samples, columns are taken in their order, and pictures of 16 bits are cut to 8
 	// splits are of each class, columns of tests are found by name, and pictures of 16 bits are rounded to 8
 	RuleByClass = 1
-	// features are standardised in float64 before they are rounded to float32, and a table is never of bytes by its values
+	// features are standardised in float64 before they are rounded to float32, and a table is never of bytes by its values;
+	// pictures are turned as EXIF says, dark ones with transparent pixels are drawn on white, and the channels of IDX images
+	// may come last
 	RuleDoubles = 2
 	// what new runs record
 	RuleNewest = RuleDoubles
@@ -35,6 +37,7 @@ type Reading struct {
 	Context    int    // bytes of a window of a text; 0 is 1
 	// with a Form, of a path: all samples are together in the training split, however few, for those who look at all
 	Undivided bool
+	white     *bool // the ground of the training pictures, which those for testing share; nil: not settled
 }
 
 // Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
@@ -42,6 +45,7 @@ type Form struct {
 	Shape     []int     // of a sample: [channels, height, width], or [features]
 	Bytes     bool      // samples are bytes, scaled to [0, 1]; else numbers
 	Text      bool      // samples are the bytes of a text as they are, and classes are bytes; nothing else is said then
+	White     bool      // transparent pixels of pictures are drawn on white; else on black
 	Mean, Std []float64 // per channel or feature: x becomes (x - mean)/std
 	Classes   []string  // names, in order of the results
 	Features  []string  // names of the features; nil where they have none
@@ -102,7 +106,7 @@ func (s *Set) Form() Form {
 	if s.Text {
 		return Form{Shape: s.Shape, Bytes: true, Text: true}
 	}
-	f := Form{Shape: s.Shape, Bytes: !s.numeric(), Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
+	f := Form{Shape: s.Shape, Bytes: !s.numeric(), White: s.white, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
 		TargetMean: s.TargetMean, TargetStd: s.TargetStd}
 	for c := range max(s.Classes, s.classes()) {
 		f.Classes = append(f.Classes, s.ClassName(c))
@@ -218,7 +222,7 @@ func (s *Set) as(f Form) (*Set, error) {
 			return nil, fmt.Errorf("data %s has the classes %s, the model was trained on %s; choose data of the same classes", s.Name, some(have.Classes), some(f.Classes))
 		}
 	}
-	c.Shape, c.Mean, c.Std = shape, f.Mean, f.Std
+	c.Shape, c.white, c.Mean, c.Std = shape, f.White, f.Mean, f.Std
 	return &c, c.normalise()
 }
 

@@ -159,7 +159,7 @@ func (r Reading) folder(dir string, want *columns) (splits, error) {
 		}
 		return r.readIDXPairs(path)
 	}
-	p, err := readPictures(dir, r.Rule >= RuleByClass)
+	p, err := r.readPictures(dir)
 	return splits{train: p}, err
 }
 
@@ -187,7 +187,7 @@ func (r Reading) marked(train, validation, test string, want *columns) (own spli
 				want.pick = p.labelName
 			}
 		}
-		*x.to = p
+		*x.to, r.white = p, &p.white
 	}
 	return own, nil
 }

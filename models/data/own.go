@@ -31,6 +31,7 @@ type part struct {
 	labelName string   // of the column of labels
 	classes   []string // of the columns, where they have names and are several classes
 	folders   bool     // names are those of folders
+	white     bool     // the ground of transparent pixels
 	array     string   // which one of several the samples are; "": the path says it
 	lines     []int32  // of the file, of each sample; nil: they are counted
 }
@@ -109,7 +110,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	}
 	s := &Set{Info: info, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
 	s.take(all)
-	s.drawn, s.rounded = order != nil, r.Rule < RuleDoubles
+	s.drawn, s.rounded, s.white = order != nil, r.Rule < RuleDoubles, train.white || r.Form != nil && r.Form.White
 	s.place = func(i int) string {
 		if order != nil {
 			i = order[i]

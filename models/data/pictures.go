@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -16,22 +15,27 @@ import (
 )
 
 // picture is a file of a class.
-type picture struct{ path, class string }
+type picture struct {
+	path, class string
+	orientation int // of EXIF, 1 to 8; 0 where it is not applied
+}
 
-// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class. All have one size; they are
-// grey when every file is stored as grey, else red, green and blue; what is transparent is drawn on black. Channels of
-// 16 bits are rounded to 8, or cut.
-func readPictures(dir string, round bool) (*part, error) {
+// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class.
+func (r Reading) readPictures(dir string) (*part, error) {
 	files, err := listPictures(dir)
 	if err != nil {
 		return nil, err
 	}
-	return readFiles(dir, files, round, false)
+	return r.readFiles(dir, files, false)
 }
 
-// readFiles reads the pictures of a folder: in colour where that is asked for, or where one of them has it.
-func readFiles(dir string, files []picture, round, colour bool) (*part, error) {
-	size, grey, err := measurePictures(files)
+// readFiles reads pictures of one size, turned upright as EXIF says. They are in colour where that is asked for, or
+// where one of them is stored in colour, and else grey. Channels of 16 bits are rounded to 8, or cut by [RuleFirst].
+//
+// Transparent pixels are drawn on white where the pictures of the folder that have some are darker than mid-grey in the
+// mean, each pixel weighted by its alpha, and else on black; see [Reading.ground] for where that is settled before.
+func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, error) {
+	size, grey, err := measurePictures(files, r.Rule >= RuleDoubles)
 	if err != nil {
 		return nil, err
 	}
@@ -45,24 +49,67 @@ func readFiles(dir string, files []picture, round, colour bool) (*part, error) {
 		return nil, fmt.Errorf("%s is too large: %d pictures of %d x %d take more than %d bytes; scale them down", dir, len(files), size.X, size.Y, maxBytes)
 	}
 	p.Pixels = make([]byte, len(files)*row)
-	failed := make([]error, len(files))
+	for _, f := range files {
+		p.names = append(p.names, f.class)
+	}
+	seen := make([]appearance, len(files))
+	white, settled := r.ground()
+	d := drawing{size: size, grey: grey, round: r.Rule >= RuleByClass, white: white}
+	draw := func(i int) (err error) {
+		seen[i], err = d.read(p.Pixels[i*row:(i+1)*row], files[i])
+		return err
+	}
+	if err := inParallel(len(files), draw); err != nil {
+		return nil, err
+	}
+	var all appearance
+	for _, a := range seen {
+		all.add(a)
+	}
+	if !settled && all.dark() {
+		d.white = true
+		err = inParallel(len(files), func(i int) error {
+			if !seen[i].transparent {
+				return nil
+			}
+			return draw(i)
+		})
+	}
+	p.white, p.notes = d.white, all.notes(d.white, settled)
+	return p, err
+}
+
+// ground says whether the transparent pixels of pictures are drawn on white, and not on black, and whether that is
+// settled before the pictures are seen: by the model, by the training samples of the same folder, or by an old rule.
+func (r Reading) ground() (white, settled bool) {
+	switch {
+	case r.Form != nil:
+		return r.Form.White, true
+	case r.white != nil:
+		return *r.white, true
+	}
+	return false, r.Rule < RuleDoubles
+}
+
+// inParallel calls do for 0 to n-1, and returns the error of the least.
+func inParallel(n int, do func(i int) error) error {
+	failed := make([]error, n)
 	var wg sync.WaitGroup
 	k := runtime.GOMAXPROCS(0)
 	for j := range k {
 		wg.Go(func() {
-			for i := j; i < len(files); i += k {
-				failed[i] = files[i].read(p.Pixels[i*row:(i+1)*row], size, grey, round)
+			for i := j; i < n; i += k {
+				failed[i] = do(i)
 			}
 		})
 	}
 	wg.Wait()
-	for i, err := range failed {
+	for _, err := range failed {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.names = append(p.names, files[i].class)
 	}
-	return p, nil
+	return nil
 }
 
 // listPictures names the files, class by class. Names that begin with a dot do not count.
@@ -90,7 +137,7 @@ func listPictures(dir string) (files []picture, err error) {
 		for _, name := range names {
 			switch strings.ToLower(filepath.Ext(name)) {
 			case ".png", ".jpg", ".jpeg":
-				files = append(files, picture{filepath.Join(sub, name), class})
+				files = append(files, picture{path: filepath.Join(sub, name), class: class})
 			default:
 				return nil, fmt.Errorf("%s is no PNG or JPEG picture; convert it, or move it away", filepath.Join(sub, name))
 			}
@@ -112,15 +159,20 @@ func visible(dir string) (names []string, err error) {
 	return names, err
 }
 
-// measurePictures reads the headers: the one size, and whether all are grey.
-func measurePictures(files []picture) (size image.Point, grey bool, err error) {
+// measurePictures reads the headers: the one size, and whether all are grey. Where pictures are turned it sets their
+// orientation, and the size is that of the turned ones.
+func measurePictures(files []picture, turned bool) (size image.Point, grey bool, err error) {
 	grey = true
-	for i, f := range files {
-		c, err := f.header()
+	for i := range files {
+		f := &files[i]
+		c, err := f.header(turned)
 		if err != nil {
 			return size, false, err
 		}
 		at := image.Pt(c.Width, c.Height)
+		if f.orientation >= firstOnSide {
+			at = image.Pt(at.Y, at.X)
+		}
 		switch {
 		case i == 0 && (at.X < 1 || at.Y < 1 || at.X > maxFeatures/3/at.Y):
 			return size, false, fmt.Errorf("%s is %d x %d pixels, too large to train on; scale the pictures down", f.path, at.X, at.Y)
@@ -134,76 +186,43 @@ func measurePictures(files []picture) (size image.Point, grey bool, err error) {
 	return size, grey, nil
 }
 
-// with gives the opened file to do, and names it in its errors.
-func (f picture) with(do func(io.Reader) error) error {
+const (
+	pngMagic  = "\x89PNG\r\n\x1a\n"
+	jpegMagic = "\xff\xd8"
+)
+
+// with gives the opened file to do, and names it in its errors. The first bytes say whether it is a PNG, and the name
+// only where they are of neither kind.
+func (f *picture) with(do func(in io.ReadSeeker, isPNG bool) error) error {
 	in, err := openFile(f.path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if err := do(in); err != nil {
+	head := make([]byte, len(pngMagic))
+	n, _ := in.ReadAt(head, 0) // the decoder finds what is wrong
+	head = head[:n]
+	isPNG := string(head) == pngMagic || strings.EqualFold(filepath.Ext(f.path), ".png") && !strings.HasPrefix(string(head), jpegMagic)
+	if err := do(in, isPNG); err != nil {
 		return fmt.Errorf("%s cannot be read as a picture (%w); repair it or move it away", f.path, err)
 	}
 	return nil
 }
 
-func (f picture) isPNG() bool { return strings.EqualFold(filepath.Ext(f.path), ".png") }
-
-func (f picture) header() (c image.Config, err error) {
-	decode := jpeg.DecodeConfig
-	if f.isPNG() {
-		decode = png.DecodeConfig
-	}
-	err = f.with(func(r io.Reader) (err error) { c, err = decode(r); return err })
-	return c, err
-}
-
-func (f picture) read(dst []byte, size image.Point, grey, round bool) error {
-	decode := jpeg.Decode
-	if f.isPNG() {
-		decode = png.Decode
-	}
-	return f.with(func(r io.Reader) error {
-		img, err := decode(r)
-		if err != nil {
+// header reads the size and the colours, and sets the orientation where the picture is turned.
+func (f *picture) header(turned bool) (c image.Config, err error) {
+	err = f.with(func(in io.ReadSeeker, isPNG bool) (err error) {
+		decode := jpeg.DecodeConfig
+		if isPNG {
+			decode = png.DecodeConfig
+		}
+		if c, err = decode(in); err != nil || !turned {
 			return err
 		}
-		return planes(dst, img, size, grey, round)
-	})
-}
-
-// planes writes a picture channel by channel.
-func planes(dst []byte, img image.Image, size image.Point, grey, round bool) error {
-	if img.Bounds().Size() != size {
-		return fmt.Errorf("it is %v, its header says %v", img.Bounds().Size(), size)
-	}
-	if m := img.ColorModel(); round && (m == color.Gray16Model || m == color.RGBA64Model || m == color.NRGBA64Model) {
-		deep(dst, img, size, grey)
-		return nil
-	}
-	box := image.Rectangle{Max: size}
-	if grey {
-		draw.Draw(&image.Gray{Pix: dst, Stride: size.X, Rect: box}, box, img, img.Bounds().Min, draw.Src)
-		return nil
-	}
-	rgba := image.NewRGBA(box)
-	draw.Draw(rgba, box, img, img.Bounds().Min, draw.Src)
-	n := size.X * size.Y
-	for i := range n {
-		dst[i], dst[n+i], dst[2*n+i] = rgba.Pix[4*i], rgba.Pix[4*i+1], rgba.Pix[4*i+2]
-	}
-	return nil
-}
-
-// deep writes a picture of 16 bits a channel: 65535 is 255, and what lies between is rounded.
-func deep(dst []byte, img image.Image, size image.Point, grey bool) {
-	n, min := size.X*size.Y, img.Bounds().Min
-	for i := range n {
-		r, g, b, _ := img.At(min.X+i%size.X, min.Y+i/size.X).RGBA()
-		for c, v := range []uint32{r, g, b} {
-			if c == 0 || !grey {
-				dst[c*n+i] = byte((v + 128) / 257)
-			}
+		if _, err = in.Seek(0, io.SeekStart); err == nil {
+			f.orientation = orientation(in, isPNG)
 		}
-	}
+		return err
+	})
+	return c, err
 }

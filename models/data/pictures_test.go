@@ -71,13 +71,13 @@ func TestGreyPictures(t *testing.T) {
 	}
 }
 
-// A coloured picture among grey ones makes all of them coloured; transparency is black; JPEG and palettes are read.
+// A coloured picture among grey ones makes all of them coloured; bright ones are drawn on black; JPEG and palettes are read.
 func TestColouredPictures(t *testing.T) {
 	files := map[string][]byte{}
 	palette := image.NewPaletted(image.Rect(0, 0, 2, 2), color.Palette{color.RGBA{10, 20, 30, 255}})
 	for i := range 6 {
 		files[fmt.Sprintf("train/grey/%d.png", i)] = encodePNG(shade(2, 2, 50))
-		files[fmt.Sprintf("train/half/%d.png", i)] = encodePNG(tint(2, 2, color.NRGBA{200, 100, 0, 128}))
+		files[fmt.Sprintf("train/half/%d.png", i)] = encodePNG(tint(2, 2, color.NRGBA{220, 150, 0, 128}))
 		files[fmt.Sprintf("train/palette/%d.png", i)] = encodePNG(palette)
 		files[fmt.Sprintf("train/photo/%d.jpg", i)] = encodeJPEG(tint(2, 2, color.NRGBA{90, 90, 90, 255}))
 		files[fmt.Sprintf("train/zinc/%d.png", i)] = encodePNG(shade(2, 2, 70))
@@ -94,7 +94,7 @@ func TestColouredPictures(t *testing.T) {
 	}
 	want := [][]byte{
 		{50, 51, 52, 53, 50, 51, 52, 53, 50, 51, 52, 53},
-		{100, 100, 100, 100, 50, 50, 50, 50, 0, 0, 0, 0},
+		{110, 110, 110, 110, 75, 75, 75, 75, 0, 0, 0, 0},
 		{10, 10, 10, 10, 20, 20, 20, 20, 30, 30, 30, 30},
 		slices.Repeat([]byte{90}, 12),
 		{70, 71, 72, 73, 70, 71, 72, 73, 70, 71, 72, 73},
@@ -122,7 +122,7 @@ func TestPicturesRefuse(t *testing.T) {
 		"nested":    {map[string][]byte{"a/1.png": good, "b/c/2.png": good}, "is no PNG or JPEG picture"},
 		"cut":       {map[string][]byte{"a/1.png": good, "b/2.png": good[:len(good)-20]}, "2.png cannot be read as a picture"},
 		"no header": {map[string][]byte{"a/1.png": good[:20]}, "1.png cannot be read as a picture"},
-		"renamed":   {map[string][]byte{"a/1.jpg": good}, "1.jpg cannot be read as a picture"},
+		"GIF":       {map[string][]byte{"a/1.jpg": []byte("GIF89a and more")}, "1.jpg cannot be read as a picture"},
 		"one class": {map[string][]byte{"a/1.png": good, "a/2.png": good, "a/3.png": good, "a/4.png": good, "a/5.png": good, "a/6.png": good, "a/7.png": good, "a/8.png": good}, `every label is "a"`},
 	} {
 		if _, err := Load(put(t, c.files)); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -145,13 +145,15 @@ func FuzzPicture(f *testing.F) {
 	f.Add(true, encodePNG(shade(4, 3, 0)))
 	f.Add(true, encodePNG(tint(4, 3, color.NRGBA{1, 2, 3, 4})))
 	f.Add(false, encodeJPEG(shade(4, 3, 0)))
+	f.Add(false, withEXIF(encodeJPEG(shade(4, 3, 0)), oriented(5)))
 	f.Fuzz(func(t *testing.T, isPNG bool, b []byte) {
 		name := "a.jpg"
 		if isPNG {
 			name = "a.png"
 		}
 		p := picture{path: filepath.Join(put(t, map[string][]byte{name: b}), name)}
-		size, grey, err := measurePictures([]picture{p})
+		files := []picture{p}
+		size, grey, err := measurePictures(files, true)
 		if err != nil || size.X*size.Y > 1<<16 {
 			return
 		}
@@ -159,7 +161,9 @@ func FuzzPicture(f *testing.F) {
 		if grey {
 			dst = dst[:size.X*size.Y]
 		}
-		_ = p.read(dst, size, grey, true)
+		for _, white := range []bool{false, true} {
+			_, _ = drawing{size: size, grey: grey, round: true, white: white}.read(dst, files[0])
+		}
 	})
 }
 

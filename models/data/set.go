@@ -69,6 +69,7 @@ type Set struct {
 	values                  []float32 // normalised, instead of pixels
 	doubles                 []float64 // what becomes values; nil after the set is built
 	wide                    bool      // it was read as doubles
+	white                   bool      // the ground of transparent pixels, see [Form]
 	rounded                 bool      // mean and deviation are rounded to float32, as by rules before RuleDoubles
 	targets                 []float32 // standardised; nil where labels are classes
 	train, validation, test []int32

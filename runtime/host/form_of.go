@@ -16,7 +16,7 @@ import (
 
 // formFile is a form as a person writes it: the keys of a model file's metadata.
 type formFile struct {
-	Samples           string
+	Samples, Ground   string
 	Shape             []int
 	Mean, Deviation   []float64
 	Classes, Features []string
@@ -111,7 +111,10 @@ func (t *Trained) writtenForm(path string) (*data.Form, error) {
 	if w.Mean == nil || w.Deviation == nil || w.Samples != ofBytes && w.Samples != ofNumbers {
 		return nil, fmt.Errorf(`%s: it lacks samples = "bytes" or "numbers", or mean and deviation, such as mean = [0.5], deviation = [0.25]`, path)
 	}
-	f := &data.Form{Shape: w.Shape, Bytes: w.Samples == ofBytes, Classes: w.Classes, Features: w.Features, Label: w.Label, TargetMean: w.TargetMean, TargetStd: w.TargetDeviation}
+	if w.Ground != "" && w.Ground != onWhite && w.Ground != onBlack {
+		return nil, fmt.Errorf(`%s: ground = %q: it is "white" or "black"`, path, w.Ground)
+	}
+	f := &data.Form{Shape: w.Shape, Bytes: w.Samples == ofBytes, White: w.Ground == onWhite, Classes: w.Classes, Features: w.Features, Label: w.Label, TargetMean: w.TargetMean, TargetStd: w.TargetDeviation}
 	if f.Shape == nil {
 		f.Shape = t.Net.Input
 	}

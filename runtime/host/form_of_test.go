@@ -3,12 +3,14 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"brood/models"
 	"brood/models/data"
 	"brood/models/safetensors"
 )
@@ -107,4 +109,41 @@ func TestForeignText(t *testing.T) {
 func floatList(x []float64) string {
 	text, _ := json.Marshal(x) // finite
 	return string(text)
+}
+
+// The ground of transparent pixels is part of a form, in the file of a model and as a person writes it; black where
+// nothing is said.
+func TestGroundOfForm(t *testing.T) {
+	text, err := models.Source("softmax")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := models.FromSource("softmax", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Trained{Net: net}
+	path := filepath.Join(t.TempDir(), "form.toml")
+	for ground, white := range map[string]bool{"": false, "white": true, "black": false} {
+		toml := "samples = \"bytes\"\nmean = [0.0]\ndeviation = [1.0]\n"
+		if ground != "" {
+			toml += fmt.Sprintf("ground = %q\n", ground)
+		}
+		write(t, path, []byte(toml))
+		f, err := m.writtenForm(path)
+		if err != nil || f.White != white {
+			t.Fatalf("ground %q: %+v, %v", ground, f, err)
+		}
+		meta := map[string]string{}
+		if err := writeForm(meta, *f); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readForm(meta); err != nil || !reflect.DeepEqual(got, f) {
+			t.Errorf("ground %q: the file says %+v, want %+v (%v)", ground, got, f, err)
+		}
+	}
+	write(t, path, []byte("samples = \"bytes\"\nmean = [0.0]\ndeviation = [1.0]\nground = \"grey\"\n"))
+	if _, err := m.writtenForm(path); err == nil || !strings.Contains(err.Error(), `ground = "grey": it is "white" or "black"`) {
+		t.Errorf("another ground: %v", err)
+	}
 }

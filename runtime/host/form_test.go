@@ -162,6 +162,7 @@ func TestFormRefused(t *testing.T) {
 		"samples":   {"words", `samples is "words"`},
 		"features":  {`["x"]`, "1 names of features"},
 		"reading":   {"9", `rule "9"`},
+		"ground":    {"grey", `ground is "grey", neither white nor black`},
 	} {
 		meta := map[string]string{key: c[0]}
 		for k, v := range whole {

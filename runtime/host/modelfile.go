@@ -26,12 +26,13 @@ const (
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	metaHeld, metaOutputs, metaOf                          = "validation", "outputs", "of"
+	metaHeld, metaOutputs, metaOf, metaGround              = "validation", "outputs", "of", "ground"
 )
 
 const (
 	modelFormat                = "brood-model"
 	ofBytes, ofNumbers, ofText = "bytes", "numbers", "text"
+	onWhite, onBlack           = "white", "black"
 )
 
 // modelFile is a safetensors file with a model in it.
@@ -121,6 +122,9 @@ func writeForm(meta map[string]string, f data.Form) error {
 	if f.Label != "" {
 		meta[metaLabel] = f.Label
 	}
+	if f.White { // black goes without saying, as in files that were written before there was a choice
+		meta[metaGround] = onWhite
+	}
 	if names := f.OutputNames(); names != nil { // for other programs: the label says it to this one
 		text, err := json.Marshal(names)
 		if err != nil {
@@ -134,7 +138,7 @@ func writeForm(meta map[string]string, f data.Form) error {
 // readForm is the form in metadata, nil where there is none.
 func readForm(meta map[string]string) (*data.Form, error) {
 	text := meta[metaSamples] == ofText
-	f := &data.Form{Label: meta[metaLabel], Bytes: text || meta[metaSamples] == ofBytes, Text: text}
+	f := &data.Form{Label: meta[metaLabel], Bytes: text || meta[metaSamples] == ofBytes, Text: text, White: meta[metaGround] == onWhite}
 	missing, found := "", false
 	for _, x := range []struct {
 		key      string
@@ -160,6 +164,8 @@ func readForm(meta map[string]string) (*data.Form, error) {
 		return nil, nil
 	case missing != "":
 		return nil, fmt.Errorf("it lacks %s", missing)
+	case meta[metaGround] != "" && meta[metaGround] != onWhite && meta[metaGround] != onBlack:
+		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaGround, meta[metaGround], onWhite, onBlack)
 	case kind != ofBytes && kind != ofNumbers && kind != ofText:
 		return nil, fmt.Errorf("%s is %q, none of %s, %s and %s", metaSamples, kind, ofBytes, ofNumbers, ofText)
 	}

@@ -117,6 +117,9 @@ func knownObject(k data.Known) map[string]any {
 func setObject(d *data.Set) map[string]any {
 	line := map[string]any{"name": d.Name, "from": d.From, "shape": d.Shape, "classes": d.Classes, "class_names": d.Names, "train": len(d.Train()), "validation": len(d.Validation()),
 		"test": len(d.Test()), "normalised": d.Normalisation(), "bytes": d.Bytes(), "digest": d.Digest()}
+	if len(d.Notes) > 0 {
+		line["notes"] = d.Notes
+	}
 	if d.Text {
 		line["unigram_bits"], line["bigram_bits"] = d.Baselines()
 	}

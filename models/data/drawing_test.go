@@ -1,0 +1,158 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ink is a picture of three pixels: one of this shade, one of it at half alpha, and one that is transparent.
+func ink(shade byte) *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, 3, 1))
+	for x, alpha := range []byte{255, 128, 0} {
+		img.SetNRGBA(x, 0, color.NRGBA{shade, shade, shade, alpha})
+	}
+	return img
+}
+
+// icons is a folder of two classes of pictures of a shade.
+func icons(shade byte, below string) map[string][]byte {
+	files := map[string][]byte{}
+	for i := range 10 {
+		for k, class := range []string{"a", "b"} {
+			files[fmt.Sprintf("%s%s/%d.png", below, class, i)] = encodePNG(ink(shade + byte(k)))
+		}
+	}
+	return files
+}
+
+// Dark pictures on a transparent ground are drawn on white, and others on black; by older rules all are on black.
+func TestGround(t *testing.T) {
+	for _, c := range []struct {
+		rule  int
+		shade byte
+		want  []byte // the red plane of class a
+		note  string
+	}{
+		{RuleNewest, 0, []byte{0, 127, 255}, "transparent pixels are drawn on white, since the pictures that have some are darker than mid-grey"},
+		{RuleNewest, 126, []byte{126, 190, 255}, "drawn on white"},
+		{RuleNewest, 128, []byte{128, 64, 0}, "transparent pixels are drawn on black, since the pictures that have some are no darker"},
+		{RuleByClass, 0, []byte{0, 0, 0}, "transparent pixels are drawn on black"},
+	} {
+		s, err := Reading{Rule: c.rule}.Load(put(t, icons(c.shade, "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.Image(0)[:3]
+		if near := func(i int) bool { return got[i] <= c.want[i]+1 && c.want[i] <= got[i]+1 }; s.Label(0) != 0 || !near(0) || !near(1) || got[2] != c.want[2] {
+			t.Errorf("rule %d, shade %d: %v, want %v", c.rule, c.shade, got, c.want)
+		}
+		if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], c.note) || s.Form().White != strings.Contains(c.note, "white") {
+			t.Errorf("rule %d, shade %d: notes %q, form %+v", c.rule, c.shade, s.Notes, s.Form())
+		}
+	}
+	files := map[string][]byte{}
+	for i := range 10 {
+		files[fmt.Sprintf("a/%d.png", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(tint(3, 1, color.NRGBA{1, 1, 1, 255})), encodePNG(tint(3, 1, color.NRGBA{2, 1, 1, 255}))
+	}
+	if s, err := Load(put(t, files)); err != nil || s.Notes != nil {
+		t.Errorf("opaque pictures: notes %q, %v", s.Notes, err)
+	}
+}
+
+// The ground of the training pictures is that of those for testing, and of what a model is asked about.
+func TestGroundIsKept(t *testing.T) {
+	files := icons(0, "train/")
+	for _, class := range []string{"a", "b"} {
+		files["test/"+class+"/1.png"] = encodePNG(ink(250))
+	}
+	s, err := Load(put(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Image(s.Test()[0])[:3]; got[2] != 255 {
+		t.Errorf("a test picture: %v", got)
+	}
+	for _, white := range []bool{true, false} {
+		form := s.Form()
+		form.White = white
+		r := Reading{Rule: RuleNewest, Form: &form}
+		dark, light := encodePNG(ink(0)), encodePNG(ink(250))
+		a, err := r.Ask(put(t, map[string][]byte{"1.png": dark, "2.png": light}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := r.Load(put(t, icons(250, "")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := byte(0)
+		if white {
+			want = 255
+		}
+		if a.Image(0)[2] != want || a.Image(1)[2] != want || again.Image(0)[2] != want || again.Form().White != white {
+			t.Errorf("on white: %t: %v, %v, %v", white, a.Image(0), a.Image(1), again.Image(0))
+		}
+	}
+}
+
+// Grey pictures in which a value stands for transparent are drawn on the ground in one channel, and 16 bits too.
+func TestGroundOfOtherKinds(t *testing.T) {
+	deep := image.NewNRGBA64(image.Rect(0, 0, 2, 1))
+	deep.SetNRGBA64(0, 0, color.NRGBA64{A: 65535})
+	got := make([]byte, 6)
+	d := drawing{size: image.Pt(2, 1), round: true, white: true}
+	if _, err := d.planes(got, deep); err != nil || !bytes.Equal(got, []byte{0, 255, 0, 255, 0, 255}) {
+		t.Errorf("16 bits: %v, %v", got, err)
+	}
+	d.grey = true
+	grey := image.NewNRGBA(image.Rect(0, 0, 2, 1)) // as the decoder gives such a picture
+	grey.SetNRGBA(0, 0, color.NRGBA{7, 7, 7, 255})
+	if _, err := d.planes(got[:2], grey); err != nil || !bytes.Equal(got[:2], []byte{7, 255}) {
+		t.Errorf("grey: %v, %v", got[:2], err)
+	}
+}
+
+// Of pictures with 16 bits a channel that use few of them a note says what 8 bits keep.
+func TestShallowPictures(t *testing.T) {
+	for largest, notes := range map[uint16]int{4095: 1, 32767: 1, 32768: 0, 65535: 0} {
+		img := image.NewGray16(image.Rect(0, 0, 2, 1))
+		img.SetGray16(1, 0, color.Gray16{Y: largest})
+		files := map[string][]byte{}
+		for i := range 10 {
+			files[fmt.Sprintf("a/%d.png", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(img), encodePNG(img)
+		}
+		s, err := Load(put(t, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Notes) != notes || largest == 4095 && !strings.Contains(s.Notes[0], "is 4095 of 65535, so that 8 bits keep 17 levels") {
+			t.Errorf("largest %d: notes %q", largest, s.Notes)
+		}
+	}
+}
+
+// A picture is read by its content: a PNG may be called .jpg, and a JPEG .png.
+func TestPicturesByContent(t *testing.T) {
+	files := map[string][]byte{}
+	for i := range 10 {
+		files[fmt.Sprintf("a/%d.jpg", i)], files[fmt.Sprintf("b/%d.png", i)] = encodePNG(shade(4, 3, 9)), encodeJPEG(tint(4, 3, color.NRGBA{90, 90, 90, 255}))
+	}
+	s, err := Load(put(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(20) {
+		got, want := s.Image(i)[:12], shade(4, 3, 9).Pix
+		if s.Label(i) == 1 {
+			want = slices.Repeat([]byte{90}, 12)
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("class %d: %v", s.Label(i), got)
+		}
+	}
+}
