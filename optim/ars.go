@@ -23,7 +23,8 @@ N directions in all. f+ and f- are the fitness of the two:
 
 b is top times N, rounded up; top = 1 is V1. Where all results are equal, nothing moves. The source's nu is sigma, its alpha eta.
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a direction with a
-missing (non-finite) result ranks last, and has no weight. samples member gives each candidate a mini-batch of its own.
+missing (non-finite) result ranks last, and has no weight. Which of the directions that are equally good are in S, where
+not all of them fit, goes by their order. samples member gives each candidate a mini-batch of its own.
 
 distribution seed lets every worker regenerate the noise, so that only 2N fitness values travel; chromosome a slice each, with
 not a bit of difference; auto sets the faster of the two, as openai-es does, for b vectors. The centre is theta.

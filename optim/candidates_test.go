@@ -204,19 +204,19 @@ func TestAdamKeepsItsState(t *testing.T) {
 func TestMissingResults(t *testing.T) {
 	nan, far := float32(math.NaN()), float32(math.Inf(-1))
 	for _, rule := range []string{"raw", "standard"} {
-		if u := openaiESUtilities(rule, []float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
+		if u := openaiESUtilities(set{"shaping": rule}.of(OpenAIES), []float32{-2, far, nan, -3, -1, far}); !engine.AllFinite(u) || u[1] > u[3] || u[5] > u[3] {
 			t.Errorf("rule %s with an infinite result: %v", rule, u)
 		}
 	}
 	for _, rule := range []string{"ranks", "raw", "sign", "standard"} {
-		if u := openaiESUtilities(rule, []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
+		if u := openaiESUtilities(set{"shaping": rule}.of(OpenAIES), []float32{-2, nan, nan, -3}); !(u[1] <= u[3] && u[2] <= u[3] && u[0] > u[1]) {
 			t.Errorf("rule %s: %v", rule, u)
 		}
-		if u := openaiESUtilities(rule, []float32{nan, nan}); rule != "ranks" && u[0] != u[1] {
+		if u := openaiESUtilities(set{"shaping": rule}.of(OpenAIES), []float32{nan, nan}); rule != "ranks" && u[0] != u[1] {
 			t.Errorf("rule %s, all missing: %v", rule, u)
 		}
 	}
-	if u := snesUtilities([]float32{nan, -1, -2}); !(u[1] > u[2] && u[2] >= u[0]) {
+	if u := snesUtilities([]float32{nan, -1, -2}, false); !(u[1] > u[2] && u[2] >= u[0]) {
 		t.Errorf("%v", u)
 	}
 }

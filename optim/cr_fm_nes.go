@@ -46,7 +46,8 @@ of results that are there, and rate the knob:
     alpha = e*min(1, sqrt(P/M))*sqrt(F/P), where (1 + e^2)*exp(e^2/2)/0.24 = 10 + M
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see. Missing (non-finite)
-ones rank last, the nearest to m first. The knob sigma is where the step size starts; turning it later scales it. The
+ones rank last, the nearest to m first. Equal results share the mean r of their places (ties), and both paths take the mu_w
+of these. The knob sigma is where the step size starts; turning it later scales it. The
 block s is D and begins at one; it means what SNES's does. v begins as N(0, I)/sqrt(M). The centre is m.
 Series: fitness; the deviation: sigma times the root mean square of D; and the elongation: sqrt(1 + |v|^2).
 Bytes: 12P a generation to each other worker, as what z has along u and its length travel beside the fitness; noise is
@@ -61,7 +62,7 @@ Reductions: rate 0 leaves the shape of the distribution as it begins.`,
 	Knobs: []Knob{
 		knobSigma.With(0.01),
 		{Name: "rate", Title: "rate of the covariance", Unit: "of the source's", Doc: "how fast deviations and principal direction are learned, in units of the source's rates", Min: 0, Max: 100, Default: 1, Scale: Log},
-		KnobB.With(256), knobSamples,
+		KnobB.With(256), knobSamples, knobTies,
 	},
 	Series: []Series{
 		SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last},
@@ -180,10 +181,13 @@ func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all eng
 	x, s, v, pathS, pathC, step := e.Block(BlockX), e.Block(BlockS), e.Block(BlockAxis), e.Block(BlockPathS), e.Block(BlockPathC), e.Record(BlockStep).F
 	order, there := crFMNESOrder(all)
 	c := crFMNESRates(all.Rows, there, M, k.Get("rate"))
+	if k.shares() {
+		c.share(order, crFMNESEqual(all))
+	}
 	w := crFMNESWeigh(&c, all, order, M, false)
 	z, square, mixed := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
 	if err := e.Engine.Do(ctx, crFMNESSum(z, key, w.mean, false), engine.Update{Rows: one, Prog: []engine.Lin{
-		Assign(pathS, T(float32(1-c.path), pathS), T(float32(math.Sqrt(c.path*(2-c.path)*c.effective)), z))}}); err != nil {
+		Assign(pathS, T(float32(1-c.path), pathS), T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z))}}); err != nil {
 		return err
 	}
 	way, err := crFMNESNorm(ctx, e, pathS)
@@ -203,7 +207,7 @@ func crFMNESUpdate(ctx context.Context, e *Env, k Values, key noise.Key, all eng
 	stretch, sigma := math.Sqrt(1+float64(long*long))-1, k.F("sigma")*step[0]
 	if err := e.Engine.Do(ctx, crFMNESSum(square, key, w.square, true), crFMNESSum(mixed, key, w.mixed, false),
 		engine.Update{Rows: one, Prog: []engine.Lin{Assign(z, T(1, z), T(float32(stretch/long*w.sumAlong), v))}}, engine.Product{Dst: z, A: z, B: s},
-		engine.Update{Rows: one, Prog: []engine.Lin{Assign(x, T(1, x), T(sigma, z)), Assign(pathC, T(float32(1-c.mean), pathC), T(float32(math.Sqrt(c.mean*(2-c.mean)*c.effective)), z))}}); err != nil {
+		engine.Update{Rows: one, Prog: []engine.Lin{Assign(x, T(1, x), T(sigma, z)), Assign(pathC, T(float32(1-c.mean), pathC), T(float32(math.Sqrt(c.mean*(2-c.mean)*c.moved)), z))}}); err != nil {
 		return err
 	}
 	var rows [5][]float64
@@ -250,6 +254,32 @@ type crFMNESConstants struct {
 	ranks                                                    []float64 // r, best first
 	effective, path, mean, length, far, standing, converging float64   // far: alpha
 	shape, one                                               float64   // eta_B and c_1
+	moved                                                    float64   // mu_w of the r that results have, by which paths are scaled
+}
+
+// share gives equal results the mean r of their places.
+func (c *crFMNESConstants) share(order []int, equal func(a, b int) bool) {
+	c.ranks = share(c.ranks, order, equal)
+	sum := 0.0
+	for _, r := range c.ranks {
+		sum += r
+	}
+	squares := 0.0
+	for _, r := range c.ranks {
+		squares += float64(r / sum * (r / sum))
+	}
+	c.moved = 1 / squares
+}
+
+// crFMNESEqual is the equality of results for [share]. Missing ones are equal where their noise is equally long.
+func crFMNESEqual(all engine.Host) func(a, b int) bool {
+	return func(a, b int) bool {
+		p, q := all.Row(engine.Row(a)), all.Row(engine.Row(b))
+		if f, g := p[crFMNESFitness], q[crFMNESFitness]; f == f || g == g {
+			return f == g
+		}
+		return p[crFMNESLength] == q[crFMNESLength]
+	}
 }
 
 func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstants) {
@@ -262,6 +292,7 @@ func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstan
 		squares += float64(r / sum * (r / sum))
 	}
 	c.effective = 1 / squares
+	c.moved = c.effective
 	c.path, c.mean = (c.effective+2)/(n+c.effective+5), (4+c.effective/n)/(n+4+2*c.effective/n)
 	c.length = math.Sqrt(n) * (1 - 1/(4*n) + 1/(21*n*n))
 	c.far = crFMNESFar(n) * min(1, math.Sqrt(P/n)) * math.Sqrt(F/P)

@@ -28,7 +28,8 @@ four times as long as the one before it:
 after t generations since the directions began, with c_s = 2P/M and c_c,j = P/(4^(j-1)*M), both at most 1, and
 c_d,j = rate/(1.5^(j-1)*M), at most 1/2. d is linear in z: it is s*z + sum_j a_j*m_j, where s is the product of the
 1 - c_d,j, and the a_j follow from inner products of z with the m_j and of these with each other. So a candidate is
-noise and V numbers, and sum_k w_k d_k is what becomes of z.
+noise and V numbers, and sum_k w_k d_k is what becomes of z. Equal results share the mean of the weights of their places
+(ties), of which there may be more than P/2 then, and mu_w is that of these weights.
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
 one ranks last. The knob sigma is where the step size starts; turning it later scales it. vectors is V, 0 for the
@@ -46,7 +47,7 @@ Reductions: rate 0 is an evolution strategy with one step size for all parameter
 		knobSigma.With(0.01),
 		{Name: "vectors", Title: "directions", Unit: "vectors", Doc: "directions that the distribution remembers and is stretched along; 0 is the source's 4 + floor(3 ln M)", Min: 0, Max: 256, Integer: true},
 		{Name: "rate", Title: "rate of the directions", Unit: "of the source's", Doc: "how strongly each direction shapes the candidates, in units of the source's rates", Min: 0, Max: 100, Default: 1, Scale: Log},
-		KnobB.With(256), knobSamples,
+		KnobB.With(256), knobSamples, knobTies,
 	},
 	Series: []Series{
 		SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "the step size: the standard deviation of the search where no direction is remembered", Combine: Last},
@@ -107,9 +108,12 @@ func (lmMAES) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		return rep, err
 	}
 	z := e.Scratch(1, e.Layout.Params)
-	sum := engine.NoiseSum{Dst: engine.All(z), Key: key, Weights: c.weights}
-	for _, i := range Order(all.F)[:len(c.weights)] {
-		sum.IDs = append(sum.IDs, Member(i))
+	sum, order := engine.NoiseSum{Dst: engine.All(z), Key: key}, Order(all.F)
+	if k.shares() {
+		c.share(order, equalIn(all.F))
+	}
+	for pos, w := range c.weights {
+		sum.IDs, sum.Weights = append(sum.IDs, Member(order[pos])), append(sum.Weights, float32(w))
 	}
 	if err := e.Engine.Do(ctx, sum); err != nil {
 		return rep, err
@@ -137,23 +141,28 @@ func lmMAESVectors(k Values, l engine.Layout) int {
 
 // lmMAESConstants are those of the rule, for a population, a number of parameters and of directions.
 type lmMAESConstants struct {
-	weights         []float32
+	weights         []float64
 	effective, path float64   // mu_w and c_s
 	learn, shape    []float64 // c_c and c_d of each direction
 }
 
+// share gives equal results the mean of what their places weigh.
+func (c *lmMAESConstants) share(order []int, equal func(a, b int) bool) {
+	c.weights = share(c.weights, order, equal)
+	c.effective = effective(c.weights)
+}
+
 func lmMAESRates(population, params, vectors int, rate float64) (c lmMAESConstants) {
-	P, n, best, sum, squares := float64(population), float64(params), population/2, 0.0, 0.0
+	P, n, best, sum := float64(population), float64(params), population/2, 0.0
 	raw := make([]float64, best)
 	for i := range raw {
 		raw[i] = arith.Log(float64(P/2)+0.5) - arith.Log(float64(i+1))
 		sum += raw[i]
 	}
 	for _, w := range raw {
-		squares += float64(w / sum * (w / sum))
-		c.weights = append(c.weights, float32(w/sum))
+		c.weights = append(c.weights, w/sum)
 	}
-	c.effective, c.path = 1/squares, min(1, 2*P/n)
+	c.effective, c.path = effective(c.weights), min(1, 2*P/n)
 	four, half := 1.0, 1.0
 	for range vectors {
 		c.learn, c.shape = append(c.learn, min(1, P/(four*n))), append(c.shape, min(0.5, rate/(half*n)))

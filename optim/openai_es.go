@@ -28,7 +28,8 @@ shaping raw takes the fitness itself, which makes g an unbiased estimate of the 
 better and the worse of a pair; standard is how much better a pair's first is than its second, less the mean of all pairs and
 over their deviation, half to each of the two (as EGGROLL was reproduced on MNIST). With n pairs and M parameters on a slope,
 the expected cosine of g and the gradient is rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw and standard, 0.977 ranks, 0.798 sign.
-divide says which divisions are done. A missing (non-finite) fitness counts as the worst. samples member gives each candidate
+Equal results share their mean rank (ties), which noise integer rounds to whole ranks between the two of a pair. divide says
+which divisions are done. A missing (non-finite) fitness counts as the worst. samples member gives each candidate
 a mini-batch of its own (Zhang 2017).
 
 noise says what eps is: normals, or whole numbers whose sums are exact, so that an update has the same bits on every machine, and
@@ -45,14 +46,14 @@ Series: fitness.
 Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
 the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
 
-Deviations: equal results rank by their order, where others give them their mean rank; the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
+Deviations: the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
 generation and pair. The source's N of semi is the knob groups, so that results do not depend on the workers.
 Reductions: semi with one group is seed, bit for bit; a shaping that is raw makes semi exact but for rounding.`,
 	Needs: Evaluations,
 	Knobs: []Knob{
 		KnobEta.With(0.005), knobSigma, KnobB.With(256), knobSamples, KnobWD, KnobMu,
 		knobFollow,
-		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, whether it is the better of its pair, or by how much, in standard deviations of the pairs", Choices: []string{"ranks", "raw", "sign", "standard"}, Max: 3},
+		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, whether it is the better of its pair, or by how much, in standard deviations of the pairs", Choices: []string{"ranks", "raw", "sign", "standard"}, Max: 3}, knobTies,
 		{Name: "antithetic", Title: "antithetic", Doc: "candidates in pairs of opposite noise, or each with noise of its own", Choices: []string{"on", "off"}, Max: 1},
 		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
 		{Name: "noise", Title: "noise", Doc: "what perturbs the parameters: normals, or whole numbers with exact sums", Choices: []string{"gaussian", "integer"}, Max: 1},
@@ -214,7 +215,7 @@ func openaiESShapers(k Values) int {
 // by two; over candidates first, first+1, ... where there are no pairs.
 func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k Values) engine.NoiseSum {
 	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: openaiESEach(k) == 2}
-	u, whole := openaiESUtilities(k.Choice("shaping"), fit), 1/openaiESUnit(k, len(fit))
+	u, whole := openaiESUtilities(k, fit), 1/openaiESUnit(k, len(fit))
 	if !s.Antithetic {
 		for i := range fit {
 			s.IDs = append(s.IDs, Member(first+i))
@@ -225,7 +226,8 @@ func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k Val
 	for i := 0; i < len(fit); i += 2 {
 		w := u[i] - u[i+1]
 		if s.Noise.Integer {
-			w = float32(math.RoundToEven(float64(w * whole)))
+			halves := math.RoundToEven(float64(2 * w * whole)) // equal results may have half a rank
+			w = float32(math.RoundToEven(halves / 2))
 		}
 		s.IDs, s.Weights = append(s.IDs, Member(2*first+i)), append(s.Weights, w)
 	}
@@ -241,9 +243,9 @@ func openaiESUnit(k Values, P int) float32 {
 	return 1
 }
 
-// openaiESUtilities are what results weigh under a rule of the knob shaping.
-func openaiESUtilities(rule string, fit []float32) []float32 {
-	switch rule {
+// openaiESUtilities are what results weigh by the knobs shaping and ties.
+func openaiESUtilities(k Values, fit []float32) []float32 {
+	switch k.Choice("shaping") {
 	case "raw":
 		return openaiESPresent(fit)
 	case "sign":
@@ -252,7 +254,7 @@ func openaiESUtilities(rule string, fit []float32) []float32 {
 			if a, b := fit[i], fit[i+1]; a == b || a != a && b != b {
 				u = append(u, 0, 0)
 			} else {
-				u = append(u, CentredRanks(fit[i:i+2])...)
+				u = append(u, CentredRanks(fit[i:i+2], false)...)
 			}
 		}
 		return u
@@ -279,7 +281,7 @@ func openaiESUtilities(rule string, fit []float32) []float32 {
 		}
 		return u
 	}
-	return CentredRanks(fit)
+	return CentredRanks(fit, k.shares())
 }
 
 // openaiESPresent are the results with the worst of them in place of those that are missing; zero where all are.

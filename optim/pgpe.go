@@ -27,7 +27,7 @@ b is the mean of u. s.*(z^2 - 1) is the source's (eps^2 - s^2)/s. optimiser says
 
 adam has b1 = 0.9 and b2 = 0.999; sgd is Nesterov's with momentum, and with momentum 0 the source's.
 
-shaping ranks makes u centred ranks in [-0.5, 0.5] over all results; raw takes the fitness, which is the source's. Fitness is
+shaping ranks makes u centred ranks in [-0.5, 0.5] over all results, where equal ones share their mean rank (ties); raw takes the fitness, which is the source's. Fitness is
 minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite) one counts as
 the worst. samples member gives each candidate a mini-batch of its own. s is sigma times the block s, which starts at one
 and means what SNES's does: turning sigma scales all deviations.
@@ -49,7 +49,7 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 		{Name: "eta_s", Label: "η_s", Title: "rate of the deviations", Doc: "step size of the deviations, as a share of each", Min: 0, Max: 100, Default: 0.1, Scale: Log},
 		{Name: "change", Title: "largest change", Unit: "share", Doc: "share of itself by which a deviation changes at most in a generation", Min: 0, Max: 0.99, Default: 0.2},
 		knobSigma, KnobB.With(256), knobSamples,
-		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, or the fitness itself", Choices: []string{"ranks", "raw"}, Max: 1},
+		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, or the fitness itself", Choices: []string{"ranks", "raw"}, Max: 1}, knobTies,
 		knobDistribution,
 	},
 	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last}},
@@ -115,7 +115,7 @@ func pgpeSums(ctx context.Context, e *Env, k Values, round uint64, g, d engine.M
 	}
 	second := first
 	second.Square = true
-	first.Weights, second.Weights = pgpeWeights(openaiESUtilities(k.Choice("shaping"), all.F))
+	first.Weights, second.Weights = pgpeWeights(openaiESUtilities(k, all.F))
 	lo, hi := e.columns(k)
 	first.Dst, second.Dst = engine.Span{Mat: g, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: d, Rows: 1, Lo: lo, Hi: hi}
 	return rep, e.Engine.Do(ctx, first, second)

@@ -27,7 +27,8 @@ parameter. The best half is weighed by rank; two paths remember where the mean h
 with mu_w = 1/sum w_k^2, c_s = (mu_w + 2)/(M + mu_w + 3), c_c = 4/(M + 4), d_s = 1 + c_s + 2*max(0, sqrt((mu_w - 1)/(M + 1)) - 1),
 h = 0 while |p_s| is longer than (1.4 + 2/(M + 1))*E|N(0, I)|*sqrt(1 - (1 - c_s)^(2g)) after g generations, else 1. c is
 the rate of a full covariance, 2/(M + sqrt 2)^2/mu_w + (1 - 1/mu_w)*min(1, (2*mu_w - 1)/((M + 2)^2 + mu_w)), times (M + 2)/3 and rate,
-at most 1.
+at most 1. Equal results share the mean of the weights of their places (ties), of which there may be more than P/2 then, and
+both paths take the mu_w of these weights.
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
 one ranks last. The knob sigma is where the step size starts; turning it later scales it. The block s begins at one, and means
@@ -42,7 +43,7 @@ Reductions: rate 0 leaves s at one: CMA-ES whose covariance stays the identity, 
 	Knobs: []Knob{
 		knobSigma.With(0.01),
 		{Name: "rate", Title: "rate of the covariance", Unit: "of the source's", Doc: "how fast deviations are learned, in units of the source's rate", Min: 0, Max: 100, Default: 1, Scale: Log},
-		KnobB.With(256), knobSamples,
+		KnobB.With(256), knobSamples, knobTies,
 	},
 	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last}},
 	Blocks: func(_ Values, l engine.Layout) []Block {
@@ -77,15 +78,19 @@ func (sepCMA) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		return rep, err
 	}
 	c := sepCMARates(all.Rows, M, k.Get("rate"))
+	order := Order(all.F)
+	if k.shares() {
+		c.share(order, equalIn(all.F))
+	}
 	z, y, spread, square := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
 	first := engine.NoiseSum{Dst: engine.All(z), Key: key}
-	for pos, i := range Order(all.F)[:len(c.weights)] {
-		first.IDs, first.Weights = append(first.IDs, Member(i)), append(first.Weights, c.weights[pos])
+	for pos, w := range c.weights {
+		first.IDs, first.Weights = append(first.IDs, Member(order[pos])), append(first.Weights, float32(w))
 	}
 	second := first
 	second.Dst, second.Square = engine.All(spread), true
 	if err := e.Engine.Do(ctx, first, second, engine.Product{Dst: y, A: s, B: z}, engine.Update{Rows: one, Prog: []engine.Lin{
-		Assign(x, T(1, x), T(sigma, y)), Assign(pathS, T(float32(1-c.path), pathS), T(float32(math.Sqrt(c.path*(2-c.path)*c.effective)), z))}}); err != nil {
+		Assign(x, T(1, x), T(sigma, y)), Assign(pathS, T(float32(1-c.path), pathS), T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z))}}); err != nil {
 		return rep, err
 	}
 	rms, err := e.rms(ctx, pathS)
@@ -97,7 +102,7 @@ func (sepCMA) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 	longer := rms * math.Sqrt(float64(M)) / c.length // than a normal vector
 	move := float32(0)
 	if longer/math.Sqrt(1-arith.Pow(1-c.path, float64(2*generations[0]))) < 1.4+2/float64(M+1) {
-		move = float32(math.Sqrt(c.mean * (2 - c.mean) * c.effective))
+		move = float32(math.Sqrt(c.mean * (2 - c.mean) * c.moved))
 	}
 	byPath, byRank := float32(c.cov/c.effective), float32(c.cov*(1-1/c.effective))
 	// spread is sum w (z^2 - 1), and the weights add up to one.
@@ -117,22 +122,29 @@ func (sepCMA) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 
 // sepCMAConstants are those of the rule, for a population and a number of parameters.
 type sepCMAConstants struct {
-	weights                                     []float32
+	weights                                     []float64
 	effective, path, mean, damping, cov, length float64 // length: of a normal vector, expected
+	moved                                       float64 // mu_w of the weights that results have, by which paths are scaled
+}
+
+// share gives equal results the mean of what their places weigh.
+func (c *sepCMAConstants) share(order []int, equal func(a, b int) bool) {
+	c.weights = share(c.weights, order, equal)
+	c.moved = effective(c.weights)
 }
 
 func sepCMARates(population, params int, rate float64) (c sepCMAConstants) {
-	n, best, sum, squares := float64(params), population/2, 0.0, 0.0
+	n, best, sum := float64(params), population/2, 0.0
 	raw := make([]float64, best)
 	for i := range raw {
 		raw[i] = arith.Log(float64(best+1)) - arith.Log(float64(i+1))
 		sum += raw[i]
 	}
 	for _, w := range raw {
-		squares += float64(w / sum * (w / sum))
-		c.weights = append(c.weights, float32(w/sum))
+		c.weights = append(c.weights, w/sum)
 	}
-	c.effective = 1 / squares
+	c.effective = effective(c.weights)
+	c.moved = c.effective
 	c.path, c.mean = (c.effective+2)/(n+c.effective+3), 4/(n+4)
 	c.damping = 1 + c.path + float64(2*max(0, math.Sqrt((c.effective-1)/(n+1))-1))
 	full := 2/((n+math.Sqrt2)*(n+math.Sqrt2))/c.effective + float64((1-1/c.effective)*min(1, (float64(2*c.effective)-1)/(float64((n+2)*(n+2))+c.effective)))

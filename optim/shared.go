@@ -152,14 +152,21 @@ func downward(f float32) uint32 {
 }
 
 // CentredRanks maps fitness to utilities in [-0.5, 0.5] by rank over all results: (P-1-position)/(P-1) - 0.5, 0 for a
-// population of one. Equal results rank by index, and missing ones count as the worst.
-func CentredRanks(fit []float32) []float32 {
+// population of one. Equal results share their mean rank, or rank by index, and missing ones count as the worst.
+func CentredRanks(fit []float32, shared bool) []float32 {
 	u := make([]float32, len(fit))
 	if len(fit) < 2 {
 		return u
 	}
-	for pos, i := range Order(fit) {
-		u[i] = 0.5 - float32(pos)/float32(len(fit)-1)
+	order, places := Order(fit), make([]float64, len(fit))
+	for pos := range places {
+		places[pos] = float64(pos)
+	}
+	if shared {
+		places = share(places, order, equalIn(fit))
+	}
+	for pos, i := range order {
+		u[i] = 0.5 - float32(places[pos])/float32(len(fit)-1)
 	}
 	return u
 }

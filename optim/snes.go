@@ -22,7 +22,7 @@ var SNES = &Algorithm{
     mu <- mu + eta*s.*sum_i u_i z_i;  s <- s.*exp(eta_s/2 * (3 + ln M)/(5 sqrt(M)) * sum_i u_i (z_i^2 - 1))
 
 Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
-one ranks last. s is sigma times the block s, which starts at one: sigma is where the deviations start, and turning it
+one ranks last, and equal ones share the mean of the utilities of their places (ties). s is sigma times the block s, which starts at one: sigma is where the deviations start, and turning it
 later scales them all. samples member gives each candidate a mini-batch of its own. distribution seed lets every worker
 compute mu and s from regenerated noise; chromosome a slice each, with not a bit of difference; auto sets the faster of the two,
 as openai-es does, for P vectors. The centre is mu.
@@ -35,7 +35,7 @@ Reductions: eta_s 0 is a plain evolution strategy of rank utilities.`,
 	Knobs: []Knob{
 		{Name: "eta", Label: "η", Title: "rate of the mean", Doc: "step size of the natural gradient of the mean", Min: 0, Max: 100, Default: 1, Scale: Log},
 		{Name: "eta_s", Label: "η_s", Title: "rate of the deviations", Doc: "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)", Min: 0, Max: 100, Default: 1, Scale: Log},
-		knobSigma.With(0.01), KnobB.With(256), knobSamples, knobDistribution,
+		knobSigma.With(0.01), KnobB.With(256), knobSamples, knobTies, knobDistribution,
 	},
 	Series: []Series{SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: Last}},
 	Blocks: func(_ Values, l engine.Layout) []Block {
@@ -93,7 +93,7 @@ func snesSums(ctx context.Context, e *Env, k Values, round uint64, mean, square 
 		return rep, nil, err
 	}
 	lo, hi := e.columns(k)
-	sum := engine.NoiseSum{Weights: snesUtilities(all.F), Key: key, IDs: make([]Member, all.Rows)}
+	sum := engine.NoiseSum{Weights: snesUtilities(all.F, k.shares()), Key: key, IDs: make([]Member, all.Rows)}
 	for i := range sum.IDs {
 		sum.IDs[i] = Member(i)
 	}
@@ -125,15 +125,22 @@ func (snes) Noise(Values) engine.Noise { return engine.Noise{} }
 func (snes) Prefer(s Shape, r Rates) []Choice { return s.exactDistribution(len(s.Roster.Members), r) }
 
 // snesUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
-func snesUtilities(fit []float32) []float32 {
+// shared gives equal results the mean of what their places weigh, which is nothing where all are equal.
+func snesUtilities(fit []float32, shared bool) []float32 {
 	P, total := float64(len(fit)), 0.0
 	raw := make([]float64, len(fit))
 	for pos := range raw {
 		raw[pos] = max(0, arith.Log(float64(P/2)+1)-arith.Log(float64(pos+1)))
 		total += raw[pos]
 	}
-	u := make([]float32, len(fit))
-	for pos, i := range Order(fit) {
+	u, order := make([]float32, len(fit)), Order(fit)
+	if shared && allEqual(order, equalIn(fit)) {
+		return u
+	}
+	if shared {
+		raw = share(raw, order, equalIn(fit))
+	}
+	for pos, i := range order {
 		u[i] = float32(raw[pos]/total - 1/P)
 	}
 	return u

@@ -128,6 +128,9 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 				}
 				c.terms += drawn * (2 + c.rowsOf(t.Axes))
 			}
+			for i, id := range t.IDs { // equal results would weigh the same, and be more to sum or less
+				t.Fitness[i] = -float32(id)
+			}
 			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
 		case engine.NoiseSum:
 			c.normals += float64(len(t.IDs)) * c.share(t.Dst)
