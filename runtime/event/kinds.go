@@ -66,6 +66,7 @@ const (
 	// Of what a run is watched for: a warning, and in level info that it is over.
 	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its least
 	AlertCollapse AlertKind = "collapse" // the members are nearly one
+	AlertFlat     AlertKind = "flat"     // all candidates have the same fitness
 	AlertSlow     AlertKind = "slow"     // rounds take far longer than before
 	AlertStall    AlertKind = "stall"    // no round is finished
 )
@@ -74,10 +75,10 @@ const (
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave,
 	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric,
-	AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
+	AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
 
 // Watched are those that a run is watched for.
-var Watched = []AlertKind{AlertDiverged, AlertCollapse, AlertSlow, AlertStall}
+var Watched = []AlertKind{AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
 
 // PauseReason is why a run pauses by itself, until a person resumes it, or ends where nobody looks.
 type PauseReason string

@@ -47,6 +47,7 @@ const (
 var Rules = map[event.AlertKind]string{
 	event.AlertDiverged: fmt.Sprintf("the centre's loss is %d times its least, %d probes in a row", diverged, inARow),
 	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest", 100*collapsed),
+	event.AlertFlat:     fmt.Sprintf("all candidates have the same fitness, %d rounds in a row", inARow),
 	event.AlertSlow:     fmt.Sprintf("a round takes %d times as long as before, for its samples, for %g s and more", slow, slowFor.Seconds()),
 	event.AlertStall:    fmt.Sprintf("no round is finished for %g s, nor for %d times what is usual", stallFor.Seconds(), stallRounds),
 }
@@ -63,6 +64,9 @@ type Watch struct {
 
 	diversity trip
 	most      float64
+
+	evaluates bool // candidates are evaluated to be ranked
+	flat      flat
 
 	pace    trip
 	usual   pace
@@ -110,12 +114,14 @@ func (w *Watch) Take(r event.Record) []Note {
 	case r.Edit != nil: // another batch or period makes other rounds usual
 		return w.forget("a knob was turned")
 	case r.Commit != nil:
-		w.heard = r.At
+		w.heard, w.evaluates = r.At, r.Commit.Progress.Evaluations > 0
 		return append(w.goesOn(r.Commit), w.commit(r.Commit)...)
 	case r.Points != nil && r.Points.Series == event.SeriesCentre:
 		return w.centre(r.Points)
 	case r.Points != nil && r.Points.Series == optim.SeriesDiversity.Name:
 		return w.diverse(r.Points)
+	case r.Points != nil && r.Points.Series == event.SeriesFitness && w.evaluates:
+		return w.flat.next(r.Points)
 	}
 	return nil
 }
@@ -126,6 +132,10 @@ func (w *Watch) plan(p *event.Plan) (out []Note) {
 	w.done, w.slowest = event.Progress{}, 0
 	if p.From == event.Saved || p.OldAlg != p.Algorithm {
 		w.first, w.best, w.most = 0, 0, 0
+		if w.flat.on {
+			out = append(out, end(event.AlertFlat, "members are placed anew: whether fitness differs is found out again")...)
+		}
+		w.flat = flat{}
 	}
 	return out
 }

@@ -238,3 +238,41 @@ func TestStall(t *testing.T) {
 	r.hear(r.w.Tick(r.now + int64(time.Hour))) // paused
 	r.says(t)
 }
+
+// TestEqualFitness: candidates of equal fitness three rounds in a row are told of once, until as many rounds in a row
+// tell them apart; a missing result tells apart, members of a method of gradients may be equal, and so may one candidate.
+func TestEqualFitness(t *testing.T) {
+	r := begun()
+	nan := math.NaN()
+	rounds := func(all ...[]float64) {
+		for _, values := range all {
+			r.round++
+			r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: 1, Progress: event.Progress{Rounds: r.round, Evaluations: r.round * 4}}})
+			r.points(event.SeriesFitness, values...)
+		}
+	}
+	same, other := []float64{7, 7, 7, 7}, []float64{7, 7, 7, 6}
+	rounds(other, same, same, other, same, same)
+	r.says(t)
+	rounds(same)
+	if want := "fitness is equal for all 4 candidates since round 5: return differences that float32 can hold, such as the fitness less what all have in common, or search wider (sigma)"; len(r.texts) != 1 || r.texts[0] != want {
+		t.Errorf("it says %q, want %q", r.texts, want)
+	}
+	r.says(t, "+flat")
+	rounds(same, other, other, same, other, same, []float64{7, 7, nan, 7}, []float64{nan, nan, nan, nan})
+	r.says(t)
+	rounds(other, other, other)
+	r.says(t, "-flat")
+	rounds([]float64{1}, []float64{1}, []float64{1}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, 2}, []float64{nan, nan}, []float64{nan, nan}, []float64{nan, nan})
+	r.says(t)
+	rounds(same, same)
+	r.take(event.Record{Plan: &event.Plan{OldAlg: "a", Algorithm: "b"}})
+	rounds(same)
+	r.says(t)
+	r = begun()
+	for range 5 { // of members that nobody evaluates to choose
+		r.commit(1, time.Second)
+		r.points(event.SeriesFitness, 1, 1, 1)
+	}
+	r.says(t)
+}
