@@ -29,6 +29,8 @@ const (
 	NoteMissing = "missing" // results that could not be had
 	NoteVaries  = "varies"  // results that differ where they should not
 	NoteMetric  = "metric"  // what was measured beside a result and is no number
+
+	NoteRestarts = "restarts" // a program that ended and was started again
 )
 
 // DType is the element type of a Mat.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 // Kernels names what computes: candidates and updates hold the arithmetic, fitness is the objective's.
 const Kernels = "objective/" + arith.Name
+
+// leastRestarts is the number of restarts that the first note is of; each further one is of twice as many.
+const leastRestarts = 4
 
 // checkEvery is how many tasks that evaluate lie between two in which an evaluation is made twice.
 const checkEvery = 64
@@ -43,6 +47,11 @@ type Engine struct {
 	notes   []engine.Note // of other things
 	varies  bool          // it was said
 	odder   bool          // likewise, of a metric that is no finite number
+
+	evaluations int    // so far
+	restarts    int    // of programs
+	ended       string // why the last of them was needed
+	tellAt      int    // restarts at which the next note is due
 }
 
 // New greets a first program, so that what cannot be started is refused here. Fewer than one thread counts as one.
@@ -59,7 +68,7 @@ func New(o Objective, threads int) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, call: o.function(), metrics: o.Metrics, model: m, vector: v, bounds: m.Bounds(o.Spec.Data())}
+	e := &Engine{o: o, tellAt: leastRestarts, call: o.function(), metrics: o.Metrics, model: m, vector: v, bounds: m.Bounds(o.Spec.Data())}
 	if e.limit, err = o.Spec.timeout(); err != nil {
 		return nil, err
 	}
@@ -132,6 +141,13 @@ func (e *Engine) Notes() []engine.Note {
 	out := e.notes
 	if e.missing > 0 {
 		out = append(out, engine.Note{Kind: engine.NoteMissing, Text: fmt.Sprintf("results that the objective did not give, and that count as the worst: %d; the first: %s", e.missing, e.why)})
+	}
+	if e.restarts >= e.tellAt {
+		out = append(out, engine.Note{Kind: engine.NoteRestarts, Text: fmt.Sprintf("program %s was restarted %d times in %d evaluations: find out why it ends, as each restart delays its worker; the last time %s",
+			strings.Join(e.o.Command, " "), e.restarts, e.evaluations, e.ended)})
+		for e.tellAt <= e.restarts {
+			e.tellAt *= 2
+		}
 	}
 	e.missing, e.why, e.notes = 0, "", nil
 	return out
@@ -224,6 +240,7 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []
 		}
 	}
 	real := len(units)
+	e.evaluations += real
 	if e.tasks++; real > 0 && e.tasks%checkEvery == 1 {
 		units = append(units, units[0])
 	}
@@ -270,6 +287,13 @@ func (e *Engine) compare(a, b float64) {
 	defer e.mu.Unlock()
 	e.varies = true
 	e.notes = append(e.notes, engine.Note{Kind: engine.NoteVaries, Text: fmt.Sprintf("the objective gives different fitness for the same parameters and seed, %v and %v: this session cannot verify exactly", a, b)})
+}
+
+// restarted counts a program that has ended and is to be started again.
+func (e *Engine) restarted(why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.restarts, e.ended = e.restarts+1, why.Error()
 }
 
 // miss counts a missing result.

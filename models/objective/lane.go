@@ -198,6 +198,9 @@ func (l *lane) receive(ctx context.Context, b *batch) (failed error) {
 	if failed = l.p.receive(ctx, limit, b.first, b.fitness, b.metrics); failed != nil {
 		failed = l.p.end(failed)
 		l.p = nil
+		if wrong := (*answerError)(nil); ctx.Err() == nil && !errors.As(failed, &wrong) {
+			l.e.restarted(failed)
+		}
 		return failed
 	}
 	for k, f := range b.fitness {

@@ -136,7 +136,7 @@ func TestNoSharedMemory(t *testing.T) {
 	if have := candidates(t, e, 2, 1); have[0] == have[0] {
 		t.Errorf("%v, want missing results", have)
 	}
-	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "the memory is gone") {
+	if notes := missingNotes(e); len(notes) != 1 || !strings.Contains(notes[0].Text, "the memory is gone") {
 		t.Errorf("notes %q", notes)
 	}
 }

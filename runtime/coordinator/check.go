@@ -184,13 +184,16 @@ func (c *Coordinator) checkSaid(o *outstanding, d *message.Done, place int, lead
 	return c.checkLedgers(d, lead)
 }
 
+// workersNotes are the kinds of alerts that a worker may raise.
+var workersNotes = []event.AlertKind{event.AlertMissing, event.AlertVaries, event.AlertMetric, event.AlertRestarts}
+
 // checkNotes holds what becomes alerts: few sentences, of kinds that a worker may raise, and fit to be shown.
 func checkNotes(d message.Done) error {
 	if len(d.Notes) > message.MostNotes {
 		return fmt.Errorf("it has %d notes on its rounds, and never more than %d", len(d.Notes), message.MostNotes)
 	}
 	for _, n := range d.Notes {
-		if n.Kind != event.AlertMissing && n.Kind != event.AlertVaries && n.Kind != event.AlertMetric {
+		if !slices.Contains(workersNotes, n.Kind) {
 			return fmt.Errorf("it has a note of kind %.40q on its rounds, which it cannot have", n.Kind)
 		}
 		if len(n.Text) > message.MostNote || strings.ContainsFunc(n.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -12,7 +12,7 @@ import (
 // A worker's notes become alerts, so that they are few, of its kinds, and fit to be shown.
 func TestNotesAreChecked(t *testing.T) {
 	fine := message.Note{Kind: event.AlertMissing, Text: "one is missing"}
-	if err := checkNotes(message.Done{Notes: []message.Note{fine, {Kind: event.AlertVaries}}}); err != nil {
+	if err := checkNotes(message.Done{Notes: []message.Note{fine, {Kind: event.AlertVaries}, {Kind: event.AlertMetric}, {Kind: event.AlertRestarts}}}); err != nil {
 		t.Error(err)
 	}
 	for says, notes := range map[string][]message.Note{

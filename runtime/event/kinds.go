@@ -63,6 +63,8 @@ const (
 	AlertVaries  AlertKind = "varies"  // an objective gives different results for the same parameters and seed
 	AlertMetric  AlertKind = "metric"  // an objective gives a metric that is no finite number
 
+	AlertRestarts AlertKind = "restarts" // the program of an objective ends, and is started again
+
 	// Of what a run is watched for: a warning, and in level info that it is over.
 	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its least
 	AlertCollapse AlertKind = "collapse" // the members are nearly one
@@ -74,7 +76,7 @@ const (
 // AlertKinds are all of them.
 var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLostWorker, AlertLostLink, AlertBytes,
 	AlertRejected, AlertRollback, AlertLeave,
-	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric,
+	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric, AlertRestarts,
 	AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
 
 // Watched are those that a run is watched for.

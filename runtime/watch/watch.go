@@ -70,6 +70,7 @@ type Watch struct {
 
 	pace    trip
 	usual   pace
+	ends    string        // the last alert on programs that are restarted
 	late    time.Duration // of the rounds in a row that were slow
 	done    event.Progress
 	slowest int64 // nanoseconds of a commit
@@ -116,6 +117,8 @@ func (w *Watch) Take(r event.Record) []Note {
 	case r.Commit != nil:
 		w.heard, w.evaluates = r.At, r.Commit.Progress.Evaluations > 0
 		return append(w.goesOn(r.Commit), w.commit(r.Commit)...)
+	case r.Alert != nil && r.Alert.Kind == event.AlertRestarts:
+		w.ends = r.Alert.Text
 	case r.Points != nil && r.Points.Series == event.SeriesCentre:
 		return w.centre(r.Points)
 	case r.Points != nil && r.Points.Series == optim.SeriesDiversity.Name:
@@ -227,6 +230,9 @@ func (w *Watch) commit(c *event.Commit) []Note {
 		text := fmt.Sprintf("a round takes %s, %.4g times as long as before (%s)", brief(now.round), now.each/usual.each, brief(now.round*usual.each/now.each))
 		if now.bytes > 0 {
 			text += fmt.Sprintf(", and %s are exchanged in place of %s", speed(now.rate), speed(usual.rate))
+		}
+		if w.ends != "" {
+			return warn(event.AlertSlow, "%s: a program that ends delays its worker (%s)", text, w.ends)
 		}
 		return warn(event.AlertSlow, "%s: look for a slow worker or link (Fleet, Network)", text)
 	case over:

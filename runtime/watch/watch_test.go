@@ -239,6 +239,25 @@ func TestStall(t *testing.T) {
 	r.says(t)
 }
 
+// TestRestartsExplainSlowRounds: where programs are restarted, slow rounds are no reason to look for a link.
+func TestRestartsExplainSlowRounds(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		r := begun()
+		for range 20 {
+			r.commit(1, time.Second)
+		}
+		if restarts {
+			r.take(event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRestarts, Text: "worker 1, round 20: program ./sim was restarted 4 times"}})
+		}
+		for range 3 {
+			r.commit(1, 20*time.Second)
+		}
+		if len(r.texts) != 1 || strings.Contains(r.texts[0], "link") == restarts || strings.Contains(r.texts[0], "worker 1, round 20: program ./sim was restarted 4 times") != restarts {
+			t.Errorf("restarts %t: %q", restarts, r.texts)
+		}
+	}
+}
+
 // TestEqualFitness: candidates of equal fitness three rounds in a row are told of once, until as many rounds in a row
 // tell them apart; a missing result tells apart, members of a method of gradients may be equal, and so may one candidate.
 func TestEqualFitness(t *testing.T) {
