@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -110,6 +111,17 @@ func TestUncertainText(t *testing.T) {
 		if _, err := loadFile(t, "x.csv", c.text); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
+	}
+}
+
+// TestFolderNames: a class whose folder has a name that is not UTF-8 is refused, since no model file could hold it.
+func TestFolderNames(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems have no such names")
+	}
+	dir := put(t, map[string][]byte{"caf\xe9/1.png": encodePNG(shade(4, 3, 1)), "tea/1.png": encodePNG(shade(4, 3, 9))})
+	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), `the name of the sub-folder "caf\xe9" is not UTF-8`) {
+		t.Error(err)
 	}
 }
 

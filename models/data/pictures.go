@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // picture is a file of a class.
@@ -123,6 +124,9 @@ func listPictures(dir string) (files []picture, err error) {
 		sub := filepath.Join(dir, class)
 		if i, err := os.Stat(sub); err != nil || !i.IsDir() {
 			continue // a README beside the classes
+		}
+		if !utf8.ValidString(class) {
+			return nil, fmt.Errorf("%s: the name of the sub-folder %q is not UTF-8: rename it", dir, class)
 		}
 		if found++; found > maxClasses {
 			return nil, fmt.Errorf("%s has more than %d sub-folders; at most %d classes can be told apart", dir, maxClasses, maxClasses)
