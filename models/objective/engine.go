@@ -20,8 +20,12 @@ import (
 // Kernels names what computes: candidates and updates hold the arithmetic, fitness is the objective's.
 const Kernels = "objective/" + arith.Name
 
-// leastRestarts is the number of restarts that the first note is of; each further one is of twice as many.
-const leastRestarts = 4
+// leastRestarts is the number of restarts that the first note is of; each further one is of twice as many. A note tells
+// of the last recentEvaluations apart.
+const (
+	leastRestarts     = 4
+	recentEvaluations = 100
+)
 
 // checkEvery is how many tasks that evaluate lie between two in which an evaluation is made twice.
 const checkEvery = 64
@@ -48,9 +52,11 @@ type Engine struct {
 	varies  bool          // it was said
 	odder   bool          // likewise, of a metric that is no finite number
 
-	evaluations int    // so far
+	evaluations int    // that were answered or given up
 	restarts    int    // of programs
+	recent      []int  // evaluations before each restart within the last recentEvaluations
 	ended       string // why the last of them was needed
+	told        int    // restarts at the last note
 	tellAt      int    // restarts at which the next note is due
 }
 
@@ -143,8 +149,8 @@ func (e *Engine) Notes() []engine.Note {
 		out = append(out, engine.Note{Kind: engine.NoteMissing, Text: fmt.Sprintf("results that the objective did not give, and that count as the worst: %d; the first: %s", e.missing, e.why)})
 	}
 	if e.restarts >= e.tellAt {
-		out = append(out, engine.Note{Kind: engine.NoteRestarts, Text: fmt.Sprintf("program %s was restarted %d times in %d evaluations: find out why it ends, as each restart delays its worker; the last time %s",
-			strings.Join(e.o.Command, " "), e.restarts, e.evaluations, e.ended)})
+		out = append(out, engine.Note{Kind: engine.NoteRestarts, Text: e.restartsText()})
+		e.told, e.tellAt = e.restarts, leastRestarts
 		for e.tellAt <= e.restarts {
 			e.tellAt *= 2
 		}
@@ -240,7 +246,6 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []
 		}
 	}
 	real := len(units)
-	e.evaluations += real
 	if e.tasks++; real > 0 && e.tasks%checkEvery == 1 {
 		units = append(units, units[0])
 	}
@@ -289,11 +294,54 @@ func (e *Engine) compare(a, b float64) {
 	e.notes = append(e.notes, engine.Note{Kind: engine.NoteVaries, Text: fmt.Sprintf("the objective gives different fitness for the same parameters and seed, %v and %v: this session cannot verify exactly", a, b)})
 }
 
+// answered counts evaluations that were answered or given up.
+func (e *Engine) answered(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.evaluations += n
+}
+
 // restarted counts a program that has ended and is to be started again.
 func (e *Engine) restarted(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.restarts, e.ended = e.restarts+1, why.Error()
+	e.restarts, e.ended, e.recent = e.restarts+1, why.Error(), append(e.recentRestarts(), e.evaluations)
+}
+
+// recentRestarts drops the restarts before the last recentEvaluations.
+func (e *Engine) recentRestarts() []int {
+	return slices.DeleteFunc(e.recent, func(at int) bool { return at < e.evaluations-recentEvaluations })
+}
+
+// restartsText is the note on restarts.
+func (e *Engine) restartsText() string {
+	times := func(n int) string {
+		if n == 1 {
+			return "1 time"
+		}
+		return fmt.Sprintf("%d times", n)
+	}
+	last := ""
+	if e.recent = e.recentRestarts(); e.evaluations > recentEvaluations {
+		last = fmt.Sprintf(", %s in the last %d", times(len(e.recent)), recentEvaluations)
+	}
+	return fmt.Sprintf("program %s was restarted %s in %d evaluations%s: find out why it ends, as each restart delays its worker; the last time %s",
+		strings.Join(e.o.Command, " "), times(e.restarts), e.evaluations, last, e.ended)
+}
+
+// Restarts returns how often programs were restarted; ok is false where the objective is a function. Any goroutine may
+// call it.
+func (e *Engine) Restarts() (n int, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.restarts, e.call == nil
+}
+
+// Ending makes the next notes tell of all restarts since the last note on them, however few.
+func (e *Engine) Ending() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tellAt = e.told + 1
 }
 
 // miss counts a missing result.

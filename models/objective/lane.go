@@ -206,12 +206,14 @@ func (l *lane) receive(ctx context.Context, b *batch) (failed error) {
 	for k, f := range b.fitness {
 		b.fitness[k] = l.e.checked(f, b.row(k))
 	}
+	l.e.answered(len(b.rows))
 	return nil
 }
 
 // lose leaves a batch without results, whose answer was wrong. It is not asked for again: a program that mixes up a
 // batch and not a candidate alone would never be told of.
 func (l *lane) lose(b *batch, why error) {
+	l.e.answered(len(b.rows))
 	for k := range b.rows {
 		l.e.miss(why.Error())
 		b.miss(k)
@@ -245,6 +247,7 @@ func (l *lane) alone(ctx context.Context, b *batch) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			l.e.answered(1)
 			l.e.miss(failed.Error())
 			b.miss(k)
 		}

@@ -46,3 +46,31 @@ func TestRestartsAreTold(t *testing.T) {
 		t.Errorf("told at %v restarts", told)
 	}
 }
+
+// TestFewRestartsAreToldInTheEnd: fewer restarts than a note is worth are told of once the rounds have ended, and no
+// restart is told of twice. Restarts within the last evaluations are counted apart.
+func TestFewRestartsAreToldInTheEnd(t *testing.T) {
+	o := program(t, "flaky", Flat(3))
+	e := open(t, o, 1)
+	for n, _ := e.Restarts(); n == 0; n, _ = e.Restarts() {
+		candidates(t, e, 4, 2)
+	}
+	if notes := e.Notes(); notes != nil {
+		t.Errorf("told %q at one restart", notes)
+	}
+	e.Ending()
+	if notes := e.Notes(); len(notes) != 1 || !strings.Contains(notes[0].Text, "was restarted 1 time in ") || !strings.HasSuffix(notes[0].Text, "exit status 3; it said: out of rope") {
+		t.Errorf("told %q in the end", notes)
+	}
+	e.Ending()
+	if notes := e.Notes(); notes != nil {
+		t.Errorf("told %q again", notes)
+	}
+	e.restarts, e.evaluations, e.recent = 5, 350, []int{10, 249, 250, 340}
+	if text := e.restartsText(); !strings.Contains(text, "was restarted 5 times in 350 evaluations, 2 times in the last 100: ") {
+		t.Error(text)
+	}
+	if _, asks := open(t, Objective{Spec: Flat(3), Func: naive}, 1).Restarts(); asks {
+		t.Error("a function is asked as a program")
+	}
+}

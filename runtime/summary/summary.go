@@ -31,6 +31,7 @@ type Summary struct {
 	TestLoss         *float64           `json:"test_loss,omitempty"`
 	TestRound        *uint64            `json:"test_round"`            // that it is of, which may lie before the last
 	TestReport       map[string]any     `json:"test_report,omitempty"` // what was asked when it was over
+	Restarts         []string           `json:"restarts,omitempty"`    // of the programs of an objective: the last alert on each worker
 	BytesSent        map[optim.Op]int64 `json:"bytes_sent"`
 	BytesPredicted   map[optim.Op]int64 `json:"bytes_predicted"`
 	EvaluationBytes  map[optim.Op]int64 `json:"evaluation_bytes"`

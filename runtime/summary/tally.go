@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"brood/models/engine"
@@ -113,6 +114,18 @@ func (t *Tally) evaluation(r event.Record) {
 	}
 }
 
+// restarted keeps what the last alert on restarts says of each worker, which it names first.
+func (t *Tally) restarted(text string) {
+	worker, _, _ := strings.Cut(text, ",")
+	for i, was := range t.Sum.Restarts {
+		if strings.HasPrefix(was, worker+",") {
+			t.Sum.Restarts[i] = text
+			return
+		}
+	}
+	t.Sum.Restarts = append(t.Sum.Restarts, text)
+}
+
 // Tested is the last evaluation, nil without any.
 func (t *Tally) Tested() *event.Evaluation {
 	if len(t.tests) == 0 {
@@ -154,6 +167,8 @@ func (t *Tally) Record(r event.Record) {
 		t.Edits = append(t.Edits, *r.Edit)
 	case r.Alert != nil && r.Alert.Kind == event.AlertNonFinite:
 		t.Diverged = true
+	case r.Alert != nil && r.Alert.Kind == event.AlertRestarts:
+		t.restarted(r.Alert.Text)
 	case r.Commit != nil:
 		c := r.Commit
 		t.Diverged = false

@@ -219,3 +219,14 @@ func TestTimeBesideItsEstimate(t *testing.T) {
 		}
 	}
 }
+
+// TestRestartsOfPrograms: the end of a run has the last alert on restarts of each worker.
+func TestRestartsOfPrograms(t *testing.T) {
+	m := New()
+	for _, text := range []string{"worker 1, round 3: 4 times", "worker 10, round 3: 5 times", "worker 1, round 9: 8 times"} {
+		m.Record(event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRestarts, Text: text}})
+	}
+	if got := m.Finish(coordinator.Exit{}).Restarts; len(got) != 2 || got[0] != "worker 1, round 9: 8 times" || got[1] != "worker 10, round 3: 5 times" {
+		t.Errorf("%q", got)
+	}
+}

@@ -152,6 +152,19 @@ func (w *Worker) Sense() (taken int64, load, celsius float64) {
 	return -1, -1, -1
 }
 
+// Restarter is an engine that asks programs, and counts how often they were restarted; ok is false where it has none.
+// Any goroutine may ask it.
+type Restarter interface{ Restarts() (n int, ok bool) }
+
+// Restarts returns how often the programs of the worker's engine were restarted; ok is false where it has none. It may
+// be called from any goroutine.
+func (w *Worker) Restarts() (n int, ok bool) {
+	if r, is := w.cfg.Engine.(Restarter); is {
+		return r.Restarts()
+	}
+	return 0, false
+}
+
 // Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be
 // used any more.
 func (w *Worker) Free() {
@@ -308,7 +321,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	}
 	s.dirty = false
 	d.To, d.Ended, d.Sent, d.Digests, d.Progress = s.round, s.ended, s.env.Comm.Ledger, digests, s.progress()
-	d.Points, d.Overhead, d.Notes = points.rows(), w.overhead()-before, w.notes()
+	d.Points, d.Overhead, d.Notes = points.rows(), w.overhead()-before, w.notes(s.ended)
 	d.Waited = s.env.Comm.Waited
 	d.Nanos, d.Extra = t2-t1, t1-t0+w.cfg.Clock()-t2
 	return d, nil
@@ -317,11 +330,17 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 // Noter is an engine that meets what a person should know, and goes on.
 type Noter interface{ Notes() []engine.Note }
 
-// notes are what the engine met since they were asked for, as a report may have them.
-func (w *Worker) notes() (out []message.Note) {
+// Ender is a Noter that leaves out what is too little to tell of, until it learns that the rounds have ended.
+type Ender interface{ Ending() }
+
+// notes are what the engine met since they were asked for, as a report may have them. ended says that no rounds follow.
+func (w *Worker) notes(ended bool) (out []message.Note) {
 	n, ok := w.cfg.Engine.(Noter)
 	if !ok {
 		return nil
+	}
+	if e, ok := n.(Ender); ok && ended {
+		e.Ending()
 	}
 	for _, x := range n.Notes() {
 		text := strings.Map(func(r rune) rune {

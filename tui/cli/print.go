@@ -382,6 +382,9 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		}
 		fmt.Fprintf(p.out, "  %-12s %s%s %s\n", op, humanBytes(s.BytesSent[op]), since, same)
 	}
+	for _, text := range s.Restarts {
+		fmt.Fprintf(p.out, "  restarts     %s\n", oneLine(text))
+	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
 	if s.SecondsError != nil {
 		fmt.Fprintf(p.out, "  time         %s, estimated %s: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), signed(*s.SecondsError))
