@@ -170,6 +170,18 @@ func TestDeviceFigures(t *testing.T) {
 	}
 }
 
+// TestRestartsOfPrograms: the Fleet screen has the restarts of the programs that a worker asks, where there were any.
+func TestRestartsOfPrograms(t *testing.T) {
+	f := machines(3)
+	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1, Values: map[event.Measure]float64{event.Restarts: 0}}, {Worker: 2, Values: map[event.Measure]float64{event.Restarts: 14}}}
+	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}
+	d := open(t, 200, 50, nil, func(o *Options) { o.Source = c })
+	d.press("2")
+	d.hides("restart")
+	d.press("j")
+	d.shows("14 restarts (see Alerts)")
+}
+
 // TestMachinesOfAShortRun: one that was over before anything of its machines was recorded says when that would be, in
 // one sentence on the whole screen.
 func TestMachinesOfAShortRun(t *testing.T) {

@@ -63,12 +63,14 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	case x.here():
 		put("machine", cell.Plain, "in the coordinator's process")
 		put("its device", cell.Plain, f.deviceOf(event.Here))
+		put("programs", cell.Warn, f.restartsOf(event.Here))
 		return
 	}
 	put("machine", cell.Plain, x.Name)
 	put("address", cell.Plain, x.Address)
 	put("device", cell.Plain, x.Device)
 	put("", cell.Plain, f.deviceOf(x.ID))
+	put("programs", cell.Warn, f.restartsOf(x.ID))
 	put("kernels", cell.Plain, strings.ReplaceAll(x.Kernels, ",", ", "))
 	put("software", cell.Plain, x.Software)
 	put("key", cell.Plain, x.Key)
@@ -86,6 +88,19 @@ func (f *fleet) deviceOf(worker int) string {
 		return ""
 	}
 	return machineRow{values: f.now.Machines[i].Values}.device()
+}
+
+// restartsOf says how often the programs of an objective were restarted in a worker's process; "" where they never were.
+func (f *fleet) restartsOf(worker int) string {
+	i := slices.IndexFunc(f.now.Machines, func(x event.Machine) bool { return x.Worker == worker })
+	if i < 0 || f.now.Machines[i].Values[event.Restarts] == 0 {
+		return ""
+	}
+	text := count(int(f.now.Machines[i].Values[event.Restarts]), "restart")
+	if worker == event.Here {
+		text += " in this process"
+	}
+	return text + " (see Alerts)"
 }
 
 // peer is what a worker exchanges with another.

@@ -50,6 +50,7 @@ const (
 	RoundTrip   Measure = "round_trip"
 	Sent        Measure = "sent"
 	Received    Measure = "received"
+	Restarts    Measure = "restarts"
 )
 
 // MeasureInfo says what a measure is.
@@ -65,6 +66,7 @@ const (
 	mostCores   = 1 << 16
 	mostBytes   = 1 << 60
 	mostSeconds = 1 << 20
+	mostCount   = 1 << 53
 )
 
 // Measures are all of them. A further one is a constant, a line here, and whoever measures it.
@@ -84,6 +86,7 @@ var Measures = []MeasureInfo{
 	{RoundTrip, "seconds", "to the coordinator and back, of the last heartbeat", mostSeconds, false},
 	{Sent, "bytes a second", "to the other workers", mostBytes, false},
 	{Received, "bytes a second", "from the other workers", mostBytes, false},
+	{Restarts, "restarts", "of the programs of an objective that ended, since the process began", mostCount, true},
 }
 
 // mostMeasures is how many a worker may tell: all, and what later versions know besides.

@@ -80,6 +80,7 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 			for _, w := range s.onDevice() {
 				machine.Device(values, w)
 			}
+			s.programs(values)
 			// of a tick ago, so that the workers have reported what they sent in the rounds of the newest commit
 			settled := commits
 			if commits = s.measure(values); settled == was || !due(now.Sub(last), now.Sub(start)) {
@@ -99,6 +100,15 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 // due says whether a record may follow the one before it, in a process of an age.
 func due(since, age time.Duration) bool {
 	return since >= max(measureEvery/2, age/recordPart) // ticks come a little early and late
+}
+
+// programs adds the restarts of the programs that workers of this process ask.
+func (s *measuring) programs(values map[event.Measure]float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.all {
+		machine.Programs(values, w)
+	}
 }
 
 // onDevice are the workers of this process that hold memory of a device. Whoever asks them what its driver tells does

@@ -221,6 +221,18 @@ type Holder interface {
 	Sense() (taken int64, load, celsius float64)
 }
 
+// Restarter is a worker that counts how often the programs of its objective were restarted; ok is false without any.
+type Restarter interface {
+	Restarts() (n int, ok bool)
+}
+
+// Programs adds the restarts of the programs of a worker of this process.
+func Programs(values map[event.Measure]float64, r Restarter) {
+	if n, ok := r.Restarts(); ok {
+		values[event.Restarts] += float64(n)
+	}
+}
+
 // Device adds what a worker of this process holds of its device, and how that is. Workers of one process compute on the
 // same one. It takes the time that the device's driver takes to answer.
 func Device(values map[event.Measure]float64, h Holder) {

@@ -169,3 +169,22 @@ func TestDevice(t *testing.T) {
 		}
 	}
 }
+
+// programs is a worker whose programs were restarted so often; below zero it has none.
+type programs int
+
+func (p programs) Restarts() (n int, ok bool) { return int(p), p >= 0 }
+
+// TestPrograms: restarts of the workers of a process add up, and a process that asks no program tells of none.
+func TestPrograms(t *testing.T) {
+	got := map[event.Measure]float64{}
+	if Programs(got, programs(-1)); len(got) != 0 {
+		t.Errorf("%v without a program", got)
+	}
+	Programs(got, programs(3))
+	Programs(got, programs(0))
+	Programs(got, programs(4))
+	if told, err := event.Told(got); err != nil || told[event.Restarts] != 7 {
+		t.Errorf("%v, %v", told, err)
+	}
+}

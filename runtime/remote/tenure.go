@@ -121,6 +121,7 @@ func (v *tenure) tell(ctx context.Context) {
 			v.mu.Unlock()
 			if w != nil { // without the lock: the device's driver may take its time
 				machine.Device(m.Machine, w)
+				machine.Programs(m.Machine, w)
 			}
 			if v.send(m) != nil {
 				return // whoever hears the coordinator notices
