@@ -26,6 +26,8 @@ type Knob struct {
 	// Begins is what a new run is told where nobody says otherwise, "" for nothing. It stands in for another default of a
 	// knob: logs that were written before it have Default.
 	Begins string
+	// Follows makes an algorithm that takes over from another one begin with Begins too; else it begins with Default.
+	Follows bool
 }
 
 // Scale is a knob's natural axis.

@@ -2,7 +2,7 @@ package optim
 
 // knobTies says what equal results weigh where an algorithm weighs results by rank. The default is what logs without an
 // edit of the knob rely on.
-var knobTies = Knob{Name: "ties", Title: "equal results", Doc: "what equal results weigh: each the mean of the weights of their places, or each the weight of its own place, by their order in the population", Choices: []string{"order", "mean"}, Max: 1, Begins: "mean"}
+var knobTies = Knob{Name: "ties", Title: "equal results", Doc: "what equal results weigh: each the mean of the weights of their places, or each the weight of its own place, by their order in the population", Choices: []string{"order", "mean"}, Max: 1, Begins: "mean", Follows: true}
 
 // shares reports whether equal results weigh the same.
 func (v Values) shares() bool { return v.Is("ties", "mean") }

@@ -149,6 +149,16 @@ func Sayable(why string) error {
 	return nil
 }
 
+// begins returns the edits with which an algorithm takes over, beside those that a command sets.
+func begins(alg *optim.Algorithm, set []event.Edit) (out []event.Edit) {
+	for _, k := range alg.Knobs {
+		if k.Follows && !slices.ContainsFunc(set, func(e event.Edit) bool { return e.Knob == k.Name }) {
+			out = append(out, event.Edit{Algorithm: alg.Name, Knob: k.Name, Expr: k.Begins, By: event.ByNobody})
+		}
+	}
+	return out
+}
+
 // stage validates settings, a resize and a swap together, and keeps them for the next grant or plan.
 func (c *Coordinator) stage(a event.Accepted) error {
 	cmd, next := a.Command, c.target()
@@ -181,6 +191,9 @@ func (c *Coordinator) stage(a event.Accepted) error {
 			return timeline.UnknownKnob(alg, s.Knob)
 		}
 		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Why: cmd.Why, Obeys: a.N})
+	}
+	if swap {
+		edits = append(begins(alg, edits), edits...)
 	}
 	resize := size != 0 && size != len(next.members)
 	if size != 0 {
