@@ -77,8 +77,9 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 
 // passes refuses a run whose first round goes over the training samples more often than the whole run may.
 func (j *Job) passes(r rehearsal) error {
+	const rounding = 1 + 1e-9 // r.epochs is a mean over the rehearsed rounds
 	most := j.Limit.Epochs
-	if most == 0 || r.epochs <= max(1, most) {
+	if most == 0 || r.epochs <= max(1, most)*rounding {
 		return nil
 	}
 	advice := "say --rounds instead"
@@ -88,7 +89,7 @@ func (j *Job) passes(r rehearsal) error {
 			return err
 		}
 		batch := edits.Values(timeline.Position{}).Get("batch")
-		if fits := math.Floor(batch * max(1, most) / r.epochs); fits >= 1 {
+		if fits := math.Floor(batch * max(1, most) / r.epochs * rounding); fits >= 1 {
 			advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or say --rounds instead", batch, fits, fits)
 		}
 	}
