@@ -68,19 +68,6 @@ type Leaver interface {
 	Leave(ctx context.Context, env *Env, k Values, gone []engine.Member) error
 }
 
-// Coder is a Program that makes messages of rows on the processor, beside its tasks, so that a gather of them takes
-// time which no task has.
-type Coder interface {
-	Coding(k Values, l engine.Layout) Coding
-}
-
-// Coding are the parts of a gather on one worker, on rows of their own making, to be timed: Encode is of each member
-// that it hosts, Decode of each member, and Mean is of all of them.
-type Coding struct{ Encode, Decode, Mean func() }
-
-// Gatherer is an engine that counts what a run will do: it is told of each gather of a [Coder].
-type Gatherer interface{ Gathers() }
-
 // Enter says what a block's row holds for a member that has no earlier row.
 type Enter uint8
 

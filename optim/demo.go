@@ -98,11 +98,6 @@ func demoForm(k Values, l engine.Layout) sparseForm {
 	}
 }
 
-// Coding implements [Coder].
-func (demo) Coding(k Values, l engine.Layout) Coding {
-	return coding(demoCode(k, l), demoForm(k, l), l.Params)
-}
-
 func (demo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
 	return CopyBlock(ctx, e, BlockX, dst)
 }

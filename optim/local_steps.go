@@ -45,9 +45,6 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 	if !joint {
 		most = e.atOnce()
 	}
-	if a, counts := e.Engine.(Aloner); counts && !joint {
-		a.Alone(n)
-	}
 	// tasks that other engines are given may wait in a queue
 	l, laned := e.Engine.(engine.Laned)
 	stepped := e.Stepped
@@ -82,9 +79,6 @@ func (e *Env) inCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 	}
 	return nil
 }
-
-// Aloner is an engine that counts what a run will do: it is told of so many members who may step one on each thread.
-type Aloner interface{ Alone(members int) }
 
 // lane is an engine of which one thread computes, and the row of cohortScratch of the member that it works for. Only Do
 // is its own.

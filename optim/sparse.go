@@ -274,9 +274,6 @@ func (e *Env) sparseMean(ctx context.Context, op Op, c messageCode, f sparseForm
 
 // beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last leg.
 func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) (legs, error) {
-	if g, counts := e.Engine.(Gatherer); counts {
-		g.Gathers()
-	}
 	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
@@ -312,33 +309,6 @@ func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f spars
 		}
 		return e.Engine.Write(ctx, engine.All(dst), engine.AppendRows(nil, sum, 0, 1))
 	}), nil
-}
-
-// coding are the parts of a sparseMean of rows of so many values.
-func coding(c messageCode, f sparseForm, width int) Coding {
-	row, sum, message := make([]float32, width), make([]float32, width), make([]uint64, c.length())
-	for i := range row {
-		row[i] = float32(i*i%97) - 48
-	}
-	return Coding{
-		Encode: func() {
-			if f.into == nil {
-				c.encode(message, slices.Clone(row))
-			} else {
-				_ = f.take(c, message, slices.Clone(row)) // of a message of its own
-			}
-		},
-		Decode: func() { _ = c.decode(sum, message) },
-		Mean: func() {
-			for i := range sum {
-				sum[i] /= 2
-			}
-			if f.mean != nil {
-				f.mean(sum)
-			}
-			clear(sum)
-		},
-	}
 }
 
 // take writes the message of x in its form, and takes what it says from x.

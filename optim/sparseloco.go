@@ -90,11 +90,6 @@ func sparseLoCoCode(k Values, l engine.Layout) sparseCode {
 	return sparseOf(l, k.I("chunk"), k.I("keep"), k.Is("values", "float32"))
 }
 
-// Coding implements [Coder].
-func (sparseLoCo) Coding(k Values, l engine.Layout) Coding {
-	return coding(sparseLoCoCode(k, l), sparseForm{}, l.Params)
-}
-
 func (sparseLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
 	return CopyBlock(ctx, e, BlockXBar, dst)
 }

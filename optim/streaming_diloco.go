@@ -296,12 +296,6 @@ func streamingDiLoCoPart(e *Env, block string, lo, hi int) engine.Span {
 	return s
 }
 
-// Coding implements [Coder], of one of the fragments that are as long as any.
-func (streamingDiLoCo) Coding(k Values, l engine.Layout) Coding {
-	lo, hi := engine.Cut(l.Params, 0, k.I("fragments"))
-	return coding(fourBits(hi-lo), sparseForm{}, hi-lo)
-}
-
 func (streamingDiLoCo) Centre(ctx context.Context, e *Env, _ Values, dst engine.Mat) error {
 	return CopyBlock(ctx, e, BlockXBar, dst)
 }

@@ -61,9 +61,9 @@ type Estimate struct {
 	Model, Data string // "" of a run that trains no model
 	Members     int
 	Parameters  int
-	Memory      int64 // bytes
-	Device      int64 // bytes on the device that computes, 0 without one
-	Seconds     float64
+	Memory      int64          // bytes
+	Device      int64          // bytes on the device that computes, 0 without one
+	Took        float64        // seconds of the last run of this preset on this machine; 0 for none
 	Expected    event.Progress // at its end, zero where its limit says nothing of work
 
 	Err error  `json:"-"` // why it would be refused

@@ -78,7 +78,7 @@ func (s *slipway) Estimate(ctx context.Context, r Request) Estimate {
 	if s.estimate != nil {
 		return s.estimate(ctx, r)
 	}
-	return Estimate{Model: "mlp-small", Data: "glyphs", Members: 4, Parameters: 50890, Memory: 95.4e6, Seconds: 18}
+	return Estimate{Model: "mlp-small", Data: "glyphs", Members: 4, Parameters: 50890, Memory: 95.4e6, Took: 18}
 }
 
 func (s *slipway) Begin(_ context.Context, r Request) (Opened, error) {
@@ -122,7 +122,7 @@ func TestGoldenLauncher(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d, s, _ := launching(t, 80, 24, "j j j enter")
 	d.write("300").press("enter")
-	d.shows("300*", "brood run quickstart --rounds 300", "before: about 95.4 MB")
+	d.shows("300*", "brood run quickstart --rounds 300", "before: 95.4 MB")
 	d.press("G", "enter")
 	if len(s.begun) != 1 || s.begun[0].Preset != "quickstart" || !maps.Equal(s.begun[0].Options, map[string]string{"rounds": "300"}) {
 		t.Fatalf("began %+v", s.begun)
@@ -199,7 +199,7 @@ func TestLaunchRefuses(t *testing.T) {
 // listened to.
 func TestLaunchEstimates(t *testing.T) {
 	d, s, l := launching(t, 80, 24, "")
-	d.shows("about 95.4 MB of memory and 18 s; 4 members")
+	d.shows("95.4 MB of memory, last run 18 s; 4 members")
 	d.press("j", "j", "l", "l")
 	if l.poll(d.model) != nil {
 		t.Error("it asks while somebody types")
@@ -214,7 +214,7 @@ func TestLaunchEstimates(t *testing.T) {
 	job, late := l.poll(d.model), make(chan tea.Msg, 1)
 	go func() { late <- job() }()
 	soon.Next(t, began, "estimate")
-	d.shows("before: about 95.4 MB")
+	d.shows("before: 95.4 MB")
 	s.estimate = nil
 	d.press("l")
 	d.Update(soon.Next(t, late, "end of the estimate"))

@@ -72,12 +72,12 @@ func (l *launch) needs() (string, cell.Role) {
 		return "working out what it needs", cell.Faint
 	}
 	e := l.estimate
-	text := "about " + Size(float64(e.Memory)) + " of memory"
+	text := Size(float64(e.Memory)) + " of memory"
 	if e.Device > 0 {
 		text += ", " + Size(float64(e.Device)) + " on the device"
 	}
-	if e.Seconds > 0 {
-		text += " and " + seconds(e.Seconds)
+	if e.Took > 0 {
+		text += ", last run " + seconds(e.Took)
 	}
 	if e.Parameters > 0 {
 		text += fmt.Sprintf("; %s of %s parameters", count(e.Members, "member"), chart.Count(uint64(e.Parameters)))

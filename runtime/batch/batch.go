@@ -155,7 +155,7 @@ func (b *Batch) Check(ctx context.Context, told func(trials int)) error {
 	last, memory, most := time.Now(), host.Memory(), int64(0)
 	for i, t := range b.Trials {
 		if i > 0 && b.Trials[i-1].Label == t.Label { // another seed
-			t.Seconds, t.Limit = b.Trials[i-1].Seconds, b.Trials[i-1].Limit
+			t.Work, t.Limit = b.Trials[i-1].Work, b.Trials[i-1].Limit
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -166,14 +166,14 @@ func (b *Batch) Check(ctx context.Context, told func(trials int)) error {
 			told(i)
 		}
 		if c := b.settled(i); c != nil {
-			t.Seconds, t.Limit, b.Bare = c.Seconds, c.Limit, c.Data == ""
+			t.Limit, b.Bare = c.Limit, c.Data == ""
 			continue
 		}
 		j, err := host.Prepare(b.options(t))
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.Label, err)
 		}
-		t.Seconds, t.Limit, b.Bare = j.Config.Seconds, j.Limit, j.Config.Data == ""
+		t.Work, t.Limit, b.Bare = j.Work, j.Limit, j.Config.Data == ""
 		if most = max(most, j.Config.Memory); b.Wait == 0 && memory > 0 && int64(b.Jobs)*most > memory {
 			return &MemoryError{Jobs: b.Jobs, Needs: int64(b.Jobs) * most, Has: memory}
 		}

@@ -19,8 +19,8 @@ type Trial struct {
 	Options host.Options // what it begins with; the batch adds threads, and workers that come from elsewhere
 	Dir     string       // of its session
 
-	Limit   event.Limit // at which it ends, since Check
-	Seconds float64     // estimated, since Check
+	Limit event.Limit // at which it ends, since Check
+	Work  float64     // see [host.Job.Work], since Check
 
 	State  State
 	Tally  *summary.Tally // what it measured, or has measured so far; nil before it was looked at

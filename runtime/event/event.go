@@ -45,23 +45,22 @@ type Config struct {
 	Digest    string `cbor:"5,keyasint"` // of the data, "blake3:..."
 	Seed      uint64 `cbor:"6,keyasint"`
 	// kind that produced the bits: f32/1, or engine/library/architecture; before f32/1 native/twin/architecture
-	Kernels  string  `cbor:"7,keyasint"`
-	Direct   int     `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
-	Probe    uint64  `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
-	Evaluate uint64  `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch; [NoTest]: never
-	OnLoss   string  `cbor:"11,keyasint"` // reseed, rollback, shrink
-	Parent   string  `cbor:"12,keyasint"` // session this run was forked from
-	ParentAt uint64  `cbor:"13,keyasint"` // and the round
-	Params   int     `cbor:"14,keyasint"`
-	Stats    int     `cbor:"15,keyasint"`
-	Limit    Limit   `cbor:"16,keyasint"`
-	Init     *File   `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
-	Train    int     `cbor:"18,keyasint"`           // samples
-	Valid    int     `cbor:"19,keyasint"`
-	Test     int     `cbor:"20,keyasint"`
-	Memory   int64   `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
-	Seconds  float64 `cbor:"22,keyasint,omitempty"` // and how long
-	Own      bool    `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
+	Kernels  string `cbor:"7,keyasint"`
+	Direct   int    `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
+	Probe    uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
+	Evaluate uint64 `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch; [NoTest]: never
+	OnLoss   string `cbor:"11,keyasint"` // reseed, rollback, shrink
+	Parent   string `cbor:"12,keyasint"` // session this run was forked from
+	ParentAt uint64 `cbor:"13,keyasint"` // and the round
+	Params   int    `cbor:"14,keyasint"`
+	Stats    int    `cbor:"15,keyasint"`
+	Limit    Limit  `cbor:"16,keyasint"`
+	Init     *File  `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
+	Train    int    `cbor:"18,keyasint"`           // samples
+	Valid    int    `cbor:"19,keyasint"`
+	Test     int    `cbor:"20,keyasint"`
+	Memory   int64  `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
+	Own      bool   `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
 	// how samples change where they are drawn for training, see data.ParseAugment
 	Augment   string `cbor:"24,keyasint,omitempty"`
 	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop

@@ -67,25 +67,19 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	}
 	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), optim.IDs(j.Members)
 	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
-	steps := eng
-	if l, ok := eng.(engine.Laned); ok && all.alone && n == l.Threads() {
-		steps = inLanes{eng, l.Lanes(), 1}
-	}
 	for _, work := range []struct {
 		amount    float64
 		once      int // of the amount an entry of the task has; of samples it may be timed with fewer
 		few, most int // entries
-		by        compute
-		split     bool // workers have equal parts, and not those of their members
 		task      func(n, once int) engine.Task
 	}{
-		{all.gradients, most.Gradients, n, n, steps, false, func(n, once int) engine.Task {
+		{all.gradients, most.Gradients, n, n, func(n, once int) engine.Task {
 			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, scores, n, n, eng, true, func(n, once int) engine.Task {
+		{all.scores, scores, n, n, func(n, once int) engine.Task {
 			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, most.Batch, few, j.Members, eng, false, func(n, once int) engine.Task {
+		{all.candidates, most.Batch, few, j.Members, func(n, once int) engine.Task {
 			batches := 1
 			if all.fresh {
 				batches = n
@@ -93,19 +87,16 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
 				IDs: ids[:n], Batches: samples(batches, once), Drawn: drawn(batches), Fitness: make([]float32, n)}
 		}},
-		{all.terms / 3, 1, n, n, steps, false, func(int, int) engine.Task {
+		{all.terms / 3, 1, n, n, func(int, int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
-		{all.muon, 1, n, n, eng, false, func(int, int) engine.Task {
+		{all.muon, 1, n, n, func(int, int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
-		{all.crossings, 1, n, n, eng, false, func(int, int) engine.Task {
-			return engine.Crossover{Dst: g, A: x, B: x, Keys: drawn(n)}
-		}},
-		{all.lengths, 1, n, n, eng, true, func(n, _ int) engine.Task {
+		{all.lengths, 1, n, n, func(n, _ int) engine.Task {
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},
-		{all.normals, 1, min(few, most.Sums), most.Sums, eng, true, func(n, _ int) engine.Task {
+		{all.normals, 1, min(few, most.Sums), most.Sums, func(n, _ int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},
 	} {
@@ -114,33 +105,20 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		}
 		few := max(1, work.few)
 		blocks := (j.Threads + few - 1) / few // so that threads which help an entry have one each
-		once, each, err := portion(ctx, work.by, blocks*block, work.once, func(once int) engine.Task { return work.task(few, once) })
+		once, each, err := portion(ctx, eng, blocks*block, work.once, func(once int) engine.Task { return work.task(few, once) })
 		if err != nil {
 			return 0, err
 		}
 		entries := work.amount / float64(once)
 		if each /= float64(few); each == 0 {
-			each, err = entry(ctx, work.by, few, work.most, entries, func(n int) engine.Task { return work.task(n, once) })
+			each, err = entry(ctx, eng, few, work.most, entries, func(n int) engine.Task { return work.task(n, once) })
 		}
 		if err != nil {
 			return 0, err
 		}
-		if name, _ := deviceOf(eng); name == "" && !work.split {
-			entries *= leaning(j.Members, j.Workers, j.Threads)
-		}
 		seconds += each * entries
 	}
 	return seconds, nil
-}
-
-// leaning is how much longer a round takes than if members were dealt evenly: the worker with the most of them keeps
-// the others waiting, and their threads, unless workers share these.
-func leaning(members, workers, threads int) float64 {
-	if workers > threads {
-		return 1
-	}
-	most := (members + workers - 1) / workers
-	return float64(most*workers) / float64(members)
 }
 
 // block is so many samples that engines compute at a time: fewer take hardly less.
@@ -180,41 +158,14 @@ func entry(ctx context.Context, eng compute, few, most int, all float64, task fu
 			return 0, err
 		}
 		took := time.Since(began)
-		switch l, lanes := eng.(inLanes); {
-		case lanes && (warm || took > 4*enough):
-			l.times = max(1, min(int(enough/max(1, took)), int(all)/n))
-			each, err := timed(ctx, l, work, all/float64(n*l.times))
-			return each / float64(n*l.times), err
-		case !lanes && (n >= most || warm && took > enough):
+		switch {
+		case n >= most || warm && took > enough:
 			each, err := timed(ctx, eng, work, all/float64(n))
 			return each / float64(n), err
 		case warm:
 			n = min(2*n, most)
 		}
 	}
-}
-
-// inLanes is an engine whose gradients and updates are taken as members take their steps who go one on each thread: a
-// row on each lane, and so many times before threads meet.
-type inLanes struct {
-	compute
-	lanes []engine.Doer
-	times int
-}
-
-// Do takes one task of as many rows as there are lanes.
-func (l inLanes) Do(ctx context.Context, tasks ...engine.Task) error {
-	return engine.Each(ctx, l.lanes, len(l.lanes), func(lane engine.Doer, i int) error {
-		one := tasks[0]
-		switch t := one.(type) {
-		case engine.Gradients:
-			one = t.Entries(i, i+1)
-		case engine.Update:
-			t.Rows = t.Rows[i : i+1]
-			one = t
-		}
-		return lane.Do(ctx, slices.Repeat([]engine.Task{one}, l.times)...)
-	})
 }
 
 // done runs a task to its end.

@@ -64,17 +64,6 @@ func TestPortion(t *testing.T) {
 	}
 }
 
-func TestLeaning(t *testing.T) {
-	for _, c := range []struct {
-		members, workers, threads int
-		want                      float64
-	}{{4, 2, 2, 1}, {3, 2, 2, 4. / 3}, {3, 1, 2, 1}, {1, 2, 2, 2}, {7, 3, 8, 9. / 7}, {9, 8, 2, 1}, {9, 8, 8, 16. / 9}} {
-		if got := leaning(c.members, c.workers, c.threads); got != c.want {
-			t.Errorf("%d members on %d workers with %d threads: %v, want %v", c.members, c.workers, c.threads, got, c.want)
-		}
-	}
-}
-
 // TestHollow: what a rehearsal without samples and vectors counts is what one with them does, of every algorithm with one
 // of three models, in turn.
 func TestHollow(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
-	"time"
 
 	"brood/models/engine"
 	"brood/models/gpu"
@@ -34,7 +32,6 @@ const (
 	frameCopies   = 3
 	encodedCopies = 4
 	shortBytes    = 60 << 20 // of the points and records of thousands of rounds a second, as protocols have them
-	upkeep        = 1.1      // of the time of tasks: with snapshots, digests, links and the log
 )
 
 // estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
@@ -69,10 +66,13 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		return j.tooLarge(needs, single)
 	}
 	if rounds := j.rounds(r); !math.IsInf(rounds, 1) {
+		j.Work = rounds * r.round.samples() * float64(j.Net.Layout.Params)
 		j.Expected = event.Progress{Rounds: uint64(rounds), Epochs: rounds * r.epochs, Steps: uint64(rounds * r.steps)}
 	}
-	j.Config.Seconds, err = j.seconds(ctx, r, eng)
-	return err
+	if j.own.maximises() {
+		return j.answers(ctx, eng)
+	}
+	return nil
 }
 
 // passes refuses a run whose first round goes over the training samples more often than the whole run may.
@@ -223,104 +223,4 @@ func (j *Job) rounds(r rehearsal) float64 {
 		rounds = min(rounds, math.Ceil(j.Limit.Epochs/r.epochs))
 	}
 	return rounds
-}
-
-// seconds predicts the time of the run by timing the engine for a moment: 0 when its limit says nothing of work.
-func (j *Job) seconds(ctx context.Context, r rehearsal, eng compute) (float64, error) {
-	l, rounds := j.Limit, j.rounds(r)
-	if math.IsInf(rounds, 1) {
-		return l.Seconds, nil
-	}
-	all := j.whole(r, rounds)
-	var total float64
-	var err error
-	if j.own.maximises() { // one evaluation may take minutes, and nothing else counts
-		total, err = j.evaluation(ctx, eng)
-		total *= (all.scores + all.candidates) / float64(max(1, min(j.Members, j.own.Objective.Processes(j.Threads))))
-	} else {
-		total, err = j.clock(ctx, all, eng)
-		if err == nil && all.gathers > 0 {
-			var each float64
-			each, err = j.gather(ctx)
-			total += all.gathers * each
-		}
-	}
-	total = upkeep*total + rounds*r.beside
-	if l.Seconds > 0 {
-		total = min(total, l.Seconds)
-	}
-	return total, err
-}
-
-// whole is the work of a run of so many rounds: of these, of the probes and tests between them, and of what is measured
-// in the end.
-func (j *Job) whole(r rehearsal, rounds float64) effort {
-	all, every := effort{}.add(r.round, rounds), float64(max(1, j.Config.Probe))
-	if j.Config.Evaluate == event.NoTest {
-		return all.add(r.probe, math.Floor(rounds/every))
-	}
-	between := max(0, rounds-1) // the last round has all
-	probes, tests := math.Floor(between/every), min(between, math.Floor(between*r.epochs))
-	met := tests * probes / max(1, between)
-	if e := j.Config.Evaluate; e > 0 {
-		tests, met = math.Floor(between/float64(e)), math.Floor(between/(every*float64(e/gcd(e, uint64(every)))))
-	}
-	if every > 1 && between > 0 { // the first round has a probe
-		probes++
-		if e := j.Config.Evaluate; e == 1 || e == 0 && r.epochs >= 1 {
-			met++
-		}
-	}
-	return all.add(r.probe, probes-met).add(r.test, tests-met).add(r.both, met).add(r.last, 1)
-}
-
-// gcd is the greatest common divisor.
-func gcd(a, b uint64) uint64 {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
-// gather is the seconds of a worker's part of a gather of messages that the processor makes, where as many workers are
-// at it as there are threads; 0 where the algorithm makes none.
-func (j *Job) gather(ctx context.Context) (float64, error) {
-	coder, makes := j.Alg.Program.(optim.Coder)
-	if !makes {
-		return 0, nil
-	}
-	knobs, err := timeline.New(j.Alg, j.Edits)
-	if err != nil {
-		return 0, err
-	}
-	workers := min(j.Workers, j.Members)
-	parts := make([]optim.Coding, min(workers, j.Threads))
-	for i := range parts {
-		parts[i] = coder.Coding(knobs.Values(timeline.Position{}), j.Net.Layout)
-	}
-	seconds := 0.0
-	for _, part := range []struct {
-		times float64
-		f     func(optim.Coding) func()
-	}{
-		{float64((j.Members + workers - 1) / workers), func(c optim.Coding) func() { return c.Encode }},
-		{float64(j.Members), func(c optim.Coding) func() { return c.Decode }},
-		{1, func(c optim.Coding) func() { return c.Mean }},
-	} {
-		least := math.Inf(1) // the first time also grows what is kept
-		for began, n := time.Now(), 0; n < 2 || time.Since(began) < enough/4; n++ {
-			if err := ctx.Err(); err != nil {
-				return 0, err
-			}
-			at := time.Now()
-			var wg sync.WaitGroup
-			for _, c := range parts {
-				wg.Go(part.f(c))
-			}
-			wg.Wait()
-			least = min(least, time.Since(at).Seconds())
-		}
-		seconds += part.times * least / float64(len(parts))
-	}
-	return seconds, nil
 }

@@ -3,14 +3,12 @@ package host
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	goruntime "runtime"
 	"testing"
 
 	"brood/models/engine"
 	"brood/models/longtest"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -220,32 +218,6 @@ func TestPiling(t *testing.T) {
 	}
 }
 
-// TestWholeIsAllOfARun: what a run is expected to do is what it does on engines that count, with its probes and tests,
-// those of the first round and what is measured after the last among them, and of epochs of many rounds and of less
-// than one.
-func TestWholeIsAllOfARun(t *testing.T) {
-	for _, c := range []struct{ rounds, probe, evaluate, batch uint64 }{
-		{1, 1, 1, 300}, {1, 9, 0, 300}, {2, 9, 0, 300}, {7, 3, 0, 300}, {7, 1, 2, 300}, {6, 3, 3, 300}, {2, 9, 1, 300}, {5, 3, 2, 300}, {6, 3, 2, 300},
-		{7, 3, event.NoTest, 300}, {2, 9, event.NoTest, 300}, {19, 4, 0, 300}, {38, 100, 0, 300}, {14, 9, 0, 4000}, {7, 1, 0, 4000}, {7, 9, 0, 8000},
-	} {
-		o := tiny(c.rounds)
-		o.Algorithm, o.Model, o.Data, o.Members, o.Set = "dp-sgd", "lenets", fewImages, 2, []event.Setting{{Knob: "batch", Expr: fmt.Sprint(c.batch)}}
-		j := prepare(t, o)
-		j.Config.Probe, j.Config.Evaluate = c.probe, c.evaluate
-		got := j.whole(rehearsed(t, j), float64(c.rounds))
-		want, err := j.count(excerpt{probe: c.probe, evaluate: c.evaluate, rounds: c.rounds, limit: c.rounds})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, x := range map[string][2]float64{"gradients": {got.gradients, want.effort.gradients}, "scores": {got.scores, want.effort.scores}} {
-			if d := x[0] - x[1]; math.Abs(d) > 0.05*x[1] {
-				t.Errorf("%d rounds of %d samples a member, a probe each %d, a test each %d: expected %g %s, done %g",
-					c.rounds, c.batch, c.probe, c.evaluate, x[0], name, x[1])
-			}
-		}
-	}
-}
-
 // twoRounds is the work of a round, as two of them have it: a rehearsal has as many as fit in.
 func twoRounds(t *testing.T, j *Job) effort {
 	t.Helper()
@@ -254,30 +226,4 @@ func twoRounds(t *testing.T, j *Job) effort {
 		t.Fatal(err)
 	}
 	return effort{}.add(c.effort, 0.5)
-}
-
-// TestGathersArePriced: messages that the processor makes are counted once a worker where they are sent, and take time.
-func TestGathersArePriced(t *testing.T) {
-	for _, c := range []struct {
-		algorithm string
-		set       []event.Setting
-		want      float64 // gathers of a round, of both workers
-	}{
-		{"dp-sgd", nil, 0},
-		{"demo", nil, 2},
-		{"sparseloco", []event.Setting{{Knob: "h", Expr: "4"}}, 2},
-		{"sparseloco", []event.Setting{{Knob: "h", Expr: "64"}}, 1}, // a round is 32 of its steps
-		{"streaming-diloco", []event.Setting{{Knob: "values", Expr: "float32"}}, 0},
-	} {
-		o := tiny(40)
-		o.Algorithm, o.Members, o.Workers, o.Set = c.algorithm, 4, 2, append(c.set, event.Setting{Knob: "batch", Expr: "8"})
-		j := prepare(t, o)
-		if got := twoRounds(t, j).gathers; got != c.want {
-			t.Errorf("%s: %g gathers a round, want %g", c.algorithm, got, c.want)
-		}
-		_, makes := j.Alg.Program.(optim.Coder)
-		if took, err := j.gather(t.Context()); err != nil || took > 0 != makes || !makes && c.want > 0 {
-			t.Errorf("%s: a gather takes %g s, %v", c.algorithm, took, err)
-		}
-	}
 }

@@ -47,6 +47,8 @@ type Job struct {
 	kept         int64 // of Config.Memory, what is held while it trains
 	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
 	Expected event.Progress
+	// Work is the parameters times the samples that it is expected to compute, to compare runs with; 0 is unknown.
+	Work float64
 	// Slow is how much slower than this machine its workers compute, see [slowed]; nil is as fast as it can.
 	Slow *Debt
 	Lag  *Lag // of those workers; may be nil
@@ -57,7 +59,7 @@ type Job struct {
 	arranged *safetensors.File
 	stats    []float32 // statistics to start from, nil for those of a model that has seen no batch
 	reading  data.Reading
-	hollow   bool // a rehearsal draws no samples and has no vectors: its time says nothing, what it counts is the same
+	hollow   bool // a rehearsal draws no samples and has no vectors: what it counts is the same
 }
 
 // Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"brood/models"
 	"brood/models/engine"
@@ -212,30 +211,28 @@ func (j *Job) noResult(eng compute) error {
 	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; mend it, or begin elsewhere (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
 }
 
-// longEvaluation is the seconds that are not spent twice to know how long an evaluation takes: a program that takes
-// longer to start is rare, and one that takes a second or two is not.
-const longEvaluation = 10
-
-// evaluation is the seconds of one evaluation, by one program.
-func (j *Job) evaluation(ctx context.Context, eng compute) (float64, error) {
+// answers evaluates the parameters that the run begins with once, by one program, and refuses the run where that has no
+// result.
+func (j *Job) answers(ctx context.Context, eng compute) error {
 	first := make([]float32, j.Net.Layout.Params)
 	j.init(0, first)
 	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(first), F: first})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer eng.Free(x)
-	once := engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{j.Samples.Train()[:1]}, Loss: make([]float64, 1), Correct: make([]int64, 1)}
-	for warm := false; ; warm = true { // the first starts programs, and is made twice
-		began := time.Now()
-		if err := done(ctx, eng, once); err != nil {
-			return 0, err
-		}
-		if math.IsNaN(once.Loss[0]) {
-			return 0, j.noResult(eng)
-		}
-		if took := time.Since(began).Seconds(); warm || took > longEvaluation {
-			return took, nil
-		}
+	once := engine.Evaluate{
+		X:       x,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{j.Samples.Train()[:1]},
+		Loss:    make([]float64, 1),
+		Correct: make([]int64, 1),
 	}
+	if err := done(ctx, eng, once); err != nil {
+		return err
+	}
+	if math.IsNaN(once.Loss[0]) {
+		return j.noResult(eng)
+	}
+	return nil
 }

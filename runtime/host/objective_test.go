@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"brood/models/longtest"
 	"brood/models/noise"
@@ -220,28 +219,6 @@ func TestObjectiveHasNoGradientToGuide(t *testing.T) {
 		Set: []event.Setting{{Knob: "surrogate", Expr: "gradient"}}})
 	if err == nil || !strings.Contains(err.Error(), "surrogate gradient needs a model with gradients") {
 		t.Errorf("an objective guides by gradients: %v", err)
-	}
-}
-
-// What it takes to start is no part of what an evaluation is expected to take.
-func TestStartIsNoEvaluation(t *testing.T) {
-	t.Parallel()
-	starts := true
-	own := &host.Own{Objective: &objective.Objective{
-		Spec: objective.Spec{Name: "slow to start", Params: []objective.Param{{Name: "x", Shape: []int{2}, Init: objective.Normal}}},
-		Func: func(x []float32, _ uint64) (float64, error) {
-			if starts {
-				starts = false
-				time.Sleep(600 * time.Millisecond)
-			}
-			return -float64(x[0] * x[0]), nil
-		}}}
-	job, err := host.Prepare(host.Options{Algorithm: "openai-es", Members: 4, Threads: 1, Seed: 1, Limit: event.Limit{Rounds: 10}, Own: own})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := job.Config.Seconds; s > 12 { // with the start as if each evaluation took so long it is 24
-		t.Errorf("ten rounds of four evaluations are expected to take %g s", s)
 	}
 }
 

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,17 +25,14 @@ type effort struct {
 	normals       float64 // drawn outside candidates, as multiples of the parameters
 	digests       float64 // likewise
 	muon          float64 // steps of Muon
-	crossings     float64 // rows that were crossed, as multiples of the parameters
 	lengths       float64 // of rows or of differences of rows, likewise
-	gathers       float64 // of messages that a worker makes on the processor, see optim.Coder
 	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
-	alone         bool    // members step one on each thread, see optim.Aloner
 	most          engine.Work
 }
 
 func (e effort) add(o effort, times float64) effort {
 	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.crossings + times*o.crossings, e.lengths + times*o.lengths, e.gathers + times*o.gathers, e.fresh || o.fresh, e.scaled || o.scaled, e.alone || o.alone, e.most.Max(o.most)}
+		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
 // dummy is the width that stands for so many parameters in a rehearsal: small, and with their remainders by small
@@ -89,12 +85,6 @@ func (c *counter) Free(m engine.Mat) {
 
 // Hold implements optim.Holder.
 func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(1, width) }
-
-// Gathers implements optim.Gatherer.
-func (c *counter) Gathers() { c.gathers++ }
-
-// Alone implements optim.Aloner.
-func (c *counter) Alone(members int) { c.alone = c.alone || c.threads > 0 && members >= c.threads }
 
 // share is the elements of a span, as multiples of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
@@ -169,11 +159,7 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 		case engine.Digest:
 			c.digests += c.rowsOf(t.X)
 		case engine.Crossover:
-			if t.PerTensor {
-				c.terms += 3 * c.rowsOf(t.Dst)
-				break
-			}
-			c.crossings += c.rowsOf(t.Dst)
+			c.terms += 3 * c.rowsOf(t.Dst)
 		case engine.Distance:
 			for i := range t.RMS { // rows of ones: what is as long as normals are
 				t.RMS[i] = 1
@@ -207,10 +193,7 @@ func longest(batches [][]int32) (n int) {
 type rehearsal struct {
 	round           effort  // on average
 	epochs, steps   float64 // of a round
-	beside          float64 // seconds of a round that are not spent in tasks: the order of the data, bookkeeping
 	probe, test     effort  // what one of them adds to a round
-	both            effort  // likewise of both after the same round, which share the centre
-	last            effort  // likewise of all that follows the last round: both, and the error on training samples
 	blocks, scratch int64   // bytes that the workers of this process need
 	host            int64   // of the host's memory, whatever the engine's is
 	works           []engine.Work
@@ -247,20 +230,18 @@ const (
 	rehearseTime   = 15 * time.Millisecond
 )
 
-// rehearse runs the algorithm on counters: its own programme, roster, workers and knobs, but no arithmetic. Samples are
-// drawn by few members alone: the order of the data would be nearly all of the time that a thousand take.
+// rehearse runs the algorithm on counters: its own programme, roster, workers and knobs, but neither arithmetic nor
+// samples.
 func (j *Job) rehearse() (r rehearsal, err error) {
-	began := time.Now()
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
 		one := *j
 		one.Members, one.Workers = 1, 1
 		c, err := one.count(excerpt{evaluate: event.NoTest, rounds: 1})
-		r.blocks, r.beside = int64(j.Members)*c.blocks, float64(j.Members)*time.Since(began).Seconds()/float64(min(j.Members, j.Workers))
+		r.blocks = int64(j.Members) * c.blocks
 		return r, err
 	}
 	whole := *j
 	whole.hollow = true
-	began = time.Now()
 	base, err := whole.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
 	if err != nil {
 		return r, err
@@ -270,14 +251,6 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 		return r, fmt.Errorf("rehearse %s: no round was done", j.Alg.Name)
 	}
 	r.round = effort{}.add(base.effort, 1/rounds)
-	r.beside = time.Since(began).Seconds() / rounds
-	if !j.hollow {
-		drawing, err := j.drawing(r.beside)
-		if err != nil {
-			return r, err
-		}
-		r.beside += drawing
-	}
 	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
 	first, err := whole.count(excerpt{evaluate: event.NoTest, rounds: 1})
 	if err != nil {
@@ -297,14 +270,7 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 			return r, err
 		}
 	}
-	r.probe, r.test, r.last = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1), last.effort.add(first.effort, -1)
-	if r.both = r.probe.add(r.test, 1); j.Net.Layout.Stats > 0 {
-		both, err := whole.count(excerpt{probe: 1, evaluate: 1, rounds: 1})
-		if err != nil {
-			return r, err
-		}
-		r.both = both.effort.add(first.effort, -1)
-	}
+	r.probe, r.test = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1)
 	r.blocks, r.scratch, r.host, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch, last.scratch), base.host, base.works
 	for i := range r.works {
 		r.works[i] = r.works[i].Max(probed.works[i]).Max(tested.works[i]).Max(last.works[i])
@@ -312,25 +278,6 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 	r.reports = probed.reports
 	r.reports.records, r.reports.points, r.reports.sent = base.reports.records/rounds, base.reports.points/rounds, base.reports.sent/rounds
 	return r, nil
-}
-
-// drawers are so many members that draw samples in a rehearsal.
-const drawers = 64
-
-// drawing is the seconds of a round in which samples are drawn, where a round without takes so long.
-func (j *Job) drawing(without float64) (float64, error) {
-	few := j.of(cmp.Or(j.accepted(min(j.Members, drawers)), j.Members))
-	each := func(hollow bool) (float64, error) {
-		few.hollow = hollow
-		began := time.Now()
-		c, err := few.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
-		return time.Since(began).Seconds() / float64(max(1, c.progress.Rounds)), err
-	}
-	with, err := each(false)
-	if err == nil && few.Members < j.Members {
-		without, err = each(true)
-	}
-	return max(0, with-without) * float64(j.Members) / float64(few.Members), err
 }
 
 // crew is what all workers of a rehearsal did together.

@@ -54,7 +54,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	}
 	all := effort{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
 	const many = 1 << 30 // of each kind, so that it is timed with care
-	kind := effort{fresh: all.fresh, scaled: all.scaled, alone: all.alone, most: all.most}
+	kind := effort{fresh: all.fresh, scaled: all.scaled, most: all.most}
 	for _, x := range []struct {
 		amount float64
 		unit   func(e *effort)

@@ -8,6 +8,7 @@ import (
 
 	"brood/runtime/axis"
 	"brood/runtime/compare"
+	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
 )
@@ -20,6 +21,7 @@ type Summary struct {
 	Series  string    // that Loss and Curve are of, "" where nothing was measured
 	Loss    float64   // the last value; NaN without one
 	Curve   []float64 // of the whole run in at most [Points] equal parts; NaN where nothing was measured
+	Seconds float64   // of training
 	Runs    int       // of a folder
 }
 
@@ -53,6 +55,19 @@ func (l *Library) List() ([]session.Info, error) {
 	each(len(entries), func(i int) { all[i] = l.info(entries[i]) })
 	session.Sort(all)
 	return all, nil
+}
+
+// Took is how many seconds the last finished run of a preset trained on this machine, 0 where there is none.
+func (l *Library) Took(preset string) float64 {
+	all, err := l.List()
+	if err != nil {
+		return 0
+	}
+	at := slices.IndexFunc(all, func(i session.Info) bool { return i.Preset == preset && i.Phase == event.Finished })
+	if at < 0 {
+		return 0
+	}
+	return l.Summary(look(l.home, all[at].Name, l.ended())).Seconds
 }
 
 func (l *Library) info(e Entry) session.Info {
@@ -90,7 +105,7 @@ func (l *Library) read(e Entry) Summary {
 
 // Follow adds what the curves of the run tell.
 func (s *Summary) Follow(run *compare.Run) {
-	s.Parent, s.Members = run.Parent, len(run.View.Members().Members)
+	s.Parent, s.Members, s.Seconds = run.Parent, len(run.View.Members().Members), run.View.Elapsed().Seconds()
 	if s.Series = run.Loss(); s.Series == "" {
 		return
 	}

@@ -1,8 +1,6 @@
 package summary
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -48,7 +46,6 @@ type Tally struct {
 	trainError      *float64            // of the centre where the run ended by its limit
 	tests           []*event.Evaluation // of rounds that are still part of the run
 	means           map[string]*mean    // of series, over rounds and members
-	unlike          string              // what changed the work since its time was estimated, a sentence; "" for nothing
 }
 
 // committed is the wall time of a commit.
@@ -68,17 +65,14 @@ func New() *Tally {
 }
 
 // Begin is called before the first record by a process that trains a job as the session in dir; from is what it goes on
-// from, nil for a new run. The time that was estimated is that of all rounds on this machine: it is told of no others.
+// from, nil for a new run.
 func (t *Tally) Begin(j *host.Job, dir string, from *host.Restored) {
 	c := j.Config
 	t.began = time.Now()
 	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory}
-	if j.Wait == 0 {
-		t.Sum.SecondsPredicted = c.Seconds
-	}
 	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
-	if from != nil { // the session's estimate was of all its rounds
-		t.before, t.Sum.SecondsPredicted = from.Checkpoint.Progress, 0
+	if from != nil {
+		t.before = from.Checkpoint.Progress
 		t.Sum.Rounds, t.Sum.Steps, t.Sum.Samples = t.before.Rounds, t.before.Steps, t.before.Samples
 		t.Sum.Evaluations, t.Sum.Epochs, t.Sum.ParamsHash = t.before.Evaluations, t.before.Epochs, from.Checkpoint.Hash
 		t.Goal = coordinator.Goal{Limit: from.Limit, Progress: t.before}
@@ -141,7 +135,6 @@ func (t *Tally) Bare() bool { return t.Config.Data == "" }
 func (t *Tally) Record(r event.Record) {
 	t.evaluation(r)
 	t.Goal.Take(r)
-	t.unlike = cmp.Or(t.unlike, t.changes(r))
 	if p := r.Points; p != nil {
 		m := t.means[p.Series]
 		if m == nil {
@@ -259,6 +252,17 @@ func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 // since is what was counted after before; 0 of a run that went back beyond that.
 func since(now, before uint64) float64 { return float64(max(now, before) - before) }
 
+// Left is the seconds until the run reaches its limit of rounds or epochs if it goes on as fast as it did so far; ok is
+// false where it has no such limit, in the first seconds, and once the limit is reached.
+func (t *Tally) Left(at event.Progress) (seconds float64, ok bool) {
+	const known = 2 // seconds
+	before, now, spent := t.Goal.Limit.Part(t.before), t.Goal.Limit.Part(at), t.Spent()
+	if now <= before || now >= 1 || spent < known {
+		return 0, false
+	}
+	return spent * (1 - now) / (now - before), true
+}
+
 // Spent is the seconds that the committed rounds took.
 func (t *Tally) Spent() float64 {
 	var nanos int64
@@ -275,44 +279,6 @@ func (t *Tally) waited() float64 {
 		nanos += c.waited
 	}
 	return float64(nanos) / 1e9 / max(t.Spent(), 1e-9)
-}
-
-// changes is how a record changes the work that a run is expected to do, or lets it wait; "" where it does neither. A
-// knob that the run chooses for itself was to be expected.
-func (t *Tally) changes(r event.Record) string {
-	switch p, s := r.Plan, r.State; {
-	case r.Edit != nil && r.Edit.Commanded():
-		return fmt.Sprintf("knob %s was turned at round %d", r.Edit.Knob, r.Edit.First())
-	case p != nil && t.planned && p.Cause != event.CauseKnob:
-		return fmt.Sprintf("the fleet or the population changed after round %d (%s)", p.At, p.Cause)
-	case s != nil && s.Phase == event.Paused:
-		return fmt.Sprintf("it paused after round %d", s.Round)
-	case s != nil && s.Limit != nil && *s.Limit != t.Config.Limit:
-		return fmt.Sprintf("it was given another limit after round %d", s.Round)
-	}
-	return ""
-}
-
-// compare holds the time beside the one that was estimated where both are of the same work, and says why where they are
-// not.
-func (s *Summary) compare(t *Tally) {
-	s.SecondsError, s.SecondsUnlike = nil, t.unlike
-	limit := t.Config.Limit.Seconds
-	switch {
-	case s.SecondsPredicted == 0, limit > 0 && s.SecondsPredicted >= limit: // nothing was estimated, or but the limit
-		s.SecondsUnlike = ""
-		return
-	case s.SecondsUnlike != "":
-		return
-	case s.Phase != event.Finished:
-		s.SecondsUnlike = "it did not come to its end"
-		return
-	case !t.Goal.Limit.Reached(t.Goal.Progress):
-		s.SecondsUnlike = "it ended before its last round"
-		return
-	}
-	x := s.Seconds/s.SecondsPredicted - 1
-	s.SecondsError = &x
 }
 
 // Finish completes the summary with how the run ended.
@@ -342,7 +308,6 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 	}
 	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.evaluated
 	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
-	s.compare(t)
 	t.Sum = s
 	return s
 }

@@ -1,7 +1,6 @@
 package summary
 
 import (
-	"cmp"
 	"math"
 	"testing"
 	"time"
@@ -168,54 +167,27 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestTimeBesideItsEstimate: a time is held beside the one that was estimated before the run began where both are of
-// the same work; of other work the summary says why not, and where nothing was estimated it says nothing.
-func TestTimeBesideItsEstimate(t *testing.T) {
-	state := func(s event.State) event.Record { return event.Record{State: &s} }
-	plan := func(at uint64, c event.Cause) event.Record { return event.Record{Plan: &event.Plan{At: at, Cause: c}} }
-	rounds := event.Limit{Rounds: 40}
+// TestLeft: what is left follows from the rounds that this process committed; a resumed run counts from where it began.
+func TestLeft(t *testing.T) {
+	limit := event.Limit{Rounds: 40}
 	for _, c := range []struct {
-		what    string
-		job     host.Job
-		from    *host.Restored
-		records []event.Record // between round 20 and the end
-		rounds  uint64
-		phase   event.Phase
-		unlike  string
-		none    bool // nothing was estimated
+		what string
+		from *host.Restored
+		at   uint64
+		took time.Duration // of the rounds so far
+		want float64       // seconds, 0 for unknown
 	}{
-		{what: "as it was to be", rounds: 40},
-		{what: "knobs of its preset", records: []event.Record{{Edit: &event.Edit{Knob: "eta", By: "preset"}}}, rounds: 40},
-		{what: "a knob that it chose", records: []event.Record{{Edit: &event.Edit{Knob: "noise", By: optim.Auto}}, plan(0, event.CauseKnob)}, rounds: 40},
-		{what: "a knob that was turned", records: []event.Record{{Edit: &event.Edit{Knob: "batch", By: "ann", ID: 3, At: 20}}}, rounds: 40, unlike: "knob batch was turned at round 21"},
-		{what: "a worker lost", records: []event.Record{plan(20, event.CauseDeath)}, rounds: 40, unlike: "the fleet or the population changed after round 20 (death)"},
-		{what: "a pause", records: []event.Record{state(event.State{Phase: event.Paused, Round: 20}), state(event.State{Phase: event.Training, Round: 20})}, rounds: 40, unlike: "it paused after round 20"},
-		{what: "another limit", records: []event.Record{state(event.State{Phase: event.Training, Round: 20, Limit: &event.Limit{Rounds: 30}})}, rounds: 30, unlike: "it was given another limit after round 20"},
-		{what: "the same limit again", records: []event.Record{state(event.State{Phase: event.Training, Round: 20, Limit: &rounds})}, rounds: 40},
-		{what: "a target that was met", rounds: 30, unlike: "it ended before its last round"},
-		{what: "stopped", rounds: 40, phase: event.Stopped, unlike: "it did not come to its end"},
-		{what: "resumed", from: &host.Restored{Limit: rounds}, rounds: 40, none: true},
-		{what: "by workers elsewhere", job: host.Job{Options: host.Options{Wait: 2}}, rounds: 40, none: true},
-		{what: "for ten seconds", job: host.Job{Config: event.Config{Limit: event.Limit{Rounds: 40, Seconds: 10}}}, rounds: 40, none: true},
+		{"half of the rounds", nil, 20, 10 * time.Second, 10},
+		{"the first second", nil, 20, time.Second, 0},
+		{"the last round", nil, 40, 10 * time.Second, 0},
+		{"resumed in the middle", &host.Restored{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
 	} {
-		c.job.Config.Seconds = 10
-		if c.job.Config.Limit == (event.Limit{}) {
-			c.job.Config.Limit = rounds
-		}
 		m := New()
-		m.Begin(&c.job, "", c.from)
-		for _, r := range append([]event.Record{plan(0, event.CauseStart), commit(20, 20, time.Second)}, append(c.records, commit(c.rounds, 40, time.Second))...) {
-			m.Record(r)
-		}
-		m.began = time.Now().Add(-12 * time.Second)
-		s := m.Finish(coordinator.Exit{Phase: cmp.Or(c.phase, event.Finished)})
-		switch {
-		case s.SecondsUnlike != c.unlike:
-			t.Errorf("%s: unlike since %q, want %q", c.what, s.SecondsUnlike, c.unlike)
-		case (s.SecondsError == nil) != (c.none || c.unlike != ""):
-			t.Errorf("%s: %v", c.what, s.SecondsError)
-		case s.SecondsError != nil && math.Abs(*s.SecondsError-.2) > .05:
-			t.Errorf("%s: 12 s of 10 s that were estimated are %+g", c.what, *s.SecondsError)
+		m.Begin(&host.Job{Config: event.Config{Limit: limit}}, "", c.from)
+		m.Record(commit(c.at, c.at, c.took))
+		got, ok := m.Left(event.Progress{Rounds: c.at})
+		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%s: %g s are left (%v), want %g", c.what, got, ok, c.want)
 		}
 	}
 }

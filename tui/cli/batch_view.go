@@ -147,10 +147,10 @@ func (v *batchView) count() string {
 	return fmt.Sprintf("%*d of %d", len(strconv.Itoa(all)), n, all)
 }
 
-// share is the estimated seconds of what is done, and of all.
+// share is the work of what is done, and of all.
 func (v *batchView) share() (done, all float64) {
 	v.b.Each(func(t *batch.Trial) {
-		s := max(t.Seconds, 0.1)
+		s := max(t.Work, 1)
 		all += s
 		switch {
 		case t.Over():

@@ -259,6 +259,7 @@ func (l *shelf) Estimate(ctx context.Context, r tui.Request) (e tui.Estimate) {
 		return elsewhere(ctx, w.order)
 	}
 	e, e.Err = ask(r)
+	e.Took = l.lib.Took(cmp.Or(r.Preset, presets.Default))
 	if e.Err != nil && ctx.Err() == nil {
 		e.At = blamed(r, e.Err, func(r tui.Request) error { _, err := ask(r); return err })
 	}
@@ -309,7 +310,7 @@ func estimateOf(o host.Order) (e tui.Estimate, err error) {
 		return e, err
 	}
 	return tui.Estimate{Model: j.Net.Name, Data: j.Config.Data, Members: j.Members, Parameters: j.Net.Layout.Params,
-		Memory: j.Config.Memory, Device: j.DeviceMemory, Seconds: j.Config.Seconds, Expected: j.Expected}, nil
+		Memory: j.Config.Memory, Device: j.DeviceMemory, Expected: j.Expected}, nil
 }
 
 // Begin implements tui.Launcher.

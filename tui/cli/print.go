@@ -64,9 +64,6 @@ type jsonPrinter struct {
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job, r.sess.Dir(), r.from)
 	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
-	if seconds := p.Sum.SecondsPredicted; seconds > 0 {
-		line["seconds_predicted"] = seconds
-	}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}
@@ -220,9 +217,6 @@ func (p *plainPrinter) begin(r prepared) {
 	if j.DeviceMemory > 0 {
 		expected += ", " + humanBytes(j.DeviceMemory) + " on the device"
 	}
-	if s := p.Sum.SecondsPredicted; s > 0 {
-		expected += " and " + shortTime(s)
-	}
 	where := r.sess.Dir()
 	if by := listedBy(where); by != "" {
 		where += ", which `" + by + "` lists"
@@ -314,7 +308,11 @@ func (p *plainPrinter) progress(c event.Commit) string {
 	if ok {
 		loss = fmt.Sprintf("%7s", tui.Number(x))
 	}
-	return fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss, rate(p.Tally, c.Progress))
+	text := fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss, rate(p.Tally, c.Progress))
+	if left, ok := p.Left(c.Progress); ok {
+		text += ", " + shortTime(left) + " left"
+	}
+	return text
 }
 
 // rate is how fast the rounds up to a position went that this process committed.
@@ -386,11 +384,6 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		fmt.Fprintf(p.out, "  restarts     %s\n", oneLine(text))
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
-	if s.SecondsError != nil {
-		fmt.Fprintf(p.out, "  time         %s, estimated %s: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), signed(*s.SecondsError))
-	} else if s.SecondsUnlike != "" && exit.Phase == event.Finished {
-		fmt.Fprintf(p.out, "  time         %s; estimated %s, not of the same work: %s\n", clockTime(s.Seconds), clockTime(s.SecondsPredicted), s.SecondsUnlike)
-	}
 	if p.job != nil && exit.Phase == event.Finished {
 		claimed(p.out, p.job, p.Tally, p.Metric)
 	}
