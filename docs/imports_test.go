@@ -62,7 +62,7 @@ var (
 )
 
 // testSupport is imported by tests and by test support only.
-var testSupport = []string{"runtime/conformance", "runtime/soon", "models/enginetest", "models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
+var testSupport = []string{"runtime/conformance", "runtime/testutil", "models/enginetest", "models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	checked, broken := violations(t, os.DirFS(".."))

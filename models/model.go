@@ -7,7 +7,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/engine"
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Model is a compiled spec: read-only, shared by engines.
@@ -162,32 +162,32 @@ func (m *Model) Fits(d data.Info) error {
 	shape, classes, outputs := d.Shape, d.Classes, d.Outputs
 	switch {
 	case m.Vocabulary > 0 && !d.Text:
-		return typed.Errorf("model %s reads text by its embedding, and the data are none; choose data such as tales or a .txt file, or another model", m.Name)
+		return usererr.Errorf("model %s reads text by its embedding, and the data are none; choose data such as tales or a .txt file, or another model", m.Name)
 	case m.Vocabulary == 0 && d.Text:
-		return typed.Errorf("model %s has no embedding, and the data are a text; choose a model that begins with one, such as bytes-small, or other data", m.Name)
+		return usererr.Errorf("model %s has no embedding, and the data are a text; choose a model that begins with one, such as bytes-small, or other data", m.Name)
 	case m.Vocabulary > 0 && m.Vocabulary < classes:
-		return typed.Errorf("model %s has the vocabulary %d, and the text has the byte %d; choose a text of lower bytes, or give the embedding a larger vocabulary", m.Name, m.Vocabulary, classes-1)
+		return usererr.Errorf("model %s has the vocabulary %d, and the text has the byte %d; choose a text of lower bytes, or give the embedding a larger vocabulary", m.Name, m.Vocabulary, classes-1)
 	}
 	flat := len(m.Input) == 1 && m.Features == Size(shape)
 	if !flat && !slices.Equal(m.Input, shape) {
-		return typed.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
+		return usererr.Errorf("model %s takes samples of %v, not of %v; choose a model and a data set that match", m.Name, m.Input, shape)
 	}
 	switch {
 	case m.MultiLabel() && !d.MultiLabel:
-		return typed.Errorf("model %s tells several classes of a sample (loss %s), and the data have one for each, or numbers; choose a model of the loss %s, or data with a column of 0 and 1 for each class", m.Name, BCE, CrossEntropy)
+		return usererr.Errorf("model %s tells several classes of a sample (loss %s), and the data have one for each, or numbers; choose a model of the loss %s, or data with a column of 0 and 1 for each class", m.Name, BCE, CrossEntropy)
 	case m.MultiLabel() && outputs != m.Classes:
-		return typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, outputs)
+		return usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, outputs)
 	case m.MultiLabel():
 	case d.MultiLabel:
-		return typed.Errorf("model %s tells no several classes of a sample, and the data have them; choose a model of the loss %s", m.Name, BCE)
+		return usererr.Errorf("model %s tells no several classes of a sample, and the data have them; choose a model of the loss %s", m.Name, BCE)
 	case m.Regression() && classes > 0:
-		return typed.Errorf("model %s predicts numbers (loss %s), and the data have classes; choose a model of the loss %s, or data whose labels are numbers", m.Name, m.Loss, CrossEntropy)
+		return usererr.Errorf("model %s predicts numbers (loss %s), and the data have classes; choose a model of the loss %s, or data whose labels are numbers", m.Name, m.Loss, CrossEntropy)
 	case m.Regression() && outputs != m.Outputs:
-		return typed.Errorf("model %s predicts outputs = %d, and the data have %d; choose a model and a data set that match", m.Name, m.Outputs, outputs)
+		return usererr.Errorf("model %s predicts outputs = %d, and the data have %d; choose a model and a data set that match", m.Name, m.Outputs, outputs)
 	case m.Loss == CrossEntropy && outputs > 0:
-		return typed.Errorf("model %s has classes, and the labels of the data are numbers; choose a model of the loss %s or %s", m.Name, MSE, Huber)
+		return usererr.Errorf("model %s has classes, and the labels of the data are numbers; choose a model of the loss %s or %s", m.Name, MSE, Huber)
 	case m.Loss != Distance && m.Classes < classes:
-		return typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
+		return usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", m.Name, m.Classes, classes)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"io"
 
-	"brood/models/tomltext"
+	"brood/models/tomlerr"
 )
 
 // Kind names what a layer does.
@@ -188,9 +188,9 @@ func Parse(r io.Reader) (Spec, error) {
 		return Spec{}, &SpecError{What: err.Error()}
 	}
 	var s Spec
-	if err := tomltext.Decode(text, &s); err != nil {
+	if err := tomlerr.Decode(text, &s); err != nil {
 		what := err.Error()
-		if unknown := (*tomltext.UnknownError)(nil); errors.As(err, &unknown) {
+		if unknown := (*tomlerr.UnknownError)(nil); errors.As(err, &unknown) {
 			what += "; a layer takes kind, name, from, with, out, kernel, stride, pad, groups, rate, slope, factor, bias, init, filters, vocabulary, sequence, heads and positions"
 		}
 		return Spec{}, &SpecError{What: what}

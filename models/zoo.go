@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 //go:embed zoo/*.toml
@@ -32,12 +32,12 @@ func List() []string {
 func Source(nameOrPath string) (text []byte, err error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
-			return nil, fmt.Errorf("model: %w", typed.File(err, nameOrPath, "give the path of a layer list, or a name of `brood models`"))
+			return nil, fmt.Errorf("model: %w", usererr.File(err, nameOrPath, "give the path of a layer list, or a name of `brood models`"))
 		}
 		return text, nil
 	}
 	if text, err = zoo.ReadFile("zoo/" + nameOrPath + ".toml"); err != nil {
-		return nil, typed.Errorf("model: no model %q%s; there are %s, or give the path of a .toml file", nameOrPath, typed.Meant(nameOrPath, List()), strings.Join(List(), ", "))
+		return nil, usererr.Errorf("model: no model %q%s; there are %s, or give the path of a .toml file", nameOrPath, usererr.Suggest(nameOrPath, List()), strings.Join(List(), ", "))
 	}
 	return text, nil
 }

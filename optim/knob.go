@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Knob declares a quantity a person may turn while the run trains. Screens, flags, validation and help derive from it.
@@ -165,13 +165,13 @@ func (k Knob) Told(value string) Knob { k.Begins = value; return k }
 func (k Knob) Validate(x float64) error {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
-		return typed.Errorf("%s must be a finite number", k.Name)
+		return usererr.Errorf("%s must be a finite number", k.Name)
 	case len(k.Choices) > 0 && (x != math.Trunc(x) || x < 0 || int(x) >= len(k.Choices)):
-		return typed.Errorf("%s must be one of %s", k.Name, strings.Join(k.Choices, ", "))
+		return usererr.Errorf("%s must be one of %s", k.Name, strings.Join(k.Choices, ", "))
 	case x < k.Min || x > k.Max:
-		return typed.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(k.Min), k.Format(k.Max), unit(k.Unit))
+		return usererr.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(k.Min), k.Format(k.Max), unit(k.Unit))
 	case k.Integer && x != math.Trunc(x):
-		return typed.Errorf("%s = %g must be a whole number%s", k.Name, x, unit(k.Unit))
+		return usererr.Errorf("%s = %g must be a whole number%s", k.Name, x, unit(k.Unit))
 	}
 	return nil
 }
@@ -193,9 +193,9 @@ func (k Knob) Parse(s string) (float64, error) {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil || len(k.Choices) > 0 {
 		if len(k.Choices) > 0 {
-			return 0, typed.Errorf("%s must be one of %s, not %q", k.Name, strings.Join(k.Choices, ", "), s)
+			return 0, usererr.Errorf("%s must be one of %s, not %q", k.Name, strings.Join(k.Choices, ", "), s)
 		}
-		return 0, typed.Errorf("%s = %q is not a number", k.Name, s)
+		return 0, usererr.Errorf("%s = %q is not a number", k.Name, s)
 	}
 	return x, k.Validate(x)
 }

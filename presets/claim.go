@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Claim is what a preset tests, stated beforehand: a number that its source published, and what the preset's own,
@@ -164,7 +164,7 @@ func Own(path string) ([]string, error) {
 		return nil, err
 	}
 	if len(p.Claims) == 0 {
-		return nil, typed.Errorf("preset %s claims nothing: add what it shall show as [[claims]], as in `brood presets show quickstart`", path)
+		return nil, usererr.Errorf("preset %s claims nothing: add what it shall show as [[claims]], as in `brood presets show quickstart`", path)
 	}
 	out := []string{path}
 	for _, c := range p.Claims {

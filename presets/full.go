@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/option"
 )
 
@@ -51,9 +51,9 @@ const fullSuffix = "-full"
 func (p Preset) InFull() (Preset, error) {
 	switch f := p.Full; {
 	case f == nil:
-		return p, typed.Errorf("the preset %s has no full form: run it as it is, or change it by flags", p.Name)
+		return p, usererr.Errorf("the preset %s has no full form: run it as it is, or change it by flags", p.Name)
 	case f.None != "":
-		return p, typed.Errorf("the preset %s has no full form: %s", p.Name, f.None)
+		return p, usererr.Errorf("the preset %s has no full form: %s", p.Name, f.None)
 	default:
 		p.Expect = f.Expect
 		told := f.told()

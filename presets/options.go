@@ -6,13 +6,13 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"brood/models/tomltext"
-	"brood/models/typed"
+	"brood/models/tomlerr"
+	"brood/models/usererr"
 	"brood/runtime/option"
 )
 
 // tell reads the keys that are options, of the preset or of its full form, and refuses the first that is none.
-func (p *Preset) tell(text []byte, keys []tomltext.Key) error {
+func (p *Preset) tell(text []byte, keys []tomlerr.Key) error {
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (p *Preset) tell(text []byte, keys []tomltext.Key) error {
 			for _, x := range option.With(use) {
 				names = append(names, x.Name)
 			}
-			return fmt.Errorf("line %d: unknown key %s%s", k.Row, strings.Join(k.Path, "."), typed.Meant(path[0], names))
+			return fmt.Errorf("line %d: unknown key %s%s", k.Row, strings.Join(k.Path, "."), usererr.Suggest(path[0], names))
 		}
 		if err := x.SetTOML(to, from[x.Name]); err != nil {
 			return fmt.Errorf("line %d: %w", k.Row, err)

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"brood/models/data"
-	"brood/models/tomltext"
-	"brood/models/typed"
+	"brood/models/tomlerr"
+	"brood/models/usererr"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
 	"brood/runtime/option"
@@ -68,14 +68,14 @@ func Source(nameOrPath string) ([]byte, error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		text, err := os.ReadFile(nameOrPath)
 		if err != nil {
-			return nil, fmt.Errorf("preset: %w", typed.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood presets`"))
+			return nil, fmt.Errorf("preset: %w", usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood presets`"))
 		}
 		return text, nil
 	}
 	text, err := embedded.ReadFile(nameOrPath + ".toml")
 	if err != nil {
-		return nil, typed.Errorf("there is no preset %q%s: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath,
-			typed.Meant(nameOrPath, List()), strings.Join(like(nameOrPath), ", "))
+		return nil, usererr.Errorf("there is no preset %q%s: choose one of %s, or another of `brood presets`, or give the path of a .toml file", nameOrPath,
+			usererr.Suggest(nameOrPath, List()), strings.Join(like(nameOrPath), ", "))
 	}
 	return text, nil
 }
@@ -106,7 +106,7 @@ func Load(nameOrPath string) (Preset, error) {
 	}
 	p, err := Parse(text)
 	if err != nil {
-		return p, typed.Errorf("preset %s: %w", nameOrPath, err)
+		return p, usererr.Errorf("preset %s: %w", nameOrPath, err)
 	}
 	p.Name = nameOrPath
 	if strings.HasSuffix(nameOrPath, ".toml") {
@@ -133,9 +133,9 @@ func (p *Preset) beside(dir string) {
 // Parse reads a preset and checks its algorithm and the names of its knobs.
 func Parse(text []byte) (Preset, error) {
 	var p Preset
-	var others []tomltext.Key
-	var unknown *tomltext.UnknownError
-	if err := tomltext.Decode(text, &p); errors.As(err, &unknown) {
+	var others []tomlerr.Key
+	var unknown *tomlerr.UnknownError
+	if err := tomlerr.Decode(text, &p); errors.As(err, &unknown) {
 		others = unknown.Keys // which may be options
 	} else if err != nil {
 		return p, fmt.Errorf("%w; compare it with what `brood presets show` prints", err)
@@ -177,7 +177,7 @@ func Parse(text []byte) (Preset, error) {
 	}
 	for _, s := range names {
 		if _, ok := alg.Knob(s.Knob); !ok {
-			return p, fmt.Errorf("%s has no knob %q%s", alg.Name, s.Knob, typed.Meant(s.Knob, alg.KnobNames()))
+			return p, fmt.Errorf("%s has no knob %q%s", alg.Name, s.Knob, usererr.Suggest(s.Knob, alg.KnobNames()))
 		}
 	}
 	return p, nil

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/tomltext"
-	"brood/models/typed"
+	"brood/models/tomlerr"
+	"brood/models/usererr"
 	"brood/runtime/option"
 )
 
@@ -86,17 +86,17 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 	var err error
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
-			return Scaling{}, fmt.Errorf("plan: %w", typed.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood scale`"))
+			return Scaling{}, fmt.Errorf("plan: %w", usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood scale`"))
 		}
 	} else if text, err = plans.ReadFile("scaling/" + nameOrPath + ".toml"); err != nil {
-		return Scaling{}, typed.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file", nameOrPath, typed.Meant(nameOrPath, Plans()), strings.Join(Plans(), ", "))
+		return Scaling{}, usererr.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file", nameOrPath, usererr.Suggest(nameOrPath, Plans()), strings.Join(Plans(), ", "))
 	}
 	s := Scaling{Name: strings.TrimSuffix(filepath.Base(nameOrPath), ".toml"), Slow: 1}
-	if err := tomltext.Decode(text, &s); err != nil {
-		return s, typed.Errorf("plan %s: %w", nameOrPath, err)
+	if err := tomlerr.Decode(text, &s); err != nil {
+		return s, usererr.Errorf("plan %s: %w", nameOrPath, err)
 	}
 	if err := s.check(); err != nil {
-		return s, typed.Errorf("plan %s: %w", nameOrPath, err)
+		return s, usererr.Errorf("plan %s: %w", nameOrPath, err)
 	}
 	for i, c := range s.Curves {
 		if strings.HasSuffix(c.Preset, ".toml") && !filepath.IsAbs(c.Preset) {

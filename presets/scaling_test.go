@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim/catalog"
 	"brood/presets"
 	"brood/runtime/option"
@@ -102,7 +102,7 @@ func TestBadPlans(t *testing.T) {
 	} {
 		if err := load(strings.Replace(fine, c.from, c.to, 1)); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s for %s: %v, want %q", c.to, c.from, err, c.says)
-		} else if !typed.Is(err) {
+		} else if !usererr.Is(err) {
 			t.Errorf("%s for %s: what is wrong with a plan of one's own was typed", c.to, c.from)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
 )
 
@@ -68,7 +68,7 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	d.Update(keyMsg("y"))
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
-	told := soon.Next(t, reached, "branch")
+	told := testutil.Receive(t, reached, "branch")
 	d.shows("branch: looking for the nearest checkpoint", "esc gives it up")
 	told(150)
 	d.shows("executed again up to round 150 of 200", "█")
@@ -77,7 +77,7 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 		t.Errorf("a second branch: %q", d.toast.text)
 	}
 	d.press("esc")
-	d.Update(soon.Next(t, end, "end of the branch"))
+	d.Update(testutil.Receive(t, end, "end of the branch"))
 	if d.branching != nil || d.replay == nil || d.toast.text != "the branch was given up" {
 		t.Errorf("after esc: %q", d.toast.text)
 	}

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -156,7 +156,7 @@ func doMembers(m *model, args []string) (tea.Cmd, error) {
 func doSwap(m *model, args []string) (tea.Cmd, error) {
 	all := completeAlgorithm(m, nil)
 	if len(all) > 0 && !slices.Contains(all, args[0]) {
-		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0], typed.Meant(args[0], all), strings.Join(all, ", "))
+		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all), strings.Join(all, ", "))
 	}
 	return m.send(event.Command{Algorithm: args[0]}), nil
 }
@@ -236,5 +236,5 @@ func doScreen(m *model, args []string) (tea.Cmd, error) {
 		}
 	}
 	all := completeScreen(m, nil)
-	return nil, fmt.Errorf("screen: there is no %q%s: choose one of %s", args[0], typed.Meant(args[0], all), strings.Join(all, ", "))
+	return nil, fmt.Errorf("screen: there is no %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all), strings.Join(all, ", "))
 }

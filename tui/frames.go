@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // ScreenNames are the screens that [Options.Screen] may name, in the order of their digits, and after them what takes
@@ -37,7 +37,7 @@ func FindScreen(name string) (string, error) {
 			return s, nil
 		}
 	}
-	return "", typed.Errorf("there is no screen %q%s: choose %s", name, strings.ToLower(typed.Meant(name, ScreenNames())), strings.ToLower(strings.Join(ScreenNames(), ", ")))
+	return "", usererr.Errorf("there is no screen %q%s: choose %s", name, strings.ToLower(usererr.Suggest(name, ScreenNames())), strings.ToLower(strings.Join(ScreenNames(), ", ")))
 }
 
 // Frames writes n frames of the workbench, `every` apart, as they would be drawn at opt.Width x opt.Height: for scripts

@@ -11,7 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/creack/pty"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
 )
 
@@ -52,7 +52,7 @@ func TestHugeTerminalAtTheStart(t *testing.T) {
 	}
 	await(t, smaller)
 	p.Quit()
-	if m, ok := soon.Next(t, end, "end of the workbench").(*model); !ok || m.w != 90 || m.h != 30 {
+	if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.w != 90 || m.h != 30 {
 		t.Errorf("made smaller to 90 by 30 it counts as %d by %d", m.w, m.h)
 	}
 	if err := done(); err != nil {

@@ -14,7 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/timeline"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -213,11 +213,11 @@ func TestLaunchEstimates(t *testing.T) {
 	}
 	job, late := l.poll(d.model), make(chan tea.Msg, 1)
 	go func() { late <- job() }()
-	soon.Next(t, began, "estimate")
+	testutil.Receive(t, began, "estimate")
 	d.shows("before: 95.4 MB")
 	s.estimate = nil
 	d.press("l")
-	d.Update(soon.Next(t, late, "end of the estimate"))
+	d.Update(testutil.Receive(t, late, "end of the estimate"))
 	if l.fresh() {
 		t.Error("an estimate of before is taken for the new one")
 	}

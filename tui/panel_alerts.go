@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"brood/runtime/alert"
 	"brood/runtime/event"
 	"brood/runtime/view"
-	"brood/runtime/watch"
 	"brood/tui/cell"
 )
 
@@ -177,7 +177,7 @@ func drawWatched(m *model, g *cell.Grid, r cell.Rect) {
 		}
 	}
 	for _, k := range event.Watched {
-		put(string(k), watch.Rules[k])
+		put(string(k), alert.Rules[k])
 	}
 	put("and", "numbers that are none, workers that are lost or disagree, a disk that is full, commands that cannot be obeyed")
 	put("elsewhere", "--on-alert COMMAND of run, serve and fork hands each warning and error to a command, as a line of JSON")

@@ -13,7 +13,7 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/geometry"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // geometer is a shelf that measures too.
@@ -160,7 +160,7 @@ func TestGeometryShowsItsWay(t *testing.T) {
 	d.Update(keyMsg("enter"))
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
-	told := soon.Next(t, reached, "measurement")
+	told := testutil.Receive(t, reached, "measurement")
 	d.shows("measuring how the members stand", "gives it up")
 	told(70)
 	d.shows("executing round 70")
@@ -168,7 +168,7 @@ func TestGeometryShowsItsWay(t *testing.T) {
 		t.Errorf("a second one: %q", d.toast.text)
 	}
 	d.press("esc")
-	d.Update(soon.Next(t, end, "end of the measurement"))
+	d.Update(testutil.Receive(t, end, "end of the measurement"))
 	d.shows("was given up", "enter measures")
 
 	lib.measure = func(context.Context, string, geometry.Wanted, func(uint64)) (*geometry.Geometry, error) {

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/tui/cell"
 )
 
@@ -63,7 +63,7 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 		}
 		return c.do(m, words[1:])
 	}
-	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0], typed.Meant(words[0], names))
+	return nil, fmt.Errorf("there is no command %q%s: press tab to see them", words[0], usererr.Suggest(words[0], names))
 }
 
 func (m *model) promptKey(name, text string) tea.Cmd {

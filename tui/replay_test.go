@@ -12,7 +12,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -79,7 +79,7 @@ func TestReplayPaces(t *testing.T) {
 		want  int
 	}{{1, 4}, {3, 10}, {0.1, 1}} {
 		r.SetSpeed(c.speed)
-		b, err := r.Next(soon.Context(t), 7, 1000)
+		b, err := r.Next(testutil.Context(t), 7, 1000)
 		if err != nil || len(b.Records) != c.want || b.Records[0].State.Round != 7 {
 			t.Errorf("at speed %g a frame has %d records, %v; want %d", c.speed, len(b.Records), err, c.want)
 		}
@@ -87,7 +87,7 @@ func TestReplayPaces(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r.clock = func() time.Time { return now }
 	r.SetSpeed(2)
-	b, _ := r.Next(soon.Context(t), 0, 1)
+	b, _ := r.Next(testutil.Context(t), 0, 1)
 	if wait, _ := r.wait(b.Next, rs[50].At); wait != 250*time.Millisecond {
 		t.Errorf("half a second at speed 2 takes %v", wait)
 	}
@@ -117,7 +117,7 @@ func TestReplaySaysThatAPauseWasCut(t *testing.T) {
 	r.clock = func() time.Time { now = now.Add(time.Second); return now }
 	d := open(t, 80, 24, nil, func(o *Options) { o.Source, o.Commander = r, nil })
 	for at := view.Position(0); int(at) < len(rs); at++ {
-		b, err := r.Next(soon.Context(t), at, 1)
+		b, err := r.Next(testutil.Context(t), at, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,12 +139,12 @@ func TestReplayPauses(t *testing.T) {
 	got := make(chan error, 1)
 	go func() { _, err := r.Next(ctx, 0, 1); got <- err }()
 	cancel()
-	if err := soon.Next(t, got, "answer of the replay"); !errors.Is(err, context.Canceled) {
+	if err := testutil.Receive(t, got, "answer of the replay"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a paused replay hands on a record: %v", err)
 	}
-	go func() { _, err := r.Next(soon.Context(t), 0, 1); got <- err }()
+	go func() { _, err := r.Next(testutil.Context(t), 0, 1); got <- err }()
 	r.Pause(false)
-	if err := soon.Next(t, got, "answer of the replay"); err != nil {
+	if err := testutil.Receive(t, got, "answer of the replay"); err != nil {
 		t.Errorf("going on: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestReplayShowsWhatARoundCameTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := r.Snapshot(soon.Context(t), at)
+		v, err := r.Snapshot(testutil.Context(t), at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _ := r.Snapshot(soon.Context(t), at)
+	v, _ := r.Snapshot(testutil.Context(t), at)
 	if v.Progress.Rounds != 104 {
 		t.Errorf("round 101 is found where %d rounds are done, want the commit at 104", v.Progress.Rounds)
 	}
@@ -191,7 +191,7 @@ func TestReplayFindsRoundsAndEvents(t *testing.T) {
 		t.Errorf("extent %+v", e)
 	}
 	next := r.Step(at, 1, false)
-	if w, _ := r.Snapshot(soon.Context(t), next); w.Progress.Rounds != 108 {
+	if w, _ := r.Snapshot(testutil.Context(t), next); w.Progress.Rounds != 108 {
 		t.Errorf("the next commit is at %d rounds", w.Progress.Rounds)
 	}
 	if back := r.Step(next, -1, false); back != at {
@@ -217,7 +217,7 @@ func TestSeeksAreShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reads = 0
-	if v, err := r.Snapshot(soon.Context(t), 4*keyEvery+10); err != nil || v.Position != 4*keyEvery+10 || l.reads > keyEvery {
+	if v, err := r.Snapshot(testutil.Context(t), 4*keyEvery+10); err != nil || v.Position != 4*keyEvery+10 || l.reads > keyEvery {
 		t.Errorf("position %v, %v, %d records read", v.Position, err, l.reads)
 	}
 }

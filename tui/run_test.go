@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"brood/optim"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
 )
 
@@ -29,7 +29,7 @@ func TestRunDrawsAndLeaves(t *testing.T) {
 	}()
 	await(t, out)
 	keys.Write([]byte("q"))
-	if err := soon.Next(t, end, "end of the workbench"); err != nil {
+	if err := testutil.Receive(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
 	}
 	keys.Close()
@@ -58,7 +58,7 @@ func TestRunGoesToAnotherSession(t *testing.T) {
 	keys.Write([]byte("j\r"))
 	await(t, there)
 	keys.Write([]byte("q"))
-	if err := soon.Next(t, end, "end of the workbench"); err != nil {
+	if err := testutil.Receive(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
 	}
 	keys.Close()
@@ -69,7 +69,7 @@ func TestRunGoesToAnotherSession(t *testing.T) {
 
 func await(t *testing.T, s *shown) {
 	t.Helper()
-	soon.Next(t, s.seen, fmt.Sprintf("%q on the screen", s.want))
+	testutil.Receive(t, s.seen, fmt.Sprintf("%q on the screen", s.want))
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}()
 	await(t, out)
 	cancel()
-	if err := soon.Next(t, end, "end of the workbench"); err != nil {
+	if err := testutil.Receive(t, end, "end of the workbench"); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,7 +109,7 @@ func TestHugeTerminal(t *testing.T) {
 		await(t, out)
 		p.Send(tea.WindowSizeMsg{Width: 3000, Height: 3000})
 		p.Quit()
-		if m, ok := soon.Next(t, end, "end of the workbench").(*model); !ok || m.w != maxWidth || m.h != maxHeight {
+		if m, ok := testutil.Receive(t, end, "end of the workbench").(*model); !ok || m.w != maxWidth || m.h != maxHeight {
 			t.Errorf("begun with %v, a terminal of 3000 by 3000 counts as %d by %d", size, m.w, m.h)
 		}
 		if err := done(); err != nil {

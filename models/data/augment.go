@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"brood/models/noise"
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Augment is how an image changes each time it is drawn for training.
@@ -32,7 +32,7 @@ func ParseAugment(text string) (a Augment, err error) {
 			}
 		}
 	}
-	return a, typed.Errorf("augment = %q: write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none", text)
+	return a, usererr.Errorf("augment = %q: write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none", text)
 }
 
 // flips reads a flag and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
@@ -80,13 +80,13 @@ func (s *Set) Augmented(a Augment) (*Set, error) {
 	case a == (Augment{}):
 		return s, nil
 	case len(s.Shape) != 3:
-		return nil, typed.Errorf("data %s: its samples are %d numbers each and no images, so that %s says nothing of them: take augment none", s.Name, s.features, a)
+		return nil, usererr.Errorf("data %s: its samples are %d numbers each and no images, so that %s says nothing of them: take augment none", s.Name, s.features, a)
 	case s.pixels == nil:
-		return nil, typed.Errorf("data %s: its pixels are numbers, and augment = %q takes bytes: save them as whole numbers from 0 to 255, or take augment none", s.Name, a)
+		return nil, usererr.Errorf("data %s: its pixels are numbers, and augment = %q takes bytes: save them as whole numbers from 0 to 255, or take augment none", s.Name, a)
 	case a.Pad < 0 || a.Pad > min(s.Shape[1], s.Shape[2]):
-		return nil, typed.Errorf("data %s: augment with pad=%d on images of %d x %d: give at most the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
+		return nil, usererr.Errorf("data %s: augment with pad=%d on images of %d x %d: give at most the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
 	case a.Reflect && a.Pad >= min(s.Shape[1], s.Shape[2]):
-		return nil, typed.Errorf("data %s: augment with reflect=%d on images of %d x %d: give less than the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
+		return nil, usererr.Errorf("data %s: augment with reflect=%d on images of %d x %d: give less than the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
 	}
 	c := *s
 	c.augment = a

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // labelColumns are the names of a column of labels, the first that occurs counts.
@@ -351,9 +351,9 @@ func (t *csvTable) count(trimmed []string, header bool) error {
 		t.note = fmt.Sprintf("labels in column %d", i)
 		return nil
 	case header:
-		return typed.Errorf("%s has no column %q for labels; its columns are %s", t.from, asked, some(trimmed))
+		return usererr.Errorf("%s has no column %q for labels; its columns are %s", t.from, asked, some(trimmed))
 	}
-	return typed.Errorf("%s has no line of names, and so no column %q: give the number of the column of labels, 1 to %d", t.from, asked, t.width)
+	return usererr.Errorf("%s has no line of names, and so no column %q: give the number of the column of labels, 1 to %d", t.from, asked, t.width)
 }
 
 // choose finds the columns of the features.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Known describes a set that Load knows by name, without reading it.
@@ -58,7 +58,7 @@ func Lookup(name string) (Known, error) {
 	all := Catalogue()
 	i := slices.IndexFunc(all, func(k Known) bool { return k.Name == name })
 	if i < 0 {
-		return Known{}, typed.Errorf("no data set %q%s; there are %s; give your own by its path, such as ./%s", name, typed.Meant(name, List()), strings.Join(List(), ", "), name)
+		return Known{}, usererr.Errorf("no data set %q%s; there are %s; give your own by its path, such as ./%s", name, usererr.Suggest(name, List()), strings.Join(List(), ", "), name)
 	}
 	return all[i], nil
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Rules by which a person's own data are read. A session records its own, since runs on other rules are other runs.
@@ -85,10 +85,10 @@ func (r Reading) plain(what string) error {
 		return err
 	}
 	if r.MultiLabel {
-		return typed.Errorf("%s has one class for each sample, and the model tells several: give a .csv, .npy or .npz file with a column of 0 and 1 for each class, or a model of the loss cross-entropy", what)
+		return usererr.Errorf("%s has one class for each sample, and the model tells several: give a .csv, .npy or .npz file with a column of 0 and 1 for each class, or a model of the loss cross-entropy", what)
 	}
 	if r.Outputs > 0 {
-		return typed.Errorf("%s has classes for labels, and the model predicts numbers: give a .csv, .npy or .npz file whose labels are numbers, or a model of the loss cross-entropy", what)
+		return usererr.Errorf("%s has classes for labels, and the model predicts numbers: give a .csv, .npy or .npz file whose labels are numbers, or a model of the loss cross-entropy", what)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (r Reading) plain(what string) error {
 // unlabelled refuses to choose a column of labels where there are no columns.
 func (r Reading) unlabelled(what string) error {
 	if r.Label != "" {
-		return typed.Errorf("label %s: %s has no columns to choose from; leave it out", r.Label, what)
+		return usererr.Errorf("label %s: %s has no columns to choose from; leave it out", r.Label, what)
 	}
 	return nil
 }

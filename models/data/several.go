@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Labels may take several columns: numbers of a regression with several outputs, or classes one-hot, a column for each,
@@ -29,7 +29,7 @@ func (t *csvTable) several(text string, header []string, numbers int) (columns [
 			match, err := path.Match(word, name)
 			if name == word && !t.counts(word, numbers) || err == nil && match && strings.Contains(word, "*") {
 				if slices.Index(header, name) != i {
-					return nil, false, typed.Errorf("%s has two columns %q: rename one of them", t.from, name)
+					return nil, false, usererr.Errorf("%s has two columns %q: rename one of them", t.from, name)
 				}
 				found = append(found, i)
 			}
@@ -39,11 +39,11 @@ func (t *csvTable) several(text string, header []string, numbers int) (columns [
 			found = []int{i - 1}
 		}
 		if found == nil {
-			return nil, false, typed.Errorf("%s has no column %q for labels; its columns are %s", t.from, word, some(header))
+			return nil, false, usererr.Errorf("%s has no column %q for labels; its columns are %s", t.from, word, some(header))
 		}
 		for _, i := range found {
 			if slices.Contains(columns, i) {
-				return nil, false, typed.Errorf("label %s: it names column %d of %s twice", text, i+1, t.from)
+				return nil, false, usererr.Errorf("label %s: it names column %d of %s twice", text, i+1, t.from)
 			}
 			columns = append(columns, i)
 		}
@@ -65,7 +65,7 @@ func (t *csvTable) beginSeveral(text string, header []string, numbers int) (isHe
 	}
 	for _, i := range t.labels {
 		if isHeader && (strings.ContainsAny(header[i], ",*") || strings.TrimSpace(header[i]) != header[i]) {
-			return true, typed.Errorf("%s: the name %q of a column of labels has a comma or a star in it; rename it", t.from, header[i])
+			return true, usererr.Errorf("%s: the name %q of a column of labels has a comma or a star in it; rename it", t.from, header[i])
 		}
 	}
 	if t.outputs > 0 {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Header says whether the first line of a table holds the names of its columns.
@@ -40,10 +40,10 @@ func ParseTable(text string) (t Table, err error) {
 		case "bytes":
 			t.Bytes = true
 		default:
-			return Table{}, typed.Errorf("table = %q: %q is none of %s", text, word, strings.Join(TableWords, ", "))
+			return Table{}, usererr.Errorf("table = %q: %q is none of %s", text, word, strings.Join(TableWords, ", "))
 		}
 		if t.Header != HeaderGuessed && t.Header != header {
-			return Table{}, typed.Errorf("table = %q: give one of header and no-header", text)
+			return Table{}, usererr.Errorf("table = %q: give one of header and no-header", text)
 		}
 		t.Header = header
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // NewText is a text as a data set, for models that read a window of it and predict the byte behind. Sample i is the
@@ -30,7 +30,7 @@ func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 		return nil, fmt.Errorf("data %s: the byte %d is out of range, there are %d classes", s.Name, n-1, s.Classes)
 	}
 	if len(text)-tests <= context || tests > 0 && tests <= context {
-		return nil, typed.Errorf("%s is too short: its %d bytes hold no window of %d bytes, with the byte behind it, to train on and to test: give a longer text, or a model of a shorter context", s.Name, len(text), context)
+		return nil, usererr.Errorf("%s is too short: its %d bytes hold no window of %d bytes, with the byte behind it, to train on and to test: give a longer text, or a model of a shorter context", s.Name, len(text), context)
 	}
 	s.test = ids(len(text)-tests, max(len(text)-tests, s.Len()))
 	if err := s.split(len(text)-tests, share); err != nil {
@@ -46,7 +46,7 @@ func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 // splitText is split of a text, of whose first n bytes a share is for validation.
 func (s *Set) splitText(n, held int) error {
 	if context := s.features; held > 0 && held <= context || n-held <= context {
-		return typed.Errorf("data %s: of %d bytes %d are for validation, and a window is %d bytes with the one behind them: give a longer text, another --validation, or a model of a shorter context", s.Name, n, held, context)
+		return usererr.Errorf("data %s: of %d bytes %d are for validation, and a window is %d bytes with the one behind them: give a longer text, another --validation, or a model of a shorter context", s.Name, n, held, context)
 	}
 	s.train, s.validation = ids(0, n-held-s.features), ids(n-held, max(n-held, n-s.features))
 	return nil

@@ -3,7 +3,7 @@ package data
 import (
 	"slices"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Views are the ways in which a model is shown an image when it is asked about it, whose answers are averaged
@@ -29,7 +29,7 @@ func ParseViews(text string) (Views, error) {
 			return Views{Flip: flip, Shift: n, Reflect: n > 0 && word == "reflect"}, nil
 		}
 	}
-	return Views{}, typed.Errorf("views %q: write flip, and shift=N or reflect=N, with a comma between them, such as flip,shift=1", text)
+	return Views{}, usererr.Errorf("views %q: write flip, and shift=N or reflect=N, with a comma between them, such as flip,shift=1", text)
 }
 
 // List is the views, the image as it is first.
@@ -57,11 +57,11 @@ func (s *Set) Viewable(views []View) error {
 		far := max(v.Down, -v.Down, v.Right, -v.Right)
 		switch {
 		case len(s.Shape) != 3 || s.Text:
-			return typed.Errorf("data %s: its samples are no images, which could be shown in another way", s.Name)
+			return usererr.Errorf("data %s: its samples are no images, which could be shown in another way", s.Name)
 		case far > 0 && s.pixels == nil:
-			return typed.Errorf("data %s: its pixels are numbers, and to move images takes bytes: save them as whole numbers from 0 to 255, or take flip alone", s.Name)
+			return usererr.Errorf("data %s: its pixels are numbers, and to move images takes bytes: save them as whole numbers from 0 to 255, or take flip alone", s.Name)
 		case far >= min(s.Shape[1], s.Shape[2]):
-			return typed.Errorf("data %s: to move images of %d x %d by %d pixels leaves nothing of them: give less than the smaller side", s.Name, s.Shape[1], s.Shape[2], far)
+			return usererr.Errorf("data %s: to move images of %d x %d by %d pixels leaves nothing of them: give less than the smaller side", s.Name, s.Shape[1], s.Shape[2], far)
 		}
 	}
 	return nil

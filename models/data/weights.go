@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Weights are what the classes weigh in the loss that is trained on. The zero Weights weighs nothing.
@@ -32,15 +32,15 @@ func ParseWeights(text string) (w Weights, err error) {
 	for _, word := range strings.Split(text, ",") {
 		at := strings.LastIndex(word, "=")
 		if at < 0 {
-			return Weights{}, typed.Errorf("class-weights = %q: write %s, or NAME=WEIGHT with commas between them, such as rose=2,tulip=0.5", text, Balanced)
+			return Weights{}, usererr.Errorf("class-weights = %q: write %s, or NAME=WEIGHT with commas between them, such as rose=2,tulip=0.5", text, Balanced)
 		}
 		name := strings.TrimSpace(word[:at])
 		x, err := strconv.ParseFloat(strings.TrimSpace(word[at+1:]), 64)
 		if _, twice := w.Of[name]; twice {
-			return Weights{}, typed.Errorf("class-weights = %q: class %s is weighed twice", text, name)
+			return Weights{}, usererr.Errorf("class-weights = %q: class %s is weighed twice", text, name)
 		}
 		if err != nil || !(x > 0) || math.IsInf(x, 0) {
-			return Weights{}, typed.Errorf("class-weights = %q: %s is no weight of class %s; give a number above 0", text, strings.TrimSpace(word[at+1:]), name)
+			return Weights{}, usererr.Errorf("class-weights = %q: %s is no weight of class %s; give a number above 0", text, strings.TrimSpace(word[at+1:]), name)
 		}
 		w.Of[name] = x
 		w.Classes = append(w.Classes, name)
@@ -63,7 +63,7 @@ func (s *Set) Weighted(w Weights) (*Set, error) {
 		return s, nil
 	}
 	if s.Classes == 0 || s.Text {
-		return nil, typed.Errorf("class-weights: data %s have no classes to weigh; leave it out", s.Name)
+		return nil, usererr.Errorf("class-weights: data %s have no classes to weigh; leave it out", s.Name)
 	}
 	class := map[string]int{}
 	for c := range s.Classes {
@@ -82,7 +82,7 @@ func (s *Set) Weighted(w Weights) (*Set, error) {
 	for _, name := range w.Classes {
 		c, ok := class[name]
 		if !ok {
-			return nil, typed.Errorf("class-weights: data %s have no class %q; their classes are %s", s.Name, name, some(s.Form().Classes))
+			return nil, usererr.Errorf("class-weights: data %s have no class %q; their classes are %s", s.Name, name, some(s.Form().Classes))
 		}
 		each[c] = w.Of[name]
 	}
@@ -95,7 +95,7 @@ func (s *Set) Weighted(w Weights) (*Set, error) {
 	for c, x := range each {
 		v := float64(x*float64(len(s.train))) / sum
 		if t.weights[c] = float32(v); !finite(t.weights[c]) || t.weights[c] < 0x1p-126 {
-			return nil, typed.Errorf("class-weights: class %s of data %s weighs %g of the mean, which float32 does not hold; bring the weights nearer to each other", s.ClassName(c), s.Name, v)
+			return nil, usererr.Errorf("class-weights: class %s of data %s weighs %g of the mean, which float32 does not hold; bring the weights nearer to each other", s.ClassName(c), s.Name, v)
 		}
 	}
 	return &t, nil

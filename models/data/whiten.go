@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // whitened is how many training samples, the first, whitening filters are learnt from.
@@ -21,14 +21,14 @@ const whitened = 5000
 // of each the window by rows. It fails for samples that are no images, or smaller than the window.
 func (s *Set) Whitening(side int, epsilon float64) ([][]float64, error) {
 	if len(s.Shape) != 3 {
-		return nil, typed.Errorf("data %s: its samples are no images, whose patches could be whitened", s.Name)
+		return nil, usererr.Errorf("data %s: its samples are no images, whose patches could be whitened", s.Name)
 	}
 	channels, h, w := s.Shape[0], s.Shape[1], s.Shape[2]
 	if side < 1 || side > min(h, w) || channels*side*side > 1<<10 {
-		return nil, typed.Errorf("a window of %d x %d does not suit images of %d x %d x %d: take 2, or 3", side, side, channels, h, w)
+		return nil, usererr.Errorf("a window of %d x %d does not suit images of %d x %d x %d: take 2, or 3", side, side, channels, h, w)
 	}
 	if !(epsilon >= 0) || math.IsInf(epsilon, 0) {
-		return nil, typed.Errorf("epsilon = %v: it is added to variances, and is 0 or more", epsilon)
+		return nil, usererr.Errorf("epsilon = %v: it is added to variances, and is 0 or more", epsilon)
 	}
 	ids := s.Train()
 	ids = ids[:min(len(ids), whitened)]
@@ -75,7 +75,7 @@ func (s *Set) Whitening(side int, epsilon float64) ([][]float64, error) {
 			rows[k][i], rows[size+k][i] = e*scale, -e*scale
 		}
 		if scale-scale != 0 {
-			return nil, typed.Errorf("data %s: a direction of its patches never changes, and epsilon = 0 would divide by nothing: give an epsilon above 0", s.Name)
+			return nil, usererr.Errorf("data %s: a direction of its patches never changes, and epsilon = 0 would divide by nothing: give an epsilon above 0", s.Name)
 		}
 	}
 	return rows, nil

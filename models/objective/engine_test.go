@@ -20,7 +20,7 @@ import (
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // The test's own binary is the program of these tests, where this says how it behaves.
@@ -448,14 +448,14 @@ func TestSpecsThatAreNone(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ParseSpec(path); err == nil || !strings.Contains(err.Error(), why) || !typed.Is(err) {
+		if _, err := ParseSpec(path); err == nil || !strings.Contains(err.Error(), why) || !usererr.Is(err) {
 			t.Errorf("%q: %v, want %q, of what was typed", text, err, why)
 		}
 	}
 	for _, text := range []string{"0", "-3", "none.toml"} {
 		if _, err := ParseSpec(text); err == nil {
 			t.Errorf("params = %s was taken", text)
-		} else if file := text == "none.toml"; typed.Is(err) == file {
+		} else if file := text == "none.toml"; usererr.Is(err) == file {
 			t.Errorf("params = %s: %v: a file that is not there fails here", text, err)
 		}
 	}

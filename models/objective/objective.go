@@ -22,7 +22,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Func is an objective within this process: the fitness of parameters, in the order of the spec's tensors and within
@@ -89,7 +89,7 @@ func ParseCommand(text string) ([]string, error) {
 		words = []string{text}
 	}
 	if len(words) == 0 {
-		return nil, typed.Errorf("the objective is empty: give a program, such as --objective ./program")
+		return nil, usererr.Errorf("the objective is empty: give a program, such as --objective ./program")
 	}
 	for i, w := range words {
 		if !isFile(w) || i == 0 && !strings.ContainsRune(w, filepath.Separator) {

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"brood/models/engine"
-	"brood/models/said"
+	"brood/models/procgroup"
+	"brood/models/stderrtail"
 )
 
 const (
@@ -33,7 +34,7 @@ type process struct {
 	in   io.WriteCloser
 	out  *os.File
 	read *bufio.Reader // of out
-	tail *said.Tail
+	tail *stderrtail.Tail
 	buf  []byte
 	next uint64 // id of the next candidate: an answer that was given twice is not taken for that to other candidates
 
@@ -55,7 +56,7 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &said.Tail{}, over: make(chan struct{}), said: make(chan struct{})}
+	p := &process{cmd: exec.Command(o.Command[0], o.Command[1:]...), tail: &stderrtail.Tail{}, over: make(chan struct{}), said: make(chan struct{})}
 	if err := p.begin(); err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (p *process) share(slot int64) error {
 
 // begin starts the program with pipes of its own, which are read to their end.
 func (p *process) begin() (err error) {
-	own(p.cmd)
+	procgroup.Separate(p.cmd)
 	out, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (p *process) close() {
 }
 
 // kill ends the program, and what it has started, where it stands.
-func (p *process) kill() { killAll(p.cmd) }
+func (p *process) kill() { _ = procgroup.Kill(p.cmd) } // it may be gone
 
 // ended says that an error is the end of the program's output.
 func ended(err error) bool {

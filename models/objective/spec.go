@@ -16,8 +16,8 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
-	"brood/models/tomltext"
-	"brood/models/typed"
+	"brood/models/tomlerr"
+	"brood/models/usererr"
 )
 
 // Spec is the parameters of an objective and how it is evaluated, as a person writes it. What is left out has a
@@ -71,7 +71,7 @@ func ParseSpec(text string) (Spec, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		s := Flat(n)
 		if s.check() != nil {
-			return s, typed.Errorf("params = %d: give how many parameters the objective has, 1 or more and as many as a model may have", n)
+			return s, usererr.Errorf("params = %d: give how many parameters the objective has, 1 or more and as many as a model may have", n)
 		}
 		return s, nil
 	}
@@ -79,20 +79,20 @@ func ParseSpec(text string) (Spec, error) {
 	p, err := os.ReadFile(text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(text, ".toml"):
-		return Spec{}, typed.Errorf("params = %s is neither a number nor a file: %s", text, give)
+		return Spec{}, usererr.Errorf("params = %s is neither a number nor a file: %s", text, give)
 	case err != nil:
-		return Spec{}, fmt.Errorf("params: %w", typed.File(err, text, give))
+		return Spec{}, fmt.Errorf("params: %w", usererr.File(err, text, give))
 	}
 	s, err := ReadSpec(p)
 	if err != nil {
-		return s, typed.Errorf("%s: %w", text, err)
+		return s, usererr.Errorf("%s: %w", text, err)
 	}
 	return s, nil
 }
 
 // ReadSpec reads a spec as TOML.
 func ReadSpec(p []byte) (s Spec, err error) {
-	if err = tomltext.Decode(p, &s); err != nil {
+	if err = tomlerr.Decode(p, &s); err != nil {
 		return s, fmt.Errorf("%w: the keys are name, timeout, processes, [seeds] and [[param]] (docs/objectives.md)", err)
 	}
 	return s, s.check()
@@ -100,14 +100,14 @@ func ReadSpec(p []byte) (s Spec, err error) {
 
 func (s *Spec) check() error {
 	if d, err := s.timeout(); err != nil || d <= 0 || d > mostTimeout {
-		return typed.Errorf("timeout = %q: give a duration above 0, such as \"30s\", and at most %s", s.Timeout, mostTimeout)
+		return usererr.Errorf("timeout = %q: give a duration above 0, such as \"30s\", and at most %s", s.Timeout, mostTimeout)
 	}
 	if s.Processes < 0 || s.Processes > mostProcesses {
-		return typed.Errorf("processes = %d: give 1 to %d", s.Processes, mostProcesses)
+		return usererr.Errorf("processes = %d: give 1 to %d", s.Processes, mostProcesses)
 	}
 	for _, n := range []int{s.Seeds.Train, s.Seeds.Validation, s.Seeds.Test} {
 		if n < 0 || n > mostSeeds {
-			return typed.Errorf("%d seeds: give 1 to %d", n, mostSeeds)
+			return usererr.Errorf("%d seeds: give 1 to %d", n, mostSeeds)
 		}
 	}
 	for i := range s.Params {
@@ -115,17 +115,17 @@ func (s *Spec) check() error {
 		low, high := p.bounds()
 		switch {
 		case strings.ContainsAny(p.Name, "\n\r") || len(p.Name) > 200:
-			return typed.Errorf("parameter %d is named %.40q: give a name of one line and at most 200 bytes", i+1, p.Name)
+			return usererr.Errorf("parameter %d is named %.40q: give a name of one line and at most 200 bytes", i+1, p.Name)
 		case len(p.Shape) > 8:
-			return typed.Errorf("parameter %s has %d sizes: give at most 8", p.Name, len(p.Shape))
+			return usererr.Errorf("parameter %s has %d sizes: give at most 8", p.Name, len(p.Shape))
 		case !(low < high):
-			return typed.Errorf("parameter %s: low %v is not below high %v", p.Name, low, high)
+			return usererr.Errorf("parameter %s: low %v is not below high %v", p.Name, low, high)
 		case p.Init != "" && p.Init != Zero && p.Init != Normal && p.Init != Uniform:
-			return typed.Errorf("parameter %s: init %q: choose %s, %s or %s", p.Name, p.Init, Zero, Normal, Uniform)
+			return usererr.Errorf("parameter %s: init %q: choose %s, %s or %s", p.Name, p.Init, Zero, Normal, Uniform)
 		case p.Init == Uniform && p.Low != nil && p.High != nil && !finite(float64(high)-float64(low)):
-			return typed.Errorf("parameter %s: uniform within %v and %v, whose distance float32 does not hold: give nearer bounds, or another init", p.Name, low, high)
+			return usererr.Errorf("parameter %s: uniform within %v and %v, whose distance float32 does not hold: give nearer bounds, or another init", p.Name, low, high)
 		case !finite(p.Scale) || p.Scale < 0 || !finite(p.Start):
-			return typed.Errorf("parameter %s: scale %v and start %v: give finite numbers, and a scale of 0 or more", p.Name, p.Scale, p.Start)
+			return usererr.Errorf("parameter %s: scale %v and start %v: give finite numbers, and a scale of 0 or more", p.Name, p.Scale, p.Start)
 		}
 	}
 	_, err := s.Model()

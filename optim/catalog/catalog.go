@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/protocol"
 )
@@ -64,5 +64,5 @@ func Lookup(name string) (*optim.Algorithm, error) {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return nil, typed.Errorf("there is no algorithm %q%s: choose one of %s", name, typed.Meant(name, names), strings.Join(names, ", "))
+	return nil, usererr.Errorf("there is no algorithm %q%s: choose one of %s", name, usererr.Suggest(name, names), strings.Join(names, ", "))
 }

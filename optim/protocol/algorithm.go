@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"brood/models/engine"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 )
 
@@ -98,7 +98,7 @@ func (p finite) blocks(k optim.Values, _ engine.Layout) []optim.Block {
 
 func (p finite) check(s optim.Shape) error {
 	if p.byAgents(s.K, len(p.table(s.K).States)) && s.K.I("n") > maxAgents {
-		return typed.Errorf("agent by agent n goes up to %d, and it is %d: lower it, or give simulation = counts", maxAgents, s.K.I("n"))
+		return usererr.Errorf("agent by agent n goes up to %d, and it is %d: lower it, or give simulation = counts", maxAgents, s.K.I("n"))
 	}
 	_, err := p.begin(s.K)
 	return err
@@ -108,7 +108,7 @@ func (p finite) check(s optim.Shape) error {
 func lead(k optim.Values) (a, b uint64, err error) {
 	n, gap := k.I("n"), k.I("gap")
 	if gap > n || -gap > n || (n+gap)%2 != 0 {
-		return 0, 0, typed.Errorf("of n = %d agents none can lead by gap = %d: give a gap up to n, odd if n is odd", n, gap)
+		return 0, 0, usererr.Errorf("of n = %d agents none can lead by gap = %d: give a gap up to n, odd if n is odd", n, gap)
 	}
 	return uint64(n+gap) / 2, uint64(n-gap) / 2, nil
 }

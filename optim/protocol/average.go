@@ -3,7 +3,7 @@ package protocol
 import (
 	"fmt"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 )
 
@@ -30,7 +30,7 @@ Series: loss is the share of agents that do not give the answer; shares are thos
 	table: func(k optim.Values) *Table { return must(average(k.I("m"), k.I("d"))) },
 	begin: func(k optim.Values) ([]uint64, error) {
 		if k.I("m")%2 == 0 {
-			return nil, typed.Errorf("m = %d: weights are odd", k.I("m"))
+			return nil, usererr.Errorf("m = %d: weights are odd", k.I("m"))
 		}
 		return beginMajority(k.I("m") + 2*k.I("d") + 1)(k)
 	},

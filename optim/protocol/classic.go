@@ -1,7 +1,7 @@
 package protocol
 
 import (
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 )
 
@@ -32,7 +32,7 @@ Series: loss is the share of agents that do not give the answer. Bytes: 16 a mem
 	begin: func(k optim.Values) ([]uint64, error) {
 		n, ones := k.I("n"), k.I("ones")
 		if ones > n {
-			return nil, typed.Errorf("ones = %d of n = %d agents: give at most n", ones, n)
+			return nil, usererr.Errorf("ones = %d of n = %d agents: give at most n", ones, n)
 		}
 		return []uint64{uint64(n - ones), uint64(ones)}, nil
 	},

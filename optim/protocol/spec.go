@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/tomltext"
+	"brood/models/tomlerr"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -31,7 +31,7 @@ const maxStates = 256
 
 // ParseSpec reads a rule table as it stands in a log: the keys of [protocol] alone.
 func ParseSpec(text []byte) (s Spec, err error) {
-	if err := tomltext.Decode(text, &s); err != nil {
+	if err := tomlerr.Decode(text, &s); err != nil {
 		return s, fmt.Errorf("protocol: %w", err)
 	}
 	return s, nil

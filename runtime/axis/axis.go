@@ -5,7 +5,7 @@ package axis
 import (
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Axis is what a curve is drawn over.
@@ -33,5 +33,5 @@ func Parse(name string) (Axis, error) {
 			return Axis(i), nil
 		}
 	}
-	return 0, typed.Errorf("there is no axis %q%s: choose one of %s", name, typed.Meant(name, Names), strings.Join(Names, ", "))
+	return 0, usererr.Errorf("there is no axis %q%s: choose one of %s", name, usererr.Suggest(name, Names), strings.Join(Names, ", "))
 }

@@ -16,7 +16,7 @@ import (
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/local"
 )
 
@@ -265,7 +265,7 @@ func TestFaultFuzz(t *testing.T) {
 		if seed%3 == 0 {
 			s.rig.Engine = there.engine
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
+		ctx, cancel := context.WithTimeout(context.Background(), testutil.Timeout)
 		err := s.run(ctx)
 		cancel()
 		if s.rig.Engine != nil {

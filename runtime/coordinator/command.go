@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
@@ -23,7 +23,7 @@ var MembersKnob = optim.Knob{Name: "members", Label: event.MembersLabel, Title: 
 func (c *Coordinator) command(cmd event.Command) []Effect {
 	round, fx, err := c.obey(cmd)
 	if err != nil {
-		return []Effect{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: typed.Is(err)}}}
+		return []Effect{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: usererr.Is(err)}}}
 	}
 	return append([]Effect{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
 }
@@ -86,7 +86,7 @@ func (c *Coordinator) allows(cmd event.Command) error {
 			return err
 		}
 	default:
-		return typed.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
+		return usererr.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
 	}
 	if cmd.Limit != nil {
 		return c.mayEnd(*cmd.Limit)
@@ -97,14 +97,14 @@ func (c *Coordinator) allows(cmd event.Command) error {
 // mayEnd says whether a run that stands here may be given a limit: one that it can reach, and has not reached.
 func (c *Coordinator) mayEnd(l event.Limit) error {
 	if l == (event.Limit{}) {
-		return typed.Errorf("the limit names no end: give rounds, epochs, seconds or a target")
+		return usererr.Errorf("the limit names no end: give rounds, epochs, seconds or a target")
 	}
 	for _, x := range []struct {
 		amount float64
 		of     string
 	}{{l.Epochs, "epochs"}, {l.Seconds, "seconds"}} {
 		if !(x.amount >= 0) || math.IsInf(x.amount, 1) {
-			return typed.Errorf("the limit has %g %s: give a number above 0, or leave it out", x.amount, x.of)
+			return usererr.Errorf("the limit has %g %s: give a number above 0, or leave it out", x.amount, x.of)
 		}
 	}
 	if l.Target != "" {
@@ -141,10 +141,10 @@ func because(cmd event.Command) string {
 // Sayable refuses a reason that is no line which screens can show.
 func Sayable(why string) error {
 	if n := utf8.RuneCountInString(why); n > event.MaxWhy {
-		return typed.Errorf("the reason of the command has %d characters: give it in %d or fewer", n, event.MaxWhy)
+		return usererr.Errorf("the reason of the command has %d characters: give it in %d or fewer", n, event.MaxWhy)
 	}
 	if !utf8.ValidString(why) || strings.ContainsFunc(why, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return typed.Errorf("the reason of the command holds what cannot be shown: give it in one line of text")
+		return usererr.Errorf("the reason of the command holds what cannot be shown: give it in one line of text")
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func at(round uint64, edits []event.Edit) []event.Edit {
 func parseMembers(expr string) (int, error) {
 	x, err := strconv.ParseFloat(expr, 64)
 	if err != nil || x != math.Trunc(x) {
-		return 0, typed.Errorf("members = %q must be a whole number", expr)
+		return 0, usererr.Errorf("members = %q must be a whole number", expr)
 	}
 	return int(x), MembersKnob.Validate(x)
 }

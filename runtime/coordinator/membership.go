@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"brood/models/engine"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -358,7 +358,7 @@ func (c *Coordinator) shrunk(ch change) []optim.Member {
 // ends of schedules whose rounds are not known beforehand.
 func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
 	if len(members) == 0 {
-		return typed.Errorf("%s needs a population of one or more", alg.Name)
+		return usererr.Errorf("%s needs a population of one or more", alg.Name)
 	}
 	tl, err := timeline.New(alg, edits)
 	if err != nil {
@@ -390,16 +390,16 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 // Admits is Check with the conditions that hold for every algorithm.
 func Admits(alg *optim.Algorithm, s optim.Shape) error {
 	if alg.Needs&optim.Pairs != 0 && len(s.Roster.Members) < 2 {
-		return typed.Errorf("%s pairs members: give members at least 2", alg.Name)
+		return usererr.Errorf("%s pairs members: give members at least 2", alg.Name)
 	}
 	switch whole := s.Layout.Whole; {
 	case whole && alg.Needs&optim.Gradients != 0:
-		return typed.Errorf("%s needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats", alg.Name)
+		return usererr.Errorf("%s needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats", alg.Name)
 	case !whole && alg.Needs&optim.Whole != 0:
-		return typed.Errorf("%s trains a model of whole numbers: choose one with arithmetic = %q, such as mlp-int8, or another algorithm", alg.Name, "int8")
+		return usererr.Errorf("%s trains a model of whole numbers: choose one with arithmetic = %q, such as mlp-int8, or another algorithm", alg.Name, "int8")
 	}
 	if alg.Check == nil {
 		return nil
 	}
-	return typed.Error(alg.Check(s))
+	return usererr.Error(alg.Check(s))
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/event"
 )
 
@@ -35,13 +35,13 @@ func Target(text string) (metric Metric, value float64, err error) {
 	metric = Metric(name)
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
-		return "", 0, typed.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
+		return "", 0, usererr.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
 	}
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return "", 0, typed.Errorf("target %q would never be met: give a finite number", text)
+		return "", 0, usererr.Errorf("target %q would never be met: give a finite number", text)
 	}
 	if metric == TestR2 && !(value <= 1) {
-		return "", 0, typed.Errorf("target %q would never be met: R2 is at most 1", text)
+		return "", 0, usererr.Errorf("target %q would never be met: R2 is at most 1", text)
 	}
 	if !slices.Contains([]Metric{Fitness, TestR2, Loss, TestLoss}, metric) && !(value >= 0) {
 		return "", 0, neverMet(text)
@@ -51,7 +51,7 @@ func Target(text string) (metric Metric, value float64, err error) {
 
 // neverMet refuses a target below what a loss, an error or a distance can be.
 func neverMet(text string) error {
-	return typed.Errorf("target %q would never be met: give a number from 0 on", text)
+	return usererr.Errorf("target %q would never be met: give a number from 0 on", text)
 }
 
 // Within refuses a target that the run cannot meet: a loss is not below 0, and a fitness, which is minus a loss, not
@@ -62,7 +62,7 @@ func Within(text string, maximises bool) error {
 	case err != nil || maximises:
 		return err
 	case metric == Fitness && value > 0:
-		return typed.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)
+		return usererr.Errorf("target %q would never be met: fitness is minus a loss, so give a number up to 0", text)
 	case (metric == Loss || metric == TestLoss) && value < 0:
 		return neverMet(text)
 	}

@@ -16,7 +16,7 @@ import (
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -110,7 +110,7 @@ func TestRingOfManyMembers(t *testing.T) {
 	if held := members * len(srv.ring); held > 2*ringPoints || held != srv.points || srv.base+uint64(len(srv.ring)) != uint64(len(rs)) {
 		t.Errorf("%d records from %d on are held, said to have %d points", len(srv.ring), srv.base, srv.points)
 	}
-	if b, err := c.Next(soon.Context(t), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
+	if b, err := c.Next(testutil.Context(t), 0, 1); err != nil || len(b.Records) != 1 || b.Records[0].Points.Round != 1 || len(b.Records[0].Points.Members) != members {
 		t.Errorf("the first record: %d records, %v", len(b.Records), err)
 	}
 }
@@ -128,17 +128,17 @@ func TestCommandWhileWaiting(t *testing.T) {
 	_ = srv
 	got := make(chan view.Batch, 1)
 	go func() {
-		b, err := c.Next(soon.Context(t), uint64(len(rs)), 10)
+		b, err := c.Next(testutil.Context(t), uint64(len(rs)), 10)
 		if err == nil {
 			got <- b
 		}
 		close(got)
 	}()
-	r, err := c.Command(soon.Context(t), event.Command{ID: 3, Action: event.Pause})
+	r, err := c.Command(testutil.Context(t), event.Command{ID: 3, Action: event.Pause})
 	if err != nil || !r.Accepted || r.Round != 7 || r.ID != 3 {
 		t.Fatalf("receipt %+v, %v", r, err)
 	}
-	if b := soon.Next(t, got, "batch for the viewer that waits"); len(b.Records) != 1 || b.Records[0].Alert == nil {
+	if b := testutil.Receive(t, got, "batch for the viewer that waits"); len(b.Records) != 1 || b.Records[0].Alert == nil {
 		t.Fatalf("the viewer got %+v", b)
 	}
 }
@@ -158,7 +158,7 @@ func TestLease(t *testing.T) {
 		return c
 	}
 	try := func(c *Client) event.Receipt {
-		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
+		r, err := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestLeaseIsAViewers(t *testing.T) {
 	dial := dials(t, s)
 	refused := func(c *Client) string {
 		t.Helper()
-		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
+		r, err := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 		if err != nil || r.Accepted != (r.Reason == "") {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -210,7 +210,7 @@ func TestLeaseIsAViewers(t *testing.T) {
 	}
 	look := func(c *Client) view.Lease {
 		t.Helper()
-		l, err := c.Lease(soon.Context(t), view.LeaseLook)
+		l, err := c.Lease(testutil.Context(t), view.LeaseLook)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestLeaseIsAViewers(t *testing.T) {
 		if c.Stand(); (refused(c) == "") != ok {
 			t.Errorf("a single command of %s is obeyed: %v", name, !ok)
 		}
-		if _, err := c.Lease(soon.Context(t), view.LeaseGive); err == nil {
+		if _, err := c.Lease(testutil.Context(t), view.LeaseGive); err == nil {
 			t.Errorf("a single command of %s gives the lease away", name)
 		}
 		c.Close()
@@ -250,10 +250,10 @@ func TestLeaseIsAViewers(t *testing.T) {
 	}
 
 	first.Close()
-	soon.Until(t, "another writes after who has left", func() bool { return refused(second) == "" })
+	testutil.Eventually(t, "another writes after who has left", func() bool { return refused(second) == "" })
 	lasts(srv)
 	second.Close()
-	soon.Until(t, "nobody writes after who has left", func() bool { return look(bob).Holder == "" })
+	testutil.Eventually(t, "nobody writes after who has left", func() bool { return look(bob).Holder == "" })
 	if why := refused(bob); why != "" {
 		t.Error(why)
 	}
@@ -270,7 +270,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	bob, carol := dial("bob"), dial("carol")
 	must := func(c *Client, act view.LeaseAct) view.Lease {
 		t.Helper()
-		l, err := c.Lease(soon.Context(t), act)
+		l, err := c.Lease(testutil.Context(t), act)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	}
 	writes := func(c *Client) event.Receipt {
 		t.Helper()
-		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
+		r, err := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestLeaseIsAskedFor(t *testing.T) {
 	must(bob, view.LeaseAsk)
 	lasts(srv)
 	carol.Close()
-	soon.Until(t, "bob's turn after carol has left", func() bool { return must(bob, view.LeaseLook).Mine })
+	testutil.Eventually(t, "bob's turn after carol has left", func() bool { return must(bob, view.LeaseLook).Mine })
 }
 
 func TestHostileLengths(t *testing.T) {
@@ -350,13 +350,13 @@ func TestHostileLengths(t *testing.T) {
 		if uc, ok := conn.(*net.UnixConn); ok {
 			_ = uc.CloseWrite()
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(soon.Latest))
+		_ = conn.SetReadDeadline(time.Now().Add(testutil.Timeout))
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("%q: answered %d bytes, %v", bytes, n, err)
 		}
 		conn.Close()
 	}
-	if _, err := c.Snapshot(soon.Context(t), math.MaxUint64); err != nil {
+	if _, err := c.Snapshot(testutil.Context(t), math.MaxUint64); err != nil {
 		t.Errorf("others are disturbed: %v", err)
 	}
 }
@@ -365,7 +365,7 @@ func TestHostileLengths(t *testing.T) {
 func TestBound(t *testing.T) {
 	_, c, _ := serve(t, sourcetest.Gossip(4, 30), nil)
 	c.Bound(1 << 10)
-	if v, err := c.Snapshot(soon.Context(t), math.MaxUint64); v != nil || err == nil || !strings.Contains(err.Error(), "is larger than 1024") {
+	if v, err := c.Snapshot(testutil.Context(t), math.MaxUint64); v != nil || err == nil || !strings.Contains(err.Error(), "is larger than 1024") {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -376,7 +376,7 @@ func TestWaits(t *testing.T) {
 	srv, c, s := serve(t, sourcetest.Run(2, 5), nil)
 	dial := c.dial
 	c.dial = func(ctx context.Context) (net.Conn, error) { dials++; return dial(ctx) }
-	v, err := c.Snapshot(soon.Context(t), math.MaxUint64)
+	v, err := c.Snapshot(testutil.Context(t), math.MaxUint64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestWaits(t *testing.T) {
 		cancel()
 	}
 	record(t, s, srv, event.Record{Alert: &event.Alert{Text: "done"}})
-	ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
+	ctx, cancel := context.WithTimeout(context.Background(), testutil.Timeout)
 	if b, err := c.Next(ctx, v.Position, 10); err != nil || len(b.Records) != 1 || dials != 0 {
 		t.Errorf("%+v, %v, after %d further connections", b, err, dials)
 	}
@@ -426,13 +426,13 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 			go func() { _ = Relay(t.Context(), there, to, Visitor{Name: "bob@key", Command: may}, nil) }()
 			return here, nil
 		})
-		if l, err := c.Lease(soon.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
+		if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" || l.Mine {
 			t.Errorf("who looks is told %+v, %v", l, err)
 		}
-		if l, err := c.Lease(soon.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
+		if l, err := c.Lease(testutil.Context(t), view.LeaseAsk); may != (err == nil) || may && l.Asks != "bob@key" || !may && !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("may command %v: asking gives %+v, %v", may, l, err)
 		}
-		if lines, err := c.Said(soon.Context(t)); may != (err == nil) || may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
+		if lines, err := c.Said(testutil.Context(t)); may != (err == nil) || may != (len(lines) == 1 && lines[0].Text == "worker 1 joined") {
 			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
 		}
 		c.Close()
@@ -445,16 +445,16 @@ func TestVisitorCannotAskForTheLease(t *testing.T) {
 	}
 	defer c.Close()
 	c.Look()
-	_, said := c.Said(soon.Context(t))
-	_, command := c.Command(soon.Context(t), event.Command{Action: event.Save})
-	_, gate := c.Gate(soon.Context(t), Gate{Role: "operator"})
-	_, lease := c.Lease(soon.Context(t), view.LeaseAsk)
+	_, said := c.Said(testutil.Context(t))
+	_, command := c.Command(testutil.Context(t), event.Command{Action: event.Save})
+	_, gate := c.Gate(testutil.Context(t), Gate{Role: "operator"})
+	_, lease := c.Lease(testutil.Context(t), view.LeaseAsk)
 	for what, err := range map[string]error{"said": said, "command": command, "gate": gate, "lease": lease} {
 		if err == nil || !strings.Contains(err.Error(), "a viewer may look only") {
 			t.Errorf("%s of who may look only: %v", what, err)
 		}
 	}
-	if l, err := c.Lease(soon.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" {
+	if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Holder != "ada" {
 		t.Errorf("who looks is told %+v, %v", l, err)
 	}
 }
@@ -493,7 +493,7 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 	told := func(lines int, last string, most int64) {
 		t.Helper()
 		before := bytes.Load()
-		got, err := c.Said(soon.Context(t))
+		got, err := c.Said(testutil.Context(t))
 		if err != nil || len(got) != lines || got[lines-1].Text != last || bytes.Load()-before > most {
 			t.Fatalf("%d lines in %d bytes, %v: want %d in at most %d", len(got), bytes.Load()-before, err, lines, most)
 		}
@@ -527,7 +527,7 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 			return here, nil
 		})
 		for range 2 {
-			if lines, err := old.Said(soon.Context(t)); (err == nil) != (after == 0) || err == nil && len(lines) != 1 {
+			if lines, err := old.Said(testutil.Context(t)); (err == nil) != (after == 0) || err == nil && len(lines) != 1 {
 				t.Errorf("after %d: %v, %v", after, lines, err)
 			}
 		}
@@ -540,7 +540,7 @@ func TestReceiptOfWhatEndsTheRun(t *testing.T) {
 	var srv *Server
 	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		go srv.Close()
-		soon.Until(t, "the door begins to close", func() bool {
+		testutil.Eventually(t, "the door begins to close", func() bool {
 			srv.mu.Lock()
 			defer srv.mu.Unlock()
 			return srv.over
@@ -549,7 +549,7 @@ func TestReceiptOfWhatEndsTheRun(t *testing.T) {
 		return event.Receipt{ID: c.ID, Accepted: true}, nil
 	}
 	srv, c, _ := serve(t, sourcetest.Run(2, 5), obey)
-	if r, err := c.Command(soon.Context(t), event.Command{ID: 3, Action: event.Stop}); err != nil || !r.Accepted {
+	if r, err := c.Command(testutil.Context(t), event.Command{ID: 3, Action: event.Stop}); err != nil || !r.Accepted {
 		t.Errorf("receipt %+v, %v", r, err)
 	}
 }

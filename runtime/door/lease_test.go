@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -24,7 +24,7 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 	ada := dial("ada@elsewhere")
 	writes := func(c *Client) bool {
 		t.Helper()
-		r, err := c.Command(soon.Context(t), event.Command{Action: event.Save})
+		r, err := c.Command(testutil.Context(t), event.Command{Action: event.Save})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,12 +50,12 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 			if writes(c) {
 				t.Fatalf("%s writes while the holder is away", name)
 			}
-			if l, err := c.Lease(soon.Context(t), view.LeaseLook); err != nil || l.Mine || strings.Contains(l.Holder, ada.viewer) {
+			if l, err := c.Lease(testutil.Context(t), view.LeaseLook); err != nil || l.Mine || strings.Contains(l.Holder, ada.viewer) {
 				t.Fatalf("%s is told %+v, %v", name, l, err)
 			}
 		}
 	}
-	if l, err := ada.Lease(soon.Context(t), view.LeaseLook); err != nil || !l.Mine {
+	if l, err := ada.Lease(testutil.Context(t), view.LeaseLook); err != nil || !l.Mine {
 		t.Errorf("who comes back is told %+v, %v", l, err)
 	}
 	if !writes(ada) {
@@ -68,7 +68,7 @@ func TestLeaseOutlivesALostLink(t *testing.T) {
 	}
 	lasts(srv)
 	ada.Close()
-	soon.Until(t, "another writes after who has left", func() bool { return writes(bob) })
+	testutil.Eventually(t, "another writes after who has left", func() bool { return writes(bob) })
 }
 
 // lasts makes a lease last longer than any test: on a slow machine it would end by itself.

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -201,7 +201,7 @@ func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	}
 	err := coordinator.Sayable(cmd.Why)
 	if err != nil {
-		return event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: typed.Is(err)}
+		return event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: usererr.Is(err)}
 	}
 	var note coordinator.Note
 	if l := cmd.Link; l != nil {

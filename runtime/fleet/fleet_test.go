@@ -19,7 +19,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/worker"
 	"brood/transport/local"
 )
@@ -55,7 +55,7 @@ func newFleet(t *testing.T, workers int, change func(*fleet.Config)) *fleet.Flee
 	return f
 }
 
-func bounded(t *testing.T) context.Context { return soon.Context(t) }
+func bounded(t *testing.T) context.Context { return testutil.Context(t) }
 
 // TestCommandsAfterTheEnd are answered with a sentinel, also by many at once.
 func TestCommandsAfterTheEnd(t *testing.T) {

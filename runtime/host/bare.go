@@ -8,7 +8,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/engine/ram"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/option"
@@ -24,13 +24,13 @@ func (j *Job) bare() bool { return j.Config.Data == "" }
 // without makes the job of a bare run.
 func (j *Job) without(o Options) error {
 	if o.Model != "" || o.Data != "" || o.Init != "" || j.own != nil || o.Augment != "" || option.ClassWeights.Text(o) != "" {
-		return typed.Errorf("%s trains no model: leave model, data, augmentation, class weights and initial parameters out", j.Alg.Name)
+		return usererr.Errorf("%s trains no model: leave model, data, augmentation, class weights and initial parameters out", j.Alg.Name)
 	}
 	if o.Limit.Target != "" {
-		return typed.Errorf("%s has no model whose %s could be measured: end the run by rounds, by time, or by epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)
+		return usererr.Errorf("%s has no model whose %s could be measured: end the run by rounds, by time, or by epochs (1: every member has ended)", j.Alg.Name, o.Limit.Target)
 	}
 	if o.Rules != nil && j.Alg.Given == nil {
-		return typed.Errorf("%s has rules of its own: give a rule table to an algorithm that asks for one, such as protocol", j.Alg.Name)
+		return usererr.Errorf("%s has rules of its own: give a rule table to an algorithm that asks for one, such as protocol", j.Alg.Name)
 	}
 	j.Net, j.Samples = &models.Model{}, &data.Set{}
 	j.Config.ModelSpec = string(o.Rules)
@@ -48,9 +48,9 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 	case j.own.maximises() && ungraded(a) != nil:
 		return nil, ungraded(a)
 	case j.bare() && a.Needs.Model():
-		return nil, typed.Errorf("%s trains a model and this run has none: start a run of its own with brood run --algorithm %s", name, name)
+		return nil, usererr.Errorf("%s trains a model and this run has none: start a run of its own with brood run --algorithm %s", name, name)
 	case !j.bare() && !a.Needs.Model():
-		return nil, typed.Errorf("%s trains no model and this run does: start a run of its own with brood run --algorithm %s", name, name)
+		return nil, usererr.Errorf("%s trains no model and this run does: start a run of its own with brood run --algorithm %s", name, name)
 	case a.Given == nil || j.Config.ModelSpec == "":
 		return a, nil
 	}

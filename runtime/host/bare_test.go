@@ -9,7 +9,7 @@ import (
 	"brood/optim/protocol"
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 const twoColours = `name = "colours"
@@ -39,7 +39,7 @@ func TestBareRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if exit, err := r.Train(soon.Context(t)); err != nil || exit.Phase != event.Finished {
+		if exit, err := r.Train(testutil.Context(t)); err != nil || exit.Phase != event.Finished {
 			t.Fatal(exit, err)
 		}
 		if err := r.Close(); err != nil {

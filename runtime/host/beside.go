@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"brood/models/engine"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -46,7 +46,7 @@ const OfForms = "centre, best, mean, soup, ema=D with D from 0 to below 1, swa=R
 // ParseOf reads models as they are typed, with commas between them.
 func ParseOf(text string) (all []Of, err error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, typed.Errorf("it is empty: choose among %s", OfForms)
+		return nil, usererr.Errorf("it is empty: choose among %s", OfForms)
 	}
 	for _, one := range strings.Split(text, ",") {
 		name, value, valued := strings.Cut(strings.TrimSpace(one), "=")
@@ -63,10 +63,10 @@ func ParseOf(text string) (all []Of, err error) {
 			ok = false
 		}
 		if !ok {
-			return nil, typed.Errorf("%s is no model of a session: choose among %s", one, OfForms)
+			return nil, usererr.Errorf("%s is no model of a session: choose among %s", one, OfForms)
 		}
 		if slices.Contains(all, of) {
-			return nil, typed.Errorf("%s is asked for twice", one)
+			return nil, usererr.Errorf("%s is asked for twice", one)
 		}
 		all = append(all, of)
 	}
@@ -308,7 +308,7 @@ func (j *Job) beside(ctx context.Context, w *worker.Worker, dir string, of Of, m
 
 // tooLate refuses an average that begins behind the round that is asked for.
 func tooLate(of Of, session string, round uint64) error {
-	return typed.Errorf("%s: the model of %s is that of round %d: give this round or an earlier one", of, session, round)
+	return usererr.Errorf("%s: the model of %s is that of round %d: give this round or an earlier one", of, session, round)
 }
 
 // noneHeld refuses a choice among members that nothing tells from each other.

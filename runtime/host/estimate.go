@@ -11,7 +11,7 @@ import (
 
 	"brood/models/engine"
 	"brood/models/gpu"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/door"
@@ -50,7 +50,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		return err
 	}
 	if word := askedOf(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
-		return typed.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave %s out", j.Config.Kernels, j.Alg.Name, word)
+		return usererr.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave %s out", j.Config.Kernels, j.Alg.Name, word)
 	}
 	j.probes(r)
 	single, err := j.single(eng)
@@ -93,7 +93,7 @@ func (j *Job) passes(r rehearsal) error {
 			advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or say --rounds instead", batch, fits, fits)
 		}
 	}
-	return typed.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s", most, j.Members, r.epochs, j.Config.Train, advice)
+	return usererr.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s", most, j.Members, r.epochs, j.Config.Train, advice)
 }
 
 // probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as

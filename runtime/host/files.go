@@ -14,7 +14,7 @@ import (
 
 	"brood/models"
 	"brood/models/engine"
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"

@@ -10,7 +10,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // TestForkOfALiveRun: a branch that begins while its parent goes on, whose checkpoints come and go meanwhile, has the
@@ -44,7 +44,7 @@ func TestForkOfALiveRun(t *testing.T) {
 		default:
 		}
 	})
-	hash := soon.Next(t, forked, "branch")
+	hash := testutil.Receive(t, forked, "branch")
 	<-end
 	if got != want {
 		t.Errorf("the parent ends as %s, undisturbed as %s", got, want)

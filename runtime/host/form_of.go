@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"brood/models/data"
-	"brood/models/tomltext"
-	"brood/models/typed"
+	"brood/models/tomlerr"
+	"brood/models/usererr"
 	"brood/runtime/session"
 )
 
@@ -30,7 +30,7 @@ type formFile struct {
 // by name or path, as a run of this model would read them. What does not fit the model is refused.
 func (t *Trained) ReadAs(of string) error {
 	if t.Read.Form != nil {
-		return typed.Errorf("form %s: the model says itself how its samples become its input; leave it out", of)
+		return usererr.Errorf("form %s: the model says itself how its samples become its input; leave it out", of)
 	}
 	r, err := t.readingOf(of)
 	if err != nil {
@@ -89,7 +89,7 @@ func formOfSession(dir string) (r data.Reading, err error) {
 		err = j.load(h.config.Augment)
 	}
 	if err != nil {
-		return r, typed.Recorded(err)
+		return r, usererr.Recorded(err)
 	}
 	if d := j.Samples.Digest(); d != h.config.Digest {
 		return r, fmt.Errorf("form %s: its data %s are no longer those that it was recorded on: restore those files", filepath.Base(dir), h.config.Data)
@@ -105,7 +105,7 @@ func (t *Trained) writtenForm(path string) (*data.Form, error) {
 		return nil, fmt.Errorf("form: %w", err)
 	}
 	var w formFile
-	if err := tomltext.Decode(text, &w); err != nil {
+	if err := tomlerr.Decode(text, &w); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if w.Mean == nil || w.Deviation == nil || w.Samples != ofBytes && w.Samples != ofNumbers {

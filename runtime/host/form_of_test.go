@@ -12,7 +12,7 @@ import (
 
 	"brood/models"
 	"brood/models/data"
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 )
 
 // A model that does not say how its samples were normalised takes what says it: the same form from a session, a file,

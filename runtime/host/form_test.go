@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"brood/models/data"
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 	"brood/runtime/event"
 )
 

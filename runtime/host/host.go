@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"brood/models/engine"
+	"brood/runtime/alert"
 	"brood/runtime/coordinator"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -34,7 +35,7 @@ type Run struct {
 	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
 	pinned  []string         // of checkpoints that a plan went back to: verify needs them
 	near    keeper           // the newest two, and older ones to branch off
-	heed    heed
+	alerts  alert.Dispatcher
 	gauges  measuring
 }
 
@@ -92,14 +93,16 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		Fault: r.fault,
 		Watch: func(rec event.Record) {
 			r.prune(rec)
-			r.heed.take(rec)
+			r.alerts.Record(rec)
 			r.gauges.take(rec)
 			watch(rec)
 		}})
 	if err != nil {
 		return nil, err
 	}
-	r.heed.note = r.fleet.Note
+	r.alerts.Raise = func(n alert.Note) {
+		r.fleet.Note(coordinator.Note{Level: n.Level, Kind: n.Kind, Text: n.Text})
+	}
 	return r, r.open()
 }
 
@@ -123,15 +126,15 @@ func (r *Run) gone() (out []event.Record) {
 	}
 	round := r.Resumed.Checkpoint.Round
 	if torn := r.Session.Recovery(); torn != nil {
-		out = append(out, alert(round, event.AlertLog, torn.String()))
+		out = append(out, alertRecord(round, event.AlertLog, torn.String()))
 	}
 	for _, err := range r.Resumed.Skipped {
-		out = append(out, alert(round, event.AlertCheckpoint, err.Error()+"; it is skipped, and the rounds after an older one are executed again"))
+		out = append(out, alertRecord(round, event.AlertCheckpoint, err.Error()+"; it is skipped, and the rounds after an older one are executed again"))
 	}
 	return out
 }
 
-func alert(round uint64, kind event.AlertKind, text string) event.Record {
+func alertRecord(round uint64, kind event.AlertKind, text string) event.Record {
 	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{Round: round, Level: event.LevelWarning, Kind: kind, Text: text, Member: engine.None}}
 }
 
@@ -155,7 +158,7 @@ func (r *Run) replayInto(v *view.View) error {
 		}
 		v.Apply(rec)
 		r.track(rec)
-		_ = r.heed.watch.Take(rec) // what it says was said then
+		r.alerts.Replay(rec)
 	}
 }
 
@@ -199,7 +202,7 @@ func (r *Run) prune(rec event.Record) {
 // Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.
 func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) {
 	defer r.gauges.begin(ctx, r.survey, r.fleet.Measured)()
-	defer r.heed.begin(ctx, filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
+	defer r.alerts.Start(ctx, filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
 	return r.fleet.Run(ctx)
 }
 

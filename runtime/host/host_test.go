@@ -13,7 +13,7 @@ import (
 
 	"brood/models"
 	"brood/models/engine"
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 	"brood/runtime/event"
 	"brood/runtime/session"
 )

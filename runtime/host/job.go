@@ -16,9 +16,9 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/models/format/safetensors"
 	"brood/models/objective"
-	"brood/models/safetensors"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -228,16 +228,16 @@ func (j *Job) measurable() error {
 		tested = append(tested, s.Key)
 	}
 	if j.own.maximises() {
-		return typed.Errorf("target %s: an objective calls nothing right or wrong: give fitness=, loss= or test_loss=, where the loss is minus the fitness", j.Limit.Target)
+		return usererr.Errorf("target %s: an objective calls nothing right or wrong: give fitness=, loss= or test_loss=, where the loss is minus the fitness", j.Limit.Target)
 	}
 	tested = append(tested, string(coordinator.TestLoss))
-	return typed.Errorf("target %s: it is not measured of model %s; take %s", j.Limit.Target, j.Net.Name, strings.Join(slices.Compact(tested), " or "))
+	return usererr.Errorf("target %s: it is not measured of model %s; take %s", j.Limit.Target, j.Net.Name, strings.Join(slices.Compact(tested), " or "))
 }
 
 // with reads the model and the data.
 func (j *Job) with(o Options) error {
 	if o.Rules != nil {
-		return typed.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
+		return usererr.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
 	}
 	j.Data = cmp.Or(o.Data, "glyphs")
 	err := j.model(o)
@@ -251,10 +251,10 @@ func (j *Job) with(o Options) error {
 		}
 	}
 	if names := option.Rename.Text(o); o.Init == "" && names != "" {
-		return typed.Errorf("rename %s: it is of the tensors of a file that a run begins with: give the file too, with --init", names)
+		return usererr.Errorf("rename %s: it is of the tensors of a file that a run begins with: give the file too, with --init", names)
 	}
 	if o.Init != "" {
-		if err := typed.File(j.start(o.Init, false), o.Init, giveModel); err != nil {
+		if err := usererr.File(j.start(o.Init, false), o.Init, giveModel); err != nil {
 			return err
 		}
 	}
@@ -308,7 +308,7 @@ func (j *Job) ungraded() bool {
 func (j *Job) model(o Options) (err error) {
 	if j.own != nil {
 		if o.Model != "" {
-			return typed.Errorf("graph %s: it is the model, so leave model %s out", j.own.Graph.Name, o.Model)
+			return usererr.Errorf("graph %s: it is the model, so leave model %s out", j.own.Graph.Name, o.Model)
 		}
 		j.Net, j.Config.ModelSpec, err = j.own.model(o.Seed)
 		return err
@@ -342,7 +342,7 @@ func (j *Job) load(augment string) error {
 		return err
 	}
 	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
-		return typed.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
+		return usererr.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
 	}
 	if err := j.fits(set); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
@@ -365,7 +365,7 @@ func (j *Job) fits(set *data.Set) error {
 	d := set.Info
 	err := j.Net.Fits(d)
 	if err == nil && j.reading.Rule >= data.RuleDoubles && j.Net.Loss == models.CrossEntropy && !d.Text && j.Net.Classes > d.Classes {
-		err = typed.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", j.Net.Name, j.Net.Classes, d.Classes)
+		err = usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", j.Net.Name, j.Net.Classes, d.Classes)
 	}
 	if err == nil || j.own != nil {
 		return err
@@ -398,7 +398,7 @@ func (j *Job) weighted(set *data.Set) (*data.Set, error) {
 		return nil, err
 	}
 	if w.Any() && j.Net.Loss != models.CrossEntropy {
-		return nil, typed.Errorf("class-weights = %s: model %s has the loss %s, which weighs no classes; leave it out", text, j.Net.Name, j.Net.Loss)
+		return nil, usererr.Errorf("class-weights = %s: model %s has the loss %s, which weighs no classes; leave it out", text, j.Net.Name, j.Net.Loss)
 	}
 	return set.Weighted(w)
 }

@@ -7,7 +7,7 @@ import (
 
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 )
 
@@ -35,12 +35,12 @@ func TestMeasuring(t *testing.T) {
 	got := make(chan coordinator.Measured, 8)
 	survey := func(context.Context) view.Fleet { return view.Fleet{Machines: []event.Machine{s.machine()}} }
 	end := s.begin(t.Context(), survey, func(m coordinator.Measured) { got <- m })
-	soon.Until(t, "a measurement", func() bool { return s.machine().Values != nil })
+	testutil.Eventually(t, "a measurement", func() bool { return s.machine().Values != nil })
 	if len(got) > 0 {
 		t.Errorf("without a round there is a record of %+v", <-got)
 	}
 	s.take(event.Record{Commit: &event.Commit{To: 1}})
-	m := soon.Next(t, got, "a record")
+	m := testutil.Receive(t, got, "a record")
 	if len(m.Of) != 1 || m.Of[0].Worker != event.Here || m.Of[0].Values[event.Memory] <= 0 {
 		t.Errorf("it is of %+v", m.Of)
 	}

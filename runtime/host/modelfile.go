@@ -14,8 +14,8 @@ import (
 
 	"brood/models/data"
 	"brood/models/engine"
-	"brood/models/safetensors"
-	"brood/models/typed"
+	"brood/models/format/safetensors"
+	"brood/models/usererr"
 	"brood/models/wrongfile"
 )
 
@@ -49,7 +49,7 @@ const giveModel = "give a .safetensors file, such as `brood export` writes"
 func openTyped(path string) (modelFile, error) {
 	f, err := openModel(path)
 	if err != nil {
-		err = typed.File(err, path, giveModel)
+		err = usererr.File(err, path, giveModel)
 	}
 	return f, err
 }

@@ -10,7 +10,7 @@ import (
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/objective"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -46,11 +46,11 @@ func owned(o Options) (*Own, error) {
 	case text == "" && params == "":
 		return own, nil
 	case own != nil:
-		return nil, typed.Errorf("the program has a model of its own: leave objective and params out")
+		return nil, usererr.Errorf("the program has a model of its own: leave objective and params out")
 	case text == "":
-		return nil, typed.Errorf("params = %s are those of an objective: give the program too, such as --objective ./program", params)
+		return nil, usererr.Errorf("params = %s are those of an objective: give the program too, such as --objective ./program", params)
 	case params == "":
-		return nil, typed.Errorf("objective %s: how many parameters does it have? give --params N, or --params SPEC.toml", text)
+		return nil, usererr.Errorf("objective %s: how many parameters does it have? give --params N, or --params SPEC.toml", text)
 	}
 	own, err := Program(text)
 	if err != nil {
@@ -135,11 +135,11 @@ func at(lines []string, i int) string {
 func (j *Job) measures(o Options) (err error) {
 	for _, x := range []*option.Option{option.Model, option.Data, option.Label, option.Table, option.Augment, option.ClassWeights, option.Validation, option.Rebuild} {
 		if text := x.Text(o); text != "" {
-			return typed.Errorf("%s = %s: an objective has no model and no data: leave it out (docs/objectives.md)", x.Name, text)
+			return usererr.Errorf("%s = %s: an objective has no model and no data: leave it out (docs/objectives.md)", x.Name, text)
 		}
 	}
 	if at := option.Device.Text(o); at != "" && at != option.CPU {
-		return typed.Errorf("device %s: an objective computes in processes of its own: leave the device out", at)
+		return usererr.Errorf("device %s: an objective computes in processes of its own: leave the device out", at)
 	}
 	if err := ungraded(j.Alg); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (j *Job) measures(o Options) (err error) {
 	j.Samples = j.own.Objective.Spec.Data()
 	j.Data, j.Config.Data, j.Config.Objective = j.Samples.Name, j.Samples.Name, j.own.objectiveName()
 	if o.Init != "" {
-		return typed.File(j.start(o.Init, false), o.Init, giveModel)
+		return usererr.File(j.start(o.Init, false), o.Init, giveModel)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func ungraded(a *optim.Algorithm) error {
 	case a.Needs&optim.Whole != 0:
 		why = "moves weights that are whole numbers, and the parameters of an objective are none"
 	}
-	return typed.Errorf("%s %s: choose one of %s", a.Name, why, strings.Join(names, ", "))
+	return usererr.Errorf("%s %s: choose one of %s", a.Name, why, strings.Join(names, ", "))
 }
 
 // oneSeed is the edit by which candidates are measured on one seed each, where nobody says on how many.

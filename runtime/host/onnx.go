@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"brood/models/onnx"
+	"brood/models/format/onnx"
 )
 
 // ONNX writes the model as package onnx does, with the same metadata as [Trained.Save]. Where the form of its data is

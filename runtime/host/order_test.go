@@ -9,7 +9,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // obey trains an order as another process would that reads it.
@@ -41,7 +41,7 @@ func obey(t *testing.T, o Order, watch func(*Run, event.Record)) (hash string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Train(soon.Context(t)); err != nil {
+	if _, err := run.Train(testutil.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Close(); err != nil {

@@ -42,7 +42,7 @@ func (r *recorder) Append(records ...event.Record) error {
 		}
 		r.trouble(event.PauseDisk, err.Error())
 	} else if n := r.sess.Dropped(); n > r.told { // there is room again
-		records = append(records, alert(r.door.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
+		records = append(records, alertRecord(r.door.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
 		r.told = n
 		if err := r.sess.Append(records[len(records)-1]); err != nil {
 			return err

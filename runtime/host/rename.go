@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"brood/models"
-	"brood/models/safetensors"
-	"brood/models/typed"
+	"brood/models/format/safetensors"
+	"brood/models/usererr"
 	"brood/runtime/option"
 )
 
@@ -31,7 +31,7 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 			}
 		}
 		if !some {
-			return false, typed.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.path, r.From)
+			return false, usererr.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.path, r.From)
 		}
 		changed = true
 	}
@@ -43,7 +43,7 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 	names := map[string]bool{}
 	for _, t := range f.Tensors {
 		if names[t.Name] {
-			return false, typed.Errorf("%s holds two tensors %s once they are renamed: give each a name of its own with --rename", f.path, t.Name)
+			return false, usererr.Errorf("%s holds two tensors %s once they are renamed: give each a name of its own with --rename", f.path, t.Name)
 		}
 		names[t.Name] = true
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"brood/models"
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 	"brood/runtime/option"
 )
 

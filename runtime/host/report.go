@@ -9,7 +9,7 @@ import (
 	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/gpu"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/event"
 	"brood/runtime/report"
 )
@@ -73,7 +73,7 @@ func (t *Trained) reported(ctx context.Context, set *data.Set, ids []int32, thre
 // Viewable says whether the model can be asked about samples of a set in several views.
 func (t *Trained) Viewable(set *data.Set, views data.Views) error {
 	if t.Net.Classes == 0 || t.Net.MultiLabel() {
-		return typed.Errorf("model %s (loss %s) does not say one class of each sample, which is what views are asked for", t.Net.Name, t.Net.Loss)
+		return usererr.Errorf("model %s (loss %s) does not say one class of each sample, which is what views are asked for", t.Net.Name, t.Net.Loss)
 	}
 	return set.Viewable(views.List())
 }

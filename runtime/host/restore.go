@@ -10,7 +10,7 @@ import (
 	goruntime "runtime"
 	"slices"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -375,7 +375,7 @@ func FromSession(dir string, c event.Config) (*Job, error) { return (*Own)(nil).
 // FromSession is [FromSession] for a session of this graph.
 func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
 	j, err := o.job(dir, c)
-	return j, typed.Recorded(err)
+	return j, usererr.Recorded(err)
 }
 
 // Verified is what a log holds, executed again.

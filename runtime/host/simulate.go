@@ -9,7 +9,7 @@ import (
 
 	"brood/models/engine"
 	"brood/models/engine/ram"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -38,7 +38,7 @@ func (p Prices) of(e effort) float64 {
 // Prices times each kind of work that a round of the job, its probes and its tests have, with all threads at it.
 func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	if j.bare() {
-		return p, typed.Errorf("%s trains no model: what it would take on a fleet is not simulated", j.Alg.Name)
+		return p, usererr.Errorf("%s trains no model: what it would take on a fleet is not simulated", j.Alg.Name)
 	}
 	r, err := j.rehearse()
 	if err != nil {

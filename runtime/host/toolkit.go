@@ -44,7 +44,7 @@ func (d Device) Assemble(ctx context.Context, ptxas string) (out []Assembled, er
 		if err != nil {
 			return nil, err
 		}
-		used, err := toolkit.Assemble(ctx, whole, ptxas, arch, text)
+		used, err := toolkit.Assemble(ctx, ptxas, arch, text)
 		if err != nil {
 			return nil, fmt.Errorf("%s for %s: %w", name, arch, err)
 		}
@@ -70,5 +70,5 @@ func Sanitizer() (string, error) { return toolkit.Find("compute-sanitizer") }
 
 // Sanitize has it watch a command by one of its tools, and counts what it finds.
 func Sanitize(ctx context.Context, sanitizer, tool string, command ...string) (int, error) {
-	return toolkit.Sanitize(ctx, whole, sanitizer, tool, command...)
+	return toolkit.Sanitize(ctx, sanitizer, tool, command...)
 }

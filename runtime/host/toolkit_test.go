@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // TestToolsEndWhole: a program of the toolkit that is not done in time ends with all that it began.
@@ -45,7 +45,7 @@ func TestToolsEndWhole(t *testing.T) {
 	if _, err := card.Assemble(ctx, tool); err == nil {
 		t.Error("it assembles after its time")
 	}
-	if err := soon.Next(t, ended, "end of what it began"); err != nil {
+	if err := testutil.Receive(t, ended, "end of what it began"); err != nil {
 		t.Error(err)
 	}
 }

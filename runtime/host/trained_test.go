@@ -12,8 +12,8 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/models/engine"
+	"brood/models/format/safetensors"
 	"brood/models/longtest"
-	"brood/models/safetensors"
 	"brood/optim/catalog"
 	"brood/runtime/event"
 )

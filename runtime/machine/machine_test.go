@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // files are a machine's, by path.
@@ -117,7 +117,7 @@ func TestThisMachine(t *testing.T) {
 	var x, used float64
 	var got map[event.Measure]float64
 	// others may have the processors meanwhile
-	soon.Until(t, "a tenth of a second of a processor", func() bool {
+	testutil.Eventually(t, "a tenth of a second of a processor", func() bool {
 		for time.Since(last) < 100*time.Millisecond {
 			x += math.Sqrt(x + 1)
 		}

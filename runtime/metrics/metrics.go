@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -170,7 +170,7 @@ type Server struct{ listen net.Listener }
 func Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, typed.Errorf("--metrics %q is no HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464", address)
+		return nil, usererr.Errorf("--metrics %q is no HOST:PORT, such as :9464 (this machine only) or 0.0.0.0:9464", address)
 	}
 	if host == "" {
 		host = "127.0.0.1"

@@ -14,7 +14,7 @@ import (
 
 	"brood/optim"
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 )
@@ -50,7 +50,7 @@ func scrape(t *testing.T, src Source) (map[string]float64, string) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		soon.Next(t, done, "end of the server")
+		testutil.Receive(t, done, "end of the server")
 	}()
 	if !strings.HasPrefix(s.Address().String(), "127.0.0.1:") {
 		t.Errorf("it listens on %s", s.Address())

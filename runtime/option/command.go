@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // builtins are commands that a shell has of its own, and words that begin something else.
@@ -18,7 +18,7 @@ var builtins = strings.Fields(". : [ [[ { ( ! alias break case cd command echo e
 func runs(text string) error {
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return typed.Errorf("on-alert: give a command, such as 'cat >>alerts.jsonl'")
+		return usererr.Errorf("on-alert: give a command, such as 'cat >>alerts.jsonl'")
 	}
 	first := words[0]
 	plain := strings.IndexFunc(first, func(c rune) bool {
@@ -28,7 +28,7 @@ func runs(text string) error {
 		return nil
 	}
 	if _, err := exec.LookPath(first); err != nil {
-		return typed.Errorf("on-alert = %s: there is no command %s here: give one that a shell finds", text, first)
+		return usererr.Errorf("on-alert = %s: there is no command %s here: give one that a shell finds", text, first)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // CPU is the processor, as a device; CPUBF16 and CPUAMX are it with candidates in bfloat16, in two orders of sums.
@@ -39,14 +39,14 @@ func ParseDevice(text string) (driver string, index int, arithmetic string, err 
 	}
 	switch {
 	case at != CPU && !known:
-		return "", 0, "", typed.Errorf("device %q: choose cpu, gpu, or one that brood doctor lists, such as opencl:0", text)
+		return "", 0, "", usererr.Errorf("device %q: choose cpu, gpu, or one that brood doctor lists, such as opencl:0", text)
 	case text == CPUBF16 || text == CPUAMX:
 	case named && at == CPU && !slices.Contains(Arithmetics, arithmetic):
-		return "", 0, "", typed.Errorf("device %q: %q is no arithmetic of the processor: choose bf16 or amx, or leave it out", text, arithmetic)
+		return "", 0, "", usererr.Errorf("device %q: %q is no arithmetic of the processor: choose bf16 or amx, or leave it out", text, arithmetic)
 	case named && !slices.Contains(Arithmetics, arithmetic):
-		return "", 0, "", typed.Errorf("device %q: %q is no arithmetic: choose %s, or leave it out", text, arithmetic, strings.Join(Arithmetics, " or "))
+		return "", 0, "", usererr.Errorf("device %q: %q is no arithmetic: choose %s, or leave it out", text, arithmetic, strings.Join(Arithmetics, " or "))
 	case named && driver != "gpu" && driver != "cuda":
-		return "", 0, "", typed.Errorf("device %q: %s is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,%s, or leave it out", text, arithmetic, arithmetic)
+		return "", 0, "", usererr.Errorf("device %q: %s is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,%s, or leave it out", text, arithmetic, arithmetic)
 	}
 	return driver, index, arithmetic, nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 func TestParseDevice(t *testing.T) {
@@ -22,7 +22,7 @@ func TestParseDevice(t *testing.T) {
 		"cuda:0,": `"" is no arithmetic: choose tf32 or bf16, or leave it out`, "cuda,f32": `"f32" is no arithmetic`, "cuda:0,bf16,": `"bf16," is no arithmetic`, "cpu,half": `"half" is no arithmetic of the processor: choose bf16 or amx, or leave it out`, "cuda:0,amx": `"amx" is no arithmetic: choose tf32 or bf16`,
 		"cpu,tf32": "choose cuda:0,tf32, or leave it out", "opencl:0,tf32": "tf32 is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,tf32",
 	} {
-		if _, _, _, err := ParseDevice(text); !typed.Is(err) || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := ParseDevice(text); !usererr.Is(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestParseDevice(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "cpu:0", "tpu", "gpu:", "gpu:-1", "gpu:+1", "gpu:01", "gpu:64", "opencl:x", "opencl:1:2", " gpu", ",bf16", "tpu,bf16", "gpu:x,bf16"} {
-		if _, _, _, err := ParseDevice(text); !typed.Is(err) || !strings.Contains(err.Error(), "choose cpu, gpu, or one that brood doctor lists") {
+		if _, _, _, err := ParseDevice(text); !usererr.Is(err) || !strings.Contains(err.Error(), "choose cpu, gpu, or one that brood doctor lists") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/event"
 )
 
@@ -160,10 +160,10 @@ func (x *Option) check(o Options) error {
 		return nil
 	}
 	if x.Most > 0 && !x.Kind.within(text, x.Most) {
-		return typed.Errorf("%s = %s is out of bounds: give 1 to %d", x.Name, text, x.Most)
+		return usererr.Errorf("%s = %s is out of bounds: give 1 to %d", x.Name, text, x.Most)
 	}
 	if n := len(x.Choices); n > 0 && !slices.Contains(x.Choices, text) {
-		return typed.Errorf("%s %q: choose %s or %s", x.Name, text, strings.Join(x.Choices[:n-1], ", "), x.Choices[n-1])
+		return usererr.Errorf("%s %q: choose %s or %s", x.Name, text, strings.Join(x.Choices[:n-1], ", "), x.Choices[n-1])
 	}
 	if x.Check == nil {
 		return nil
@@ -176,7 +176,7 @@ func (x *Option) Typed(o Options) error {
 	if x.Above == "" || x.Kind.above(x.Text(o)) {
 		return nil
 	}
-	return typed.Errorf("--%s %s: %s", x.Name, x.Written(o), x.Above)
+	return usererr.Errorf("--%s %s: %s", x.Name, x.Written(o), x.Above)
 }
 
 // Written is Text, with zero too as a value of its kind is written.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/event"
 )
 
@@ -49,7 +49,7 @@ func Recorded(c event.Config) (o Options, err error) {
 func (o Options) Kept() error {
 	for _, x := range All {
 		if text := x.Text(o); text != "" && !x.Has(Again) {
-			return typed.Errorf("%s = %s cannot be told to a session that goes on: it keeps its own", x.Name, text)
+			return usererr.Errorf("%s = %s cannot be told to a session that goes on: it keeps its own", x.Name, text)
 		}
 	}
 	return nil

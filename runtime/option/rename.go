@@ -3,7 +3,7 @@ package option
 import (
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Renaming is one FROM=TO of [Rename]: a tensor, or all whose names begin with From and a dot or a slash, which are one
@@ -18,7 +18,7 @@ func Renamings(text string) (out []Renaming, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, ok := strings.Cut(part, "=")
 		if !ok || from == "" || to == "" {
-			return nil, typed.Errorf("--rename %s: write FROM=TO, several with commas between them", part)
+			return nil, usererr.Errorf("--rename %s: write FROM=TO, several with commas between them", part)
 		}
 		out = append(out, Renaming{from, to})
 	}

@@ -7,7 +7,7 @@ import (
 
 	"brood/models"
 	"brood/models/data"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -174,7 +174,7 @@ func Held(text string) (split float64, ok bool) {
 
 func holds(text string) error {
 	if _, ok := Held(text); !ok {
-		return typed.Errorf("validation = %s: give a share below 1, or a whole number of samples", text)
+		return usererr.Errorf("validation = %s: give a share below 1, or a whole number of samples", text)
 	}
 	return nil
 }
@@ -196,14 +196,14 @@ func Rebuilt(text string) int {
 
 func rebuilds(text string) error {
 	if Rebuilt(text) == 0 {
-		return typed.Errorf("rebuild = %s: give a number of samples from 1 on, or all", text)
+		return usererr.Errorf("rebuild = %s: give a number of samples from 1 on, or all", text)
 	}
 	return nil
 }
 
 func two(text string) error {
 	if n, err := strconv.Atoi(text); err != nil || n < 2 {
-		return typed.Errorf("checkpoints = %s: %s, since a run in trouble goes back to one", text, atLeastTwo)
+		return usererr.Errorf("checkpoints = %s: %s, since a run in trouble goes back to one", text, atLeastTwo)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func aims(text string) error {
 
 func lasting(text string) error {
 	if x, err := strconv.ParseFloat(text, 64); err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return typed.Errorf("epochs = %s must be a number above 0", text)
+		return usererr.Errorf("epochs = %s must be a number above 0", text)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func lasting(text string) error {
 func lasts(text string) error {
 	seconds := Span.zero().(*float64)
 	if err := Span.read(text, seconds); err != nil || *seconds < 0 {
-		return typed.Errorf("a run for %g seconds is no run: give a duration such as 30s", *seconds)
+		return usererr.Errorf("a run for %g seconds is no run: give a duration such as 30s", *seconds)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"brood/runtime/host"
 	"brood/runtime/message"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/identity"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -52,7 +52,7 @@ func knock(s *served, key *identity.Key, change func(*wire.Hello)) (*stranger, e
 	}
 	s.t.Cleanup(func() { node.Close() })
 	h, join := hello(s, change)
-	peer, w, err := node.Dial(soon.Context(s.t), join.Address, join.Server, h)
+	peer, w, err := node.Dial(testutil.Context(s.t), join.Address, join.Server, h)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (x *stranger) say(msg any) {
 // next is the next message that is no roster.
 func (x *stranger) next() (any, error) {
 	for {
-		m, err := x.peer.Receive(soon.Context(x.t))
+		m, err := x.peer.Receive(testutil.Context(x.t))
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func TestHostileWorkers(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Finished {
 		t.Errorf("%+v", exit)
 	}
-	if err := soon.Next(t, end, "end of a worker"); err != nil {
+	if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
 	verifies(t, dir, s.hash)
@@ -256,10 +256,10 @@ func TestInsider(t *testing.T) {
 	}
 	cfg.Join.Token = token
 	end := s.work(t.Context(), cfg)
-	if exit := soon.Next(t, trained, "end of the run"); exit.Phase != event.Finished {
+	if exit := testutil.Receive(t, trained, "end of the run"); exit.Phase != event.Finished {
 		t.Errorf("%+v", exit)
 	}
-	if err := soon.Next(t, end, "end of a worker"); err != nil {
+	if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
 	if said := "worker 0 is lost: it reports: [2J]0;hello brood: the run is over"; !slices.Contains(alerts, said) {
@@ -323,9 +323,9 @@ func TestComesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again *stranger
-	for late := time.Now().Add(soon.Latest); again == nil; {
+	for late := time.Now().Add(testutil.Timeout); again == nil; {
 		if time.Now().After(late) {
-			t.Fatalf("after %s it is still not let in again: %v", soon.Latest, err)
+			t.Fatalf("after %s it is still not let in again: %v", testutil.Timeout, err)
 		}
 		if again, err = knock(s, key, func(h *wire.Hello) { h.Token = "" }); err != nil {
 			if got, _ := errors.AsType[wire.Refused](err); !got.Retry {
@@ -333,7 +333,7 @@ func TestComesAgain(t *testing.T) {
 			}
 		}
 	}
-	soon.Next(t, first.peer.Done(), "end of the first: both are let in")
+	testutil.Receive(t, first.peer.Done(), "end of the first: both are let in")
 	if again.id == first.id || again.peer.Err() != nil {
 		t.Errorf("numbers %d and %d, %v", first.id, again.id, again.peer.Err())
 	}
@@ -413,16 +413,16 @@ func TestWrongData(t *testing.T) {
 	s.srv.mu.Lock()
 	s.srv.runs[0].config.Digest = "blake3:77"
 	s.srv.mu.Unlock()
-	err := soon.Next(t, s.work(t.Context(), s.config()), "end of the worker")
+	err := testutil.Receive(t, s.work(t.Context(), s.config()), "end of the worker")
 	var out *RefusedError
 	if !errors.As(err, &out) || !strings.Contains(err.Error(), digest) || !strings.Contains(err.Error(), "blake3:77") || !strings.Contains(err.Error(), "glyphs") {
 		t.Errorf("%v", err)
 	}
-	soon.Until(t, "that it left", func() bool { return s.notes.text() != "" }) // who closes is told no more
+	testutil.Eventually(t, "that it left", func() bool { return s.notes.text() != "" }) // who closes is told no more
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
-	soon.All(s.t, &s.workers, "end of all workers")
+	testutil.Wait(s.t, &s.workers, "end of all workers")
 	if text := s.notes.text(); !strings.Contains(text, "it left: this machine cannot take part: ") || !strings.Contains(text, digest) {
 		t.Errorf("the operator is told %q", text)
 	}

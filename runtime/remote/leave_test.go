@@ -11,7 +11,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -35,10 +35,10 @@ func TestLeaves(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Stopped {
 		t.Fatalf("%+v", exit)
 	}
-	if err := soon.Next(t, stays, "end of a worker"); err != nil {
+	if err := testutil.Receive(t, stays, "end of a worker"); err != nil {
 		t.Error(err)
 	}
-	if err := soon.Next(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
+	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
 		t.Errorf("who left ends with %v", err)
 	}
 	if len(s.plans) != 2 || s.plans[1].Cause != "leave" || len(s.plans[1].Lost) > 0 || len(s.plans[1].New.Workers()) != 1 {
@@ -68,7 +68,7 @@ func TestLastLeaves(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Stopped {
 		t.Fatalf("%+v", exit)
 	}
-	if err := soon.Next(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
+	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, ErrLeft) {
 		t.Errorf("who left ends with %v", err)
 	}
 	s.isAlone()
@@ -88,7 +88,7 @@ func restarts(t *testing.T, how string) {
 	o := small(80)
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
-	ctx, kill := context.WithCancel(soon.Context(t))
+	ctx, kill := context.WithCancel(testutil.Context(t))
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 20 {
 			if how == "failed" {
@@ -136,9 +136,9 @@ func restarts(t *testing.T, how string) {
 	if exit := again.train(); exit.Phase != event.Finished {
 		t.Errorf("%+v, notes %v", exit, again.notes.all)
 	}
-	soon.All(s.t, &s.workers, "end of all workers")
+	testutil.Wait(s.t, &s.workers, "end of all workers")
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			t.Error(err)
 		}
 	}

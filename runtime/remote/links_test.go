@@ -13,7 +13,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
@@ -101,7 +101,7 @@ func TestLinkLost(t *testing.T) {
 	ends := []<-chan error{a.work(t.Context(), a.config()), a.work(t.Context(), a.config())}
 	exit := a.train()
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}
@@ -140,12 +140,12 @@ func TestLinkLostThrice(t *testing.T) {
 		t.Errorf("%+v, plans %+v, alerts %q", exit, a.plans, a.alerts)
 	}
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}
 	const why = "it lost others 3 times in 10m0s, though it reaches the coordinator: see to the network between the workers; the last time, worker "
-	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker comes back in 10s, and tries for "+soon.Latest.String()) {
+	if said := a.notes.text(); !strings.Contains(said, why) || !strings.Contains(said, "; this worker comes back in 10s, and tries for "+testutil.Timeout.String()) {
 		t.Errorf("the worker says %s", said)
 	}
 	if all := strings.Join(a.alerts, "\n"); !strings.Contains(all, " is lost: "+why) || !strings.Contains(all, "; it may come back in 10s") {
@@ -169,7 +169,7 @@ func TestAwayAtTheDoor(t *testing.T) {
 	trained := make(chan coordinator.Exit)
 	go func() { trained <- s.train() }()
 	end := s.work(t.Context(), s.config())
-	soon.Next(t, began, "round")
+	testutil.Receive(t, began, "round")
 	lies := func(key *identity.Key, never bool) message.Away {
 		t.Helper()
 		x, err := knock(s, key, nil)
@@ -210,10 +210,10 @@ func TestAwayAtTheDoor(t *testing.T) {
 		t.Errorf("another is sent away: %+v", got)
 	}
 	s.run.Interrupt()
-	if exit := soon.Next(t, trained, "end of the run"); exit.Phase != event.Stopped {
+	if exit := testutil.Receive(t, trained, "end of the run"); exit.Phase != event.Stopped {
 		t.Errorf("%+v", exit)
 	}
-	if err := soon.Next(t, end, "end of a worker"); err != nil {
+	if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
 }

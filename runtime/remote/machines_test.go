@@ -13,7 +13,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -43,13 +43,13 @@ func TestMachines(t *testing.T) {
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}
 	done := make(chan coordinator.Exit, 1)
 	go func() { done <- s.train() }()
-	soon.Next(t, enough, "records of machines: both workers and the coordinator, with processors, round trips, bytes, and what a link carried")
-	if r, err := s.run.Fleet().Command(soon.Context(t), event.Command{Action: event.Stop, By: "test"}); err != nil || !r.Accepted {
+	testutil.Receive(t, enough, "records of machines: both workers and the coordinator, with processors, round trips, bytes, and what a link carried")
+	if r, err := s.run.Fleet().Command(testutil.Context(t), event.Command{Action: event.Stop, By: "test"}); err != nil || !r.Accepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	soon.Next(t, done, "end of the run")
+	testutil.Receive(t, done, "end of the run")
 	for _, end := range ends {
-		soon.Next(t, end, "end of a worker")
+		testutil.Receive(t, end, "end of a worker")
 	}
 	rd, err := session.OpenReader(dir)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestSilentMachine(t *testing.T) {
 		t.Errorf("%d measures of a worker that told none", n)
 	}
 	x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.Busy: 1, event.Load: 2}})
-	soon.Until(t, "its machine", func() bool { return told() == 2 })
+	testutil.Eventually(t, "its machine", func() bool { return told() == 2 })
 	r := s.srv.hosted()
 	s.srv.mu.Lock()
 	for _, t := range r.seats {
@@ -189,10 +189,10 @@ func TestMachineNonsense(t *testing.T) {
 	}
 	cfg.Join.Token = token
 	end := s.work(t.Context(), cfg)
-	if exit := soon.Next(t, trained, "end of the run"); exit.Phase != event.Finished {
+	if exit := testutil.Receive(t, trained, "end of the run"); exit.Phase != event.Finished {
 		t.Errorf("%+v", exit)
 	}
-	if err := soon.Next(t, end, "end of a worker"); err != nil {
+	if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 		t.Error(err)
 	}
 	verifies(t, dir, s.hash)

@@ -9,7 +9,7 @@ import (
 	"brood/models/objective"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
@@ -38,16 +38,16 @@ func TestWrongProgramKeepsTheURL(t *testing.T) {
 		wrong := s.config()
 		wrong.Own = sphere(2)
 		var refused *RefusedError
-		if err := soon.Next(t, s.work(t.Context(), wrong), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "this objective is another") {
+		if err := testutil.Receive(t, s.work(t.Context(), wrong), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "this objective is another") {
 			t.Fatalf("a worker with another objective: %v", err)
 		}
-		soon.Until(t, "that it is gone", func() bool { return strings.Count(s.notes.text(), "is gone") == n+1 })
+		testutil.Eventually(t, "that it is gone", func() bool { return strings.Count(s.notes.text(), "is gone") == n+1 })
 	}
 	right := s.config()
 	right.Own = sphere(3)
 	end := s.work(t.Context(), right)
 	exit := s.train()
-	if err := soon.Next(t, end, "end of the worker"); err != nil || exit.Phase != event.Finished {
+	if err := testutil.Receive(t, end, "end of the worker"); err != nil || exit.Phase != event.Finished {
 		t.Errorf("the right program: %v, %+v", err, exit)
 	}
 	if err := s.srv.gate.Admit(wire.NodeID{9}, wire.Worker, s.config().Join.Token); err == nil {

@@ -12,7 +12,7 @@ import (
 	"brood/models/graph"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // TestServedOwnGraph: programs that have the graph train it together, on augmented data, to the bits of one process; a
@@ -30,7 +30,7 @@ func TestServedOwnGraph(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, o), nil, dir, nil)
 	var refused *RefusedError
-	if err := soon.Next(t, s.work(t.Context(), s.config()), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "a graph of a Go program's own") {
+	if err := testutil.Receive(t, s.work(t.Context(), s.config()), "end of the worker"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "a graph of a Go program's own") {
 		t.Errorf("a worker without the graph: %v", err)
 	}
 	var ends []<-chan error
@@ -41,7 +41,7 @@ func TestServedOwnGraph(t *testing.T) {
 	}
 	exit := s.train()
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}

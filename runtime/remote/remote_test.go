@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/format/safetensors"
 	"brood/models/longtest"
-	"brood/models/safetensors"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -46,7 +46,7 @@ func TestServedRunIsTheRun(t *testing.T) {
 		mesh, began := s.srv.hosted().mesh, time.Now()
 		exit := s.train()
 		for _, end := range ends {
-			if err := soon.Next(t, end, "end of a worker"); err != nil {
+			if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 				t.Errorf("%d workers: one ends with %v", n, err)
 			}
 		}
@@ -97,7 +97,7 @@ func TestComeAndGo(t *testing.T) {
 	o.Workers = 2
 	dir := filepath.Join(t.TempDir(), "run")
 	var s *served
-	leaves, leave := context.WithCancel(soon.Context(t))
+	leaves, leave := context.WithCancel(testutil.Context(t))
 	joined, finished := false, false
 	var late <-chan error
 	s = serve(t, prepare(t, o), nil, dir, func(r event.Record) {
@@ -117,10 +117,10 @@ func TestComeAndGo(t *testing.T) {
 	if exit := s.train(); exit.Phase != event.Stopped || !joined {
 		t.Fatalf("%+v, joined %v", exit, joined)
 	}
-	if err := errors.Join(soon.Next(t, stays, "end of a worker"), soon.Next(t, late, "end of a worker")); err != nil {
+	if err := errors.Join(testutil.Receive(t, stays, "end of a worker"), testutil.Receive(t, late, "end of a worker")); err != nil {
 		t.Error(err)
 	}
-	if err := soon.Next(t, goes, "end of a worker"); !errors.Is(err, context.Canceled) {
+	if err := testutil.Receive(t, goes, "end of a worker"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who left ends with %v", err)
 	}
 	if s.plans[1].Cause != "death" || s.plans[2].Cause != "join" || len(s.plans[2].New.Workers()) != 2 {
@@ -188,7 +188,7 @@ func TestLeftAtOnce(t *testing.T) {
 	t.Parallel()
 	o := small(1 << 40)
 	dir := filepath.Join(t.TempDir(), "run")
-	ctx, cancel := context.WithCancel(soon.Context(t))
+	ctx, cancel := context.WithCancel(testutil.Context(t))
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
 		if r.Commit != nil {
 			cancel()
@@ -203,14 +203,14 @@ func TestLeftAtOnce(t *testing.T) {
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Error(err)
 	}
-	err := soon.Next(t, end, "end of the worker")
+	err := testutil.Receive(t, end, "end of the worker")
 	if _, out := errors.AsType[*RefusedError](err); err == nil || out || !strings.Contains(err.Error(), "the coordinator is not there for 3s") {
 		t.Errorf("the worker ends with %v", err)
 	}
 	if said := "the coordinator ends before the run does; this worker comes back in 1s, and tries for 3s"; !strings.Contains(s.notes.text(), said) {
 		t.Errorf("the worker says %q, want %q", s.notes.text(), said)
 	}
-	soon.All(s.t, &s.workers, "end of all workers")
+	testutil.Wait(s.t, &s.workers, "end of all workers")
 }
 
 // TestPatience: a worker tries again for a while, then says what to do.
@@ -277,7 +277,7 @@ func TestReturns(t *testing.T) {
 		t.Fatalf("%+v", x)
 	}
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -314,7 +314,7 @@ func TestPutOut(t *testing.T) {
 	}
 	var out []error
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			out = append(out, err)
 		}
 	}

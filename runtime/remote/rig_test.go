@@ -20,7 +20,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
@@ -149,7 +149,7 @@ func (s *served) config() Worker {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return Worker{Key: newKey(s.t), Join: join, Listen: "127.0.0.1:0", Threads: 1, Patience: soon.Latest, Note: s.notes.add}
+	return Worker{Key: newKey(s.t), Join: join, Listen: "127.0.0.1:0", Threads: 1, Patience: testutil.Timeout, Note: s.notes.add}
 }
 
 // work starts a worker whose end is sent on the channel.
@@ -162,13 +162,13 @@ func (s *served) work(ctx context.Context, cfg Worker) <-chan error {
 // train runs to the end and closes everything.
 func (s *served) train() coordinator.Exit {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
+	ctx, cancel := context.WithTimeout(context.Background(), testutil.Timeout)
 	defer cancel()
 	exit, err := s.run.Train(ctx)
 	if err := errors.Join(err, s.srv.Close(), s.run.Close()); err != nil {
 		s.t.Error(err)
 	}
-	soon.All(s.t, &s.workers, "end of all workers")
+	testutil.Wait(s.t, &s.workers, "end of all workers")
 	return exit
 }
 
@@ -215,7 +215,7 @@ func alone(t *testing.T, o host.Options) (hash string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Train(soon.Context(t)); err != nil {
+	if _, err := run.Train(testutil.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Close(); err != nil {
@@ -266,7 +266,7 @@ func (s *series) again(name string, workers int) *served {
 
 // toEnd trains one run of a series.
 func (s *served) toEnd() coordinator.Exit {
-	ctx, cancel := context.WithTimeout(context.Background(), soon.Latest)
+	ctx, cancel := context.WithTimeout(context.Background(), testutil.Timeout)
 	defer cancel()
 	exit, err := s.run.Train(ctx)
 	if err := errors.Join(err, s.run.Close()); err != nil {
@@ -291,7 +291,7 @@ func (s *served) is(o host.Options) {
 // until waits for texts among the notes, in this order.
 func (s *series) until(texts ...string) {
 	s.t.Helper()
-	soon.Until(s.t, fmt.Sprintf("noted, in this order: %q", texts), func() bool {
+	testutil.Eventually(s.t, fmt.Sprintf("noted, in this order: %q", texts), func() bool {
 		rest, all := s.notes.text(), true
 		for _, text := range texts {
 			_, after, ok := strings.Cut(rest, text)
@@ -309,9 +309,9 @@ func (s *series) close(ends ...<-chan error) {
 		s.t.Error(err)
 	}
 	s.t.Logf("the server takes %s to close", time.Since(began).Round(time.Millisecond))
-	soon.All(s.t, &s.workers, "end of all workers")
+	testutil.Wait(s.t, &s.workers, "end of all workers")
 	for _, end := range ends {
-		if err := soon.Next(s.t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(s.t, end, "end of a worker"); err != nil {
 			s.t.Errorf("a worker ends with %v", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/transport/identity"
 	"brood/transport/quic"
 	"brood/transport/wire"
@@ -49,7 +49,7 @@ func TestTwoAtOnce(t *testing.T) {
 			}
 		})
 	}
-	soon.All(t, &all, "end of all runs")
+	testutil.Wait(t, &all, "end of all runs")
 	s.close(ends...)
 	runs[0].is(a)
 	runs[1].is(b)
@@ -79,7 +79,7 @@ func TestInARow(t *testing.T) {
 		time.Sleep(2 * firstPause) // it asks again
 		o := seeded(8, uint64(i), 1)
 		r := s.begin(string(rune('a'+i)), o, nil)
-		if x, err := r.run.Train(soon.Context(t)); err != nil || x.Phase != event.Finished {
+		if x, err := r.run.Train(testutil.Context(t)); err != nil || x.Phase != event.Finished {
 			t.Errorf("%+v, %v", x, err)
 		}
 		waits(i + 2) // it does not come back to a run that is over and not closed yet
@@ -111,7 +111,7 @@ func TestReplaced(t *testing.T) {
 	s := newSeries(t, t.TempDir(), 3)
 	o := seeded(200, 3, 2)
 	o.OnLoss = string(coordinator.OnLossRollback)
-	dies, die := context.WithCancel(soon.Context(t))
+	dies, die := context.WithCancel(testutil.Context(t))
 	r := s.begin("a", o, func(r event.Record) {
 		if r.Commit != nil && r.Commit.To >= 10 {
 			die()
@@ -128,7 +128,7 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	s.close(stays, waits)
-	if err := soon.Next(t, falls, "end of a worker"); !errors.Is(err, context.Canceled) {
+	if err := testutil.Receive(t, falls, "end of a worker"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who falls ends with %v", err)
 	}
 	// The one that waits may have to come twice on a slow machine, and is then a worker of a higher number.
@@ -144,7 +144,7 @@ func TestSeriesRestarts(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	s := newSeries(t, root, 2)
-	ctx, kill := context.WithCancel(soon.Context(t))
+	ctx, kill := context.WithCancel(testutil.Context(t))
 	var both sync.WaitGroup
 	both.Add(2)
 	begun := func() func(event.Record) { // and comes no further
@@ -166,12 +166,12 @@ func TestSeriesRestarts(t *testing.T) {
 			}
 		})
 	}
-	soon.All(t, &both, "round of both runs")
+	testutil.Wait(t, &both, "round of both runs")
 	if err := s.srv.node.Shaper().Set("", quic.Shape{Loss: 1}); err != nil { // its goodbyes are not heard: it was killed
 		t.Fatal(err)
 	}
 	kill()
-	soon.All(t, &all, "end of all runs")
+	testutil.Wait(t, &all, "end of all runs")
 	if err := errors.Join(before[0].run.Close(), before[1].run.Close(), s.srv.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -191,11 +191,11 @@ func TestSeriesRestarts(t *testing.T) {
 			}
 		})
 	}
-	soon.All(t, &all, "end of all runs")
+	testutil.Wait(t, &all, "end of all runs")
 	back.close()
-	soon.All(s.t, &s.workers, "end of all workers")
+	testutil.Wait(s.t, &s.workers, "end of all workers")
 	for _, end := range ends {
-		if err := soon.Next(t, end, "end of a worker"); err != nil {
+		if err := testutil.Receive(t, end, "end of a worker"); err != nil {
 			t.Errorf("a worker ends with %v", err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestHostileSeries(t *testing.T) {
 	if err != nil || w.Run != second || !w.Series {
 		t.Fatalf("%v, %+v, runs %s and %s", err, w, first, second)
 	}
-	soon.Until(t, "accepted, behind its Welcome", func() bool { return !s.srv.settling() })
+	testutil.Eventually(t, "accepted, behind its Welcome", func() bool { return !s.srv.settling() })
 	for _, id := range []wire.RunID{{}, {9}, first, second} {
 		refused(wire.CodeTokenUnknown, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "x" })
 		refused(wire.CodeTokenMissing, newKey(t), func(h *wire.Hello) { h.Run, h.Token = id, "" })
@@ -255,7 +255,7 @@ func TestHostileSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon.Next(t, peer.Done(), "goodbye to the first")
+	testutil.Receive(t, peer.Done(), "goodbye to the first")
 	if sits.peer.Err() != nil || again.peer.Err() != nil {
 		t.Errorf("%v, %v", sits.peer.Err(), again.peer.Err())
 	}
@@ -328,7 +328,7 @@ func TestLeavesWaiting(t *testing.T) {
 			close(leave)
 		}
 	}
-	if err := soon.Next(t, s.work(t.Context(), cfg), "end of the worker"); !errors.Is(err, ErrLeft) {
+	if err := testutil.Receive(t, s.work(t.Context(), cfg), "end of the worker"); !errors.Is(err, ErrLeft) {
 		t.Errorf("%v", err)
 	}
 	s.srv.mu.Lock()

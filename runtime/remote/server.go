@@ -24,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/message"
 	"brood/transport/identity"
 	"brood/transport/quic"
@@ -91,7 +91,7 @@ func Listen(cfg Config) (*Server, error) {
 		cfg.Note = func(string) {}
 	}
 	if _, _, err := net.SplitHostPort(cfg.Address); cfg.Address != "" && err != nil {
-		return nil, typed.Errorf("listen on %q: name an address as HOST:PORT", cfg.Address)
+		return nil, usererr.Errorf("listen on %q: name an address as HOST:PORT", cfg.Address)
 	}
 	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), token: map[wire.Role]string{}, heard: make(chan struct{}, 1),
 		visitors: map[*quic.Peer]struct{}{}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}, away: map[wire.NodeID]time.Time{}}

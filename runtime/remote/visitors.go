@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/door"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -120,7 +120,7 @@ func (s *Server) Gate(g door.Gate) (url string, err error) {
 			return s.url(token), s.keep()
 		}
 	}
-	return "", typed.Errorf("there is no role %q: choose worker, viewer or operator", g.Role)
+	return "", usererr.Errorf("there is no role %q: choose worker, viewer or operator", g.Role)
 }
 
 // revoke shuts a key out and ends its connections.

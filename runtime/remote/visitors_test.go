@@ -14,7 +14,7 @@ import (
 
 	"brood/runtime/door"
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/transport/identity"
 	"brood/transport/quic"
@@ -53,10 +53,10 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := looks.Snapshot(soon.Context(t), math.MaxUint64)
+	v, err := looks.Snapshot(testutil.Context(t), math.MaxUint64)
 	for err == nil && v.Progress.Rounds < 3 {
 		var b view.Batch
-		if b, err = looks.Next(soon.Context(t), v.Position, 100); err == nil {
+		if b, err = looks.Next(testutil.Context(t), v.Position, 100); err == nil {
 			for _, r := range b.Records {
 				v.Apply(r)
 			}
@@ -65,10 +65,10 @@ func TestVisitors(t *testing.T) {
 	if err != nil || viewer.Role() != wire.Viewer {
 		t.Fatalf("%s: %v", viewer.Role(), err)
 	}
-	if r, err := looks.Command(soon.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
+	if r, err := looks.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
 		t.Errorf("a viewer commands: %+v, %v", r, err)
 	}
-	if _, err := looks.Gate(soon.Context(t), door.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
+	if _, err := looks.Gate(testutil.Context(t), door.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
 		t.Errorf("a viewer lets others in: %v", err)
 	}
 
@@ -77,11 +77,11 @@ func TestVisitors(t *testing.T) {
 	if err != nil || operator.Role() != wire.Operator {
 		t.Fatalf("%v", err)
 	}
-	if r, err := steers.Command(soon.Context(t), event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
+	if r, err := steers.Command(testutil.Context(t), event.Command{By: "the boss", Set: []event.Setting{{Knob: "eta", Expr: "0.01"}}}); err != nil || !r.Accepted {
 		t.Fatalf("an operator's command: %+v, %v", r, err)
 	}
 	for len(v.Edits) == 0 || v.Edits[len(v.Edits)-1].Expr != "0.01" {
-		b, err := looks.Next(soon.Context(t), v.Position, 100)
+		b, err := looks.Next(testutil.Context(t), v.Position, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +96,8 @@ func TestVisitors(t *testing.T) {
 	var f view.Fleet
 	becomes := func(what string, ok func() bool) { // what is told of it
 		t.Helper()
-		soon.Until(t, what, func() bool {
-			if f, err = looks.Fleet(soon.Context(t)); err != nil {
+		testutil.Eventually(t, what, func() bool {
+			if f, err = looks.Fleet(testutil.Context(t)); err != nil {
 				t.Fatal(err)
 			}
 			return len(f.Workers) == 2 && len(f.Links) == 2 && ok()
@@ -108,24 +108,24 @@ func TestVisitors(t *testing.T) {
 		return w.State == event.Hosting && w.RTT > 0 && w.Sent > 0 && f.Links[0].Sent > 0
 	})
 	slow := event.Link{From: 0, To: event.Every, Delay: 30 * time.Millisecond}
-	if r, err := steers.Command(soon.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
+	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
 		t.Errorf("slow a link down: %+v, %v", r, err)
 	}
 	// a link that is full is not measured
-	if r, err := steers.Command(soon.Context(t), event.Command{Action: event.Pause}); err != nil || !r.Accepted {
+	if r, err := steers.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || !r.Accepted {
 		t.Errorf("pause: %+v, %v", r, err)
 	}
 	becomes("one link slowed down", func() bool {
 		return f.Links[0].Shape != nil && f.Links[1].Shape == nil && f.Links[1].RTT > 25*time.Millisecond
 	})
 	slow.Delay = 0
-	if r, err := steers.Command(soon.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
+	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &slow}); err != nil || !r.Accepted {
 		t.Errorf("let the link be as it is: %+v, %v", r, err)
 	}
-	if r, err := steers.Command(soon.Context(t), event.Command{Action: event.Resume}); err != nil || !r.Accepted {
+	if r, err := steers.Command(testutil.Context(t), event.Command{Action: event.Resume}); err != nil || !r.Accepted {
 		t.Errorf("go on: %+v, %v", r, err)
 	}
-	if r, err := steers.Command(soon.Context(t), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
+	if r, err := steers.Command(testutil.Context(t), event.Command{Link: &event.Link{From: 0, To: 7}}); err != nil || r.Accepted || !strings.Contains(r.Reason, "worker 7") {
 		t.Errorf("a link to nobody: %+v, %v", r, err)
 	}
 
@@ -143,10 +143,10 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("a viewer whose token was forgotten: %v", err)
 	}
 
-	if _, err := steers.Gate(soon.Context(t), door.Gate{Revoke: "nobody"}); err == nil {
+	if _, err := steers.Gate(testutil.Context(t), door.Gate{Revoke: "nobody"}); err == nil {
 		t.Error("revoked nobody")
 	}
-	url, err := steers.Gate(soon.Context(t), door.Gate{Role: "operator", Uses: 1})
+	url, err := steers.Gate(testutil.Context(t), door.Gate{Role: "operator", Uses: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +154,10 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.Gate(soon.Context(t), door.Gate{Revoke: key.Node().Short()}); err != nil {
+	if _, err := second.Gate(testutil.Context(t), door.Gate{Revoke: key.Node().Short()}); err != nil {
 		t.Fatal(err)
 	}
-	soon.Next(t, operator.Gone(), "goodbye to the operator")
+	testutil.Receive(t, operator.Gone(), "goodbye to the operator")
 	if _, _, err := comeIn(t, s.srv.Join(wire.Viewer), key); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("a revoked key is in by its other role: %v", err)
 	}
@@ -167,12 +167,12 @@ func TestVisitors(t *testing.T) {
 	if _, _, err := comeIn(t, url, newKey(t)); err == nil || !strings.Contains(err.Error(), "another key has used it") {
 		t.Errorf("a used token lets in: %v", err)
 	}
-	if r, err := second.Command(soon.Context(t), event.Command{Action: event.Stop}); err != nil || !r.Accepted {
+	if r, err := second.Command(testutil.Context(t), event.Command{Action: event.Stop}); err != nil || !r.Accepted {
 		t.Errorf("stop: %+v, %v", r, err)
 	}
-	soon.Next(t, over, "end of the run")
-	soon.Next(t, viewer.Gone(), "goodbye to the viewer")
-	if err := errors.Join(soon.Next(t, ends[0], "end of a worker"), soon.Next(t, ends[1], "end of a worker")); err != nil {
+	testutil.Receive(t, over, "end of the run")
+	testutil.Receive(t, viewer.Gone(), "goodbye to the viewer")
+	if err := errors.Join(testutil.Receive(t, ends[0], "end of a worker"), testutil.Receive(t, ends[1], "end of a worker")); err != nil {
 		t.Error(err)
 	}
 }
@@ -189,7 +189,7 @@ func TestVisitorsOfTheDead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shot, err := c.Snapshot(soon.Context(t), math.MaxUint64)
+		shot, err := c.Snapshot(testutil.Context(t), math.MaxUint64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestVisitorsOfTheDead(t *testing.T) {
 		if killed {
 			end()
 		}
-		_, err = c.Next(soon.Context(t), shot.Position, 10)
+		_, err = c.Next(testutil.Context(t), shot.Position, 10)
 		if err == nil || errors.Is(err, view.ErrNoProcess) != killed {
 			t.Errorf("killed %v: %v", killed, err)
 		}
@@ -212,14 +212,14 @@ func TestVisitorsOfTheDead(t *testing.T) {
 			end()
 			continue
 		}
-		if _, err := v.Dial(soon.Context(t)); !errors.Is(err, view.ErrNoProcess) {
+		if _, err := v.Dial(testutil.Context(t)); !errors.Is(err, view.ErrNoProcess) {
 			t.Errorf("dialled again: %v", err)
 		}
 		again := &served{t: t}
 		if again.srv, err = Listen(Config{Dir: dir, Note: again.notes.add}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.Dial(soon.Context(t)); errors.Is(err, view.ErrNoProcess) {
+		if _, err := v.Dial(testutil.Context(t)); errors.Is(err, view.ErrNoProcess) {
 			t.Errorf("what listens again is taken for gone: %v", err)
 		}
 		if err := again.srv.Close(); err != nil {
@@ -242,7 +242,7 @@ func TestVisitorsThatVanish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shot, err := c.Snapshot(soon.Context(t), math.MaxUint64)
+		shot, err := c.Snapshot(testutil.Context(t), math.MaxUint64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestVisitorsThatVanish(t *testing.T) {
 			before = settled()
 		}
 	}
-	soon.Until(t, fmt.Sprintf("about %d goroutines after 12 visits as after 2", before), func() bool {
+	testutil.Eventually(t, fmt.Sprintf("about %d goroutines after 12 visits as after 2", before), func() bool {
 		return goruntime.NumGoroutine() <= before+8
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // About is what a person wrote of a session: the file about.json of its directory. The log knows nothing of it, and
@@ -66,9 +66,9 @@ func (a About) Check() error {
 	plain := func(what, text string, most int) error {
 		switch {
 		case utf8.RuneCountInString(text) > most:
-			return typed.Errorf("the %s has %d characters: write %d at most", what, utf8.RuneCountInString(text), most)
+			return usererr.Errorf("the %s has %d characters: write %d at most", what, utf8.RuneCountInString(text), most)
 		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-			return typed.Errorf("the %s %q has characters that cannot be shown: write text on one line", what, text)
+			return usererr.Errorf("the %s %q has characters that cannot be shown: write text on one line", what, text)
 		}
 		return nil
 	}
@@ -76,20 +76,20 @@ func (a About) Check() error {
 	for _, t := range a.Tags {
 		err = errors.Join(err, plain("tag", t, maxTag))
 		if t == "" || strings.ContainsFunc(t, unicode.IsSpace) {
-			err = errors.Join(err, typed.Errorf("the tag %q is no word", t))
+			err = errors.Join(err, usererr.Errorf("the tag %q is no word", t))
 		}
 	}
 	if len(a.Tags) > maxTags {
-		err = errors.Join(err, typed.Errorf("%d tags are too many: write %d at most", len(a.Tags), maxTags))
+		err = errors.Join(err, usererr.Errorf("%d tags are too many: write %d at most", len(a.Tags), maxTags))
 	}
 	for i, n := range a.Rounds {
 		err = errors.Join(err, plain("note", n.Text, maxRoundNote))
 		if i > 0 && n.Round <= a.Rounds[i-1].Round {
-			err = errors.Join(err, typed.Errorf("the notes of round %d are out of order", n.Round))
+			err = errors.Join(err, usererr.Errorf("the notes of round %d are out of order", n.Round))
 		}
 	}
 	if len(a.Rounds) > maxRoundNotes {
-		err = errors.Join(err, typed.Errorf("%d notes on rounds are too many: write %d at most", len(a.Rounds), maxRoundNotes))
+		err = errors.Join(err, usererr.Errorf("%d notes on rounds are too many: write %d at most", len(a.Rounds), maxRoundNotes))
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // Readers that follow a writer, through closed segments, see every record once and in order.
@@ -22,7 +22,7 @@ func TestFollowWhileWriting(t *testing.T) {
 	s, err := create(dir, o)
 	check(t, err)
 	all := some(6000)
-	fail, late := make(chan error, 3), time.Now().Add(soon.Latest)
+	fail, late := make(chan error, 3), time.Now().Add(testutil.Timeout)
 	for range 2 {
 		go func() {
 			r, err := OpenReader(dir)
@@ -30,7 +30,7 @@ func TestFollowWhileWriting(t *testing.T) {
 				rec, e := r.Next()
 				switch {
 				case e == io.EOF && time.Now().After(late):
-					err = fmt.Errorf("no record %d after %s", n, soon.Latest)
+					err = fmt.Errorf("no record %d after %s", n, testutil.Timeout)
 				case e == io.EOF:
 					time.Sleep(100 * time.Microsecond)
 				case e != nil:
@@ -55,7 +55,7 @@ func TestFollowWhileWriting(t *testing.T) {
 		fail <- err
 	}()
 	for range 3 {
-		check(t, soon.Next(t, fail, "end of a reader or the writer"))
+		check(t, testutil.Receive(t, fail, "end of a reader or the writer"))
 	}
 	check(t, s.Close())
 	if _, err := os.Stat(filepath.Join(dir, segmentName(3))); err != nil {

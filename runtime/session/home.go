@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // Home is where sessions live: $BROOD_SESSIONS, else brood/sessions in the user's state directory. It need not exist.
@@ -148,7 +148,7 @@ func Resolve(home, what string) (string, error) {
 		return 0
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(written(a), written(b)) })
-	return "", fmt.Errorf("session: there is no session %q%s in %s; the latest are %s", what, typed.Meant(what, names), home, some3(names))
+	return "", fmt.Errorf("session: there is no session %q%s in %s; the latest are %s", what, usererr.Suggest(what, names), home, some3(names))
 }
 
 // some3 lists the last three names, latest first.

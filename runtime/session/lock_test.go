@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"brood/models/longtest"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // As a child process the test binary appends commits to a session until it is killed, and prints each number once
@@ -51,7 +51,7 @@ func child(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	c.Env = append(os.Environ(), "BROOD_SESSION_CHILD="+dir)
 	out, err := c.StdoutPipe()
 	check(t, errors.Join(err, c.Start()))
-	late := time.AfterFunc(soon.Latest, func() { _ = c.Process.Kill() }) // else a child that hangs says nothing for ever
+	late := time.AfterFunc(testutil.Timeout, func() { _ = c.Process.Kill() }) // else a child that hangs says nothing for ever
 	t.Cleanup(func() { late.Stop() })
 	return c, bufio.NewScanner(out)
 }
@@ -157,5 +157,5 @@ func TestListingDoesNotLockOut(t *testing.T) {
 	}()
 	time.Sleep(3 * writerWait / 2)
 	check(t, f.Close())
-	check(t, soon.Next(t, done, "lock"))
+	check(t, testutil.Receive(t, done, "lock"))
 }

@@ -15,7 +15,7 @@ import (
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // manual never lets a timer act, so that tests decide when something is written; nor does it wait for the disk.
@@ -193,7 +193,7 @@ func TestTimerWritesPoints(t *testing.T) {
 	check(t, err)
 	defer r.Close()
 	check(t, s.Append(points(1, 1)))
-	for late := time.Now().Add(soon.Latest); ; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(testutil.Timeout); ; time.Sleep(time.Millisecond) {
 		if _, err = r.Next(); err != io.EOF || time.Now().After(late) {
 			break
 		}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
 )
@@ -33,7 +33,7 @@ func Accept(k optim.Knob, expr string, at Position) error {
 		return err
 	}
 	if s.plus {
-		return typed.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it", k.Name, expr)
+		return usererr.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it", k.Name, expr)
 	}
 	last, ok := s.end()
 	if !ok || s.place(at) < last {

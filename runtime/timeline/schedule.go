@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"brood/models/arith"
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 )
 
@@ -83,10 +83,10 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		return s, err
 	}
 	if len(k.Choices) > 0 {
-		return s, typed.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name, strings.Join(k.Choices, ", "))
+		return s, usererr.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name, strings.Join(k.Choices, ", "))
 	}
 	s.form = form
-	bad := func(want string) error { return typed.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
+	bad := func(want string) error { return usererr.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
 	num := func(t string, dst *float64) bool {
 		v, err := strconv.ParseFloat(t, 64)
 		*dst = v
@@ -112,7 +112,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 			return s, bad("warmup:PEAK@POSITION..LAST@POSITION, both positions in one unit")
 		}
 		if s.a = max(k.Min, 0); s.until <= top.at {
-			return s, typed.Errorf("%s: %q: positions must ascend", k.Name, text)
+			return s, usererr.Errorf("%s: %q: positions must ascend", k.Name, text)
 		}
 	case "exp":
 		v, per, ok1 := strings.Cut(rest, "/")
@@ -131,7 +131,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		if limited {
 			s.last = new(float64)
 			if !num(last, s.last) || (*s.last-s.a)*(s.b-1) < 0 {
-				return s, typed.Errorf("%s: %q never comes from %g to %s", k.Name, text, s.a, last)
+				return s, usererr.Errorf("%s: %q never comes from %g to %s", k.Name, text, s.a, last)
 			}
 		}
 	case "step", "piecewise":
@@ -151,7 +151,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 				return s, bad(want)
 			}
 			if i := len(s.knots); i > 0 && s.knots[i-1].at >= n.at {
-				return s, typed.Errorf("%s: %q: positions must ascend", k.Name, text)
+				return s, usererr.Errorf("%s: %q: positions must ascend", k.Name, text)
 			}
 			s.knots = append(s.knots, n)
 		}
@@ -159,7 +159,7 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 			return s, bad(want)
 		}
 	default:
-		return s, typed.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise", k.Name, form)
+		return s, usererr.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise", k.Name, form)
 	}
 	return s, nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
 )
@@ -61,10 +61,10 @@ func (t *Timeline) Add(e event.Edit) error {
 // UnknownKnob is the sentence for a knob that an algorithm does not declare.
 func UnknownKnob(a *optim.Algorithm, name string) error {
 	if name == "optimiser" && a.NoOptimiser != "" {
-		return typed.Errorf("%s has no knob %q: it %s", a.Name, name, a.NoOptimiser)
+		return usererr.Errorf("%s has no knob %q: it %s", a.Name, name, a.NoOptimiser)
 	}
 	names := a.KnobNames()
-	return typed.Errorf("%s has no knob %q%s: it has members and %s", a.Name, name, typed.Meant(name, names), strings.Join(names, ", "))
+	return usererr.Errorf("%s has no knob %q%s: it has members and %s", a.Name, name, usererr.Suggest(name, names), strings.Join(names, ", "))
 }
 
 // Edits lists all edits with what is known of their first rounds.

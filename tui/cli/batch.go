@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
+	"brood/runtime/sweep"
 )
 
 // What sweep and reproduce share: flags, signals and what a person sees of a batch. The batch itself is package batch.
@@ -102,7 +102,7 @@ func (f *fleetFlags) workers() int {
 
 // runs are a batch as a command has it.
 type runs struct {
-	*batch.Batch
+	*sweep.Batch
 	head  string // what it is, on one line
 	by    string // the metric that a run is told by, "" for what it is tested by
 	fleet fleetFlags
@@ -115,7 +115,7 @@ type runs struct {
 
 // newRuns is a batch of these flags that has no runs yet.
 func newRuns(kind string, f batchFlags, told option.Options) runs {
-	return runs{Batch: &batch.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: told.Threads,
+	return runs{Batch: &sweep.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: told.Threads,
 		Wait: f.fleet.workers()}, fleet: f.fleet}
 }
 
@@ -123,7 +123,7 @@ func newRuns(kind string, f batchFlags, told option.Options) runs {
 func (b *runs) check(ctx context.Context, s streams) error {
 	all := plural(len(b.Trials), "run")
 	err := b.Check(ctx, func(n int) { fmt.Fprintf(s.err, "brood: checked %d of %s\n", n, all) })
-	if e, ok := errors.AsType[*batch.MemoryError](err); ok {
+	if e, ok := errors.AsType[*sweep.MemoryError](err); ok {
 		return fmt.Errorf("%d runs at a time may need %s of memory, and this machine has %s: give fewer --jobs",
 			e.Jobs, humanBytes(e.Needs), humanBytes(e.Has))
 	}
@@ -165,7 +165,7 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 }
 
 // open listens for workers, and says how they come in; nil where the runs are trained here.
-func (b *runs) open(view *batchView) (*batch.Fleet, error) {
+func (b *runs) open(view *batchView) (*sweep.Fleet, error) {
 	if b.Wait == 0 {
 		return nil, nil
 	}
@@ -188,7 +188,7 @@ func (b *runs) open(view *batchView) (*batch.Fleet, error) {
 }
 
 // work runs what is not done, and says what failed.
-func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) error {
+func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) error {
 	b.Look()
 	view.begin()
 	defer view.close()
@@ -211,8 +211,8 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *batch.Fleet) er
 }
 
 // runner trains a run of a batch with signals, as any other run of this process.
-func (b *runs) runner(fleet *batch.Fleet) batch.Runner {
-	return func(ctx context.Context, r batch.Ready) error {
+func (b *runs) runner(fleet *sweep.Fleet) sweep.Runner {
+	return func(ctx context.Context, r sweep.Ready) error {
 		p := prepared{job: r.Job, sess: r.Session, from: r.From, until: ctx}
 		if fleet != nil {
 			p.open = func(_ prepared, watch func(event.Record)) (*host.Run, error) {
@@ -229,7 +229,7 @@ func (b *runs) runner(fleet *batch.Fleet) batch.Runner {
 		}
 		_, full := errors.AsType[*writeError](err)
 		if left, ok := errors.AsType[*exitError](err); full || ok && left.code >= exitCtrlC {
-			return batch.ErrLeft
+			return sweep.ErrLeft
 		}
 		return err
 	}

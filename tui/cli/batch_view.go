@@ -13,8 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/event"
+	"brood/runtime/sweep"
 	"brood/tui"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -44,7 +44,7 @@ func newBatchView(b *runs, plain, asJSON bool, s streams) *batchView {
 
 func (v *batchView) begin() {
 	if v.json {
-		v.b.Each(func(t *batch.Trial) {
+		v.b.Each(func(t *sweep.Trial) {
 			if t.Over() {
 				v.done(t)
 			}
@@ -87,10 +87,10 @@ func (v *batchView) join(url string) {
 }
 
 // done tells of a run that ended.
-func (v *batchView) done(t *batch.Trial) {
+func (v *batchView) done(t *sweep.Trial) {
 	switch {
 	case v.json:
-		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir, "diverged": t.State == batch.Diverged, "failed": t.Failed != nil}
+		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir, "diverged": t.State == sweep.Diverged, "failed": t.Failed != nil}
 		for _, name := range presets.MetricNames() {
 			if x, ok := t.Metric(name); ok && t.Over() {
 				line[name] = finite(x)
@@ -98,14 +98,14 @@ func (v *batchView) done(t *batch.Trial) {
 		}
 		_ = json.NewEncoder(exact(v.s.out)).Encode(line)
 	case v.tea != nil:
-	case t.State == batch.Diverged:
+	case t.State == sweep.Diverged:
 		fmt.Fprintf(v.s.out, "%s  %s: diverged after round %d\n", v.count(), t, t.Tally.Sum.Rounds)
-	case t.State == batch.Failed:
+	case t.State == sweep.Failed:
 		fmt.Fprintf(v.s.out, "%s  %s: %s\n", v.count(), t, oneLine(t.Failed.Error()))
 	default:
 		by := cmp.Or(v.b.by, t.Tally.Config.Score().Key)
 		figure := "no " + by
-		if batch.Aims(by) && t.Missed() {
+		if sweep.Aims(by) && t.Missed() {
 			figure = "missed its target"
 		} else if x, ok := t.Metric(by); ok {
 			figure = by + " " + withUnit(x, by, t.Tally.Config)
@@ -139,7 +139,7 @@ func plural(n int, what string) string {
 
 func (v *batchView) count() string {
 	n, all := 0, len(v.b.Trials)
-	v.b.Each(func(t *batch.Trial) {
+	v.b.Each(func(t *sweep.Trial) {
 		if t.Over() {
 			n++
 		}
@@ -149,13 +149,13 @@ func (v *batchView) count() string {
 
 // share is the work of what is done, and of all.
 func (v *batchView) share() (done, all float64) {
-	v.b.Each(func(t *batch.Trial) {
+	v.b.Each(func(t *sweep.Trial) {
 		s := max(t.Work, 1)
 		all += s
 		switch {
 		case t.Over():
 			done += s
-		case t.State == batch.Runs && t.Tally != nil:
+		case t.State == sweep.Runs && t.Tally != nil:
 			done += s * t.Part()
 		}
 	})
@@ -179,11 +179,11 @@ type running struct {
 
 // underWay are the runs of this process, and how many others have.
 func (v *batchView) underWay() (here []running, elsewhere int) {
-	v.b.Each(func(t *batch.Trial) {
+	v.b.Each(func(t *sweep.Trial) {
 		switch {
-		case t.State == batch.Elsewhere:
+		case t.State == sweep.Elsewhere:
 			elsewhere++
-		case t.State == batch.Runs && t.Tally != nil:
+		case t.State == sweep.Runs && t.Tally != nil:
 			text := fmt.Sprintf("%s, round %s", t, grouped(int64(t.Tally.Sum.Rounds)))
 			if l, ok := t.Tally.Loss(); ok {
 				text += ", loss " + tui.Number(l)

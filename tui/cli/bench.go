@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/presets"
 	"brood/runtime/door"
 	"brood/runtime/event"
@@ -122,7 +122,7 @@ func benchCommand(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			at := slices.IndexFunc(suites, func(s suite) bool { return s.name == args[0] })
 			if at < 0 {
-				return usage("there is no suite %q%s: choose %s", args[0], typed.Meant(args[0], suiteList()), suiteNames())
+				return usage("there is no suite %q%s: choose %s", args[0], usererr.Suggest(args[0], suiteList()), suiteNames())
 			}
 			if each, _ := c.Flags().GetDuration("each"); each < 0 {
 				return usage("--each %s: a time is not negative", each)

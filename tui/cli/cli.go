@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/fleet"
 	"brood/runtime/library"
 	"brood/runtime/option"
@@ -40,7 +40,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
 // usage is an error of what was typed.
-func usage(format string, args ...any) error { return typed.Errorf(format, args...) }
+func usage(format string, args ...any) error { return usererr.Errorf(format, args...) }
 
 // statusOf is the one rule of exit statuses: an error that carries its own, what was typed wrongly, and what failed
 // here.
@@ -51,7 +51,7 @@ func statusOf(err error) int {
 		return exitDone
 	case errors.As(err, &e):
 		return e.code
-	case typed.Is(err):
+	case usererr.Is(err):
 		return exitUsage
 	}
 	return exitFailed
@@ -150,7 +150,7 @@ func flagError(c *cobra.Command, err error) error {
 				names = append(names, "--"+f.Name)
 			}
 		})
-		err = fmt.Errorf("%w%s", err, typed.Meant("--"+unknown.GetSpecifiedName(), names))
+		err = fmt.Errorf("%w%s", err, usererr.Suggest("--"+unknown.GetSpecifiedName(), names))
 	}
 	return usage("%w; see `%s --help`", err, c.CommandPath())
 }

@@ -9,7 +9,7 @@ import (
 
 	"brood/runtime/door"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/tui"
 	"brood/tui/cli/sshdoor"
@@ -41,7 +41,7 @@ func TestVisitorsBySSH(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := opt.Source.(tui.Teller).Said(soon.Context(t))
+		lines, err := opt.Source.(tui.Teller).Said(testutil.Context(t))
 		if may != (len(lines) == 1 && err == nil) || may != (opt.Commander != nil) || !may && !strings.Contains(err.Error(), "may look only") {
 			t.Errorf("may command %v: it is told %v, %v", may, lines, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/export"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/launch"
 	"brood/runtime/option"
 )
@@ -88,7 +88,7 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	case l.hostfile != "":
 		f, err := os.Open(l.hostfile)
 		if err != nil {
-			return fmt.Errorf("hostfile: %w", typed.File(err, l.hostfile, "give the path of a file with a line for each host"))
+			return fmt.Errorf("hostfile: %w", usererr.File(err, l.hostfile, "give the path of a file with a line for each host"))
 		}
 		hosts, err := launch.ParseHostfile(f)
 		f.Close()

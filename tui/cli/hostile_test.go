@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"brood/models"
-	"brood/models/safetensors"
+	"brood/models/format/safetensors"
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
@@ -55,7 +55,7 @@ func readHosts() ([]hostLine, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, typed.Errorf("hosts: %w", err)
+		return nil, usererr.Errorf("hosts: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, hostsMost+1))
@@ -63,11 +63,11 @@ func readHosts() ([]hostLine, error) {
 		return nil, fmt.Errorf("hosts: %w", err)
 	}
 	if len(text) > hostsMost {
-		return nil, typed.Errorf("hosts: %s has more than %d bytes: it is no list of hosts", path, hostsMost)
+		return nil, usererr.Errorf("hosts: %s has more than %d bytes: it is no list of hosts", path, hostsMost)
 	}
 	hosts, err := parseHosts(text)
 	if err != nil {
-		return nil, typed.Errorf("hosts: %s: %w", path, err)
+		return nil, usererr.Errorf("hosts: %s: %w", path, err)
 	}
 	return hosts, nil
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"brood/models/said"
+	"brood/models/stderrtail"
 	"brood/runtime/compare"
 	"brood/runtime/library"
 	"brood/runtime/session"
@@ -208,7 +208,7 @@ func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ..
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := l.over(ctx, false, words...)
-	var tail said.Tail
+	var tail stderrtail.Tail
 	c.Stderr = &tail
 	c.WaitDelay = time.Second
 	out, err := c.StdoutPipe()

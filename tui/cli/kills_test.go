@@ -20,7 +20,7 @@ import (
 	"brood/models/longtest"
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // troupe is a served run of real processes, and what its log says.
@@ -78,7 +78,7 @@ func (tr *troupe) begin(c *exec.Cmd) *proc {
 		tr.t.Fatal(err)
 	}
 	go func() { defer close(p.done); _ = p.Wait() }()
-	tr.t.Cleanup(func() { _ = p.Process.Kill(); soon.Next(tr.t, p.done, "end of a process") })
+	tr.t.Cleanup(func() { _ = p.Process.Kill(); testutil.Receive(tr.t, p.done, "end of a process") })
 	return p
 }
 
@@ -92,7 +92,7 @@ func (tr *troupe) signal(p *proc, s syscall.Signal) {
 // exit waits for a process's end and its status.
 func (tr *troupe) exit(p *proc, want int) {
 	tr.t.Helper()
-	soon.Next(tr.t, p.done, fmt.Sprintf("end of %v", p.Args[1:]))
+	testutil.Receive(tr.t, p.done, fmt.Sprintf("end of %v", p.Args[1:]))
 	if got := p.ProcessState.ExitCode(); got != want {
 		tr.t.Fatalf("%v ends with %d, want %d: %s", p.Args[1:], got, want, p.out.String())
 	}
@@ -127,7 +127,7 @@ func (tr *troupe) hear() {
 // until waits for something in the log.
 func (tr *troupe) until(what string, ok func() bool) {
 	tr.t.Helper()
-	for end := time.Now().Add(soon.Latest); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(10 * time.Millisecond) {
 		if tr.hear(); ok() {
 			return
 		}
@@ -143,7 +143,7 @@ func (tr *troupe) until(what string, ok func() bool) {
 // invite waits for the run, opens its log, and returns a URL for many of a role.
 func (tr *troupe) invite(role string) string {
 	tr.t.Helper()
-	for end := time.Now().Add(soon.Latest); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(10 * time.Millisecond) {
 		url, err := tr.brood(nil, "invite", tr.dir, "--role", role, "--uses", "64").Output()
 		if err == nil {
 			if tr.log, err = session.OpenReader(tr.dir); err != nil {
@@ -231,7 +231,7 @@ func (tr *troupe) fault() (string, time.Duration) {
 		return "SIGTERM of a worker", took
 	}
 	tr.signal(tr.serve, syscall.SIGKILL)
-	soon.Next(tr.t, tr.serve.done, "end of the coordinator")
+	testutil.Receive(tr.t, tr.serve.done, "end of the coordinator")
 	tr.hear()
 	before, began = tr.last.Epoch, time.Now()
 	tr.resume()

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"brood/models/longtest"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // network is machines of their own on one switch: network namespaces, joined by veth pairs to a bridge in a further
@@ -105,7 +105,7 @@ func TestNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = look.Process.Kill() })
-		soon.Until(t, "the run by SSH, in "+seen.Name(), func() bool {
+		testutil.Eventually(t, "the run by SSH, in "+seen.Name(), func() bool {
 			text, err := os.ReadFile(seen.Name())
 			return err == nil && strings.Contains(string(text), "training") && strings.Contains(string(text), "you look")
 		})

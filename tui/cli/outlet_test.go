@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // fullDisk is standard output on a disk that takes so many bytes.
@@ -150,7 +150,7 @@ func TestFollowingEndsWithItsOutput(t *testing.T) {
 		args := append(append([]string{}, tinyRun...), "--rounds", "100000000", "--plain", "--session", dir)
 		ended <- Run(ctx, args, streams{out: io.Discard, err: io.Discard})
 	}()
-	soon.Until(t, "it trains", func() bool {
+	testutil.Eventually(t, "it trains", func() bool {
 		status, _, _ := typing("attach", dir, "--frames", "1")
 		return status == 0
 	})

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zeebo/blake3"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/option"
+	"brood/runtime/sweep"
 )
 
 // study is the presets of one source, each run with several seeds.
@@ -90,7 +90,7 @@ more seeds it adds them.`,
 					return err
 				}
 			case all[study] == nil:
-				return usage("there is no study %q%s: choose all, or one of %s", study, typed.Meant(study, names), strings.Join(names, ", "))
+				return usage("there is no study %q%s: choose all, or one of %s", study, usererr.Suggest(study, names), strings.Join(names, ", "))
 			}
 			w, err := f.prepare(c.Context(), study, all[study], s)
 			if err != nil {
@@ -202,7 +202,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 func (f *reproduceFlags) prepare(ctx context.Context, name string, names []string, s streams) (*study, error) {
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
-			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, typed.Meant(p, names), strings.Join(names, ", "))
+			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, usererr.Suggest(p, names), strings.Join(names, ", "))
 		}
 	}
 	w := &study{runs: newRuns("study", f.batch, f.told), name: name, full: f.full, seeds: f.batch.seeds}
@@ -295,15 +295,15 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		w.Add([]string{p.Name}, p.Name, o, func(seed int) string { return batch.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
+		w.Add([]string{p.Name}, p.Name, o, func(seed int) string { return sweep.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
 	}
 	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
 	return nil
 }
 
 // measured is what was measured so far, by preset.
-func (w *study) measured() map[string]batch.Result {
-	out := map[string]batch.Result{}
+func (w *study) measured() map[string]sweep.Result {
+	out := map[string]sweep.Result{}
 	for _, r := range w.Results(w.Metrics...) {
 		out[r.Point[0]] = r
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"brood/presets"
-	"brood/runtime/batch"
+	"brood/runtime/sweep"
 )
 
 // judgement is a claim beside what was measured.
@@ -24,7 +24,7 @@ type judgement struct {
 	seconds   float64
 }
 
-func (w *study) judgements(all map[string]batch.Result) (out []judgement) {
+func (w *study) judgements(all map[string]sweep.Result) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
 			x, others := presets.Sample(all[p.Name].Figures[c.Metric]), map[string]presets.Sample{}
@@ -104,7 +104,7 @@ func (j judgement) figures() []string {
 // judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was
 // published, and are not judged. t is how many standard errors measured and stated are apart, of how many decide; takes
 // is by how many seeds that would be decided with a chance of 80 %.
-func (w *study) judged(all map[string]batch.Result) *table {
+func (w *study) judged(all map[string]sweep.Result) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
 		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", ">takes", "verdict")
@@ -209,7 +209,7 @@ func (j judgement) evidence() []string {
 }
 
 // tell writes the claims as objects, one a line.
-func (w *study) tell(to io.Writer, all map[string]batch.Result) {
+func (w *study) tell(to io.Writer, all map[string]sweep.Result) {
 	enc := json.NewEncoder(to)
 	for _, j := range w.judgements(all) {
 		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric(), "published": j.published,

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/option"
-	"brood/runtime/soon"
+	"brood/runtime/sweep"
+	"brood/runtime/testutil"
 )
 
 // TestJudged: the table has a row for each claim, says what is missing, and is Markdown for a document. A full form is
@@ -23,7 +23,7 @@ func TestJudged(t *testing.T) {
 		return &study{presets: []presets.Preset{{Name: name, Claims: claims}}}
 	}
 	w := of("a", presets.Claim{Source: "Table 1", Metric: "test_error", Published: at(0.44), AtMost: at(3), Below: "b"}, presets.Claim{Source: "Fig. 2", Metric: "bytes_per_eval", AtMost: at(1)})
-	all := map[string]batch.Result{
+	all := map[string]sweep.Result{
 		// 12.2 standard errors below b, where four degrees of freedom need 2.8; 17.3 below 3, where two need 4.3, and three
 		// seeds would do again
 		"a": {Seconds: 7, Figures: map[string][]float64{"test_error": {2, 2.1, 1.9}}},
@@ -39,7 +39,7 @@ func TestJudged(t *testing.T) {
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	if rows := w.judged(map[string]batch.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
+	if rows := w.judged(map[string]sweep.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
@@ -47,15 +47,15 @@ func TestJudged(t *testing.T) {
 		t.Errorf("a full form is judged\n%s", md)
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
-	sent := map[string]batch.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
+	sent := map[string]sweep.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
 	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
-	law := map[string]batch.Result{"c": {Figures: map[string][]float64{"test_loss": {1}}}}
+	law := map[string]sweep.Result{"c": {Figures: map[string][]float64{"test_loss": {1}}}}
 	for name, x := range map[string]float64{"parle-lenet": 1.0 / 3, "mnist-pesgd": 1.0 / 4, "gossip-popsgd": 1.0 / 8} {
 		// of 3, 4 and 8 members
-		law[name] = batch.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
+		law[name] = sweep.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
 	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
@@ -84,7 +84,7 @@ func TestSeedsOfAVerdict(t *testing.T) {
 		{three[:1], 9, 2, "–", "not decided: 2 seeds could decide it", "not decided"},
 	} {
 		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
-		all := map[string]batch.Result{"a": {Figures: map[string][]float64{"test_error": c.figures}}}
+		all := map[string]sweep.Result{"a": {Figures: map[string][]float64{"test_error": c.figures}}}
 		row := w.judged(all).rows[1]
 		if row[12] != c.takes || row[13] != c.said {
 			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[12], row[13], c.takes, c.said)
@@ -177,11 +177,11 @@ func TestBatchEndsAtOnce(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for range 50 {
-			b := &runs{Batch: &batch.Batch{}, table: func(int) *table { return newTable("x") }}
+			b := &runs{Batch: &sweep.Batch{}, table: func(int) *table { return newTable("x") }}
 			v := newBatchView(b, false, false, streams{screen: io.Discard, terminal: true})
 			v.begin()
 			v.close()
 		}
 	}()
-	soon.Next(t, ended, "end of the view")
+	testutil.Receive(t, ended, "end of the view")
 }

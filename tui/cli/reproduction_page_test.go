@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"brood/presets"
-	"brood/runtime/batch"
+	"brood/runtime/sweep"
 )
 
 var updatePage = flag.Bool("update-page", false, "write the tables of docs/reproduction.md anew from docs/results")
@@ -22,7 +22,7 @@ const page = "../../docs/reproduction.md"
 
 // recordedStudy is a study as docs/results has it: the runs.csv that brood reproduce leaves in the directory of its
 // sessions.
-func recordedStudy(t *testing.T, name string) (*study, map[string]batch.Result) {
+func recordedStudy(t *testing.T, name string) (*study, map[string]sweep.Result) {
 	t.Helper()
 	file, err := os.Open(filepath.Join("../../docs/results", name+".csv"))
 	if err != nil {
@@ -33,7 +33,7 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]batch.Result) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, all := &study{name: name}, map[string]batch.Result{}
+	w, all := &study{name: name}, map[string]sweep.Result{}
 	for _, row := range rows[1:] {
 		one, ok := all[row[0]]
 		if !ok {
@@ -42,7 +42,7 @@ func recordedStudy(t *testing.T, name string) (*study, map[string]batch.Result) 
 				t.Fatal(err)
 			}
 			w.presets = append(w.presets, p)
-			one = batch.Result{Figures: map[string][]float64{}}
+			one = sweep.Result{Figures: map[string][]float64{}}
 		}
 		for i, metric := range rows[0] {
 			if presets.Metrics[metric] == "" || row[i] == "" {

@@ -16,12 +16,12 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/scaling"
 	"brood/runtime/session"
+	"brood/runtime/sweep"
 )
 
 // scaleFlags are the flags of scale.
@@ -188,7 +188,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1})}
 		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
 		w.table = func(int) *table { return newTable() }
-		w.staff = &staff{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *batch.Trial) event.Link { return links[t.Point[1]] }}
+		w.staff = &staff{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *sweep.Trial) event.Link { return links[t.Point[1]] }}
 		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name, map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
 			return nil, err
 		}
@@ -222,7 +222,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 func (w *fleetOf) trainSeed(ctx context.Context, seed int, f *scaleFlags, s streams) error {
 	all, head := w.Trials, w.head
 	defer func() { w.Trials, w.head = all, head }()
-	w.Trials = slices.DeleteFunc(slices.Clone(all), func(t *batch.Trial) bool { return t.Seed != seed })
+	w.Trials = slices.DeleteFunc(slices.Clone(all), func(t *sweep.Trial) bool { return t.Seed != seed })
 	w.head += ": " + plural(len(w.Trials), "run")
 	if len(w.Trials) < len(all) {
 		w.head += fmt.Sprintf(" with seed %d", seed)
@@ -243,13 +243,13 @@ func (w *fleetOf) again() error {
 			return fmt.Errorf("remove a run whose workers were late: %w", err)
 		}
 		delete(w.staff.kept, filepath.Base(t.Dir))
-		t.State = batch.Waits
+		t.State = sweep.Waits
 	}
 	return nil
 }
 
 // late says that a run is measured once more.
-func (w *fleetOf) late(t *batch.Trial) bool {
+func (w *fleetOf) late(t *sweep.Trial) bool {
 	return w.staff.kept[filepath.Base(t.Dir)] > scaling.TooLate
 }
 
@@ -310,7 +310,7 @@ func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 		if seed > 1 {
 			name += fmt.Sprintf(",seed=%d", seed)
 		}
-		return batch.PlainName(name)
+		return sweep.PlainName(name)
 	}, p.Repeats())
 	for len(w.of) < len(w.Trials) {
 		w.Trials[len(w.of)].Limit, w.of = o.Limit, append(w.of, r)
@@ -333,7 +333,7 @@ func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 	for _, w := range all {
 		runs := map[scaling.Key][]scaling.Run{}
 		for i, t := range w.Trials {
-			if !t.Over() || t.State == batch.Diverged {
+			if !t.Over() || t.State == sweep.Diverged {
 				continue
 			}
 			commits, err := scaling.Read(t.Dir)

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/scaling"
 	"brood/runtime/simulate"
+	"brood/runtime/sweep"
 )
 
 // TestFit: from the rounds of two and four workers whose frames cost less when empty, and more by their bytes, than
@@ -132,10 +132,10 @@ func TestForetoldRuns(t *testing.T) {
 	measured := blank(plan)
 	for _, n := range plan.Workers {
 		w := &fleetOf{of: plan.Runs(n)}
-		w.Batch = &batch.Batch{}
+		w.Batch = &sweep.Batch{}
 		for _, r := range w.of {
 			o := option.Options{Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Members: r.Members, Seed: 1, Evaluate: event.NoTest, Probe: never}
-			w.Trials = append(w.Trials, &batch.Trial{Label: r.Curve.Name, Options: o})
+			w.Trials = append(w.Trials, &sweep.Trial{Label: r.Curve.Name, Options: o})
 			measured.Of[keyOf(r)] = scaling.Figures{Round: .1, Low: .09, High: .12, Bytes: 7, Commits: 6}
 		}
 		all = append(all, w)
@@ -186,11 +186,11 @@ func TestForetellable(t *testing.T) {
 
 // Runs that are left out are named, with what they lack.
 func TestLeftOut(t *testing.T) {
-	w := &fleetOf{runs: runs{Batch: &batch.Batch{}}}
+	w := &fleetOf{runs: runs{Batch: &sweep.Batch{}}}
 	measured := scaling.Results{Of: map[scaling.Key]scaling.Figures{}}
 	for i, f := range []scaling.Figures{{Commits: 4, Late: 5}, {Commits: 4, Late: 6}, {Commits: 2}} {
 		r := presets.Run{Curve: presets.Curve{Name: string(rune('a' + i))}, Workers: 8, Members: 8}
-		w.of, w.Trials = append(w.of, r), append(w.Trials, &batch.Trial{Seed: 1, Label: r.Curve.Name + ", no limit, 8 members"})
+		w.of, w.Trials = append(w.of, r), append(w.Trials, &sweep.Trial{Seed: 1, Label: r.Curve.Name + ", no limit, 8 members"})
 		measured.Of[keyOf(r)] = f
 	}
 	const want = "b, no limit, 8 members on 8 workers: a worker was 6 % late, and 5 % is the most that counts\n" +

@@ -22,7 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // agrees is the progress that verify and a batch's checks print every second: whether there is any depends on the
@@ -144,7 +144,7 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 
 // begun waits until a session has a writer and a log.
 func begun(ts *testscript.TestScript, neg bool, args []string) {
-	soon.Until(script{ts}, args[0]+" has begun", func() bool {
+	testutil.Eventually(script{ts}, args[0]+" has begun", func() bool {
 		if running, _ := session.Running(ts.MkAbs(args[0])); !running {
 			return false
 		}
@@ -164,12 +164,12 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	r, err := session.OpenReader(ts.MkAbs(args[0]))
 	ts.Check(err)
 	defer r.Close()
-	for late := time.Now().Add(soon.Latest); ; {
+	for late := time.Now().Add(testutil.Timeout); ; {
 		rec, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			if time.Now().After(late) {
-				ts.Fatalf("after %s %s has not come to round %d", soon.Latest, args[0], want)
+				ts.Fatalf("after %s %s has not come to round %d", testutil.Timeout, args[0], want)
 			}
 			if running, _ := session.Running(ts.MkAbs(args[0])); !running {
 				ts.Fatalf("the run ended before round %d", want)
@@ -215,7 +215,7 @@ func writer(ts *testscript.TestScript, name string) *os.Process {
 
 // ended waits until a session has no writer.
 func ended(ts *testscript.TestScript, neg bool, args []string) {
-	soon.Until(script{ts}, args[0]+" has no writer any more", func() bool {
+	testutil.Eventually(script{ts}, args[0]+" has no writer any more", func() bool {
 		running, _ := session.Running(ts.MkAbs(args[0]))
 		return !running
 	})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // launchBackground NAME ARGUMENTS... starts brood fleet launch.
@@ -95,7 +95,7 @@ func daemon(ts *testscript.TestScript, name string, argv ...string) {
 
 // until waits for a server; what it last said is in NAME.log.
 func until(ts *testscript.TestScript, name string, ready func() bool) {
-	for late := time.Now().Add(soon.Latest); !ready(); time.Sleep(50 * time.Millisecond) {
+	for late := time.Now().Add(testutil.Timeout); !ready(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(late) {
 			ts.Fatalf("%s is not there: %s", name, ts.ReadFile(name+".log"))
 		}

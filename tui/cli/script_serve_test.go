@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // crew are the processes of a fleet that a script has started, by name.
@@ -86,7 +86,7 @@ func serveBackground(ts *testscript.TestScript, neg bool, args []string) {
 
 // await waits until a process has printed so many URLs.
 func (h *hand) await(ts *testscript.TestScript, n int) (urls [][]string) {
-	soon.Until(script{ts}, fmt.Sprintf("%v prints %d URLs", h.cmd.Args, n), func() bool {
+	testutil.Eventually(script{ts}, fmt.Sprintf("%v prints %d URLs", h.cmd.Args, n), func() bool {
 		over := h.ended() // and prints nothing after that
 		text, err := os.ReadFile(h.out)
 		ts.Check(err)
@@ -140,7 +140,7 @@ func workerBackground(ts *testscript.TestScript, neg bool, args []string) {
 func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	c := crewOf(ts)
 	h := c[args[0]]
-	soon.Next(script{ts}, h.done, "end of "+args[0])
+	testutil.Receive(script{ts}, h.done, "end of "+args[0])
 	delete(c, args[0])
 	out, err := os.ReadFile(h.out)
 	ts.Check(err)
@@ -162,7 +162,7 @@ func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 func slay(ts *testscript.TestScript, neg bool, args []string) {
 	h := crewOf(ts)[args[0]]
 	ts.Check(h.cmd.Process.Kill())
-	soon.Next(script{ts}, h.done, "end of a process")
+	testutil.Receive(script{ts}, h.done, "end of a process")
 	delete(crewOf(ts), args[0])
 }
 
@@ -174,7 +174,7 @@ func hush(ts *testscript.TestScript, neg bool, args []string) {
 // says NAME PATTERN waits until a process has said so on standard output or standard error.
 func saysBackground(ts *testscript.TestScript, neg bool, args []string) {
 	h, want := crewOf(ts)[args[0]], regexp.MustCompile(args[1])
-	soon.Until(script{ts}, fmt.Sprintf("%s says %q", args[0], args[1]), func() bool {
+	testutil.Eventually(script{ts}, fmt.Sprintf("%s says %q", args[0], args[1]), func() bool {
 		over := h.ended() // and says nothing after that
 		var text strings.Builder
 		for _, path := range []string{h.out, h.err} {

@@ -40,7 +40,7 @@ func (w waiting) Run() int {
 }
 
 // quickScripts are the scripts of a plain go test: the way from a run to its replay, and what is refused.
-var quickScripts = []string{"damaged", "fork", "interrupt", "own_data", "predict", "resume", "run_json", "serve", "usage", "verify"}
+var quickScripts = []string{"damaged", "fork", "interrupt", "own_data", "resume", "run_json"}
 
 // scripts returns the script files of a directory: all of them where BROOD_BINARY names a binary to be tested or
 // BROOD_LONG selects the terminal group, otherwise the quick ones.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // TestOneWishToLeave: a reader that goes away with a Ctrl+C, before or after it, is no second one; what comes later is.
@@ -32,10 +32,10 @@ func TestOneWishToLeave(t *testing.T) {
 			}
 			close(closed)
 			if sig == c.come[0] { // it is seen before what comes next
-				soon.Until(t, "the reader is gone", func() bool { return len(out) == 1 })
+				testutil.Eventually(t, "the reader is gone", func() bool { return len(out) == 1 })
 			}
 		}
-		soon.Until(t, "all have come", func() bool { return len(out) > 0 && len(out) >= len(c.want)+1 })
+		testutil.Eventually(t, "all have come", func() bool { return len(out) > 0 && len(out) >= len(c.want)+1 })
 		close(done)
 		<-ended
 		close(out)

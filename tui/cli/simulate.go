@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
@@ -110,7 +110,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 				names = append(names, x.Name)
 			}
 		}
-		return nil, optim.Values{}, typed.Errorf("there is no protocol %q%s: choose one of %s, or give a preset that runs one, or the path of a .toml file", name, typed.Meant(name, names), strings.Join(names, ", "))
+		return nil, optim.Values{}, usererr.Errorf("there is no protocol %q%s: choose one of %s, or give a preset that runs one, or the path of a .toml file", name, usererr.Suggest(name, names), strings.Join(names, ", "))
 	}
 	p, err := presets.Load(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 	}
 	a, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil || a.Needs.Model() {
-		return nil, optim.Values{}, typed.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
+		return nil, optim.Values{}, usererr.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
 	}
 	rules, err := p.Rules()
 	if err == nil && rules != nil && a.Given != nil {
@@ -140,7 +140,7 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
 	knob, ok := a.Knob(name)
 	if !ok {
-		return k, typed.Errorf("%s has no knob %q%s; see `brood algorithms %s`", a.Name, name, typed.Meant(name, a.KnobNames()), a.Name)
+		return k, usererr.Errorf("%s has no knob %q%s; see `brood algorithms %s`", a.Name, name, usererr.Suggest(name, a.KnobNames()), a.Name)
 	}
 	x, err := knob.Parse(text)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/remote"
 	"brood/runtime/session"
+	"brood/runtime/sweep"
 )
 
 // staff is workers that this process starts on this machine to try a fleet out: each a process with one thread, so many
@@ -29,7 +29,7 @@ type staff struct {
 	size int
 	slow float64
 	fast bool                          // but for frames
-	link func(*batch.Trial) event.Link // how slow the links of a run are
+	link func(*sweep.Trial) event.Link // how slow the links of a run are
 	file string                        // that keeps by how many percent workers were late, run by run
 	kept map[string]int                // the same, by the name of the session
 
@@ -156,7 +156,7 @@ func (c *staff) recall() error {
 }
 
 // keep notes by how many percent workers were late in a run.
-func (c *staff) keep(t *batch.Trial, percent int) error {
+func (c *staff) keep(t *sweep.Trial, percent int) error {
 	c.kept[filepath.Base(t.Dir)] = percent
 	text, err := json.Marshal(c.kept)
 	if err == nil {
@@ -184,7 +184,7 @@ func (c *staff) end() error {
 }
 
 // shape slows the links of a run that is about to start down, and ends the runs where that is refused.
-func (c *staff) shape(ctx context.Context, run *host.Run, t *batch.Trial) {
+func (c *staff) shape(ctx context.Context, run *host.Run, t *sweep.Trial) {
 	l := c.link(t)
 	if l.Rate == 0 && l.Delay == 0 {
 		return

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/runtime/batch"
 	"brood/runtime/remote"
+	"brood/runtime/sweep"
 )
 
 // Workers of a plan with fast frames are told so; others are not.
@@ -37,7 +37,7 @@ func TestStaffHears(t *testing.T) {
 	if err := c.recall(); err != nil || len(c.kept) != 0 {
 		t.Errorf("without a file: %v, %v", c.kept, err)
 	}
-	if err := c.keep(&batch.Trial{Dir: "x/CU"}, 17); err != nil {
+	if err := c.keep(&sweep.Trial{Dir: "x/CU"}, 17); err != nil {
 		t.Fatal(err)
 	}
 	again := &staff{file: c.file}

@@ -12,16 +12,16 @@ import (
 	"github.com/zeebo/blake3"
 
 	"brood/presets"
-	"brood/runtime/batch"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/sweep"
 )
 
-// sweep is a grid of runs, with the seeds of a point side by side.
-type sweep struct {
+// grid is the runs of a sweep: each point of the grid with all of its seeds.
+type grid struct {
 	runs
-	axes  []batch.Axis
+	axes  []sweep.Axis
 	seeds int
 }
 
@@ -100,10 +100,10 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		preset = presets.Default
 	}
-	w := &sweep{runs: newRuns("sweep", f.batch, f.run.told), seeds: f.batch.seeds}
+	w := &grid{runs: newRuns("sweep", f.batch, f.run.told), seeds: f.batch.seeds}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
 	var err error
-	if w.axes, err = batch.ParseAxes(f.run.set); err != nil {
+	if w.axes, err = sweep.ParseAxes(f.run.set); err != nil {
 		return usage("--set %w", err)
 	}
 	for _, a := range w.axes {
@@ -130,13 +130,13 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if l := w.Trials[0].Limit; l.Target != "" && l.Epochs == 0 && l.Rounds == 0 {
 		return usage("--target may never be met: give --epochs or --rounds too, where a run ends without it")
 	}
-	if batch.Aims(f.by) && w.Trials[0].Limit.Target == "" {
+	if sweep.Aims(f.by) && w.Trials[0].Limit.Target == "" {
 		return usage("--by %s is about a target: give one by --target", f.by)
 	}
 	switch {
 	case f.by != "":
 	case w.Trials[0].Limit.Target != "":
-		w.by = batch.Aimed
+		w.by = sweep.Aimed
 	case w.Bare: // there is no test
 		w.by = "seconds"
 	}
@@ -147,7 +147,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 			fmt.Fprintln(s.out)
 			w.best(-1).write(s.out)
 		}
-		fmt.Fprintf(s.out, "\nbest first by %s; a row for each run: %s\n", w.by, filepath.Join(w.Dir, batch.RowsFile))
+		fmt.Fprintf(s.out, "\nbest first by %s; a row for each run: %s\n", w.by, filepath.Join(w.Dir, sweep.RowsFile))
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func selecting() []string {
 }
 
 // fill finds the directory and lays the grid out.
-func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error {
+func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 	title, text := f.told.Algorithm, []byte(nil)
 	if preset != "" {
 		var err error
@@ -177,7 +177,7 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 	if err != nil {
 		return err
 	}
-	points := batch.Points(w.axes)
+	points := sweep.Points(w.axes)
 	for _, point := range points {
 		var words []string
 		var vary []presets.Setting
@@ -191,7 +191,7 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 			return fmt.Errorf("%s: %w", label, err)
 		}
 		w.Add(point, label, o, func(seed int) string {
-			return batch.PlainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
+			return sweep.PlainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
 		}, w.seeds)
 	}
 	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"), plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
@@ -200,18 +200,18 @@ func (w *sweep) fill(base *cobra.Command, f runFlags, preset, dir string) error 
 
 // best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings
 // where rows is negative.
-func (w *sweep) best(rows int) *table {
+func (w *grid) best(rows int) *table {
 	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE)
 	score, unit := event.KeyTestError, "%"
 	for _, other := range []string{event.KeyTestRMSE, event.KeyTestBits} {
-		if slices.ContainsFunc(results, func(r batch.Result) bool { return len(r.Figures[other]) > 0 }) {
+		if slices.ContainsFunc(results, func(r sweep.Result) bool { return len(r.Figures[other]) > 0 }) {
 			score, unit = other, ""
 		}
 	}
 	tested := strings.TrimSpace(">" + score + " " + unit)
-	batch.Sort(results, w.by, presets.MoreIsBetter(w.by))
+	sweep.Sort(results, w.by, presets.MoreIsBetter(w.by))
 	if rows >= 0 {
-		results = slices.DeleteFunc(results, func(r batch.Result) bool { return r.Done+r.Diverged == 0 })
+		results = slices.DeleteFunc(results, func(r sweep.Result) bool { return r.Done+r.Diverged == 0 })
 		results = results[:min(len(results), rows)]
 	}
 	var heads []string
@@ -257,7 +257,7 @@ func (w *sweep) best(rows int) *table {
 		if r.Diverged > 0 {
 			notes = append(notes, fmt.Sprintf("%d diverged", r.Diverged))
 		}
-		if batch.Aims(w.by) && r.Missed > 0 {
+		if sweep.Aims(w.by) && r.Missed > 0 {
 			notes = append(notes, fmt.Sprintf("%d missed the target", r.Missed))
 		}
 		out.row(append(row, fmt.Sprintf("%d of %d", r.Done, r.Seeds), secs, strings.Join(notes, ", "))...)

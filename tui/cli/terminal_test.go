@@ -14,7 +14,7 @@ import (
 
 	"brood/models/longtest"
 	"brood/runtime/session"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 )
 
 // TestTerminal runs files of testdata/tmux: the workbench in a real terminal of 100 by 30, with keys as a person types
@@ -97,7 +97,7 @@ func parentOf(ts *testscript.TestScript, _ bool, args []string) {
 // screen PATTERN waits until the terminal shows it.
 func awaitScreen(ts *testscript.TestScript, neg bool, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
-	for end := time.Now().Add(soon.Latest); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testutil.Timeout); ; time.Sleep(20 * time.Millisecond) {
 		look := exec.Command("tmux", "-L", "t", "capture-pane", "-p") // not by ts.Exec, which would log every look
 		look.Env = append(os.Environ(), "TMUX_TMPDIR="+ts.Getenv("TMUX_TMPDIR"))
 		text, err := look.Output()

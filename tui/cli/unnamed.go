@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/presets"
 )
 
@@ -38,7 +38,7 @@ func unnamed(c *cobra.Command, word string, surely bool) error {
 	return usage("there is no command %q%s; see `%s --help`", word, meant, c.CommandPath())
 }
 
-// meantCommand is which command below c is meant by a word, as [typed.Meant] has it: by what else it is called, or by
+// meantCommand is which command below c is meant by a word, as [usererr.Suggest] has it: by what else it is called, or by
 // a slip.
 func meantCommand(c *cobra.Command, word string) string {
 	var names []string
@@ -51,7 +51,7 @@ func meantCommand(c *cobra.Command, word string) string {
 		}
 		names = append(names, x.Name())
 	}
-	return typed.Meant(word, names)
+	return usererr.Suggest(word, names)
 }
 
 // aboutOne is the command that tells about one of what c lists, "" where none does.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -41,9 +41,9 @@ func verifyCommand(s streams) *cobra.Command {
 			var differs *verify.MismatchError
 			switch {
 			case errors.As(err, &differs):
-				return fmt.Errorf("session %s does not verify: %w", filepath.Base(dir), typed.Recorded(err))
+				return fmt.Errorf("session %s does not verify: %w", filepath.Base(dir), usererr.Recorded(err))
 			case err != nil:
-				return fmt.Errorf("session %s cannot be verified: %w", filepath.Base(dir), typed.Recorded(err))
+				return fmt.Errorf("session %s cannot be verified: %w", filepath.Base(dir), usererr.Recorded(err))
 			}
 			if res.Last == nil {
 				return fmt.Errorf("session %s holds no committed round: there is nothing to verify", filepath.Base(dir))

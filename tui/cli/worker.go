@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/remote"
@@ -132,5 +132,5 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	if errors.Is(err, remote.ErrLeft) {
 		return &exitError{code: leftBy(left), err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
-	return typed.Recorded(err) // what the run asks for was typed elsewhere
+	return usererr.Recorded(err) // what the run asks for was typed elsewhere
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"brood/models/data"
-	"brood/models/typed"
+	"brood/models/usererr"
 )
 
 // File is a published file.
@@ -57,7 +57,7 @@ func Lookup(name string) (Set, error) {
 		s.URL = "https://www.cs.toronto.edu/~kriz"
 		s.Files = []File{{k.Archive, 168513733, "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"}}
 	default:
-		return Set{}, typed.Errorf("data %s is built in: there is nothing to fetch", name)
+		return Set{}, usererr.Errorf("data %s is built in: there is nothing to fetch", name)
 	}
 	return s, nil
 }

@@ -147,7 +147,7 @@ func TestAssembler(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, arch := range []string{"sm_80", "sm_90"} {
-			used, err := toolkit.Assemble(t.Context(), nil, ptxas, arch, string(text))
+			used, err := toolkit.Assemble(t.Context(), ptxas, arch, string(text))
 			if err != nil {
 				t.Errorf("%s for %s: %v", name, arch, err)
 				continue

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"brood/models/procgroup"
 )
 
 // places are where programs are that are not in the path.
@@ -40,9 +42,8 @@ type Usage struct {
 	Stack, Shared int // bytes of a work item, and of a group
 }
 
-// Assemble has ptxas assemble PTX for an architecture such as sm_80. The error is what ptxas said. ready, if any, is
-// given the command before it begins.
-func Assemble(ctx context.Context, ready func(*exec.Cmd), ptxas, arch, text string) ([]Usage, error) {
+// Assemble has ptxas assemble PTX for an architecture such as sm_80. The error is what ptxas said.
+func Assemble(ctx context.Context, ptxas, arch, text string) ([]Usage, error) {
 	dir, err := os.MkdirTemp("", "brood-ptxas-")
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func Assemble(ctx context.Context, ready func(*exec.Cmd), ptxas, arch, text stri
 	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	c := command(ctx, ready, ptxas, "-v", "-arch="+arch, "-o", filepath.Join(dir, "out"), in)
+	c := command(ctx, ptxas, "-v", "-arch="+arch, "-o", filepath.Join(dir, "out"), in)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("ptxas: %w: %.2000s", err, bytes.TrimSpace(out))
@@ -60,12 +61,9 @@ func Assemble(ctx context.Context, ready func(*exec.Cmd), ptxas, arch, text stri
 	return parse(string(out))
 }
 
-func command(ctx context.Context, ready func(*exec.Cmd), name string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, name, args...)
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	c := procgroup.Command(ctx, name, args...)
 	c.WaitDelay = time.Second // for what it leaves behind
-	if ready != nil {
-		ready(c)
-	}
 	return c
 }
 
@@ -114,9 +112,9 @@ func number(digits string) int {
 }
 
 // Sanitize has compute-sanitizer watch a command by one of its tools, memcheck or racecheck for instance, and counts
-// what it found. An error is one of the command, or of the sanitizer itself. ready is as in [Assemble].
-func Sanitize(ctx context.Context, ready func(*exec.Cmd), sanitizer, tool string, watched ...string) (found int, err error) {
-	out, failed := command(ctx, ready, sanitizer, append([]string{"--tool", tool}, watched...)...).CombinedOutput()
+// what it found. An error is one of the command, or of the sanitizer itself.
+func Sanitize(ctx context.Context, sanitizer, tool string, watched ...string) (found int, err error) {
+	out, failed := command(ctx, sanitizer, append([]string{"--tool", tool}, watched...)...).CombinedOutput()
 	m := summaryLine.FindSubmatch(out)
 	switch {
 	case m == nil:

@@ -58,10 +58,10 @@ func TestAssemble(t *testing.T) {
 	}
 	path := program(t, "ptxas", `[ "$1 $2 $3" = "-v -arch=sm_90 -o" ] && grep -q .version "$5" || { echo "ptxas fatal : Missing .version" >&2; exit 255; }
 cat `+record+" >&2\n")
-	if used, err := Assemble(context.Background(), nil, path, "sm_90", ".version 7.0\n"); err != nil || len(used) != 2 {
+	if used, err := Assemble(context.Background(), path, "sm_90", ".version 7.0\n"); err != nil || len(used) != 2 {
 		t.Errorf("%v, %v", used, err)
 	}
-	if _, err := Assemble(context.Background(), nil, path, "sm_90", "nonsense"); err == nil || err.Error() != "ptxas: exit status 255: ptxas fatal : Missing .version" {
+	if _, err := Assemble(context.Background(), path, "sm_90", "nonsense"); err == nil || err.Error() != "ptxas: exit status 255: ptxas fatal : Missing .version" {
 		t.Error(err)
 	}
 	t.Setenv("PATH", filepath.Dir(path))
@@ -83,7 +83,7 @@ exit ${code:-0}
 `)
 	try := func(tool, faults string, command ...string) (int, error) {
 		t.Setenv("FAULTS", faults)
-		return Sanitize(context.Background(), nil, path, tool, command...)
+		return Sanitize(context.Background(), path, tool, command...)
 	}
 	for _, tool := range []string{"memcheck", "racecheck"} {
 		if n, err := try(tool, "0", "true"); n != 0 || err != nil {

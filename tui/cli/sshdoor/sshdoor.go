@@ -30,7 +30,7 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 	"golang.org/x/net/netutil"
 
-	"brood/models/typed"
+	"brood/models/usererr"
 	"brood/transport/wire"
 	"brood/tui"
 )
@@ -88,7 +88,7 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	host, port, err := net.SplitHostPort(cfg.Address)
 	if err != nil {
-		return nil, typed.Errorf("--ssh %q is no HOST:PORT, such as :2222 (this machine only) or 0.0.0.0:2222", cfg.Address)
+		return nil, usererr.Errorf("--ssh %q is no HOST:PORT, such as :2222 (this machine only) or 0.0.0.0:2222", cfg.Address)
 	}
 	if host == "" {
 		host = "127.0.0.1"

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"brood/optim"
-	"brood/runtime/soon"
+	"brood/runtime/testutil"
 	"brood/runtime/view/sourcetest"
 	"brood/tui"
 )
@@ -80,14 +80,14 @@ func serve(t *testing.T) *rig {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		soon.Next(t, done, "end of the door")
+		testutil.Receive(t, done, "end of the door")
 		r.src.Close()
 	})
 	return r
 }
 
 func (r *rig) dial(user string, auth ...ssh.AuthMethod) (*ssh.Client, error) {
-	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: soon.Latest})
+	return ssh.Dial("tcp", r.Address().String(), &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: testutil.Timeout})
 }
 
 // screen is what a person at the other end sees.
@@ -124,7 +124,7 @@ func (s *screen) resize(t *testing.T, w, h int) {
 // shows waits until the screen satisfies.
 func (s *screen) shows(t *testing.T, what string, ok func(string) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(soon.Latest); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(testutil.Timeout); ; time.Sleep(20 * time.Millisecond) {
 		if text := s.text(); ok(text) {
 			return
 		} else if time.Now().After(deadline) {
@@ -136,7 +136,7 @@ func (s *screen) shows(t *testing.T, what string, ok func(string) bool) {
 // still waits until nothing has come for a while, and counts what had.
 func (s *screen) still(t *testing.T) (bytes int) {
 	t.Helper()
-	for deadline, last := time.Now().Add(soon.Latest), -1; ; time.Sleep(300 * time.Millisecond) {
+	for deadline, last := time.Now().Add(testutil.Timeout), -1; ; time.Sleep(300 * time.Millisecond) {
 		s.mu.Lock()
 		bytes = s.bytes
 		s.mu.Unlock()
@@ -361,7 +361,7 @@ func TestScreensOfAKey(t *testing.T) {
 		if err := all[maxOfKey-1].Close(); err != nil {
 			t.Fatal(err)
 		}
-		soon.Until(t, "room where a screen has ended", func() bool {
+		testutil.Eventually(t, "room where a screen has ended", func() bool {
 			_, err := c.NewSession()
 			return err == nil
 		})
@@ -433,7 +433,7 @@ func TestParting(t *testing.T) {
 	if !strings.Contains(text, "brood: session a was killed after round 60") || strings.Contains(text, "loss") || whole {
 		t.Errorf("at the end the terminal has\n%s", text)
 	}
-	if took := time.Since(began); took > soon.Latest {
+	if took := time.Since(began); took > testutil.Timeout {
 		t.Errorf("closing took %v", took)
 	}
 }

@@ -1,0 +1,26 @@
+package usererr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File completes err, the error of opening the file at path. If the file does not exist it appends the similar name that
+// [Suggest] finds in the same directory, and do, which says what to do. The result is no usage error: another machine may
+// have the file.
+func File(err error, path, do string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var there []string
+	siblings, _ := os.ReadDir(filepath.Dir(path)) // a directory that cannot be read has no suggestions
+	for _, e := range siblings {
+		if filepath.Ext(e.Name()) == filepath.Ext(path) {
+			there = append(there, e.Name())
+		}
+	}
+	return fmt.Errorf("%w%s: %s", err, Suggest(filepath.Base(path), there), do)
+}

@@ -1,0 +1,63 @@
+package testutil
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// told is a test that keeps why it fails, and which functions are no place of a failure.
+type told struct {
+	why     string
+	helpers []string
+}
+
+// Helper marks who calls it, as that of a test does.
+func (t *told) Helper() {
+	pc, _, _, _ := runtime.Caller(1)
+	name := runtime.FuncForPC(pc).Name()
+	t.helpers = append(t.helpers, strings.TrimSuffix(name[strings.LastIndex(name, "testutil.")+len("testutil."):], "[...]"))
+}
+
+func (t *told) Fatalf(format string, args ...any) { t.why = fmt.Sprintf(format, args...) }
+
+// TestHung: what comes is handed on, and what does not come is named, with the goroutine that waits for it.
+func TestHung(t *testing.T) {
+	c := make(chan int, 1)
+	c <- 3
+	if got := Receive(t, c, "number"); got != 3 {
+		t.Errorf("got %d", got)
+	}
+	Wait(t, &sync.WaitGroup{}, "end of nobody")
+	left := 3
+	Eventually(t, "nothing is left", func() bool { left--; return left == 0 })
+	var x told
+	until(&x, time.Millisecond, "it rains", func() bool { return false })
+	if x.why != "after 1ms still not: it rains" || left != 0 {
+		t.Errorf("told %q, left %d", x.why, left)
+	}
+	within(&x, time.Millisecond, c, "other number")
+	if !strings.HasPrefix(x.why, "after 1ms there is still no other number\n") || !strings.Contains(x.why, "testutil.TestHung") {
+		t.Errorf("told %q", x.why)
+	}
+}
+
+// TestFailsAtItsCaller: a failure names the line of the test, so every function on the way to it is marked.
+func TestFailsAtItsCaller(t *testing.T) {
+	c := make(chan int, 1)
+	c <- 3
+	for name, f := range map[string]func(T){
+		"Receive within":      func(t T) { Receive(t, c, "number") },
+		"Eventually until":    func(t T) { Eventually(t, "it rains", func() bool { return true }) },
+		"Wait Receive within": func(t T) { Wait(t, &sync.WaitGroup{}, "end of nobody") },
+	} {
+		var x told
+		if f(&x); !slices.Equal(x.helpers, strings.Fields(name)) {
+			t.Errorf("marked are %v, want %s", x.helpers, name)
+		}
+	}
+}
