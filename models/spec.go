@@ -171,8 +171,8 @@ type SpecError struct {
 	What  string
 }
 
-// Typed implements [typed.Is]: a layer list is what a person writes.
-func (e *SpecError) Typed() bool { return true }
+// UsageError implements the mark of package usererr: a layer list is written by the user.
+func (e *SpecError) UsageError() bool { return true }
 
 func (e *SpecError) Error() string {
 	if e.Layer == 0 {
