@@ -63,7 +63,7 @@ type Estimate struct {
 	Parameters  int
 	Memory      int64          // bytes
 	Device      int64          // bytes on the device that computes, 0 without one
-	Took        float64        // seconds of the last run of this preset on this machine; 0 for none
+	Took        float64        // seconds of the last run of the unchanged preset; 0 if unknown
 	Expected    event.Progress // at its end, zero where its limit says nothing of work
 
 	Err error  `json:"-"` // why it would be refused

@@ -201,7 +201,7 @@ func (p *process) close() {
 }
 
 // kill ends the program, and what it has started, where it stands.
-func (p *process) kill() { _ = procgroup.Kill(p.cmd) } // it may be gone
+func (p *process) kill() { _ = procgroup.Kill(p.cmd) } // it may have ended
 
 // ended says that an error is the end of the program's output.
 func ended(err error) bool {

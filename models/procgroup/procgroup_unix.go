@@ -3,6 +3,8 @@
 package procgroup
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -10,5 +12,12 @@ import (
 // Separate gives c a process group of its own. It is called before c starts.
 func Separate(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Kill kills the processes of the group of c, which has been started by [Separate].
-func Kill(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+// Kill kills all processes of the group of c, which has been prepared by [Separate] and started. It returns
+// [os.ErrProcessDone] if none is left.
+func Kill(c *exec.Cmd) error {
+	err := syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}

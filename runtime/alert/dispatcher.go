@@ -32,8 +32,8 @@ type Dispatcher struct {
 	work    sync.WaitGroup
 }
 
-// Record takes the next record of the run. It does not block. It must not be called after the function that Start
-// returned.
+// Record takes the next record of the run and does not block. Calls come one at a time, the first after Start, the last
+// before its stop function is called.
 func (d *Dispatcher) Record(r event.Record) {
 	d.mu.Lock()
 	notes := d.monitor.Take(r)
@@ -58,9 +58,9 @@ func (d *Dispatcher) raise(notes []Note) {
 	}
 }
 
-// Start checks for silence from now on, and runs the command for one alert after the other; command is a line for the
-// shell, "" for none. The function that it returns ends both: the command has [commandGrace] for the alerts that wait,
-// and none once ctx is done.
+// Start starts a goroutine that checks for silence, and one that runs the command, a line for the shell, for one alert
+// after the other; there is none for "". The returned function stops both and waits for them: the command has
+// commandGrace for the alerts in the queue, and is killed when ctx is done.
 func (d *Dispatcher) Start(ctx context.Context, session, command string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})

@@ -1,12 +1,12 @@
-// Package alert tells from the records of a run what a person would want to hear of although nothing is broken: a loss
-// that diverges, a population that collapses, rounds that have become slow, a run that stands still. It knows no clock
-// but the time that records say and that Tick is told, and what it raises is recorded like everything else.
+// Package alert raises alerts on a run that trains although nothing is broken: a loss that diverges, a population that
+// collapses, rounds that have become slow, a run that stalls. [Monitor] holds the rules. It has no clock: time is that of
+// the records and of Tick. [Dispatcher] feeds a Monitor, ticks every five seconds and runs the user's command.
 //
-//	w := watch.New()
-//	for _, note := range w.Take(record) { ... }
+//	var m alert.Monitor
+//	for _, note := range m.Take(record) { ... }
 //
-// Every rule has two bounds: it raises a warning beyond the one, and says that it is over within the other, so that a
-// value that wavers about a bound is told once.
+// Every rule has two bounds: beyond one it raises a warning, within the other it reports that the warning is over. A
+// value that oscillates about one bound is reported once.
 package alert
 
 import (
@@ -18,7 +18,7 @@ import (
 	"brood/runtime/event"
 )
 
-// Note is what a rule has to say: a warning, or in level info that what it warned of is over.
+// Note is the message of a rule: a warning, or in level info that the warning is over.
 type Note struct {
 	Level event.Level
 	Kind  event.AlertKind
@@ -43,7 +43,7 @@ const (
 	stallSlowest = 3  // times the slowest commit so far, at least
 )
 
-// Rules say what is watched for, by kind.
+// Rules describes each rule, by kind.
 var Rules = map[event.AlertKind]string{
 	event.AlertDiverged: fmt.Sprintf("the centre's loss is %d times its least, %d probes in a row", diverged, inARow),
 	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest", 100*collapsed),
@@ -103,77 +103,77 @@ func (t *trip) next(beyond, within bool) (raised, over bool) {
 	return false, false
 }
 
-// Take folds the next record, and returns what there is to say.
-func (w *Monitor) Take(r event.Record) []Note {
+// Take applies the rules to the next record.
+func (m *Monitor) Take(r event.Record) []Note {
 	switch {
 	case r.State != nil:
-		w.training = r.State.Phase == event.Training
-		w.heard = r.At
+		m.training = r.State.Phase == event.Training
+		m.heard = r.At
 	case r.Plan != nil:
-		w.heard = r.At
-		return w.plan(r.Plan)
+		m.heard = r.At
+		return m.plan(r.Plan)
 	case r.Edit != nil: // another batch or period makes other rounds usual
-		return w.forget("a knob was turned")
+		return m.forget("a knob was turned")
 	case r.Commit != nil:
-		w.heard, w.evaluates = r.At, r.Commit.Progress.Evaluations > 0
-		return append(w.goesOn(r.Commit), w.commit(r.Commit)...)
+		m.heard, m.evaluates = r.At, r.Commit.Progress.Evaluations > 0
+		return append(m.goesOn(r.Commit), m.commit(r.Commit)...)
 	case r.Alert != nil && r.Alert.Kind == event.AlertRestarts:
-		w.ends = r.Alert.Text
+		m.ends = r.Alert.Text
 	case r.Points != nil && r.Points.Series == event.SeriesCentre:
-		return w.centre(r.Points)
+		return m.centre(r.Points)
 	case r.Points != nil && r.Points.Series == optim.SeriesDiversity.Name:
-		return w.diverse(r.Points)
-	case r.Points != nil && r.Points.Series == event.SeriesFitness && w.evaluates:
-		return w.flat.next(r.Points)
+		return m.diverse(r.Points)
+	case r.Points != nil && r.Points.Series == event.SeriesFitness && m.evaluates:
+		return m.flat.next(r.Points)
 	}
 	return nil
 }
 
 // plan forgets what another population, algorithm or way made usual.
-func (w *Monitor) plan(p *event.Plan) (out []Note) {
-	out = w.forget("members are placed anew")
-	w.done, w.slowest = event.Progress{}, 0
+func (m *Monitor) plan(p *event.Plan) (out []Note) {
+	out = m.forget("members are placed anew")
+	m.done, m.slowest = event.Progress{}, 0
 	if p.From == event.Saved || p.OldAlg != p.Algorithm {
-		w.first, w.best, w.most = 0, 0, 0
-		if w.flat.on {
+		m.first, m.best, m.most = 0, 0, 0
+		if m.flat.on {
 			out = append(out, end(event.AlertFlat, "members are placed anew: whether fitness differs is found out again")...)
 		}
-		w.flat = flat{}
+		m.flat = flat{}
 	}
 	return out
 }
 
 // forget finds out again what is usual, and says why.
-func (w *Monitor) forget(why string) (out []Note) {
-	if w.pace.on {
+func (m *Monitor) forget(why string) (out []Note) {
+	if m.pace.on {
 		out = end(event.AlertSlow, "%s: what a round takes is found out again", why)
 	}
-	w.usual, w.pace, w.late = pace{}, trip{}, 0
+	m.usual, m.pace, m.late = pace{}, trip{}, 0
 	return out
 }
 
-func (w *Monitor) centre(p *event.Points) []Note {
+func (m *Monitor) centre(p *event.Points) []Note {
 	x := p.Values[len(p.Values)-1]
 	if x-x != 0 { // another rule's
 		return nil
 	}
-	if w.first == 0 {
-		w.first = x
+	if m.first == 0 {
+		m.first = x
 	}
-	raised, over := w.loss.next(w.best > 0 && x > max(diverged*w.best, w.best+rise*w.first), w.best == 0 || x <= recovered*w.best)
-	if x > 0 && (w.best == 0 || x < w.best) {
-		w.best, w.bestAt = x, p.Round
+	raised, over := m.loss.next(m.best > 0 && x > max(diverged*m.best, m.best+rise*m.first), m.best == 0 || x <= recovered*m.best)
+	if x > 0 && (m.best == 0 || x < m.best) {
+		m.best, m.bestAt = x, p.Round
 	}
 	switch {
 	case raised:
-		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/w.best, w.best, w.bestAt)
+		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/m.best, m.best, m.bestAt)
 	case over:
 		return end(event.AlertDiverged, "the loss of the centre is %.4g again", x)
 	}
 	return nil
 }
 
-func (w *Monitor) diverse(p *event.Points) []Note {
+func (m *Monitor) diverse(p *event.Points) []Note {
 	sum, n := 0.0, 0.0
 	for i, x := range p.Values {
 		if x-x == 0 && p.Members[i] != engine.None {
@@ -184,23 +184,23 @@ func (w *Monitor) diverse(p *event.Points) []Note {
 		return nil
 	}
 	x := sum / n
-	w.most = max(w.most, x)
-	raised, over := w.diversity.next(x < collapsed*w.most, x > diverse*w.most)
+	m.most = max(m.most, x)
+	raised, over := m.diversity.next(x < collapsed*m.most, x > diverse*m.most)
 	switch {
 	case raised:
-		return warn(event.AlertCollapse, "the diversity is %.4g, %.2f %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/w.most)
+		return warn(event.AlertCollapse, "the diversity is %.4g, %.2f %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/m.most)
 	case over:
 		return end(event.AlertCollapse, "the diversity is %.4g again", x)
 	}
 	return nil
 }
 
-func (w *Monitor) commit(c *event.Commit) []Note {
+func (m *Monitor) commit(c *event.Commit) []Note {
 	if c.Rounds == 0 || c.Nanos <= 0 {
 		return nil
 	}
-	before := w.done
-	w.done, w.slowest = c.Progress, max(w.slowest, c.Nanos)
+	before := m.done
+	m.done, m.slowest = c.Progress, max(m.slowest, c.Nanos)
 	now := seen{round: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
 	now.each = now.round
 	if work := c.Progress.Samples - before.Samples + c.Progress.Evaluations - before.Evaluations; before.Rounds > 0 && c.Progress.Samples >= before.Samples && work > 0 {
@@ -212,18 +212,18 @@ func (w *Monitor) commit(c *event.Commit) []Note {
 		now.bytes += n
 	}
 	now.rate = float64(now.bytes) / (float64(c.Nanos) / 1e9)
-	usual, known := w.usual.median()
+	usual, known := m.usual.median()
 	beyond := known && now.each > slow*usual.each
-	if w.late += time.Duration(c.Nanos); !beyond {
-		w.late = 0
+	if m.late += time.Duration(c.Nanos); !beyond {
+		m.late = 0
 	}
-	row := w.pace.beyond
-	raised, over := w.pace.next(beyond, known && now.each < quick*usual.each)
-	if raised && w.late < slowFor { // not yet
-		w.pace, raised = trip{beyond: row}, false
+	row := m.pace.beyond
+	raised, over := m.pace.next(beyond, known && now.each < quick*usual.each)
+	if raised && m.late < slowFor { // not yet
+		m.pace, raised = trip{beyond: row}, false
 	}
 	if !beyond {
-		w.usual.add(now)
+		m.usual.add(now)
 	}
 	switch {
 	case raised:
@@ -231,8 +231,8 @@ func (w *Monitor) commit(c *event.Commit) []Note {
 		if now.bytes > 0 {
 			text += fmt.Sprintf(", and %s are exchanged in place of %s", speed(now.rate), speed(usual.rate))
 		}
-		if w.ends != "" {
-			return warn(event.AlertSlow, "%s: a program that ends delays its worker (%s)", text, w.ends)
+		if m.ends != "" {
+			return warn(event.AlertSlow, "%s: a program that ends delays its worker (%s)", text, m.ends)
 		}
 		return warn(event.AlertSlow, "%s: look for a slow worker or link (Fleet, Network)", text)
 	case over:
@@ -242,24 +242,24 @@ func (w *Monitor) commit(c *event.Commit) []Note {
 }
 
 // Tick is told the time, in Unix nanoseconds.
-func (w *Monitor) Tick(now int64) []Note {
-	limit := max(stallFor, stallSlowest*time.Duration(w.slowest))
-	if usual, known := w.usual.median(); known {
+func (m *Monitor) Tick(now int64) []Note {
+	limit := max(stallFor, stallSlowest*time.Duration(m.slowest))
+	if usual, known := m.usual.median(); known {
 		limit = max(limit, time.Duration(stallRounds*usual.all))
 	}
-	if silent := time.Duration(now - w.heard); w.training && !w.stalled && w.heard > 0 && silent > limit {
-		w.stalled = true
+	if silent := time.Duration(now - m.heard); m.training && !m.stalled && m.heard > 0 && silent > limit {
+		m.stalled = true
 		return warn(event.AlertStall, "no round was finished for %.0f s: look for a worker that hangs (Fleet)", silent.Seconds())
 	}
 	return nil
 }
 
 // goesOn ends a stall.
-func (w *Monitor) goesOn(c *event.Commit) []Note {
-	if !w.stalled {
+func (m *Monitor) goesOn(c *event.Commit) []Note {
+	if !m.stalled {
 		return nil
 	}
-	w.stalled = false
+	m.stalled = false
 	return end(event.AlertStall, "rounds are finished again, up to %d", c.To)
 }
 

@@ -3,6 +3,7 @@
 package event
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -60,7 +61,8 @@ type Config struct {
 	Valid    int    `cbor:"19,keyasint"`
 	Test     int    `cbor:"20,keyasint"`
 	Memory   int64  `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
-	Own      bool   `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
+	// 22 was the estimated time of older logs
+	Own bool `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
 	// how samples change where they are drawn for training, see data.ParseAugment
 	Augment   string `cbor:"24,keyasint,omitempty"`
 	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
@@ -109,6 +111,25 @@ func (l Limit) Part(p Progress) float64 {
 		part = max(part, float64(p.Rounds)/float64(l.Rounds))
 	}
 	return min(part, 1)
+}
+
+// Left returns the seconds until the first limit is reached, after so many seconds of training, at these rates per
+// second; ok is false if no limit has a rate.
+func (l Limit) Left(p Progress, trained, rounds, epochs float64) (seconds float64, ok bool) {
+	seconds = math.Inf(1)
+	for _, x := range []struct{ limit, done, rate float64 }{
+		{float64(l.Rounds), float64(p.Rounds), rounds},
+		{l.Epochs, p.Epochs, epochs},
+		{l.Seconds, trained, 1},
+	} {
+		if x.limit > 0 && x.rate > 0 {
+			seconds = min(seconds, max(0, (x.limit-x.done)/x.rate))
+		}
+	}
+	if math.IsInf(seconds, 1) {
+		return 0, false
+	}
+	return seconds, true
 }
 
 // MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that

@@ -14,9 +14,9 @@ import (
 	"brood/runtime/event"
 )
 
-// TestAlertsAreTold: a run that comes to what is no number tells its command so; what the rules raise gets into the
-// log, with its level, and from there to the command.
-func TestAlertsAreTold(t *testing.T) {
+// TestAlertsReachTheCommand: a loss that is not finite runs the command; an alert of the rules is logged with its level,
+// and then runs the command.
+func TestAlertsReachTheCommand(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("the command is one of a POSIX shell")
 	}
@@ -50,9 +50,8 @@ func TestAlertsAreTold(t *testing.T) {
 	}
 }
 
-// TestNobodyIsWarnedForNothing: every algorithm trains as it is by default, by the same rounds on every machine, and
-// nothing is raised that a run is watched for.
-func TestNobodyIsWarnedForNothing(t *testing.T) {
+// TestDefaultsRaiseNoAlert: no algorithm raises an alert with its defaults. Rounds are the same on every machine.
+func TestDefaultsRaiseNoAlert(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "trains with every algorithm")
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() {

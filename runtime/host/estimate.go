@@ -70,7 +70,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		j.Expected = event.Progress{Rounds: uint64(rounds), Epochs: rounds * r.epochs, Steps: uint64(rounds * r.steps)}
 	}
 	if j.own.maximises() {
-		return j.answers(ctx, eng)
+		return j.tryObjective(ctx, eng)
 	}
 	return nil
 }

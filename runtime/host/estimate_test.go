@@ -154,9 +154,9 @@ func (a *asked) Do(_ context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// TestClockAsks: what is timed has as many candidates as a round, as long as they take no time, and of the round's
+// TestPriceAsks: what is timed has as many candidates as a round, as long as they take no time, and of the round's
 // kind.
-func TestClockAsks(t *testing.T) {
+func TestPriceAsks(t *testing.T) {
 	for _, c := range []struct {
 		algorithm string
 		set       []string
@@ -176,7 +176,7 @@ func TestClockAsks(t *testing.T) {
 		}
 		j := prepare(t, o)
 		r, a := rehearsed(t, j), &asked{}
-		if _, err := j.clock(t.Context(), r.round, a); err != nil {
+		if _, err := j.price(t.Context(), r.round, a); err != nil {
 			t.Fatal(err)
 		}
 		got, kind := a.candidates, engine.Noise{}

@@ -47,7 +47,8 @@ type Job struct {
 	kept         int64 // of Config.Memory, what is held while it trains
 	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
 	Expected event.Progress
-	// Work is the parameters times the samples that it is expected to compute, to compare runs with; 0 is unknown.
+	// Work is the cost of all rounds in parameters times samples, a gradient counted as three samples; probes and tests are
+	// left out. 0 if the limit does not bound the rounds, or without a model.
 	Work float64
 	// Slow is how much slower than this machine its workers compute, see [slowed]; nil is as fast as it can.
 	Slow *Debt

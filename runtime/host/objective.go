@@ -211,9 +211,8 @@ func (j *Job) noResult(eng compute) error {
 	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; mend it, or begin elsewhere (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
 }
 
-// answers evaluates the parameters that the run begins with once, by one program, and refuses the run where that has no
-// result.
-func (j *Job) answers(ctx context.Context, eng compute) error {
+// tryObjective evaluates the initial parameters once, by one program. It returns an error if that has no result.
+func (j *Job) tryObjective(ctx context.Context, eng compute) error {
 	first := make([]float32, j.Net.Layout.Params)
 	j.init(0, first)
 	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(first), F: first})

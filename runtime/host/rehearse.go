@@ -230,7 +230,7 @@ const (
 	rehearseTime   = 15 * time.Millisecond
 )
 
-// rehearse runs the algorithm on counters: its own programme, roster, workers and knobs, but neither arithmetic nor
+// rehearse runs the algorithm on counters: its own program, roster, workers and knobs, but no arithmetic and no
 // samples.
 func (j *Job) rehearse() (r rehearsal, err error) {
 	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member

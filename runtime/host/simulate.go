@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"brood/models/engine"
@@ -53,37 +52,15 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 		eng = undisturbed{eng}
 	}
 	all := effort{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
-	const many = 1 << 30 // of each kind, so that it is timed with care
-	kind := effort{fresh: all.fresh, scaled: all.scaled, most: all.most}
-	for _, x := range []struct {
-		amount float64
-		unit   func(e *effort)
-		to     *float64
-	}{
-		{all.gradients, func(e *effort) { e.gradients = many }, &p.Gradient},
-		{all.scores, func(e *effort) { e.scores = many }, &p.Score},
-		{all.candidates, func(e *effort) { e.candidates = many }, &p.Candidate},
-		{all.terms, func(e *effort) { e.terms = many }, &p.Term},
-		{all.normals, func(e *effort) { e.normals = many }, &p.Normal},
-		{all.muon, func(e *effort) { e.muon = many }, &p.Muon},
-		{all.lengths, func(e *effort) { e.lengths = many }, &p.Length},
-	} {
-		if x.amount == 0 {
-			continue
-		}
-		one := kind
-		x.unit(&one)
-		if *x.to, err = j.clock(ctx, one, eng); err != nil {
-			return p, err
-		}
-		*x.to /= many
+	if p, err = j.price(ctx, all, eng); err != nil {
+		return p, err
 	}
 	x, err := eng.Alloc(1, j.Net.Layout.Params)
 	if err != nil {
 		return p, err
 	}
 	defer eng.Free(x)
-	p.Digest, err = timed(ctx, eng, engine.Digest{X: x, Hash: make([][32]byte, 1)}, math.Inf(1))
+	p.Digest, err = timed(ctx, eng, engine.Digest{X: x, Hash: make([][32]byte, 1)})
 	return p, err
 }
 

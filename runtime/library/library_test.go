@@ -297,3 +297,35 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 }
+
+// TestTook: the time is that of the newest run of the preset that has finished.
+func TestTook(t *testing.T) {
+	home := t.TempDir()
+	of := func(preset string, end event.Phase) []event.Record {
+		records := slices.Clone(sourcetest.Run(2, 8))
+		for i, r := range records {
+			if r.Config != nil {
+				c := *r.Config
+				c.Preset = preset
+				records[i].Config = &c
+			}
+		}
+		last := records[len(records)-1].At
+		return append(records, event.Record{At: last, State: &event.State{Round: 8, Phase: end}})
+	}
+	for i, x := range []struct {
+		name, preset string
+		end          event.Phase
+	}{{"old", "mine", event.Finished}, {"stopped", "mine", event.Stopped}, {"other", "other", event.Finished}} {
+		record(t, filepath.Join(home, x.name), of(x.preset, x.end))
+		written(t, filepath.Join(home, x.name), 9-i)
+	}
+	lib := Open(home, "")
+	want := lib.Summary(look(home, "old", nil)).Seconds
+	if got := lib.Took("mine"); got != want || !(want > 0) {
+		t.Errorf("the last run of mine took %g s, want %g", got, want)
+	}
+	if got := lib.Took("nobody's"); got != 0 {
+		t.Errorf("a preset without a run took %g s", got)
+	}
+}

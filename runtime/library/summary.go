@@ -57,17 +57,26 @@ func (l *Library) List() ([]session.Info, error) {
 	return all, nil
 }
 
-// Took is how many seconds the last finished run of a preset trained on this machine, 0 where there is none.
+// Took returns the seconds that the newest finished run of a preset in the home trained; 0 if there is none. Of other
+// runs it reads the head and the tail of the log at most.
 func (l *Library) Took(preset string) float64 {
-	all, err := l.List()
+	entries, err := l.Scan(l.home)
 	if err != nil {
 		return 0
 	}
-	at := slices.IndexFunc(all, func(i session.Info) bool { return i.Preset == preset && i.Phase == event.Finished })
-	if at < 0 {
-		return 0
+	for _, e := range entries {
+		if e.Folder != "" || e.Running {
+			continue
+		}
+		s, ok := l.cached(e)
+		if !ok {
+			s.Info = session.Describe(e.Dir)
+		}
+		if s.Preset == preset && s.Phase == event.Finished {
+			return l.Summary(e).Seconds
+		}
 	}
-	return l.Summary(look(l.home, all[at].Name, l.ended())).Seconds
+	return 0
 }
 
 func (l *Library) info(e Entry) session.Info {

@@ -39,6 +39,7 @@ type Tally struct {
 	times           []committed    // of the rounds that are still part of the run
 	from            uint64         // rounds before the first plan
 	before          event.Progress // see [Tally.Before]
+	live            bool           // the records from before on arrive as the run trains
 	losses          map[engine.Member]float64
 	centre          *float64            // validation loss of the centre at the last probe
 	fitness         []float64           // of the members at the last probe
@@ -68,7 +69,7 @@ func New() *Tally {
 // from, nil for a new run.
 func (t *Tally) Begin(j *host.Job, dir string, from *host.Restored) {
 	c := j.Config
-	t.began = time.Now()
+	t.began, t.live = time.Now(), true
 	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory}
 	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
 	if from != nil {
@@ -78,6 +79,16 @@ func (t *Tally) Begin(j *host.Job, dir string, from *host.Restored) {
 		t.Goal = coordinator.Goal{Limit: from.Limit, Progress: t.before}
 		t.tests = tests(dir)
 	}
+}
+
+// Join is called before the first record by a process that follows a live run from the position of a view. Where the run
+// has a limit of seconds, the time left is unknown: the view does not have the start of the training process.
+func (t *Tally) Join(v *view.View) {
+	if v.Config != nil {
+		t.Record(event.Record{Config: v.Config})
+	}
+	t.before, t.live = v.Progress, v.Limit.Seconds == 0
+	t.Goal.Limit, t.Goal.Progress = v.Limit, v.Progress
 }
 
 // tests are the evaluations that a session's log holds of rounds that are part of the run; what cannot be read is as if
@@ -252,15 +263,15 @@ func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 // since is what was counted after before; 0 of a run that went back beyond that.
 func since(now, before uint64) float64 { return float64(max(now, before) - before) }
 
-// Left is the seconds until the run reaches its limit of rounds or epochs if it goes on as fast as it did so far; ok is
-// false where it has no such limit, in the first seconds, and once the limit is reached.
+// Left returns the seconds until the first limit of a run that is followed live (see [Tally.Begin] and [Tally.Join]), at
+// the mean speed since then; ok is false without a limit, for the first seconds, and once the run has ended.
 func (t *Tally) Left(at event.Progress) (seconds float64, ok bool) {
 	const known = 2 // seconds
-	before, now, spent := t.Goal.Limit.Part(t.before), t.Goal.Limit.Part(at), t.Spent()
-	if now <= before || now >= 1 || spent < known {
+	limit, spent := t.Goal.Limit, t.Spent()
+	if !t.live || spent < known || limit.Reached(at) {
 		return 0, false
 	}
-	return spent * (1 - now) / (now - before), true
+	return limit.Left(at, spent, since(at.Rounds, t.before.Rounds)/spent, (at.Epochs-t.before.Epochs)/spent)
 }
 
 // Spent is the seconds that the committed rounds took.

@@ -10,6 +10,7 @@ import (
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
+	"brood/runtime/view"
 )
 
 func commit(to, samples uint64, took time.Duration) event.Record {
@@ -171,24 +172,40 @@ func TestMetrics(t *testing.T) {
 func TestLeft(t *testing.T) {
 	limit := event.Limit{Rounds: 40}
 	for _, c := range []struct {
-		what string
-		from *host.Restored
-		at   uint64
-		took time.Duration // of the rounds so far
-		want float64       // seconds, 0 for unknown
+		what  string
+		limit event.Limit
+		from  *host.Restored
+		at    uint64
+		took  time.Duration // of the rounds so far
+		want  float64       // seconds, 0 for unknown
 	}{
-		{"half of the rounds", nil, 20, 10 * time.Second, 10},
-		{"the first second", nil, 20, time.Second, 0},
-		{"the last round", nil, 40, 10 * time.Second, 0},
-		{"resumed in the middle", &host.Restored{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
+		{"half of the rounds", limit, nil, 20, 10 * time.Second, 10},
+		{"the first second", limit, nil, 20, time.Second, 0},
+		{"the last round", limit, nil, 40, 10 * time.Second, 0},
+		{"a limit of time that comes first", event.Limit{Rounds: 4000, Seconds: 13}, nil, 20, 10 * time.Second, 3},
+		{"a limit of time alone", event.Limit{Seconds: 13}, nil, 20, 10 * time.Second, 3},
+		{"no limit", event.Limit{}, nil, 20, 10 * time.Second, 0},
+		{"resumed in the middle", limit, &host.Restored{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
 	} {
 		m := New()
-		m.Begin(&host.Job{Config: event.Config{Limit: limit}}, "", c.from)
+		m.Begin(&host.Job{Config: event.Config{Limit: c.limit}}, "", c.from)
 		m.Record(commit(c.at, c.at, c.took))
 		got, ok := m.Left(event.Progress{Rounds: c.at})
 		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("%s: %g s are left (%v), want %g", c.what, got, ok, c.want)
 		}
+	}
+	joined := New()
+	joined.Join(&view.View{Config: &event.Config{}, Limit: limit, Progress: event.Progress{Rounds: 20}})
+	joined.Record(commit(30, 30, 5*time.Second))
+	if got, ok := joined.Left(event.Progress{Rounds: 30}); !ok || got != 5 {
+		t.Errorf("joined in the middle: %g s are left (%v), want 5", got, ok)
+	}
+	replayed := New()
+	replayed.Record(event.Record{Config: &event.Config{Limit: limit}})
+	replayed.Record(commit(20, 20, 10*time.Second))
+	if got, ok := replayed.Left(event.Progress{Rounds: 20}); ok {
+		t.Errorf("a recorded run has %g s left", got)
 	}
 }
 

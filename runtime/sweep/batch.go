@@ -1,9 +1,9 @@
-// Package sweep runs many runs, each a session of its own in one directory: the grid of a sweep, or the presets of a
+// Package sweep executes many runs, each a session in one directory: the grid of a sweep, or the presets of a
 // study with several seeds. A run is a value, a [Trial]: the options that it begins with. What it has measured is read
 // from its log alone, so the same batch goes on where it was stopped, and several processes that share the directory
 // share the work, since each run is claimed by who trains it.
 //
-//	b := &batch.Batch{Kind: "sweep", Columns: []string{"eta"}, Jobs: 1}
+//	b := &sweep.Batch{Kind: "sweep", Columns: []string{"eta"}, Jobs: 1}
 //	err := b.Place("grid", "quickstart", shared)       // refuses a directory of other runs
 //	b.Add(point, "eta=0.1", options, name, 3)          // with seeds 1, 2 and 3
 //	err = b.Check(ctx, told)                           // refuses what cannot be run, before anything has run

@@ -160,6 +160,7 @@ func follow(ctx context.Context, client *door.Client, s streams) error {
 		return err
 	}
 	p := &plainPrinter{out: s.out, Tally: summary.New()}
+	p.Join(v)
 	defer p.flush()
 	for at := v.Position; ; {
 		b, err := client.Next(ctx, at, 1024)

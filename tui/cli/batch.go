@@ -17,7 +17,7 @@ import (
 	"brood/runtime/sweep"
 )
 
-// What sweep and reproduce share: flags, signals and what a person sees of a batch. The batch itself is package batch.
+// What sweep and reproduce share: flags, signals and the view of a batch. Package sweep executes it.
 
 // batchFlags are the flags that sweep and reproduce share, besides those of the run.
 type batchFlags struct {

@@ -26,7 +26,7 @@ type batchView struct {
 	s     streams
 	json  bool
 	began time.Time
-	was   float64      // estimated seconds of what was done before
+	was   float64      // work that was done when this process began, see share
 	mu    sync.Mutex   // guards tea and ended
 	tea   *tea.Program // nil where nothing moves
 	ended chan struct{}
@@ -147,10 +147,18 @@ func (v *batchView) count() string {
 	return fmt.Sprintf("%*d of %d", len(strconv.Itoa(all)), n, all)
 }
 
-// share is the work of what is done, and of all.
+// share returns the work of the trials that are done, and of all. A trial whose work is unknown counts as the mean of
+// the others.
 func (v *batchView) share() (done, all float64) {
+	mean, known := 0.0, 0.0
+	for _, t := range v.b.Trials {
+		if t.Work > 0 {
+			mean, known = mean+t.Work, known+1
+		}
+	}
+	mean /= max(known, 1)
 	v.b.Each(func(t *sweep.Trial) {
-		s := max(t.Work, 1)
+		s := cmp.Or(t.Work, mean, 1)
 		all += s
 		switch {
 		case t.Over():

@@ -259,7 +259,9 @@ func (l *shelf) Estimate(ctx context.Context, r tui.Request) (e tui.Estimate) {
 		return elsewhere(ctx, w.order)
 	}
 	e, e.Err = ask(r)
-	e.Took = l.lib.Took(cmp.Or(r.Preset, presets.Default))
+	if e.Err == nil && len(r.Options)+len(r.Knobs) == 0 { // the preset as it is
+		e.Took = l.lib.Took(cmp.Or(r.Preset, presets.Default))
+	}
 	if e.Err != nil && ctx.Err() == nil {
 		e.At = blamed(r, e.Err, func(r tui.Request) error { _, err := ask(r); return err })
 	}

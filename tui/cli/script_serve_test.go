@@ -26,7 +26,7 @@ type hand struct {
 
 type crewKey struct{}
 
-// script is a test to package soon: testscript names the script's line by itself.
+// script is a [testutil.T]: testscript reports the line of the script by itself.
 type script struct{ *testscript.TestScript }
 
 func (script) Helper() {}

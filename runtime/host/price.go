@@ -12,23 +12,23 @@ import (
 	"brood/runtime/machine"
 )
 
-// clock times each kind of work for a moment, with all threads at it, and says how long all of it takes.
-func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float64, err error) {
+// price times each kind of work that all contains for a moment, with all threads at it.
+func (j *Job) price(ctx context.Context, all effort, eng compute) (p Prices, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
 	x, err := eng.Alloc(n, params)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
 	defer eng.Free(x)
 	g, err := eng.Alloc(n, params)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
 	defer eng.Free(g)
 	var stats engine.Mat
 	if wide := j.Net.Layout.Stats; wide > 0 {
 		if stats, err = eng.Alloc(n, wide); err != nil {
-			return 0, err
+			return p, err
 		}
 		defer eng.Free(stats)
 	}
@@ -38,11 +38,11 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		clear(first)
 		j.init(engine.Member(i), first)
 		if err := eng.Write(ctx, engine.RowOf(x, engine.Row(i)), engine.AppendFloats(nil, first)); err != nil {
-			return 0, err
+			return p, err
 		}
 		if stats.Rows > 0 {
 			if err := eng.Write(ctx, engine.RowOf(stats, engine.Row(i)), engine.AppendFloats(nil, still)); err != nil {
-				return 0, err
+				return p, err
 			}
 		}
 	}
@@ -69,17 +69,18 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
 	for _, work := range []struct {
 		amount    float64
+		to        *float64
 		once      int // of the amount an entry of the task has; of samples it may be timed with fewer
 		few, most int // entries
 		task      func(n, once int) engine.Task
 	}{
-		{all.gradients, most.Gradients, n, n, func(n, once int) engine.Task {
+		{all.gradients, &p.Gradient, most.Gradients, n, n, func(n, once int) engine.Task {
 			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
 		}},
-		{all.scores, scores, n, n, func(n, once int) engine.Task {
+		{all.scores, &p.Score, scores, n, n, func(n, once int) engine.Task {
 			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
 		}},
-		{all.candidates, most.Batch, few, j.Members, func(n, once int) engine.Task {
+		{all.candidates, &p.Candidate, most.Batch, few, j.Members, func(n, once int) engine.Task {
 			batches := 1
 			if all.fresh {
 				batches = n
@@ -87,16 +88,16 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
 				IDs: ids[:n], Batches: samples(batches, once), Drawn: drawn(batches), Fitness: make([]float32, n)}
 		}},
-		{all.terms / 3, 1, n, n, func(int, int) engine.Task {
+		{all.terms, &p.Term, termsOfUpdate, n, n, func(int, int) engine.Task {
 			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
 		}},
-		{all.muon, 1, n, n, func(int, int) engine.Task {
+		{all.muon, &p.Muon, 1, n, n, func(int, int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
 		}},
-		{all.lengths, 1, n, n, func(n, _ int) engine.Task {
+		{all.lengths, &p.Length, 1, n, n, func(n, _ int) engine.Task {
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},
-		{all.normals, 1, min(few, most.Sums), most.Sums, func(n, _ int) engine.Task {
+		{all.normals, &p.Normal, 1, min(few, most.Sums), most.Sums, func(n, _ int) engine.Task {
 			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
 		}},
 	} {
@@ -107,19 +108,21 @@ func (j *Job) clock(ctx context.Context, all effort, eng compute) (seconds float
 		blocks := (j.Threads + few - 1) / few // so that threads which help an entry have one each
 		once, each, err := portion(ctx, eng, blocks*block, work.once, func(once int) engine.Task { return work.task(few, once) })
 		if err != nil {
-			return 0, err
+			return p, err
 		}
-		entries := work.amount / float64(once)
 		if each /= float64(few); each == 0 {
-			each, err = entry(ctx, eng, few, work.most, entries, func(n int) engine.Task { return work.task(n, once) })
+			each, err = entry(ctx, eng, few, work.most, func(n int) engine.Task { return work.task(n, once) })
 		}
 		if err != nil {
-			return 0, err
+			return p, err
 		}
-		seconds += each * entries
+		*work.to = each / float64(once)
 	}
-	return seconds, nil
+	return p, nil
 }
+
+// termsOfUpdate is the rows that the update which is timed reads or writes, see effort.terms.
+const termsOfUpdate = 3
 
 // block is so many samples that engines compute at a time: fewer take hardly less.
 const block = 32
@@ -148,9 +151,9 @@ func portion(ctx context.Context, eng compute, least, most int, task func(sample
 	}
 }
 
-// entry is the seconds of an entry of a task of at most so many, of which the run has all: few are tried, and twice as
-// many until what entries have in common, and is done once, hardly counts.
-func entry(ctx context.Context, eng compute, few, most int, all float64, task func(entries int) engine.Task) (float64, error) {
+// entry returns the seconds of an entry of a task. It begins with few entries and doubles them, up to most, until what
+// entries have in common hardly counts.
+func entry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
 	for n, warm := few, false; ; warm = true {
 		work := task(n)
 		began := time.Now()
@@ -160,7 +163,7 @@ func entry(ctx context.Context, eng compute, few, most int, all float64, task fu
 		took := time.Since(began)
 		switch {
 		case n >= most || warm && took > enough:
-			each, err := timed(ctx, eng, work, all/float64(n))
+			each, err := timed(ctx, eng, work)
 			return each / float64(n), err
 		case warm:
 			n = min(2*n, most)
@@ -176,19 +179,16 @@ func done(ctx context.Context, eng compute, task engine.Task) error {
 	return eng.Wait(ctx)
 }
 
-// enough is the time of a task whose entries are many, and for which threads work before they meet.
+// enough is the time of a task that is long enough to be timed.
 const enough = 8 * time.Millisecond
 
-// timed runs a task once to warm up and then for some milliseconds, but no longer than the times that the run has it
-// would take; the median counts, since the machine may be shared.
-func timed(ctx context.Context, eng compute, task engine.Task, times float64) (float64, error) {
-	begin := time.Now()
+// timed runs a task once to warm up and then for 15 ms, and returns the median: the machine may be shared.
+func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
 	if err := done(ctx, eng, task); err != nil {
 		return 0, err
 	}
-	long := min(15e-3, times*time.Since(begin).Seconds())
 	var runs []float64
-	for begin = time.Now(); len(runs) == 0 || time.Since(begin).Seconds() < long; {
+	for begin := time.Now(); len(runs) == 0 || time.Since(begin) < 15*time.Millisecond; {
 		took, err := spell(ctx, eng, task)
 		if err != nil {
 			return 0, err
