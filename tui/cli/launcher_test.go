@@ -16,9 +16,10 @@ import (
 	"brood/tui"
 )
 
-// requests are every preset as it is, and changed in several ways.
+// requests are every preset as it is and, of each algorithm, one preset changed in several ways.
 func requests(t *testing.T) (all []tui.Request) {
 	t.Helper()
+	changed := map[string]bool{}
 	for _, name := range presets.List() {
 		p, err := presets.Load(name)
 		if err != nil {
@@ -28,8 +29,13 @@ func requests(t *testing.T) (all []tui.Request) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, tui.Request{Preset: name})
+		if changed[alg.Name] {
+			continue
+		}
+		changed[alg.Name] = true
 		k := alg.Knobs[0]
-		all = append(all, tui.Request{Preset: name},
+		all = append(all,
 			tui.Request{Preset: name, Options: map[string]string{"rounds": "300", "members": "8", "seed": "7"}},
 			tui.Request{Preset: name, Options: map[string]string{"epochs": "2.5", "workers": "2"},
 				Knobs: map[string][]event.Setting{alg.Name: {{Knob: k.Name, Expr: k.Format(k.Default)}}, "nobody": {{Knob: "x", Expr: "1"}}}})

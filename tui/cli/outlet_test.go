@@ -109,7 +109,7 @@ func TestRunSavesOnFullOutput(t *testing.T) {
 	t.Setenv("BROOD_SESSIONS", t.TempDir())
 	for _, how := range []string{"--json", "--plain"} {
 		args := append(append([]string{}, tinyRun...), "--rounds", "1000000", how, "--session", os.Getenv("BROOD_SESSIONS")+"/r"+how)
-		status, stderr := onFull(2000, args...)
+		status, stderr := onFull(600, args...)
 		if want := noSpace + "go on with the saved run: brood run --resume r" + how; status != exitFailed || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d, %q", how, status, stderr)
 		}

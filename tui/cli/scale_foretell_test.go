@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/presets"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -18,6 +19,7 @@ import (
 // TestFit: from the rounds of two and four workers whose frames cost less when empty, and more by their bytes, than
 // those of one process, and who compute the more slowly the more they are, the rounds of eight are foretold.
 func TestFit(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "simulates 30 fleets")
 	line := func(seconds float64) *simulate.Line {
 		return &simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, seconds}, Processor: []float64{1e-4, .02}}
 	}
@@ -125,6 +127,7 @@ func TestForetoldObjects(t *testing.T) {
 // TestForetoldRuns: of a plan's runs those on more than four workers are foretold, and those on fewer say how; a run
 // whose workers were late is neither, and without one on a single worker nothing is.
 func TestForetoldRuns(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "simulates 4 fleets many times over")
 	plan := presets.Scaling{Name: "tiny", Workers: []int{1, 2, 8}, Slow: 2, Rounds: 40, Links: []string{""}, Each: []int{1}, Curves: []presets.Curve{{Name: "SGD"}}}
 	line := simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, .03}, Processor: []float64{1e-4, .01}}
 	links := map[string]simulate.Link{"": {Line: &line}}
