@@ -78,7 +78,7 @@ const farDistance = 2.23
 // have the same distribution: no difference at a confidence of 1 - 1e-4 a comparison, with fixed seeds and so many
 // executions that a shift by four tenths of a standard deviation shows; with BROOD_LONG=studies, by a quarter.
 func TestWaysAgree(t *testing.T) {
-	executions := 600
+	executions := 300
 	if longtest.On(longtest.Studies) {
 		executions = 1500
 	}

@@ -127,6 +127,9 @@ func quick(r Rig) Rig {
 		r = r.With("ell", "3").With("eta", "0.1").With("eta_in", "0.05")
 	case "pesgd", "pbt", "pb2":
 		r = r.With("period", "0.3").With("slice", "4")
+		if r.Algorithm == "pb2" {
+			r = r.With("window", "6") // an evolution's cost grows with the cube of the window
+		}
 	case "wash":
 		r = r.With("share", "0.3") // of a net that is small
 	}

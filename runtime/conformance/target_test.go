@@ -34,9 +34,6 @@ func TestTargetOfFitness(t *testing.T) {
 			if algorithm == "pesgd" || algorithm == "pbt" || algorithm == "pb2" {
 				r = r.With("period", "0.06")
 			}
-			if algorithm == "pb2" { // few observations: what it computes of them takes long under the race detector
-				r = r.With("window", "6")
-			}
 			without := best(run(t, r), event.SeriesJudged)
 			if len(without) > 0 {
 				t.Errorf("without a target the log has %d points of %s", len(without), event.SeriesJudged)

@@ -230,7 +230,7 @@ func drawn(seed uint64) []byte {
 
 // TestInsiders is FuzzInsider with drawn scripts; BROOD_LONG=fleets draws 100,000.
 func TestInsiders(t *testing.T) {
-	runs := uint64(2000)
+	runs := uint64(1000)
 	if longtest.On(longtest.Fleets) {
 		runs = 100_000
 	}

@@ -346,11 +346,11 @@ func envUint(t *testing.T, name string, def uint64) uint64 {
 	return n
 }
 
-// TestSimulator runs the core through drawn runs and checks every invariant at every step: 3000 of them, 1000 with
+// TestSimulator runs the core through drawn runs and checks every invariant at every step: 1500 of them, 1000 with
 // -short, 10,000 with BROOD_LONG=fleets. BROOD_SIM_SEED=n runs one seed and prints its trace on failure, BROOD_SIM_RUNS=n so
 // many.
 func TestSimulator(t *testing.T) {
-	runs := uint64(3000)
+	runs := uint64(1500)
 	switch {
 	case testing.Short():
 		runs = 1000
@@ -398,7 +398,7 @@ func TestSimulator(t *testing.T) {
 
 // TestSimulatorRepeats holds that a seed gives the same trace, event for event and effect for effect, twice.
 func TestSimulatorRepeats(t *testing.T) {
-	for seed := uint64(1); seed <= 300; seed++ {
+	for seed := uint64(1); seed <= 100; seed++ {
 		var got [2]hash
 		for i := range got {
 			s, err := newSim(seed, false)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -112,6 +114,7 @@ func measuresGeometry(t *testing.T, model string) {
 // TestGeometryOfCandidates: an algorithm whose members are candidates has no replicas to compare, but an estimate of
 // the gradient, which on average is nearly as good as that many directions can be: 128 of 7,850.
 func TestGeometryOfCandidates(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "averages many generations")
 	ctx, home := context.Background(), t.TempDir()
 	for _, a := range []string{"openai-es", "snes", "hybrid-es"} {
 		train(t, filepath.Join(home, a), prepare(t, Options{Model: "softmax", Data: "glyphs", Algorithm: a, Members: 256, Seed: 5, Limit: event.Limit{Rounds: 2}, By: "test"}), nil, nil)

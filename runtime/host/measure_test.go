@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"brood/runtime/coordinator"
@@ -30,7 +31,10 @@ func TestDue(t *testing.T) {
 
 // TestMeasuring: nothing is recorded before a round is committed, and then this process is, with what the fleet tells.
 func TestMeasuring(t *testing.T) {
-	t.Parallel() // it waits
+	synctest.Test(t, measures) // it waits for seconds
+}
+
+func measures(t *testing.T) {
 	var s measuring
 	got := make(chan coordinator.Measured, 8)
 	survey := func(context.Context) view.Fleet { return view.Fleet{Machines: []event.Machine{s.machine()}} }

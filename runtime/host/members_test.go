@@ -5,6 +5,8 @@ import (
 	goruntime "runtime"
 	"testing"
 
+	"brood/models/longtest"
+
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
@@ -40,6 +42,7 @@ func held(t *testing.T, j *Job, onward bool) int64 {
 // is kept, and the blocks once more where one is. Members of Parle take four rows of parameters, a data-parallel one a
 // gradient.
 func TestMemoryPerMember(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "measures 160 members of four models")
 	for _, c := range []struct {
 		algorithm string
 		rows      float64 // of parameters, a member
@@ -81,6 +84,7 @@ func TestMemoryPerMember(t *testing.T) {
 // rows itself: blocks, scratch, what it holds of them in double precision, and what the engine holds. A probe, which is
 // predicted and not made here, takes a row.
 func TestMemoryPerParameter(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "measures twelve runs")
 	for _, algorithm := range []string{"cr-fm-nes", "lm-ma-es", "sep-cma", "pgpe", "guided-es", "snes"} {
 		job := func(model string) *Job {
 			return prepare(t, Options{Algorithm: algorithm, Model: model, Data: fewImages, Members: 4, Workers: 1, Threads: 1, Limit: event.Limit{Rounds: 2}, By: "test",

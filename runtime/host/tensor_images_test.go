@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
+
 	"brood/models/gpu"
 	"brood/models/noise"
 	"brood/runtime/event"
@@ -45,6 +47,7 @@ func stripes(t *testing.T) string {
 // TestTensorConvolvesInRuns: a model of two convolutions, the gradients of whose inputs go by tensor cores and those of
 // whose weights do not, trains in bf16 near to f32/1, and is executed again to the hash.
 func TestTensorConvolvesInRuns(t *testing.T) {
+	longtest.Need(t, longtest.Devices, "interprets whole runs")
 	was := drivers
 	t.Cleanup(func() { drivers = was })
 	drivers = []gpu.Driver{interpreted{}}

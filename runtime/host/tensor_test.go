@@ -43,6 +43,7 @@ func petals(t *testing.T) string {
 // record has a kind of its own, which is executed again where its cores are, to the hash, and refused elsewhere.
 // Without BROOD_LONG each does so in one of the two.
 func TestTensorRuns(t *testing.T) {
+	longtest.Need(t, longtest.Devices, "interprets whole runs")
 	was := drivers
 	t.Cleanup(func() { drivers = was })
 	set, model := petals(t), spec(t, "name = 'small'\ninput = [4]\nclasses = 3\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 12}, {kind = 'relu'}, {kind = 'dense', out = 3}]")
@@ -136,6 +137,7 @@ func carriedHome(t *testing.T, dir, kind string, params []float32) {
 
 // TestTensorKinds: who computes which kind.
 func TestTensorKinds(t *testing.T) {
+	longtest.Need(t, longtest.Devices, "compiles for many devices")
 	was := drivers
 	t.Cleanup(func() { drivers = was })
 	drivers = []gpu.Driver{interpreted{}, cards{name: "opencl", makes: []string{"other"}}}

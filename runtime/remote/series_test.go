@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
+
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -23,6 +25,7 @@ import (
 // TestTwoAtOnce: two runs train at the same time on one socket, one by two workers and one by a third, with the bits
 // that each has alone. Neither commits a second time before both have committed once.
 func TestTwoAtOnce(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 3)
 	var both sync.WaitGroup
@@ -65,6 +68,7 @@ func TestTwoAtOnce(t *testing.T) {
 // which it has none. A run that is closed before its end lets it go on too. It says once that it waits, and hears in
 // the end that nothing is left.
 func TestInARow(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 1)
 	cfg := s.config()
@@ -107,6 +111,7 @@ func TestInARow(t *testing.T) {
 // TestReplaced: a worker that dies in the middle of a run is replaced by one that waits, and the run goes back to its
 // checkpoint: it ends as one that nobody disturbed.
 func TestReplaced(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "waits for a worker that dies and one that replaces it")
 	t.Parallel()
 	s := newSeries(t, t.TempDir(), 3)
 	o := seeded(200, 3, 2)
@@ -141,6 +146,7 @@ func TestReplaced(t *testing.T) {
 // TestSeriesRestarts: a coordinator of two runs vanishes and comes back on what it kept: its workers return by
 // themselves, each to whichever run wants it, and both runs end as if nobody had disturbed them.
 func TestSeriesRestarts(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
 	root := t.TempDir()
 	s := newSeries(t, root, 2)

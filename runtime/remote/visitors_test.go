@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
+
 	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/testutil"
@@ -181,6 +183,7 @@ func TestVisitors(t *testing.T) {
 // and is not told so while the network is cut, though it hears no goodbye either way. It finds the run where it listens
 // again.
 func TestVisitorsOfTheDead(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "waits for processes and networks that were cut")
 	t.Parallel()
 	for _, killed := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "run")

@@ -223,6 +223,7 @@ func TestChurnOfAll(t *testing.T) {
 
 // TestChurnIsAlike: a seed gives the same result on any number of cores.
 func TestChurnIsAlike(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "simulates every algorithm twice")
 	simulated := func(seed uint64, cores int) simulate.Result {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 		cfg := fleet("sgp", 6, 12, nil)

@@ -35,6 +35,7 @@ var few = []string{"dp-sgd", "popsgd", "sgp", "pesgd", "openai-es"}
 // take as long as where all are, and as many bytes are sent. Of ad-psgd chance says who computes, which nobody knows of
 // those who are not simulated.
 func TestDeputies(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "simulates every algorithm twice")
 	within := map[string]float64{"ad-psgd": 0.08}
 	for _, a := range catalog.All() {
 		if !a.Needs.Model() || slices.Contains([]string{"easgd", "bgd", "wash"}, a.Name) {
@@ -128,6 +129,7 @@ type single struct{ optim.Teller }
 
 // TestCrowdIsOneByOne: what deputies send and receive at once leaves and arrives as if it went frame by frame.
 func TestCrowdIsOneByOne(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "simulates every algorithm twice")
 	slow := simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond}
 	lossy := simulate.Link{Rate: 2e5, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.01}
 	measured := simulate.Link{Line: &simulate.Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.05, 10.05}, Processor: []float64{0, 2}}}

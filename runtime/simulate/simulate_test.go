@@ -209,6 +209,7 @@ func TestMeasuredLine(t *testing.T) {
 // TestMeasureLine: what a real link takes grows with the frame, is no shorter than its rate and its delay allow, and
 // costs the processor something.
 func TestMeasureLine(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "measures links of this machine")
 	l := simulate.Link{Rate: 1e8, Delay: time.Millisecond}
 	line, err := simulate.MeasureLine(t.Context(), l)
 	if err != nil {

@@ -50,6 +50,7 @@ const maxGrowth = 64 << 20
 
 // TestFloods: floods cost bounded memory, end by themselves, and others still come in.
 func TestFloods(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "floods of streams, messages and handshakes")
 	s := newScenery(t)
 	round := 0
 	check := func(name string, f func()) {

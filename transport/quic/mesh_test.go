@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
+
 	"brood/transport/linktest"
 	"brood/transport/wire"
 )
@@ -456,6 +458,7 @@ func TestLanesFor(t *testing.T) {
 
 // Either side's bulk brings lanes, and more of them where the network is bad; all of it arrives in order.
 func TestLanesGrow(t *testing.T) {
+	longtest.Need(t, longtest.Fleets, "sends hundreds of MiB on a bad network")
 	for _, from := range []int{0, 1} {
 		net := newNetwork(5)
 		net.delay = 15 * time.Millisecond

@@ -370,10 +370,7 @@ func TestFaults(t *testing.T) {
 		playScene(t, uint64(seed), keys, false)
 		return
 	}
-	standard := 15
-	if testing.Short() {
-		standard = 8
-	}
+	standard := 8
 	if longtest.On(longtest.Fleets) {
 		standard = 500
 	}
@@ -391,7 +388,7 @@ func TestFaults(t *testing.T) {
 // TestBadIsNotBroken: loss and delay alone cut nothing.
 func TestBadIsNotBroken(t *testing.T) {
 	keys := []*identity.Key{newKey(t), newKey(t), newKey(t)}
-	for seed := uint64(1); seed <= 5; seed++ {
+	for seed := uint64(1); seed <= 3; seed++ {
 		if n := playScene(t, seed, keys, true); n > 0 {
 			t.Errorf("seed %d: %d epochs were aborted", seed, n)
 		}
