@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/longtest"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/testutil"
@@ -79,7 +80,11 @@ func TestLastLeaves(t *testing.T) {
 // same to its workers: they return by themselves, without a token, and the run ends as one that nobody disturbed.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"killed", "failed", "left at once"} {
+	hows := []string{"killed"}
+	if longtest.On(longtest.Fleets) {
+		hows = append(hows, "failed", "left at once")
+	}
+	for _, how := range hows {
 		t.Run(how, func(t *testing.T) { t.Parallel(); restarts(t, how) })
 	}
 }

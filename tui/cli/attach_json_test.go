@@ -78,7 +78,7 @@ type slowly struct {
 
 func (w *slowly) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), `"receipt"`) {
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,8 +41,8 @@ func (w waiting) Run() int {
 	return w.M.Run()
 }
 
-// quickScripts are the scripts of a plain go test: the way from a run to its replay, and what is refused.
-var quickScripts = []string{"damaged", "fork", "interrupt", "run_json"}
+// quickScripts are the scripts of a plain go test: a run, its end, and what is refused.
+var quickScripts = []string{"damaged", "interrupt", "run_json"}
 
 // scripts returns the script files of a directory: all of them where BROOD_BINARY names a binary to be tested or
 // BROOD_LONG selects the terminal group, otherwise the quick ones.
