@@ -1,6 +1,10 @@
 package engine
 
-import "brood/models/noise"
+import (
+	"math"
+
+	"brood/models/noise"
+)
 
 // Task is one of the closed set below. An engine may run it later than Do returns: it copies what it still needs of the
 // slices that it reads, which are the caller's again then. Slices marked "out" are the engine's until the next Wait or
@@ -170,10 +174,62 @@ type Term struct {
 	Src Mat
 }
 
-// Lin is the statement Dst = sum_i C_i*Src_i, left to right per element, without fused multiply-add.
+// Lin is the statement Dst = Map(sum_i C_i*Src_i)*By, element by element: terms from left to right without fused
+// multiply-add, and one more rounding for each of Map and By. A By without rows is no factor, one of 1 row serves
+// every row.
 type Lin struct {
 	Dst   Mat
 	Terms []Term
+	Map   Map
+	By    Mat
+}
+
+// Map is a function of one element. All are exact or correctly rounded, so that every engine has the same bits.
+type Map uint8
+
+const (
+	Identity   Map = iota
+	Sign           // 1 of a positive element, -1 of a negative one; zeros and NaN stay
+	Abs            // its magnitude
+	Square         // the element times itself
+	Sqrt           // the square root; 0 of a negative element
+	Reciprocal     // 1 divided by the element
+	Clamp          // the nearest number in [-1, 1]; NaN stays
+	maps
+)
+
+// Of is the function of one element.
+func (m Map) Of(x float32) float32 {
+	switch m {
+	case Sign:
+		if x > 0 {
+			return 1
+		}
+		if x < 0 {
+			return -1
+		}
+	case Abs:
+		return math.Float32frombits(math.Float32bits(x) &^ (1 << 31))
+	case Square:
+		return x * x
+	case Sqrt:
+		if x > 0 {
+			return float32(math.Sqrt(float64(x)))
+		}
+		if x < 0 {
+			return 0
+		}
+	case Reciprocal:
+		return 1 / x
+	case Clamp:
+		if x > 1 {
+			return 1
+		}
+		if x < -1 {
+			return -1
+		}
+	}
+	return x
 }
 
 // Update runs a linear programme over the given rows: per row and element every statement in order. A statement may

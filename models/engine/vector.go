@@ -210,6 +210,20 @@ func (c *vector) update(t *Update) {
 			c.at("destination of statement %d", i)
 			return
 		}
+		if s.Map >= maps {
+			c.fault("statement %d: function %d is not known", i, s.Map)
+			return
+		}
+		if s.By.Rows > 0 {
+			rows := t.Rows
+			if s.By.Rows == 1 {
+				rows = nil
+			}
+			if c.operand(s.By, t.Prog[0].Dst.Cols, rows); c.err != nil {
+				c.at("factor of statement %d", i)
+				return
+			}
+		}
 		for j, x := range s.Terms {
 			rows := t.Rows
 			if x.Src.Rows == 1 {

@@ -20,6 +20,7 @@ func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads 
 		v := &vector{l, newEngine(t, threads)}
 		engines = append(engines, v.e)
 		t.Run("update", v.update)
+		t.Run("functions", v.functions)
 		t.Run("sum", v.sum)
 		t.Run("feedback", v.feedback)
 		t.Run("elements", v.elements)
@@ -79,6 +80,40 @@ func (v *vector) update(t *testing.T) {
 	}
 	same(t, "first", flat(a), flat(wa))
 	same(t, "second", flat(b), flat(wb))
+}
+
+// functions against one call per element, also of zeros, infinities and NaN, with a factor that is the destination, a row
+// for all or none.
+func (v *vector) functions(t *testing.T) {
+	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1e-42, -1e-42, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 3e38}
+	a, b, one := v.filled(3, 1), v.filled(3, 2), v.filled(1, 3)
+	copy(row(a, 1), odd)
+	for fn := engine.Identity; fn <= engine.Clamp; fn++ {
+		for _, by := range []engine.Mat{{}, b, one} {
+			x, y := clone(a), clone(b)
+			if by == b {
+				by = y
+			}
+			want := clone(b)
+			for _, r := range []engine.Row{2, 1} {
+				for i := range row(want, r) {
+					w := fn.Of(float32(0.5 * row(x, r)[i]))
+					if by.Rows == 1 {
+						w *= flat(by)[i]
+					} else if by.Rows > 1 {
+						w *= row(b, r)[i]
+					}
+					row(want, r)[i] = w
+				}
+			}
+			do(t, v.e, engine.Update{Rows: []engine.Row{2, 1}, Prog: []engine.Lin{{Dst: y, Terms: []engine.Term{{C: 0.5, Src: x}}, Map: fn, By: by}}})
+			for i, w := range flat(want) {
+				if got := flat(y)[i]; got != w && (got == got || w == w) || math.Signbit(float64(got)) != math.Signbit(float64(w)) && got == got {
+					t.Fatalf("function %d, factor of %d rows, element %d: %v, want %v", fn, by.Rows, i, got, w)
+				}
+			}
+		}
+	}
 }
 
 // sum against loops, in the order of the tree and in every code; also in place, of slices and divided.
@@ -412,6 +447,8 @@ func (v *vector) errors(t *testing.T) {
 	for name, task := range map[string]engine.Task{
 		"columns":          engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: thin}}}}},
 		"row":              engine.Update{Rows: []engine.Row{2}, Prog: []engine.Lin{{Dst: x}}},
+		"function":         engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, Map: engine.Clamp + 1}}},
+		"factor":           engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, By: thin}}},
 		"shared dst":       engine.Update{Rows: two, Prog: []engine.Lin{{Dst: one, Terms: []engine.Term{{C: 1, Src: x}}}}},
 		"sum rows":         engine.Sum{Dst: engine.All(x), Src: []engine.Span{engine.All(x)}},
 		"sum columns":      engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(thin.Sub(0, 1))}},

@@ -47,6 +47,8 @@ var plants = [][2]string{
 	{"rows = max(1u, 16 / f->ow), cuts", "rows = max(1u, 32 / f->ow), cuts"},
 	{"t4[l] = (s[4 * l] + s[4 * l + 2]) + (s[4 * l + 1] + s[4 * l + 3]);", "t4[l] = s[4 * l] + s[4 * l + 2] + s[4 * l + 1] + s[4 * l + 3];"},
 	{"for (uint d = lane; d < live * 32; d += 16)", "for (uint d = lane + live * 32 - 16; d < live * 32; d -= 16)"},
+	{"return x > 0 ? 1 : x < 0 ? -1 : x;", "return x >= 0 ? 1 : -1;"},
+	{"s = s * columns(m[by[0]] + long_of(by + 1) + row * by[3] + i, live);", "s = s * columns(m[by[0]] + long_of(by + 1) + i, live);"},
 	{"cuts[3] = lo;", ""},
 	{"if (deep < 5)", "if (deep < 1)"},
 	{"for (uint h = 16; h > 0; h /= 2)", "for (uint h = 1; h < 32; h = 32)"},

@@ -136,6 +136,15 @@ func (w *twins) vectors() {
 			{Dst: m[b], Terms: []engine.Term{{C: 0.1, Src: m[a]}, {C: 0.2, Src: m[b]}, {C: 0.3, Src: m[one]}, {C: 0.4, Src: m[b]}, {C: 1.5, Src: m[a]}, {C: 3, Src: m[b]}, {C: 1, Src: m[b]}, {C: 7, Src: m[one]}}},
 		}}}, nil
 	})
+	w.same("functions", func(m []engine.Mat) ([]engine.Task, func() any) {
+		prog := []engine.Lin{{Dst: m[v], Terms: []engine.Term{{C: 1, Src: m[s]}}, By: m[a]}}
+		for fn := engine.Identity; fn <= engine.Clamp; fn++ {
+			prog = append(prog, engine.Lin{Dst: m[v], Terms: []engine.Term{{C: 0.5, Src: m[v]}, {C: 1, Src: m[a]}}, Map: fn},
+				engine.Lin{Dst: m[a], Terms: []engine.Term{{C: 1, Src: m[one]}, {C: 0.3, Src: m[a]}}, Map: fn, By: m[a]},
+				engine.Lin{Dst: m[b], Terms: []engine.Term{{C: -1, Src: m[b]}, {C: 0.2, Src: m[v]}}, Map: fn, By: m[one]})
+		}
+		return []engine.Task{engine.Update{Rows: rows, Prog: prog}}, nil
+	})
 	w.same("programme whose rows touch", func(m []engine.Mat) ([]engine.Task, func() any) {
 		return []engine.Task{
 			engine.Update{Rows: []engine.Row{0, 1, 2}, Prog: []engine.Lin{{Dst: m[a], Terms: []engine.Term{{C: 0.5, Src: m[a]}, {C: 0.25, Src: m[a].Sub(1, 1)}}}}},
@@ -158,7 +167,7 @@ func (w *twins) vectors() {
 		many = append(many, w.mat(3, 67, 1))
 	}
 	w.same("many pieces", func(m []engine.Mat) (tasks []engine.Task, _ func() any) {
-		sum := engine.Lin{Dst: m[many[3]]}
+		sum := engine.Lin{Dst: m[many[3]], Map: engine.Clamp, By: m[many[9]]}
 		var src []engine.Span
 		var tree [][2]int
 		for i, k := range many {

@@ -10,10 +10,12 @@ import (
 // memories is the pieces of memory that a launch of statements, or of a sum, may name.
 const memories = 8
 
-// statement is dst = sum of terms, or value where there are none, or the bits of the only term.
+// statement is dst = fn(sum of terms)*by, or value where there are no terms, or the bits of the only term.
 type statement struct {
 	dst   engine.Mat
 	terms []engine.Term
+	fn    engine.Map
+	by    engine.Mat // the zero value: no factor
 	value float32
 	bits  bool
 }
@@ -51,7 +53,7 @@ func statements(t engine.Task) (rows []engine.Row, prog []statement) {
 	switch t := t.(type) {
 	case engine.Update:
 		for _, l := range t.Prog {
-			prog = append(prog, statement{dst: l.Dst, terms: l.Terms})
+			prog = append(prog, statement{dst: l.Dst, terms: l.Terms, fn: l.Map, by: l.By})
 		}
 		return t.Rows, prog
 	case engine.Copy:
@@ -116,6 +118,9 @@ func read(s statement) (out []engine.Mat) {
 	for _, t := range s.terms {
 		out = append(out, t.Src)
 	}
+	if s.by.Rows > 0 {
+		out = append(out, s.by)
+	}
 	return out
 }
 
@@ -137,8 +142,8 @@ func (e *Engine) add(w *walk, rows []engine.Row, prog []statement) error {
 		s := turn{prog: at, row: uint32(r)}
 		for i := range prog {
 			s.touches = append(s.touches, touched(prog[i].dst, r, true))
-			for _, t := range prog[i].terms {
-				s.touches = append(s.touches, touched(t.Src, r, false))
+			for _, m := range read(prog[i]) {
+				s.touches = append(s.touches, touched(m, r, false))
 			}
 		}
 		w.turns = append(w.turns, s)
@@ -157,11 +162,11 @@ func (e *Engine) piecemeal(w *walk, rows []engine.Row, prog []statement) error {
 	for _, r := range rows {
 		for _, s := range prog {
 			for terms, last := s.terms, false; !last; {
-				n := min(len(terms), memories-2)
+				n := min(len(terms), memories-3)
 				part := statement{dst: room, terms: terms[:n:n]}
 				terms = append([]engine.Term{{C: 1, Src: room}}, terms[n:]...)
 				if last = len(terms) == 1; last {
-					part.dst = s.dst
+					part.dst, part.fn, part.by = s.dst, s.fn, s.by
 				}
 				if err := e.send(w); err != nil {
 					return err
@@ -181,8 +186,9 @@ func touched(m engine.Mat, r engine.Row, writes bool) touch {
 	return touch{spot{mem, rowIn(m, r)}, writes}
 }
 
-// write appends the words of a programme: the number of its statements; of each its terms (none: bits), value, and
-// place of the result; of each term its factor and place.
+// write appends the words of a programme: the number of its statements; of each its terms (none: bits), value, place of
+// the result, function, and place of the factor (of no factor: none and three words more); of each term its factor and
+// place.
 func (w *walk) write(prog []statement) uint32 {
 	place := func(m engine.Mat) []uint32 {
 		mem, at := behind(m)
@@ -195,6 +201,11 @@ func (w *walk) write(prog []statement) uint32 {
 			terms = none
 		}
 		w.b.words = append(append(w.b.words, terms, math.Float32bits(s.value)), place(s.dst)...)
+		by := []uint32{none, 0, 0, 0}
+		if s.by.Rows > 0 {
+			by = place(s.by)
+		}
+		w.b.words = append(append(w.b.words, uint32(s.fn)), by...)
 		for _, t := range s.terms {
 			w.b.words = append(append(w.b.words, math.Float32bits(t.C)), place(t.Src)...)
 		}

@@ -47,6 +47,7 @@ type lane struct {
 	*kernel.Kernels
 	c           []float32
 	x           [][]float32
+	mapped      []float32   // a tile of a statement with a factor
 	operands    [][]float32 // of the present sum, over a tile
 	spare       [][]float32 // tiles for its partial sums
 	bytes       []byte      // of the present digest

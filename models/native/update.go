@@ -27,6 +27,8 @@ type statement struct {
 	dst elements
 	c   []float32
 	src []elements
+	fn  engine.Map
+	by  elements // of no factor: without columns
 }
 
 // elements are those of a matrix.
@@ -51,6 +53,7 @@ func (e *elements) cut(r engine.Row, a, b int) []float32 {
 func (v *Vector) forget() {
 	for i := range v.prog {
 		v.prog[i].dst = elements{}
+		v.prog[i].by = elements{}
 		clear(v.prog[i].src)
 	}
 	for _, l := range v.lanes {
@@ -66,6 +69,10 @@ func (v *Vector) statements(prog []engine.Lin) []statement {
 	for i, l := range prog {
 		s := &v.prog[i]
 		s.dst, s.c, s.src = elementsOf(l.Dst), s.c[:0], s.src[:0]
+		s.fn, s.by = l.Map, elements{}
+		if l.By.Rows > 0 {
+			s.by = elementsOf(l.By)
+		}
 		for _, t := range l.Terms {
 			s.c, s.src = append(s.c, t.C), append(s.src, elementsOf(t.Src))
 		}
@@ -85,5 +92,50 @@ func (p *lane) run(s *statement, r engine.Row, a, b int) {
 	for i := range s.src {
 		p.x = append(p.x, s.src[i].cut(r, a, b))
 	}
-	p.Lin(s.dst.cut(r, a, b), s.c, p.x)
+	dst := s.dst.cut(r, a, b)
+	if s.by.cols == 0 {
+		p.Lin(dst, s.c, p.x)
+		mapped(dst, s.fn)
+		return
+	}
+	// beside, since the destination may be the factor
+	if cap(p.mapped) < tile {
+		p.mapped = make([]float32, tile)
+	}
+	y := p.mapped[:len(dst)]
+	p.Lin(y, s.c, p.x)
+	mapped(y, s.fn)
+	for i, f := range s.by.cut(r, a, b) {
+		dst[i] = y[i] * f
+	}
+}
+
+// mapped applies a function to every element of x. The calls have a constant function, which the compiler unfolds.
+func mapped(x []float32, fn engine.Map) {
+	switch fn {
+	case engine.Sign:
+		for i, v := range x {
+			x[i] = engine.Sign.Of(v)
+		}
+	case engine.Abs:
+		for i, v := range x {
+			x[i] = engine.Abs.Of(v)
+		}
+	case engine.Square:
+		for i, v := range x {
+			x[i] = v * v
+		}
+	case engine.Sqrt:
+		for i, v := range x {
+			x[i] = engine.Sqrt.Of(v)
+		}
+	case engine.Reciprocal:
+		for i, v := range x {
+			x[i] = 1 / v
+		}
+	case engine.Clamp:
+		for i, v := range x {
+			x[i] = engine.Clamp.Of(v)
+		}
+	}
 }

@@ -19,9 +19,27 @@ void put_columns(__global float *d, float4 v, uint live)
 		d[3] = v.w;
 }
 
-// d = c0*x0 + c1*x1 + ... from the left, every product rounded; a value where there are no terms, and the bits of the
-// only one where their number says NONE. A work item takes four columns through the turns of a chain: pairs of a
-// programme and a row. Words of a programme are as statements.go writes them; places are a piece, an element and what
+// The functions of engine.Map, numbered as there.
+float mapped(float x, uint fn)
+{
+	if (fn == 1)
+		return x > 0 ? 1 : x < 0 ? -1 : x;
+	if (fn == 2)
+		return as_float(as_uint(x) & 0x7fffffffu);
+	if (fn == 3)
+		return x * x;
+	if (fn == 4)
+		return x > 0 ? sqrt(x) : x < 0 ? 0 : x;
+	if (fn == 5)
+		return 1 / x;
+	if (fn == 6)
+		return x > 1 ? 1 : x < -1 ? -1 : x;
+	return x;
+}
+
+// d = fn(c0*x0 + c1*x1 + ...)*by, from the left, every product rounded; a value where there are no terms, and the bits
+// of the only one where their number says NONE; without a factor where its piece says so. A work item takes four
+// columns through the turns of a chain: pairs of a programme and a row. Words of a programme are as statements.go writes them; places are a piece, an element and what
 // rows are apart.
 __kernel void statements(__global const uint *words, uint ends, uint turns, ulong n, PIECES)
 {
@@ -38,7 +56,9 @@ __kernel void statements(__global const uint *words, uint ends, uint turns, ulon
 			uint terms = p[0];
 			float4 s = as_float(p[1]);
 			__global float *d = m[p[2]] + long_of(p + 3) + row * p[5] + i;
-			p += 6;
+			uint fn = p[6];
+			__global const uint *by = p + 7;
+			p += 11;
 			for (uint t = 0; t < terms; t++, p += 5) {
 				float4 x = columns(m[p[1]] + long_of(p + 2) + row * p[4] + i, live);
 				if (terms == NONE) {
@@ -49,6 +69,10 @@ __kernel void statements(__global const uint *words, uint ends, uint turns, ulon
 				float4 c = as_float(p[0]) * x;
 				s = t == 0 ? c : s + c;
 			}
+			if (fn != 0)
+				s = (float4)(mapped(s.x, fn), mapped(s.y, fn), mapped(s.z, fn), mapped(s.w, fn));
+			if (by[0] != NONE)
+				s = s * columns(m[by[0]] + long_of(by + 1) + row * by[3] + i, live);
 			put_columns(d, s, live);
 		}
 	}
