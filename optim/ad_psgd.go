@@ -36,7 +36,7 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "gossip", Title: "meetings a gradient", Doc: "meetings for each gradient, on average", Min: 0, Max: 100, Default: 1},
 	}, MemberStream),
-	Series: []Series{SeriesLoss, seriesStaleness, seriesPartner},
+	Series: []Series{SeriesLoss, seriesStaleness, SeriesPartner},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
 			[]Block{Params(BlockPull, false, EnterCentre, l), Counter(BlockCursor, false), Stats(false, l)})
@@ -93,7 +93,7 @@ func (adPSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		}
 	}
 	rep := e.memberSteps(k, plan.steps)
-	rep.Edges, rep.Points = plan.edges, append(e.latePoints("loss", last), e.partnersOf(plan.events, false)...)
+	rep.Edges, rep.Points = plan.edges, append(e.latePoints("loss", last), e.PartnersOf(plan.events, false)...)
 	return rep, nil
 }
 

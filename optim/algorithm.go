@@ -5,6 +5,9 @@ package optim
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"regexp"
 
 	"brood/models/engine"
 )
@@ -37,6 +40,47 @@ type Algorithm struct {
 	// Given makes the algorithm anew from a text of a person, which the run records in place of a model's layers: the rule
 	// table of a protocol. Nil for one that is told nothing.
 	Given func(text []byte) (*Algorithm, error)
+}
+
+// names is what algorithms and knobs may be called.
+var names = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// Validate reports the first mistake of a declaration that would make a run fail, and nil where there is none. It does
+// not run the program: that is what package conformance does.
+func (a *Algorithm) Validate() error {
+	switch {
+	case !names.MatchString(a.Name):
+		return fmt.Errorf("algorithm %q: its name must be lower-case letters, digits and hyphens", a.Name)
+	case a.Title == "" || a.Paper == "" || a.Doc == "":
+		return fmt.Errorf("algorithm %s: it must have a Title, a Paper and a Doc", a.Name)
+	case a.Program == nil || a.Blocks == nil || a.Bytes == nil:
+		return fmt.Errorf("algorithm %s: it must have Blocks, Bytes and a Program", a.Name)
+	}
+	knobs := map[string]bool{"members": true} // the runtime's own
+	for _, k := range a.Knobs {
+		switch {
+		case !names.MatchString(k.Name) || knobs[k.Name]:
+			return fmt.Errorf("algorithm %s: knob %q is declared twice, is the runtime's or is no name", a.Name, k.Name)
+		case k.Title == "" || k.Doc == "":
+			return fmt.Errorf("algorithm %s: knob %s must have a Title and a Doc", a.Name, k.Name)
+		case len(k.Choices) > 0 && (k.Min != 0 || int(k.Max) != len(k.Choices)-1):
+			return fmt.Errorf("algorithm %s: the bounds of knob %s must be 0 and its last choice", a.Name, k.Name)
+		case k.Max < k.Min || math.IsInf(k.Max, 0):
+			return fmt.Errorf("algorithm %s: knob %s has the bounds %g and %g", a.Name, k.Name, k.Min, k.Max)
+		}
+		if err := k.Validate(k.Default); err != nil {
+			return fmt.Errorf("algorithm %s: the default is refused: %w", a.Name, err)
+		}
+		knobs[k.Name] = true
+	}
+	series := map[string]bool{}
+	for _, s := range a.Series {
+		if s.Name == "" || series[s.Name] {
+			return fmt.Errorf("algorithm %s: series %q has no name or is declared twice", a.Name, s.Name)
+		}
+		series[s.Name] = true
+	}
+	return nil
 }
 
 // Needs says what an algorithm asks of its model and population, whatever its knobs. One that asks for neither

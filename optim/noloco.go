@@ -38,7 +38,7 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 		knobH.With(32), KnobSlice, KnobB,
 		KnobClip, KnobSplit, KnobParts,
 	}),
-	Series: []Series{SeriesLoss, seriesPartner},
+	Series: []Series{SeriesLoss, SeriesPartner},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l),
 			[]Block{Params(BlockBegun, false, EnterCentre, l), Params(BlockMX, false, EnterZero, l), Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
@@ -89,7 +89,7 @@ func (noLoCo) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		p.edges = slices.Clip(p.edges) // others read them
 		return p
 	})
-	rep.Edges, rep.Points = plan.edges, append(rep.Points, e.partnersOf(plan.pairs, false)...)
+	rep.Edges, rep.Points = plan.edges, append(rep.Points, e.PartnersOf(plan.pairs, false)...)
 	return rep, noLoCoStep(ctx, e, k, plan.edges)
 }
 

@@ -53,13 +53,14 @@ func Waves(meetings [][2]Member) (waves [][]int) {
 	return waves
 }
 
-// seriesPartner is who meets whom, so that meetings can be drawn.
-var seriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
+// SeriesPartner is declared by an algorithm whose members meet in pairs, so that the workbench draws the meetings.
+var SeriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
 	Doc: "whom the member met in the round, a point a meeting in their order, so that the last is whom it met last; its own id where it met nobody. Both who meet tell of it; of a push only who sends does"}
 
-// partnersOf tells whom each member hosted here met, in the order of the meetings. Of pushes only the first of a pair
-// tells. A pair of a member and itself is no meeting.
-func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
+// PartnersOf returns the points of SeriesPartner for the members hosted here, in the order of the meetings, which are
+// those of the whole population. With pushes, only the first member of a pair reports it. A pair of a member and itself
+// is no meeting.
+func (e *Env) PartnersOf(meetings [][2]Member, pushes bool) (out []Point) {
 	met := make([][]Member, len(e.Mine))
 	tell := func(m, partner Member) {
 		if r := e.Row(m); r >= 0 && m != partner {
@@ -80,7 +81,7 @@ func (e *Env) partnersOf(meetings [][2]Member, pushes bool) (out []Point) {
 			met[r] = []Member{m}
 		}
 		for _, p := range met[r] {
-			out = append(out, Point{Member: m, Series: seriesPartner.Name, Value: float64(p)})
+			out = append(out, Point{Member: m, Series: SeriesPartner.Name, Value: float64(p)})
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ func met(t *testing.T, rep Report) map[Member][]Member {
 	t.Helper()
 	out, last := map[Member][]Member{}, Member(0)
 	for _, p := range rep.Points {
-		if p.Series == seriesPartner.Name {
+		if p.Series == SeriesPartner.Name {
 			if p.Member < last {
 				t.Errorf("member %d follows %d", p.Member, last)
 			}

@@ -43,7 +43,7 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: Log},
 		knobStart,
 	}, MemberStream),
-	Series: []Series{SeriesLoss, seriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
+	Series: []Series{SeriesLoss, SeriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: Mean}},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		enter := k.enter()
 		b := slices.Concat([]Block{Params(BlockX, false, enter, l)}, Moments(k, false, l), []Block{Counter(BlockCursor, false), Stats(false, l)})
@@ -80,7 +80,7 @@ func (popSGD) Round(ctx context.Context, e *Env, k Values, round uint64) (Report
 		again = append(again, full...)
 	}
 	rep := e.memberSteps(k, plan.steps)
-	rep.Edges, rep.Points = append(slices.Clip(plan.edges), again...), append(e.latePoints("loss", last), e.partnersOf(plan.meetings, false)...)
+	rep.Edges, rep.Points = append(slices.Clip(plan.edges), again...), append(e.latePoints("loss", last), e.PartnersOf(plan.meetings, false)...)
 	if k.Is("code", "lattice8") {
 		rep.Points = append(rep.Points, e.populationPoint("fallbacks", float64(len(again)))...)
 	}

@@ -35,7 +35,7 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 	Knobs: slices.Concat([]Knob{KnobEta}, OptimiserKnobs, []Knob{
 		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
 	}, MemberStream),
-	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, seriesPartner},
+	Series: []Series{SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: PerMember}, SeriesPartner},
 	Blocks: func(k Values, l engine.Layout) []Block {
 		return slices.Concat([]Block{Params(BlockX, false, EnterCentre, l)}, Moments(k, false, l), []Block{{Name: BlockW, Cols: 1, Enter: EnterOne, Record: true},
 			Counter(BlockCursor, false), Counter(BlockPhase, true), Stats(false, l)})
@@ -75,7 +75,7 @@ func (sgp) Round(ctx context.Context, e *Env, k Values, round uint64) (Report, e
 		return Report{}, err
 	}
 	rep := e.memberSteps(k, int64(len(e.Roster.Members)))
-	rep.Points = slices.Concat(e.latePoints("loss", loss), e.MemberPoints("weight", e.Record(BlockW).F), e.partnersOf(met, true))
+	rep.Points = slices.Concat(e.latePoints("loss", loss), e.MemberPoints("weight", e.Record(BlockW).F), e.PartnersOf(met, true))
 	return rep, nil
 }
 

@@ -1,7 +1,9 @@
-// Package catalog is the one visible list of algorithms. Adding an algorithm is one file in optim and one line here.
+// Package catalog lists the algorithms that a run can name: those of this module, and those that a program of another
+// module adds when it starts.
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,9 +12,29 @@ import (
 	"brood/optim/protocol"
 )
 
-// All lists every algorithm.
+// added are the algorithms of Add.
+var added []*optim.Algorithm
+
+// Add makes algorithms available by name to every part of the process: command line, workbench, workers, replay and
+// verification. A program calls it first of all, before another goroutine may look an algorithm up; cli.Main does so
+// with its arguments. It refuses a declaration with a mistake and a name that is taken. Coordinator and workers must be
+// built with the same algorithms.
+func Add(algorithms ...*optim.Algorithm) error {
+	for _, a := range algorithms {
+		if err := a.Validate(); err != nil {
+			return err
+		}
+		if _, err := Lookup(a.Name); err == nil {
+			return fmt.Errorf("algorithm %s: there is one of this name already: choose another", a.Name)
+		}
+		added = append(added, a)
+	}
+	return nil
+}
+
+// All lists every algorithm: those of this module, then those added.
 func All() []*optim.Algorithm {
-	return []*optim.Algorithm{
+	return append([]*optim.Algorithm{
 		optim.DPSGD,
 		optim.DeMo,
 		optim.BGD,
@@ -51,7 +73,7 @@ func All() []*optim.Algorithm {
 		protocol.AverageAndConquer,
 		protocol.GossipMean,
 		protocol.Own,
-	}
+	}, added...)
 }
 
 // Lookup finds an algorithm by name; the error lists the names.
@@ -64,5 +86,5 @@ func Lookup(name string) (*optim.Algorithm, error) {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return nil, usererr.Errorf("there is no algorithm %q%s: choose one of %s", name, usererr.Suggest(name, names), strings.Join(names, ", "))
+	return nil, usererr.Errorf("there is no algorithm %q%s: choose one of %s, or run the program that has it", name, usererr.Suggest(name, names), strings.Join(names, ", "))
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"brood/models/usererr"
+	"brood/optim"
+	"brood/optim/catalog"
 	"brood/runtime/fleet"
 	"brood/runtime/library"
 	"brood/runtime/option"
@@ -65,8 +67,13 @@ type streams struct {
 	terminal bool      // out is a terminal that a workbench can use
 }
 
-// Main runs the command of this process's arguments and gives its exit status.
-func Main() int {
+// Main runs the command of this process's arguments and returns its exit status. Algorithms of the caller are known by
+// name as if they were brood's own, which makes a program of another module a brood with more algorithms.
+func Main(own ...*optim.Algorithm) int {
+	if err := catalog.Add(own...); err != nil {
+		fmt.Fprintln(os.Stderr, "brood: "+sentence(err))
+		return exitFailed
+	}
 	tty := term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd()) && os.Getenv("TERM") != "dumb"
 	return Run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, screen: os.Stdout, terminal: tty})
 }
