@@ -67,7 +67,7 @@ var plants = [][2]string{
 	{"hits[at] = wrong == 0;", "hits[at] = wrong <= 1;"},
 	{"fabs((double)e) - 0.5", "fabs((double)e) - 0.25"},
 	{"part = part + squares[(ulong)z * most + s];", "part = squares[(ulong)z * most + s] + part * (1 - 0x1p-52);"},
-	{"s = t == 0 ? c : s + c;", "s = t == 0 ? c : fma((float4)(as_float(p[0])), x, s);"},
+	{"s = bits ? x : t == 0 ? c : s + c;", "s = t == 0 ? c : fma((float4)(as_float(p[0])), x, s);"},
 	{"row * p[4] + i, live)", "row * n + i, live)"},
 	{"k < words[ends + ENTRY + 1]", "k < words[ends + ENTRY] + 1"},
 	{"live > 2 ? x[2] : 0, 0)", "live > 1 ? x[1] : 0, 0)"},

@@ -186,9 +186,9 @@ func touched(m engine.Mat, r engine.Row, writes bool) touch {
 	return touch{spot{mem, rowIn(m, r)}, writes}
 }
 
-// write appends the words of a programme: the number of its statements; of each its terms (none: bits), value, place of
-// the result, function, and place of the factor (of no factor: none and three words more); of each term its factor and
-// place.
+// write appends the words of a programme: the number of its statements; of each a head, value, place of the result and,
+// where the head says so, place of the factor; of each term its coefficient and place. A head is none for bits, else the
+// number of terms in 24 bits, the function in 4, and a bit for the factor.
 func (w *walk) write(prog []statement) uint32 {
 	place := func(m engine.Mat) []uint32 {
 		mem, at := behind(m)
@@ -196,16 +196,17 @@ func (w *walk) write(prog []statement) uint32 {
 	}
 	at := w.b.list(uint32(len(prog)))
 	for _, s := range prog {
-		terms := uint32(len(s.terms))
+		head := uint32(len(s.terms)) | uint32(s.fn)<<24
 		if s.bits {
-			terms = none
+			head = none
 		}
-		w.b.words = append(append(w.b.words, terms, math.Float32bits(s.value)), place(s.dst)...)
-		by := []uint32{none, 0, 0, 0}
 		if s.by.Rows > 0 {
-			by = place(s.by)
+			head |= 1 << 28
 		}
-		w.b.words = append(append(w.b.words, uint32(s.fn)), by...)
+		w.b.words = append(append(w.b.words, head, math.Float32bits(s.value)), place(s.dst)...)
+		if s.by.Rows > 0 {
+			w.b.words = append(w.b.words, place(s.by)...)
+		}
 		for _, t := range s.terms {
 			w.b.words = append(append(w.b.words, math.Float32bits(t.C)), place(t.Src)...)
 		}

@@ -6,7 +6,7 @@ import (
 	"brood/models"
 )
 
-// TestAttentionHasOneResult: a transformer gives the same bits on every twin and any number of threads, with heads of
+// TestAttentionHasOneResult: a transformer gives the same bits on every variant and any number of threads, with heads of
 // few channels and more positions than a tile has rows.
 func TestAttentionHasOneResult(t *testing.T) {
 	m, err := models.FromSource("transformer", []byte(`
@@ -23,14 +23,14 @@ layer = [
 	}
 	set := text(t, m)
 	var want string
-	for _, twin := range twinsHere() {
+	for _, variant := range variantsHere() {
 		for _, threads := range []int{1, 3} {
-			got := teamwork(t, m, set, 1, threads, twin)
+			got := teamwork(t, m, set, 1, threads, variant)
 			if want == "" {
 				want = got
 			}
 			if got != want {
-				t.Errorf("%s on %d threads: %s, want %s", twin, threads, got, want)
+				t.Errorf("%s on %d threads: %s, want %s", variant, threads, got, want)
 			}
 		}
 	}

@@ -182,15 +182,15 @@ func BenchmarkCandidates(b *testing.B) {
 }
 
 // opener makes an engine of one arithmetic.
-type opener func(*models.Model, *data.Set, int, kernel.Twin) (*Engine, error)
+type opener func(*models.Model, *data.Set, int, kernel.Variant) (*Engine, error)
 
 // candidates32 measures 32 candidates on one thread, by the kernels that BROOD_CPU names.
 func candidates32(b *testing.B, m *models.Model, set *data.Set, kind engine.Noise, batch int, open opener) {
-	twin, err := kernel.FromEnv()
+	variant, err := kernel.FromEnv()
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := open(m, set, 1, twin)
+	e, err := open(m, set, 1, variant)
 	if err != nil {
 		b.Fatal(err)
 	}

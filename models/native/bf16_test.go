@@ -15,7 +15,7 @@ import (
 	"brood/models/noise"
 )
 
-// TestBF16Candidates: fitness has the same bits on every twin, with any threads and whoever else is evaluated, and is
+// TestBF16Candidates: fitness has the same bits on every variant, with any threads and whoever else is evaluated, and is
 // that of the definition in float64, which float32's is not.
 func TestBF16Candidates(t *testing.T) {
 	m, err := models.Load("mlp-small")
@@ -48,12 +48,12 @@ func TestBF16Candidates(t *testing.T) {
 // holdBF16 is TestBF16Candidates of one order of sums.
 func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *Engine, task func(...engine.Member) engine.Candidates, all engine.Candidates, without []float32) {
 	var want []float32
-	twins(t, func(t *testing.T, twin kernel.Twin) {
+	variants(t, func(t *testing.T, variant kernel.Variant) {
 		for threads := 1; threads <= 3; threads++ {
-			if twin == kernel.Portable && threads != 2 {
+			if variant == kernel.Portable && threads != 2 {
 				continue // slow
 			}
-			e, err := open(m, set, threads, twin)
+			e, err := open(m, set, threads, variant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func holdBF16(t *testing.T, open opener, m *models.Model, set *data.Set, plain *
 	}
 }
 
-// TestAMXConvolves: fitness of a model whose second convolution is one of blocks has the same bits on every twin, with
+// TestAMXConvolves: fitness of a model whose second convolution is one of blocks has the same bits on every variant, with
 // any threads, and other ones than in float32.
 func TestAMXConvolves(t *testing.T) {
 	m, err := models.Load("lenet-caffe")
@@ -108,12 +108,12 @@ func TestAMXConvolves(t *testing.T) {
 			t.Errorf("candidate %d: %v, in float32 %v", i, f, plain[i])
 		}
 	}
-	twins(t, func(t *testing.T, twin kernel.Twin) {
-		if twin == kernel.Portable {
+	variants(t, func(t *testing.T, variant kernel.Variant) {
+		if variant == kernel.Portable {
 			t.Skip("slow: its convolutions are compared in package kernel")
 		}
 		for threads := 1; threads <= 4; threads += 3 {
-			if got := run(NewAMX(m, set, threads, twin)); !slices.Equal(got, want) {
+			if got := run(NewAMX(m, set, threads, variant)); !slices.Equal(got, want) {
 				t.Errorf("%d threads: %v, want %v", threads, got, want)
 			}
 		}

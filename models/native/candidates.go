@@ -81,7 +81,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	}
 	inBytes := shared && e.inBytes(&t, first)
 	return e.each(ctx, len(work), func(p *pass, i int) error {
-		c, w := &p.twin, work[i]
+		c, w := &p.variant, work[i]
 		p.bf16, p.order = e.bf16, e.order
 		defer func() { p.bf16 = false }()
 		ids, at := batch(&t, w.at)
@@ -186,7 +186,7 @@ func (c *candidates) reserve(n int) {
 
 // spread writes the noise of a pair from parameter lo on, and its candidates from parameter from on.
 func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
-	c, n := &p.twin, e.layout.Params
+	c, n := &p.variant, e.layout.Params
 	c.reserve(n)
 	p.lane.draw(t.Noise, e.layout, c.eps[lo:], lo, w.key)
 	if t.Scale.Rows > 0 {
@@ -200,7 +200,7 @@ func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 
 // perturb writes parameters [lo, hi) of the candidates of a pair from their noise.
 func (e *Engine) perturb(p *pass, t *engine.Candidates, w pair, lo, hi int) {
-	c := &p.twin
+	c := &p.variant
 	for j := range w.n {
 		step := e.step(t, t.IDs[w.at+j])
 		p.k.Lin(c.theta[j][lo:hi], []float32{1, step}, [][]float32{flat(t.Theta)[lo:hi], c.eps[lo:hi]})

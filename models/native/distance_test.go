@@ -12,8 +12,8 @@ func TestDistanceIsATree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, twin := range kernel.Twins() {
-		k, err := kernel.New(twin)
+	for _, variant := range kernel.Variants() {
+		k, err := kernel.New(variant)
 		if err != nil {
 			continue
 		}
@@ -41,7 +41,7 @@ func TestDistanceIsATree(t *testing.T) {
 				want = level[0]
 			}
 			if got := (&lane{Kernels: k}).distance2(x, c); got != want {
-				t.Errorf("%s, %d columns: %v, want %v", twin, n, got, want)
+				t.Errorf("%s, %d columns: %v, want %v", variant, n, got, want)
 			}
 		}
 	}

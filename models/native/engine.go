@@ -14,7 +14,7 @@ import (
 	"brood/models/noise"
 )
 
-// Engine runs all tasks for one model and one data set on the kernels of one twin. It is used from one goroutine, but
+// Engine runs all tasks for one model and one data set on the kernels of one variant. It is used from one goroutine, but
 // for its lanes.
 type Engine struct {
 	*Vector
@@ -31,14 +31,14 @@ type Engine struct {
 }
 
 // NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
-func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
+func NewEngine(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
 	if m == nil || d == nil {
 		return nil, errors.New("native: needs a model and a data set")
 	}
 	if err := m.Fits(d.Info); err != nil {
 		return nil, fmt.Errorf("native: data %s: %w", d.Name, err)
 	}
-	v, err := NewTwin(m.Layout, threads, twin)
+	v, err := NewVariant(m.Layout, threads, variant)
 	if err != nil {
 		return nil, err
 	}
@@ -66,22 +66,22 @@ func NewEngine(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*En
 // NewBF16 is NewEngine in the arithmetic arith.BF16: dense layers of candidates have their operands rounded to
 // bfloat16, which AMD's CPUs with AVX512_BF16 multiply up to 1.9 times as fast. Noise of low rank and gradients are as
 // ever.
-func NewBF16(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
-	return newRounded(m, d, threads, twin, kernel.Pairs, "bf16")
+func NewBF16(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
+	return newRounded(m, d, threads, variant, kernel.Pairs, "bf16")
 }
 
 // NewAMX is NewBF16 in the order of the tiles of AMX, arith.AMX, and of convolutions too: CPUs that have them multiply
 // some times as fast.
-func NewAMX(m *models.Model, d *data.Set, threads int, twin kernel.Twin) (*Engine, error) {
-	return newRounded(m, d, threads, twin, kernel.Blocks, "amx")
+func NewAMX(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
+	return newRounded(m, d, threads, variant, kernel.Blocks, "amx")
 }
 
 // newRounded is of an order, which a person calls by a word.
-func newRounded(m *models.Model, d *data.Set, threads int, twin kernel.Twin, order kernel.Order, word string) (*Engine, error) {
+func newRounded(m *models.Model, d *data.Set, threads int, variant kernel.Variant, order kernel.Order, word string) (*Engine, error) {
 	if m != nil && m.Int8 {
 		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bfloat16: leave %s out", m.Name, word)
 	}
-	e, err := NewEngine(m, d, threads, twin)
+	e, err := NewEngine(m, d, threads, variant)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func newRounded(m *models.Model, d *data.Set, threads int, twin kernel.Twin, ord
 	return e, nil
 }
 
-// Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the twin, the threads and
+// Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the variant, the threads and
 // the machine.
 func (e *Engine) Kernels() string {
 	switch {

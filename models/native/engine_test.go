@@ -109,9 +109,9 @@ func TestTeam(t *testing.T) {
 			t.Skip("the smaller models have the same layers")
 		}
 		unlessLong(t, m)
-		variants := []kernel.Twin{kernel.Best()}
+		variants := []kernel.Variant{kernel.Best()}
 		if m.Name == "mixed" {
-			variants = twinsHere()
+			variants = variantsHere()
 		}
 		for n := 1; n <= 2; n++ {
 			want := teamwork(t, m, set, n, 1, kernel.Best())
@@ -131,9 +131,9 @@ func TestTeam(t *testing.T) {
 }
 
 // teamwork is all that an engine computes for n members, as text.
-func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, twin kernel.Twin) string {
+func teamwork(t *testing.T, m *models.Model, set *data.Set, n, threads int, variant kernel.Variant) string {
 	t.Helper()
-	e, err := NewEngine(m, set, threads, twin)
+	e, err := NewEngine(m, set, threads, variant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,8 +325,8 @@ func TestLargeLosses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twins(t, func(t *testing.T, twin kernel.Twin) {
-		e, err := NewEngine(m, set, 1, twin)
+	variants(t, func(t *testing.T, variant kernel.Variant) {
+		e, err := NewEngine(m, set, 1, variant)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func (f failing) run(_ *pass, _ *kernel.Kernels, lo, _ int) {
 
 // TestStretches: split covers every element once, whoever does which stretch.
 func TestStretches(t *testing.T) {
-	v, err := NewTwin(engine.Layout{Params: 1, Tensors: []engine.Tensor{{Len: 1, Cols: 1}}}, 5, kernel.Portable)
+	v, err := NewVariant(engine.Layout{Params: 1, Tensors: []engine.Tensor{{Len: 1, Cols: 1}}}, 5, kernel.Portable)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,14 @@ var noises = []struct {
 	golden uint64
 }{{engine.Noise{}, 0x2c40500346ae0e89}, {engine.Noise{Integer: true}, 0x2476b8ce1e4c9538}, {engine.Noise{Rank: 1}, 0x4cf9a339134eca2c}, {engine.Noise{Rank: 4}, 0xbc4f1a34a91f22a4}}
 
-// TestNoiseIsFrozen: the noise of every kind has the same bits on every twin, for ever.
+// TestNoiseIsFrozen: the noise of every kind has the same bits on every variant, for ever.
 func TestNoiseIsFrozen(t *testing.T) {
 	m, err := models.Load("lenets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for tw := kernel.Portable; tw <= kernel.Best(); tw++ {
-		v, err := NewTwin(m.Layout, 1, tw)
+		v, err := NewVariant(m.Layout, 1, tw)
 		if err != nil {
 			t.Fatal(err)
 		}

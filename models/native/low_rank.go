@@ -87,7 +87,7 @@ func (e *Engine) grouping(n engine.Noise, pairs int) (group int, shared bool) {
 
 // lowGroup evaluates pairs that see the same batch.
 func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int, shared bool) error {
-	c := &p.twin
+	c := &p.variant
 	ids, at := batch(t, pairs[0].at)
 	if c.lowNoise != t.Noise || c.group < group {
 		c.low, c.lowNoise, c.group = e.lowLayers(t.Noise, group), t.Noise, group
@@ -147,9 +147,9 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 
 // spreadRest writes the candidates of a pair where they are made.
 func (e *Engine) spreadRest(p *pass, t *engine.Candidates, w pair) {
-	for _, i := range p.twin.rest {
+	for _, i := range p.variant.rest {
 		x := &e.layout.Tensors[i]
-		p.lane.draw(t.Noise, e.layout, part(p.twin.eps, x), x.Lo, w.key)
+		p.lane.draw(t.Noise, e.layout, part(p.variant.eps, x), x.Lo, w.key)
 		e.perturb(p, t, w, x.Lo, x.Lo+x.Len)
 	}
 }

@@ -73,7 +73,7 @@ func TestRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			set.Normal()
-			variants, works := twinsHere(), works
+			variants, works := variantsHere(), works
 			best := variants[len(variants)-1:]
 			switch {
 			case m.Vocabulary > 0: // so small that what is fixed counts
@@ -85,19 +85,19 @@ func TestRoom(t *testing.T) {
 			case m.Name != "lenets": // the tables and buffers of other variants are the same
 				variants = best
 			}
-			for _, twin := range variants {
+			for _, variant := range variants {
 				works := works
-				if twin == kernel.Portable { // slow
+				if variant == kernel.Portable { // slow
 					works = works[:4]
 				}
 				for _, w := range works {
 					if m.Int8 && w.Gradients > 0 {
 						continue
 					}
-					room(t, m, set, twin, w, NewEngine)
+					room(t, m, set, variant, w, NewEngine)
 					if w.Candidates > 0 && w.Noise.Rank == 0 && (m.Name == "mlp-small" || m.Name == "lenets") {
-						room(t, m, set, twin, w, NewBF16)
-						room(t, m, set, twin, w, NewAMX)
+						room(t, m, set, variant, w, NewBF16)
+						room(t, m, set, variant, w, NewAMX)
 					}
 				}
 			}
@@ -130,7 +130,7 @@ func TestRoomOfThreads(t *testing.T) {
 }
 
 // twinsHere are those that this machine runs.
-func twinsHere() (out []kernel.Twin) {
+func variantsHere() (out []kernel.Variant) {
 	for tw := kernel.Portable; tw <= kernel.Best(); tw++ {
 		if _, err := kernel.New(tw); err == nil {
 			out = append(out, tw)
@@ -141,7 +141,7 @@ func twinsHere() (out []kernel.Twin) {
 
 // room has an engine of one thread do the work, and compares; on more threads it is luck which of them come to hold
 // what.
-func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engine.Work, open opener) {
+func room(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, w engine.Work, open opener) {
 	t.Helper()
 	ctx, ids := context.Background(), set.Train()
 	g := task(t, m, set, max(1, w.Members), max(1, w.Gradients))
@@ -180,7 +180,7 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 		tasks = append(tasks, e)
 	}
 	before := heap()
-	eng, err := open(m, set, 1, twin)
+	eng, err := open(m, set, 1, variant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func room(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, w engi
 		}
 	}
 	held, said := heap()-before, eng.Room(w)
-	name := fmt.Sprintf("%s, %s, %+v", eng.Kernels(), twin, w)
+	name := fmt.Sprintf("%s, %s, %+v", eng.Kernels(), variant, w)
 	if math.Abs(float64(said-held)) > 0.1*float64(held) {
 		t.Errorf("%s: said %d bytes, holds %d (%.2f)", name, said, held, float64(said)/float64(held))
 	} else if testing.Verbose() {

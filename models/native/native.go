@@ -55,18 +55,18 @@ type lane struct {
 	left, right []float32 // of many candidates
 }
 
-// New checks the layout and takes the twin that the environment asks for, or the best. Fewer than one thread counts as
+// New checks the layout and takes the variant that the environment asks for, or the best. Fewer than one thread counts as
 // one.
 func New(layout engine.Layout, threads int) (*Vector, error) {
-	twin, err := kernel.FromEnv()
+	variant, err := kernel.FromEnv()
 	if err != nil {
 		return nil, err
 	}
-	return NewTwin(layout, threads, twin)
+	return NewVariant(layout, threads, variant)
 }
 
-// NewTwin is New with a twin of one's own choice: these tasks give the same bits on all of them.
-func NewTwin(layout engine.Layout, threads int, twin kernel.Twin) (*Vector, error) {
+// NewVariant is New with a variant of one's own choice: these tasks give the same bits on all of them.
+func NewVariant(layout engine.Layout, threads int, variant kernel.Variant) (*Vector, error) {
 	at := 0
 	for i, t := range layout.Tensors {
 		if t.Lo != at || t.Len <= 0 || t.Cols <= 0 || t.Len%t.Cols != 0 {
@@ -79,7 +79,7 @@ func NewTwin(layout engine.Layout, threads int, twin kernel.Twin) (*Vector, erro
 	}
 	v := &Vector{layout: &layout}
 	for range max(1, threads) {
-		k, err := kernel.New(twin)
+		k, err := kernel.New(variant)
 		if err != nil {
 			return nil, err
 		}

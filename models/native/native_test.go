@@ -28,14 +28,14 @@ func oddly(rows, cols int) engine.Layout {
 	return l
 }
 
-// twins are those that this machine runs.
-func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
-	for _, twin := range kernel.Twins() {
-		t.Run(twin.String(), func(t *testing.T) {
-			if _, err := kernel.New(twin); err != nil {
+// variants are those that this machine runs.
+func variants(t *testing.T, f func(t *testing.T, variant kernel.Variant)) {
+	for _, variant := range kernel.Variants() {
+		t.Run(variant.String(), func(t *testing.T) {
+			if _, err := kernel.New(variant); err != nil {
 				t.Skip(err)
 			}
-			f(t, twin)
+			f(t, variant)
 		})
 	}
 }
@@ -43,14 +43,14 @@ func twins(t *testing.T, f func(t *testing.T, twin kernel.Twin)) {
 // TestVectorContract is the contract of engines without a model, on a layout that every edge is met in. The
 // best kernel variant takes a layout so large that threads share a vector.
 func TestVectorContract(t *testing.T) {
-	twins(t, func(t *testing.T, twin kernel.Twin) {
+	variants(t, func(t *testing.T, variant kernel.Variant) {
 		l := odd()
-		if twin != kernel.Best() && !longtest.On(longtest.Kernels) {
+		if variant != kernel.Best() && !longtest.On(longtest.Kernels) {
 			l = oddly(61, 37)
 		}
 		vector := func(t *testing.T, threads int) enginetest.Engine {
 			t.Helper()
-			v, err := NewTwin(l, threads, twin)
+			v, err := NewVariant(l, threads, variant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,13 +61,13 @@ func TestVectorContract(t *testing.T) {
 	})
 }
 
-// TestMuonHasTheSameBits: on every twin, with any threads.
+// TestMuonHasTheSameBits: on every variant, with any threads.
 func TestMuonHasTheSameBits(t *testing.T) {
 	l := oddly(131, 67)
 	var want [][32]byte
-	twins(t, func(t *testing.T, twin kernel.Twin) {
+	variants(t, func(t *testing.T, variant kernel.Variant) {
 		for threads := 1; threads <= 3; threads++ {
-			v, err := NewTwin(l, threads, twin)
+			v, err := NewVariant(l, threads, variant)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,14 +95,14 @@ func TestMuonHasTheSameBits(t *testing.T) {
 // since TestVectorContract has those without a model, and the kernels are compared in package kernel. The group kernels
 // takes all of it for each.
 func TestContract(t *testing.T) {
-	twins(t, func(t *testing.T, twin kernel.Twin) {
+	variants(t, func(t *testing.T, variant kernel.Variant) {
 		run := enginetest.Run
-		if twin != kernel.Best() && !longtest.On(longtest.Kernels) {
+		if variant != kernel.Best() && !longtest.On(longtest.Kernels) {
 			run = func(t *testing.T, mk enginetest.Make) { enginetest.Images(t, mk) }
 		}
 		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
 			t.Helper()
-			e, err := NewEngine(m, d, threads, twin)
+			e, err := NewEngine(m, d, threads, variant)
 			if err != nil {
 				t.Fatal(err)
 			}

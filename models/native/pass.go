@@ -39,7 +39,7 @@ type pass struct {
 	weighs []float32 // what samples weigh in the loss; nil: all alike
 	errors []float64 // squared, of each sample, mean over the outputs; of several classes the share that is wrong
 	odds   odds      // of several classes
-	twin   candidates
+	variant   candidates
 	whole  wholePass // of a model of whole numbers
 	own    []float32 // statistics of one batch
 	lanes  [][kernel.Lanes]float32

@@ -103,7 +103,7 @@ func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error
 		} else {
 			e.spread(p, &t, v, 0, 0)
 			for j := range v.n {
-				loss, _, err := e.wholeScore(p, p.twin.theta[j], ids, at)
+				loss, _, err := e.wholeScore(p, p.variant.theta[j], ids, at)
 				if err != nil {
 					return err
 				}

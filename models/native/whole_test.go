@@ -121,7 +121,7 @@ func naive(m *models.Model, set *data.Set, x []int64, id int32) (z []int64, loss
 	return a, math.Log2(sum)
 }
 
-// TestWholeIsNaive: logits are those of loops, and the loss is that of float64 but for its units; every twin and any
+// TestWholeIsNaive: logits are those of loops, and the loss is that of float64 but for its units; every variant and any
 // number of threads has the same bits, and a candidate's fitness is that of an evaluation of its parameters.
 func TestWholeIsNaive(t *testing.T) {
 	wholeModels(t, func(t *testing.T, m *models.Model, set *data.Set, x []float32) {
@@ -141,16 +141,16 @@ func TestWholeIsNaive(t *testing.T) {
 			t.Fatalf("%d samples are right and %d have logits that say something: a poor test", right, far)
 		}
 		var first []float64
-		for _, twin := range twinsHere() {
+		for _, variant := range variantsHere() {
 			for _, threads := range []int{1, 3} {
-				loss, logits, fitness := wholeResults(t, m, set, twin, threads, x, ids, right)
+				loss, logits, fitness := wholeResults(t, m, set, variant, threads, x, ids, right)
 				if bits := loss / math.Ln2; math.Abs(bits-want) > float64(len(ids))/65536 {
-					t.Errorf("%s: a loss of %v bits, want %v", twin, bits, want)
+					t.Errorf("%s: a loss of %v bits, want %v", variant, bits, want)
 				}
 				for s, z := range all {
 					for c, v := range z {
 						if got := float64(logits[s*m.Classes+c]) / math.Ln2 * 16; math.Abs(got-float64(v)) > 1e-3 {
-							t.Fatalf("%s: logit %d of sample %d is %v, want %d", twin, c, ids[s], got, v)
+							t.Fatalf("%s: logit %d of sample %d is %v, want %d", variant, c, ids[s], got, v)
 						}
 					}
 				}
@@ -159,7 +159,7 @@ func TestWholeIsNaive(t *testing.T) {
 					first = got
 				}
 				if !slices.Equal(got, first) {
-					t.Errorf("%s, %d threads: %v, before %v", twin, threads, got, first)
+					t.Errorf("%s, %d threads: %v, before %v", variant, threads, got, first)
 				}
 			}
 		}
@@ -167,9 +167,9 @@ func TestWholeIsNaive(t *testing.T) {
 }
 
 // wholeResults are the loss, the logits and the fitness of three candidates, with every kind of noise.
-func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin, threads int, x []float32, ids []int32, right int64) (float64, []float32, []float64) {
+func wholeResults(t *testing.T, m *models.Model, set *data.Set, variant kernel.Variant, threads int, x []float32, ids []int32, right int64) (float64, []float32, []float64) {
 	ctx := context.Background()
-	e, err := NewEngine(m, set, threads, twin)
+	e, err := NewEngine(m, set, threads, variant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 		t.Fatal(err)
 	}
 	if of.Correct[0] != right {
-		t.Errorf("%s: %d are right, want %d", twin, of.Correct[0], right)
+		t.Errorf("%s: %d are right, want %d", variant, of.Correct[0], right)
 	}
 	all, some := []float64(nil), ids[:20]
 	for _, kind := range []engine.Noise{{Integer: true}, {}, {Rank: 2}} {
@@ -202,7 +202,7 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 		for i, id := range c.IDs {
 			if all = append(all, float64(c.Fitness[i])); kind.Integer {
 				if bits := -float64(c.Fitness[i]) / math.Ln2; math.Abs(bits-perturbed(t, e, m, set, c, i, some)) > 2./65536 {
-					t.Errorf("%s: candidate %d has a loss of %v bits, want %v", twin, id, bits, perturbed(t, e, m, set, c, i, some))
+					t.Errorf("%s: candidate %d has a loss of %v bits, want %v", variant, id, bits, perturbed(t, e, m, set, c, i, some))
 				}
 				continue
 			}
@@ -215,7 +215,7 @@ func wholeResults(t *testing.T, m *models.Model, set *data.Set, twin kernel.Twin
 				t.Fatal(err)
 			}
 			if want := float32(-at.Loss[0] / float64(len(some))); c.Fitness[i] != want {
-				t.Errorf("%s: candidate %d of noise %+v is worth %v, its parameters %v", twin, id, kind, c.Fitness[i], want)
+				t.Errorf("%s: candidate %d of noise %+v is worth %v, its parameters %v", variant, id, kind, c.Fitness[i], want)
 			}
 		}
 	}

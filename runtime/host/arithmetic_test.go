@@ -54,27 +54,27 @@ func trains(a *optim.Algorithm, model string) string {
 	return model
 }
 
-// others are the twins of this machine but the best.
-func others() (out []kernel.Twin) {
-	for twin := kernel.Portable; twin < kernel.Best(); twin++ {
-		out = append(out, twin)
+// others are the variants of this machine but the best.
+func others() (out []kernel.Variant) {
+	for variant := kernel.Portable; variant < kernel.Best(); variant++ {
+		out = append(out, variant)
 	}
 	return out
 }
 
-// agree records a run on the best twin and executes it again on some others.
-func agree(t *testing.T, o Options, twins ...kernel.Twin) {
+// agree records a run on the best variant and executes it again on some others.
+func agree(t *testing.T, o Options, variants ...kernel.Variant) {
 	t.Helper()
 	t.Setenv("BROOD_CPU", "")
 	dir := filepath.Join(t.TempDir(), "s")
 	want := train(t, dir, prepare(t, o), nil, nil)
-	for _, twin := range twins {
-		t.Setenv("BROOD_CPU", twin.String())
+	for _, variant := range variants {
+		t.Setenv("BROOD_CPU", variant.String())
 		v, err := Verify(context.Background(), dir, 2, nil)
 		if err != nil {
-			t.Errorf("recorded on %s, executed on %s: %v", kernel.Best(), twin, err)
+			t.Errorf("recorded on %s, executed on %s: %v", kernel.Best(), variant, err)
 		} else if v.Last.Hash != want || v.Rounds != o.Limit.Rounds {
-			t.Errorf("recorded on %s: %s; %d rounds on %s: %s", kernel.Best(), want, v.Rounds, twin, v.Last.Hash)
+			t.Errorf("recorded on %s: %s; %d rounds on %s: %s", kernel.Best(), want, v.Rounds, variant, v.Last.Hash)
 		}
 	}
 }
@@ -92,8 +92,8 @@ func spec(t *testing.T, text string) string {
 // crossed rows, whole numbers, encoded messages.
 var kinds = []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.StreamingDiLoCo, optim.DeMo, optim.OpenAIES, optim.EGG, optim.SNES, optim.CRFMNES, optim.LMMAES, optim.GA, optim.PESGD}
 
-// TestOneArithmetic: every algorithm of the catalog has one hash on all twins of this machine, and what is recorded on
-// one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the twins.
+// TestOneArithmetic: every algorithm of the catalog has one hash on all variants of this machine, and what is recorded on
+// one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the variants.
 func TestOneArithmetic(t *testing.T) {
 	model := spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}
@@ -103,18 +103,18 @@ func TestOneArithmetic(t *testing.T) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
-			twins := others()
-			if !long && len(twins) > 0 {
-				twins = twins[i%len(twins):][:1]
+			variants := others()
+			if !long && len(variants) > 0 {
+				variants = variants[i%len(variants):][:1]
 			}
-			agree(t, brief(a, model, fewImages), twins...)
+			agree(t, brief(a, model, fewImages), variants...)
 			for _, s := range more[a.Name] {
 				if !long && s[0] != "noise" {
 					continue
 				}
 				o := brief(a, model, fewImages)
 				o.Set = append(o.Set, event.Setting{Knob: s[0], Expr: s[1]})
-				agree(t, o, twins...)
+				agree(t, o, variants...)
 			}
 		})
 	}
@@ -189,9 +189,9 @@ func across(t *testing.T, o Options) {
 	}
 }
 
-// TestOneArithmeticOnMNIST is the same with models of the zoo, whose layers are larger, on the portable twin.
+// TestOneArithmeticOnMNIST is the same with models of the zoo, whose layers are larger, on the portable variant.
 func TestOneArithmeticOnMNIST(t *testing.T) {
-	longtest.Need(t, longtest.Arithmetic, "executes resnet20 on the portable twin")
+	longtest.Need(t, longtest.Arithmetic, "executes resnet20 on the portable variant")
 	if _, err := data.Load("mnist"); err != nil {
 		t.Skip(err)
 	}

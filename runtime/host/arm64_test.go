@@ -35,7 +35,7 @@ func emulated(t *testing.T, build ...string) []string {
 	return []string{qemu, path}
 }
 
-// TestArm64 records sessions on arm64, by the twin of NEON and some by the portable one, where the compiler fuses
+// TestArm64 records sessions on arm64, by the variant of NEON and some by the portable one, where the compiler fuses
 // multiply and add, and executes them here.
 func TestArm64(t *testing.T) {
 	binary := emulated(t, "build", "brood")
@@ -49,13 +49,13 @@ func TestArm64(t *testing.T) {
 		"hybrid": "--algorithm hybrid-es --set combine=softmax --set shape=student --set judges=16 --model mlp-small",
 		"ga":     "--algorithm ga --set anneal=0.7 --model mlp-small",
 	} {
-		twins := []string{"neon"}
+		variants := []string{"neon"}
 		if name == "parle" || name == "rank" {
-			twins = append(twins, "portable")
+			variants = append(variants, "portable")
 		}
-		for _, twin := range twins {
-			t.Run(name+"/"+twin, func(t *testing.T) {
-				t.Setenv("BROOD_CPU", twin)
+		for _, variant := range variants {
+			t.Run(name+"/"+variant, func(t *testing.T) {
+				t.Setenv("BROOD_CPU", variant)
 				dir := filepath.Join(t.TempDir(), "s")
 				line := append(slices.Clone(binary), strings.Fields("run --json --data glyphs --members 4 --rounds 6 --probe 1000 --set batch=8 --session "+dir+" "+args)...)
 				out, err := exec.Command(line[0], line[1:]...).CombinedOutput()

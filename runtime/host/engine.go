@@ -92,16 +92,16 @@ var engines = []maker{
 }
 
 // onProcessor opens the native engine, in one of its arithmetics, by its name.
-func onProcessor(name string, open func(*models.Model, *data.Set, int, kernel.Twin) (*native.Engine, error)) func(*Own, *models.Model, *data.Set, int) (compute, error) {
+func onProcessor(name string, open func(*models.Model, *data.Set, int, kernel.Variant) (*native.Engine, error)) func(*Own, *models.Model, *data.Set, int) (compute, error) {
 	return func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return nil, &ownError{net.Name, "BROOD_ENGINE=" + name}
 		}
-		twin, err := kernel.FromEnv()
+		variant, err := kernel.FromEnv()
 		if err != nil {
 			return nil, err
 		}
-		return open(net, set, threads, twin)
+		return open(net, set, threads, variant)
 	}
 }
 
@@ -140,7 +140,7 @@ func uncovered(err error) bool {
 
 // newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
 // empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda, opencl, native-bf16 or native-amx), and
-// without one the first engine that covers the model. Which twin the native engine takes, of those that hold its
+// without one the first engine that covers the model. Which variant the native engine takes, of those that hold its
 // arithmetic, is $BROOD_CPU's choice (amx, avx512, avx2, neon or portable).
 //
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
@@ -265,19 +265,19 @@ func TensorWorker(kind string, has []string) string {
 }
 
 // recorded is the kind that computes a session or a file whose kernels were kind, as they are named today. Before f32/1
-// each twin had a name: that of avx512 had the same bits, that of avx2 for models without convolutions, and that of
+// each variant had a name: that of avx512 had the same bits, that of avx2 for models without convolutions, and that of
 // portable never.
 func recorded(kind string, net *models.Model) (string, error) {
-	twin, old := strings.CutPrefix(kind, "native/")
+	variant, old := strings.CutPrefix(kind, "native/")
 	why := "are not known here"
 	switch {
 	case !old:
 		return kind, nil
-	case twin == "avx512/amd64" || twin == "avx2/amd64" && !convolves(net):
+	case variant == "avx512/amd64" || variant == "avx2/amd64" && !convolves(net):
 		return arith.Name, nil
-	case twin == "avx2/amd64":
+	case variant == "avx2/amd64":
 		why = "added up the gradients of convolutions in another order than " + arith.Name + ", the arithmetic of this brood"
-	case strings.HasPrefix(twin, "portable/"):
+	case strings.HasPrefix(variant, "portable/"):
 		why = "rounded each product before it was added, as " + arith.Name + ", the arithmetic of this brood, does not"
 	}
 	return "", fmt.Errorf("the session was computed by kernels %s, which %s: execute it with the brood that recorded it; brood replay shows what it holds", kind, why)
@@ -310,11 +310,11 @@ func Available() (string, error) {
 // Rounded is the device by which this processor evaluates candidates in bfloat16 by instructions that are faster than
 // those of float32, "" where it has none.
 func Rounded() string {
-	twin, err := kernel.FromEnv()
+	variant, err := kernel.FromEnv()
 	if err != nil {
 		return ""
 	}
-	k, err := kernel.New(twin)
+	k, err := kernel.New(variant)
 	if err != nil {
 		return ""
 	}

@@ -107,7 +107,7 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	if err != nil {
 		return speed{}, err
 	}
-	e, err := native.NewEngine(net, set, threads, m.twin)
+	e, err := native.NewEngine(net, set, threads, m.variant)
 	if err != nil {
 		return speed{}, err
 	}
@@ -177,7 +177,7 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			return err
 		}
 		for _, threads := range []int{1, goruntime.NumCPU()} {
-			e, err := open(net, set, threads, m.twin)
+			e, err := open(net, set, threads, m.variant)
 			if err != nil {
 				return err
 			}

@@ -146,11 +146,11 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 	var splits [workers]split
 	var ws [workers]*worker.Worker
 	for id := range ws {
-		twin, err := kernel.FromEnv()
+		variant, err := kernel.FromEnv()
 		if err != nil {
 			return best, 0, err
 		}
-		e, err := native.NewEngine(net, set0, 1, twin)
+		e, err := native.NewEngine(net, set0, 1, variant)
 		if err != nil {
 			return best, 0, err
 		}

@@ -46,7 +46,7 @@ func fastest(ctx context.Context, long time.Duration, f func() error) (float64, 
 // machine is the kernels that a suite measures and what the processor allows them.
 type machine struct {
 	*kernel.Kernels
-	twin      kernel.Twin
+	variant      kernel.Variant
 	perFigure time.Duration
 }
 
@@ -56,12 +56,12 @@ func newMachine(c *cobra.Command) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	twin, err := kernel.FromEnv()
+	variant, err := kernel.FromEnv()
 	if err != nil {
 		return nil, err
 	}
-	k, err := kernel.New(twin)
-	return &machine{k, twin, perFigure}, err
+	k, err := kernel.New(variant)
+	return &machine{k, variant, perFigure}, err
 }
 
 // peaks is the multiply-add rate of so many threads at once, in GFLOP/s.
@@ -69,7 +69,7 @@ func (m *machine) peaks(threads int, spell time.Duration) float64 {
 	rates := make([]float64, threads)
 	var all sync.WaitGroup
 	for i := range rates {
-		k, err := kernel.New(m.twin)
+		k, err := kernel.New(m.variant)
 		if err != nil {
 			return 0
 		}
@@ -194,7 +194,7 @@ func (m *machine) limits(report func(measurement)) {
 			report(measurement{Name: o.String() + " alone", Value: r / 1e9, Unit: "G vectors/s"})
 		}
 	}
-	report(measurement{Name: "registers, " + m.twin.String(), Value: m.Peak(kernel.Short), Unit: "GFLOP/s"})
+	report(measurement{Name: "registers, " + m.variant.String(), Value: m.Peak(kernel.Short), Unit: "GFLOP/s"})
 }
 
 func benchKernels(c *cobra.Command, report func(measurement)) error {

@@ -38,9 +38,9 @@ float mapped(float x, uint fn)
 }
 
 // d = fn(c0*x0 + c1*x1 + ...)*by, from the left, every product rounded; a value where there are no terms, and the bits
-// of the only one where their number says NONE; without a factor where its piece says so. A work item takes four
-// columns through the turns of a chain: pairs of a programme and a row. Words of a programme are as statements.go writes them; places are a piece, an element and what
-// rows are apart.
+// of the only one where their number says NONE; A work item takes four
+// columns through the turns of a chain: pairs of a programme and a row. Words of a programme are as statements.go writes
+// them; places are a piece, an element and what rows are apart.
 __kernel void statements(__global const uint *words, uint ends, uint turns, ulong n, PIECES)
 {
 	__global float *m[MEMORIES] = LIST_OF_PIECES;
@@ -53,25 +53,20 @@ __kernel void statements(__global const uint *words, uint ends, uint turns, ulon
 		ulong row = words[turns + 2 * k + 1];
 		uint count = *p++;
 		for (uint j = 0; j < count; j++) {
-			uint terms = p[0];
+			bool bits = p[0] == NONE;
+			uint terms = bits ? 1 : p[0] & 0xffffff, fn = bits ? 0 : p[0] >> 24 & 15;
+			__global const uint *by = !bits && p[0] >> 28 & 1 ? p + 6 : 0;
 			float4 s = as_float(p[1]);
 			__global float *d = m[p[2]] + long_of(p + 3) + row * p[5] + i;
-			uint fn = p[6];
-			__global const uint *by = p + 7;
-			p += 11;
+			p += by ? 10 : 6;
 			for (uint t = 0; t < terms; t++, p += 5) {
 				float4 x = columns(m[p[1]] + long_of(p + 2) + row * p[4] + i, live);
-				if (terms == NONE) {
-					s = x;
-					p += 5;
-					break;
-				}
 				float4 c = as_float(p[0]) * x;
-				s = t == 0 ? c : s + c;
+				s = bits ? x : t == 0 ? c : s + c;
 			}
 			if (fn != 0)
 				s = (float4)(mapped(s.x, fn), mapped(s.y, fn), mapped(s.z, fn), mapped(s.w, fn));
-			if (by[0] != NONE)
+			if (by)
 				s = s * columns(m[by[0]] + long_of(by + 1) + row * by[3] + i, live);
 			put_columns(d, s, live);
 		}

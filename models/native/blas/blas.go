@@ -20,19 +20,19 @@ import (
 // Implementation is gonum's interfaces of all types. It serves any number of goroutines.
 type Implementation struct {
 	gonum.Implementation
-	twin kernel.Twin
+	variant kernel.Variant
 	free *sync.Pool // of *kernel.Kernels
 }
 
-// New fails with a kernel.UnavailableError for a twin that this CPU does not run.
-func New(twin kernel.Twin) (Implementation, error) {
-	k, err := kernel.New(twin)
+// New fails with a kernel.UnavailableError for a variant that this CPU does not run.
+func New(variant kernel.Variant) (Implementation, error) {
+	k, err := kernel.New(variant)
 	if err != nil {
 		return Implementation{}, err
 	}
 	free := &sync.Pool{}
 	free.Put(k)
-	return Implementation{twin: twin, free: free}, nil
+	return Implementation{variant: variant, free: free}, nil
 }
 
 // Sgemm computes C = beta*C + alpha*op(A)*op(B), as gonum defines it. Arguments that gonum would refuse, and the
@@ -53,7 +53,7 @@ func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32,
 	kn, _ := b.free.Get().(*kernel.Kernels)
 	if kn == nil {
 		var err error
-		if kn, err = kernel.New(b.twin); err != nil { // New ran it
+		if kn, err = kernel.New(b.variant); err != nil { // New ran it
 			panic(err)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 func each(t *testing.T, f func(t *testing.T, b Implementation)) {
-	for _, twin := range kernel.Twins() {
-		t.Run(twin.String(), func(t *testing.T) {
-			b, err := New(twin)
+	for _, variant := range kernel.Variants() {
+		t.Run(variant.String(), func(t *testing.T) {
+			b, err := New(variant)
 			if u := new(kernel.UnavailableError); errors.As(err, &u) {
 				t.Skip(err)
 			}

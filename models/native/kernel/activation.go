@@ -77,7 +77,7 @@ func (k *Kernels) GeluBack(dst, dy, x []float32) {
 	}, dst, dy, x)
 }
 
-// unary is f of each element, of which f is the portable twin.
+// unary is f of each element, of which f is the portable variant.
 func (k *Kernels) unary(kernel func(*vecArgs), f func(float32) float32, dst, x []float32) {
 	x = x[:len(dst)]
 	if kernel == nil {

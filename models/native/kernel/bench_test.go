@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// benches runs f as a benchmark on each twin and reports its rate (work units a call) and, where perPeak is not zero,
+// benches runs f as a benchmark on each variant and reports its rate (work units a call) and, where perPeak is not zero,
 // the rate over perPeak as a share of the peak measured in the same run. Both are the best of short spells of at least
 // 50 microseconds, since a neighbour only ever slows a spell down; ns/op remains the mean.
 func benches(b *testing.B, name, unit string, work, perPeak float64, prepare func(k *Kernels) func()) {
-	for tw := twins; tw > Portable; {
+	for tw := variants; tw > Portable; {
 		tw--
 		k, err := New(tw)
 		if err != nil {
@@ -41,7 +41,7 @@ func benches(b *testing.B, name, unit string, work, perPeak float64, prepare fun
 
 func BenchmarkPeak(b *testing.B) {
 	const turns = 1 << 20
-	for tw := AVX2; tw < twins; tw++ {
+	for tw := AVX2; tw < variants; tw++ {
 		k, err := New(tw)
 		if err != nil {
 			continue

@@ -4,12 +4,12 @@ import "math"
 
 // Numbers of bfloat16 are the upper halves of float32: eight significant bits. A product of two is exact in float32, so
 // that multiply-adds of rounded operands have one result wherever each step is rounded once. AVX-512 has an instruction
-// that does two of them, the second of a pair of operands before the first; other twins do the same steps by float32.
+// that does two of them, the second of a pair of operands before the first; other variants do the same steps by float32.
 //
 // That instruction takes numbers below 2^-126 for zero, which others do not. None ever comes about: an operand below
 // 2^-55 is rounded to zero, so that products are whole multiples of 2^-124 = (2^-55 * 2^-7)^2, and so are their sums.
 
-// tiny is the bits of 2^-55, notANumber those of what the portable twin rounds any NaN to.
+// tiny is the bits of 2^-55, notANumber those of what the portable variant rounds any NaN to.
 const (
 	tiny       = (127 - 55) << 23
 	infinite   = 0xff << 23
@@ -43,7 +43,7 @@ const (
 	Blocks
 )
 
-// Fast is the order in which this twin multiplies numbers of bfloat16 faster than float32; false: in none.
+// Fast is the order in which this variant multiplies numbers of bfloat16 faster than float32; false: in none.
 func (k *Kernels) Fast() (Order, bool) {
 	if k.isa.amxPairs != nil {
 		return Blocks, true

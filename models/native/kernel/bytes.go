@@ -7,7 +7,7 @@ const exactK = 512
 
 // GemmBytes computes C = alpha*(A B') + bias, A being m x kk unsigned bytes, B n x kk signed ones, bias n floats. The
 // sums are exact (kk is below 2^16), then rounded to float32; the product with alpha is rounded before bias is added:
-// all twins give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such multiple.
+// all variants give the same bits. lda and ldb are multiples of 4, and A is zero from column kk to the next such multiple.
 func (k *Kernels) GemmBytes(m, n, kk int, a []uint8, lda int, b []int8, ldb int, c []float32, ldc int, alpha float32, bias []float32) {
 	if m <= 0 || n <= 0 || kk <= 0 {
 		return

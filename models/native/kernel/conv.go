@@ -9,7 +9,7 @@ import (
 // [Out][In][Kernel][Kernel], as PyTorch stores them.
 type ConvShape struct{ In, H, W, Out, Kernel, Stride, Pad int }
 
-// Conv is a convolution with its tables. It is immutable and serves any number of goroutines and twins.
+// Conv is a convolution with its tables. It is immutable and serves any number of goroutines and variants.
 type Conv struct {
 	ConvShape
 	OutH, OutW        int

@@ -128,7 +128,7 @@ func (k *Kernels) convolve(j *convJob, taps int) {
 	}
 }
 
-// convolve is the portable twin: the same tables, a multiply-add at a time, tiles of one channel.
+// convolve is the portable variant: the same tables, a multiply-add at a time, tiles of one channel.
 func convolve(j *convJob, filters []float32, taps int) {
 	var sum [Lanes]float32
 	for _, r := range j.runs {

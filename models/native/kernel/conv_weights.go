@@ -134,7 +134,7 @@ func (k *Kernels) dotWidth(n int) (best int) {
 	return best
 }
 
-// dots is the portable twin.
+// dots is the portable variant.
 func (c *Conv) dots(lo, hi int, dw, dy, x []float32, alpha float32) {
 	kk := c.Kernel * c.Kernel
 	for _, j := range c.weights {

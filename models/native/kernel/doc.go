@@ -1,11 +1,11 @@
 // Package kernel computes the inner loops of the native engine: matrix products, convolutions, pooling, softmax, linear
 // statements, Adam and Gaussian noise. It is a leaf: of brood it imports only models/noise.
 //
-// Every kernel exists four times. The twins avx512, avx2 and neon are assembly that gen writes, for amd64 with avo (go
+// Every kernel exists four times. The variants avx512, avx2 and neon are assembly that gen writes, for amd64 with avo (go
 // generate; text and generators are in the tree and tests compare them); portable is Go and serves every other machine.
-// The twin amx is avx512 but for products of bytes and of bfloat16, which it computes by tiles.
+// The variant amx is avx512 but for products of bytes and of bfloat16, which it computes by tiles.
 //
-//	t, err := kernel.Choose("")            // the best twin of this CPU; FromEnv obeys $BROOD_CPU
+//	t, err := kernel.Choose("")            // the best variant of this CPU; FromEnv obeys $BROOD_CPU
 //	k, err := kernel.New(t)                // one for each goroutine: it owns scratch memory
 //	ep := kernel.Epilogue{Bias: b, ReLU: true}
 //	k.Gemm(kernel.NT, batch, out, in, x, in, w, in, y, out, &ep) // y = max(0, x*w^T + b)
@@ -52,7 +52,7 @@
 // the alignment of the memory. A row computed alone equals the same row among others, bit for bit. (ConvWeights and
 // ConvBias sum over a whole block, whose lanes they add in a fixed order.)
 //
-// All twins write the same bits, on every architecture: they hold the arithmetic f32/1 (docs/arithmetic.md), which says
+// All variants write the same bits, on every architecture: they hold the arithmetic f32/1 (docs/arithmetic.md), which says
 // of each operation in which order it sums and where it rounds. Gemm, RowDots, ConvForward, ConvData and ConvWeights
 // fuse multiply and add; all others round every product before it is added. Two NaN count as equal here; which of their
 // bits survive is left open.

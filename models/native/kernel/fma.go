@@ -4,7 +4,7 @@ package kernel
 
 import "math"
 
-// The portable twin's multiply-add of float32, for compilers that do not fuse: the product of two float32 is exact in
+// The portable variant's multiply-add of float32, for compilers that do not fuse: the product of two float32 is exact in
 // float64, and where the sum, once rounded, could round the wrong way a second time, it is rounded to odd (Boldo &
 // Melquiond 2008). It takes one or two nanoseconds, and has the bits of the machine's own instruction.
 

@@ -1,6 +1,6 @@
 package kernel
 
-// The portable twin's multiply-add: the compiler makes FMADDS of a product that is added at once. A test holds it to
+// The portable variant's multiply-add: the compiler makes FMADDS of a product that is added at once. A test holds it to
 // that.
 
 // fma is x*y + z, rounded once.

@@ -65,7 +65,7 @@ func TestFMA(t *testing.T) {
 	fmaEach(each[:], x[:], y[:])
 	sameBits(t, "row", got[:], row[:])
 	sameBits(t, "each", got[:], each[:])
-	for _, tw := range []Twin{AVX2, AVX512} {
+	for _, tw := range []Variant{AVX2, AVX512} {
 		k, err := New(tw)
 		if err != nil {
 			t.Log(err)

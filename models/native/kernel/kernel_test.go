@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// each runs f on every twin of this machine.
+// each runs f on every variant of this machine.
 func each(t *testing.T, f func(t *testing.T, k *Kernels)) {
 	t.Helper()
-	for _, tw := range Twins() {
+	for _, tw := range Variants() {
 		t.Run(tw.String(), func(t *testing.T) {
 			k, err := New(tw)
 			if err != nil {
@@ -50,15 +50,15 @@ func TestChoose(t *testing.T) {
 	if _, err := Choose("sse9"); err == nil {
 		t.Error("an unknown name passes")
 	}
-	for tw := Portable; tw < twins; tw++ {
+	for tw := Portable; tw < variants; tw++ {
 		got, err := Choose(tw.String())
 		var lacks *UnavailableError
 		if available(tw) && (err != nil || got != tw) || !available(tw) && !errors.As(err, &lacks) {
 			t.Errorf("%v: %v, %v", tw, got, err)
 		}
 	}
-	if _, err := New(twins); err == nil {
-		t.Error("a twin that does not exist passes")
+	if _, err := New(variants); err == nil {
+		t.Error("a variant that does not exist passes")
 	}
 	t.Setenv("BROOD_CPU", "portable")
 	if got, err := FromEnv(); err != nil || got != Portable {
@@ -174,34 +174,34 @@ func TestNothingAllocates(t *testing.T) {
 	})
 }
 
-// TestLimits: each twin of this machine has its limits, and names what allows its noise no more.
+// TestLimits: each variant of this machine has its limits, and names what allows its noise no more.
 func TestLimits(t *testing.T) {
-	for _, twin := range Twins() {
-		k, err := New(twin)
+	for _, variant := range Variants() {
+		k, err := New(variant)
 		if err != nil {
 			continue
 		}
 		if k.Stream(1<<14, Short) <= 0 || k.Stream(0, Short) <= 0 {
-			t.Errorf("%s: the memory has no rate", twin)
+			t.Errorf("%s: the memory has no rate", variant)
 		}
-		if twin == Portable {
+		if variant == Portable {
 			if k.Peak(Short) != 0 || k.BytesPeak(Short) != 0 || k.Clock(true) != 0 {
-				t.Error("the portable twin has no loop of its own")
+				t.Error("the portable variant has no loop of its own")
 			}
 			continue
 		}
 		if !(k.Peak(Short) > 0 && k.Clock(false) > 0 && k.Clock(true) > 0) {
-			t.Errorf("%s: %g GFLOP/s, %g and %g GHz", twin, k.Peak(Short), k.Clock(false), k.Clock(true))
+			t.Errorf("%s: %g GFLOP/s, %g and %g GHz", variant, k.Peak(Short), k.Clock(false), k.Clock(true))
 		}
 		if (k.BytesPeak(Short) > 0) != (k.isa.bytes != nil) {
-			t.Errorf("%s: %g products of bytes", twin, k.BytesPeak(Short))
+			t.Errorf("%s: %g products of bytes", variant, k.BytesPeak(Short))
 		}
-		if twin != NEON && len(k.isa.ports) == 0 {
-			t.Errorf("%s: no instructions of noise are counted", twin)
+		if variant != NEON && len(k.isa.ports) == 0 {
+			t.Errorf("%s: no instructions of noise are counted", variant)
 		}
 		for d, counts := range k.isa.ports {
 			if rate, by := k.Draws(Drawn(d), Short); !(rate > 0) || math.IsInf(rate, 0) || by != Logic && counts[by] == 0 {
-				t.Errorf("%s: %s at %g, by %s", twin, d, rate, by)
+				t.Errorf("%s: %s at %g, by %s", variant, d, rate, by)
 			}
 		}
 	}

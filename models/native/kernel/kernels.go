@@ -2,10 +2,10 @@ package kernel
 
 import "unsafe"
 
-// Kernels is one twin's table of functions with the scratch memory of one goroutine. It keeps no result between calls.
+// Kernels is one variant's table of functions with the scratch memory of one goroutine. It keeps no result between calls.
 type Kernels struct {
-	twin Twin
-	isa  isa // all nil in the portable twin
+	variant Variant
+	isa  isa // all nil in the portable variant
 
 	tile     tileArgs
 	move     moveArgs
@@ -36,8 +36,8 @@ type Kernels struct {
 	maxima, sums [softRows]float32
 	lanes        [Lanes]float32
 	squares      [squareSums]float64
-	edge         *edge     // of twins whose tiles have no masks
-	amx          *amx      // of the twin that has tiles
+	edge         *edge     // of variants whose tiles have no masks
+	amx          *amx      // of the variant that has tiles
 	stream       []float32 // what Stream measures with
 }
 
@@ -99,11 +99,11 @@ type isa struct {
 }
 
 // New makes the kernels of t for one goroutine. It fails with an UnavailableError where this CPU cannot run them.
-func New(t Twin) (*Kernels, error) {
-	if t >= twins || !available(t) {
+func New(t Variant) (*Kernels, error) {
+	if t >= variants || !available(t) {
 		return nil, &UnavailableError{t}
 	}
-	k := &Kernels{twin: t, isa: table(t)}
+	k := &Kernels{variant: t, isa: table(t)}
 	if k.isa.whole || k.isa.bytesWhole {
 		k.edge = new(edge)
 	}
@@ -113,8 +113,8 @@ func New(t Twin) (*Kernels, error) {
 	return k, nil
 }
 
-// Twin says which implementation k runs.
-func (k *Kernels) Twin() Twin { return k.twin }
+// Variant says which implementation k runs.
+func (k *Kernels) Variant() Variant { return k.variant }
 
 // aligned returns n zeroed floats that start on a cache line.
 func aligned(n int) []float32 {

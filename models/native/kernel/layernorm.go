@@ -107,7 +107,7 @@ func (k *Kernels) layerSums(f func(*vecArgs), r *Layer, a, b []float32) *[Lanes]
 	return &k.lanes
 }
 
-// lanesOf is the sum of f of the elements, for the portable twin.
+// lanesOf is the sum of f of the elements, for the portable variant.
 func (k *Kernels) lanesOf(r *Layer, f func(i int, x float32) float32) float32 {
 	var lane [16]float32
 	for i, x := range r.X {

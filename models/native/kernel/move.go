@@ -65,7 +65,7 @@ func (k *Kernels) turn(dst []float32, ldd int, src []float32, lds, rows, cols, f
 	}
 }
 
-// transpose is the portable twin: blocks of eight lines stay in the cache.
+// transpose is the portable variant: blocks of eight lines stay in the cache.
 func transpose(dst []float32, ldd int, src []float32, lds, rows, cols, fill int) {
 	for c0 := 0; c0 < cols; c0 += 8 {
 		for r := range rows {

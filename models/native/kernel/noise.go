@@ -171,7 +171,7 @@ func (k *Kernels) tiles(first uint32, count int, f Field, members []uint32, weig
 	}
 }
 
-// portableTiles is the portable twin.
+// portableTiles is the portable variant.
 func (k *Kernels) portableTiles(first uint32, count int, f Field, members []uint32, weights []float32, square bool) {
 	for i := range count {
 		out := (*[noise.Tile]float32)(k.line[noise.Tile*i:])
@@ -217,7 +217,7 @@ func (k *Kernels) Drop(dst []float32, key noise.Key, s *noise.Schedule, lo int, 
 	}
 }
 
-// drop is the portable twin.
+// drop is the portable variant.
 func drop(dst []float32, s *noise.Schedule, ctr [4]uint32, keep float32, limit uint32) {
 	for at := 0; at < len(dst); at += 4 {
 		w := s.Block(ctr)

@@ -142,7 +142,7 @@ func (k *Kernels) NormBack(n *Norm, dx, dy, x, kk, c, d []float32) {
 	})
 }
 
-// each goes through the rows of all channels, for the portable twin; at is the first lane.
+// each goes through the rows of all channels, for the portable variant; at is the first lane.
 func (n *Norm) each(f func(c, at int)) {
 	for c := range n.Channels {
 		for r := range n.Rows {

@@ -35,20 +35,20 @@ func newNormCase(channels, rows, plane, live int, relu bool) *normCase {
 	return t
 }
 
-// The kernels against the definition in float64, and all twins against the first one to the bit.
+// The kernels against the definition in float64, and all variants against the first one to the bit.
 func TestNorm(t *testing.T) {
 	for _, s := range [][4]int{{1, 1, 1, 32}, {3, 4, 5, 32}, {5, 9, 9, 31}, {2, 36, 37, 1}, {17, 1, 1, 16}, {4, 6, 7, 17}} {
 		for _, relu := range []bool{false, true} {
-			twin := map[string][]float32{}
+			variant := map[string][]float32{}
 			t.Run(fmt.Sprint(s, relu), func(t *testing.T) {
 				each(t, func(t *testing.T, k *Kernels) {
 					c := newNormCase(s[0], s[1], s[2], s[3], relu)
 					c.check(t, k, func(what string, got []float32) {
 						t.Helper()
-						if twin[what] == nil {
-							twin[what] = slices.Clone(got)
+						if variant[what] == nil {
+							variant[what] = slices.Clone(got)
 						}
-						sameBits(t, what, twin[what], got)
+						sameBits(t, what, variant[what], got)
 					})
 				})
 			})

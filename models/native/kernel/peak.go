@@ -44,7 +44,7 @@ func Spell(least time.Duration, f func()) float64 {
 const Short = 100 * time.Microsecond
 
 // Issue is how many vector instructions of a kind this core does in a second where none waits for another or for
-// memory, in spells of at least least: what the ports allow. It is 0 where the twin has no loop that measures it.
+// memory, in spells of at least least: what the ports allow. It is 0 where the variant has no loop that measures it.
 func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	loop := k.isa.issue[o]
 	if loop == nil || o == Dot && k.isa.bytes == nil {
@@ -54,13 +54,13 @@ func (k *Kernels) Issue(o Op, least time.Duration) float64 {
 	return Spell(least, func() { loop(turns) }) * turns * float64(k.isa.issueTurn)
 }
 
-// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds. The portable twin has
+// Peak is the multiply-add rate of the registers alone in GFLOP/s, which no product exceeds. The portable variant has
 // none, and 0 is returned.
 func (k *Kernels) Peak(least time.Duration) float64 {
 	return k.Issue(MultiplyAdd, least) * 2 * float64(k.isa.vector) / 1e9
 }
 
-// BytesPeak is the same of products of bytes, in G multiply-adds a second: 0 where the twin has none.
+// BytesPeak is the same of products of bytes, in G multiply-adds a second: 0 where the variant has none.
 func (k *Kernels) BytesPeak(least time.Duration) float64 {
 	return k.Issue(Dot, least) * float64(k.isa.bytesDot) / 1e9
 }
@@ -131,7 +131,7 @@ func (k *Kernels) Draws(d Drawn, least time.Duration) (rate float64, by Op) {
 }
 
 // Clock is that of this core in GHz, by a chain of additions of which each takes a cycle; wide: between vector
-// instructions of this twin, under which some processors run slower. It is 0 where there is no such chain.
+// instructions of this variant, under which some processors run slower. It is 0 where there is no such chain.
 func (k *Kernels) Clock(wide bool) float64 {
 	if k.isa.chain == nil {
 		return 0

@@ -53,7 +53,7 @@ func (k *Kernels) pointwise(f func(*vecArgs), dst, a, b []float32) {
 	f(v)
 }
 
-// relu is the portable twin.
+// relu is the portable variant.
 func relu(dst, x []float32) {
 	for i, v := range x {
 		if v < 0 {
@@ -83,7 +83,7 @@ func NewByteTable(values [256]float32) *ByteTable {
 	return t
 }
 
-// Lookup writes the values of t at src to dst. Where a twin has a kernel for it, as much of next, unless that is nil,
+// Lookup writes the values of t at src to dst. Where a variant has a kernel for it, as much of next, unless that is nil,
 // is fetched into the nearest cache meanwhile: samples are drawn from all over memory.
 func (k *Kernels) Lookup(dst []float32, src []byte, t *ByteTable, next []byte) {
 	n, from := len(dst), 0

@@ -10,7 +10,7 @@ import (
 // the right and the bottom is dropped.
 type PoolShape struct{ Channels, H, W, Kernel, Stride int }
 
-// Pool is a pooling with its table. It is immutable and serves any number of goroutines and twins.
+// Pool is a pooling with its table. It is immutable and serves any number of goroutines and variants.
 type Pool struct {
 	PoolShape
 	OutH, OutW int
@@ -122,7 +122,7 @@ func (k *Kernels) poolWith(kernel func(*poolArgs), portable func(*window), p *Po
 	}
 }
 
-// window is one window of the portable twin: y and dy are one pixel's samples, x and dx begin at its first tap.
+// window is one window of the portable variant: y and dy are one pixel's samples, x and dx begin at its first tap.
 type window struct {
 	y, x, dy, dx []float32
 	tab          []int32
@@ -131,7 +131,7 @@ type window struct {
 	normed       bool
 }
 
-// windows is the portable twin's loop over channel c.
+// windows is the portable variant's loop over channel c.
 func (k *Kernels) windows(f func(*window), p *Pool, a *poolArgs, c int, y, x, dy, dx []float32) {
 	from := func(s []float32, i int) []float32 {
 		if s == nil {

@@ -53,7 +53,7 @@ func TestPooling(t *testing.T) {
 			}
 		})
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
-			twin := map[string][]float32{}
+			variant := map[string][]float32{}
 			each(t, func(t *testing.T, k *Kernels) {
 				in := func() []float32 { return guarded(t, p.Inputs()) }
 				out := func() []float32 { return guarded(t, p.Outputs()) }
@@ -67,10 +67,10 @@ func TestPooling(t *testing.T) {
 							t.Fatalf("%s: element %d is %g, want %g", what, i, g, want(i))
 						}
 					}
-					if twin[what] == nil {
-						twin[what] = append([]float32(nil), got...)
+					if variant[what] == nil {
+						variant[what] = append([]float32(nil), got...)
 					}
-					sameBits(t, what, twin[what], got)
+					sameBits(t, what, variant[what], got)
 				}
 				a, da, m, dm := out(), fill(random(1), in()), out(), fill(random(1), in())
 				k.MaxPool(p, a, gx)

@@ -3,7 +3,7 @@
 package kernel
 
 // ports are the vector instructions of each kind, in the order of Op, that a value of noise takes.
-var ports = map[Twin]map[string][Ops]float64{
+var ports = map[Variant]map[string][Ops]float64{
 	AVX2: {
 		"noiseFill":  {76. / 32, 36. / 32, 42. / 32, 2. / 32, 0. / 32, 88. / 32},
 		"noiseSum":   {42. / 16, 17. / 16, 20. / 16, 1. / 16, 0. / 16, 43. / 16},

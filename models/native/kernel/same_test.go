@@ -11,7 +11,7 @@ import (
 )
 
 // whole are methods that compute no result of a model.
-var whole = []string{"Twin", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room", "ConvBlocksRoom"}
+var whole = []string{"Variant", "Fast", "Peak", "BytesPeak", "Clock", "Draws", "Issue", "Stream", "GemmRoom", "BytesRoom", "BF16Room", "ConvBlocksRoom"}
 
 // drawn runs each kernel on shapes and numbers that r draws, and gives what it wrote. Every exported method of Kernels
 // is here or in whole.
@@ -519,9 +519,9 @@ func flat(s [][Lanes]float32) (out []float32) {
 	return out
 }
 
-// TestTwinsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all twins of
+// TestVariantsHaveTheSameBits: every kernel, on shapes and numbers that are drawn, writes the same bits on all variants of
 // this machine; BROOD_LONG=kernels draws more of them.
-func TestTwinsHaveTheSameBits(t *testing.T) {
+func TestVariantsHaveTheSameBits(t *testing.T) {
 	for m := range reflect.TypeFor[*Kernels]().Methods() {
 		if drawn[m.Name] == nil && !slices.Contains(whole, m.Name) {
 			t.Errorf("%s is in no table of this test", m.Name)

@@ -35,7 +35,7 @@ func (k *Kernels) SettleWide(dst []int32, s *Settling, most int32) {
 	settle(k, k.isa.settleWide, dst[:s.Rows*s.Cols], s.Cols, 4*s.Cols, s, -most, most)
 }
 
-// settle runs f, if there is one: on whole vectors alone where a twin has no others. The portable twin does the rest.
+// settle runs f, if there is one: on whole vectors alone where a variant has no others. The portable variant does the rest.
 func settle[T uint8 | int32](k *Kernels, f func(*settleArgs), dst []T, ld, bytes int, s *Settling, lo, hi int32) {
 	n, y, from := s.Rows*s.Cols, s.Y, 0
 	if s.Sign == 0 {

@@ -66,7 +66,7 @@ func (k *Kernels) softmax(d []float32, ldd int, x []float32, ldx, rows, n int, s
 	k.isa.softmax(&k.soft)
 }
 
-// softmax is the portable twin of one row. The sum has 16 lanes, folded by halves.
+// softmax is the portable variant of one row. The sum has 16 lanes, folded by halves.
 func softmax(d, x []float32, scale float32) (maximum, sum float32) {
 	maximum = float32(math.Inf(-1))
 	for _, v := range x {

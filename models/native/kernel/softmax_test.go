@@ -54,7 +54,7 @@ func TestCrossEntropyAgainstFloat64(t *testing.T) {
 	})
 }
 
-// All twins, in place or not, with or without a gradient, one row or many: the same bits. NaN is not hidden.
+// All variants, in place or not, with or without a gradient, one row or many: the same bits. NaN is not hidden.
 func TestCrossEntropyHasTheSameBits(t *testing.T) {
 	p, err := New(Portable)
 	if err != nil {

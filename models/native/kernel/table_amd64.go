@@ -2,7 +2,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-func available(t Twin) bool {
+func available(t Variant) bool {
 	switch t {
 	case AMX:
 		return available(AVX512) && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BF16 && cpu.X86.HasAMXTile && cpu.X86.HasAMXInt8 && cpu.X86.HasAMXBF16 && grantAMX()
@@ -14,7 +14,7 @@ func available(t Twin) bool {
 	return t == Portable
 }
 
-func table(t Twin) isa {
+func table(t Variant) isa {
 	switch t {
 	case AMX:
 		t := table(AVX512)

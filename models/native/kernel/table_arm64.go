@@ -3,9 +3,9 @@ package kernel
 import "golang.org/x/sys/cpu"
 
 // Every arm64 has NEON.
-func available(t Twin) bool { return t == NEON || t == Portable }
+func available(t Variant) bool { return t == NEON || t == Portable }
 
-func table(t Twin) isa {
+func table(t Variant) isa {
 	if t != NEON {
 		return isa{}
 	}
@@ -17,7 +17,7 @@ func table(t Twin) isa {
 	return n
 }
 
-// neon lacks tables of bytes, which are the portable twin's.
+// neon lacks tables of bytes, which are the portable variant's.
 func neon() isa {
 	return isa{
 		vector: 4, height: 6, width: 16, whole: true, reads: 16, issueTurn: 24, chain: chain,

@@ -2,6 +2,6 @@
 
 package kernel
 
-func available(t Twin) bool { return t == Portable }
+func available(t Variant) bool { return t == Portable }
 
-func table(Twin) isa { return isa{} }
+func table(Variant) isa { return isa{} }

@@ -96,7 +96,7 @@ func (k *Kernels) sweep(n int) {
 	k.vec.n, k.vec.bits, k.vec.lanes = n, bits(rest), lanes(rest)
 }
 
-// lin is the portable twin.
+// lin is the portable variant.
 func lin(dst []float32, terms int, c0 float32, x0 []float32, c1 float32, x1 []float32, c2 float32, x2 []float32) {
 	switch terms {
 	case 1:
@@ -137,7 +137,7 @@ func (k *Kernels) Adam(x, m, v, g []float32, s *AdamStep) {
 	k.isa.adam(a)
 }
 
-// adam is the portable twin.
+// adam is the portable variant.
 func adam(x, m, v, g []float32, s *AdamStep) {
 	for i, gi := range g {
 		mi := float32(s.B1*m[i]) + float32(s.D1*gi)
@@ -197,7 +197,7 @@ func (k *Kernels) ColSum(dst []float32, beta float32, src []float32, ld, rows in
 	k.isa.colSum(v)
 }
 
-// colSum is the portable twin.
+// colSum is the portable variant.
 func (k *Kernels) colSum(dst []float32, beta float32, src []float32, ld, rows int, alpha float32) {
 	if k.line == nil {
 		k.line = aligned(line)

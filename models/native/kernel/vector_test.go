@@ -106,7 +106,7 @@ func TestAdamHasTheSameBits(t *testing.T) {
 	})
 }
 
-// The portable twin is itself checked against the formula in float64.
+// The portable variant is itself checked against the formula in float64.
 func TestAdamFormula(t *testing.T) {
 	const eta, b1, b2, eps = 0.01, 0.9, 0.999, 1e-8
 	s := &AdamStep{B1: b1, B2: b2, D1: 1 - float32(b1), D2: 1 - float32(b2), C1: 1 / (1 - b1*b1), C2: 1 / (1 - b2*b2), Eta: eta, Eps: eps, WD: eta * 0.1}

@@ -11,7 +11,7 @@ import (
 
 const signBit = 1 << 31
 
-// activations emits activations and their gradients, in the order of the operations of their portable twins.
+// activations emits activations and their gradients, in the order of the operations of their portable variants.
 func (g *gen) activations() {
 	t, dst, x0, x1 := reg.RDI, reg.RDX, reg.RSI, reg.R8
 	r, k, slope := g.r, g.r[6:13], g.r[13]

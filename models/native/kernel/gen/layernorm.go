@@ -6,7 +6,7 @@ import (
 )
 
 // layerNorm emits layer normalisation of one row: sums in sixteen lanes, and what is done element by element. The order
-// of operations is that of the portable twin.
+// of operations is that of the portable variant.
 func (g *gen) layerNorm() {
 	t, dst := reg.RDI, reg.RDX
 	src := []reg.Register{reg.RSI, reg.R8, reg.R9} // x and what else there is

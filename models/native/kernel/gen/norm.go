@@ -14,7 +14,7 @@ const (
 )
 
 // norm emits batch normalisation: each kernel walks the channels of a block, and the rows of 32 samples of each. Sums
-// keep a lane for each sample. Operations round one by one, in the order of the portable twin.
+// keep a lane for each sample. Operations round one by one, in the order of the portable variant.
 func (g *gen) norm() {
 	const mean, a, b, k, c, d = 0, 1, 2, 3, 4, 5 // coefficients, one for each channel
 	r := g.r

@@ -1,4 +1,4 @@
-// Package coef holds the numbers that both generators of kernels write into assembly: those of the portable twin, and
+// Package coef holds the numbers that both generators of kernels write into assembly: those of the portable variant, and
 // of models/noise. Tests compare the bits of what they lead to.
 package coef
 

@@ -10,7 +10,7 @@ import (
 const spare = vec(8)
 
 // activations emits those with an exponential, and their gradients, in the order of the operations of their portable
-// twins: x, or dy and x, in registers from 0 on, the result behind them.
+// variants: x, or dy and x, in registers from 0 on, the result behind them.
 func (g *asm) activations() {
 	forward := func(name, doc string, body func(x, y vec)) {
 		g.each(name, doc, []int{vX}, []int{vDst}, g.table, func() { body(0, 1) })
