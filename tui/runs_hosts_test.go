@@ -60,7 +60,7 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 // TestAHostsTroubleIsReadToItsLastWord: where a line is too short for it, it takes more, and the list keeps its click.
 func TestAHostsTroubleIsReadToItsLastWord(t *testing.T) {
 	const why = "lab does not answer: kex_exchange_identification: read: Connection reset by peer; " +
-		"ask whoever keeps that machine whether its door for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
+		"ask whoever keeps that machine whether its control socket for ssh has moved, and write its port as ada@lab:2222 LASTWORD"
 	for _, size := range [][2]int{{60, 20}, {80, 24}, {120, 36}} {
 		d := browse(t, size[0], size[1], &shelf{list: []session.Info{{Name: "here", Dir: "/s/here"}, {Name: "mute", Dir: "/s/mute", Err: why}}}, "j")
 		d.shows("LASTWORD")

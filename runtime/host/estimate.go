@@ -13,8 +13,8 @@ import (
 	"brood/models/gpu"
 	"brood/models/usererr"
 	"brood/optim"
+	"brood/runtime/control"
 	"brood/runtime/coordinator"
-	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
 	"brood/runtime/view"
@@ -181,7 +181,7 @@ func (j *Job) told(r rehearsal) (bytes int64) {
 	bytes += int64(r.reports.ops+2) * (held + encodedCopies*encoded) // and the speed
 	held, encoded = view.MachineRoom(1, rounds)                      // of this process: others would add little
 	bytes += held + encodedCopies*encoded
-	return bytes + door.Room(rounds*r.reports.records, rounds*r.reports.points)
+	return bytes + control.Room(rounds*r.reports.records, rounds*r.reports.points)
 }
 
 // garbage is how much may pile up beside what is held before it is collected: what is held has few pointers, so that

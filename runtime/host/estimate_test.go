@@ -70,7 +70,7 @@ func TestLiveOfManyCandidates(t *testing.T) {
 					held = heap() - before
 				}
 			})
-			const small = 4 << 20 // the log, its compressor, the door
+			const small = 4 << 20 // the log, its compressor, the control socket
 			if d := said - held; d > held/10+small || -d > held/10+small {
 				t.Errorf("said %d bytes, held %d", said, held)
 			}

@@ -12,8 +12,8 @@ import (
 
 	"brood/models/engine"
 	"brood/runtime/alert"
+	"brood/runtime/control"
 	"brood/runtime/coordinator"
-	"brood/runtime/door"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/option"
@@ -30,7 +30,7 @@ type Run struct {
 
 	fleet   *fleet.Fleet
 	hosting Hosting
-	door    *door.Server
+	control *control.Server
 	listen  net.Listener
 	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
 	pinned  []string         // of checkpoints that a plan went back to: verify needs them
@@ -39,7 +39,7 @@ type Run struct {
 	gauges  measuring
 }
 
-// Start opens the door of a run and readies its fleet. watch is told of every record after it is in the log; it must
+// Start opens the control socket of a run and readies its fleet. watch is told of every record after it is in the log; it must
 // not block. Close the run after Train.
 func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record)) (*Run, error) {
 	return start(j, s, from, watch, alone(j), 0)
@@ -67,9 +67,9 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		r.track(rec)
 		watch(rec)
 	}
-	r.door = door.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
-	r.door.Gate = d.Gate
-	r.door.Fleet = r.survey
+	r.control = control.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
+	r.control.Gate = d.Gate
+	r.control.Fleet = r.survey
 	core := j.core()
 	core.Sane = r.sane
 	if from != nil {
@@ -81,7 +81,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	}
 	store := &Files{Dir: s.Dir()}
 	threads := max(1, j.Threads/max(1, d.Workers))
-	log := &recorder{sess: s, door: r.door, trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) }, framed: time.Now()}
+	log := &recorder{sess: s, control: r.control, trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) }, framed: time.Now()}
 	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace, Shape: d.Shape,
 		Spawn: func(id int) (*worker.Worker, error) {
 			w, err := j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
@@ -164,10 +164,10 @@ func (r *Run) replayInto(v *view.View) error {
 
 // open listens on the session's socket.
 func (r *Run) open() (err error) {
-	if r.listen, err = door.Listen(r.Session.Dir()); err != nil {
+	if r.listen, err = control.Listen(r.Session.Dir()); err != nil {
 		return err
 	}
-	r.door.Serve(r.listen)
+	r.control.Serve(r.listen)
 	return nil
 }
 
@@ -228,13 +228,13 @@ func (r *Run) Command(ctx context.Context, c event.Command) (event.Receipt, erro
 	return r.fleet.Command(ctx, c)
 }
 
-// Close ends the door and the log.
+// Close ends the control socket and the log.
 func (r *Run) Close() error {
 	if r.hosting.Close != nil {
 		r.hosting.Close()
 	}
-	if r.door != nil {
-		r.door.Close()
+	if r.control != nil {
+		r.control.Close()
 	}
 	if path, err := session.SocketPath(r.Session.Dir()); err == nil && r.listen != nil {
 		os.Remove(path)

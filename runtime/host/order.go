@@ -9,7 +9,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
@@ -47,7 +47,7 @@ func ReadOrder(r io.Reader) (o Order, err error) {
 }
 
 // Open readies the run, or says in a sentence what cannot be; what it made of a directory until then stays. progress
-// hears of the rounds of a branch that are executed again; nil tells them at the door of its session.
+// hears of the rounds of a branch that are executed again; nil tells them at the control socket of its session.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	if o.Resume || o.From != "" {
 		if err := o.Options.Kept(); err != nil {
@@ -101,7 +101,7 @@ func (o Order) branch(ctx context.Context, progress func(event.Commit)) (r Opene
 	}
 	defer r.closeAfter(&err)
 	if progress == nil {
-		a, err := door.Announce(o.Dir, o.At)
+		a, err := control.Announce(o.Dir, o.At)
 		if err != nil {
 			return r, err
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/session"
 )
@@ -20,11 +20,11 @@ const keyframePeriod = 5 * time.Second
 // A record and a value in one take about so many bytes of the log, before it is compressed.
 const recordBytes, valueBytes = 100, 12
 
-// recorder is the log as the fleet sees it: what is in the session is then shown at the door. It belongs to the fleet's
+// recorder is the log as the fleet sees it: what is in the session is then shown at the control socket. It belongs to the fleet's
 // event loop.
 type recorder struct {
 	sess    *session.Session
-	door    *door.Server
+	control *control.Server
 	trouble func(why event.PauseReason, reason string)
 	framed  time.Time
 	size    int    // of the last keyframe, in bytes
@@ -42,14 +42,14 @@ func (r *recorder) Append(records ...event.Record) error {
 		}
 		r.trouble(event.PauseDisk, err.Error())
 	} else if n := r.sess.Dropped(); n > r.told { // there is room again
-		records = append(records, alertRecord(r.door.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
+		records = append(records, alertRecord(r.control.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
 		r.told = n
 		if err := r.sess.Append(records[len(records)-1]); err != nil {
 			return err
 		}
 	}
 	for _, rec := range records {
-		r.door.Watch(rec)
+		r.control.Watch(rec)
 		r.since += recordBytes
 		if rec.Points != nil {
 			r.since += valueBytes * len(rec.Points.Values)
@@ -65,7 +65,7 @@ func (r *recorder) Append(records ...event.Record) error {
 // keyframe saves the present view. One that cannot be saved, or is too large since there are tens of thousands of
 // members, is only missed by seeks.
 func (r *recorder) keyframe() error {
-	v := r.door.View()
+	v := r.control.View()
 	p, err := cbor.Marshal(v)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -25,8 +25,8 @@ func TestKeyframeStandsBetweenRecords(t *testing.T) {
 	}
 	defer s.Close()
 	rs := sourcetest.Run(3, 10)
-	d := door.NewServer(s.Dir(), view.New(), nil)
-	rec := &recorder{sess: s, door: d}
+	d := control.NewServer(s.Dir(), view.New(), nil)
+	rec := &recorder{sess: s, control: d}
 	if err := rec.Append(rs[:7]...); err != nil { // the first is due at once
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestKeyframeTooLarge(t *testing.T) {
 	for n := range 17 { // each of a mebibyte, which the view keeps
 		rs = append(rs, event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "eta", Expr: fmt.Sprint(n) + strings.Repeat(" ", 1<<20)}})
 	}
-	rec := &recorder{sess: s, door: door.NewServer(s.Dir(), view.New(), nil)}
+	rec := &recorder{sess: s, control: control.NewServer(s.Dir(), view.New(), nil)}
 	for _, r := range rs[:len(rs)-1] {
 		rec.framed = time.Now() // none is due
 		if err := rec.Append(r); err != nil {
@@ -83,7 +83,7 @@ func TestKeyframeTooLarge(t *testing.T) {
 	if err := rec.Append(rs[len(rs)-1]); err != nil {
 		t.Fatal(err)
 	}
-	p, err := cbor.Marshal(rec.door.View())
+	p, err := cbor.Marshal(rec.control.View())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestKeyframesAreFew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	rec := &recorder{sess: s, door: door.NewServer(s.Dir(), view.New(), nil)}
+	rec := &recorder{sess: s, control: control.NewServer(s.Dir(), view.New(), nil)}
 	for _, r := range sourcetest.Run(members, rounds) {
 		rec.framed = time.Time{} // one is due, by time
 		if err := rec.Append(r); err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"brood/models/objective"
 	"brood/optim"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/option"
@@ -16,13 +16,13 @@ import (
 
 // Hosting says who hosts a run besides this process. Job.Workers counts all workers that the first round waits for.
 type Hosting struct {
-	Workers  int                             // hosted here
-	Link     func(id int) optim.Link         // of a worker hosted here
-	Overhead func(id int) func() int64       // see worker.Config; may give nil
-	Shape    func(event.Link) error          // see fleet.Config; may be nil
-	Gate     func(door.Gate) (string, error) // lets others in; may be nil
-	Fleet    func([]view.Worker) view.Fleet  // adds to what the core knows of the workers; may be nil
-	Close    func()                          // ends them, while the session is still there; may be nil
+	Workers  int                                // hosted here
+	Link     func(id int) optim.Link            // of a worker hosted here
+	Overhead func(id int) func() int64          // see worker.Config; may give nil
+	Shape    func(event.Link) error             // see fleet.Config; may be nil
+	Gate     func(control.Gate) (string, error) // lets others in; may be nil
+	Fleet    func([]view.Worker) view.Fleet     // adds to what the core knows of the workers; may be nil
+	Close    func()                             // ends them, while the session is still there; may be nil
 }
 
 // grace before a failure is blamed on the worker that reports it: longer than the transport takes to notice a death.

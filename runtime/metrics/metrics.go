@@ -1,5 +1,5 @@
 // Package metrics tells Prometheus what a run does: the newest values of its series, its progress, its knobs' traffic
-// and its workers, read through the run's door when they are asked for. It imports runtime/view.
+// and its workers, read through the run's control socket when they are asked for. It imports runtime/view.
 package metrics
 
 import (
@@ -21,7 +21,7 @@ import (
 	"brood/runtime/view"
 )
 
-// Source is what a door gives: see door.Client.
+// Source is what a control socket gives: see control.Client.
 type Source interface {
 	Snapshot(ctx context.Context, at view.Position) (*view.View, error)
 	Fleet(ctx context.Context) (view.Fleet, error)

@@ -158,7 +158,7 @@ func TestLinkLostThrice(t *testing.T) {
 // TestAwayAtTheDoor: whoever was sent away is not let in before its time, whatever its client does, and pays by its
 // key: one that comes back and says again that it never reached the others is away for longer, and another for no
 // longer than it was at fault itself.
-func TestAwayAtTheDoor(t *testing.T) {
+func TestReleasedBeforeItJoined(t *testing.T) {
 	t.Parallel()
 	began, once := make(chan struct{}), sync.Once{}
 	s := serve(t, prepare(t, small(1<<40)), nil, filepath.Join(t.TempDir(), "run"), func(r event.Record) {

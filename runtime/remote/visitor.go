@@ -84,7 +84,7 @@ func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
 	return p, nil
 }
 
-// Dial begins a conversation with the run's door. It and the conversation fail with [view.ErrNoProcess] where the
+// Dial begins a conversation with the run's control socket. It and the conversation fail with [view.ErrNoProcess] where the
 // machine there says that the run's process is gone.
 func (v *Visitor) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
@@ -119,7 +119,7 @@ func (v *Visitor) why(err error) error {
 	return err
 }
 
-// conversation is with the run's door.
+// conversation is with the run's control socket.
 type conversation struct {
 	net.Conn
 	visitor *Visitor

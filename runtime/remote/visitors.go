@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"brood/models/usererr"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/transport/identity"
@@ -18,7 +18,7 @@ import (
 	"brood/transport/wire"
 )
 
-// The session's door for those who look and command: viewers and operators. Each of their conversations is passed on
+// The session's control socket for those who look and command: viewers and operators. Each of their conversations is passed on
 // to the session's socket, so that they are seen and led like everybody who sits at this machine.
 
 // Visit lets viewers and operators in to the session of this directory, which is running.
@@ -66,7 +66,7 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 				return
 			}
 			// a visitor that breaks off is gone
-			_ = door.Relay(ctx, c, to, door.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate)
+			_ = control.Relay(ctx, c, to, control.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate)
 		})
 	}
 	p.Close("")
@@ -78,14 +78,14 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 	}
 }
 
-// visitorName is what a visitor is called at the session's door, whatever it calls itself there.
+// visitorName is what a visitor is called at the session's control socket, whatever it calls itself there.
 func visitorName(p *quic.Peer) string { return fmt.Sprintf("%s@%s", p.Hello().Name, p.Node().Short()) }
 
 // release ends what a visitor who does not come back holds of the writer's lease.
 func (s *Server) release(dir, name string) {
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
-	c := door.NewClient(name, false, func(ctx context.Context) (net.Conn, error) { return dialSession(ctx, dir) })
+	c := control.NewClient(name, false, func(ctx context.Context) (net.Conn, error) { return dialSession(ctx, dir) })
 	defer c.Close()
 	c.Stand()                            // for all viewers of that name
 	_, _ = c.Lease(ctx, view.LeaseLeave) // else it ends by itself
@@ -100,8 +100,8 @@ func dialSession(ctx context.Context, dir string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", socket)
 }
 
-// Gate makes a join URL, or shuts out whoever holds a key: see door.Gate.
-func (s *Server) Gate(g door.Gate) (url string, err error) {
+// Gate makes a join URL, or shuts out whoever holds a key: see control.Gate.
+func (s *Server) Gate(g control.Gate) (url string, err error) {
 	if g.Revoke != "" {
 		return "", s.revoke(g.Revoke)
 	}

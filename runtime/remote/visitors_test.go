@@ -14,7 +14,7 @@ import (
 
 	"brood/models/longtest"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/testutil"
 	"brood/runtime/view"
@@ -24,7 +24,7 @@ import (
 )
 
 // comeIn comes in by a URL.
-func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *door.Client, error) {
+func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *control.Client, error) {
 	t.Helper()
 	join, err := identity.ParseJoin(url)
 	if err != nil {
@@ -34,7 +34,7 @@ func comeIn(t *testing.T, url string, key *identity.Key) (*Visitor, *door.Client
 	if err != nil {
 		return nil, nil, err
 	}
-	c := door.NewClient("somebody else", false, v.Dial)
+	c := control.NewClient("somebody else", false, v.Dial)
 	t.Cleanup(func() { c.Close(); v.Close() })
 	return v, c, nil
 }
@@ -70,7 +70,7 @@ func TestVisitors(t *testing.T) {
 	if r, err := looks.Command(testutil.Context(t), event.Command{Action: event.Pause}); err != nil || r.Accepted || !strings.Contains(r.Reason, "operator") {
 		t.Errorf("a viewer commands: %+v, %v", r, err)
 	}
-	if _, err := looks.Gate(testutil.Context(t), door.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
+	if _, err := looks.Gate(testutil.Context(t), control.Gate{Role: "operator"}); err == nil || !strings.Contains(err.Error(), "operator") {
 		t.Errorf("a viewer lets others in: %v", err)
 	}
 
@@ -145,10 +145,10 @@ func TestVisitors(t *testing.T) {
 		t.Errorf("a viewer whose token was forgotten: %v", err)
 	}
 
-	if _, err := steers.Gate(testutil.Context(t), door.Gate{Revoke: "nobody"}); err == nil {
+	if _, err := steers.Gate(testutil.Context(t), control.Gate{Revoke: "nobody"}); err == nil {
 		t.Error("revoked nobody")
 	}
-	url, err := steers.Gate(testutil.Context(t), door.Gate{Role: "operator", Uses: 1})
+	url, err := steers.Gate(testutil.Context(t), control.Gate{Role: "operator", Uses: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.Gate(testutil.Context(t), door.Gate{Revoke: key.Node().Short()}); err != nil {
+	if _, err := second.Gate(testutil.Context(t), control.Gate{Revoke: key.Node().Short()}); err != nil {
 		t.Fatal(err)
 	}
 	testutil.Receive(t, operator.Gone(), "goodbye to the operator")

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/optim/catalog"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
@@ -152,7 +152,7 @@ func commander(as string) (string, error) {
 }
 
 // follow prints a live run as plain lines, where there is no terminal for a workbench.
-func follow(ctx context.Context, client *door.Client, s streams) error {
+func follow(ctx context.Context, client *control.Client, s streams) error {
 	ctx, stop := writing(ctx)
 	defer stop()
 	v, err := client.Snapshot(ctx, 1<<62)

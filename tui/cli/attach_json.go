@@ -23,7 +23,7 @@ import (
 	"brood/runtime/view"
 )
 
-// program is a run's door for programs: lines of JSON tell what happens, and lines of JSON command.
+// program is a run's control socket for programs: lines of JSON tell what happens, and lines of JSON command.
 type program struct {
 	run  reached
 	name string // under which its commands are in the log

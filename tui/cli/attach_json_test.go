@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -85,21 +85,21 @@ func (w *slowly) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// doorOf is the door of a run that obey stands for; the second argument of obey ends the run.
-func doorOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (dial func(name string) *door.Client) {
+// controlOf is the control socket of a run that obey stands for; the second argument of obey ends the run.
+func controlOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (dial func(name string) *control.Client) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var server *door.Server
-	server = door.NewServer(t.TempDir(), view.New(), func(_ context.Context, c event.Command) (event.Receipt, error) {
+	var server *control.Server
+	server = control.NewServer(t.TempDir(), view.New(), func(_ context.Context, c event.Command) (event.Receipt, error) {
 		return obey(c, server.Over), nil
 	})
 	go server.Serve(l)
 	t.Cleanup(server.Close)
-	return func(name string) *door.Client {
-		client := door.NewClient(name, false, func(ctx context.Context) (net.Conn, error) {
+	return func(name string) *control.Client {
+		client := control.NewClient(name, false, func(ctx context.Context) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", l.Addr().String())
 		})
@@ -108,10 +108,10 @@ func doorOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (dial 
 	}
 }
 
-// TestOneCommand: who gives one command and leaves does not keep the next from writing, though the door has not heard
+// TestOneCommand: who gives one command and leaves does not keep the next from writing, though the control socket has not heard
 // of the leaving yet.
 func TestOneCommand(t *testing.T) {
-	dial := doorOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
+	dial := controlOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
 	for i, name := range []string{"ann", "bob", "cid"} {
 		r, err := reached{Client: dial(name)}.once(t.Context(), event.Command{ID: uint64(i), Members: 8 + i})
 		if err != nil || r.Accepted != (i == 0) || r.Reason != "" { // the lease would be the reason
@@ -123,7 +123,7 @@ func TestOneCommand(t *testing.T) {
 // talk lets a program give commands to a run that obey stands for, until it ends, and returns what the program is told.
 func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Receipt) string {
 	t.Helper()
-	client := doorOf(t, obey)("tuner")
+	client := controlOf(t, obey)("tuner")
 	var out slowly
 	in, end, err := os.Pipe() // which stays open
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 	"brood/models/usererr"
 	"brood/presets"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/view"
@@ -179,7 +179,7 @@ func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) 
 	return err
 }
 
-// benchStart starts the binary as a workbench would and watches its first seconds through the door.
+// benchStart starts the binary as a workbench would and watches its first seconds through the control socket.
 func benchStart(c *cobra.Command, report func(measurement)) error {
 	return inScratch(c, func(ctx context.Context, home string) error { return startIn(ctx, home, c, report) })
 }
@@ -209,12 +209,12 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 		}
 		<-over
 	}()
-	client, err := awaitDoor(ctx, dir, gone, logPath, func(uint64) {})
+	client, err := awaitControl(ctx, dir, gone, logPath, func(uint64) {})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	report(measurement{Name: "door open", Value: time.Since(t0).Seconds(), Unit: "s"})
+	report(measurement{Name: "control socket open", Value: time.Since(t0).Seconds(), Unit: "s"})
 	ratio, first, err := watchFall(ctx, client, t0, report)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 }
 
 // watchFall follows the centre's loss for three seconds after the start.
-func watchFall(ctx context.Context, client *door.Client, t0 time.Time, report func(measurement)) (ratio, first float64, err error) {
+func watchFall(ctx context.Context, client *control.Client, t0 time.Time, report func(measurement)) (ratio, first float64, err error) {
 	var losses []float64
 	deadline := t0.Add(3 * time.Second)
 	for at := uint64(0); time.Now().Before(deadline); {

@@ -46,7 +46,7 @@ func fastest(ctx context.Context, long time.Duration, f func() error) (float64, 
 // machine is the kernels that a suite measures and what the processor allows them.
 type machine struct {
 	*kernel.Kernels
-	variant      kernel.Variant
+	variant   kernel.Variant
 	perFigure time.Duration
 }
 

@@ -22,7 +22,7 @@ func TestMeasurementText(t *testing.T) {
 	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95 ±0.01  0.90  registers; idle") {
 		t.Errorf("%q", whole)
 	}
-	bare := measurement{Name: "door open", Value: 0.5, Unit: "s"}.text()
+	bare := measurement{Name: "control socket open", Value: 0.5, Unit: "s"}.text()
 	if !strings.HasSuffix(bare, "0.5000 s") {
 		t.Errorf("%q", bare)
 	}

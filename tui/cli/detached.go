@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/session"
@@ -87,7 +87,7 @@ func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, 
 
 // arrival is a run that was started, once it answers, or the recording of one that was over before.
 func arrival(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (tui.Opened, error) {
-	client, err := awaitDoor(ctx, dir, gone, logPath, told)
+	client, err := awaitControl(ctx, dir, gone, logPath, told)
 	if err == nil {
 		return live(dir, client), nil
 	}
@@ -116,7 +116,7 @@ func (f *runFlags) place(o host.Options) (string, error) {
 }
 
 // vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers
-// at its door would not be the run that is about to start.
+// at its control socket would not be the run that is about to start.
 func (f *runFlags) vacant(dir string) error {
 	if running, pid := session.Running(dir); running {
 		return &session.LockedError{Dir: dir, PID: pid}
@@ -186,13 +186,13 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 
 // awaitDoor waits until the run answers, or its process ends: with a sentence, or well, which is [errOver]. It tells
 // meanwhile of the rounds that are executed again before the run begins, as they are done.
-func awaitDoor(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (*door.Client, error) {
+func awaitControl(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (*control.Client, error) {
 	if _, err := session.SocketPath(dir); err != nil {
 		return nil, err
 	}
 	for {
 		again := 5 * time.Millisecond
-		if client, err := door.Dial(dir, clientName(), false); err == nil {
+		if client, err := control.Dial(dir, clientName(), false); err == nil {
 			ahead, err := client.Ahead(ctx)
 			if err == nil && ahead == nil {
 				return client, nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOverBeforeLookedAt begins runs that end before whoever began them finds their door: one that ended well is its
+// TestOverBeforeLookedAt begins runs that end before whoever began them finds their control socket: one that ended well is its
 // recording, and nothing of it is taken back; one that was killed is an error.
 func TestOverBeforeLookedAt(t *testing.T) {
 	home := t.TempDir()

@@ -11,7 +11,7 @@ import (
 
 	"brood/runtime/axis"
 	"brood/runtime/compare"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/remote"
 	"brood/runtime/session"
@@ -21,7 +21,7 @@ import (
 	"brood/transport/wire"
 )
 
-// served is a run with a URL, whose door has this view.
+// served is a run with a URL, whose control socket has this view.
 func served(t *testing.T, v *view.View) (url string, end func()) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "served")
@@ -38,7 +38,7 @@ func served(t *testing.T, v *view.View) (url string, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := door.NewServer(dir, v, func(context.Context, event.Command) (event.Receipt, error) {
+	d := control.NewServer(dir, v, func(context.Context, event.Command) (event.Receipt, error) {
 		return event.Receipt{}, errors.New("it only shows")
 	})
 	go d.Serve(l)

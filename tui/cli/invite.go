@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/transport/identity"
 	"brood/transport/wire"
 )
 
 func inviteCommand(s streams) *cobra.Command {
-	g := door.Gate{}
+	g := control.Gate{}
 	c := &cobra.Command{Use: "invite SESSION", Short: "Print a URL that lets others into a served run", Args: exactly("a SESSION or URL"),
 		Long: "Print a URL that lets others into a served run: workers that host members, viewers that look, operators that command too.\nWhoever came in once comes in again by its key, until `brood revoke`.",
 		RunE: func(c *cobra.Command, args []string) error {

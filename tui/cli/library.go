@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"brood/runtime/compare"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
@@ -49,7 +49,7 @@ func newShelf(at tui.Opened) (*shelf, error) {
 func (l *shelf) end() { l.hosts.end() }
 
 // live is a running session as the workbench takes it.
-func live(dir string, client *door.Client) tui.Opened {
+func live(dir string, client *control.Client) tui.Opened {
 	return tui.Opened{Session: dir, Source: client, Commander: client, Resume: resumeLine(dir), Close: func() error { client.Close(); return nil }}
 }
 

@@ -75,9 +75,9 @@ func TestLibraryListsAndOpens(t *testing.T) {
 	if _, err := lib.Open(t.Context(), filepath.Join(home, "gone")); err == nil {
 		t.Error("a session that is not there is opened")
 	}
-	// Nobody answers at the door of this one.
+	// Nobody answers at the control socket of this one.
 	if _, err := lib.Open(t.Context(), filepath.Join(home, "running")); err == nil || lib.last().Session != o.Session {
-		t.Errorf("a run without a door: %v", err)
+		t.Errorf("a run without a control socket: %v", err)
 	}
 }
 

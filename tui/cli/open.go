@@ -16,13 +16,13 @@ import (
 )
 
 func openCommand(s streams) *cobra.Command {
-	var f doorFlags
+	var f listenFlags
 	var listen string
 	c := &cobra.Command{Use: "open SESSION", Short: "Let others look at a running session, without stopping it", Args: exactly("a SESSION"),
-		Long: "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe doors close with Ctrl+C, or with the run.",
+		Long: "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe listeners close with Ctrl+C, or with the run.",
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if listen == "" && f.ssh == "" && f.metrics == "" {
-				return usage("open which door? give --listen, --ssh or --metrics an address")
+				return usage("open what? give --listen, --ssh or --metrics an address")
 			}
 			run, err := reach(c.Context(), args[0], clientName(), false)
 			if err != nil {
@@ -30,7 +30,7 @@ func openCommand(s streams) *cobra.Command {
 			}
 			defer run.Close()
 			if run.dir == "" {
-				return usage("%s is elsewhere: open its doors on its own machine", args[0])
+				return usage("%s runs elsewhere: use brood open on its own machine", args[0])
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -64,8 +64,8 @@ func openCommand(s streams) *cobra.Command {
 				fmt.Fprintln(s.out, "brood: the run is over")
 				return err
 			}
-			d.part("the door is closed; training goes on")
-			fmt.Fprintln(s.out, "brood: the doors are closed; training goes on")
+			d.part("brood open has ended; training goes on")
+			fmt.Fprintln(s.out, "brood: nobody can join any more; training goes on")
 			return nil
 		}}
 	c.Flags().StringVar(&listen, "listen", "", "UDP address for viewers and operators: HOST:PORT, or :PORT for all addresses of this machine")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/remote"
 	"brood/runtime/session"
@@ -20,7 +20,7 @@ import (
 
 // reached is a running session, here or elsewhere.
 type reached struct {
-	*door.Client
+	*control.Client
 	name string                      // for a person
 	dir  string                      // of the session; "" elsewhere
 	look bool                        // only: its commands would be refused
@@ -104,7 +104,7 @@ func (r reached) Close() error {
 	return r.shut()
 }
 
-// reach opens the door of a running session, by its name or path, or by the URL of a viewer or an operator. name is who
+// reach opens the control socket of a running session, by its name or path, or by the URL of a viewer or an operator. name is who
 // comes.
 func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 	if strings.Contains(what, "://") {
@@ -121,7 +121,7 @@ func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 	if running, _ := session.Running(dir); !running {
 		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, goesOnBy(dir), called(dir))
 	}
-	client, err := door.Dial(dir, name, take)
+	client, err := control.Dial(dir, name, take)
 	if errors.Is(err, fs.ErrPermission) {
 		return reached{}, session.Denied(filepath.Join(dir, "socket"))
 	}
@@ -165,5 +165,5 @@ func call(ctx context.Context, url, name string, take bool) (reached, error) {
 			return ctx.Err()
 		}
 	}
-	return reached{door.NewClient(name, take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
+	return reached{control.NewClient(name, take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
 }

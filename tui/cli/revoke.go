@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 )
 
 func revokeCommand(s streams) *cobra.Command {
@@ -23,7 +23,7 @@ func revokeCommand(s streams) *cobra.Command {
 				return err
 			}
 			defer run.Close()
-			if _, err := run.Gate(c.Context(), door.Gate{Revoke: args[1]}); err != nil {
+			if _, err := run.Gate(c.Context(), control.Gate{Revoke: args[1]}); err != nil {
 				return err
 			}
 			fmt.Fprintf(s.out, "the key %s is shut out\n", args[1])

@@ -15,11 +15,11 @@ import (
 )
 
 type serveFlags struct {
-	run    runFlags
-	doors  doorFlags
-	listen string
-	enrol  int
-	invite func(printer, *remote.Server) // tells others how to come in
+	run       runFlags
+	listeners listenFlags
+	listen    string
+	enrol     int
+	invite    func(printer, *remote.Server) // tells others how to come in
 }
 
 // servePort is where a run is served unless it is told otherwise.
@@ -58,7 +58,7 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	}
 	f.run.register(c)
 	fl := c.Flags()
-	f.doors.register(fl)
+	f.listeners.register(fl)
 	fl.StringVar(&f.listen, "listen", servePort, "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
 	joinFlags(c, &f.run.told)
@@ -129,7 +129,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	d, err := f.doors.listen(kept.note)
+	d, err := f.listeners.listen(kept.note)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
-// Package door lets viewers and operators at a run: a server inside the run's process, and a client with the shape of a
+// Package control lets viewers and operators at a run: a server inside the run's process, and a client with the shape of a
 // workbench's Source and Commander. Messages are length-prefixed CBOR over a stream; on this machine that stream is the
 // session's Unix socket.
-package door
+package control
 
 import (
 	"context"
@@ -58,7 +58,7 @@ type Server struct {
 	ctx    context.Context
 }
 
-// NewServer readies a door for the session in dir, whose log holds what view has seen.
+// NewServer readies a control socket for the session in dir, whose log holds what view has seen.
 func NewServer(dir string, v *view.View, command func(context.Context, event.Command) (event.Receipt, error)) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Server{dir: dir, command: command, view: v, base: v.Position, changed: make(chan struct{}), ctx: ctx, cancel: cancel}

@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"context"
@@ -17,8 +17,8 @@ type Ahead struct {
 	Of    uint64 `cbor:"1,keyasint"` // at which the run begins
 }
 
-// Announcer answers at the door of a session whose run has not begun: whoever asks hears how far its process is. It is
-// closed before the run opens the door.
+// Announcer answers at the control socket of a session whose run has not begun: whoever asks hears how far its process is. It is
+// closed before the run opens the control socket.
 type Announcer struct {
 	listener net.Listener
 	cancel   context.CancelFunc
@@ -45,7 +45,7 @@ func Listen(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// Announce answers at the door of the session in dir, whose lock the caller holds, that its run begins at round of.
+// Announce answers at the control socket of the session in dir, whose lock the caller holds, that its run begins at round of.
 // Close it.
 func Announce(dir string, of uint64) (*Announcer, error) {
 	l, err := Listen(dir)

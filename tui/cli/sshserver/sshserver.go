@@ -1,14 +1,14 @@
-// Package sshdoor shows the workbench of one run to whoever comes by SSH with an authorized key: nobody else, never by
+// Package sshserver shows the workbench of one run to whoever comes by SSH with an authorized key: nobody else, never by
 // a password, and from this machine only unless its address names another host. It imports tui, and transport/wire to
 // clean names.
 //
-//	srv, err := sshdoor.Listen(sshdoor.Config{Address: ":2222", HostKey: path, Authorized: keys})
+//	srv, err := sshserver.Listen(sshserver.Config{Address: ":2222", HostKey: path, Authorized: keys})
 //	go srv.Serve(open)      // open gives each visitor a source of its own
 //	err = srv.Close()
 //
 // A visitor who logs in as "viewer" may look only; everybody else may command too, one at a time, by the writer's
 // lease.
-package sshdoor
+package sshserver
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ type Visitor struct {
 // closed with it.
 type Opener func(Visitor) (tui.Options, error)
 
-// Server is a door by SSH. Its methods may be called from any goroutine.
+// Server is an SSH server. Its methods may be called from any goroutine.
 type Server struct {
 	cfg    Config
 	listen net.Listener
@@ -127,7 +127,7 @@ func (s *Server) Serve(open Opener) {
 	_ = s.ssh.Serve(s.listen) // it ends by Close
 }
 
-// Part has visitors told why the door closes, once their screens are gone.
+// Part has visitors told why the control socket closes, once their screens are gone.
 func (s *Server) Part(why string) { s.parting.Store(&why) }
 
 // Close ends all visits and returns when the last is over: of those who are still there after partFor it cuts the

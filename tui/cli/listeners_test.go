@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/session"
 	"brood/runtime/testutil"
 	"brood/runtime/view"
 	"brood/tui"
-	"brood/tui/cli/sshdoor"
+	"brood/tui/cli/sshserver"
 )
 
 // TestVisitorsBySSH: what the host of the run said is told to those who may command.
@@ -33,11 +33,11 @@ func TestVisitorsBySSH(t *testing.T) {
 	if err != nil {
 		t.Skip("no Unix sockets here: " + err.Error())
 	}
-	srv := door.NewServer(s.Dir(), view.New(), nil)
+	srv := control.NewServer(s.Dir(), view.New(), nil)
 	srv.Serve(l)
 	defer srv.Close()
 	for _, may := range []bool{true, false} {
-		opt, err := visit(s.Dir(), sshdoor.Visitor{Name: "ada@key", Command: may})
+		opt, err := visit(s.Dir(), sshserver.Visitor{Name: "ada@key", Command: may})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,40 +11,40 @@ import (
 	"github.com/spf13/pflag"
 
 	"brood/optim/catalog"
-	"brood/runtime/door"
+	"brood/runtime/control"
 	"brood/runtime/metrics"
 	"brood/runtime/session"
 	"brood/tui"
-	"brood/tui/cli/sshdoor"
+	"brood/tui/cli/sshserver"
 )
 
-// doorFlags are the ways in to a run besides its session's socket.
-type doorFlags struct{ ssh, authorized, metrics string }
+// listenFlags are the addresses at which a run accepts viewers, besides its session's socket.
+type listenFlags struct{ ssh, authorized, metrics string }
 
-func (f *doorFlags) register(fl *pflag.FlagSet) {
+func (f *listenFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ssh, "ssh", "", "show the workbench by SSH at HOST:PORT; :PORT is this machine only")
 	fl.StringVar(&f.authorized, "authorized", "", "file of the public keys that may come in by SSH (default: ~/.ssh/authorized_keys)")
 	fl.StringVar(&f.metrics, "metrics", "", "answer Prometheus at http://HOST:PORT/metrics; :PORT is this machine only")
 }
 
-// doors are open to a session from serve on. Each is a client of the session's socket, as every viewer is.
-type doors struct {
-	ssh     *sshdoor.Server
+// listeners are open to a session from serve on. Each is a client of the session's socket, as every viewer is.
+type listeners struct {
+	ssh     *sshserver.Server
 	metrics *metrics.Server
-	scrape  *door.Client
+	scrape  *control.Client
 	wg      sync.WaitGroup
 }
 
-// listen binds the addresses, so that a run does not begin whose doors cannot open.
-func (f *doorFlags) listen(note func(string)) (d *doors, err error) {
-	d = &doors{}
+// listen binds the addresses, so that a run does not begin whose listeners cannot open.
+func (f *listenFlags) listen(note func(string)) (d *listeners, err error) {
+	d = &listeners{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
 		}
 	}()
 	if f.ssh != "" {
-		cfg := sshdoor.Config{Address: f.ssh, Authorized: f.authorized, Note: note}
+		cfg := sshserver.Config{Address: f.ssh, Authorized: f.authorized, Note: note}
 		if cfg.HostKey, err = session.State("ssh_host_key"); err != nil {
 			return d, err
 		}
@@ -55,7 +55,7 @@ func (f *doorFlags) listen(note func(string)) (d *doors, err error) {
 			}
 			cfg.Authorized = filepath.Join(home, ".ssh", "authorized_keys")
 		}
-		if d.ssh, err = sshdoor.Listen(cfg); err != nil {
+		if d.ssh, err = sshserver.Listen(cfg); err != nil {
 			return d, err
 		}
 	}
@@ -65,16 +65,16 @@ func (f *doorFlags) listen(note func(string)) (d *doors, err error) {
 	return d, err
 }
 
-// serve opens the doors to a running session.
-func (d *doors) serve(dir string) {
+// serve opens the listeners to a running session.
+func (d *listeners) serve(dir string) {
 	name := filepath.Base(dir)
 	if d.ssh != nil {
 		d.wg.Go(func() {
-			d.ssh.Serve(func(v sshdoor.Visitor) (tui.Options, error) { return visit(dir, v) })
+			d.ssh.Serve(func(v sshserver.Visitor) (tui.Options, error) { return visit(dir, v) })
 		})
 	}
 	if d.metrics != nil {
-		if client, err := door.Dial(dir, "", false); err == nil { // the run is over: there is nothing to tell
+		if client, err := control.Dial(dir, "", false); err == nil { // the run is over: there is nothing to tell
 			d.scrape = client
 			d.wg.Go(func() { d.metrics.Serve(name, client) })
 		}
@@ -82,8 +82,8 @@ func (d *doors) serve(dir string) {
 }
 
 // visit is the workbench of a visitor by SSH.
-func visit(dir string, v sshdoor.Visitor) (tui.Options, error) {
-	client, err := door.Dial(dir, v.Name, false)
+func visit(dir string, v sshserver.Visitor) (tui.Options, error) {
+	client, err := control.Dial(dir, v.Name, false)
 	if err != nil {
 		return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)
 	}
@@ -99,8 +99,8 @@ func visit(dir string, v sshdoor.Visitor) (tui.Options, error) {
 	return opt, nil
 }
 
-// announce says where the doors are.
-func (d *doors) announce(out printer, s streams) {
+// announce says where the listeners are.
+func (d *listeners) announce(out printer, s streams) {
 	say := func(event, text string) {
 		if j, ok := out.(*jsonPrinter); ok {
 			j.put(map[string]any{"event": event, "address": text})
@@ -119,15 +119,15 @@ func (d *doors) announce(out printer, s streams) {
 	}
 }
 
-// part has visitors by SSH told why the doors close.
-func (d *doors) part(why string) {
+// part has visitors by SSH told why the listeners close.
+func (d *listeners) part(why string) {
 	if d.ssh != nil {
 		d.ssh.Part(why)
 	}
 }
 
-// Close shuts the doors.
-func (d *doors) Close() (err error) {
+// Close shuts the listeners.
+func (d *listeners) Close() (err error) {
 	if d.ssh != nil {
 		err = d.ssh.Close()
 	}

@@ -1,4 +1,4 @@
-package sshdoor
+package sshserver
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"brood/runtime/view"
 )
 
-// Visitor is somebody who comes to a session's door by another way than its socket.
+// Visitor is somebody who comes to a session's control socket by another way than its socket.
 type Visitor struct {
 	Name    string // for the writer's lease and the log of edits, whatever the visitor calls itself
 	Command bool   // may command; others may look
@@ -21,8 +21,8 @@ type Visitor struct {
 // maxAsked bounds a request of a visitor.
 const maxAsked = 1 << 20
 
-// Relay passes a visitor's requests on to the door of a session, under the visitor's name, and the answers back, until
-// either side or ctx ends. It closes both. gate answers what concerns the door by which the visitor came; nil: the
+// Relay passes a visitor's requests on to the control socket of a session, under the visitor's name, and the answers back, until
+// either side or ctx ends. It closes both. gate answers what concerns the control socket by which the visitor came; nil: the
 // session does.
 func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
 	ctx, cancel := context.WithCancel(ctx)

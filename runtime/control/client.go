@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func (c *Client) Stand() { c.viewer = "" }
 // as [Relay] does.
 func (c *Client) Look() { c.looks = true }
 
-// Dial opens the door of the session in dir, on this machine. Where the process that records it is gone later, the
+// Dial opens the control socket of the session in dir, on this machine. Where the process that records it is gone later, the
 // client tells what the log has.
 func Dial(dir, id string, take bool) (*Client, error) {
 	c := local(dir, id, take)

@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func TestSlowViewer(t *testing.T) {
 				}
 				<-closed
 				if took := time.Since(began); took > lastLook+time.Second || asks && took > 5*time.Second {
-					t.Errorf("the door closes after %v", took)
+					t.Errorf("the control socket closes after %v", took)
 				}
 			})
 		})

@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"brood/runtime/view/sourcetest"
 )
 
-// serve records rs in a session, opens a door to it and dials it.
+// serve records rs in a session, opens a control socket to it and dials it.
 func serve(t *testing.T, rs []event.Record, obey func(context.Context, event.Command) (event.Receipt, error)) (*Server, *Client, *session.Session) {
 	t.Helper()
 	dir := t.TempDir()
@@ -535,12 +535,12 @@ func TestOnlyWhatIsNewIsToldAgain(t *testing.T) {
 	}
 }
 
-// TestReceiptOfWhatEndsTheRun: who stops a run is told that it was obeyed, though the door closes with it.
+// TestReceiptOfWhatEndsTheRun: who stops a run is told that it was obeyed, though the control socket closes with it.
 func TestReceiptOfWhatEndsTheRun(t *testing.T) {
 	var srv *Server
 	obey := func(_ context.Context, c event.Command) (event.Receipt, error) {
 		go srv.Close()
-		testutil.Eventually(t, "the door begins to close", func() bool {
+		testutil.Eventually(t, "the control socket begins to close", func() bool {
 			srv.mu.Lock()
 			defer srv.mu.Unlock()
 			return srv.over
@@ -554,7 +554,7 @@ func TestReceiptOfWhatEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestClosedAtOnce: a door may be closed as soon as it was told to serve, as that of a run of a few milliseconds is;
+// TestClosedAtOnce: a control socket may be closed as soon as it was told to serve, as that of a run of a few milliseconds is;
 // with the race detector it was found that it might not.
 func TestClosedAtOnce(t *testing.T) {
 	for i := range 100 {
