@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"brood/models/wrongfile"
 )
 
 // cifarPixels is the bytes of a CIFAR image: red, green and blue planes of 32 x 32.
@@ -89,7 +91,7 @@ func eachFile(k Known, p places, f func(i int, name string, r io.Reader) error) 
 		return eachMember(k, p.archive, f)
 	}
 	for i, path := range p.paths {
-		in, err := os.Open(path)
+		in, err := openFile(path)
 		if err != nil {
 			return err
 		}
@@ -108,6 +110,9 @@ func eachMember(k Known, archive string, f func(i int, name string, r io.Reader)
 		return err
 	}
 	defer in.Close()
+	if err := wrongfile.CheckPointer(in, archive); err != nil {
+		return err
+	}
 	return Unpack(in, archive, k.Files, f)
 }
 

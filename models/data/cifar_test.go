@@ -113,6 +113,18 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 	}
 }
 
+// TestCIFARPointers: what Git LFS leaves where it fetched nothing is named, among the batches and as the archive.
+func TestCIFARPointers(t *testing.T) {
+	k, files := tinyCIFAR(t, "cifar10", 4)
+	pointer := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 30730000\n")
+	files["data_batch_2.bin"] = pointer
+	for _, dir := range []string{put(t, files), put(t, map[string][]byte{k.Archive: pointer})} {
+		if _, err := k.from([]string{dir}); err == nil || !strings.Contains(err.Error(), "is a Git LFS pointer") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestNamesOfClasses(t *testing.T) {
 	for name, n := range map[string]int{cifar10Names: 10, cifar100Names: 100} {
 		f := strings.Fields(name)
