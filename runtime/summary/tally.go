@@ -11,7 +11,7 @@ import (
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
-	"brood/runtime/host"
+	"brood/runtime/machine"
 	"brood/runtime/session"
 	"brood/runtime/view"
 )
@@ -65,10 +65,15 @@ func New() *Tally {
 		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
 }
 
-// Begin is called before the first record by a process that trains a job as the session in dir; from is what it goes on
-// from, nil for a new run.
-func (t *Tally) Begin(j *host.Job, dir string, from *host.Restored) {
-	c := j.Config
+// Resumed is the state that a run continues from: a checkpoint, and the limit that counts from its progress.
+type Resumed struct {
+	Checkpoint event.Checkpoint
+	Limit      event.Limit
+}
+
+// Begin is called before the first record by a process that trains, with the run's configuration and the directory of
+// its session; from is nil for a new run.
+func (t *Tally) Begin(c event.Config, dir string, from *Resumed) {
 	t.began, t.live = time.Now(), true
 	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory}
 	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
@@ -318,7 +323,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 		}
 	}
 	s.BytesSent, s.BytesPredicted, s.EvaluationBytes = t.sent, t.predicted, t.evaluated
-	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, host.PeakMemory()
+	s.Phase, s.Reason, s.MemoryMeasured = exit.Phase, exit.Reason, machine.PeakMemory()
 	t.Sum = s
 	return s
 }

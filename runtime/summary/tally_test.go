@@ -9,7 +9,6 @@ import (
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
-	"brood/runtime/host"
 	"brood/runtime/view"
 )
 
@@ -174,7 +173,7 @@ func TestLeft(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		limit event.Limit
-		from  *host.Restored
+		from  *Resumed
 		at    uint64
 		took  time.Duration // of the rounds so far
 		want  float64       // seconds, 0 for unknown
@@ -185,10 +184,10 @@ func TestLeft(t *testing.T) {
 		{"a limit of time that comes first", event.Limit{Rounds: 4000, Seconds: 13}, nil, 20, 10 * time.Second, 3},
 		{"a limit of time alone", event.Limit{Seconds: 13}, nil, 20, 10 * time.Second, 3},
 		{"no limit", event.Limit{}, nil, 20, 10 * time.Second, 0},
-		{"resumed in the middle", limit, &host.Restored{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
+		{"resumed in the middle", limit, &Resumed{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
 	} {
 		m := New()
-		m.Begin(&host.Job{Config: event.Config{Limit: c.limit}}, "", c.from)
+		m.Begin(event.Config{Limit: c.limit}, "", c.from)
 		m.Record(commit(c.at, c.at, c.took))
 		got, ok := m.Left(event.Progress{Rounds: c.at})
 		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {

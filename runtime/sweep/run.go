@@ -173,7 +173,11 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 			return false, err
 		}
 		now := summary.New()
-		now.Begin(r.Job, t.Dir, r.From)
+		var resumed *summary.Resumed
+		if r.From != nil {
+			resumed = &summary.Resumed{Checkpoint: r.From.Checkpoint, Limit: r.From.Limit}
+		}
+		now.Begin(r.Job.Config, t.Dir, resumed)
 		watch := func(rec event.Record) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -62,7 +62,7 @@ type jsonPrinter struct {
 }
 
 func (p *jsonPrinter) begin(r prepared) {
-	p.Begin(r.job, r.sess.Dir(), r.from)
+	p.Begin(r.job.Config, r.sess.Dir(), resumed(r.from))
 	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
@@ -194,7 +194,7 @@ func (p *plainPrinter) line(format string, args ...any) {
 }
 
 func (p *plainPrinter) begin(r prepared) {
-	p.Begin(r.job, r.sess.Dir(), r.from)
+	p.Begin(r.job.Config, r.sess.Dir(), resumed(r.from))
 	p.job = r.job
 	j := r.job
 	if j.Config.Data == "" {
@@ -429,4 +429,12 @@ func onStart(j *host.Job) []string {
 		return append([]string{text}, j.Notes...)
 	}
 	return j.Notes
+}
+
+// resumed returns what a summary needs of a restored run; nil for a new one.
+func resumed(from *host.Restored) *summary.Resumed {
+	if from == nil {
+		return nil
+	}
+	return &summary.Resumed{Checkpoint: from.Checkpoint, Limit: from.Limit}
 }
