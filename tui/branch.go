@@ -44,7 +44,7 @@ func (m *model) mayBranch() string {
 	case m.brancher() == nil || m.opt.Session == "":
 		return "the session of this run is not on this machine: `brood fork` branches off it where it is"
 	case m.branching != nil:
-		return "a branch is on its way: esc gives it up"
+		return "a branch is on its way: esc cancels"
 	case m.screen == m.home():
 		return "a run is branched off where its charts are: enter opens it, and B there asks"
 	case slices.ContainsFunc(m.rail.staged, resized):
@@ -90,7 +90,7 @@ func (m *model) branch() tea.Cmd {
 // askBranch says what a branch is to be, and what it costs, with a checkpoint at from.
 func (m *model) askBranch(b Branch, from uint64) string {
 	name := filepath.Base(b.Session)
-	text := fmt.Sprintf("Begin a run of its own after round %s of %s?", round(b.At), name)
+	text := fmt.Sprintf("Start a new run after round %s of %s?", round(b.At), name)
 	if len(b.Set) > 0 {
 		text += " It goes on with " + words(event.Command{Set: b.Set}) + "."
 	}
@@ -105,9 +105,9 @@ func (m *model) askBranch(b Branch, from uint64) string {
 	case n == 0:
 		return text + " There is a checkpoint of that round."
 	case n == 1:
-		text += " The round since " + since + " is executed again first"
+		text += " The round since " + since + " is recomputed first"
 	default:
-		text += " The " + round(n) + " rounds since " + since + " are executed again first"
+		text += " The " + round(n) + " rounds since " + since + " are recomputed first"
 	}
 	if r := m.live.Rates; r.Weight > 0 && r.Rounds > 0 {
 		seconds := float64(b.At-from) / r.Rounds
@@ -169,7 +169,7 @@ func (m *model) branchLine(g *cell.Grid, y int) {
 	if done > 0 {
 		text = "branch: executed again up to round " + lead(round(done), len(round(b.at))) + " of " + round(b.at)
 	}
-	right := "esc gives it up"
+	right := "esc cancels"
 	x := g.Text(1, y, g.W-4-len(right), cell.Staged, text)
 	if room := g.W - 4 - len(right) - x; room > 8 {
 		chart.Bar(g, x+1, y, min(room, 30), float64(done)/float64(b.at), cell.Staged)

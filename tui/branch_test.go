@@ -56,7 +56,7 @@ func TestBranchAtTheCursor(t *testing.T) {
 	}
 }
 
-// While the rounds are executed again the way there is shown, and esc gives it up.
+// While the rounds are executed again the way there is shown, and esc cancels.
 func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	d, s := taped(t, "B")
 	reached := make(chan func(uint64))
@@ -69,7 +69,7 @@ func TestBranchShowsItsWayAndCanBeGivenUp(t *testing.T) {
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
 	told := testutil.Receive(t, reached, "branch")
-	d.shows("branch: looking for the nearest checkpoint", "esc gives it up")
+	d.shows("branch: looking for the nearest checkpoint", "esc cancels")
 	told(150)
 	d.shows("executed again up to round 150 of 200", "█")
 	golden(t, "branch-80x24", d.screenText())
@@ -112,7 +112,7 @@ func TestBranchSaysWhyNot(t *testing.T) {
 	if text := strings.Join(strings.Fields(d.screenText()), " "); !strings.Contains(text, d.toast.text) {
 		t.Errorf("the screen does not show all of %q:\n%s", d.toast.text, text)
 	}
-	if len(d.rail.staged) > 0 || !strings.Contains(d.rail.answer.text, "population of its parent") || !strings.Contains(d.toast.text, "B begins a run of its own") || len(s.asked) > 0 {
+	if len(d.rail.staged) > 0 || !strings.Contains(d.rail.answer.text, "population of its parent") || !strings.Contains(d.toast.text, "B starts a new run") || len(s.asked) > 0 {
 		t.Errorf("members staged %v, %q; apply says %q", d.rail.staged, d.rail.answer.text, d.toast.text)
 	}
 }
@@ -131,7 +131,7 @@ func trains(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 // In a live run B asks with the newest round, and begins a branch with what is staged. The parent hears nothing of it.
 func TestBranchOfALiveRun(t *testing.T) {
 	d, s := trains(t, 80, 24, "k j l B")
-	d.shows("after round 100 of", "It goes on with eta =", "Its parent goes on as it is", "37 rounds", "checkpoint at 63 are executed again first", "y begin it")
+	d.shows("after round 100 of", "It goes on with eta =", "Its parent goes on as it is", "37 rounds", "checkpoint at 63 are recomputed first", "y begin it")
 	golden(t, "branch-live-80x24", d.screenText())
 	if len(s.asked) > 0 {
 		t.Errorf("it asks, and has begun %v", s.asked)

@@ -14,7 +14,7 @@ func TestFilterOfEvents(t *testing.T) {
 	d.focus = eventsPanel
 	d.press("/").write("CHECK")
 	d.shows("1 of 5 · /CHECK_", "checkpoint saved", "enter keep the filter")
-	d.hides("ell 10 effective")
+	d.hides("ell 10 from")
 	if d.press("enter"); d.filters.typing != nil {
 		t.Fatal("enter does not end the typing")
 	}
@@ -22,7 +22,7 @@ func TestFilterOfEvents(t *testing.T) {
 	d.press("/").write("x")
 	d.shows("0 of 5", `no event holds "CHECKx": esc clears`)
 	d.press("esc")
-	d.shows("5 of 5", "ell 10 effective")
+	d.shows("5 of 5", "ell 10 from")
 	d.hides("/CHECK")
 	d.press("/").write("warn").press("enter")
 	d.shows("1 of 5", "replicas are collapsing")
@@ -31,7 +31,7 @@ func TestFilterOfEvents(t *testing.T) {
 	}
 	d.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	d.press("/").write("edit")
-	d.shows("10s ┆ ell 10 effective", "5 events · /edit_")
+	d.shows("10s ┆ ell 10 from", "5 events · /edit_")
 	d.write("zz")
 	d.shows("none of the events")
 }

@@ -95,7 +95,7 @@ func doLease(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
 func (m *model) writer(l view.Lease) (text string, asked bool) {
 	switch {
 	case m.opt.Commander == nil:
-		return "you look", false
+		return "read-only", false
 	case l.Mine && l.Asks != "":
 		return "you write, " + l.Asks + " asks", true
 	case l.Mine:
@@ -103,7 +103,7 @@ func (m *model) writer(l view.Lease) (text string, asked bool) {
 	case l.Holder != "":
 		return l.Holder + " writes", false
 	}
-	return "you may write", false
+	return "you control", false
 }
 
 // overhear tells of what somebody else changed: the answer to one's own command is told anyway.

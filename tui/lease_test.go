@@ -57,7 +57,7 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 		lease view.Lease
 		want  string
 	}{
-		{view.Lease{}, "2 viewers, you may write"},
+		{view.Lease{}, "2 viewers, you control"},
 		{view.Lease{Holder: "ada", Left: time.Second}, "2 viewers, ada writes"},
 		{view.Lease{Holder: "ann", Mine: true, Left: time.Second}, "2 viewers, you write"},
 		{view.Lease{Holder: "ann", Mine: true, Left: time.Second, Asks: "bob"}, "2 viewers, you write, bob asks"},
@@ -75,7 +75,7 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 		}
 		d, p = openPen(t, func(o *Options) { o.Commander = nil })
 		p.lease = c.lease
-		if d.shows("2 viewers, you look"); d.heedLease() != nil {
+		if d.shows("2 viewers, read-only"); d.heedLease() != nil {
 			t.Error("who may only look asks for the lease")
 		}
 	}
@@ -85,7 +85,7 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 func TestNobodyWritesWhatIsOver(t *testing.T) {
 	for _, phase := range []event.Phase{event.Finished, event.Stopped, event.Failed} {
 		d, _ := openPen(t, nil)
-		d.shows("2 viewers, you may write", "samples/s")
+		d.shows("2 viewers, you control", "samples/s")
 		d.live.Apply(event.Record{At: 2e18, State: &event.State{Phase: phase}})
 		d.refresh()
 		line, _, _ := strings.Cut(d.screenText(), "\n")

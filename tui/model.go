@@ -282,7 +282,7 @@ func (m *model) mayCommand() string {
 		return noRun
 	case m.replay != nil:
 		if m.brancher() != nil {
-			return "this is a recording: B begins a run of its own here, with the knobs that are staged"
+			return "this is a recording: B starts a new run here, with the knobs that are staged"
 		}
 		return "this is a recording: knobs and commands need a live run"
 	case m.opt.ReadOnly:
@@ -330,7 +330,7 @@ func (m *model) answered(msg receiptMsg) {
 		m.swapped(msg)
 	case msg.receipt.Round > 0:
 		m.rail.accepted(m, msg)
-		m.say(cell.Good, what+" accepted, effective from round "+round(msg.receipt.Round+1)+" on")
+		m.say(cell.Good, what+" accepted, from round "+round(msg.receipt.Round+1))
 	default:
 		m.say(cell.Good, what+" accepted")
 	}

@@ -51,7 +51,7 @@ func TestOverlay(t *testing.T) {
 	if want := []string{"/s/fork", "/s/seed-1", "/s/seed-2"}; !slices.Equal(d.runs.marks, want) {
 		t.Fatalf("marked %v, want %v", d.runs.marks, want)
 	}
-	d.shows("3 runs over each other", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
+	d.shows("3 runs overlaid", "loss of the centre", "test error  %", "bytes sent", "seeds as mean (least–most) and band", "mean of b c", "they also differ in: fork of", "by round")
 	o := &d.runs.overlay
 	if len(o.lines) != 2 || len(o.lines[1].runs) != 2 {
 		t.Fatalf("%d lines", len(o.lines))

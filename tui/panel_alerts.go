@@ -179,7 +179,7 @@ func drawWatched(m *model, g *cell.Grid, r cell.Rect) {
 	for _, k := range event.Watched {
 		put(string(k), alert.Rules[k])
 	}
-	put("and", "numbers that are none, workers that are lost or disagree, a disk that is full, commands that cannot be obeyed")
+	put("and", "NaN or infinity, workers that are lost or disagree, a disk that is full, rejected commands")
 	put("elsewhere", "--on-alert COMMAND of run, serve and fork hands each warning and error to a command, as a line of JSON")
 }
 

@@ -144,7 +144,7 @@ func (p *places) note() string {
 func (p *places) missing(m *model) string {
 	switch {
 	case p.now != nil:
-		return "measuring " + p.subject(m) + "; esc gives it up"
+		return "measuring " + p.subject(m) + "; esc cancels"
 	case p.err != nil:
 		return p.err.Error()
 	}
@@ -163,7 +163,7 @@ func (p *places) may(m *model) string {
 	case !able || m.opt.Session == "":
 		return "the session of this run is not on this machine: `brood geometry` measures it where it is"
 	case p.now != nil:
-		return "it is being measured: esc gives it up"
+		return "it is being measured: esc cancels"
 	}
 	return ""
 }

@@ -161,7 +161,7 @@ func TestGeometryShowsItsWay(t *testing.T) {
 	wait, end := d.last, make(chan tea.Msg, 1)
 	go func() { end <- wait() }()
 	told := testutil.Receive(t, reached, "measurement")
-	d.shows("measuring how the members stand", "gives it up")
+	d.shows("measuring how the members stand", "esc cancels")
 	told(70)
 	d.shows("executing round 70")
 	if d.press("enter"); !strings.Contains(d.toast.text, "it is being measured") {

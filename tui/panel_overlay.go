@@ -18,7 +18,7 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 	o := r.lay(m)
 	title := "overlay"
 	if n := len(r.picked(m)); n > 1 {
-		title = count(n, "run") + " over each other"
+		title = count(n, "run") + " overlaid"
 	} else if len(o.set) == 1 {
 		title = o.set[0].Name
 	}
@@ -206,7 +206,7 @@ func (r *runs) figuresTitle(*model) (string, string) {
 	if slices.ContainsFunc(r.overlay.rows, func(row figureRow) bool { return len(row.runs) > 1 }) {
 		note = "mean ± standard error · " + note
 	}
-	return "what was set, and what came of it", note
+	return "settings and results", note
 }
 
 // figureRow is a run, or the mean of runs that differ in nothing but their seeds.
@@ -244,7 +244,7 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 		}
 	}
 	if len(hidden) > 0 {
-		absent = append(absent, "no room for: "+strings.Join(hidden, ", "))
+		absent = append(absent, "hidden: "+strings.Join(hidden, ", "))
 	}
 	if o.aged != "" { // it leaves first: the list marks an older test too
 		foot = append(foot, o.aged)

@@ -115,7 +115,7 @@ func (e *exam) note() string {
 func (e *exam) missing(m *model) string {
 	switch {
 	case e.now != nil:
-		return "asking the model about every test sample; esc gives it up"
+		return "asking the model about every test sample; esc cancels"
 	case e.err != nil:
 		return e.err.Error()
 	case e.got != nil:
@@ -138,7 +138,7 @@ func (e *exam) may(m *model) string {
 	case m.shown.Config == nil || m.shown.Config.Data == "" || m.shown.Config.Maximises():
 		return "this run has no test set: it trains no model on data"
 	case e.now != nil:
-		return "it is being asked: esc gives it up"
+		return "it is being asked: esc cancels"
 	}
 	return ""
 }

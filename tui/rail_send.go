@@ -110,7 +110,7 @@ func (r *rail) answered(m *model, msg receiptMsg) bool {
 func (r *rail) accepted(m *model, msg receiptMsg) {
 	if c := msg.command; r.sent == nil && (len(c.Set) > 0 || c.Members > 0) {
 		from := msg.receipt.Round + 1
-		r.answer = answer{what: words(c), text: "accepted, effective from round " + round(from), id: c.ID, from: from}
+		r.answer = answer{what: words(c), text: "accepted, from round " + round(from), id: c.ID, from: from}
 		r.settle(m)
 	}
 }

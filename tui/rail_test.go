@@ -25,7 +25,7 @@ func TestStagedAppliedEffective(t *testing.T) {
 	if len(d.sent) != 1 || c.Members != 8 || !slices.Equal(c.Set, []event.Setting{{Knob: "eta", Expr: "0.125"}, {Knob: "ell", Expr: "5"}}) || c.By != "ann" || c.ID == 0 {
 		t.Fatalf("sent %+v, want one transaction", d.sent)
 	}
-	d.shows("accepted, effective from round 403")
+	d.shows("accepted, from round 403")
 	d.hides("0.125*", "5*")
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{At: 1e18 + 41e9, Edit: &event.Edit{At: 402, Algorithm: "sample", Knob: "eta", Expr: "0.125", By: "ann"}}}}})
 	d.shows("→ 0.125 @403")

@@ -386,7 +386,7 @@ func (r *runs) describe(m *model, title, about, text string, change func(a *sess
 		if k := r.known[e.Dir]; k != nil { // to be read again
 			k.bytes, k.took = -1, 0
 		}
-		return r.does(m, "kept beside the session "+e.Name, func(ctx context.Context) error {
+		return r.does(m, "saved in session "+e.Name, func(ctx context.Context) error {
 			return keeper.Describe(ctx, e.Dir, after)
 		}), nil
 	}}
@@ -411,6 +411,6 @@ func (r *runs) tag(m *model) tea.Cmd {
 
 func (r *runs) note(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	return r.describe(m, "note of", "It is kept beside the log, which it does not touch.", r.summary(e).About.Note,
+	return r.describe(m, "note of", "It is saved beside the log; the log is unchanged.", r.summary(e).About.Note,
 		func(a *session.About, text string) { a.Note = text })
 }

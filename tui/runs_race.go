@@ -23,7 +23,7 @@ func (r *runs) gone(dir string) bool {
 	return !ok && dir != r.awaited
 }
 
-// forked is where the first branch sets out whose parent is among the runs over each other.
+// forked is where the first branch sets out whose parent is among the runs overlaid.
 func (o *laid) forked() (x float64, ok bool) {
 	for _, run := range o.set {
 		if from, _ := run.Span(o.axis); run.Joined() && (!ok || from < x) {

@@ -53,7 +53,7 @@ func TestBranchRacesItsParent(t *testing.T) {
 	}
 	d.shows("fork branched off after round 100 of seed-1: 1 looks at it")
 	d.toast = toast{}
-	d.shows("2 runs over each other", "fork at 100, 0 shows all")
+	d.shows("2 runs overlaid", "fork at 100, 0 shows all")
 	o := &d.runs.overlay
 	if x, ok := o.forked(); !ok || x != 100 || o.lo != 96.5 || o.hi != 128 {
 		t.Errorf("forked at %g (%v), drawn from %g to %g", x, ok, o.lo, o.hi)

@@ -383,10 +383,10 @@ func TestRunsAreKept(t *testing.T) {
 		{"j r", "500", "enter", "resume seed-1 to 500", "seed-1 goes on"},
 		{"j r", "500", "esc", "", ""},
 		{"j w", "", "", "export seed-1", "model.safetensors: lenet after round 300"},
-		{"j R", "the first", "enter", `describe seed-1 "the first" [] ""`, "kept beside the session seed-1"},
-		{"j t", "good, seed7", "enter", `describe seed-1 "" ["good" "seed7"] ""`, "kept beside"},
-		{"j t", "good  old", "enter", `describe seed-1 "" ["good" "old"] ""`, "kept beside"},
-		{"j j n", ", they say", "enter", `describe seed-2 "" ["best"] "as in the paper, they say"`, "kept beside"},
+		{"j R", "the first", "enter", `describe seed-1 "the first" [] ""`, "saved in session seed-1"},
+		{"j t", "good, seed7", "enter", `describe seed-1 "" ["good" "seed7"] ""`, "saved in session"},
+		{"j t", "good  old", "enter", `describe seed-1 "" ["good" "old"] ""`, "saved in session"},
+		{"j j n", ", they say", "enter", `describe seed-2 "" ["best"] "as in the paper, they say"`, "saved in session"},
 	} {
 		s := study()
 		d := browse(t, 120, 36, s, c.keys)

@@ -72,7 +72,7 @@ func TestUndoTakesTheTransactionBack(t *testing.T) {
 	if got := sets(d.sent); !slices.Equal(got, []string{"members=7, eta=0.125, ell=13", "members=6, eta=0.1, ell=10"}) {
 		t.Fatalf("sent %q", got)
 	}
-	d.shows("undo: members = 6, eta = 0.1, ell = 10 accepted, effective from round 403")
+	d.shows("undo: members = 6, eta = 0.1, ell = 10 accepted, from round 403")
 }
 
 func TestUndoSaysWhyNot(t *testing.T) {

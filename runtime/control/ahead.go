@@ -93,7 +93,7 @@ func (a *Announcer) talk(ctx context.Context, c net.Conn) {
 		a.mu.Unlock()
 		out := answer{Ahead: &now}
 		if !q.Ahead {
-			out.Err = fmt.Sprintf("the run has not begun: round %d of %d is brought back; try again", now.Round, now.Of)
+			out.Err = fmt.Sprintf("the run has not begun: it is recomputing round %d of %d; try again", now.Round, now.Of)
 		}
 		if answerTo(c, out) != nil {
 			return

@@ -36,7 +36,7 @@ func TestAhead(t *testing.T) {
 		}
 	}
 	_, err = c.Snapshot(t.Context(), 0)
-	if err == nil || !strings.Contains(err.Error(), "round 41 of 60 is brought back") {
+	if err == nil || !strings.Contains(err.Error(), "recomputing round 41 of 60") {
 		t.Errorf("who looks at it is told %v", err)
 	}
 	a.Close()

@@ -174,7 +174,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		who = e.Whose()
 	}
 	v.mark(Mark{Round: e.First(), Text: text, Who: who})
-	v.note(event.LevelInfo, "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" effective from round %d on", e.First())+by(e.Whose()))
+	v.note(event.LevelInfo, "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" from round %d", e.First())+by(e.Whose()))
 }
 
 func by(who string) string {

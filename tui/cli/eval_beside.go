@@ -39,7 +39,7 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 	return host.Take(c.Context(), dir, at, of, threads, func(k event.Commit) {
 		if time.Since(last) > time.Second {
 			last = time.Now()
-			fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+			fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
 		}
 	})
 }

@@ -174,7 +174,7 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 		said, err := x.one(ctx, c.path, x.into(c.path, len(sessions) > 1), func(k event.Commit) {
 			if time.Since(told) > time.Second {
 				told = time.Now()
-				fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+				fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
 			}
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 func forkCommand(s streams) *cobra.Command {
 	f := &runFlags{}
 	var at uint64
-	c := &cobra.Command{Use: "fork SESSION --at ROUND", SuggestFor: []string{"branch"}, Short: "Branch a run of its own off a recorded round",
+	c := &cobra.Command{Use: "fork SESSION --at ROUND", SuggestFor: []string{"branch"}, Short: "Branch a new run off a recorded round",
 		Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if at == 0 {

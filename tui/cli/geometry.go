@@ -57,7 +57,7 @@ func geometryCommand(s streams) *cobra.Command {
 		x, err := own.MeasureGeometry(c.Context(), dir, want, func(k event.Commit) {
 			if !*asJSON && time.Since(last) > time.Second {
 				last = time.Now()
-				fmt.Fprintf(s.err, "brood: round %d brought back\n", k.To)
+				fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
 			}
 		})
 		if err != nil {

@@ -90,7 +90,7 @@ func TestNamespaces(t *testing.T) {
 	tr.trains(2, 0)
 
 	// From the fourth: by URL, and by OpenSSH's client.
-	if out, err := tr.brood(n.in(4), "set", tr.inviteMore("operator"), "eta=0.05").CombinedOutput(); err != nil || !strings.Contains(string(out), "effective from round") {
+	if out, err := tr.brood(n.in(4), "set", tr.inviteMore("operator"), "eta=0.05").CombinedOutput(); err != nil || !strings.Contains(string(out), "from round") {
 		t.Errorf("set from afar: %v: %s", err, out)
 	}
 	if ssh {
@@ -107,7 +107,7 @@ func TestNamespaces(t *testing.T) {
 		t.Cleanup(func() { _ = look.Process.Kill() })
 		testutil.Eventually(t, "the run by SSH, in "+seen.Name(), func() bool {
 			text, err := os.ReadFile(seen.Name())
-			return err == nil && strings.Contains(string(text), "training") && strings.Contains(string(text), "you look")
+			return err == nil && strings.Contains(string(text), "training") && strings.Contains(string(text), "read-only")
 		})
 		_ = look.Process.Kill()
 		_ = look.Wait() // it is cut off

@@ -80,6 +80,6 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 		fmt.Fprintln(s.out, strings.TrimSpace("stopped; "+run.goOn()))
 		return nil
 	}
-	fmt.Fprintf(s.out, "accepted, effective from round %d on\n", r.Round+1)
+	fmt.Fprintf(s.out, "accepted, from round %d\n", r.Round+1)
 	return nil
 }
