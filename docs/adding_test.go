@@ -12,7 +12,7 @@ import (
 )
 
 // TestAddingAnAlgorithm: the files of adding-an-algorithm.md are a module that compiles; with BROOD_LONG=conformance its
-// own test passes, for which the runtime is linked once more.
+// own test passes and its program trains and verifies, for which brood is linked once more.
 func TestAddingAnAlgorithm(t *testing.T) {
 	blocks := goBlocks(t, "adding-an-algorithm.md")
 	if len(blocks) != 2 {
@@ -45,18 +45,28 @@ func TestAddingAnAlgorithm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"vet", "."}
-	if longtest.On(longtest.Conformance) {
-		args = []string{"test", "-count=1", "-v", "."}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "BROOD_SESSIONS="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	run("go", "vet", ".")
+	if !longtest.On(longtest.Conformance) {
+		return
 	}
-	if args[0] == "test" && !strings.Contains(string(out), "--- PASS: TestLion/learns ") {
+	if out := run("go", "test", "-count=1", "-v", "."); !strings.Contains(out, "--- PASS: TestLion/learns ") {
 		t.Fatalf("the suite did not run:\n%s", out)
+	}
+	run("go", "build", "-o", "mine", ".")
+	mine := filepath.Join(dir, "mine")
+	run(mine, "run", "--algorithm", "lion", "--model", "softmax", "--data", "glyphs", "--members", "4", "--workers", "2", "--rounds", "5", "--plain", "--session", "s")
+	if out := run(mine, "verify", "s"); !strings.Contains(out, "5 rounds") {
+		t.Errorf("verify prints\n%s", out)
 	}
 }
 
