@@ -126,6 +126,42 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 // BenchmarkCrossover: a row of mlp, beside a copy of it in turn, which is what memory allows.
+// BenchmarkMap: statements with a function or a factor, beside the same statement with neither, in turn: elements per
+// nanosecond, and the share of the plain statement's rate.
+func BenchmarkMap(b *testing.B) {
+	const cols = 1 << 20
+	l := engine.Layout{Params: cols, Tensors: []engine.Tensor{{Name: "w", Len: cols, Cols: cols, Shape: []int{cols}}}}
+	x, y := ram.New(1, cols), ram.New(1, cols)
+	for i := range flat(x) {
+		flat(x)[i] = float32(i%7) - 3
+	}
+	for name, of := range map[string]engine.Lin{
+		"sign": {Map: engine.Sign}, "abs": {Map: engine.Abs}, "square": {Map: engine.Square}, "sqrt": {Map: engine.Sqrt},
+		"reciprocal": {Map: engine.Reciprocal}, "clamp": {Map: engine.Clamp}, "factor": {By: x},
+	} {
+		b.Run(name, func(b *testing.B) {
+			v, err := New(l, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			of.Dst, of.Terms = y, []engine.Term{{C: 0.5, Src: x}}
+			plain := engine.Lin{Dst: y, Terms: of.Terms}
+			best := [2]time.Duration{1 << 62, 1 << 62}
+			for b.Loop() {
+				for i, s := range []engine.Lin{plain, of} {
+					began := time.Now()
+					if err := v.Do(context.Background(), engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{s}}); err != nil {
+						b.Fatal(err)
+					}
+					best[i] = min(best[i], time.Since(began))
+				}
+			}
+			b.ReportMetric(cols/float64(best[1].Nanoseconds()), "elements/ns")
+			b.ReportMetric(float64(best[0])/float64(best[1]), "of_plain")
+		})
+	}
+}
+
 func BenchmarkCrossover(b *testing.B) {
 	m, err := models.Load("mlp")
 	if err != nil {

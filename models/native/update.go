@@ -1,6 +1,10 @@
 package native
 
-import "brood/models/engine"
+import (
+	"math"
+
+	"brood/models/engine"
+)
 
 func (v *Vector) update(t engine.Update) error {
 	if len(t.Prog) == 0 || len(t.Rows) == 0 {
@@ -110,16 +114,19 @@ func (p *lane) run(s *statement, r engine.Row, a, b int) {
 	}
 }
 
-// mapped applies a function to every element of x. The calls have a constant function, which the compiler unfolds.
+// mapped applies a function to every element of x, with the bits of [engine.Map.Of], in loops without calls.
 func mapped(x []float32, fn engine.Map) {
+	const sign, one = 1 << 31, 0x3f800000
 	switch fn {
 	case engine.Sign:
 		for i, v := range x {
-			x[i] = engine.Sign.Of(v)
+			if v != 0 && v == v {
+				x[i] = math.Float32frombits(math.Float32bits(v)&sign | one)
+			}
 		}
 	case engine.Abs:
 		for i, v := range x {
-			x[i] = engine.Abs.Of(v)
+			x[i] = math.Float32frombits(math.Float32bits(v) &^ sign)
 		}
 	case engine.Square:
 		for i, v := range x {
@@ -127,7 +134,10 @@ func mapped(x []float32, fn engine.Map) {
 		}
 	case engine.Sqrt:
 		for i, v := range x {
-			x[i] = engine.Sqrt.Of(v)
+			if v < 0 {
+				v = 0
+			}
+			x[i] = float32(math.Sqrt(float64(v)))
 		}
 	case engine.Reciprocal:
 		for i, v := range x {
@@ -135,7 +145,7 @@ func mapped(x []float32, fn engine.Map) {
 		}
 	case engine.Clamp:
 		for i, v := range x {
-			x[i] = engine.Clamp.Of(v)
+			x[i] = min(max(v, -1), 1)
 		}
 	}
 }
