@@ -1,6 +1,7 @@
-// Package optim is the seam between an algorithm and the rest of brood: what an algorithm is (a value without memory),
-// what its program may touch (Env, Comm, Engine, Data), and the concrete collectives. It imports only models, and holds
-// no goroutine, no clock, no file and no socket. One file per algorithm lives beside the seam; catalog lists them.
+// Package optim is the interface between an algorithm and the rest of brood. It defines Algorithm (a stateless value),
+// what an algorithm's program may access (Env, Comm, Engine, Data), and the concrete collectives. It imports only
+// models and uses no goroutine, clock, file or socket. Each algorithm has its own file in this package; catalog lists
+// them.
 package optim
 
 import (
@@ -12,41 +13,42 @@ import (
 	"brood/models/engine"
 )
 
-// Algorithm is a training method as a value: metadata, and functions that keep nothing between calls.
+// Algorithm is a training method as a value: metadata, and functions that keep no state between calls.
 type Algorithm struct {
-	Name  string // as typed: "parle"
-	Title string // as shown: "Parle"
-	Paper string // reference of the source
+	Name  string // as the user types it: "parle"
+	Title string // as screens show it: "Parle"
+	Paper string // citation of the source
 	Doc   string // summary, equations, bytes, deviations from the source
 
 	Needs  Needs
 	Knobs  []Knob
 	Series []Series
-	// NoOptimiser says of an algorithm that follows gradients why it has no knob optimiser, in a clause without a subject.
+	// NoOptimiser explains why a gradient-based algorithm has no knob optimiser, as a clause without a subject.
 	NoOptimiser string
 
 	// Blocks lists ALL state of the algorithm for these knobs. A block whose Cols is 0 does not exist.
 	Blocks func(k Values, l engine.Layout) []Block
-	// Check refuses a shape that the rule cannot run: one sentence that says what to change. It is asked at the start, at
-	// every breakpoint of a schedule, on every live change and after a death. Nil admits every population of one or more.
+	// Check returns an error for a shape that the algorithm cannot run: one sentence that says what to change. It is
+	// called at the start, at every breakpoint of a schedule, on every live change and after the loss of a worker. Nil
+	// accepts every population of one or more members.
 	Check func(s Shape) error
-	// Cycle is how many rounds a cycle takes, what schedules per cycle count in; nil: a round is a cycle.
+	// Cycle returns the number of rounds in a cycle, the unit of schedules per cycle. Nil: every round is a cycle.
 	Cycle func(s Shape) int
-	// Bytes is the exact payload of one round, summed over workers, by operation.
+	// Bytes returns the exact payload of one round in bytes, summed over workers, by operation.
 	Bytes func(s Shape) map[Op]int64
 
 	Program Program
 
-	// Given makes the algorithm anew from a text of a person, which the run records in place of a model's layers: the rule
-	// table of a protocol. Nil for one that is told nothing.
+	// Given returns the algorithm built from a text that the user supplies, such as the rule table of a protocol. The run
+	// records the text in place of a model's layers. Nil if the algorithm takes no text.
 	Given func(text []byte) (*Algorithm, error)
 }
 
-// names is what algorithms and knobs may be called.
+// names matches valid names of algorithms and knobs.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// Validate reports the first mistake of a declaration that would make a run fail, and nil where there is none. It does
-// not run the program: that is what package conformance does.
+// Validate returns the first error in the declaration that would make a run fail, or nil. It does not run the program;
+// package conformance does.
 func (a *Algorithm) Validate() error {
 	switch {
 	case !names.MatchString(a.Name):
@@ -56,7 +58,7 @@ func (a *Algorithm) Validate() error {
 	case a.Program == nil || a.Blocks == nil || a.Bytes == nil:
 		return fmt.Errorf("algorithm %s: it must have Blocks, Bytes and a Program", a.Name)
 	}
-	knobs := map[string]bool{"members": true} // the runtime's own
+	knobs := map[string]bool{"members": true} // declared by the runtime
 	for _, k := range a.Knobs {
 		switch {
 		case !names.MatchString(k.Name) || knobs[k.Name]:
@@ -83,57 +85,58 @@ func (a *Algorithm) Validate() error {
 	return nil
 }
 
-// Needs says what an algorithm asks of its model and population, whatever its knobs. One that asks for neither
-// gradients nor evaluations is run without a model and without data.
+// Needs is a bit set of an algorithm's requirements on its model and population, independent of its knobs. An algorithm
+// that needs neither gradients nor evaluations runs without a model and without data.
 type Needs uint8
 
-// Model says whether there must be a model, and data.
+// Model reports whether the algorithm requires a model and data.
 func (n Needs) Model() bool { return n&(Gradients|Evaluations) != 0 }
 
 const (
 	Gradients   Needs = 1 << iota // the engine's Gradients task
 	Evaluations                   // the engine's Evaluate or Candidates task
 	Pairs                         // two members or more
-	Whole                         // a model of whole numbers (engine.Layout.Whole)
+	Whole                         // an integer model (engine.Layout.Whole)
 )
 
-// Program is the executable part of an algorithm. Every worker calls it with the same round and knobs, in step
-// (SPMD): all collectives must be reached by all workers in the same order.
+// Program is the executable part of an algorithm. It is SPMD: every worker calls it with the same round and knobs, and
+// all workers must reach all collectives in the same order.
 type Program interface {
-	// Round does one round: bounded work that commits as a whole.
+	// Round executes one round: a bounded amount of work that commits atomically.
 	Round(ctx context.Context, env *Env, k Values, round uint64) (Report, error)
-	// Centre writes the one model this algorithm would hand over into dst (1 x params), and its batch-norm statistics
-	// nowhere: the caller rebuilds them. Collective; changes no block.
+	// Centre writes the model that represents the population into dst (1 x params). It does not write batch-norm
+	// statistics; the caller rebuilds them. Centre is a collective and changes no block.
 	Centre(ctx context.Context, env *Env, k Values, dst engine.Mat) error
 }
 
-// Leaver is an optional power of a Program: hand on what departing members carry (SGP's mass) before their rows go.
+// Leaver is an optional interface of a Program. Leave transfers state of departing members (SGP's mass) to others
+// before their rows are removed.
 type Leaver interface {
 	Leave(ctx context.Context, env *Env, k Values, gone []engine.Member) error
 }
 
-// Enter says what a block's row holds for a member that has no earlier row.
+// Enter selects the initial value of a block's row for a member that has no earlier row.
 type Enter uint8
 
 const (
-	EnterZero   Enter = iota
-	EnterOne          // ones
-	EnterCentre       // the population's centre; at the start of a run the shared initialisation
-	EnterDrawn        // an initialisation of the member's own at the start of a run, the centre later
-	EnterStats        // fresh batch-norm statistics (mean 0, variance 1); later rebuilt by training itself
+	EnterZero   Enter = iota // zeros
+	EnterOne                 // ones
+	EnterCentre              // the population's centre; at the start of a run, the shared initialisation
+	EnterDrawn               // at the start of a run, a separate initialisation per member; later the centre
+	EnterStats               // initial batch-norm statistics (mean 0, variance 1), which training then updates
 )
 
-// Block declares state that the runtime owns. Names come from the vocabulary in blocks.go.
+// Block declares state that the runtime owns. blocks.go lists the names.
 type Block struct {
 	Name   string
-	Shared bool // one row equal on every worker, else a row per member on the worker that hosts it
+	Shared bool // one row, equal on every worker; else a row per member, on the worker that hosts it
 	Cols   int
 	Type   engine.DType
-	Record bool // in host memory, for what programs read and write themselves; else in the engine's, and F32
+	Record bool // in host memory, where programs read and write it directly; else in engine memory, as F32
 	Enter  Enter
 }
 
-// Op names a communication of a round in the ledger.
+// Op names a communication operation in the ledger.
 type Op string
 
 // Edge is a directed transfer between members.
@@ -147,10 +150,10 @@ type Point struct {
 	Member engine.Member // engine.None for a value of the whole population
 	Series string
 	Value  float64
-	Late   *float32 // not nil: the value is there, once the engine's next Wait returns
+	Late   *float32 // if not nil, points to the value, which is valid after the engine's next Wait
 }
 
-// Get is the value; one that is late must have arrived.
+// Get returns the value. If Late is set, the engine's Wait must have returned.
 func (p Point) Get() float64 {
 	if p.Late != nil {
 		return float64(*p.Late)
@@ -158,36 +161,38 @@ func (p Point) Get() float64 {
 	return p.Value
 }
 
-// Report is what a round did.
+// Report is the result of a round.
 type Report struct {
-	// Steps, Samples and Evaluations are the whole population's in this round, equal on all workers.
+	// Steps, Samples and Evaluations count the work of the whole population in this round. Equal on all workers.
 	Steps, Samples, Evaluations int64
-	// Pass is how far the data streams advanced: Done samples of the Of samples that one epoch takes (the sum over
-	// streams of their windows). Equal on all workers.
+	// Pass is the progress of the data streams in this round: Done samples, of the Of samples in one epoch (the sum of the
+	// windows of all streams). Equal on all workers.
 	Pass Pass
-	// Points of this worker's members; those of engine.None from the worker that hosts the lowest member only.
+	// Points lists measurements of this worker's members. Only the worker that hosts the lowest member adds those of
+	// engine.None.
 	Points []Point
-	// Edges of the whole round where the rule draws them (pairings, lineage), equal on all workers.
+	// Edges lists the transfers of the whole round if the algorithm draws them at random (pairings, lineage). Equal on all
+	// workers.
 	Edges []Edge
 }
 
 // Pass is a fraction of an epoch.
 type Pass struct{ Done, Of int64 }
 
-// Shape is all that validity and byte counts may depend on.
+// Shape contains all inputs of Check, Cycle and Bytes.
 type Shape struct {
 	Roster Roster
 	Layout engine.Layout
 	K      Values
-	Direct int    // collectives up to this many bytes go in one hop
-	Phase  uint64 // the "phase" block at the start of the round, 0 without one
-	Warm   uint64 // the "warm" block likewise
-	Drawn  bool   // Edges are those of the round; else Bytes is an expectation
+	Direct int    // collectives of at most this many bytes take one hop
+	Phase  uint64 // value of the "phase" block at the start of the round; 0 without the block
+	Warm   uint64 // value of the "warm" block at the start of the round; 0 without the block
+	Drawn  bool   // Edges are the actual edges of the round; if false, Bytes returns an expected value
 	Edges  []Edge
 	Data   DataSize
 
-	comm *Comm // of the roster, where there is one: it knows its subtrees
+	comm *Comm // if not nil, caches the subtrees of Roster
 }
 
-// DataSize is what a rule may know of the data before it runs.
+// DataSize is the number of training and validation samples.
 type DataSize struct{ Train, Validation int }

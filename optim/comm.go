@@ -8,42 +8,46 @@ import (
 	"brood/models/engine"
 )
 
-// Link is what a transport gives a worker. Messages of a pair arrive in the order they were sent. Send takes ownership
-// of p and never waits for the peer: a program sends everything and then receives. Recv drops frames of an older epoch
-// than asked for and keeps those of a newer one for later; it returns when a frame of this epoch is there or ctx ends.
+// Link is a worker's transport. Frames from one worker to another arrive in the order they were sent. Send takes
+// ownership of p and never waits for the peer, so a program sends everything and then receives. Recv discards frames of
+// epochs older than the requested one and buffers frames of newer ones. It returns when a frame of the requested epoch
+// is available or ctx ends.
 type Link interface {
 	Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	Recv(ctx context.Context, from int, epoch uint32) (seq uint64, op string, p []byte, err error)
 }
 
-// Teller is a Link that is told where the programme stands: a simulator's is, which makes up what workers send that it
-// does not run.
+// Teller is implemented by simulated links. The program announces each exchange so that the simulator can synthesize
+// frames of workers it does not execute.
 type Teller interface {
 	Link
-	// Sent says that all of an exchange is sent, and what is received next belongs to it. All workers of an epoch pass the
-	// same exchanges in the same order: along these edges, rows of so many bytes; nil is from all to all.
+	// Sent announces that this worker has sent all its frames of an exchange; the frames received next belong to it. All
+	// workers of an epoch announce the same exchanges in the same order. The exchange sends rows of the given size in
+	// bytes along edges; nil edges mean all-to-all.
 	Sent(edges []Edge, bytes int)
-	// Expect says what the next Recv has to bring.
+	// Expect announces the sequence number, operation and size in bytes of the frame that the next Recv must return.
 	Expect(seq uint64, op string, bytes int)
 }
 
-// Crowd is a Teller that tells lengths alone from nearly all workers, since it runs few: what goes from one to all, or
-// from all to one, it takes at once. Nothing is behind matrices whose rows travel over it (see ram.Hollow).
+// Crowd is a Teller for a simulated fleet of which only a few workers are executed. It knows only the frame lengths of
+// the others, and handles one-to-all and all-to-one transfers in one call each. Matrices whose rows it carries have no
+// storage (see ram.Hollow).
 type Crowd interface {
 	Teller
-	// Crowded says whether that is so; else frames are sent and received one by one.
+	// Crowded reports whether Scatter and Collect apply; if not, frames are sent and received one by one.
 	Crowded() bool
-	// Scatter is a Send of so many bytes to each worker of a list but oneself, in its order, and says how many all of them
-	// have. frame makes what goes to the worker of a place in the list: it is asked of those that are run.
+	// Scatter sends bytes(k) bytes to each worker to[k] except the caller, in list order, and returns the total number of
+	// bytes. frame(k) builds the frame for to[k]; it is called only for executed workers.
 	Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (seq uint64, p []byte, err error)) (sent int64, err error)
-	// Collect is a Recv of so many bytes from each worker of a list but oneself, in its order. take is told of what came
-	// from those that are run.
+	// Collect receives bytes(k) bytes from each worker from[k] except the caller, in list order. It calls take(k) with the
+	// frame of each executed worker.
 	Collect(ctx context.Context, epoch uint32, op string, from []int, bytes func(k int) int, take func(k int, seq uint64, op string, p []byte) error) error
 }
 
-// Oncer is a Crowd in which one may do for all what every worker finds alike.
+// Oncer is implemented by a Crowd that computes values common to all workers only once.
 type Oncer interface {
-	// Once is what make gives, for all that ask for it by this key: the same on every worker, and not to be changed.
+	// Once returns the result of make, shared by all callers with this key. The result must be the same on every worker
+	// and must not be modified.
 	Once(key any, make func() any) any
 }
 
@@ -53,7 +57,7 @@ type Ledger map[Op]int64
 // Add adds another ledger.
 func (l Ledger) Add(o map[Op]int64) { l.AddTimes(o, 1) }
 
-// AddTimes adds another ledger so many times.
+// AddTimes adds another ledger, multiplied by times.
 func (l Ledger) AddTimes(o map[Op]int64, times int64) {
 	for op, n := range o {
 		if n != 0 {
@@ -62,48 +66,60 @@ func (l Ledger) AddTimes(o map[Op]int64, times int64) {
 	}
 }
 
-// Comm is the collectives of one worker in one epoch. Every worker calls them in the same order with the same
-// arguments but for its own rows. Sums follow the fixed tree.
+// Comm provides the collectives of one worker in one epoch. Every worker must call them in the same order with the same
+// arguments, except for its own rows. Sums follow the fixed tree.
 type Comm struct {
 	Self    int
 	Epoch   uint32
 	Roster  Roster
-	Workers []int // who takes part in every collective, ascending
+	Workers []int // participants of every collective, ascending
 	Link    Link
-	Engine  Engine              // whose matrices travel
+	Engine  Engine              // owner of the matrices that the collectives read and write
 	Ledger  Ledger              // payload sent by this worker
-	Direct  int                 // collectives up to this many bytes go to everyone in one hop instead of two
-	Watch   func() (end func()) // told of every collective, for a benchmark; may be nil
-	Clock   func() int64        // nanoseconds; nil: waiting is not counted
-	Waited  int64               // nanoseconds that this worker has waited for frames
+	Direct  int                 // collectives of at most this many bytes take one hop instead of two
+	Watch   func() (end func()) // called at the start of every collective, end at its end, for a benchmark; may be nil
+	Clock   func() int64        // nanoseconds; nil: waiting is not measured
+	Waited  int64               // nanoseconds that this worker spent waiting for frames
 
-	teller     Teller                      // the link, if it is one
-	crowd      Crowd                       // likewise, where it is crowded
-	sent, seen map[int]uint64              // sequence numbers are per pair: two workers may converse unseen by the others
-	all        struct{ sent, seen uint64 } // frames to and from every other of Workers at once, beside those
-	parts      map[int][]node              // by worker, of the roster
-	adding     *addition                   // of the roster, in a crowd
-	spans      []engine.Span               // rows that are added up there
-	sizes      map[slicing][]int           // of slices
-	hosting    *Hosting                    // of the roster
-	staging    []engine.Mat                // rows for what was received or added up within a collective
-	used       int
-	floats     []float32 // of a row on its way through a code
+	teller     Teller                      // Link, if it implements Teller; else nil
+	crowd      Crowd                       // Link, if it implements Crowd and Crowded reports true; else nil
+	sent, seen map[int]uint64              // last sequence numbers per peer: a pair may exchange frames without the others
+	all        struct{ sent, seen uint64 } // frames to and from all peers at once, added to the counts per peer
+	parts      map[int][]node              // subtrees by worker, for Roster
+	adding     *addition                   // for Roster, in a simulated fleet
+	spans      []engine.Span               // summands of adding
+	sizes      map[slicing][]int           // bytes of each worker's slice
+	hosting    *Hosting                    // of Roster
+	staging    []engine.Mat                // rows for received frames and partial sums of a collective
+	used       int                         // rows of staging in use
+	floats     []float32                   // buffers for one row that is encoded or decoded
 	bytes      []byte
 }
 
-// NewComm readies the collectives of an epoch.
+// NewComm returns the collectives of an epoch. The link may implement Teller or Crowd.
 func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e Engine, direct int) *Comm {
 	teller, _ := link.(Teller)
 	crowd, _ := link.(Crowd)
 	if crowd != nil && !crowd.Crowded() {
 		crowd = nil
 	}
-	return &Comm{teller: teller, crowd: crowd, Self: self, Epoch: epoch, Roster: r, Workers: workers, Link: link, Engine: e, Direct: direct,
-		Ledger: Ledger{}, sent: map[int]uint64{}, seen: map[int]uint64{}}
+	return &Comm{
+		Self:    self,
+		Epoch:   epoch,
+		Roster:  r,
+		Workers: workers,
+		Link:    link,
+		Engine:  e,
+		Ledger:  Ledger{},
+		Direct:  direct,
+		teller:  teller,
+		crowd:   crowd,
+		sent:    map[int]uint64{},
+		seen:    map[int]uint64{},
+	}
 }
 
-// Free gives back what the collectives hold of the engine's memory.
+// Free releases the engine memory that the collectives allocated.
 func (c *Comm) Free() {
 	for _, m := range c.staging {
 		c.Engine.Free(m)
@@ -111,10 +127,10 @@ func (c *Comm) Free() {
 	c.staging = nil
 }
 
-// Continue makes c the successor of a Comm of the same epoch, which must not be used any more: it goes on in its
-// sequence.
+// Continue makes c the successor of from, a Comm of the same epoch: c continues its sequence numbers. from must not be
+// used afterwards.
 func (c *Comm) Continue(from *Comm) {
-	for _, w := range from.Workers { // c may have others
+	for _, w := range from.Workers { // c may have other workers
 		if from.all.sent > 0 {
 			from.sent[w] += from.all.sent
 		}
@@ -135,7 +151,7 @@ func (c *Comm) send(to int, op Op, p []byte) error {
 	return nil
 }
 
-// scatter sends every other worker a frame of so many bytes: frame makes that of the worker of a place in Workers.
+// scatter sends a frame to every other worker: frame(k) builds the frame for Workers[k], of bytes(k) bytes.
 func (c *Comm) scatter(op Op, bytes func(k int) int, frame func(k int) ([]byte, error)) error {
 	if c.crowd == nil {
 		for k, w := range c.Workers {
@@ -164,8 +180,8 @@ func (c *Comm) scatter(op Op, bytes func(k int) int, frame func(k int) ([]byte, 
 	return nil
 }
 
-// collect receives a frame of so many bytes from every other worker: take is given that of the worker of a place in
-// Workers. Of a crowd's few it is, and the others say nothing.
+// collect receives a frame of bytes(k) bytes from every other worker Workers[k] and passes it to take(k). In a
+// simulated fleet it calls take only for executed workers.
 func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take func(k int, p []byte) error) error {
 	if c.crowd == nil {
 		for k, w := range c.Workers {
@@ -196,14 +212,15 @@ func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take f
 	return nil
 }
 
-// exchanged says that all of an exchange is sent.
+// exchanged announces to the simulator, if any, that this worker has sent all its frames of an exchange.
 func (c *Comm) exchanged(edges []Edge, bytes int) {
 	if c.teller != nil {
 		c.teller.Sent(edges, bytes)
 	}
 }
 
-// recv returns the next frame of the pair, which must be op's and of want bytes.
+// recv returns the next frame from a worker. It fails with a ProtocolError unless the frame has operation op and want
+// bytes.
 func (c *Comm) recv(ctx context.Context, from int, op Op, want int) ([]byte, error) {
 	if c.teller != nil {
 		c.teller.Expect(c.seen[from]+c.all.seen+1, string(op), want)
@@ -217,7 +234,7 @@ func (c *Comm) recv(ctx context.Context, from int, op Op, want int) ([]byte, err
 	return p, c.inStep(from, op, c.seen[from]+c.all.seen, want, seq, got, p)
 }
 
-// inStep says whether a frame is the one that is due.
+// inStep returns a ProtocolError unless a frame has the expected operation, sequence number and size.
 func (c *Comm) inStep(from int, op Op, wantSeq uint64, want int, seq uint64, got string, p []byte) error {
 	if seq != wantSeq || got != string(op) || len(p) != want {
 		return &ProtocolError{From: from, Op: op, Got: Op(got), Seq: seq, WantSeq: wantSeq, Bytes: len(p), WantBytes: want}
@@ -225,7 +242,8 @@ func (c *Comm) inStep(from int, op Op, wantSeq uint64, want int, seq uint64, got
 	return nil
 }
 
-// ProtocolError says that a peer is not in step: a programming error or a hostile peer, never a lost frame.
+// ProtocolError reports a frame other than the expected one. The cause is a programming error or a hostile peer, never
+// a lost frame.
 type ProtocolError struct {
 	From             int
 	Op, Got          Op
@@ -238,7 +256,7 @@ func (e *ProtocolError) Error() string {
 		e.From, e.Op, e.WantSeq, e.WantBytes, e.Got, e.Seq, e.Bytes)
 }
 
-// waiting counts the time until what it returns is called.
+// waiting starts a timer and returns a function that stops it and adds the time to Waited.
 func (c *Comm) waiting() func() {
 	if c.Clock == nil {
 		return func() {}
@@ -247,7 +265,7 @@ func (c *Comm) waiting() func() {
 	return func() { c.Waited += c.Clock() - began }
 }
 
-// watch tells Watch of a collective until what it returns is called.
+// watch calls Watch, if set, and returns the function to call at the end of the collective.
 func (c *Comm) watch() func() {
 	if c.Watch == nil {
 		return func() {}
@@ -255,16 +273,16 @@ func (c *Comm) watch() func() {
 	return c.Watch()
 }
 
-// leg is what a worker does next for a collective that it has begun: it waits for others, and may send more. Until the
-// last one no other collective may begin, so that all workers' frames come in one order; computing in between hides the
-// time that frames take.
-type leg func(ctx context.Context) error
+// phase is the next step of a collective that has begun: it waits for frames and may send more. No other collective may
+// begin before the last phase has run, so that the frames of all workers arrive in one order. Computing between phases
+// hides the transfer time.
+type phase func(ctx context.Context) error
 
-// legs are those of one collective.
-type legs []leg
+// phases are the phases of one collective, in order.
+type phases []phase
 
-// take takes all of them, one after the other.
-func (l legs) take(ctx context.Context) error {
+// run runs all phases in order and stops at the first error.
+func (l phases) run(ctx context.Context) error {
 	for _, t := range l {
 		if err := t(ctx); err != nil {
 			return err
@@ -273,10 +291,10 @@ func (l legs) take(ctx context.Context) error {
 	return nil
 }
 
-// then has the last of them end with what is to be done once all of it is here.
-func (l legs) then(end leg) legs {
+// then appends end to the last phase, so that it runs once all frames have arrived.
+func (l phases) then(end phase) phases {
 	if len(l) == 0 {
-		return legs{end}
+		return phases{end}
 	}
 	last := l[len(l)-1]
 	l[len(l)-1] = func(ctx context.Context) error {
@@ -288,21 +306,22 @@ func (l legs) then(end leg) legs {
 	return l
 }
 
-// AllGather brings a record per member to everybody: mine has a row for each member hosted here, all one for each
-// member of the roster, in order.
+// AllGather sends one row per member to every worker. mine has a row for each member hosted here; all receives a row
+// for each member of the roster, in roster order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
 	todo, err := c.beginAllGather(op, mine, all)
 	if err != nil {
 		return err
 	}
-	return todo.take(ctx)
+	return todo.run(ctx)
 }
 
-// beginAllGather begins an AllGather; mine is read before it returns, and all is filled by the last leg.
-func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (legs, error) {
+// beginAllGather begins an AllGather. It reads mine before it returns; the last phase fills all.
+func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (phases, error) {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
-		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members", op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
+		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members",
+			op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
 	own := engine.AppendRows(nil, mine, 0, mine.Rows)
 	if c.allHost() {
@@ -320,13 +339,13 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (legs, error) {
 		}
 	}
 	c.exchanged(nil, 0)
-	return legs{func(ctx context.Context) error { return c.hearAll(ctx, op, own, all) }}, nil
+	return phases{func(ctx context.Context) error { return c.receiveAll(ctx, op, own, all) }}, nil
 }
 
-// allHost says that every worker hosts a member, so that each has a frame for each.
+// allHost reports whether every worker hosts a member, so that each sends a frame to each.
 func (c *Comm) allHost() bool { return len(c.host().Workers) == len(c.Workers) }
 
-// place puts the rows of a worker's members into those of all.
+// place decodes p, the rows of a worker's members, into their rows of all.
 func (c *Comm) place(all engine.Host, worker int, p []byte) {
 	width := all.Cols * all.Type.Size()
 	for i, m := range c.hosting.Of(worker) {
@@ -334,9 +353,9 @@ func (c *Comm) place(all engine.Host, worker int, p []byte) {
 	}
 }
 
-// hearAll fills all from what the others have sent in an AllGather, and from one's own rows. Of a crowd those that are
-// not run say nothing, and theirs are zero.
-func (c *Comm) hearAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
+// receiveAll fills all with this worker's rows and the rows received from the others in an AllGather. In a simulated
+// fleet the rows of workers that are not executed are zero.
+func (c *Comm) receiveAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
 	defer c.watch()()
 	clear(all.U)
 	clear(all.F)

@@ -7,11 +7,11 @@ import (
 	"brood/models/engine"
 )
 
-// What collectives do over a link that tells lengths alone from nearly all workers, see [Crowd].
+// Collectives over the link of a simulated fleet, which knows only the frame lengths of most workers: see [Crowd].
 
-// once is what every worker finds alike in a round, such as who meets whom: make works it out from nothing else, and
-// what names it among all else of the round. Of a crowd one does so for all that are run, see [Oncer]. Nobody may
-// change it.
+// once returns the result of make, a value that is the same on every worker in a round, such as the pairings. make must
+// not depend on the worker. what identifies the value within the round. In a simulated fleet one executed worker
+// computes it for all, see [Oncer]. The result must not be modified.
 func once[T any](c *Comm, what string, round uint64, make func() T) T {
 	of, ok := c.crowd.(Oncer)
 	if !ok {
@@ -25,14 +25,15 @@ func once[T any](c *Comm, what string, round uint64, make func() T) T {
 	return of.Once(key{what, c.Epoch, round}, func() any { return make() }).(T)
 }
 
-// addition is the sum over a roster of which every worker has a part.
+// addition describes a sum over a roster to which every worker contributes.
 type addition struct {
-	parts []int // of each of the workers
-	all   int
+	parts []int    // number of subtrees that each worker contributes
+	all   int      // number of subtrees in total
 	tree  [][2]int // as [engine.Sum] takes it
 }
 
-// additionOf is that of a crowd, nil where frames go one by one.
+// additionOf returns the addition over leaves in a simulated fleet. It returns nil if frames are sent one by one:
+// without a crowd, or if a worker has no subtree. It caches the addition over the epoch's roster.
 func (c *Comm) additionOf(leaves Roster, parts map[int][]node) *addition {
 	if c.crowd == nil || len(parts) < len(c.Workers) {
 		return nil
@@ -57,8 +58,8 @@ func (c *Comm) additionOf(leaves Roster, parts map[int][]node) *addition {
 	return a
 }
 
-// tellCrowd is tell in a crowd, of a vector of m columns.
-func (s reduction) tellCrowd(op Op, a *addition, direct bool, m int) error {
+// sendCrowd is sendParts in a simulated fleet, for a vector of m columns. It sends frames of zeros.
+func (s reduction) sendCrowd(op Op, a *addition, direct bool, m int) error {
 	mine, sizes := a.parts[slices.Index(s.c.Workers, s.c.Self)], s.c.sizesOf(m, s.code)
 	size := func(k int) int { return sizes[k] * mine }
 	if direct {
@@ -68,7 +69,8 @@ func (s reduction) tellCrowd(op Op, a *addition, direct bool, m int) error {
 	return s.c.scatter(op, size, func(k int) ([]byte, error) { return make([]byte, size(k)), nil })
 }
 
-// sumCrowd hears and adds up in a crowd: what is heard has no place, and is added up as it would be.
+// sumCrowd receives and sums in a simulated fleet. It discards the received frames, since matrices have no storage, and
+// issues the same Sum task as with real frames.
 func (s reduction) sumCrowd(ctx context.Context, op Op, a *addition, dst engine.Span, div float32) error {
 	c := s.c
 	defer c.watch()()

@@ -7,30 +7,30 @@ import (
 	"brood/models/noise"
 )
 
-// Memory is what an engine keeps matrices in. Nobody else sees their elements but by Write and Read.
+// Memory is the memory of an engine, which stores matrices. Other code accesses their elements only by Write and Read.
 type Memory interface {
-	// Alloc gives zeroed memory, which is the caller's to Free. The error says what was wanted and what is free.
+	// Alloc returns a zeroed matrix, which the caller must Free. The error states the requested and the free memory.
 	Alloc(rows, cols int) (engine.Mat, error)
-	// Free gives the memory behind m, and so that of every view of it, back once all that was queued before is done.
+	// Free releases the memory of m, including all views of it, once all tasks queued before have finished.
 	Free(m engine.Mat)
-	// Write copies little-endian elements to dst, row by row, after all that was queued before; p is the caller's again on
-	// return.
+	// Write copies little-endian elements from p to dst, row by row, after all tasks queued before. The caller may reuse p
+	// once Write returns.
 	Write(ctx context.Context, dst engine.Span, p []byte) error
-	// Read copies the elements of src to p after all that was queued before, and so waits for it.
+	// Read waits for all tasks queued before, then copies the elements of src to p.
 	Read(ctx context.Context, p []byte, src engine.Span) error
 }
 
-// Engine turns tasks into numbers. It is used by one worker, from one goroutine but for its lanes ([engine.Laned]).
+// Engine executes tasks. One worker uses it, from one goroutine, except for its executor threads ([engine.Laned]).
 type Engine interface {
 	Memory
-	// Do queues tasks, to be run in order. A task that does not fit is refused at once; what fails later is the error of
-	// the next call. See [engine.Task] for when slices of a task are whose.
+	// Do queues tasks, which run in order. It rejects a task of mismatched shapes immediately; the next call returns the
+	// error of a task that fails later. See [engine.Task] for the ownership of slices in a task.
 	Do(ctx context.Context, tasks ...engine.Task) error
-	// Wait returns when all that was queued is done, and everything marked "out" holds its result.
+	// Wait returns when all queued tasks have finished and all fields marked "out" contain their results.
 	Wait(ctx context.Context) error
 }
 
-// Upload is h (F32) in memory of e, which the caller frees.
+// Upload copies h (F32) into a new matrix in the memory of e, which the caller must free.
 func Upload(ctx context.Context, e Memory, h engine.Host) (engine.Mat, error) {
 	m, err := e.Alloc(h.Rows, h.Cols)
 	if err != nil {
@@ -43,7 +43,7 @@ func Upload(ctx context.Context, e Memory, h engine.Host) (engine.Mat, error) {
 	return m, nil
 }
 
-// Download is the elements of m, once all that was queued before is done.
+// Download returns the elements of m, after all tasks queued before have finished.
 func Download(ctx context.Context, e Memory, m engine.Mat) (engine.Host, error) {
 	h, p := engine.NewHost(m.Rows, m.Cols, engine.F32), make([]byte, m.Bytes())
 	if err := e.Read(ctx, p, engine.All(m)); err != nil {
@@ -53,13 +53,13 @@ func Download(ctx context.Context, e Memory, m engine.Mat) (engine.Host, error) 
 	return h, nil
 }
 
-// Data names the samples a program may train on and select by. The test set is out of reach.
+// Data names the samples a program may train on and select by. The test set is not accessible.
 type Data interface {
 	Train() []int32      // sample ids, fixed for the run; read-only
 	Validation() []int32 // a split of the training set; read-only
 }
 
-// Env is all a program may touch.
+// Env contains everything that a program may access.
 type Env struct {
 	Seed    uint64
 	Roster  Roster
@@ -69,13 +69,13 @@ type Env struct {
 	Comm    *Comm
 	Engine  Engine
 	Data    Data
-	Hollow  bool                   // the engine computes nothing: no samples are drawn for it
-	Metrics []string               // of an objective: the names of what it measures beside the fitness
-	Blocks  map[string]engine.Mat  // owned by the runtime; use Block
-	Records map[string]engine.Host // likewise; use Record
+	Hollow  bool                   // the engine computes nothing (matrices have no storage), so no samples are drawn
+	Metrics []string               // names of the metrics that an objective measures in addition to the fitness
+	Blocks  map[string]engine.Mat  // owned by the runtime; access by Block
+	Records map[string]engine.Host // owned by the runtime; access by Record
 
-	// Stepped reports so many members more that took their steps of the round. Nil: nobody asks. Several goroutines may
-	// call it at the same time.
+	// Stepped reports that further members, as many as given, have finished their steps of the round. Several goroutines
+	// may call it concurrently. Nil: no report is needed.
 	Stepped func(members int)
 
 	scratch  map[shape]*pool
@@ -92,8 +92,8 @@ type pool struct {
 	used int
 }
 
-// Block is the state of that name in the engine's memory: 1 row when shared, else a row per member of Mine. The zero
-// Mat when it does not exist.
+// Block returns the named state in engine memory: 1 row if shared, else a row per member of Mine. It returns the zero
+// Mat if the block does not exist and panics if it is a record.
 func (e *Env) Block(name string) engine.Mat {
 	if _, ok := e.Records[name]; ok {
 		panic("block " + name + " is declared as a record: take Env.Record")
@@ -101,7 +101,8 @@ func (e *Env) Block(name string) engine.Mat {
 	return e.Blocks[name]
 }
 
-// Record is the state of that name in host memory, with rows as Block has. The zero Host when it does not exist.
+// Record returns the named state in host memory, with rows as in Block. It returns the zero Host if the record does not
+// exist and panics if the name is a block in engine memory.
 func (e *Env) Record(name string) engine.Host {
 	if _, ok := e.Blocks[name]; ok {
 		panic("block " + name + " is no record: take Env.Block, or declare it as one")
@@ -109,8 +110,9 @@ func (e *Env) Record(name string) engine.Host {
 	return e.Records[name]
 }
 
-// Scratch is memory for this round, contents undefined. Where the engine has none left it is a matrix without memory,
-// which every task refuses; Fault says why.
+// Scratch returns a matrix of undefined contents, valid until the end of the round. If the engine is out of memory, the
+// matrix has no storage and every task rejects it; Fault returns the cause. Scratch panics on an executor thread:
+// allocate before members step concurrently.
 func (e *Env) Scratch(rows, cols int) engine.Mat {
 	if e.inLane {
 		panic("scratch is taken before members step apart")
@@ -137,11 +139,10 @@ func (e *Env) Scratch(rows, cols int) engine.Mat {
 	return p.mats[p.used-1]
 }
 
-// Fault is why scratch could not be had, if ever.
+// Fault returns the first allocation error of Scratch, or nil.
 func (e *Env) Fault() error { return e.fault }
 
-// Free gives all blocks, all scratch and what the collectives hold back to the engine. The Env must not be used any
-// more.
+// Free releases all blocks, all scratch and the staging memory of the collectives. The Env must not be used afterwards.
 func (e *Env) Free() {
 	for _, p := range e.scratch {
 		for _, m := range p.mats {
@@ -155,7 +156,7 @@ func (e *Env) Free() {
 	e.scratch, e.inDouble, e.Blocks = nil, nil, nil
 }
 
-// Recycle takes all scratch back; the runtime calls it before each round.
+// Recycle makes all scratch available again. The runtime calls it before each round.
 func (e *Env) Recycle() {
 	for _, p := range e.scratch {
 		p.used = 0
@@ -165,24 +166,31 @@ func (e *Env) Recycle() {
 	}
 }
 
-// Rand addresses randomness of this round.
+// Rand returns the key of the random numbers of one purpose, round and member.
 func (e *Env) Rand(p noise.Purpose, round uint64, m Member) noise.Key {
 	return noise.Key{Seed: e.Seed, Purpose: p, Round: round, Member: uint32(m)}
 }
 
-// Row is the row of member m in per-member blocks, or -1 when another worker hosts it.
+// Row returns the row of member m in per-member blocks, or -1 if another worker hosts it.
 func (e *Env) Row(m Member) engine.Row {
 	return rowAmong(e.Mine, m)
 }
 
-// Lead says whether this worker hosts the lowest member: it reports what belongs to the whole population.
+// Lead reports whether this worker hosts the lowest member, and thus reports the values of the whole population.
 func (e *Env) Lead() bool {
 	return len(e.Roster.Owner) > 0 && e.Roster.Owner[0] == e.Self
 }
 
-// Shape is the shape of a round that starts now.
+// Shape returns the shape of a round that starts now.
 func (e *Env) Shape(k Values) Shape {
-	s := Shape{comm: e.Comm, Roster: e.Roster, Layout: e.Layout, K: k, Direct: e.Comm.Direct, Data: DataSize{len(e.Data.Train()), len(e.Data.Validation())}}
+	s := Shape{
+		Roster: e.Roster,
+		Layout: e.Layout,
+		K:      k,
+		Direct: e.Comm.Direct,
+		Data:   DataSize{len(e.Data.Train()), len(e.Data.Validation())},
+		comm:   e.Comm,
+	}
 	if p := e.Record(BlockPhase); p.Rows > 0 {
 		s.Phase = p.U[0]
 	}

@@ -8,24 +8,24 @@ import (
 	"brood/models/engine"
 )
 
-// AllReduce sums one row of src per leaf of the roster into dst (1 x src.Cols), the same bits on every worker. src
-// holds a row for each leaf hosted here, in order. With mean the sum is divided by the number of leaves. Alone, nothing
-// leaves the engine.
+// AllReduce sums one row of src per leaf into dst (1 x src.Cols), with the same bits on every worker. src has a row for
+// each leaf hosted here, in order. If mean is set, the sum is divided by the number of leaves. With a single worker no
+// data leaves the engine.
 func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool) error {
 	return c.reduce(ctx, op, leaves, src, dst, mean, engine.Float32)
 }
 
-// reduce is AllReduce through a code.
+// reduce is AllReduce with rows encoded by code in transit.
 func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
 	todo, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
 		return err
 	}
-	return todo.take(ctx)
+	return todo.run(ctx)
 }
 
-// beginReduce begins a reduce: src may not change, and dst is not there, until the last leg is taken.
-func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) (legs, error) {
+// beginReduce begins a reduce. Until the last phase has run, src must not change and dst is undefined.
+func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) (phases, error) {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
@@ -46,11 +46,11 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		return nil, s.add(ctx, rootOf(leaves), local, engine.All(dst), div)
 	}
 	parts := c.partsOf(leaves)
-	a, heard := c.additionOf(leaves, parts), 0
+	a, received := c.additionOf(leaves, parts), 0
 	if a == nil {
-		heard = len(ws)
+		received = len(ws)
 	}
-	known, err := s.parts(ctx, parts[c.Self], local, m, heard)
+	known, err := s.parts(ctx, parts[c.Self], local, m, received)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +61,14 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	lo, hi := slice(me)
 	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
-	var sum leg
+	var sum phase
 	if a != nil {
-		if err := s.tellCrowd(op, a, direct, m); err != nil {
+		if err := s.sendCrowd(op, a, direct, m); err != nil {
 			return nil, err
 		}
 		sum = func(ctx context.Context) error { return s.sumCrowd(ctx, op, a, out, div) }
 	} else {
-		if err := s.tell(ctx, op, parts[c.Self], known, slice); err != nil {
+		if err := s.sendParts(ctx, op, parts[c.Self], known, slice); err != nil {
 			return nil, err
 		}
 		for n, v := range known {
@@ -77,7 +77,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		}
 		sum = func(ctx context.Context) error {
 			defer c.watch()()
-			if err := s.hear(ctx, op, parts, known, hi-lo); err != nil {
+			if err := s.receiveParts(ctx, op, parts, known, hi-lo); err != nil {
 				return err
 			}
 			return s.add(ctx, rootOf(leaves), known, out, div)
@@ -85,24 +85,24 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	c.exchanged(nil, 0)
 	if direct {
-		return legs{sum}, nil
+		return phases{sum}, nil
 	}
-	tell := func(ctx context.Context) error {
+	send := func(ctx context.Context) error {
 		if err := sum(ctx); err != nil {
 			return err
 		}
 		defer c.watch()()
-		return c.tellSlice(ctx, op, dst, code)
+		return c.sendSlice(ctx, op, dst, code)
 	}
-	hear := func(ctx context.Context) error {
+	receive := func(ctx context.Context) error {
 		defer c.watch()()
-		return c.hearSlices(ctx, op, dst, code)
+		return c.receiveSlices(ctx, op, dst, code)
 	}
-	return legs{tell, hear}, nil
+	return phases{send, receive}, nil
 }
 
-// MeanOf writes the mean of the rows of x of some members, ascending and all hosted here, into dst. The order is that
-// of the fixed tree: of all members it is the mean that AllReduce gives.
+// MeanOf writes the mean of the rows of x of the given members into dst. The members must be ascending and all hosted
+// here. It sums in the order of the fixed tree, so for all members the result equals that of AllReduce with mean.
 func (e *Env) MeanOf(ctx context.Context, x engine.Mat, members []Member, dst engine.Mat) error {
 	leaves, known := Roster{Members: members}, map[node]engine.Span{}
 	for _, m := range members {
@@ -119,7 +119,7 @@ type reduction struct {
 	code   engine.Code
 }
 
-// add writes the sum of node n into dst, from rows that are known, over div where that is not 0.
+// add writes the sum of the subtree of n into dst, from the rows in known, divided by div unless div is 0.
 func (s reduction) add(ctx context.Context, n node, known map[node]engine.Span, dst engine.Span, div float32) error {
 	src, tree := sumTree(s.leaves, n, func(n node) bool { _, ok := known[n]; return ok })
 	if len(src) == 0 {
@@ -132,10 +132,10 @@ func (s reduction) add(ctx context.Context, n node, known map[node]engine.Span, 
 	return s.c.Engine.Do(ctx, t)
 }
 
-// parts adds up the subtrees that are hosted here, and leaves room for those that are heard. One that is an exact row
-// needs no sum.
-func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols, heard int) (map[node]engine.Span, error) {
-	known := make(map[node]engine.Span, len(parts)+heard)
+// parts sums the subtrees that are hosted here and returns a map with capacity for received more. With Float32 a
+// subtree that is a single row is returned without a copy.
+func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols, received int) (map[node]engine.Span, error) {
+	known := make(map[node]engine.Span, len(parts)+received)
 	for _, n := range parts {
 		if row, ok := local[n]; ok && s.code == engine.Float32 {
 			known[n] = row
@@ -153,13 +153,13 @@ func (s reduction) parts(ctx context.Context, parts []node, local map[node]engin
 	return known, nil
 }
 
-// tell sends every other worker its slice of the parts.
-func (s reduction) tell(ctx context.Context, op Op, parts []node, known map[node]engine.Span, slice func(k int) (lo, hi int)) error {
+// sendParts sends every other worker its slice of the parts.
+func (s reduction) sendParts(ctx context.Context, op Op, parts []node, known map[node]engine.Span, slice func(k int) (lo, hi int)) error {
 	if len(parts) == 0 {
 		return nil
 	}
 	var buf []byte
-	from, to := -1, -1 // the columns that are in buf: of one hop, everybody gets the same
+	from, to := -1, -1 // the columns in buf; in one hop all workers get the same columns
 	for k, w := range s.c.Workers {
 		if w == s.c.Self {
 			continue
@@ -184,8 +184,8 @@ func (s reduction) tell(ctx context.Context, op Op, parts []node, known map[node
 	return nil
 }
 
-// hear adds every other worker's parts to those that are known, wide columns of each.
-func (s reduction) hear(ctx context.Context, op Op, parts map[int][]node, known map[node]engine.Span, wide int) error {
+// receiveParts receives the parts of every other worker, wide columns each, and adds them to known.
+func (s reduction) receiveParts(ctx context.Context, op Op, parts map[int][]node, known map[node]engine.Span, wide int) error {
 	for _, w := range s.c.Workers {
 		theirs := parts[w]
 		if w == s.c.Self || len(theirs) == 0 {
@@ -210,7 +210,7 @@ func (s reduction) hear(ctx context.Context, op Op, parts map[int][]node, known 
 	return nil
 }
 
-// fetch appends a row of the engine's as it travels.
+// fetch appends row, read from engine memory and encoded by code, to p.
 func (c *Comm) fetch(ctx context.Context, p []byte, row engine.Span, code engine.Code) ([]byte, error) {
 	if code == engine.Float32 {
 		at := len(p)
@@ -225,13 +225,13 @@ func (c *Comm) fetch(ctx context.Context, p []byte, row engine.Span, code engine
 	return code.Append(p, c.floats), nil
 }
 
-// exact readies room for n values on their way between a code and the engine.
+// exact resizes the buffers floats and bytes to n float32 values.
 func (c *Comm) exact(n int) {
 	c.floats = slices.Grow(c.floats[:0], n)[:n]
 	c.bytes = slices.Grow(c.bytes[:0], 4*n)[:4*n]
 }
 
-// put writes what travelled into a row of the engine's.
+// put decodes p and writes it to row in engine memory.
 func (c *Comm) put(ctx context.Context, row engine.Span, p []byte, code engine.Code) error {
 	if code != engine.Float32 {
 		c.exact(row.Hi - row.Lo)
@@ -241,32 +241,32 @@ func (c *Comm) put(ctx context.Context, row engine.Span, p []byte, code engine.C
 	return c.Engine.Write(ctx, row, p)
 }
 
-// Slice is the columns [lo, hi) of a vector of m that this worker computes in a sliced reduction.
+// Slice returns the columns [lo, hi) of a vector of m columns that this worker computes in a sliced reduction.
 func (c *Comm) Slice(m int) (lo, hi int) {
 	return engine.Cut(m, slices.Index(c.Workers, c.Self), len(c.Workers))
 }
 
-// GatherSlices completes v (1 row), of which each worker holds its Slice.
+// GatherSlices is an all-gather: each worker has computed its Slice of v (1 row) and receives the others.
 func (c *Comm) GatherSlices(ctx context.Context, op Op, v engine.Mat) error {
 	defer c.watch()()
 	return c.gather(ctx, op, v, engine.Float32)
 }
 
 func (c *Comm) gather(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
-	if err := c.tellSlice(ctx, op, v, code); err != nil {
+	if err := c.sendSlice(ctx, op, v, code); err != nil {
 		return err
 	}
-	return c.hearSlices(ctx, op, v, code)
+	return c.receiveSlices(ctx, op, v, code)
 }
 
-// sliceOf is the columns of v that the k-th worker computes.
+// sliceOf returns the columns of v that worker Workers[k] computes.
 func (c *Comm) sliceOf(v engine.Mat, k int, code engine.Code) engine.Span {
 	lo, hi := code.Cut(v.Cols, k, len(c.Workers))
 	return engine.Span{Mat: v, Rows: 1, Lo: lo, Hi: hi}
 }
 
-// tellSlice sends this worker's columns of v to every other.
-func (c *Comm) tellSlice(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
+// sendSlice sends this worker's columns of v to every other worker.
+func (c *Comm) sendSlice(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
 	if len(c.Workers) < 2 {
 		return nil
 	}
@@ -286,8 +286,8 @@ func (c *Comm) tellSlice(ctx context.Context, op Op, v engine.Mat, code engine.C
 	return nil
 }
 
-// hearSlices completes v by the others' columns.
-func (c *Comm) hearSlices(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
+// receiveSlices receives the columns of the other workers into v. In a simulated fleet it discards them.
+func (c *Comm) receiveSlices(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
 	if len(c.Workers) < 2 {
 		return nil
 	}
@@ -300,13 +300,13 @@ func (c *Comm) hearSlices(ctx context.Context, op Op, v engine.Mat, code engine.
 	})
 }
 
-// slicing is how a vector is dealt out to all workers.
+// slicing identifies a partition of a vector of cols columns among all workers.
 type slicing struct {
 	cols int
 	code engine.Code
 }
 
-// sizesOf are the bytes of the slices of a vector of m columns.
+// sizesOf returns the encoded size in bytes of each worker's slice of a vector of m columns. It caches the result.
 func (c *Comm) sizesOf(m int, code engine.Code) []int {
 	if c.sizes == nil {
 		c.sizes = map[slicing][]int{}
@@ -323,7 +323,7 @@ func (c *Comm) sizesOf(m int, code engine.Code) []int {
 	return c.sizes[key]
 }
 
-// hosted are the leaves that this worker hosts.
+// hosted returns the leaves that this worker hosts.
 func (c *Comm) hosted(leaves Roster) []Member {
 	if !sameRoster(leaves, c.Roster) {
 		return leaves.Hosted(c.Self)
@@ -331,7 +331,7 @@ func (c *Comm) hosted(leaves Roster) []Member {
 	return c.host().Of(c.Self)
 }
 
-// host caches who hosts whom.
+// host returns the assignment of members to workers and caches it.
 func (c *Comm) host() *Hosting {
 	if c.hosting == nil {
 		h := c.Roster.Hosting()
@@ -340,7 +340,7 @@ func (c *Comm) host() *Hosting {
 	return c.hosting
 }
 
-// partsOf caches the subtrees for the roster of the epoch.
+// partsOf returns the subtrees of r by worker. It caches those of the epoch's roster.
 func (c *Comm) partsOf(r Roster) map[int][]node {
 	if !sameRoster(r, c.Roster) {
 		return partsOf(r)
@@ -355,7 +355,7 @@ func sameRoster(a, b Roster) bool {
 	return len(a.Members) == len(b.Members) && (len(a.Members) == 0 || &a.Members[0] == &b.Members[0] && &a.Owner[0] == &b.Owner[0])
 }
 
-// stage is a row of n columns until the collective ends.
+// stage returns a row of n columns, valid until the next reduction begins.
 func (c *Comm) stage(n int) (engine.Span, error) {
 	if c.used == len(c.staging) {
 		c.staging = append(c.staging, engine.Mat{})

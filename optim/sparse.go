@@ -269,11 +269,11 @@ func (e *Env) sparseMean(ctx context.Context, op Op, c messageCode, f sparseForm
 	if err != nil {
 		return err
 	}
-	return todo.take(ctx)
+	return todo.run(ctx)
 }
 
-// beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last leg.
-func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) (legs, error) {
+// beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last phase.
+func (e *Env) beginSparseMean(ctx context.Context, op Op, c messageCode, f sparseForm, v, dst engine.Mat) (phases, error) {
 	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)

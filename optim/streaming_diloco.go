@@ -118,16 +118,16 @@ func (streamingDiLoCo) Round(ctx context.Context, e *Env, k Values, _ uint64) (R
 
 // streamingDiLoCoRound is a round, as far as it has come.
 type streamingDiLoCoRound struct {
-	e    *Env
-	k    Values
-	step Step
-	loss []float32
-	due  []uint64 // steps after which each fragment is followed, 0 of those that are not on their way
-	legs legs     // of the fragment that was sent as the round began, not taken yet
-	at   []int    // steps of the round after which they are
+	e      *Env
+	k      Values
+	step   Step
+	loss   []float32
+	due    []uint64 // steps after which each fragment is followed, 0 of those that are not on their way
+	phases phases   // of the fragment that was sent as the round began, not taken yet
+	at     []int    // steps of the round after which they are
 }
 
-// take takes steps, the legs of what is on its way, and what is due.
+// take takes steps, the phases of what is on its way, and what is due.
 func (r *streamingDiLoCoRound) take(ctx context.Context, steps int) error {
 	for done := 0; done < steps; {
 		some := steps - done // until something else is to be done
@@ -136,14 +136,14 @@ func (r *streamingDiLoCoRound) take(ctx context.Context, steps int) error {
 				some = min(some, int(d))
 			}
 		}
-		if len(r.legs) > 0 {
+		if len(r.phases) > 0 {
 			some = min(some, r.at[0]-done)
 		}
 		if err := advance(ctx, r.e, r.step, some, descendBy(r.k.descent("eta_in", "momentum_in"))); err != nil {
 			return err
 		}
-		for done += some; len(r.legs) > 0 && r.at[0] == done; r.legs, r.at = r.legs[1:], r.at[1:] {
-			if err := r.legs[0](ctx); err != nil {
+		for done += some; len(r.phases) > 0 && r.at[0] == done; r.phases, r.at = r.phases[1:], r.at[1:] {
+			if err := r.phases[0](ctx); err != nil {
 				return err
 			}
 		}
@@ -175,12 +175,12 @@ func (r *streamingDiLoCoRound) send(ctx context.Context, p, steps int) error {
 	}
 	r.due[p] = uint64(r.k.I("delay"))
 	if steps == 0 {
-		if err := todo.take(ctx); err != nil || r.due[p] > 0 {
+		if err := todo.run(ctx); err != nil || r.due[p] > 0 {
 			return err
 		}
 		return r.follow(ctx, p)
 	}
-	r.legs = todo
+	r.phases = todo
 	for i := range todo { // spread over the steps, the last after all of them
 		r.at = append(r.at, (steps*(i+1)+len(todo)-1)/len(todo))
 	}
@@ -234,9 +234,9 @@ func streamingDiLoCoSteps(s Shape) (steps, fragment int) {
 	return 1, -1 // not reached: the last is sent after h
 }
 
-// streamingDiLoCoSend sends how far members went in a fragment; after the last leg the mean is in its part of the
+// streamingDiLoCoSend sends how far members went in a fragment; after the last phase the mean is in its part of the
 // block sent.
-func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) (legs, error) {
+func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) (phases, error) {
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
 	n := len(e.Mine)
 	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
@@ -244,7 +244,7 @@ func streamingDiLoCoSend(ctx context.Context, e *Env, k Values, p int) (legs, er
 		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoPart(e, BlockXBar, lo, hi)}); err != nil {
 		return nil, err
 	}
-	var todo legs
+	var todo phases
 	var err error
 	var tasks []engine.Task
 	if k.Is("values", "e3m0") {
