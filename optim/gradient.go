@@ -8,10 +8,10 @@ import (
 	"brood/models/noise"
 )
 
-// MemberStream are the knobs of a gradient step on data streams of the members' own: what Env.step reads.
+// MemberStream lists the knobs that Env.step reads: those of a gradient step on one data stream per member.
 var MemberStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
 
-// Step is one mini-batch gradient of some members.
+// Step is one mini-batch gradient computation for some members.
 type Step struct {
 	X     engine.Mat   // parameters
 	XRows []engine.Row // of X, one per entry of Rows
@@ -20,7 +20,7 @@ type Step struct {
 	Loss  []float32    // out, of the task: one per entry
 	Batch int
 	Frac  float64 // share of the training set that a member sees: a contiguous window of its own; 0: a disjoint part, 1/n
-	Clip  float32 // longest norm of a gradient, 0 for any; applied before Decay
+	Clip  float32 // upper bound of the norm of a gradient, 0: none; applied before Decay
 	Decay float32 // weight decay: G += Decay*X
 	Joint bool    // all threads take the optimiser's step of one member, see inCohorts
 }
@@ -75,7 +75,7 @@ func (e *Env) gradients(ctx context.Context, s Step, batches [][]int32, masks []
 	return e.Engine.Do(ctx, append(tasks, s.regularise()...)...)
 }
 
-// regularise lists what follows the gradients of a step: clipping, then weight decay.
+// regularise returns the tasks that follow the gradients of a step: clipping, then weight decay.
 func (s Step) regularise() (tasks []engine.Task) {
 	if s.Clip > 0 {
 		tasks = append(tasks, engine.Clip{X: s.G.Sub(0, len(s.Rows)), Longest: s.Clip})

@@ -7,7 +7,7 @@ import (
 	"brood/models/engine"
 )
 
-// Incoming lists the edges that end at a member hosted by worker w: their order is that of Move's dst rows.
+// Incoming returns the edges that end at a member hosted by worker w, in the order of Move's dst rows.
 func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
 	for _, e := range edges {
 		if to.Of(e.To) == w {
@@ -17,7 +17,7 @@ func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
 	return
 }
 
-// incoming is Incoming of what is in force here.
+// incoming is Incoming for this worker and the current roster.
 func (e *Env) incoming(edges []Edge) (in []Edge) {
 	for _, edge := range touching(edges, nil, e.Mine) {
 		if e.Row(edge.To) >= 0 {
@@ -27,10 +27,11 @@ func (e *Env) incoming(edges []Edge) (in []Edge) {
 	return in
 }
 
-// reach is the members from the first to the last of some that ascend. Nearly all of thousands lie outside that of a
-// worker, which so much tells at once.
+// reach is the range from the first to the last of some ascending members. It excludes nearly all of thousands of
+// members from a worker's lookup in two comparisons.
 type reach struct{ first, last Member }
 
+// reachOf returns the reach of ascending members; without members, an empty range.
 func reachOf(members []Member) reach {
 	if len(members) == 0 {
 		return reach{1, 0}
@@ -40,7 +41,8 @@ func reachOf(members []Member) reach {
 
 func (r reach) has(m Member) bool { return r.first <= m && m <= r.last }
 
-// touching are the edges that may begin at one of these members or end at one of those: all others do not.
+// touching returns the edges that may begin at a member of from or end at a member of to. It compares ranges only, so
+// the result may contain other edges, but it omits none of these.
 func touching(edges []Edge, from, to []Member) (out []Edge) {
 	begin, end := reachOf(from), reachOf(to)
 	for _, e := range edges {
@@ -51,9 +53,10 @@ func touching(edges []Edge, from, to []Member) (out []Edge) {
 	return out
 }
 
-// Move sends rows along edges that every worker lists alike. src has a row for each member hosted here; row i of dst
-// becomes the row of the source of this worker's i-th incoming edge. A row goes to a worker once, however many of its
-// members want it; rows that stay on a worker cost nothing. dst must not share memory with src.
+// Move sends rows along edges. Every worker must pass the same edges in the same order. src has a row for each member
+// hosted here; row i of dst receives the row of the source of this worker's i-th incoming edge. A row is sent to a
+// worker only once, however many of its members receive it; rows that remain on a worker are not sent. dst must not
+// share memory with src.
 func (c *Comm) Move(ctx context.Context, op Op, edges []Edge, src, dst engine.Mat) error {
 	return c.MoveBetween(ctx, op, c.Roster, c.Roster, edges, src, dst)
 }
@@ -74,29 +77,29 @@ func (c *Comm) MoveBetween(ctx context.Context, op Op, from, to Roster, edges []
 	return c.Engine.Do(ctx, stay...)
 }
 
-// MoveRecords is Move of rows of records.
+// MoveRecords is Move for records in host memory.
 func (c *Comm) MoveRecords(ctx context.Context, op Op, edges []Edge, src, dst engine.Host) error {
 	return c.MoveRecordsBetween(ctx, op, c.Roster, c.Roster, edges, src, dst)
 }
 
-// MoveRecordsBetween is MoveBetween of rows of records.
+// MoveRecordsBetween is MoveBetween for records in host memory. It fails if src and dst differ in type.
 func (c *Comm) MoveRecordsBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Host) error {
 	put := func(r engine.Row, p []byte) error { engine.ReadRow(dst, r, p); return nil }
 	fetch := func(r engine.Row) ([]byte, error) { return engine.AppendRows(nil, src, r, 1), nil }
 	m := mover{width: max(src.Cols, dst.Cols) * dst.Type.Size(), rows: dst.Rows, fetch: fetch, put: put,
 		keep: func(to, from engine.Row) error { return put(to, engine.AppendRows(nil, src, from, 1)) }}
 	if src.Rows > 0 && dst.Rows > 0 && src.Type != dst.Type {
-		return fmt.Errorf("%s: rows of %s into rows of %s", op, src.Type, dst.Type)
+		return fmt.Errorf("%s: move rows of %s into rows of %s", op, src.Type, dst.Type)
 	}
 	return c.move(ctx, op, from, to, edges, m)
 }
 
-// mover is how rows of some kind are taken and given.
+// mover defines how move reads and writes rows of one kind.
 type mover struct {
-	width, rows int // bytes of a row, and rows at the end of edges
+	width, rows int // bytes of a row, and number of destination rows
 	fetch       func(r engine.Row) ([]byte, error)
 	put         func(r engine.Row, p []byte) error
-	keep        func(to, from engine.Row) error // a row that stays on this worker
+	keep        func(to, from engine.Row) error // copies a row between two members of this worker
 }
 
 func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m mover) error {

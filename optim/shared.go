@@ -8,7 +8,7 @@ import (
 	"brood/models/engine"
 )
 
-// Knobs that several algorithms declare with one meaning.
+// Knobs that several algorithms declare with the same meaning.
 var (
 	KnobEta = Knob{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size of the gradient update", Min: 0, Max: 100, Default: 0.1, Scale: Log}
 	KnobMu  = Knob{Name: "momentum", Title: "momentum", Doc: "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf", Min: 0, Max: 0.9999, Default: 0.9}
@@ -16,19 +16,19 @@ var (
 	KnobB   = Knob{Name: "batch", Title: "batch", Unit: "samples", Doc: "samples of one gradient of one member", Min: 1, Max: 1 << 20, Default: 128, Integer: true, Scale: Log}
 
 	KnobClip = Knob{Name: "clip", Title: "gradient clip", Unit: "norm", Doc: "a member's gradient that is longer (by its global norm: Euclidean over all parameters, before weight decay) is scaled down to this; 0 never", Min: 0, Max: 1e6, Default: 0, Scale: Log}
-	// KnobSplit and KnobParts say which part of the training set a member draws from.
+	// KnobSplit and KnobParts select the part of the training set from which a member draws.
 	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
 	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
-	// knobStart says where members begin; what reads it enters x as EnterDrawn or EnterCentre.
+	// knobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.enter].
 	knobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
-	// KnobSlice bounds the steps of a round of a method whose cycle may be long.
+	// KnobSlice bounds the steps per round of a method with long cycles.
 	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
 )
 
-// With is the knob with another default.
+// With returns the knob with default d.
 func (k Knob) With(d float64) Knob { k.Default = d; return k }
 
-// enter is where x begins by knobStart.
+// enter returns the initial value of block x according to knobStart.
 func (v Values) enter() Enter {
 	if v.Is("start", "own") {
 		return EnterDrawn
@@ -36,7 +36,7 @@ func (v Values) enter() Enter {
 	return EnterCentre
 }
 
-// Choosing is the knob with another of its choices as default.
+// Choosing returns the knob with the named choice as default. It panics if the knob has no such choice.
 func (k Knob) Choosing(choice string) Knob {
 	i := slices.Index(k.Choices, choice)
 	if i < 0 {
@@ -48,11 +48,11 @@ func (k Knob) Choosing(choice string) Knob {
 // SeriesLoss is the training loss of each member's last mini-batch.
 var SeriesLoss = Series{Name: "loss", Title: "training loss", Unit: "nats", Doc: "mean cross-entropy of the member's mini-batches of the round", Kind: PerMember}
 
-// SeriesFitness is what selection sees.
+// SeriesFitness is the fitness that selection uses.
 var SeriesFitness = Series{Name: "fitness", Title: "fitness", Unit: "-nats", Doc: "minus the loss; higher is better", Kind: PerMember}
 
 // Nesterov is buf <- mu*buf + g; x <- x - eta*(g + mu*buf): the form of PyTorch and optax. The buffer sums gradients,
-// not steps, so that a turned eta takes hold at once.
+// not steps, so that a change of eta takes effect immediately.
 func Nesterov(x, buf, g engine.Mat, eta, mu float32) []engine.Lin {
 	return []engine.Lin{
 		{Dst: buf, Terms: []engine.Term{{C: mu, Src: buf}, {C: 1, Src: g}}},
@@ -68,7 +68,8 @@ func Assign(dst engine.Mat, terms ...engine.Term) engine.Lin {
 // T is a term of an Assign.
 func T(c float32, src engine.Mat) engine.Term { return engine.Term{C: c, Src: src} }
 
-// populationPoint is one value of the whole population, reported by the worker that hosts the lowest member.
+// populationPoint returns a value of the whole population as a Point on the worker that hosts the lowest member, and
+// nil on the others.
 func (e *Env) populationPoint(series string, v float64) []Point {
 	if !e.Lead() {
 		return nil
@@ -76,7 +77,7 @@ func (e *Env) populationPoint(series string, v float64) []Point {
 	return []Point{{Member: engine.None, Series: series, Value: v}}
 }
 
-// MemberPoints are one series' values of the members hosted here.
+// MemberPoints returns the values v of a series, one per member hosted here in order.
 func (e *Env) MemberPoints(series string, v []float32) []Point {
 	out := make([]Point, len(e.Mine))
 	for i, m := range e.Mine {
@@ -85,13 +86,13 @@ func (e *Env) MemberPoints(series string, v []float32) []Point {
 	return out
 }
 
-// LatePoints is MemberPoints of what tasks write out, the losses of gradients for instance: the values are read once
-// they are there, and v must not be used again.
+// LatePoints is MemberPoints for values that queued tasks will write, for instance losses of gradients. The values are
+// read after the engine's next Wait; the caller must not reuse v.
 func (e *Env) LatePoints(series string, v []float32) []Point {
 	return e.latePoints(series, pointers(v))
 }
 
-// latePoints is LatePoints for the rows that have a value, which is not nil.
+// latePoints is LatePoints for the rows whose pointer in v is not nil.
 func (e *Env) latePoints(series string, v []*float32) (out []Point) {
 	for i, m := range e.Mine {
 		if v[i] != nil {
@@ -109,25 +110,25 @@ func pointers(v []float32) []*float32 {
 	return out
 }
 
-// gatherCounters brings a per-member counter of all members, by rank, to every worker: AllGatherBytes(8).
+// gatherCounters returns a per-member counter of all members, by rank, on every worker. It costs AllGatherBytes(8).
 func (e *Env) gatherCounters(ctx context.Context, op Op, block string) ([]uint64, error) {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.U64)
 	return all.U, e.Comm.AllGather(ctx, op, e.Record(block), all)
 }
 
-// MeanX is the centre of an algorithm whose members own a row x.
+// MeanX writes the mean of block x over all members into dst: the centre of an algorithm with a row x per member.
 func MeanX(ctx context.Context, e *Env, dst engine.Mat) error {
 	return e.Comm.AllReduce(ctx, "centre", e.Roster, e.Block(BlockX), dst, true)
 }
 
-// CopyBlock is the centre of an algorithm that keeps it in a shared block.
+// CopyBlock copies a shared block into dst: the centre of an algorithm that stores it in that block.
 func CopyBlock(ctx context.Context, e *Env, name string, dst engine.Mat) error {
 	return e.Engine.Do(ctx, engine.Copy{Dst: engine.All(dst), Src: engine.All(e.Block(name))})
 }
 
-// Order lists indices of fit, best (highest) first; equal values by index, missing ones (NaN) last.
+// Order returns the indices of fit, best (highest) first. Equal values are ordered by index; NaN (missing) comes last.
 func Order(fit []float32) []int {
-	keys := make([]uint64, len(fit)) // no two are equal, so that any sort is a stable one
+	keys := make([]uint64, len(fit)) // all keys differ, so that any sort is stable
 	for i, f := range fit {
 		keys[i] = uint64(downward(f))<<32 | uint64(i)
 	}
@@ -139,9 +140,9 @@ func Order(fit []float32) []int {
 	return o
 }
 
-// downward is less for greater numbers, the same for equal ones, and greatest for all that are none.
+// downward maps f to a key that decreases as f increases. Equal numbers have equal keys; NaN has the greatest key.
 func downward(f float32) uint32 {
-	bits := math.Float32bits(f + 0) // which has no -0
+	bits := math.Float32bits(f + 0) // + 0 turns -0 into 0
 	switch {
 	case f != f:
 		return math.MaxUint32
@@ -152,7 +153,8 @@ func downward(f float32) uint32 {
 }
 
 // CentredRanks maps fitness to utilities in [-0.5, 0.5] by rank over all results: (P-1-position)/(P-1) - 0.5, 0 for a
-// population of one. Equal results share their mean rank, or rank by index, and missing ones count as the worst.
+// population of one. If shared is set, equal results share their mean rank; else they rank by index. NaN (missing)
+// ranks last.
 func CentredRanks(fit []float32, shared bool) []float32 {
 	u := make([]float32, len(fit))
 	if len(fit) < 2 {
