@@ -21,8 +21,8 @@ import (
 // bare says whether the run has no model; every other has data.
 func (j *Job) bare() bool { return j.Config.Data == "" }
 
-// without makes the job of a bare run.
-func (j *Job) without(o Options) error {
+// prepareBare prepares the job of a bare run: it has no model and no data.
+func (j *Job) prepareBare(o Options) error {
 	if o.Model != "" || o.Data != "" || o.Init != "" || j.own != nil || o.Augment != "" || option.ClassWeights.Text(o) != "" {
 		return usererr.Errorf("%s trains no model: leave model, data, augmentation, class weights and initial parameters out", j.Alg.Name)
 	}

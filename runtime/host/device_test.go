@@ -20,7 +20,7 @@ func TestDriversAreNamed(t *testing.T) {
 		names = append(names, d.Name())
 	}
 	for _, m := range engines {
-		if m.device && askedOf(m.kernels) == "" { // which is the processor
+		if m.device && kernelWord(m.kernels) == "" { // which is the processor
 			made = append(made, m.name)
 		}
 	}

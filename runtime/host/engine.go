@@ -57,12 +57,12 @@ type maker struct {
 	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
 }
 
-// ofProcessor are the kernels of a processor by the word that a person adds to it, cpu,bf16: candidates in bfloat16.
-var ofProcessor = map[string]string{"bf16": arith.BF16, "amx": arith.AMX}
+// processorKernels are the kernels of a processor by the word that a person adds to it, cpu,bf16: candidates in bfloat16.
+var processorKernels = map[string]string{"bf16": arith.BF16, "amx": arith.AMX}
 
-// askedOf is the word by which kernels of a processor are asked for, "" for those that nobody asks for.
-func askedOf(kernels string) string {
-	for word, has := range ofProcessor {
+// kernelWord is the word by which kernels of a processor are asked for, "" for those that nobody asks for.
+func kernelWord(kernels string) string {
+	for word, has := range processorKernels {
 		if has == kernels {
 			return word
 		}
@@ -70,10 +70,10 @@ func askedOf(kernels string) string {
 	return ""
 }
 
-// askedFor are the kernels that a device's text asks a processor for, "" for none.
-func askedFor(device string) string {
+// requestedKernels are the kernels that a device's text asks a processor for, "" for none.
+func requestedKernels(device string) string {
 	word, _ := strings.CutPrefix(device, option.CPU+",")
-	return ofProcessor[word]
+	return processorKernels[word]
 }
 
 // engines are all there are, in the order in which they are taken where nobody asks for one.
@@ -146,7 +146,7 @@ func uncovered(err error) bool {
 // at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
 // for.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-	if kernels := askedFor(at); kernels != "" {
+	if kernels := requestedKernels(at); kernels != "" {
 		if _, err := chosen(""); err != nil {
 			return nil, err
 		}
@@ -243,10 +243,10 @@ func cores(kind string) (*maker, error) {
 // run or of the kinds that the worker has; "" where they are not.
 func TensorWorker(kind string, has []string) string {
 	switch {
-	case askedOf(kind) != "":
+	case kernelWord(kind) != "":
 		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out, or join with a newer brood", kind)
-	case len(has) == 1 && askedOf(has[0]) != "":
-		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out", kind, askedOf(has[0]))
+	case len(has) == 1 && kernelWord(has[0]) != "":
+		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out", kind, kernelWord(has[0]))
 	}
 	arithmetic, family, ok := gpu.ParseTensorKind(kind)
 	if !ok {

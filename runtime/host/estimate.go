@@ -21,14 +21,14 @@ import (
 )
 
 // processBytes is an idle process, resident, most of it pages of the binary; reading is the peak of a data set while it
-// is read, with what is read into. A round allocates roundBytes in each worker, tellBytes for every point until it
+// is read, with what is read into. A round allocates roundBytes in each worker, pointBytes for every point until it
 // is in the log, and what is sent frameCopies times. A view is encoded in several steps, which hold encodedCopies of
 // it. All were measured.
 const (
 	processBytes  = 47 << 20
-	reading       = 1.1
+	readPeak      = 1.1
 	roundBytes    = 10 << 10
-	tellBytes     = 500
+	pointBytes    = 500
 	frameCopies   = 3
 	encodedCopies = 4
 	shortBytes    = 60 << 20 // of the points and records of thousands of rounds a second, as protocols have them
@@ -42,14 +42,14 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if err := j.holds(eng); err != nil {
 		return err
 	}
-	r, err := j.rehearse()
+	r, err := j.dryRun()
 	if err != nil {
 		return err
 	}
 	if err := j.passes(r); err != nil {
 		return err
 	}
-	if word := askedOf(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
+	if word := kernelWord(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
 		return usererr.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave %s out", j.Config.Kernels, j.Alg.Name, word)
 	}
 	j.probes(r)
@@ -76,7 +76,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 }
 
 // passes refuses a run whose first round goes over the training samples more often than the whole run may.
-func (j *Job) passes(r rehearsal) error {
+func (j *Job) passes(r dryRunResult) error {
 	const rounding = 1 + 1e-9 // r.epochs is a mean over the rehearsed rounds
 	most := j.Limit.Epochs
 	if most == 0 || r.epochs <= max(1, most)*rounding {
@@ -98,13 +98,13 @@ func (j *Job) passes(r rehearsal) error {
 
 // probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as
 // three evaluations.
-func (j *Job) probes(r rehearsal) {
+func (j *Job) probes(r dryRunResult) {
 	if j.Config.Probe == 0 && !j.bare() {
 		j.Config.Probe = period(r.round.samples(), r.probe.samples())
 	}
 }
 
-func (e effort) samples() float64 { return 3*e.gradients + e.scores + e.candidates }
+func (e operations) samples() float64 { return 3*e.gradients + e.scores + e.candidates }
 
 // period is the rounds between probes, by the samples of a round and of a probe.
 func period(round, probe float64) uint64 {
@@ -125,8 +125,8 @@ func (j *Job) single(eng compute) (compute, error) {
 // memory predicts the peak of what is held: here, the resident bytes of reading the data and timing tasks, or of the
 // run with what piles up before it is collected; on a device, what its engines allocate. single is the engine of a
 // worker.
-func (j *Job) memory(r rehearsal, single compute) need {
-	prepared, n := int64(reading*float64(j.Samples.Peak())), j.live(r, single)
+func (j *Job) memory(r dryRunResult, single compute) need {
+	prepared, n := int64(readPeak*float64(j.Samples.Peak())), j.live(r, single)
 	j.kept = n.host
 	if j.bare() {
 		j.kept -= shortBytes // most of which is garbage
@@ -138,7 +138,7 @@ func (j *Job) memory(r rehearsal, single compute) need {
 			prepared += single.Room(w)
 		}
 	}
-	made := j.rounds(r) * (roundBytes*float64(len(r.works)) + tellBytes*r.reports.points + frameCopies*r.reports.sent)
+	made := j.rounds(r) * (roundBytes*float64(len(r.works)) + pointBytes*r.reports.points + frameCopies*r.reports.sent)
 	piled := min(made, float64(max(min(n.host, garbage), n.host*leastPercent/100)))
 	n.host = processBytes + max(prepared, n.host+int64(piled))
 	return n
@@ -146,12 +146,12 @@ func (j *Job) memory(r rehearsal, single compute) need {
 
 // live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines
 // hold, and what is told of rounds.
-func (j *Job) live(r rehearsal, single compute) (n need) {
+func (j *Job) live(r dryRunResult, single compute) (n need) {
 	copies := int64(4)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
 	}
-	n.host = j.Samples.Bytes() + j.told(r) + r.host
+	n.host = j.Samples.Bytes() + j.reportBytes(r) + r.host
 	if j.bare() {
 		n.host += shortBytes
 	}
@@ -168,7 +168,7 @@ func (j *Job) live(r rehearsal, single compute) (n need) {
 
 // told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its
 // encoded form.
-func (j *Job) told(r rehearsal) (bytes int64) {
+func (j *Job) reportBytes(r dryRunResult) (bytes int64) {
 	if j.bare() { // counted as shortBytes
 		return 0
 	}
@@ -197,7 +197,7 @@ func (j *Job) collect() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	percent := piling(j.Config.Memory, j.kept)
+	percent := gcPercent(j.Config.Memory, j.kept)
 	if debug.SetGCPercent(percent) != percent {
 		goruntime.GC() // what was needed to prepare the run
 	}
@@ -205,7 +205,7 @@ func (j *Job) collect() {
 
 // piling is how much may pile up, in percent of what is held, where a run is expected to need so much memory and to
 // hold so much of it; 0 is not known, as another process expected it. It is never the 100 that a process begins with.
-func piling(memory, held int64) int {
+func gcPercent(memory, held int64) int {
 	piles := memory - processBytes - held
 	if held <= 0 {
 		held, piles = max(1, memory-processBytes-garbage), garbage
@@ -214,7 +214,7 @@ func piling(memory, held int64) int {
 }
 
 // rounds is how many a run is expected to have, infinite where its limit says nothing of work.
-func (j *Job) rounds(r rehearsal) float64 {
+func (j *Job) rounds(r dryRunResult) float64 {
 	rounds := math.Inf(1)
 	if j.Limit.Rounds > 0 {
 		rounds = float64(j.Limit.Rounds)

@@ -25,9 +25,9 @@ func many(t *testing.T, members, workers int, rounds uint64, set ...string) *Job
 	return prepare(t, o)
 }
 
-func rehearsed(t *testing.T, j *Job) rehearsal {
+func dryRunOf(t *testing.T, j *Job) dryRunResult {
 	t.Helper()
-	r, err := j.rehearse()
+	r, err := j.dryRun()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestLiveOfManyCandidates(t *testing.T) {
 				t.Skip("set BROOD_LONG=studies: evaluates hundreds of thousands of candidates")
 			}
 			j := many(t, c.members, 2, c.rounds, "rank", "1")
-			r := rehearsed(t, j)
+			r := dryRunOf(t, j)
 			single, err := j.single(nil)
 			if err != nil {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestRehearseWorkers(t *testing.T) {
 		distribution string
 		noise        float64 // of four workers, of what one draws
 	}{{"seed", 4}, {"chromosome", 1}} {
-		one, four := rehearsed(t, many(t, 40, 1, 9, "distribution", c.distribution)), rehearsed(t, many(t, 40, 4, 9, "distribution", c.distribution))
+		one, four := dryRunOf(t, many(t, 40, 1, 9, "distribution", c.distribution)), dryRunOf(t, many(t, 40, 4, 9, "distribution", c.distribution))
 		if got := four.round.normals / one.round.normals; got < 0.99*c.noise || got > 1.01*c.noise {
 			t.Errorf("%s: four workers draw %.2f times the noise of one, want %.0f", c.distribution, got, c.noise)
 		}
@@ -106,7 +106,7 @@ func TestRehearseWorkers(t *testing.T) {
 	rows := func(workers int) int64 {
 		o := tiny(9)
 		o.Workers = workers
-		return rehearsed(t, prepare(t, o)).blocks
+		return dryRunOf(t, prepare(t, o)).blocks
 	}
 	if a, b := rows(1), rows(4); b < a || b > a+a/100 {
 		t.Errorf("rows of members take %d bytes on one worker and %d on four", a, b)
@@ -175,7 +175,7 @@ func TestPriceAsks(t *testing.T) {
 			o.Set = append(o.Set, event.Setting{Knob: c.set[i], Expr: c.set[i+1]})
 		}
 		j := prepare(t, o)
-		r, a := rehearsed(t, j), &asked{}
+		r, a := dryRunOf(t, j), &asked{}
 		if _, err := j.price(t.Context(), r.round, a); err != nil {
 			t.Fatal(err)
 		}
@@ -208,22 +208,22 @@ func TestPiling(t *testing.T) {
 		{processBytes + 164*mb, 0, 64},
 		{0, 0, 99},
 	} {
-		if got := piling(c.memory, c.held); got != c.want {
+		if got := gcPercent(c.memory, c.held); got != c.want {
 			t.Errorf("%d bytes, of which %d are held: %d %%, want %d", c.memory, c.held, got, c.want)
 		}
 	}
 	j := weigh(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
-	if got := piling(j.Config.Memory, j.kept); !j.bare() || got != 99 {
+	if got := gcPercent(j.Config.Memory, j.kept); !j.bare() || got != 99 {
 		t.Errorf("a run of a protocol piles up %d %%", got)
 	}
 }
 
-// twoRounds is the work of a round, as two of them have it: a rehearsal has as many as fit in.
-func twoRounds(t *testing.T, j *Job) effort {
+// twoRounds is the work of a round, as two of them have it: a dry run has as many as fit in.
+func twoRounds(t *testing.T, j *Job) operations {
 	t.Helper()
 	c, err := j.count(excerpt{evaluate: event.NoTest, rounds: 2, limit: j.Limit.Rounds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return effort{}.add(c.effort, 0.5)
+	return operations{}.add(c.operations, 0.5)
 }

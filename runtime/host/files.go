@@ -107,7 +107,7 @@ func (j *Job) start(path string, recorded bool) error {
 		}
 	}
 	if err == nil {
-		j.given, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params, recorded)
+		j.initState, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params, recorded)
 	}
 	if err != nil {
 		return fmt.Errorf("init: %w", err)

@@ -204,8 +204,8 @@ func (j *Job) needs(members int, single compute) (n need, ok bool) {
 		return n, false
 	}
 	k := j.of(members)
-	k.hollow = true // drawing samples would be nearly all of the time
-	r, err := k.rehearse()
+	k.metaOnly = true // drawing samples would be nearly all of the time
+	r, err := k.dryRun()
 	if err != nil {
 		return n, false
 	}

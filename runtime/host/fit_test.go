@@ -94,10 +94,10 @@ func TestFitsPairs(t *testing.T) {
 	}
 }
 
-// TestFitsThousands: many members are refused by what few need; the figures are those of a rehearsal of all of them
+// TestFitsThousands: many members are refused by what few need; the figures are those of a dry run of all of them
 // within some percent.
 func TestFitsThousands(t *testing.T) {
-	longtest.Need(t, longtest.Studies, "rehearses thousands of members")
+	longtest.Need(t, longtest.Studies, "dry-runs thousands of members")
 	real := machineMemory
 	defer func() { machineMemory = real }()
 	machineMemory = func() int64 { return 0 }
@@ -120,7 +120,7 @@ func TestFitsThousands(t *testing.T) {
 		var about float64
 		var most int
 		if _, bad := fmt.Sscanf(err.Error(), "a run with 8192 members needs about %g GB", &about); bad != nil || math.Abs(about*1e9/float64(whole)-1) > 0.05 {
-			t.Errorf("%s: %v; a rehearsal says %s", algorithm, err, gb(whole))
+			t.Errorf("%s: %v; a dry run says %s", algorithm, err, gb(whole))
 		}
 		_, say, _ := strings.Cut(err.Error(), ": ")
 		if _, bad := fmt.Sscanf(say, "%d would fit", &most); bad != nil || most > 10*sampled || most < 9*sampled {

@@ -41,7 +41,7 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	if j.bare() {
 		return nil, fmt.Errorf("%s trained no model: its members have no place", name)
 	}
-	w, _, err := walk(ctx, j, dir, at, h, nil, want.Threads, progress)
+	w, _, err := recompute(ctx, j, dir, at, h, nil, want.Threads, progress)
 	if err != nil {
 		return nil, err
 	}

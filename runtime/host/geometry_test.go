@@ -103,7 +103,7 @@ func measuresGeometry(t *testing.T, model string) {
 	}{
 		{geometry.Wanted{Pair: true, From: 0, To: 4}, "there is no member 4 in round 4 of s: choose among 0 to 3"},
 		{geometry.Wanted{Pair: true, From: 1, To: 1}, "member 1 is one point: name two members"},
-		{geometry.Wanted{At: 5}, "round 5 lies beyond the last committed round 4"},
+		{geometry.Wanted{At: 5}, "round 5 is after the last committed round 4"},
 	} {
 		if _, err := MeasureGeometry(ctx, dir, c.want, nil); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %s", c.want, err, c.says)

@@ -28,15 +28,15 @@ type Run struct {
 	Session *session.Session
 	Resumed *Restored // nil for a fresh run
 
-	fleet   *fleet.Fleet
-	hosting Hosting
-	control *control.Server
-	listen  net.Listener
-	sane    coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
-	pinned  []string         // of checkpoints that a plan went back to: verify needs them
-	near    keeper           // the newest two, and older ones to branch off
-	alerts  alert.Dispatcher
-	gauges  measuring
+	fleet    *fleet.Fleet
+	hosting  Hosting
+	control  *control.Server
+	listen   net.Listener
+	lastGood coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
+	pinned   []string         // of checkpoints that a plan went back to: verify needs them
+	near     keeper           // the newest two, and older ones to branch off
+	alerts   alert.Dispatcher
+	gauges   measuring
 }
 
 // Start opens the control socket of a run and readies its fleet. watch is told of every record after it is in the log; it must
@@ -71,7 +71,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	r.control.Gate = d.Gate
 	r.control.Fleet = r.survey
 	core := j.core()
-	core.Sane = r.sane
+	core.Sane = r.lastGood
 	if from != nil {
 		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, event.CauseResume, nil
 		core.Met = from.met
@@ -174,10 +174,10 @@ func (r *Run) open() (err error) {
 // track remembers the checkpoints that stay: the newest two, older ones that keep a branch near, and all that a plan
 // went back to, since verify needs them.
 func (r *Run) track(rec event.Record) {
-	r.sane.Take(rec)
+	r.lastGood.Take(rec)
 	r.near.take(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
-		r.pinned = append(r.pinned, paths(r.sane.Newest())...)
+		r.pinned = append(r.pinned, paths(r.lastGood.Newest())...)
 	}
 }
 
@@ -195,7 +195,7 @@ func paths(cp *event.Checkpoint) (out []string) {
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
 		// what cannot be removed is only in the way
-		_ = r.Session.Prune(slices.Concat(paths(r.sane.Good), r.pinned, r.near.paths()))
+		_ = r.Session.Prune(slices.Concat(paths(r.lastGood.Good), r.pinned, r.near.paths()))
 	}
 }
 

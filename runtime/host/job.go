@@ -29,7 +29,7 @@ import (
 	"brood/runtime/worker"
 )
 
-// Options is what a person asked for, see [option.Options].
+// Options are the options of a run, see [option.Options].
 type Options = option.Options
 
 // Job is a run ready to start.
@@ -40,71 +40,71 @@ type Job struct {
 	Net     *models.Model
 	Samples *data.Set
 	Edits   []event.Edit
-	Spare   []string // tensors of the file that it begins with, for which the model has no place
-	Notes   []string // on that file: sentences of what is not as a person may expect
-	// DeviceMemory is the bytes that the run is expected to need on the device that it computes on; 0 without one.
+	Spare   []string // tensors of the initial model file (--init) that the model does not use
+	Notes   []string // warnings about the initial model file, one sentence each
+	// DeviceMemory is the estimated memory on the device that the run computes on, in bytes; 0 without a device.
 	DeviceMemory int64
-	kept         int64 // of Config.Memory, what is held while it trains
-	// Expected is how far the run is expected to get; zero where its limit says nothing of work, or it has no model.
+	kept         int64 // the part of Config.Memory that stays allocated during training, in bytes
+	// Expected is the estimated progress at the end of the run; zero if the limit does not bound the work or the run
+	// has no model.
 	Expected event.Progress
-	// Work is the cost of all rounds in parameters times samples, a gradient counted as three samples; probes and tests are
-	// left out. 0 if the limit does not bound the rounds, or without a model.
+	// Work is the cost of all rounds in parameters times samples, a gradient counted as three samples; probes and tests
+	// are excluded. 0 if the limit does not bound the rounds or the run has no model.
 	Work float64
-	// Slow is how much slower than this machine its workers compute, see [slowed]; nil is as fast as it can.
+	// Slow makes the workers compute slower than this machine, see [slowed]; nil means full speed.
 	Slow *Debt
-	Lag  *Lag // of those workers; may be nil
+	Lag  *Lag // measures the lag of slowed workers; may be nil
 
-	own   *Own      // a graph in place of a list of layers, nil for none
-	given []float32 // parameters to start from, nil for the model's own
-	// the file that they are from, where its tensors had other names or layouts
+	own       *Own      // a graph or an objective that replaces the list of layers; may be nil
+	initState []float32 // initial parameters; nil means that the model's initializer draws them
+	// arranged is the initial model file under the model's tensor names and layouts; nil if the file already had these.
 	arranged *safetensors.File
-	stats    []float32 // statistics to start from, nil for those of a model that has seen no batch
+	stats    []float32 // initial batch-norm statistics; nil means those of a model that has seen no batch
 	reading  data.Reading
-	hollow   bool // a rehearsal draws no samples and has no vectors: what it counts is the same
+	// metaOnly makes a dry run skip sampling and use vectors without storage; the counts do not change.
+	metaOnly bool
 }
 
-// Versions of the vocabulary of records. A session of a graph of one's own, or on augmented data, has the second, and
-// one on a person's own data by a newer rule, or that begins with a model's file, the third, and one with options that
-// have no key of their own the fourth, and one that maximises an objective the fifth: older code, which would execute
-// something else, refuses it.
+// Versions of the record vocabulary. Code that is older than a session's version rejects the session, since it would
+// execute something else.
 const (
 	logVersion      = 1
-	logVersionMore  = 2
-	logVersionFiles = 3
-	logVersionTold  = 4
-	logVersionAim   = 5
+	logVersionMore  = 2 // a graph of a Go program, or augmented data
+	logVersionFiles = 3 // data from a path read by a rule newer than the first, or an initial model file
+	logVersionTold  = 4 // options that have no key in the configuration record
+	logVersionAim   = 5 // an objective
 )
 
-// SavePeriod is between checkpoints of a run.
+// SavePeriod is the time between checkpoints of a run.
 const SavePeriod = 10 * time.Second
 
-// directBytes is the size up to which a collective goes in one hop.
+// directBytes is the size in bytes up to which a collective takes a single hop.
 const directBytes = 4096
 
-// Edits are what a new run with these options is told of knobs: by the preset, by a person, and, where these leave it
-// out, by knobs that begin with another value than their default.
+// Edits returns the initial knob edits of a new run: those of the preset, those of the user, and the initial values of
+// knobs that set one (Knob.Begins) and that neither of these edits.
 func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
-	told := map[string]bool{}
-	tell := func(knob, expr, by string) {
-		told[knob] = true
+	edited := map[string]bool{}
+	edit := func(knob, expr, by string) {
+		edited[knob] = true
 		out = append(out, event.Edit{Algorithm: alg.Name, Knob: knob, Expr: expr, By: by})
 	}
 	for _, s := range o.Base {
-		tell(s.Knob, s.Expr, "preset")
+		edit(s.Knob, s.Expr, "preset")
 	}
 	for _, s := range o.Set {
-		tell(s.Knob, s.Expr, o.By)
+		edit(s.Knob, s.Expr, o.By)
 	}
 	for _, k := range alg.Knobs {
-		if k.Begins != "" && !told[k.Name] {
-			tell(k.Name, k.Begins, event.ByNobody)
+		if k.Begins != "" && !edited[k.Name] {
+			edit(k.Name, k.Begins, event.ByNobody)
 		}
 	}
 	return out
 }
 
-// rates are the edits by which a run begins with the learning rate of its model: of the knobs of steps of SGD that nobody
-// has set, where nobody has chosen another optimiser.
+// rates returns the edits that set the learning rate to the one of the model (Net.Eta). They cover the SGD step knobs
+// eta and eta_in that have the standard default and no edit. It returns nil if an edit chooses the optimiser.
 func (j *Job) rates() (out []event.Edit) {
 	set := func(knob string) bool {
 		return slices.ContainsFunc(j.Edits, func(e event.Edit) bool { return e.Knob == knob })
@@ -114,19 +114,25 @@ func (j *Job) rates() (out []event.Edit) {
 	}
 	for _, k := range j.Alg.Knobs {
 		if (k.Name == "eta" || k.Name == "eta_in") && k.Default == optim.KnobEta.Default && !set(k.Name) {
-			out = append(out, event.Edit{Algorithm: j.Alg.Name, Knob: k.Name, Expr: strconv.FormatFloat(j.Net.Eta, 'g', -1, 64), By: event.ByModel})
+			out = append(out, event.Edit{
+				Algorithm: j.Alg.Name,
+				Knob:      k.Name,
+				Expr:      strconv.FormatFloat(j.Net.Eta, 'g', -1, 64),
+				By:        event.ByModel,
+			})
 		}
 	}
 	return out
 }
 
-// Prepare compiles the options. Everything that can be refused is refused here.
+// Prepare turns options into a job. It validates everything that can be validated before the run starts.
 func Prepare(o Options) (*Job, error) {
 	return prepared(o, func(j *Job, eng compute) error { return j.estimate(context.Background(), eng) })
 }
 
-// prepared readies a job but for what it takes, which weigh finds with an engine of it.
-func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
+// prepared returns a validated job. As the last step it calls estimate with an engine of the job, which is released
+// afterwards.
+func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
@@ -151,11 +157,11 @@ func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 	j.Edits = Edits(alg, o)
 	if own.maximises() {
 		j.oneSeed()
-		err = j.measures(o)
+		err = j.prepareObjective(o)
 	} else if alg.Needs.Model() {
-		err = j.with(o)
+		err = j.prepareModel(o)
 	} else {
-		err = j.without(o)
+		err = j.prepareBare(o)
 	}
 	if err != nil {
 		return nil, err
@@ -178,20 +184,34 @@ func prepared(o Options, weigh func(j *Job, eng compute) error) (*Job, error) {
 	if err := timeline.Count(j.Alg, nil, j.Edits, shape, timeline.Position{}); err != nil {
 		return nil, err
 	}
-	if _, err = coordinator.New(j.core()); err != nil { // refuses what the algorithm refuses
+	if _, err = coordinator.New(j.core()); err != nil { // validates against the algorithm
 		return nil, err
 	}
-	return j, weigh(j, eng)
+	return j, estimate(j, eng)
 }
 
-// configure records the options, and what their model and data are.
+// configure fills Config from the options, the model and the data, and sets the lowest version that covers them.
 func (j *Job) configure(o Options) {
 	was := j.Config
-	c := event.Config{Version: logVersion, Preset: o.Preset, ModelSpec: was.ModelSpec, Objective: was.Objective, Loss: was.Loss, Own: j.own != nil,
-		Digest: j.Samples.Digest(), Direct: directBytes, Params: j.Net.Layout.Params, Stats: j.Net.Layout.Stats,
-		Targets: targetsOf(j.Samples, j.Samples.Test()), Text: j.Samples.Text, Train: len(j.Samples.Train()), Valid: len(j.Samples.Validation()), Test: len(j.Samples.Test())}
+	c := event.Config{
+		Version:   logVersion,
+		Preset:    o.Preset,
+		ModelSpec: was.ModelSpec,
+		Objective: was.Objective,
+		Loss:      was.Loss,
+		Own:       j.own != nil,
+		Digest:    j.Samples.Digest(),
+		Direct:    directBytes,
+		Params:    j.Net.Layout.Params,
+		Stats:     j.Net.Layout.Stats,
+		Targets:   targetsOf(j.Samples, j.Samples.Test()),
+		Text:      j.Samples.Text,
+		Train:     len(j.Samples.Train()),
+		Valid:     len(j.Samples.Validation()),
+		Test:      len(j.Samples.Test()),
+	}
 	o.Record(&c)
-	// as they are, and not as they were typed
+	// the resolved values, not the text of the options
 	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String()
 	if data.IsPath(c.Data) {
 		c.Reading = j.reading.Rule
@@ -209,7 +229,7 @@ func (j *Job) configure(o Options) {
 	j.Config = c
 }
 
-// measurable refuses a target that the run's tests say nothing of.
+// measurable returns an error if the limit has a target whose metric the run does not measure.
 func (j *Job) measurable() error {
 	if j.Limit.Target == "" {
 		return nil
@@ -229,16 +249,18 @@ func (j *Job) measurable() error {
 		tested = append(tested, s.Key)
 	}
 	if j.own.maximises() {
-		return usererr.Errorf("target %s: an objective calls nothing right or wrong: give fitness=, loss= or test_loss=, where the loss is minus the fitness", j.Limit.Target)
+		return usererr.Errorf("target %s: an objective has no error rate: give fitness=, loss= or test_loss=, where the "+
+			"loss is minus the fitness", j.Limit.Target)
 	}
 	tested = append(tested, string(coordinator.TestLoss))
-	return usererr.Errorf("target %s: it is not measured of model %s; take %s", j.Limit.Target, j.Net.Name, strings.Join(slices.Compact(tested), " or "))
+	return usererr.Errorf("target %s: not measured for model %s; use %s",
+		j.Limit.Target, j.Net.Name, strings.Join(slices.Compact(tested), " or "))
 }
 
-// with reads the model and the data.
-func (j *Job) with(o Options) error {
+// prepareModel reads the model, the data and the initial model file, if any.
+func (j *Job) prepareModel(o Options) error {
 	if o.Rules != nil {
-		return usererr.Errorf("%s takes no rule table: leave it out, or give it to the algorithm protocol", j.Alg.Name)
+		return usererr.Errorf("%s takes no rule table: omit it, or give it to the algorithm protocol", j.Alg.Name)
 	}
 	j.Data = cmp.Or(o.Data, "glyphs")
 	err := j.model(o)
@@ -246,20 +268,21 @@ func (j *Job) with(o Options) error {
 		return err
 	}
 	j.Config.Data = j.Data
-	if data.IsPath(j.Data) { // the session is to be found again from anywhere
+	if data.IsPath(j.Data) { // absolute, so that the session can be resumed from any directory
 		if j.Config.Data, err = filepath.Abs(j.Data); err != nil {
 			return err
 		}
 	}
 	if names := option.Rename.Text(o); o.Init == "" && names != "" {
-		return usererr.Errorf("rename %s: it is of the tensors of a file that a run begins with: give the file too, with --init", names)
+		return usererr.Errorf("rename %s: it renames tensors of the initial model file: give this file too, with --init",
+			names)
 	}
 	if o.Init != "" {
 		if err := usererr.File(j.start(o.Init, false), o.Init, giveModel); err != nil {
 			return err
 		}
 	}
-	if j.Net.Loss != models.CrossEntropy { // so that a configuration of before keeps its bytes
+	if j.Net.Loss != models.CrossEntropy { // the default stays empty, so that older configurations keep their bytes
 		j.Config.Loss = j.Net.Loss
 	}
 	if err := j.load(o.Augment); err != nil {
@@ -269,15 +292,14 @@ func (j *Job) with(o Options) error {
 	return nil
 }
 
-// Targets that lie so many of a file's deviations from its mean, or spread by such a factor, are hardly those that it
-// was trained on.
+// Bounds beyond which targets are reported as unlike those that the initial model file was trained on.
 const (
-	farTargets  = 3
-	wideTargets = 10
+	farTargets  = 3  // distance of the means, in standard deviations of the file's targets
+	wideTargets = 10 // factor between the standard deviations, in either direction
 )
 
-// noteScale says so where a run begins with a file that was trained on targets of another size: its scale stays, and so
-// losses and steps are of that size.
+// noteScale adds a note if the initial model file was trained on targets of another scale. The run keeps the scale of
+// the file, so its losses and steps have another magnitude. Only the first such output is noted.
 func (j *Job) noteScale(file string) {
 	if f := j.reading.Form; f == nil || f.TargetMean == nil {
 		return
@@ -300,12 +322,13 @@ func (j *Job) noteScale(file string) {
 	}
 }
 
-// ungraded says that nothing is right or wrong: what the centre scores is all that there is to report.
+// ungraded reports whether predictions have no error rate, as with a regression or an objective: then the score of the
+// centre is the only result to report.
 func (j *Job) ungraded() bool {
 	return j.own.maximises() || j.Net.Loss != models.CrossEntropy && !j.Net.MultiLabel()
 }
 
-// model reads the layers, or looks at a graph in place of them.
+// model builds the model from a list of layers, or from the graph of a Go program if there is one.
 func (j *Job) model(o Options) (err error) {
 	if j.own != nil {
 		if o.Model != "" {
@@ -324,10 +347,13 @@ func (j *Job) model(o Options) (err error) {
 	return err
 }
 
-// load reads the samples.
+// load reads the samples and checks that the model fits them.
 func (j *Job) load(augment string) error {
 	name := j.Config.Data
-	j.reading.Label, j.reading.Outputs, j.reading.MultiLabel, j.reading.Context = option.Label.Text(j.Options), j.targets(), j.Net.MultiLabel(), j.Net.Context()
+	j.reading.Label = option.Label.Text(j.Options)
+	j.reading.Outputs = j.targets()
+	j.reading.MultiLabel = j.Net.MultiLabel()
+	j.reading.Context = j.Net.Context()
 	a, err := data.ParseAugment(augment)
 	if err != nil {
 		return err
@@ -360,8 +386,8 @@ func (j *Job) load(augment string) error {
 	return err
 }
 
-// fits checks that the model takes the samples and that new runs have an output for each class; its error says how to
-// get a model that does, where changing sizes is enough.
+// fits returns an error if the model does not accept the samples, or if a new run has more outputs than classes. If a
+// resized model would fit, the error names the command that writes it.
 func (j *Job) fits(set *data.Set) error {
 	d := set.Info
 	err := j.Net.Fits(d)
@@ -383,7 +409,7 @@ func (j *Job) fits(set *data.Set) error {
 	return fmt.Errorf("%w: `%s >fitted.toml` writes one for --model fitted.toml", err, strings.Join(command, " "))
 }
 
-// quote returns a word as a shell takes it.
+// quote returns a word quoted for a POSIX shell, or unchanged if it needs no quotes.
 func quote(word string) string {
 	if strings.ContainsAny(word, " \t\"'$&|;<>()*?[]{}!#`\\~") {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -391,7 +417,7 @@ func quote(word string) string {
 	return word
 }
 
-// weighted is the set whose classes weigh what was told.
+// weighted returns the set with the class weights of the options.
 func (j *Job) weighted(set *data.Set) (*data.Set, error) {
 	text := option.ClassWeights.Text(j.Options)
 	w, err := data.ParseWeights(text)
@@ -399,13 +425,13 @@ func (j *Job) weighted(set *data.Set) (*data.Set, error) {
 		return nil, err
 	}
 	if w.Any() && j.Net.Loss != models.CrossEntropy {
-		return nil, usererr.Errorf("class-weights = %s: model %s has the loss %s, which weighs no classes; leave it out", text, j.Net.Name, j.Net.Loss)
+		return nil, usererr.Errorf("class-weights = %s: the loss %s of model %s has no class weights; omit it",
+			text, j.Net.Loss, j.Net.Name)
 	}
 	return set.Weighted(w)
 }
 
-// targets are the numbers that the model predicts, or the classes of which it tells several; 0 of one that does
-// neither.
+// targets returns the number of outputs of a regression or multi-label model, and 0 for any other model.
 func (j *Job) targets() int {
 	if !j.Net.Targeted() {
 		return 0
@@ -413,21 +439,41 @@ func (j *Job) targets() int {
 	return j.Net.Outputs
 }
 
-// Worker makes worker id with so many threads. tests says whether it takes part in test evaluations and probes;
-// overhead is what its links cost so far, see [worker.Config], and may be nil.
-func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worker.Store, threads int, tests bool) (*worker.Worker, error) {
+// Worker returns worker id, which computes with the given number of threads (at least 1). tests makes it take part in
+// test evaluations and probes. overhead returns the bytes of protocol overhead on its links so far, see
+// [worker.Config]; it may be nil.
+func (j *Job) Worker(
+	id int, link optim.Link, overhead func() int64, store worker.Store, threads int, tests bool,
+) (*worker.Worker, error) {
 	eng, err := j.engine(j.Config.Kernels, max(1, threads))
 	if err != nil {
 		return nil, err
 	}
 	if have := metricsOf(eng); !slices.Equal(have, j.Config.Metrics) {
 		release(eng)
-		return nil, fmt.Errorf("the session has the metrics %q of its objective, and the program declares %q: give the program as it was then", j.Config.Metrics, have)
+		return nil, fmt.Errorf("the objective of the session has the metrics %q, and the program declares %q: give the "+
+			"program of the session", j.Config.Metrics, have)
 	}
 	j.collect()
-	cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: j.init, Stats: j.stats, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: eng, Metrics: j.Config.Metrics, Data: j.Samples, Link: link, Direct: j.Config.Direct,
-		Evaluate: j.Config.Evaluate, Lookup: j.lookup, Store: store, Overhead: overhead, Clock: func() int64 { return time.Now().UnixNano() }}
-	if j.Slow != nil && !j.own.maximises() { // its programs are other processes
+	cfg := worker.Config{
+		ID:       id,
+		Seed:     j.Config.Seed,
+		Layout:   j.Net.Layout,
+		Init:     j.init,
+		Stats:    j.stats,
+		Rebuild:  option.Rebuilt(option.Rebuild.Text(j.Options)),
+		Engine:   eng,
+		Metrics:  j.Config.Metrics,
+		Data:     j.Samples,
+		Link:     link,
+		Direct:   j.Config.Direct,
+		Evaluate: j.Config.Evaluate,
+		Lookup:   j.lookup,
+		Store:    store,
+		Overhead: overhead,
+		Clock:    func() int64 { return time.Now().UnixNano() },
+	}
+	if j.Slow != nil && !j.own.maximises() { // objective programs are other processes, which cannot be slowed
 		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
 	if tests && !j.bare() {
@@ -438,37 +484,52 @@ func (j *Job) Worker(id int, link optim.Link, overhead func() int64, store worke
 }
 
 func (j *Job) init(m engine.Member, dst []float32) {
-	if j.given != nil {
-		copy(dst, j.given)
+	if j.initState != nil {
+		copy(dst, j.initState)
 		return
 	}
 	if err := j.own.init(j.Net, j.Config.Seed, m, dst); err != nil {
-		panic(err) // the lengths come from the same layout
+		panic(err) // impossible: the lengths come from the same layout
 	}
 }
 
-// onTrouble is what was asked for, or what goes without saying.
-func (j *Job) onTrouble() coordinator.TroublePolicy {
+// troublePolicy returns the policy of the options. The default is to stop in an unattended run, else to wait.
+func (j *Job) troublePolicy() coordinator.TroublePolicy {
 	if j.OnTrouble == "" && j.Unattended {
 		return coordinator.OnTroubleStop
 	}
 	return cmp.Or(coordinator.TroublePolicy(j.OnTrouble), coordinator.OnTroubleWait)
 }
 
-// size is that of the data.
+// size returns the number of training and validation samples.
 func (j *Job) size() optim.DataSize {
 	return optim.DataSize{Train: j.Config.Train, Validation: j.Config.Valid}
 }
 
-// core is the coordinator's share of the job.
+// core returns the coordinator configuration of the job.
 func (j *Job) core() coordinator.Config {
-	return coordinator.Config{Algorithm: j.Alg.Name, Members: j.Members, Wait: j.Workers, Layout: j.Net.Layout,
-		Data: j.size(), Tests: j.Config.Test, Scores: j.Config.Scores(), Metrics: j.Config.Metrics, Maximises: j.own.maximises(), Direct: j.Config.Direct, OnLoss: coordinator.LossPolicy(j.Config.OnLoss), OnTrouble: j.onTrouble(),
-		Limit: j.Limit, Edits: j.Edits, Lookup: j.lookup, SavePeriod: SavePeriod}
+	return coordinator.Config{
+		Algorithm:  j.Alg.Name,
+		Members:    j.Members,
+		Wait:       j.Workers,
+		Layout:     j.Net.Layout,
+		Data:       j.size(),
+		Tests:      j.Config.Test,
+		Scores:     j.Config.Scores(),
+		Metrics:    j.Config.Metrics,
+		Maximises:  j.own.maximises(),
+		Direct:     j.Config.Direct,
+		OnLoss:     coordinator.LossPolicy(j.Config.OnLoss),
+		OnTrouble:  j.troublePolicy(),
+		Limit:      j.Limit,
+		Edits:      j.Edits,
+		Lookup:     j.lookup,
+		SavePeriod: SavePeriod,
+	}
 }
 
-// job rebuilds the job of a configuration that was recorded in dir. Where only the data cannot be read as they were,
-// the job comes without them beside the error.
+// job rebuilds the job of a configuration that was recorded in dir. If only the data or the engine is missing, or the
+// data differ from those of the session, it returns the job together with the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	j, err := o.modelled(dir, c)
 	if err != nil || j.bare() {
@@ -488,20 +549,22 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	return j, err
 }
 
-// modelled is the job without its data, and without an engine being there for it.
+// modelled returns the job of a recorded configuration without its data. It does not check that this machine has an
+// engine for it.
 func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if c.Version < logVersion || c.Version > logVersionAim {
-		return nil, fmt.Errorf("the session is of version %d and this brood reads versions %d to %d", c.Version, logVersion, logVersionAim)
+		return nil, fmt.Errorf("the session has version %d and this brood reads versions %d to %d",
+			c.Version, logVersion, logVersionAim)
 	}
-	told, err := option.Recorded(c)
+	options, err := option.Recorded(c)
 	if err != nil {
 		return nil, err
 	}
-	told.Preset = c.Preset
+	options.Preset = c.Preset
 	if o, err = o.completed(c); err != nil {
 		return nil, err
 	}
-	j := &Job{Config: c, Options: told, own: o}
+	j := &Job{Config: c, Options: options, own: o}
 	if j.bare() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
@@ -519,7 +582,8 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	}
 	if o.maximises() {
 		if c.Kernels != objective.Kernels {
-			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute it with the brood that recorded it", c.Kernels, objective.Kernels)
+			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute "+
+				"it with the brood that recorded it", c.Kernels, objective.Kernels)
 		}
 	}
 	if c.Init != nil {

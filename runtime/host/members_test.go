@@ -55,11 +55,11 @@ func TestMemoryPerMember(t *testing.T) {
 		few, many := job(20), job(60)
 		const more = 40
 		row := float64(4 * few.Net.Layout.Params)
-		a, err := few.rehearse()
+		a, err := few.dryRun()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := many.rehearse()
+		b, err := many.dryRun()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestMemoryPerParameter(t *testing.T) {
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
 		}
 		expected := func(j *Job) int64 {
-			r, err := j.rehearse()
+			r, err := j.dryRun()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestLargeAlone(t *testing.T) {
 		return prepare(t, Options{Algorithm: "parle", Model: "mlp", Data: fewImages, Members: 100, Workers: workers, Threads: 1, Limit: event.Limit{Seconds: 1}, By: "test"})
 	}
 	j, two := with(1), with(2)
-	r, err := j.rehearse()
+	r, err := j.dryRun()
 	if err != nil || r.blocks <= coordinator.KeepBytes {
 		t.Fatalf("%d bytes of blocks, %v", r.blocks, err)
 	}

@@ -131,8 +131,8 @@ func at(lines []string, i int) string {
 	return strings.TrimPrefix(lines[i], "# ")
 }
 
-// measures makes the model and the seeds of a run that maximises an objective.
-func (j *Job) measures(o Options) (err error) {
+// prepareObjective builds the model and the seeds of a run that maximises an objective.
+func (j *Job) prepareObjective(o Options) (err error) {
 	for _, x := range []*option.Option{option.Model, option.Data, option.Label, option.Table, option.Augment, option.ClassWeights, option.Validation, option.Rebuild} {
 		if text := x.Text(o); text != "" {
 			return usererr.Errorf("%s = %s: an objective has no model and no data: leave it out (docs/objectives.md)", x.Name, text)

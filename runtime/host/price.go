@@ -13,7 +13,7 @@ import (
 )
 
 // price times each kind of work that all contains for a moment, with all threads at it.
-func (j *Job) price(ctx context.Context, all effort, eng compute) (p Prices, err error) {
+func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
 	x, err := eng.Alloc(n, params)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestPortion(t *testing.T) {
 	}
 }
 
-// TestHollow: what a rehearsal without samples and vectors counts is what one with them does, of every algorithm with one
+// TestHollow: what a dry run without samples and vectors counts is what one with them does, of every algorithm with one
 // of three models, in turn.
 func TestHollow(t *testing.T) {
 	compared := 0
@@ -79,7 +79,7 @@ func TestHollow(t *testing.T) {
 			_, err := prepared(o, func(j *Job, _ compute) error {
 				compared++
 				for _, x := range []excerpt{{evaluate: event.NoTest, rounds: 3}, {probe: 1, evaluate: 1, rounds: 1, limit: 1}} {
-					with, without := crewOf(t, j, x, false), crewOf(t, j, x, true)
+					with, without := totalsOf(t, j, x, false), totalsOf(t, j, x, true)
 					if !reflect.DeepEqual(with, without) {
 						t.Errorf("%s of %s, %+v:\n%+v without samples, with them\n%+v", a.Name, model, x, without, with)
 					}
@@ -93,18 +93,18 @@ func TestHollow(t *testing.T) {
 		}
 	}
 	if compared < 30 {
-		t.Errorf("%d rehearsals were compared, want 30 and more", compared)
+		t.Errorf("%d dry runs were compared, want 30 and more", compared)
 	}
 }
 
-// crewOf is what the rounds of an excerpt come to.
-func crewOf(t *testing.T, j *Job, x excerpt, hollow bool) crew {
+// totalsOf is what the rounds of an excerpt come to.
+func totalsOf(t *testing.T, j *Job, x excerpt, metaOnly bool) workerTotals {
 	t.Helper()
 	h := *j
-	h.hollow = hollow
+	h.metaOnly = metaOnly
 	c, err := h.count(x)
 	if err != nil {
-		t.Errorf("%s of %s, hollow %v: %v", j.Alg.Name, j.Net.Name, hollow, err)
+		t.Errorf("%s of %s, meta %v: %v", j.Alg.Name, j.Net.Name, metaOnly, err)
 	}
 	return c
 }

@@ -29,7 +29,7 @@ type recorder struct {
 	framed  time.Time
 	size    int    // of the last keyframe, in bytes
 	since   int    // bytes appended after it
-	told    uint64 // of the dropped records, those that an alert speaks of
+	alerted uint64 // of the dropped records, those that an alert speaks of
 }
 
 // Append implements fleet.Recorder. A disk that is full or failing pauses the run while records still find room in what
@@ -41,9 +41,9 @@ func (r *recorder) Append(records ...event.Record) error {
 			return err
 		}
 		r.trouble(event.PauseDisk, err.Error())
-	} else if n := r.sess.Dropped(); n > r.told { // there is room again
-		records = append(records, alertRecord(r.control.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.told)))
-		r.told = n
+	} else if n := r.sess.Dropped(); n > r.alerted { // there is room again
+		records = append(records, alertRecord(r.control.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.alerted)))
+		r.alerted = n
 		if err := r.sess.Append(records[len(records)-1]); err != nil {
 			return err
 		}

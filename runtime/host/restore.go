@@ -23,38 +23,38 @@ import (
 	"brood/transport/local"
 )
 
-// history is what one pass over a log finds, without executing anything.
+// history is the result of one pass over a log, which executes no rounds.
 type history struct {
-	config      event.Config
-	goal        coordinator.Goal
-	epoch       uint32
-	last        *event.Commit
-	files       []uint64           // rounds whose checkpoints have files: the log may name thousands
-	cps         []event.Checkpoint // of those, at or before the round asked for, not undone by later plans, oldest first
-	edits       []event.Edit       // of the newest plan and after it
-	hosts       int                // workers of the newest plan
-	sane        coordinator.Sane
-	asked       event.Pending // commands accepted and not obeyed
-	count       uint64        // records read
-	alg         string        // of the newest plan before the round asked for
-	beyond      uint32        // epoch of the newest plan that went on from that round; 0: none did
-	torn        *session.Recovered
-	phase       event.Phase   // newest
-	told        []event.Alert // of an objective: results that were missing, or that vary
-	checkpoints int           // records of them
-	skipped     []error       // why the newest checkpoints are not taken, see nearest
-	// settled is the record of the last plan that went back behind the round asked for
-	settled uint64
+	config          event.Config
+	goal            coordinator.Goal
+	epoch           uint32
+	last            *event.Commit
+	files           []uint64           // rounds whose checkpoint files still exist; the log may name thousands more
+	cps             []event.Checkpoint // checkpoints with files up to the requested round, without those undone by later plans, oldest first
+	edits           []event.Edit       // edits of the newest plan and after it
+	hosts           int                // workers of the newest plan
+	lastGood        coordinator.Sane
+	asked           event.Pending // commands accepted but not yet applied
+	count           uint64        // records read
+	alg             string        // algorithm of the newest plan before the requested round
+	beyond          uint32        // epoch of the newest plan that continues from the requested round; 0 means none
+	torn            *session.Recovered
+	phase           event.Phase   // newest
+	objectiveAlerts []event.Alert // first alert of each kind about an objective: missing or varying results
+	checkpoints     int           // checkpoint records in the log
+	skipped         []error       // why newer checkpoints are skipped, see nearest
+	settled         uint64        // index of the record of the last plan that rolled back to before the requested round
 }
 
-// read walks the records; at limits the checkpoint and commits considered, 0 takes the newest.
+// read reads the log of the session in dir. at is the requested round, which bounds the checkpoints to consider; 0 means
+// the last commit.
 func read(dir string, at uint64) (h history, err error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return h, err
 	}
 	defer r.Close()
-	h.files, _ = session.Checkpoints(dir) // without, it is executed from its start
+	h.files, _ = session.Checkpoints(dir) // on an error the session is recomputed from its first round
 	first := true
 	for {
 		rec, err := r.Next()
@@ -73,14 +73,14 @@ func read(dir string, at uint64) (h history, err error) {
 	}
 	h.torn = r.Torn()
 	if first {
-		return h, fmt.Errorf("%s holds no records: the run ended before it began", dir)
+		return h, fmt.Errorf("%s contains no records: the run ended before its first record was written", dir)
 	}
 	return h, nil
 }
 
 func (h *history) take(rec event.Record, at uint64) {
 	h.asked.Take(rec)
-	h.sane.Take(rec)
+	h.lastGood.Take(rec)
 	h.goal.Take(rec)
 	switch {
 	case rec.Config != nil:
@@ -103,21 +103,21 @@ func (h *history) take(rec event.Record, at uint64) {
 		h.last = rec.Commit
 	case rec.Checkpoint != nil:
 		h.checkpoints++
-		// What was saved behind such a plan is the round's state no more: another algorithm's, or another population's.
+		// A checkpoint saved after such a plan may have the state of another algorithm or population.
 		round, behind := rec.Checkpoint.Round, h.beyond > 0 && rec.Checkpoint.Epoch == h.beyond
 		if (at == 0 || round <= at) && !behind && slices.Contains(h.files, round) {
 			h.cps = append(h.cps, *rec.Checkpoint)
 		}
 	case rec.Alert != nil && (rec.Alert.Kind == event.AlertMissing || rec.Alert.Kind == event.AlertVaries):
-		if !slices.ContainsFunc(h.told, func(a event.Alert) bool { return a.Kind == rec.Alert.Kind }) {
-			h.told = append(h.told, *rec.Alert)
+		if !slices.ContainsFunc(h.objectiveAlerts, func(a event.Alert) bool { return a.Kind == rec.Alert.Kind }) {
+			h.objectiveAlerts = append(h.objectiveAlerts, *rec.Alert)
 		}
 	case rec.State != nil:
 		h.phase = rec.State.Phase
 	}
 }
 
-// saved is the checkpoint to begin with, nil for the seed.
+// saved returns the checkpoint to recompute from; nil means that the run starts from its seed.
 func (h *history) saved() *event.Checkpoint {
 	if n := len(h.cps); n > 0 {
 		return &h.cps[n-1]
@@ -125,8 +125,8 @@ func (h *history) saved() *event.Checkpoint {
 	return nil
 }
 
-// nearest drops the newest checkpoints as long as they are lost or damaged: the rounds after the one that is left are
-// executed again.
+// nearest removes the newest checkpoints from h while they are missing or damaged, and appends the causes to skipped.
+// The rounds after the remaining checkpoint are recomputed.
 func (h *history) nearest(dir string) {
 	for len(h.cps) > 0 {
 		err := intact(dir, h.saved())
@@ -138,8 +138,8 @@ func (h *history) nearest(dir string) {
 	}
 }
 
-// Checkpointed is the round that is asked for, and where that is 0 the one of the session's newest checkpoint that is
-// whole, or without one of its last commit, so that a run that goes on is not followed.
+// Checkpointed returns at if it is not 0. Otherwise it returns the round of the newest intact checkpoint, or of the last
+// commit if there is none. With this fixed round a caller does not chase a run that is still training.
 func Checkpointed(dir string, at uint64) (uint64, error) {
 	if at > 0 {
 		return at, nil
@@ -154,7 +154,8 @@ func Checkpointed(dir string, at uint64) (uint64, error) {
 	return h.saved().Round, nil
 }
 
-// Askable refuses a session whose parameters can be asked about no samples.
+// Askable returns an error if the session has no model that can predict samples: it maximises an objective or trains no
+// model.
 func Askable(dir string) error {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -163,41 +164,42 @@ func Askable(dir string) error {
 	defer r.Close()
 	first, err := r.Next()
 	switch c := first.Config; {
-	case err != nil || c == nil: // whoever reads on says it
+	case err != nil || c == nil: // the next reader of the log reports it
 		return nil
 	case c.Objective != "":
-		return fmt.Errorf("%s maximises %s, and no data set can score its parameters: what they are worth is its fitness", filepath.Base(dir), c.Objective)
+		return fmt.Errorf("%s maximises %s, and no data set can score its parameters: their score is the fitness",
+			filepath.Base(dir), c.Objective)
 	case c.Data == "":
-		return fmt.Errorf("%s trained no model: there is nothing to ask about samples", filepath.Base(dir))
+		return fmt.Errorf("%s trained no model that could predict samples", filepath.Base(dir))
 	}
 	return nil
 }
 
-// intact compares the files of a checkpoint with their digests in the log.
+// intact returns an error if a file of the checkpoint is missing or does not match its digest in the log.
 func intact(dir string, cp *event.Checkpoint) error {
 	_, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false })
 	return err
 }
 
-// Restored is a recorded session, ready to go on.
+// Restored is a recorded session that is ready to be resumed or forked.
 type Restored struct {
 	Job        *Job
-	Checkpoint event.Checkpoint // of exactly the round asked for
-	Executed   uint64           // rounds that were executed again to get there
-	Skipped    []error          // why newer checkpoints were not taken: they are lost or damaged
+	Checkpoint event.Checkpoint // of exactly the requested round
+	Executed   uint64           // rounds that were recomputed to reach it
+	Skipped    []error          // why newer checkpoints were skipped: missing or damaged
 	Epoch      uint32
-	Late       []event.Edit  // acknowledged, in force in no round so far
-	Asked      event.Pending // accepted, without a round so far
+	Late       []event.Edit  // acknowledged edits that are not yet in effect
+	Asked      event.Pending // accepted commands that have no round yet
 	Limit      event.Limit
-	Hosts      int // workers that hosted it last
+	Hosts      int // workers of the newest plan
 
-	met      string // how it met the target of its limit
-	finished bool   // the log says so
-	branch   bool   // it begins a log of its own
+	met      string // how the run met the target of its limit; "" if it did not
+	finished bool   // the log records that the run finished
+	branch   bool   // a fork, which starts a new log
 }
 
-// Settable says whether knobs can be set on the session in dir after round at (0: the last commit), before anything is
-// executed.
+// Settable returns an error if the knobs cannot be set on the session in dir after round at (0: the last commit). It
+// executes no rounds.
 func Settable(dir string, at uint64, set []event.Setting) error {
 	if len(set) == 0 {
 		return nil
@@ -212,7 +214,7 @@ func Settable(dir string, at uint64, set []event.Setting) error {
 	} else if cp := h.saved(); l == nil && cp != nil {
 		here, h.alg = timeline.Position{Round: cp.Round, Epochs: cp.Progress.Epochs, Steps: cp.Progress.Steps}, cmp.Or(h.alg, cp.Algorithm)
 	}
-	if h.alg == "" { // there is nothing to go on from: Restore says so
+	if h.alg == "" { // nothing to resume from: Restore returns the error
 		return nil
 	}
 	alg, err := catalog.Lookup(h.alg)
@@ -223,9 +225,11 @@ func Settable(dir string, at uint64, set []event.Setting) error {
 	return err
 }
 
-// edits are settings as edits from a position on, after those before, or what is wrong with the first that cannot be
-// one. shape is that of the run, empty where it is not known yet.
-func edits(alg *optim.Algorithm, before []event.Edit, set []event.Setting, by string, shape optim.Shape, from timeline.Position) (out []event.Edit, err error) {
+// edits converts settings to edits that take effect at a position, after the edits in before. It returns the error of
+// the first invalid setting. shape is the shape of the run, or zero if it is not yet known.
+func edits(
+	alg *optim.Algorithm, before []event.Edit, set []event.Setting, by string, shape optim.Shape, from timeline.Position,
+) (out []event.Edit, err error) {
 	for _, s := range set {
 		if _, ok := alg.Knob(s.Knob); !ok {
 			return nil, timeline.UnknownKnob(alg, s.Knob)
@@ -235,15 +239,19 @@ func edits(alg *optim.Algorithm, before []event.Edit, set []event.Setting, by st
 	return out, timeline.AcceptAll(alg, before, out, shape, from)
 }
 
-// Restore brings back the state of the session in dir after round at (0: the last commit). It is saved through store,
-// or into dir itself when store is nil. Rounds since the nearest checkpoint are executed again and compared with the
-// recorded commits.
-func Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
+// Restore recovers the state of the session in dir after round at (0: the last commit) and saves it through store, or
+// into dir if store is nil. Rounds since the nearest checkpoint are recomputed and compared with the recorded commits;
+// progress is called after each of them and may be nil. threads 0 means one per processor.
+func Restore(
+	ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit),
+) (*Restored, error) {
 	return (*Own)(nil).Restore(ctx, dir, at, store, threads, progress)
 }
 
-// Restore is [Restore] for a session of this graph.
-func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit)) (*Restored, error) {
+// Restore is [Restore] for a session of this graph or objective.
+func (o *Own) Restore(
+	ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit),
+) (*Restored, error) {
 	j, h, err := o.past(dir, at)
 	if err != nil {
 		return nil, err
@@ -251,14 +259,15 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.goal.Limit, Hosts: h.hosts, finished: h.phase == event.Finished}
 	out.Skipped = h.skipped
 	toEnd := at == 0 || at == h.end()
-	if cp := h.saved(); store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() && (h.last == nil || cp.Hash == h.last.Hash) {
+	if cp := h.saved(); store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() &&
+		(h.last == nil || cp.Hash == h.last.Hash) {
 		out.Checkpoint = *cp
 	} else if err := out.execute(ctx, dir, at, h, store, threads, progress); err != nil {
 		return nil, err
 	}
 	if toEnd {
 		out.Asked, out.met = h.asked, h.goal.Met
-		for _, e := range append(h.untold(out.Checkpoint), h.edits...) {
+		for _, e := range append(h.pendingForkEdits(out.Checkpoint), h.edits...) {
 			if e.At >= out.Checkpoint.Round && !slices.ContainsFunc(out.Checkpoint.Timeline, e.Same) {
 				out.Late = append(out.Late, e)
 			}
@@ -269,8 +278,8 @@ func (o *Own) Restore(ctx context.Context, dir string, at uint64, store worker.S
 	return out, err
 }
 
-// end is the newest round that there is: of the last commit; before the first, of the checkpoint that a branch begins
-// with; 0 of a run that has done none.
+// end returns the newest round: of the last commit, or, before the first commit, of the checkpoint that a fork starts
+// with; 0 if there is neither.
 func (h *history) end() uint64 {
 	switch cp := h.saved(); {
 	case h.last != nil:
@@ -281,8 +290,9 @@ func (h *history) end() uint64 {
 	return 0
 }
 
-// untold are the edits that a branch was to begin with, and of which no edit of its log tells: it was killed before.
-func (h *history) untold(cp event.Checkpoint) (out []event.Edit) {
+// pendingForkEdits returns the initial edits of a fork that its log does not contain yet, because the fork was killed
+// before its first commit.
+func (h *history) pendingForkEdits(cp event.Checkpoint) (out []event.Edit) {
 	if h.last != nil {
 		return nil
 	}
@@ -297,27 +307,32 @@ func (h *history) untold(cp event.Checkpoint) (out []event.Edit) {
 	return out
 }
 
-// past is the job of the session in dir, and what its log says up to round at, which must be in it.
+// past returns the job of the session in dir and the history of its log up to round at. It returns an error if the log
+// does not reach that round.
 func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
 	if h, err = read(dir, at); err != nil {
 		return nil, h, err
 	}
 	if h.last == nil && h.epoch == 0 && h.saved() == nil {
-		return nil, h, fmt.Errorf("%s holds no committed round: nothing to go on from; start it anew", dir)
+		return nil, h, fmt.Errorf("%s has no committed round to resume from; start a new run", dir)
 	}
 	if at > h.end() {
-		return nil, h, fmt.Errorf("round %d lies beyond the last committed round %d of %s", at, h.end(), dir)
+		return nil, h, fmt.Errorf("round %d is after the last committed round %d of %s", at, h.end(), dir)
 	}
 	h.nearest(dir)
 	j, err = o.FromSession(dir, h.config)
 	return j, h, err
 }
 
-// walk executes the log from the nearest checkpoint on one worker, until after round at. One that is removed meanwhile,
-// as those of a run that goes on are, is no longer the nearest.
-func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (*worker.Worker, uint64, error) {
+// recompute executes the log on one worker, from the nearest checkpoint up to and including round at. It returns the
+// worker, which the caller frees, and the number of rounds executed. If the checkpoint is removed meanwhile, as a run
+// in progress does, it tries the next older one.
+func recompute(
+	ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int,
+	progress func(event.Commit),
+) (*worker.Worker, uint64, error) {
 	for {
-		w, rounds, err := walkFrom(ctx, j, dir, at, h, store, threads, progress)
+		w, rounds, err := recomputeFrom(ctx, j, dir, at, h, store, threads, progress)
 		if err == nil || h.saved() == nil || ctx.Err() != nil || intact(dir, h.saved()) == nil {
 			return w, rounds, err
 		}
@@ -325,12 +340,17 @@ func walk(ctx context.Context, j *Job, dir string, at uint64, h history, store w
 	}
 }
 
-func walkFrom(ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) (*worker.Worker, uint64, error) {
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir, Other: store}, cmp.Or(threads, goruntime.NumCPU()), false)
+func recomputeFrom(
+	ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int,
+	progress func(event.Commit),
+) (*worker.Worker, uint64, error) {
+	files := &Files{Dir: dir, Other: store}
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, files, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, 0, err
 	}
-	res, err := rewalk(ctx, verify.Config{Worker: w, From: h.saved(), Settled: h.settled, Progress: progress}, dir, at)
+	config := verify.Config{Worker: w, From: h.saved(), Settled: h.settled, Progress: progress}
+	res, err := recomputeLog(ctx, config, dir, at)
 	if err != nil {
 		w.Free()
 		return nil, 0, fmt.Errorf("execute %s again: %w", dir, older(h.config.Kernels, err))
@@ -338,7 +358,7 @@ func walkFrom(ctx context.Context, j *Job, dir string, at uint64, h history, sto
 	return w, res.Rounds, nil
 }
 
-func rewalk(ctx context.Context, c verify.Config, dir string, at uint64) (res verify.Result, err error) {
+func recomputeLog(ctx context.Context, c verify.Config, dir string, at uint64) (res verify.Result, err error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return res, err
@@ -347,9 +367,11 @@ func rewalk(ctx context.Context, c verify.Config, dir string, at uint64) (res ve
 	return verify.Run(ctx, c, r, at)
 }
 
-// execute saves where a walk ends.
-func (out *Restored) execute(ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit)) error {
-	w, rounds, err := walk(ctx, out.Job, dir, at, h, store, threads, progress)
+// execute recomputes the state after round at, saves it, and sets Executed and Checkpoint.
+func (out *Restored) execute(
+	ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit),
+) error {
+	w, rounds, err := recompute(ctx, out.Job, dir, at, h, store, threads, progress)
 	if err != nil {
 		return err
 	}
@@ -368,33 +390,37 @@ func (out *Restored) execute(ctx context.Context, dir string, at uint64, h histo
 	return nil
 }
 
-// FromSession rebuilds the job of the session in dir: same model, data and kernels, or a sentence that says what
-// differs.
+// FromSession rebuilds the job of the session in dir. It returns an error if the model, the data or the kernels are not
+// available as they were recorded.
 func FromSession(dir string, c event.Config) (*Job, error) { return (*Own)(nil).FromSession(dir, c) }
 
-// FromSession is [FromSession] for a session of this graph.
+// FromSession is [FromSession] for a session of this graph or objective.
 func (o *Own) FromSession(dir string, c event.Config) (*Job, error) {
 	j, err := o.job(dir, c)
 	return j, usererr.Recorded(err)
 }
 
-// Verified is what a log holds, executed again.
+// Verified is the result of recomputing a log.
 type Verified struct {
 	verify.Result
-	Open bool               // the log does not end with the end of the run: it goes on, was killed, or its log was cut
-	Told []string           // what the session says of missing results of its objective, and of such that vary
-	Torn *session.Recovered // what lies behind the last whole frame; nil for nothing
-	// checkpoints whose files have the digests of the log, and those that a run has removed or that were never written
+	Open bool               // the log has no end of the run: it is still running, was killed, or its log was truncated
+	Told []string           // recorded alerts about missing or varying results of the objective
+	Torn *session.Recovered // bytes after the last complete frame; nil for none
+	// Checkpoints counts those whose files match the digests in the log, Removed those whose files a run has removed or
+	// never wrote.
 	Checkpoints, Removed int
 }
 
-// Verify executes the whole log of dir and compares every commit.
+// Verify recomputes the whole log of dir and compares every commit. It also compares the files of all checkpoints with
+// their digests.
 func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (Verified, error) {
 	return (*Own)(nil).Verify(ctx, dir, threads, progress)
 }
 
-// Verify is [Verify] for a session of this graph.
-func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (out Verified, err error) {
+// Verify is [Verify] for a session of this graph or objective.
+func (o *Own) Verify(
+	ctx context.Context, dir string, threads int, progress func(event.Commit),
+) (out Verified, err error) {
 	h, err := read(dir, 0)
 	if err != nil {
 		return out, err
@@ -415,25 +441,32 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 		return out, err
 	}
 	defer r.Close()
-	out.Result, err = verify.Run(ctx, verify.Config{Worker: w, Measured: true, Limit: h.config.Limit, Tests: h.config.Test, Progress: progress}, r, 0)
+	config := verify.Config{
+		Worker:   w,
+		Measured: true,
+		Limit:    h.config.Limit,
+		Tests:    h.config.Test,
+		Progress: progress,
+	}
+	out.Result, err = verify.Run(ctx, config, r, 0)
 	if err == nil {
 		err = out.checkpoints(dir, h)
 	}
-	for _, a := range h.told {
+	for _, a := range h.objectiveAlerts {
 		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
 	}
-	return out, h.moody(older(h.config.Kernels, err))
+	return out, h.explainMismatch(older(h.config.Kernels, err))
 }
 
-// checkpoints compares the files of all checkpoints with the log. One that is damaged is an error; a run removes older
-// ones.
+// checkpoints compares the files of all checkpoints with their digests in the log. A damaged checkpoint is an error; a
+// missing one is not, since a run removes older checkpoints.
 func (out *Verified) checkpoints(dir string, h history) error {
 	kept, err := session.Checkpoints(dir)
 	if err != nil {
 		return err
 	}
 	out.Removed = h.checkpoints
-	newer := map[string]bool{} // a session that went on may have written the same file again
+	newer := map[string]bool{} // files of newer checkpoints: a resumed session may have overwritten a file
 	for _, cp := range slices.Backward(h.cps) {
 		again := slices.ContainsFunc(cp.Files, func(f event.File) bool { return newer[f.Path] })
 		for _, f := range cp.Files {
@@ -448,31 +481,34 @@ func (out *Verified) checkpoints(dir string, h history) error {
 			out.Checkpoints++
 			out.Removed--
 		case slices.Contains(kept, cp.Round):
-			return fmt.Errorf("%w; all %d rounds hold, and what needs this checkpoint takes an older one", err, out.Rounds)
+			return fmt.Errorf("%w; all %d rounds are correct, and an older checkpoint replaces this one", err, out.Rounds)
 		}
 	}
 	return nil
 }
 
-// moody adds to a mismatch what the session itself says of its objective.
-func (h *history) moody(err error) error {
+// explainMismatch adds the recorded alerts about the objective to a mismatch: they may explain it.
+func (h *history) explainMismatch(err error) error {
 	var m *verify.MismatchError
 	if !errors.As(err, &m) {
 		return err
 	}
-	for _, a := range h.told {
+	for _, a := range h.objectiveAlerts {
 		switch a.Kind {
 		case event.AlertVaries:
-			return fmt.Errorf("%w; the objective is none of parameters and seed alone, as the session says of round %d, so that it cannot verify exactly", err, a.Round)
+			return fmt.Errorf("%w; the objective depends on more than parameters and seed, as the session reported at round "+
+				"%d, so it cannot be verified exactly", err, a.Round)
 		case event.AlertMissing:
-			err = fmt.Errorf("%w; results of the objective were missing first at round %d, and another execution may not miss the same ones", err, a.Round)
+			err = fmt.Errorf("%w; results of the objective were missing from round %d on, and another execution may miss "+
+				"other ones", err, a.Round)
 		}
 	}
 	return err
 }
 
-// Continue applies what may change when a session goes on: who hosts it, and until when. Zero fields keep what was. One
-// that was at the end of its limit, and killed before its log said so, goes on to that end.
+// Continue applies the options that may change when a session is resumed, such as its workers, limit and device, and
+// stages knob edits. A run that reached its limit but was killed before its log recorded the end is resumed to record
+// it. Continue returns an error if the run is complete or an option does not fit.
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()
@@ -499,7 +535,8 @@ func (out *Restored) Continue(o Options) error {
 	l := o.Limit
 	complete := l.Reached(p) || out.met != ""
 	if complete && (out.finished || l != out.Limit) {
-		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more, such as --rounds %d", p.Rounds, p.Epochs, 2*p.Rounds)
+		return fmt.Errorf("the run is complete: %d rounds, %.4g epochs; give it more, such as --rounds %d",
+			p.Rounds, p.Epochs, 2*p.Rounds)
 	}
 	check := j.Options
 	check.Members = len(out.Checkpoint.Roster.Members)
@@ -509,12 +546,15 @@ func (out *Restored) Continue(o Options) error {
 	return out.turn(o.Set, o.By)
 }
 
-// turn stages knobs for the first round after the restored one.
+// turn stages knob edits for the first round after the restored one, and validates the resulting coordinator
+// configuration.
 func (out *Restored) turn(set []event.Setting, by string) error {
 	p := out.Checkpoint.Progress
 	j := out.Job
 	shape := optim.Shape{Roster: out.Checkpoint.Roster, Layout: j.Net.Layout, Data: j.size()}
-	late, err := edits(j.Alg, append(slices.Clone(out.Checkpoint.Timeline), out.Late...), set, by, shape, timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps})
+	before := append(slices.Clone(out.Checkpoint.Timeline), out.Late...)
+	from := timeline.Position{Round: out.Checkpoint.Round, Epochs: p.Epochs, Steps: p.Steps}
+	late, err := edits(j.Alg, before, set, by, shape, from)
 	if err != nil {
 		return err
 	}
@@ -525,19 +565,19 @@ func (out *Restored) turn(set []event.Setting, by string) error {
 	return err
 }
 
-// Fork copies the restored state into a session of its own, whose parent is named. What the parent was told of the
-// rounds after it is none of the branch's: which of it was known by now depends on how far the parent is.
+// Fork turns the restored state into the start of a new session with the given parent. It drops the parent's edits and
+// commands for later rounds: which of them exist by now depends on how far the parent has run.
 func (out *Restored) Fork(parent string, o Options) error {
 	j := out.Job
 	j.Config.Parent, j.Config.ParentAt, j.Config.Limit = parent, out.Checkpoint.Round, o.Limit
 	out.branch, out.Epoch, out.Checkpoint.Epoch, out.Late = true, 0, 0, nil
 	out.Checkpoint.Timeline = slices.DeleteFunc(slices.Clone(out.Checkpoint.Timeline),
 		func(e event.Edit) bool { return e.At >= out.Checkpoint.Round })
-	out.Asked, out.met, out.finished = event.Pending{}, "", true // what was asked of the parent, and what became of it
+	out.Asked, out.met, out.finished = event.Pending{}, "", true // commands and outcome belong to the parent
 	if err := out.Continue(o); err != nil {
 		return err
 	}
-	for _, e := range out.Late { // in the units of a log, as its edits will be
+	for _, e := range out.Late { // expressions are in the units of the log, like those of its edits
 		j.Config.Set = append(j.Config.Set, event.Setting{Knob: e.Knob, Expr: e.Expr})
 	}
 	j.Config.By = o.By

@@ -54,7 +54,7 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	for _, m := range engines {
 		out = append(out, m.kernels)
 	}
-	if kernels := askedFor(at); kernels != "" {
+	if kernels := requestedKernels(at); kernels != "" {
 		out = []string{kernels}
 	}
 	if !option.Processor(at) {

@@ -30,7 +30,7 @@ func (p Prices) Lower(o Prices) Prices {
 }
 
 // of is what an effort costs.
-func (p Prices) of(e effort) float64 {
+func (p Prices) of(e operations) float64 {
 	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon + p.Length*e.lengths
 }
 
@@ -39,7 +39,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	if j.bare() {
 		return p, usererr.Errorf("%s trains no model: what it would take on a fleet is not simulated", j.Alg.Name)
 	}
-	r, err := j.rehearse()
+	r, err := j.dryRun()
 	if err != nil {
 		return p, err
 	}
@@ -51,7 +51,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	if name, _ := deviceOf(eng); name == "" && j.Threads == 1 {
 		eng = undisturbed{eng}
 	}
-	all := effort{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
+	all := operations{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
 	if p, err = j.price(ctx, all, eng); err != nil {
 		return p, err
 	}
@@ -77,18 +77,18 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	core := j.core()
 	core.SavePeriod, core.Limit = 0, event.Limit{} // it is ended by its caller
 	core.Wait, core.OnTrouble = workers, coordinator.OnTroubleStop
-	shelf := &simulate.Shelf{}
-	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare, Shelf: shelf,
+	store := &simulate.Shelf{}
+	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare, Shelf: store,
 		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
 			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
-				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Hollow: true, Measure: true, Clock: clock, Store: shelf}
+				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Hollow: true, Measure: true, Clock: clock, Store: store}
 			if tests {
 				cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
 			}
 			return worker.New(cfg), func() float64 {
-				s := p.of(c.effort)
-				c.effort = effort{}
+				s := p.of(c.operations)
+				c.operations = operations{}
 				return s
 			}
 		}}

@@ -40,8 +40,8 @@ func TestDeputiesProbe(t *testing.T) {
 	}
 }
 
-// TestOutlineProbes: an outline, which rehearses few members where these lie on a line, counts the samples of a round
-// and of a probe that a rehearsal of all counts, and is probed as often as these say. An algorithm has an even or an odd
+// TestOutlineProbes: an outline, which dry-runs few members where these lie on a line, counts the samples of a round
+// and of a probe that a dry run of all counts, and is probed as often as these say. An algorithm has an even or an odd
 // number of members, in turn, where it takes either. Without BROOD_LONG=conformance every fourth has another batch.
 func TestOutlineProbes(t *testing.T) {
 	compared := 0
@@ -54,12 +54,12 @@ func TestOutlineProbes(t *testing.T) {
 				o := Options{Algorithm: a.Name, Model: "mlp-small", Data: fewImages, Members: members, Seed: 1, Threads: 1, Workers: 1, Set: []event.Setting{set}}
 				var all, line [2]float64 // of a round and of a probe
 				whole, err := prepared(o, func(j *Job, _ compute) (err error) {
-					j.hollow = true
+					j.metaOnly = true
 					for i, of := range []func(*Job) (float64, error){(*Job).roundSamples, (*Job).probeSamples} {
 						if all[i], err = of(j); err != nil {
 							return err
 						}
-						if line[i], err = j.onALine(of); err != nil {
+						if line[i], err = j.extrapolate(of); err != nil {
 							return err
 						}
 					}
@@ -86,7 +86,7 @@ func TestOutlineProbes(t *testing.T) {
 }
 
 // TestOnALine: what small populations say stands for the whole one where they lie on a line, and else it is asked
-// itself: such as where they cannot be rehearsed, or chance says what they do.
+// itself: such as where they cannot be dry-run, or chance says what they do.
 func TestOnALine(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -103,7 +103,7 @@ func TestOnALine(t *testing.T) {
 		}, true},
 	} {
 		j, whole := &Job{Options: Options{Members: 1234}}, false
-		got, err := j.onALine(func(j *Job) (float64, error) {
+		got, err := j.extrapolate(func(j *Job) (float64, error) {
 			whole = whole || j.Members == 1234
 			return c.of(j.Members)
 		})

@@ -80,7 +80,7 @@ func (j *Job) centre(ctx context.Context, dir string, at uint64, h history, thre
 	if j.bare() {
 		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
 	}
-	w, _, err := walk(ctx, j, dir, at, h, nil, threads, progress)
+	w, _, err := recompute(ctx, j, dir, at, h, nil, threads, progress)
 	if err != nil {
 		return nil, err
 	}

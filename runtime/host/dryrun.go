@@ -17,50 +17,52 @@ import (
 	"brood/transport/local"
 )
 
-// effort is the work of some rounds, as the tasks name it: no algorithm has to say what it costs.
-type effort struct {
+// operations counts the work of some rounds. The counts come from the tasks that the algorithm issues, so algorithms
+// need no cost model.
+type operations struct {
 	gradients, scores, candidates float64 // samples
-	// elements read or written by updates, sums and copies, as multiples of the parameters
-	terms         float64
-	normals       float64 // drawn outside candidates, as multiples of the parameters
-	digests       float64 // likewise
-	muon          float64 // steps of Muon
-	lengths       float64 // of rows or of differences of rows, likewise
-	fresh, scaled bool    // candidates have batches of their own, or a scale for each parameter
-	most          engine.Work
+	// The following counts are multiples of the model's parameters, unless they say otherwise.
+	terms         float64     // elements read or written by updates, sums and copies
+	normals       float64     // normals drawn outside candidates
+	digests       float64     // elements hashed
+	muon          float64     // steps of Muon, a plain count
+	lengths       float64     // elements read for the lengths of rows or of differences of rows
+	fresh, scaled bool        // whether each candidate has its own batch; whether each parameter has a noise scale
+	most          engine.Work // maximum of each dimension over all tasks, for the engine's memory estimate
 }
 
-func (e effort) add(o effort, times float64) effort {
-	return effort{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
+func (e operations) add(o operations, times float64) operations {
+	return operations{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
 		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
 }
 
-// dummy is the width that stands for so many parameters in a rehearsal: small, and with their remainders by small
-// numbers, so that shares are of one length where the model's are.
-func dummy(params int) int { return 252 + params%12 }
+// scaledWidth returns the vector width that replaces the number of parameters in a dry run. It is small, and congruent
+// to params modulo 12, so that workers get shards of equal length if those of the model are equal.
+func scaledWidth(params int) int { return 252 + params%12 }
 
-// sizes is where an engine that counts has its matrices.
+// sizes is the memory of a counter.
 type sizes interface {
 	optim.Memory
 	Wait(ctx context.Context) error
 }
 
-// counter is an engine that counts tasks instead of doing them.
+// counter is an engine that counts tasks instead of executing them.
 type counter struct {
 	sizes
-	effort
-	width         float64 // of the parameters, as matrices have them
-	scratch       int64   // bytes that were allocated, with the model's parameters in place of the dummy's
-	host          int64   // bytes that a programme holds beside, likewise
-	params, stats int64
-	threads       int // of the worker's engine, 0 of one without lanes
+	operations
+	width         float64 // columns of a matrix of parameters, see scaledWidth
+	scratch       int64   // bytes allocated in matrices, scaled up to the size of the model
+	host          int64   // bytes that the program holds outside the engine, scaled likewise
+	params, stats int64   // of the model
+	threads       int     // executor threads of the worker's engine; 0 if it has none, see engine.Laned
 }
 
 // Threads implements engine.Threaded.
 func (c *counter) Threads() int { return c.threads }
 
-// bytes are those of a matrix, in the model's size. Widths are one number, the statistics, which are one wider than the
-// dummy, vectors behind each other, and shares of them, such as the slice of a worker or a fragment.
+// bytes returns the size of a matrix in bytes, scaled up to the model. A single column is not scaled; 1+width columns
+// are the batch-norm statistics; other widths are concatenated vectors or parts of them, such as the slice of a worker
+// or a fragment, and scale with the parameters.
 func (c *counter) bytes(rows, cols int) int64 {
 	wide := int64(cols)
 	switch width := int(c.width); {
@@ -86,7 +88,7 @@ func (c *counter) Free(m engine.Mat) {
 // Hold implements optim.Holder.
 func (c *counter) Hold(width, bytes int) { c.host += int64(bytes) / 4 * c.bytes(1, width) }
 
-// share is the elements of a span, as multiples of the parameters.
+// share returns the number of elements of a span as a multiple of the parameters.
 func (c *counter) share(s engine.Span) float64 { return float64(s.Rows*(s.Hi-s.Lo)) / c.width }
 
 func (c *counter) rowsOf(m engine.Mat) float64 { return c.share(engine.All(m)) }
@@ -113,12 +115,12 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			}
 			c.scaled = c.scaled || t.Scale.Rows > 0
 			if drawn := float64(len(t.IDs)); t.Axes.Rows > 0 {
-				if t.Antithetic { // pairs share what they have along axes
+				if t.Antithetic { // a pair shares its component along the axes
 					drawn /= 2
 				}
 				c.terms += drawn * (2 + c.rowsOf(t.Axes))
 			}
-			for i, id := range t.IDs { // equal results would weigh the same, and be more to sum or less
+			for i, id := range t.IDs { // distinct, since ties would change the number of terms to sum
 				t.Fitness[i] = -float32(id)
 			}
 			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
@@ -161,18 +163,18 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 		case engine.Crossover:
 			c.terms += 3 * c.rowsOf(t.Dst)
 		case engine.Distance:
-			for i := range t.RMS { // rows of ones: what is as long as normals are
+			for i := range t.RMS { // 1 is the expected length of normals
 				t.RMS[i] = 1
 			}
 			c.lengths += c.rowsOf(t.X)
 		default:
-			return fmt.Errorf("rehearse: task %T is not known", t)
+			return fmt.Errorf("dry run: unknown task %T", t)
 		}
 	}
 	return nil
 }
 
-// work counts the samples of batches that are seen so many times.
+// work records the maximum of w and returns the number of samples in the batches, multiplied by times.
 func (c *counter) work(w engine.Work, batches [][]int32, times int) float64 {
 	c.most = c.most.Max(w)
 	n := 0
@@ -189,26 +191,26 @@ func longest(batches [][]int32) (n int) {
 	return n
 }
 
-// rehearsal is what the first rounds of a job would do.
-type rehearsal struct {
-	round           effort  // on average
-	epochs, steps   float64 // of a round
-	probe, test     effort  // what one of them adds to a round
-	blocks, scratch int64   // bytes that the workers of this process need
-	host            int64   // of the host's memory, whatever the engine's is
+// dryRunResult is the work, memory and traffic of the first rounds of a job.
+type dryRunResult struct {
+	round           operations // on average
+	epochs, steps   float64    // of a round, on average
+	probe, test     operations // additional work of a round with a probe or a test
+	blocks, scratch int64      // bytes that the workers of this process allocate for members, and within a round
+	host            int64      // bytes of host memory that programs hold outside the engine
 	works           []engine.Work
-	reports         reports // of a round
+	reports         reports // of a round, on average
 }
 
-// reports is what workers tell of rounds.
+// reports counts what workers report and send in rounds.
 type reports struct {
 	records, points float64
-	sent            float64        // bytes of frames, with the model's parameters in place of the dummy's
-	series          map[string]int // the members that have a value of it, 1 for one of the population
-	ops             int            // that send something
+	sent            float64        // bytes of frames, scaled up to the size of the model
+	series          map[string]int // members that have a value of each series; 1 for a series of the population
+	ops             int            // operations that send data
 }
 
-// add counts the reports of all workers.
+// add counts the points of one worker.
 func (h *reports) add(points []event.Points, members int) {
 	if h.series == nil {
 		h.series = map[string]int{}
@@ -224,16 +226,16 @@ func (h *reports) add(points []event.Points, members int) {
 	}
 }
 
-// rehearsing ends after so many rounds or so long, whatever comes first.
+// A dry run ends after dryRunRounds rounds or dryRunTime, whichever comes first.
 const (
-	rehearseRounds = 256
-	rehearseTime   = 15 * time.Millisecond
+	dryRunRounds = 256
+	dryRunTime   = 15 * time.Millisecond
 )
 
-// rehearse runs the algorithm on counters: its own program, roster, workers and knobs, but no arithmetic and no
-// samples.
-func (j *Job) rehearse() (r rehearsal, err error) {
-	if j.bare() { // a round may be long, and there is nothing to count but the blocks: one of one member
+// dryRun executes the first rounds of the algorithm on counters, with its real program, roster, workers and knobs, but
+// without arithmetic and without samples.
+func (j *Job) dryRun() (r dryRunResult, err error) {
+	if j.bare() { // only blocks are counted, and a round may be long: run one round of one member
 		one := *j
 		one.Members, one.Workers = 1, 1
 		c, err := one.count(excerpt{evaluate: event.NoTest, rounds: 1})
@@ -241,16 +243,16 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 		return r, err
 	}
 	whole := *j
-	whole.hollow = true
-	base, err := whole.count(excerpt{evaluate: event.NoTest, rounds: rehearseRounds, limit: j.Limit.Rounds, within: rehearseTime})
+	whole.metaOnly = true
+	base, err := whole.count(excerpt{evaluate: event.NoTest, rounds: dryRunRounds, limit: j.Limit.Rounds, within: dryRunTime})
 	if err != nil {
 		return r, err
 	}
 	rounds := float64(base.progress.Rounds)
 	if rounds == 0 {
-		return r, fmt.Errorf("rehearse %s: no round was done", j.Alg.Name)
+		return r, fmt.Errorf("dry run of %s: no round was executed", j.Alg.Name)
 	}
-	r.round = effort{}.add(base.effort, 1/rounds)
+	r.round = operations{}.add(base.operations, 1/rounds)
 	r.epochs, r.steps = base.progress.Epochs/rounds, float64(base.progress.Steps)/rounds
 	first, err := whole.count(excerpt{evaluate: event.NoTest, rounds: 1})
 	if err != nil {
@@ -270,44 +272,46 @@ func (j *Job) rehearse() (r rehearsal, err error) {
 			return r, err
 		}
 	}
-	r.probe, r.test = probed.effort.add(first.effort, -1), tested.effort.add(first.effort, -1)
-	r.blocks, r.scratch, r.host, r.works = base.blocks, max(base.scratch, probed.scratch, tested.scratch, last.scratch), base.host, base.works
+	r.probe, r.test = probed.operations.add(first.operations, -1), tested.operations.add(first.operations, -1)
+	r.blocks, r.host, r.works = base.blocks, base.host, base.works
+	r.scratch = max(base.scratch, probed.scratch, tested.scratch, last.scratch)
 	for i := range r.works {
 		r.works[i] = r.works[i].Max(probed.works[i]).Max(tested.works[i]).Max(last.works[i])
 	}
 	r.reports = probed.reports
-	r.reports.records, r.reports.points, r.reports.sent = base.reports.records/rounds, base.reports.points/rounds, base.reports.sent/rounds
+	r.reports.records, r.reports.points = base.reports.records/rounds, base.reports.points/rounds
+	r.reports.sent = base.reports.sent / rounds
 	return r, nil
 }
 
-// crew is what all workers of a rehearsal did together.
-type crew struct {
-	effort
+// workerTotals sums the counts of all workers of a dry run.
+type workerTotals struct {
+	operations
 	blocks, scratch, host int64
 	works                 []engine.Work // of each worker
 	reports               reports       // of all rounds
 	progress              event.Progress
 }
 
-// excerpt is some first rounds of a run on counters.
+// excerpt selects the first rounds of a run, to be executed on counters.
 type excerpt struct {
-	probe, evaluate uint64 // as in a configuration: rounds between probes and between tests
-	rounds          uint64
-	limit           uint64        // rounds after which the run ends, unless it is 0
-	within          time.Duration // fewer rounds, but two of them, where they take longer; 0 is forever
+	probe, evaluate uint64        // rounds between probes and between tests, as in event.Config
+	rounds          uint64        // at most
+	limit           uint64        // round limit of the run; 0 means none
+	within          time.Duration // time after which no further round starts, except for the second; 0 means no bound
 }
 
-// count runs the rounds of an excerpt.
-func (j *Job) count(t excerpt) (out crew, err error) {
+// count executes the rounds of an excerpt. It returns the first error of a worker, by worker id.
+func (j *Job) count(t excerpt) (out workerTotals, err error) {
 	workers := min(j.Workers, j.Members)
 	hub, counters, ws, ids := &local.Hub{}, make([]*counter, workers), make([]*worker.Worker, workers), make([]int, workers)
 	for i := range workers {
 		ids[i], counters[i] = i, j.counter()
-		ws[i] = worker.New(j.rehearsing(counters[i], hub.Link(i), i, t))
+		ws[i] = worker.New(j.dryRunWorker(counters[i], hub.Link(i), i, t))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// together hands a message to every worker and waits for all replies; the others give up when one fails.
+	// together sends a message to every worker and waits for all replies. A failure cancels the other workers.
 	together := func(m message.Order) ([]message.Report, error) {
 		replies, failed := make([]message.Report, workers), make([]error, workers)
 		var wg sync.WaitGroup
@@ -323,12 +327,19 @@ func (j *Job) count(t excerpt) (out crew, err error) {
 		wg.Wait()
 		for _, err := range failed {
 			if err != nil {
-				return nil, fmt.Errorf("rehearse %s: %w", j.Alg.Name, err)
+				return nil, fmt.Errorf("dry run of %s: %w", j.Alg.Name, err)
 			}
 		}
 		return replies, nil
 	}
-	if _, err := together(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(j.Members), ids), Algorithm: j.Alg.Name, Timeline: j.Edits}}); err != nil {
+	plan := event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       optim.Place(optim.IDs(j.Members), ids),
+		Algorithm: j.Alg.Name,
+		Timeline:  j.Edits,
+	}
+	if _, err := together(message.Plan{Plan: plan}); err != nil {
 		return out, err
 	}
 	for _, c := range counters {
@@ -336,7 +347,14 @@ func (j *Job) count(t excerpt) (out crew, err error) {
 		c.scratch = 0
 	}
 	for begin, n := time.Now(), uint64(0); n < t.rounds && (n < 2 || t.within == 0 || time.Since(begin) < t.within); n++ {
-		replies, err := together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true, Limit: event.Limit{Rounds: t.limit}})
+		replies, err := together(message.Grant{
+			Epoch:     1,
+			From:      n,
+			To:        n + 1,
+			Committed: n,
+			Onward:    true,
+			Limit:     event.Limit{Rounds: t.limit},
+		})
 		if err != nil {
 			return out, err
 		}
@@ -347,7 +365,7 @@ func (j *Job) count(t excerpt) (out crew, err error) {
 				out.reports.add(d.Points, j.Members)
 				sent.Add(d.Sent)
 				predicted.Add(d.Predicted)
-				if i == 0 { // the others tell of the same series
+				if i == 0 { // the other workers report the same series
 					out.reports.records += float64(len(d.Points))
 				}
 			}
@@ -364,7 +382,7 @@ func (j *Job) count(t excerpt) (out crew, err error) {
 		}
 	}
 	for _, c := range counters {
-		out.effort = out.effort.add(c.effort, 1)
+		out.operations = out.operations.add(c.operations, 1)
 		out.scratch += c.scratch
 		out.host += c.host
 		out.works = append(out.works, c.most)
@@ -372,34 +390,43 @@ func (j *Job) count(t excerpt) (out crew, err error) {
 	return out, nil
 }
 
-// counter counts for a model of the job's size.
+// counter returns a counter for a model of the job's size.
 func (j *Job) counter() *counter {
-	if j.bare() { // blocks of a dummy's width are as wide as they say
-		return &counter{sizes: ram.Memory{}, width: float64(dummy(0)), params: int64(dummy(0)), stats: int64(1 + dummy(0))}
+	if j.bare() { // without a model nothing is scaled up
+		width := scaledWidth(0)
+		return &counter{sizes: ram.Memory{}, width: float64(width), params: int64(width), stats: int64(1 + width)}
 	}
 	params := j.Net.Layout.Params
-	c := &counter{sizes: ram.Memory{}, width: float64(dummy(params)), params: int64(params), stats: int64(j.Net.Layout.Stats), threads: j.lanes()}
-	if j.hollow {
+	c := &counter{
+		sizes:   ram.Memory{},
+		width:   float64(scaledWidth(params)),
+		params:  int64(params),
+		stats:   int64(j.Net.Layout.Stats),
+		threads: j.engineThreads(),
+	}
+	if j.metaOnly {
 		c.sizes = ram.Hollow{}
 	}
 	return c
 }
 
-// lanes is how many lanes the engine of a worker has, see engine.Laned.
-func (j *Job) lanes() int {
+// engineThreads returns the number of executor threads of a worker's engine, see engine.Laned; 0 for a slowed worker or
+// a device.
+func (j *Job) engineThreads() int {
 	if j.Slow != nil || !option.Processor(j.Device) {
 		return 0
 	}
 	return max(1, j.Threads/j.Workers)
 }
 
-// rehearsing is a worker on a counter. Vectors are dummies, but are exchanged as the model's are, and what is predicted
-// of exchanges is of the model's.
-func (j *Job) rehearsing(c *counter, link optim.Link, id int, t excerpt) worker.Config {
-	wide := dummy(int(c.params))
-	l := engine.Layout{Params: wide, For: int(c.params), Tensors: []engine.Tensor{{Name: "all", Shape: []int{wide}, Len: wide, Cols: wide}}}
+// dryRunWorker returns the configuration of a worker on counter c. Its vectors have the scaled width, and collectives
+// take the same path (direct or not) as with the model. The predicted bytes of exchanges are those of the model.
+func (j *Job) dryRunWorker(c *counter, link optim.Link, id int, t excerpt) worker.Config {
+	wide := scaledWidth(int(c.params))
+	one := func(n int) []engine.Tensor { return []engine.Tensor{{Name: "all", Shape: []int{n}, Len: n, Cols: n}} }
+	l := engine.Layout{Params: wide, For: int(c.params), Tensors: one(wide)}
 	if j.Net.Layout.Stats > 0 {
-		l.Stats, l.StatTensors = 1+wide, []engine.Tensor{{Name: "all", Shape: []int{1 + wide}, Len: 1 + wide, Cols: 1 + wide}}
+		l.Stats, l.StatTensors = 1+wide, one(1+wide)
 	}
 	direct := min(j.Config.Direct, max(4, int(int64(j.Config.Direct)*int64(wide)/c.params)))
 	lookup := func(name string) (*optim.Algorithm, error) {
@@ -414,8 +441,24 @@ func (j *Job) rehearsing(c *counter, link optim.Link, id int, t excerpt) worker.
 		}
 		return &real, nil
 	}
-	cfg := worker.Config{ID: id, Layout: l, Measured: j.ungraded(), Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Seed: j.Config.Seed, Init: func(engine.Member, []float32) {}, Engine: c, Metrics: j.Config.Metrics, Data: j.Samples, Link: link,
-		Hollow: j.hollow, Direct: direct, Probe: t.probe, Evaluate: t.evaluate, Lookup: lookup, Clock: func() int64 { return 0 }}
+	cfg := worker.Config{
+		ID:       id,
+		Layout:   l,
+		Measured: j.ungraded(),
+		Rebuild:  option.Rebuilt(option.Rebuild.Text(j.Options)),
+		Seed:     j.Config.Seed,
+		Init:     func(engine.Member, []float32) {},
+		Engine:   c,
+		Metrics:  j.Config.Metrics,
+		Data:     j.Samples,
+		Link:     link,
+		Hollow:   j.metaOnly,
+		Direct:   direct,
+		Probe:    t.probe,
+		Evaluate: t.evaluate,
+		Lookup:   lookup,
+		Clock:    func() int64 { return 0 },
+	}
 	if t.evaluate != event.NoTest {
 		cfg.Test = j.Samples.Test()
 	}

@@ -16,9 +16,9 @@ import (
 	"brood/transport/local"
 )
 
-// TestRehearseWidth: what a rehearsal counts with narrow vectors in place of a model's is what the same rounds allocate
+// TestRehearseWidth: what a dry run counts with narrow vectors in place of a model's is what the same rounds allocate
 // and send at the model's width, for each algorithm that has vectors, on one worker and on several that share them:
-// members so many that a bound on elements shows, and a model with statistics. Shares are of the dummy's length, which
+// members so many that a bound on elements shows, and a model with statistics. Shares are of the scaled length, which
 // is within a thousandth; what is sent is exact. Without BROOD_LONG=conformance an algorithm is on one or on several
 // workers, in turn.
 func TestRehearseWidth(t *testing.T) {
@@ -39,13 +39,13 @@ func TestRehearseWidth(t *testing.T) {
 			wide := func(id int, link optim.Link) (*counter, worker.Config) {
 				p, s := j.Net.Layout.Params, j.Net.Layout.Stats
 				n := &counter{sizes: ram.Hollow{}, width: float64(p), params: int64(p), stats: int64(s)}
-				cfg := j.rehearsing(n, link, id, excerpt{probe: 3, evaluate: 2})
+				cfg := j.dryRunWorker(n, link, id, excerpt{probe: 3, evaluate: 2})
 				cfg.Layout, cfg.Direct, cfg.Lookup = j.Net.Layout, j.Config.Direct, j.lookup
 				return n, cfg
 			}
 			narrow := func(id int, link optim.Link) (*counter, worker.Config) {
 				n := j.counter()
-				return n, j.rehearsing(n, link, id, excerpt{probe: 3, evaluate: 2})
+				return n, j.dryRunWorker(n, link, id, excerpt{probe: 3, evaluate: 2})
 			}
 			real, sent, _ := rounds(t, j, wide)
 			scratch, _, foretold := rounds(t, j, narrow)

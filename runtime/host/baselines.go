@@ -129,7 +129,7 @@ func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads 
 	defer w.Free()
 	var soup []worker.Ingredient // of all models that are chosen by validation samples
 	for i, x := range of {
-		t, err := j.beside(ctx, w, dir, x, means[i], &soup)
+		t, err := j.baseline(ctx, w, dir, x, means[i], &soup)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads 
 // averages it begins at the nearest checkpoint.
 func (j *Job) followed(ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit), means []*average) (*worker.Worker, error) {
 	if len(means) == 0 {
-		w, _, err := walk(ctx, j, dir, at, h, nil, threads, progress)
+		w, _, err := recompute(ctx, j, dir, at, h, nil, threads, progress)
 		return w, err
 	}
 	stay, err := staying(dir)
@@ -162,7 +162,7 @@ func (j *Job) followed(ctx context.Context, dir string, at uint64, h history, th
 		}
 		return nil
 	})
-	_, err = rewalk(ctx, verify.Config{Worker: w, Settled: h.settled, Progress: func(c event.Commit) {
+	_, err = recomputeLog(ctx, verify.Config{Worker: w, Settled: h.settled, Progress: func(c event.Commit) {
 		commits++
 		if progress != nil {
 			progress(c)
@@ -257,7 +257,7 @@ func (m *average) params() engine.Host {
 }
 
 // beside is a model of the population that a worker holds. soup is what is known of its members, once it is.
-func (j *Job) beside(ctx context.Context, w *worker.Worker, dir string, of Of, mean *average, soup *[]worker.Ingredient) (*Trained, error) {
+func (j *Job) baseline(ctx context.Context, w *worker.Worker, dir string, of Of, mean *average, soup *[]worker.Ingredient) (*Trained, error) {
 	name := filepath.Base(dir)
 	var params, stats engine.Host
 	var members []optim.Member
