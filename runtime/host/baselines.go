@@ -23,27 +23,27 @@ import (
 	"brood/transport/local"
 )
 
-// Of names a model that a session can hand over: its centre, or a baseline beside it. The zero Of is the centre.
+// Of selects a model of a session: its centre or a baseline. The zero Of is the centre.
 type Of struct {
 	Name  string
 	Decay float64 // of ema
-	From  uint64  // of swa
+	From  uint64  // first round of swa
 }
 
-// Models of a session. None of them is kept by a run: all follow from its log.
+// Models of a session. A run stores none of them: they are recomputed from its log.
 const (
-	OfCentre = "centre" // what its algorithm hands over
+	OfCentre = "centre" // the model that the algorithm returns
 	OfBest   = "best"   // the member that is best on validation samples
 	OfMean   = "mean"   // the mean of all members, a uniform soup
-	OfSoup   = "soup"   // the mean of those that a greedy soup takes
-	OfEMA    = "ema"    // ema=D: a moving average of the centres after each round, of which D is kept
+	OfSoup   = "soup"   // the mean of the members that a greedy soup selects
+	OfEMA    = "ema"    // ema=D: an exponential moving average of the centres after each round, with decay D
 	OfSWA    = "swa"    // swa=R: the plain mean of the centres after round R and each later one
 )
 
-// OfForms are the models as they are typed.
+// OfForms lists the accepted texts of models, for error texts and help.
 const OfForms = "centre, best, mean, soup, ema=D with D from 0 to below 1, swa=R with a round R of 1 or more"
 
-// ParseOf reads models as they are typed, with commas between them.
+// ParseOf parses a comma-separated list of models, see [OfForms]. It rejects duplicates.
 func ParseOf(text string) (all []Of, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, usererr.Errorf("it is empty: choose among %s", OfForms)
@@ -73,7 +73,7 @@ func ParseOf(text string) (all []Of, err error) {
 	return all, nil
 }
 
-// String is the model as it is typed.
+// String returns the model in the form that [ParseOf] reads.
 func (o Of) String() string {
 	switch o.Name {
 	case OfEMA:
@@ -84,17 +84,21 @@ func (o Of) String() string {
 	return cmp.Or(o.Name, OfCentre)
 }
 
-// averages says that the model is of many rounds, and not of the last one.
+// averages reports whether the model averages many rounds.
 func (o Of) averages() bool { return o.Name == OfEMA || o.Name == OfSWA }
 
-// Take is [Export] of several models of a session, as many as are asked for and in that order. Where one is an average
-// over rounds, the log is executed again from its beginning.
-func Take(ctx context.Context, dir string, at uint64, of []Of, threads int, progress func(event.Commit)) ([]*Trained, error) {
+// Take is [Export] for several models of a session; it returns them in the order of the list. If one of them averages
+// rounds, the log is recomputed from its first round.
+func Take(
+	ctx context.Context, dir string, at uint64, of []Of, threads int, progress func(event.Commit),
+) ([]*Trained, error) {
 	return (*Own)(nil).Take(ctx, dir, at, of, threads, progress)
 }
 
-// Take is [Take] for a session of this graph.
-func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads int, progress func(event.Commit)) (all []*Trained, err error) {
+// Take is [Take] for a session of this graph or objective.
+func (o *Own) Take(
+	ctx context.Context, dir string, at uint64, of []Of, threads int, progress func(event.Commit),
+) (all []*Trained, err error) {
 	if len(of) == 1 && of[0].String() == OfCentre {
 		t, err := o.Export(ctx, dir, at, threads, progress)
 		if err != nil {
@@ -111,7 +115,7 @@ func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads 
 		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
 	}
 	means := make([]*average, len(of))
-	for i, x := range of { // before anything is executed again
+	for i, x := range of { // validate before recomputing
 		switch end := cmp.Or(at, h.end()); {
 		case x.From > end:
 			return nil, tooLate(x, filepath.Base(dir), end)
@@ -122,12 +126,13 @@ func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads 
 			means[i] = &average{decay: x.Decay, plain: x.Name == OfSWA, from: x.From}
 		}
 	}
-	w, err := j.followed(ctx, dir, at, h, threads, progress, slices.DeleteFunc(slices.Clone(means), func(m *average) bool { return m == nil }))
+	averages := slices.DeleteFunc(slices.Clone(means), func(m *average) bool { return m == nil })
+	w, err := j.followed(ctx, dir, at, h, threads, progress, averages)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Free()
-	var soup []worker.Ingredient // of all models that are chosen by validation samples
+	var soup []worker.Ingredient // shared by all models that are selected on validation samples
 	for i, x := range of {
 		t, err := j.baseline(ctx, w, dir, x, means[i], &soup)
 		if err != nil {
@@ -138,9 +143,11 @@ func (o *Own) Take(ctx context.Context, dir string, at uint64, of []Of, threads 
 	return all, nil
 }
 
-// followed is a worker after a round, of which averages have been told the centres of all rounds before; without
-// averages it begins at the nearest checkpoint.
-func (j *Job) followed(ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit), means []*average) (*worker.Worker, error) {
+// followed recomputes the session up to and including round at and adds the centre of each round to the averages.
+// Without averages it starts at the nearest checkpoint. The caller frees the worker.
+func (j *Job) followed(
+	ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit), means []*average,
+) (*worker.Worker, error) {
 	if len(means) == 0 {
 		w, _, err := recompute(ctx, j, dir, at, h, nil, threads, progress)
 		return w, err
@@ -175,8 +182,8 @@ func (j *Job) followed(ctx context.Context, dir string, at uint64, h history, th
 	return w, nil
 }
 
-// staying are, for each commit of a log in their order, the last round behind which no later plan goes back: what a
-// run took back is no part of an average.
+// staying returns, for each commit of the log in order, the last round that no later plan rolls back. Rounds that a run
+// rolled back are not part of an average.
 func staying(dir string) (last []uint64, err error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -215,18 +222,18 @@ func staying(dir string) (last []uint64, err error) {
 	return last, nil
 }
 
-// average is a weighted mean of centres, in float64: with c_i that after round i, t rounds and the decay d
+// average is a weighted mean of centres, in float64. With the centre c_i after round i, t rounds and the decay d it is
 //
 //	mean = sum_i d^(t-i) c_i / sum_i d^(t-i)
 //
-// which is an exponential moving average that does not lean to where it began; a plain one has d = 1.
+// which is a bias-corrected exponential moving average; d = 1 is the plain mean.
 type average struct {
 	decay float64
 	plain bool
-	from  uint64 // the first round that counts
+	from  uint64 // first round that counts
 
-	rounds uint64
-	power  float64 // decay to the power of the rounds
+	rounds uint64  // rounds averaged so far
+	power  float64 // decay to the power of rounds
 	mean   []float64
 }
 
@@ -247,7 +254,7 @@ func (m *average) take(round uint64, centre []float32) {
 	}
 }
 
-// params is the mean as parameters of a model.
+// params returns the mean rounded to float32, as one row.
 func (m *average) params() engine.Host {
 	h := engine.NewHost(1, len(m.mean), engine.F32)
 	for i, x := range m.mean {
@@ -256,8 +263,11 @@ func (m *average) params() engine.Host {
 	return h
 }
 
-// beside is a model of the population that a worker holds. soup is what is known of its members, once it is.
-func (j *Job) baseline(ctx context.Context, w *worker.Worker, dir string, of Of, mean *average, soup *[]worker.Ingredient) (*Trained, error) {
+// baseline returns the selected model of the population on worker w. mean is the average for ema and swa, nil for the
+// others. soup caches the evaluation of the members; baseline fills it if it is nil and needed.
+func (j *Job) baseline(
+	ctx context.Context, w *worker.Worker, dir string, of Of, mean *average, soup *[]worker.Ingredient,
+) (*Trained, error) {
 	name := filepath.Base(dir)
 	var params, stats engine.Host
 	var members []optim.Member
@@ -306,18 +316,18 @@ func (j *Job) baseline(ctx context.Context, w *worker.Worker, dir string, of Of,
 	return t, nil
 }
 
-// tooLate refuses an average that begins behind the round that is asked for.
+// tooLate returns the error for an average that starts after the requested round.
 func tooLate(of Of, session string, round uint64) error {
 	return usererr.Errorf("%s: the model of %s is that of round %d: give this round or an earlier one", of, session, round)
 }
 
-// noneHeld refuses a choice among members that nothing tells from each other.
+// noneHeld returns the error for a selection among members of a session that has no validation samples.
 func noneHeld(of Of, session string) error {
 	return fmt.Errorf("--of %s: %s held out no validation samples by which members could be chosen: --of %s takes all of them", of, session, OfMean)
 }
 
-// judged is what members are chosen by, the lower the better: the share of wrong predictions in percent, or the mean
-// loss where nothing is right or wrong.
+// judged returns the score by which members are selected, lower is better: the error rate in percent, or the mean loss
+// if the model has no error rate.
 func (j *Job) judged(s optim.Scores) float64 {
 	if j.Config.Graded() {
 		return s.Error()
@@ -325,7 +335,7 @@ func (j *Job) judged(s optim.Scores) float64 {
 	return s.Mean()
 }
 
-// Made says in words which of the session's members or rounds the model is of; "" of a centre.
+// Made describes the members or rounds that the model was made of; it returns "" for a centre.
 func (t *Trained) Made() string {
 	switch {
 	case t.Of.averages():

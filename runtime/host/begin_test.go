@@ -70,8 +70,8 @@ func TestKilledBeforeTheFirstCommit(t *testing.T) {
 			dir := filepath.Join(home, c.name+"-"+string(rune('a'+n)))
 			killed(t, dir, c.dir, all[:n+1])
 			if !planned {
-				if _, err := (Order{Dir: dir, Resume: true}).Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "start it anew") {
-					t.Errorf("%s after record %d of its log: %v, want a word to start it anew", c.name, n+1, err)
+				if _, err := (Order{Dir: dir, Resume: true}).Open(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "start a new run") {
+					t.Errorf("%s after record %d of its log: %v, want advice to start a new run", c.name, n+1, err)
 				}
 				continue
 			}

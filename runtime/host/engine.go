@@ -22,22 +22,23 @@ import (
 	"brood/runtime/worker"
 )
 
-// compute is an engine that says what produces its bits (an arithmetic, or engine/library/architecture), and what
-// memory it holds once it has done some work, in bytes.
+// compute is an engine of a run.
 type compute interface {
 	optim.Engine
+	// Kernels names what determines the bits of its results: an arithmetic, or engine/library/architecture.
 	Kernels() string
+	// Room returns the bytes that the engine has allocated after the given work.
 	Room(engine.Work) int64
 }
 
-// release gives back what an engine holds besides memory, a device for instance. A worker does so with its own.
+// release closes an engine that holds more than memory, such as a device. A worker closes its own engine.
 func release(e compute) {
 	if c, ok := e.(worker.Closer); ok {
 		c.Close()
 	}
 }
 
-// engine makes the engine of the job, see newEngine. A run without a model has one that computes nothing.
+// engine returns a new engine for the job, see newEngine. The engine of a run without a model computes nothing.
 func (j *Job) engine(kind string, threads int) (compute, error) {
 	if j.bare() {
 		return memory{}, nil
@@ -48,19 +49,19 @@ func (j *Job) engine(kind string, threads int) (compute, error) {
 	return newEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
 }
 
-// maker is an engine that a run may compute with.
+// maker is one of the engines that a run can use.
 type maker struct {
-	name    string // as $BROOD_ENGINE has it
-	kernels string // what its bits are called in a log
-	device  bool   // it is taken by whoever asks for it, and by nobody else
-	// open fails with an uncovered error where the engine has nothing for the model.
+	name    string // value of $BROOD_ENGINE
+	kernels string // name of its kernels in a log
+	device  bool   // used only on explicit request, never by default
+	// open returns an uncovered error if the engine does not support the model.
 	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
 }
 
-// processorKernels are the kernels of a processor by the word that a person adds to it, cpu,bf16: candidates in bfloat16.
+// processorKernels maps the word after "cpu," in --device to kernels: cpu,bf16 evaluates candidates in bfloat16.
 var processorKernels = map[string]string{"bf16": arith.BF16, "amx": arith.AMX}
 
-// kernelWord is the word by which kernels of a processor are asked for, "" for those that nobody asks for.
+// kernelWord returns the word that selects kernels of a processor, "" for kernels without such a word.
 func kernelWord(kernels string) string {
 	for word, has := range processorKernels {
 		if has == kernels {
@@ -70,13 +71,13 @@ func kernelWord(kernels string) string {
 	return ""
 }
 
-// requestedKernels are the kernels that a device's text asks a processor for, "" for none.
+// requestedKernels returns the kernels that a --device text selects on the processor, "" for none.
 func requestedKernels(device string) string {
 	word, _ := strings.CutPrefix(device, option.CPU+",")
 	return processorKernels[word]
 }
 
-// engines are all there are, in the order in which they are taken where nobody asks for one.
+// engines lists all engines in order of preference.
 var engines = []maker{
 	{"native", arith.Name, false, onProcessor("native", native.NewEngine)},
 	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
@@ -91,8 +92,10 @@ var engines = []maker{
 	{"native-amx", arith.AMX, true, onProcessor("native-amx", native.NewAMX)},
 }
 
-// onProcessor opens the native engine, in one of its arithmetics, by its name.
-func onProcessor(name string, open func(*models.Model, *data.Set, int, kernel.Variant) (*native.Engine, error)) func(*Own, *models.Model, *data.Set, int) (compute, error) {
+// onProcessor returns a maker.open for the native engine in one of its arithmetics. name is its $BROOD_ENGINE value.
+func onProcessor(
+	name string, open func(*models.Model, *data.Set, int, kernel.Variant) (*native.Engine, error),
+) func(*Own, *models.Model, *data.Set, int) (compute, error) {
 	return func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 		if own != nil {
 			return nil, &ownError{net.Name, "BROOD_ENGINE=" + name}
@@ -105,8 +108,10 @@ func onProcessor(name string, open func(*models.Model, *data.Set, int, kernel.Va
 	}
 }
 
-// onDevice opens an engine on the device of a name, for a session of a kind of kernels or for a new one.
-func onDevice(name, kind string) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+// onDevice returns a maker.open for the named device. kind names the kernels of a recorded session, "" for a new one.
+func onDevice(
+	name, kind string,
+) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	return func(own *Own, net *models.Model, set *data.Set, _ int) (compute, error) {
 		d, err := device(name)
 		if err != nil {
@@ -116,35 +121,35 @@ func onDevice(name, kind string) func(own *Own, net *models.Model, set *data.Set
 	}
 }
 
-// ownError says that an engine, which somebody asked for by what is to be left out, takes lists of layers only.
+// ownError rejects an engine that supports only lists of layers, for the graph of a Go program. asked is the setting
+// that requested the engine.
 type ownError struct{ graph, asked string }
 
 func (e *ownError) Error() string {
 	return fmt.Sprintf("graph %s: gorgonia computes a graph of one's own: leave %s out", e.graph, e.asked)
 }
 
-// otherKernelsError refuses a device for a session of other kernels.
+// otherKernelsError rejects a device whose kernels differ from those of the session.
 type otherKernelsError struct{ at, has, want string }
 
 func (e *otherKernelsError) Error() string {
-	return fmt.Sprintf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, so it is not executed there",
-		e.at, e.has, e.want)
+	return fmt.Sprintf("device %s computes %s, and the session was computed by kernels %s: the bits may differ, "+
+		"so it is not executed there", e.at, e.has, e.want)
 }
 
-// uncovered says that another engine may have what this one has not.
+// uncovered reports whether an engine does not support the model, so that another engine may.
 func uncovered(err error) bool {
 	_, layers := errors.AsType[*native.UncoveredError](err)
 	_, own := errors.AsType[*ownError](err)
 	return layers || own
 }
 
-// newEngine is the engine of a model, or of a graph of one's own. kind names the kernels of a recorded session; the
-// empty kind is a person's choice by $BROOD_ENGINE (native, gorgonia, cuda, opencl, native-bf16 or native-amx), and
-// without one the first engine that covers the model. Which variant the native engine takes, of those that hold its
-// arithmetic, is $BROOD_CPU's choice (amx, avx512, avx2, neon or portable).
+// newEngine returns an engine for a model, or for the graph of a Go program. kind names the kernels of a recorded
+// session. If kind is empty, $BROOD_ENGINE selects the engine (native, gorgonia, cuda, opencl, native-bf16 or
+// native-amx), and if that is empty too, the first engine that supports the model. $BROOD_CPU selects the kernel variant
+// of the native engine (amx, avx512, avx2, neon or portable); all variants of an arithmetic compute the same bits.
 //
-// at is what a person asked for by --device; "" leaves it to the environment, and no device is taken that nobody asked
-// for.
+// at is the value of --device; "" leaves the choice to the environment. A device is never used without a request.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
 	if kernels := requestedKernels(at); kernels != "" {
 		if _, err := chosen(""); err != nil {
@@ -167,7 +172,8 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		return e, err
 	}
 	if arithmetic, _, ok := gpu.ParseTensorKind(kind); ok && at == option.CPU {
-		return nil, fmt.Errorf("the session was computed by kernels %s, and a processor has no %s: leave --device cpu out, or train anew", kind, arithmetic)
+		return nil, fmt.Errorf("the session was computed by kernels %s, and a processor has no %s: leave --device cpu out, "+
+			"or start a new run", kind, arithmetic)
 	}
 	asked, err := chosen(kind)
 	if err != nil {
@@ -196,7 +202,7 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 	return nil, why
 }
 
-// chosen is the engine that a recorded kind or the environment asks for; nil where any will do.
+// chosen returns the engine that a recorded kind or the environment selects; nil if neither selects one.
 func chosen(kind string) (*maker, error) {
 	if _, err := kernel.FromEnv(); err != nil {
 		return nil, err
@@ -212,21 +218,22 @@ func chosen(kind string) (*maker, error) {
 		}
 		names = append(names, m.name)
 	}
-	for i, m := range engines { // a person asks for none that has the recorded bits
+	for i, m := range engines { // the environment selects no engine with the recorded kernels
 		if kind != "" && m.kernels == kind {
 			return &engines[i], nil
 		}
 	}
 	switch {
 	case kind != "":
-		return nil, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, so it is not executed here", kind, Kernels())
+		return nil, fmt.Errorf("the session was computed by kernels %s and this machine has %s: the bits may differ, "+
+			"so it is not executed here", kind, Kernels())
 	case name != "":
 		return nil, fmt.Errorf("BROOD_ENGINE = %q is no engine; choose %s", name, strings.Join(names, " or "))
 	}
 	return nil, nil
 }
 
-// cores is the first card whose tensor cores have the bits of a recorded kind.
+// cores returns an engine on the first card whose tensor cores compute the bits of a recorded kind.
 func cores(kind string) (*maker, error) {
 	arithmetic, family, _ := gpu.ParseTensorKind(kind)
 	list, _ := Devices()
@@ -235,12 +242,13 @@ func cores(kind string) (*maker, error) {
 			return &maker{d.Name, kind, true, onDevice(d.Name, kind)}, nil
 		}
 	}
-	return nil, fmt.Errorf("the session was computed by kernels %s, which is %s on tensor cores of compute capability %s, and this machine has no card of these: execute it on one; brood replay shows what it holds",
+	return nil, fmt.Errorf("the session was computed by kernels %s, which is %s on tensor cores of compute capability %s, "+
+		"and this machine has no card of these: execute it on one; brood replay shows what it holds",
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// TensorWorker is what a worker that has not the kind of a run is told where tensor cores or bfloat16 are why, of the
-// run or of the kinds that the worker has; "" where they are not.
+// TensorWorker returns why a worker cannot join a run of kernels kind, if tensor cores or bfloat16 of the run or of the
+// worker are the cause; otherwise "". has lists the kernels of the worker.
 func TensorWorker(kind string, has []string) string {
 	switch {
 	case kernelWord(kind) != "":
@@ -264,9 +272,8 @@ func TensorWorker(kind string, has []string) string {
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// recorded is the kind that computes a session or a file whose kernels were kind, as they are named today. Before f32/1
-// each variant had a name: that of avx512 had the same bits, that of avx2 for models without convolutions, and that of
-// portable never.
+// recorded returns today's name of the kernels that compute the bits of a recorded kind. Before f32/1 each kernel
+// variant had its own name: avx512 had the bits of f32/1, avx2 only for models without convolutions, and portable never.
 func recorded(kind string, net *models.Model) (string, error) {
 	variant, old := strings.CutPrefix(kind, "native/")
 	why := "are not known here"
@@ -287,7 +294,7 @@ func convolves(net *models.Model) bool {
 	return slices.ContainsFunc(net.Layers, func(l models.Layer) bool { return l.Kind == models.Conv })
 }
 
-// older adds to a mismatch what else may be behind it where the session's kernels are of before f32/1.
+// older adds a further possible cause to a mismatch in a session whose kernels predate f32/1.
 func older(kind string, err error) error {
 	var m *verify.MismatchError
 	if !strings.HasPrefix(kind, "native/") || !errors.As(err, &m) {
@@ -297,8 +304,8 @@ func older(kind string, err error) error {
 		"which only the brood that recorded it has", err, kind, arith.Name)
 }
 
-// Available names what a new run computes with here, for models that the native engine covers; it fails where the
-// environment asks for what there is not.
+// Available returns the kernels of a new run on this machine, for models that the native engine supports. It returns an
+// error if the environment selects an unknown engine or kernel variant.
 func Available() (string, error) {
 	m, err := chosen("")
 	if m == nil {
@@ -307,8 +314,8 @@ func Available() (string, error) {
 	return m.kernels, err
 }
 
-// Rounded is the device by which this processor evaluates candidates in bfloat16 by instructions that are faster than
-// those of float32, "" where it has none.
+// Rounded returns the --device value with which this processor evaluates candidates in bfloat16 faster than in float32,
+// and "" if it has no such instructions.
 func Rounded() string {
 	variant, err := kernel.FromEnv()
 	if err != nil {
@@ -327,7 +334,7 @@ func Rounded() string {
 	return option.CPUBF16
 }
 
-// Kernels is Available, or its error, as text.
+// Kernels returns the result of [Available], or its error, as text.
 func Kernels() string {
 	text, err := Available()
 	if err != nil {

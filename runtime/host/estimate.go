@@ -20,24 +20,23 @@ import (
 	"brood/runtime/view"
 )
 
-// processBytes is an idle process, resident, most of it pages of the binary; reading is the peak of a data set while it
-// is read, with what is read into. A round allocates roundBytes in each worker, pointBytes for every point until it
-// is in the log, and what is sent frameCopies times. A view is encoded in several steps, which hold encodedCopies of
-// it. All were measured.
+// Measured constants of the memory estimate.
 const (
-	processBytes  = 47 << 20
-	readPeak      = 1.1
-	roundBytes    = 10 << 10
-	pointBytes    = 500
-	frameCopies   = 3
-	encodedCopies = 4
-	shortBytes    = 60 << 20 // of the points and records of thousands of rounds a second, as protocols have them
+	processBytes  = 47 << 20 // resident size of an idle process, most of it pages of the binary
+	readPeak      = 1.1      // peak while reading a data set, as a multiple of data.Set.Peak
+	roundBytes    = 10 << 10 // allocated by each worker in a round
+	pointBytes    = 500      // allocated for each point until it is in the log
+	frameCopies   = 3        // copies of each sent frame
+	encodedCopies = 4        // copies of a view while it is encoded
+	shortBytes    = 60 << 20 // points and records of thousands of short rounds per second, as in protocols
 )
 
-// estimate sets what a run of this job is expected to need, and how often it is probed unless that was asked for.
+// estimate sets the expected memory, progress and work of the job, and the period of probes unless the options set it.
+// It returns an error if the job cannot run on this machine.
 func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if name, _ := deviceOf(eng); name != "" && (j.Members+j.Workers-1)/j.Workers > gpu.MostEntries {
-		return fmt.Errorf("%d members on %d workers are more than the %d that a worker hosts on %s: take more workers", j.Members, j.Workers, gpu.MostEntries, name)
+		return fmt.Errorf("%d members on %d workers are more than the %d that a worker hosts on %s: take more workers",
+			j.Members, j.Workers, gpu.MostEntries, name)
 	}
 	if err := j.holds(eng); err != nil {
 		return err
@@ -75,9 +74,9 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	return nil
 }
 
-// passes refuses a run whose first round goes over the training samples more often than the whole run may.
+// passes returns an error if one round takes more epochs than the limit allows for the whole run.
 func (j *Job) passes(r dryRunResult) error {
-	const rounding = 1 + 1e-9 // r.epochs is a mean over the rehearsed rounds
+	const rounding = 1 + 1e-9 // r.epochs is a mean over the rounds of the dry run
 	most := j.Limit.Epochs
 	if most == 0 || r.epochs <= max(1, most)*rounding {
 		return nil
@@ -96,8 +95,8 @@ func (j *Job) passes(r dryRunResult) error {
 	return usererr.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s", most, j.Members, r.epochs, j.Config.Train, advice)
 }
 
-// probes sets how often a run is probed, unless that was asked for: they may cost about 5%, counting a gradient as
-// three evaluations.
+// probes sets the period of probes unless the options set it: probes may cost about 5% of a round, a gradient counted
+// as three evaluations.
 func (j *Job) probes(r dryRunResult) {
 	if j.Config.Probe == 0 && !j.bare() {
 		j.Config.Probe = period(r.round.samples(), r.probe.samples())
@@ -106,12 +105,13 @@ func (j *Job) probes(r dryRunResult) {
 
 func (e operations) samples() float64 { return 3*e.gradients + e.scores + e.candidates }
 
-// period is the rounds between probes, by the samples of a round and of a probe.
+// period returns the rounds between probes, given the samples of a round and of a probe.
 func period(round, probe float64) uint64 {
 	return uint64(max(1, math.Round(probe/(0.05*max(1, round)))))
 }
 
-// single is the engine of one worker, which eng is where a worker has all threads, and on a device.
+// single returns an engine as one worker has it: eng itself on a device or if a worker has all threads, otherwise a new
+// engine, which the caller releases.
 func (j *Job) single(eng compute) (compute, error) {
 	if name, _ := deviceOf(eng); name != "" {
 		return eng, nil
@@ -122,9 +122,9 @@ func (j *Job) single(eng compute) (compute, error) {
 	return eng, nil
 }
 
-// memory predicts the peak of what is held: here, the resident bytes of reading the data and timing tasks, or of the
-// run with what piles up before it is collected; on a device, what its engines allocate. single is the engine of a
-// worker.
+// memory estimates the peak memory. On the host it is the larger of two: preparing the run (reading data and timing
+// tasks), or training, including garbage that is not yet collected. On a device it is what the engines allocate. single
+// is the engine of one worker. memory also sets j.kept.
 func (j *Job) memory(r dryRunResult, single compute) need {
 	prepared, n := int64(readPeak*float64(j.Samples.Peak())), j.live(r, single)
 	j.kept = n.host
@@ -144,8 +144,8 @@ func (j *Job) memory(r dryRunResult, single compute) need {
 	return n
 }
 
-// live predicts what a run holds: data, blocks, the snapshots of the outstanding grants, scratch, what the engines
-// hold, and what is told of rounds.
+// live estimates the live memory of a run: data, blocks, snapshots of outstanding grants, scratch, engines, and reports
+// of rounds.
 func (j *Job) live(r dryRunResult, single compute) (n need) {
 	copies := int64(4)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
@@ -166,8 +166,8 @@ func (j *Job) live(r dryRunResult, single compute) (n need) {
 	return n
 }
 
-// told predicts what records of rounds take: the newest ones, the view that they are folded into, and now and then its
-// encoded form.
+// reportBytes estimates the memory of reports: the newest records, the view that they are applied to, and its
+// encoded form, which exists from time to time.
 func (j *Job) reportBytes(r dryRunResult) (bytes int64) {
 	if j.bare() { // counted as shortBytes
 		return 0
@@ -184,27 +184,27 @@ func (j *Job) reportBytes(r dryRunResult) (bytes int64) {
 	return bytes + control.Room(rounds*r.reports.records, rounds*r.reports.points)
 }
 
-// garbage is how much may pile up beside what is held before it is collected: what is held has few pointers, so that
-// collecting is cheap. leastPercent is the least of it, in percent of what is held.
+// garbage is the number of bytes that may accumulate on top of the live heap before a collection. The live heap has few
+// pointers, so collections are cheap. leastPercent is a lower bound, in percent of the live heap.
 const (
 	garbage      = 64 << 20
 	leastPercent = 5
 )
 
-// collect lets no more pile up beside what the run holds than makes the memory that it is expected to need, unless a
-// person has said how with GOGC.
+// collect sets the garbage collector's percentage so that the heap stays within the estimated memory, unless $GOGC is
+// set.
 func (j *Job) collect() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	percent := gcPercent(j.Config.Memory, j.kept)
 	if debug.SetGCPercent(percent) != percent {
-		goruntime.GC() // what was needed to prepare the run
+		goruntime.GC() // frees what the preparation of the run allocated
 	}
 }
 
-// piling is how much may pile up, in percent of what is held, where a run is expected to need so much memory and to
-// hold so much of it; 0 is not known, as another process expected it. It is never the 100 that a process begins with.
+// gcPercent returns the GOGC percentage for a run with the given estimated peak and live memory, in bytes. held is 0 if
+// it is unknown because another process made the estimate. The result is at most 99, never the default of 100.
 func gcPercent(memory, held int64) int {
 	piles := memory - processBytes - held
 	if held <= 0 {
@@ -213,7 +213,7 @@ func gcPercent(memory, held int64) int {
 	return int(max(leastPercent, min(99, 100*piles/held)))
 }
 
-// rounds is how many a run is expected to have, infinite where its limit says nothing of work.
+// rounds returns the expected number of rounds, +Inf if the limit does not bound the work.
 func (j *Job) rounds(r dryRunResult) float64 {
 	rounds := math.Inf(1)
 	if j.Limit.Rounds > 0 {

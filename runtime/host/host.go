@@ -32,15 +32,15 @@ type Run struct {
 	hosting  Hosting
 	control  *control.Server
 	listen   net.Listener
-	lastGood coordinator.Sane // its newest sane checkpoint is kept too: a run in trouble goes back to it
-	pinned   []string         // of checkpoints that a plan went back to: verify needs them
-	near     keeper           // the newest two, and older ones to branch off
+	lastGood coordinator.Sane // its checkpoint is retained: a run in trouble rolls back to it
+	pinned   []string         // files of checkpoints that a plan rolled back to, which verify needs
+	near     keeper           // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
 	gauges   measuring
 }
 
-// Start opens the control socket of a run and readies its fleet. watch is told of every record after it is in the log; it must
-// not block. Close the run after Train.
+// Start opens the control socket of a run and prepares its fleet. watch is called with every record after it is in the
+// log; it must not block. Call Close after Train.
 func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record)) (*Run, error) {
 	return start(j, s, from, watch, alone(j), 0)
 }
@@ -59,7 +59,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	r.near.lost(s.Dir())
 	var err error
 	head := append(r.head(), r.gone()...)
-	if err := s.Append(head...); err != nil { // at once: a log that begins a branch has what that begins with
+	if err := s.Append(head...); err != nil { // in one call: the log of a fork always has its initial checkpoint
 		return nil, err
 	}
 	for _, rec := range head {
@@ -67,22 +67,35 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		r.track(rec)
 		watch(rec)
 	}
-	r.control = control.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) { return r.fleet.Command(ctx, c) })
+	r.control = control.NewServer(s.Dir(), v, func(ctx context.Context, c event.Command) (event.Receipt, error) {
+		return r.fleet.Command(ctx, c)
+	})
 	r.control.Gate = d.Gate
 	r.control.Fleet = r.survey
 	core := j.core()
 	core.Sane = r.lastGood
 	if from != nil {
-		core.Resume, core.Epoch, core.Late, core.Asked, core.Cause, core.Edits = &from.Checkpoint, from.Epoch, from.Late, from.Asked, event.CauseResume, nil
-		core.Met = from.met
+		core.Resume, core.Epoch, core.Late, core.Asked = &from.Checkpoint, from.Epoch, from.Late, from.Asked
+		core.Cause, core.Edits, core.Met = event.CauseResume, nil, from.met
 		if from.branch {
 			core.Cause = event.CauseFork
 		}
 	}
 	store := &Files{Dir: s.Dir()}
 	threads := max(1, j.Threads/max(1, d.Workers))
-	log := &recorder{sess: s, control: r.control, trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) }, framed: time.Now()}
-	r.fleet, err = fleet.New(fleet.Config{Core: core, Log: log, Workers: d.Workers, Respawn: time.Second, Grace: grace, Shape: d.Shape,
+	log := &recorder{
+		sess:    s,
+		control: r.control,
+		trouble: func(why event.PauseReason, reason string) { r.fleet.Trouble(why, reason) },
+		framed:  time.Now(),
+	}
+	r.fleet, err = fleet.New(fleet.Config{
+		Core:    core,
+		Log:     log,
+		Workers: d.Workers,
+		Respawn: time.Second,
+		Grace:   grace,
+		Shape:   d.Shape,
 		Spawn: func(id int) (*worker.Worker, error) {
 			w, err := j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
 			if err == nil {
@@ -96,7 +109,8 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 			r.alerts.Record(rec)
 			r.gauges.take(rec)
 			watch(rec)
-		}})
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,20 +120,26 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	return r, r.open()
 }
 
-// head is what the log gets before the fleet's own records.
+// head returns the records that precede those of the fleet: the configuration of a new session, and the state and
+// checkpoint that a resumed run or a fork starts from.
 func (r *Run) head() (out []event.Record) {
 	now := time.Now().UnixNano()
 	if r.Resumed == nil || r.Resumed.branch {
 		out = append(out, event.Record{At: now, Config: &r.Job.Config})
 	}
 	if r.Resumed != nil {
-		out = append(out, event.Record{At: now, State: &event.State{Round: r.Resumed.Checkpoint.Round, Phase: event.Waiting, Reason: "resumed", Limit: &r.Job.Limit}})
+		out = append(out, event.Record{At: now, State: &event.State{
+			Round:  r.Resumed.Checkpoint.Round,
+			Phase:  event.Waiting,
+			Reason: "resumed",
+			Limit:  &r.Job.Limit,
+		}})
 		out = append(out, event.Record{At: now, Checkpoint: &r.Resumed.Checkpoint})
 	}
 	return out
 }
 
-// gone reports what was lost of the session that goes on: a torn end of its log, and checkpoints that are skipped.
+// gone returns an alert for each loss in the resumed session: a truncated log, and every skipped checkpoint.
 func (r *Run) gone() (out []event.Record) {
 	if r.Resumed == nil {
 		return nil
@@ -129,16 +149,24 @@ func (r *Run) gone() (out []event.Record) {
 		out = append(out, alertRecord(round, event.AlertLog, torn.String()))
 	}
 	for _, err := range r.Resumed.Skipped {
-		out = append(out, alertRecord(round, event.AlertCheckpoint, err.Error()+"; it is skipped, and the rounds after an older one are executed again"))
+		out = append(out, alertRecord(round, event.AlertCheckpoint,
+			err.Error()+"; it is skipped, and the rounds after an older one are executed again"))
 	}
 	return out
 }
 
 func alertRecord(round uint64, kind event.AlertKind, text string) event.Record {
-	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{Round: round, Level: event.LevelWarning, Kind: kind, Text: text, Member: engine.None}}
+	return event.Record{At: time.Now().UnixNano(), Alert: &event.Alert{
+		Round:  round,
+		Level:  event.LevelWarning,
+		Kind:   kind,
+		Text:   text,
+		Member: engine.None,
+	}}
 }
 
-// replayInto folds what the log already holds.
+// replayInto applies the existing records of the log to the view, the retained checkpoints and the alerts. It does
+// nothing for a new run.
 func (r *Run) replayInto(v *view.View) error {
 	if r.Resumed == nil {
 		return nil
@@ -171,8 +199,8 @@ func (r *Run) open() (err error) {
 	return nil
 }
 
-// track remembers the checkpoints that stay: the newest two, older ones that keep a branch near, and all that a plan
-// went back to, since verify needs them.
+// track records which checkpoints to retain: the last good one, the newest two, older ones to fork from, and all that a
+// plan rolled back to, which verify needs.
 func (r *Run) track(rec event.Record) {
 	r.lastGood.Take(rec)
 	r.near.take(rec)
@@ -181,7 +209,7 @@ func (r *Run) track(rec event.Record) {
 	}
 }
 
-// paths are the files of a checkpoint, if there is one.
+// paths returns the files of a checkpoint, nil for a nil checkpoint.
 func paths(cp *event.Checkpoint) (out []string) {
 	if cp != nil {
 		for _, f := range cp.Files {
@@ -191,22 +219,24 @@ func paths(cp *event.Checkpoint) (out []string) {
 	return out
 }
 
-// prune removes the files of other checkpoints.
+// prune tracks a record. After a checkpoint, or an alert about the disk, it removes the files of all checkpoints that
+// are not retained.
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
-		// what cannot be removed is only in the way
+		// a file that cannot be removed only takes up space
 		_ = r.Session.Prune(slices.Concat(paths(r.lastGood.Good), r.pinned, r.near.paths()))
 	}
 }
 
-// Train runs to the end. An interrupt through Interrupt finishes the round and saves; ctx leaves at once.
+// Train runs to the end. Interrupt stops it after the current round, with a checkpoint; canceling ctx stops it
+// immediately, without one.
 func (r *Run) Train(ctx context.Context) (coordinator.Exit, error) {
 	defer r.gauges.begin(ctx, r.survey, r.fleet.Measured)()
 	defer r.alerts.Start(ctx, filepath.Base(r.Session.Dir()), option.OnAlert.Text(r.Job.Options))()
 	return r.fleet.Run(ctx)
 }
 
-// survey is what is known of the workers now, and of all machines of the run.
+// survey returns the current state of the workers and of all machines of the run.
 func (r *Run) survey(ctx context.Context) view.Fleet {
 	f := view.Fleet{Workers: r.fleet.Workers(ctx)}
 	if r.hosting.Fleet != nil {
@@ -217,18 +247,18 @@ func (r *Run) survey(ctx context.Context) view.Fleet {
 	return f
 }
 
-// Doing is what the workers of this process do now, nil where they wait for orders.
+// Doing returns what the workers of this process do now, nil if all of them are idle.
 func (r *Run) Doing() *view.Doing { return r.gauges.doing(time.Now()) }
 
-// Interrupt asks for the end of the round, a checkpoint and the exit.
+// Interrupt makes Train finish the current round, save a checkpoint and return.
 func (r *Run) Interrupt() { r.fleet.Interrupt() }
 
-// Command steers the run from within its process.
+// Command passes a command to the coordinator, as a client of the control socket would.
 func (r *Run) Command(ctx context.Context, c event.Command) (event.Receipt, error) {
 	return r.fleet.Command(ctx, c)
 }
 
-// Close ends the control socket and the log.
+// Close closes the transport, the control socket and the log.
 func (r *Run) Close() error {
 	if r.hosting.Close != nil {
 		r.hosting.Close()

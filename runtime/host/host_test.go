@@ -297,7 +297,7 @@ func TestRestoreRefuses(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(home, "a")
 	train(t, dir, prepare(t, tiny(6)), nil, nil)
-	if _, err := Restore(ctx, dir, 7, nil, 1, nil); err == nil || !strings.Contains(err.Error(), "beyond") {
+	if _, err := Restore(ctx, dir, 7, nil, 1, nil); err == nil || !strings.Contains(err.Error(), "after the last committed round") {
 		t.Errorf("round 7 of 6: %v", err)
 	}
 	from, err := Restore(ctx, dir, 0, nil, 1, nil)

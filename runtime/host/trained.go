@@ -25,47 +25,49 @@ import (
 	"brood/transport/local"
 )
 
-// Trained is a model that can leave brood: what a population stands for after some round, and what it was trained on.
+// Trained is a model outside of a run, from a session or a model file: its parameters and what it was trained on.
 type Trained struct {
 	Net  *models.Model
-	Spec string // its layer list, as TOML
-	Data string // name or absolute path; "" where the file does not say
-	// how its samples become the model's input, which others must fit; without a Form where the file does not say
+	Spec string // list of layers, as TOML
+	Data string // name or absolute path of the training data; "" if the file has none
+	// Read preprocesses samples into the model's input. Its Form is nil if the file has no preprocessing metadata.
 	Read   data.Reading
-	Held   string // its validation split, as the option says it; "" for the default
+	Held   string // validation split, in the syntax of the option; "" for the default
 	Params []float32
 	Stats  []float32 // batch-norm statistics; empty for a model that has none
 
-	Algorithm, Session string // "" where the file does not say
+	Algorithm, Session string // "" if the file has none
 	Round              uint64
-	Kernels            string // that computed it; "" where the file does not say
+	Kernels            string // kernels that computed it; "" if the file has none
 
-	// Of a model beside the centre: which, of which members or of how many rounds, and how a soup was made.
+	// The following are set for a baseline, see [Of].
 	Of      Of
-	Members []optim.Member
-	Rounds  uint64
-	Soup    []worker.Ingredient
-	Graded  bool // the soup is of errors in percent, else of losses
+	Members []optim.Member      // that it averages
+	Rounds  uint64              // number of rounds that it averages
+	Soup    []worker.Ingredient // how a greedy soup was made
+	Graded  bool                // the scores of Soup are errors in percent, else losses
 
-	Spare []string // tensors of the file that the model has no place for
+	Spare []string // tensors of the file that the model does not use
 
 	own *Own
 }
 
-// Export takes the centre of the session in dir after round at (0: the last commit). Rounds since the nearest
-// checkpoint are executed again and compared with the recorded commits, of which progress is told; the session is not
-// changed.
+// Export returns the centre of the session in dir after round at (0: the last commit). Rounds since the nearest
+// checkpoint are recomputed and compared with the recorded commits; progress is called after each of them and may be
+// nil. The session does not change.
 func Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
 	return (*Own)(nil).Export(ctx, dir, at, threads, progress)
 }
 
-// Export is [Export] for a session of this graph.
-func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit)) (*Trained, error) {
+// Export is [Export] for a session of this graph or objective.
+func (o *Own) Export(
+	ctx context.Context, dir string, at uint64, threads int, progress func(event.Commit),
+) (*Trained, error) {
 	j, h, err := o.past(dir, at)
 	if err != nil && (j == nil || !h.holds(at) || j.Net.Layout.Stats > 0) {
 		return nil, err
 	}
-	if err != nil { // only the data are gone, or the card is: nothing is computed on them
+	if err != nil { // only the data or the device is missing, and the checkpoint needs neither
 		w, err := j.loaded(ctx, dir, *h.saved(), threads)
 		if err != nil {
 			return nil, err
@@ -75,8 +77,10 @@ func (o *Own) Export(ctx context.Context, dir string, at uint64, threads int, pr
 	return j.centre(ctx, dir, at, h, threads, progress)
 }
 
-// centre is the model after a round of the session of this job.
-func (j *Job) centre(ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit)) (*Trained, error) {
+// centre recomputes the session of this job up to and including round at and returns the centre.
+func (j *Job) centre(
+	ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit),
+) (*Trained, error) {
 	if j.bare() {
 		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
 	}
@@ -87,7 +91,7 @@ func (j *Job) centre(ctx context.Context, dir string, at uint64, h history, thre
 	return j.taken(ctx, w, dir)
 }
 
-// taken is the centre of a worker, which is freed.
+// taken returns the centre of worker w and frees the worker.
 func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained, error) {
 	defer w.Free()
 	params, stats, err := w.Centre(ctx)
@@ -101,11 +105,22 @@ func (j *Job) taken(ctx context.Context, w *worker.Worker, dir string) (*Trained
 	return j.trained(now, dir, params, stats), nil
 }
 
-// trained is a model of the session in dir with these parameters.
+// trained returns a model of the session in dir with copies of these parameters and statistics.
 func (j *Job) trained(now event.Checkpoint, dir string, params, stats engine.Host) *Trained {
-	t := &Trained{own: j.own, Net: j.Net, Spec: j.Config.ModelSpec, Data: j.Config.Data, Params: slices.Clone(params.Row(0)), Algorithm: now.Algorithm, Session: filepath.Base(dir), Round: now.Round,
-		Read: data.Reading{Rule: j.Config.Reading, Table: j.reading.Table}, Held: option.Validation.Text(j.Options), Kernels: j.Config.Kernels}
-	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else it is not known how they were normalised
+	t := &Trained{
+		own:       j.own,
+		Net:       j.Net,
+		Spec:      j.Config.ModelSpec,
+		Data:      j.Config.Data,
+		Params:    slices.Clone(params.Row(0)),
+		Algorithm: now.Algorithm,
+		Session:   filepath.Base(dir),
+		Round:     now.Round,
+		Read:      data.Reading{Rule: j.Config.Reading, Table: j.reading.Table},
+		Held:      option.Validation.Text(j.Options),
+		Kernels:   j.Config.Kernels,
+	}
+	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else the normalisation is unknown
 		form := j.Samples.Form()
 		t.Read.Form = &form
 	}
@@ -116,14 +131,14 @@ func (j *Job) trained(now event.Checkpoint, dir string, params, stats engine.Hos
 	return t
 }
 
-// holds says that the checkpoint is of exactly the round asked for (0: the last commit).
+// holds reports whether the nearest checkpoint is of exactly round at (0: the last commit).
 func (h *history) holds(at uint64) bool {
 	cp := h.saved()
 	return cp != nil && (at > 0 && cp.Round == at || h.last != nil && cp.Round == h.last.To && cp.Hash == h.last.Hash)
 }
 
-// loaded is a worker with the state of a checkpoint, which computes nothing on samples: neither those of the session
-// need be there nor the tensor cores of its kind, of which the centre is no product.
+// loaded returns a worker with the state of a checkpoint, which the caller frees. The worker computes nothing on
+// samples, so it needs neither the data of the session nor the tensor cores of its kernels.
 func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threads int) (*worker.Worker, error) {
 	if j.Samples == nil || j.Samples.Digest() != j.Config.Digest {
 		j.blank()
@@ -137,7 +152,16 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 		return nil, err
 	}
 	all := cp.Roster.OnOne(w.ID())
-	p := event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: all, New: all, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline}
+	p := event.Plan{
+		Epoch:     cp.Epoch,
+		At:        cp.Round,
+		From:      event.Saved,
+		Old:       all,
+		New:       all,
+		OldAlg:    cp.Algorithm,
+		Algorithm: cp.Algorithm,
+		Timeline:  cp.Timeline,
+	}
 	if failed, ok := w.Handle(ctx, message.Plan{Plan: p, Checkpoint: &cp}).(message.Failed); ok {
 		w.Free()
 		return nil, fmt.Errorf("load round %d: %s", cp.Round, failed.Err)
@@ -145,16 +169,23 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 	return w, nil
 }
 
-// blank gives the job a set in the form of its own, without samples.
+// blank replaces the data of the job by a set of the same shape without samples.
 func (j *Job) blank() {
-	j.Samples = &data.Set{Info: data.Info{Name: j.Config.Data, Shape: j.Net.Input, Classes: j.Net.Classes, Outputs: j.targets(), MultiLabel: j.Net.MultiLabel(), Text: j.Net.Vocabulary > 0}}
+	j.Samples = &data.Set{Info: data.Info{
+		Name:       j.Config.Data,
+		Shape:      j.Net.Input,
+		Classes:    j.Net.Classes,
+		Outputs:    j.targets(),
+		MultiLabel: j.Net.MultiLabel(),
+		Text:       j.Net.Vocabulary > 0,
+	}}
 	if j.Net.MultiLabel() {
 		j.Samples.Classes = 0
 	}
 }
 
-// Save writes the tensors under the model's names and shapes, which PyTorch's safetensors.load_file reads, with what it
-// was trained on as metadata.
+// Save writes a safetensors file with the model's tensor names and shapes, which PyTorch's safetensors.load_file reads.
+// The metadata say what the model was trained on.
 func (t *Trained) Save(path string) error {
 	meta, err := t.meta()
 	if err != nil {
@@ -172,10 +203,19 @@ func (t *Trained) Save(path string) error {
 	return safetensors.Save(path, file)
 }
 
-// meta is what a file says of the model beside its tensors.
+// meta returns the metadata of the model for its file.
 func (t *Trained) meta() (map[string]string, error) {
-	meta := map[string]string{metaFormat: modelFormat, metaModel: t.Net.Name, metaSpec: t.Spec, metaData: t.Data, metaAlgorithm: t.Algorithm,
-		metaSession: t.Session, metaAtRound: strconv.FormatUint(t.Round, 10), metaReading: strconv.Itoa(t.Read.Rule), metaKernels: t.Kernels}
+	meta := map[string]string{
+		metaFormat:    modelFormat,
+		metaModel:     t.Net.Name,
+		metaSpec:      t.Spec,
+		metaData:      t.Data,
+		metaAlgorithm: t.Algorithm,
+		metaSession:   t.Session,
+		metaAtRound:   strconv.FormatUint(t.Round, 10),
+		metaReading:   strconv.Itoa(t.Read.Rule),
+		metaKernels:   t.Kernels,
+	}
 	if t.Held != "" {
 		meta[metaHeld] = t.Held
 	}
@@ -187,18 +227,18 @@ func (t *Trained) meta() (map[string]string, error) {
 			return nil, err
 		}
 	}
-	if t.own != nil { // what its text describes can be built by its program alone
+	if t.own != nil { // only its program can build the model from this text
 		delete(meta, metaSpec)
 	}
 	return meta, nil
 }
 
-// OpenTrained reads a model from a safetensors file. model names one of brood's or a .toml file with the layers, and
-// may be empty where the file itself holds the layers, as those do that Save wrote.
+// OpenTrained reads a model from a safetensors file. model is the name of a built-in model or a .toml file with the
+// layers. It may be empty if the file contains the layers, as files written by [Trained.Save] do.
 func OpenTrained(path, model string) (*Trained, error) { return OpenRenamed(path, model, "") }
 
-// OpenRenamed is [OpenTrained] of a file whose tensors have other names: renames are FROM=TO with commas between them.
-// Files of Flax, which docs/model-files.md tells, need none where its own names are used.
+// OpenRenamed is [OpenTrained] for a file whose tensors have other names. renames is a comma-separated list of FROM=TO.
+// Flax files with Flax's default names need no renames, see docs/model-files.md.
 func OpenRenamed(path, model, renames string) (*Trained, error) {
 	file, err := openTyped(path)
 	if err != nil {
@@ -206,7 +246,7 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	}
 	t := &Trained{Spec: file.Meta[metaSpec], Data: file.Meta[metaData], Algorithm: file.Meta[metaAlgorithm], Session: file.Meta[metaSession],
 		Read: file.reading, Held: file.Meta[metaHeld], Kernels: file.Meta[metaKernels]}
-	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 where it was written by others
+	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 if another program wrote the file
 	switch {
 	case model != "":
 		text, err := models.Source(model)
@@ -248,36 +288,40 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	return t, err
 }
 
-// reads has data read as the model takes them.
+// reads sets the parts of Read that follow from the model.
 func (t *Trained) reads() {
 	t.Read.Context = t.Net.Context()
 	if t.Net.Regression() || t.Net.MultiLabel() {
 		t.Read.Outputs, t.Read.MultiLabel = t.Net.Outputs, t.Net.MultiLabel()
 	}
-	if t.Net.Vocabulary > 0 && t.Read.Form == nil { // bytes come as they are
+	if t.Net.Vocabulary > 0 && t.Read.Form == nil { // bytes need no normalisation
 		t.Read.Form = &data.Form{Shape: t.Net.Input, Bytes: true, Text: true}
 	}
 }
 
-// Splits are what a model can be scored on: the parts of a data set, or all of it, as data that the model has never
-// seen may be.
+// Splits are the parts of a data set that a model can be scored on. "all" suits data that were not used in training.
 var Splits = []string{"test", heldSplit, "train", "all"}
 
 const heldSplit = "validation"
 
-// SplitOf is the samples of one of [Splits].
+// SplitOf returns the ids of the samples of one of [Splits], and nil for any other text.
 func SplitOf(set *data.Set, split string) []int32 {
-	return map[string][]int32{"test": set.Test(), heldSplit: set.Validation(), "train": set.Train(), "all": slices.Concat(set.Train(), set.Validation(), set.Test())}[split]
+	return map[string][]int32{
+		"test":    set.Test(),
+		heldSplit: set.Validation(),
+		"train":   set.Train(),
+		"all":     slices.Concat(set.Train(), set.Validation(), set.Test()),
+	}[split]
 }
 
-// Scored is what an evaluation found, and what computed it.
+// Scored is the result of an evaluation.
 type Scored struct {
 	optim.Scores
-	Kernels string
+	Kernels string // that computed it
 }
 
-// Load reads data in the form of those that the model was trained on, and refuses what does not fit. The data that it
-// was trained on are split as they were.
+// Load reads data with the preprocessing of the training data, and returns an error if they do not fit. The training
+// data themselves are split as in training.
 func (t *Trained) Load(nameOrPath string) (*data.Set, error) {
 	set, err := t.Read.Load(nameOrPath)
 	if err != nil || !t.TrainedOn(nameOrPath) || t.Read.Undivided && data.IsPath(nameOrPath) {
@@ -286,7 +330,7 @@ func (t *Trained) Load(nameOrPath string) (*data.Set, error) {
 	return splitAs(set, t.Held)
 }
 
-// TrainedOn says that the model was trained on these data, by their name or the path that they had.
+// TrainedOn reports whether the model was trained on these data, by their name or absolute path.
 func (t *Trained) TrainedOn(nameOrPath string) bool {
 	if data.IsPath(nameOrPath) {
 		if whole, err := filepath.Abs(nameOrPath); err == nil {
@@ -296,7 +340,7 @@ func (t *Trained) TrainedOn(nameOrPath string) bool {
 	return nameOrPath == t.Data
 }
 
-// splitAs is a set with the validation split that the option's text asks for, if it does.
+// splitAs returns the set with the validation split of the option's text; "" keeps the split of the set.
 func splitAs(set *data.Set, text string) (*data.Set, error) {
 	split, ok := option.Held(text)
 	if !ok {
@@ -305,8 +349,8 @@ func splitAs(set *data.Set, text string) (*data.Set, error) {
 	return set.WithValidation(split)
 }
 
-// compute is the engine that computed the model where this machine has it and the environment asks for no other; at is
-// as in newEngine.
+// compute returns an engine for the model: the one that computed it if this machine has it and $BROOD_ENGINE is empty,
+// otherwise the default one. at is as in newEngine.
 func (t *Trained) compute(set *data.Set, at string, threads int) (compute, error) {
 	if t.Kernels != "" && os.Getenv("BROOD_ENGINE") == "" {
 		if eng, err := newEngine(t.Kernels, at, t.own, t.Net, set, threads); err == nil {
@@ -316,7 +360,8 @@ func (t *Trained) compute(set *data.Set, at string, threads int) (compute, error
 	return newEngine("", at, t.own, t.Net, set, threads)
 }
 
-// Score evaluates the model on a split of a data set, without dropout; threads 0 takes the machine's.
+// Score evaluates the model on a split of a data set, without dropout. threads 0 means one per processor. It returns an
+// error if the split is empty.
 func (t *Trained) Score(ctx context.Context, set *data.Set, split string, threads int) (Scored, error) {
 	if err := t.Net.Fits(set.Info); err != nil {
 		return Scored{}, err

@@ -100,7 +100,7 @@ func TestExportEarlier(t *testing.T) {
 	if a.Round != 4 || !slices.Equal(a.Params, b.Params) {
 		t.Errorf("round %d of the longer run is not the end of the shorter", a.Round)
 	}
-	if _, err := Export(ctx, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 lies beyond") {
+	if _, err := Export(ctx, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 is after") {
 		t.Errorf("a round that was never done: %v", err)
 	}
 }
