@@ -11,14 +11,14 @@ import (
 	"brood/runtime/session"
 )
 
-// Ahead is how far a process is that brings a recorded round back before its run begins.
+// Ahead is the progress of a process that recomputes a recorded round before its run starts.
 type Ahead struct {
-	Round uint64 `cbor:"0,keyasint"` // executed again so far
-	Of    uint64 `cbor:"1,keyasint"` // at which the run begins
+	Round uint64 `cbor:"0,keyasint"` // last recomputed round
+	Of    uint64 `cbor:"1,keyasint"` // round from which the run starts
 }
 
-// Announcer answers at the control socket of a session whose run has not begun: whoever asks hears how far its process is. It is
-// closed before the run opens the control socket.
+// Announcer serves the control socket of a session while its run has not started. It answers every request with the
+// progress of the recomputation. Close it before the run opens the control socket.
 type Announcer struct {
 	listener net.Listener
 	cancel   context.CancelFunc
@@ -45,8 +45,8 @@ func Listen(dir string) (net.Listener, error) {
 	return l, nil
 }
 
-// Announce answers at the control socket of the session in dir, whose lock the caller holds, that its run begins at round of.
-// Close it.
+// Announce opens the control socket of the session in dir, whose lock the caller holds, and announces that the run will
+// start from round of. The caller closes the announcer.
 func Announce(dir string, of uint64) (*Announcer, error) {
 	l, err := Listen(dir)
 	if err != nil {
@@ -66,14 +66,14 @@ func Announce(dir string, of uint64) (*Announcer, error) {
 	return a, nil
 }
 
-// Tell says that a round was executed again.
+// Tell reports the last recomputed round.
 func (a *Announcer) Tell(round uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ahead.Round = round
 }
 
-// Close ends the conversations and takes the socket away.
+// Close closes the connections and removes the socket.
 func (a *Announcer) Close() {
 	a.cancel()
 	a.listener.Close() // which removes the socket
@@ -101,7 +101,7 @@ func (a *Announcer) talk(ctx context.Context, c net.Conn) {
 	}
 }
 
-// Ahead is what the run waits for before it begins; nil of one that has begun.
+// Ahead returns the progress of the recomputation before the run starts; nil once the run has started.
 func (c *Client) Ahead(ctx context.Context) (*Ahead, error) {
 	a, err := c.ask(ctx, &c.watch, request{Ahead: true})
 	return a.Ahead, err

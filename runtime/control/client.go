@@ -19,38 +19,39 @@ import (
 	"brood/runtime/view"
 )
 
-// patience with a server that should have answered.
+// patience is the additional time that a server has to answer after the wait of a request is over.
 const patience = 5 * time.Second
 
-// maxMessage bounds what either side reads: a snapshot of many series is the largest.
+// maxMessage bounds the messages that either side reads, in bytes; the largest is a snapshot of many series.
 const maxMessage = 256 << 20
 
 type request struct {
 	Client   string         `cbor:"0,keyasint"`
 	Snapshot bool           `cbor:"1,keyasint,omitempty"`
-	At       uint64         `cbor:"2,keyasint,omitempty"` // of the snapshot, or after which records are wanted
+	At       uint64         `cbor:"2,keyasint,omitempty"` // position of the snapshot, or after which to read records
 	Max      int            `cbor:"3,keyasint,omitempty"`
 	Command  *event.Command `cbor:"4,keyasint,omitempty"`
-	Take     bool           `cbor:"5,keyasint,omitempty"` // the writer's lease
+	Take     bool           `cbor:"5,keyasint,omitempty"` // take the writer's lease from another viewer
 	Fleet    bool           `cbor:"6,keyasint,omitempty"`
 	Gate     *Gate          `cbor:"7,keyasint,omitempty"`
-	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // for records, at most; 0: for ever
-	Lease    view.LeaseAct  `cbor:"9,keyasint,omitempty"` // with Fleet, which a run that knows no such requests answers
-	Ahead    bool           `cbor:"10,keyasint,omitempty"`
-	Viewer   string         `cbor:"11,keyasint,omitempty"` // for the lease; "": a command of no viewer
-	Said     bool           `cbor:"12,keyasint,omitempty"` // with Fleet, as Lease
-	Heard    *session.Heard `cbor:"13,keyasint,omitempty"` // with Said: what need not be told again
+	Wait     time.Duration  `cbor:"8,keyasint,omitempty"` // longest wait for records; 0: no limit
+	// Lease is sent together with Fleet: a server too old to know Lease then answers with the fleet.
+	Lease  view.LeaseAct  `cbor:"9,keyasint,omitempty"`
+	Ahead  bool           `cbor:"10,keyasint,omitempty"`
+	Viewer string         `cbor:"11,keyasint,omitempty"` // identifies the viewer for the lease; "": not a viewer
+	Said   bool           `cbor:"12,keyasint,omitempty"` // sent together with Fleet, like Lease
+	Heard  *session.Heard `cbor:"13,keyasint,omitempty"` // with Said: the lines that the client already has
 }
 
-// maxViewer bounds what is kept of a viewer, in bytes.
+// maxViewer bounds the identifier of a viewer, in bytes; the server truncates longer ones.
 const maxViewer = 32
 
-// Gate asks the keeper of a served run to let others in, or to shut one out.
+// Gate is a request to the owner of a served run: to create a join URL, or to revoke a key.
 type Gate struct {
-	Role   string        `cbor:"0,keyasint,omitempty"` // worker, viewer or operator: of a new join URL
-	Uses   int           `cbor:"1,keyasint,omitempty"` // it is good for
-	TTL    time.Duration `cbor:"2,keyasint,omitempty"` // and for so long
-	Revoke string        `cbor:"3,keyasint,omitempty"` // the beginning of a key's hash
+	Role   string        `cbor:"0,keyasint,omitempty"` // of a new join URL: worker, viewer or operator
+	Uses   int           `cbor:"1,keyasint,omitempty"` // how often the URL can be used
+	TTL    time.Duration `cbor:"2,keyasint,omitempty"` // how long the URL is valid
+	Revoke string        `cbor:"3,keyasint,omitempty"` // prefix of the hash of the key to revoke
 }
 
 type answer struct {
@@ -64,9 +65,9 @@ type answer struct {
 	Fleet   *view.Fleet    `cbor:"7,keyasint,omitempty"`
 	URL     string         `cbor:"8,keyasint,omitempty"`
 	Lease   view.Lease     `cbor:"9,keyasint,omitempty"`
-	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil of a run that has begun
+	Ahead   *Ahead         `cbor:"10,keyasint,omitempty"` // nil once the run has started
 	Said    []session.Line `cbor:"11,keyasint,omitempty"`
-	After   int            `cbor:"12,keyasint,omitempty"` // so many lines heard stand before Said; 0 of a run of before
+	After   int            `cbor:"12,keyasint,omitempty"` // lines of the client that precede Said; 0 from older servers
 }
 
 func transmit(w io.Writer, v any) error {
@@ -78,7 +79,7 @@ func transmit(w io.Writer, v any) error {
 	return err
 }
 
-// head reads the length of the message that follows.
+// head reads the length prefix of a message. It returns an error if the length exceeds most bytes.
 func head(r io.Reader, most uint32) (size uint32, err error) {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
@@ -105,50 +106,51 @@ func receive(r io.Reader, most uint32, v any) error {
 	return cbor.Unmarshal(p, v)
 }
 
-// Client speaks to a Server. Records and commands go over connections of their own, so a waiting viewer never holds up
-// a command.
+// Client is the client of a [Server]. It uses one connection for records and another for commands, so that waiting for
+// records never delays a command. It may be used by several goroutines.
 type Client struct {
-	id     string
-	viewer string // drawn for the writer's lease; "" once its commands are of no viewer
-	dir    string // of the session on this machine, whose log is there when its process is not; "" elsewhere
-	dial   func(context.Context) (net.Conn, error)
-	take   bool
-	looks  bool   // and asks nothing else
-	most   uint32 // bytes of an answer
+	id       string
+	viewer   string // random identifier for the writer's lease; "" after Stand
+	dir      string // of the session on this machine, whose log remains readable without its process; "" if remote
+	dial     func(context.Context) (net.Conn, error)
+	take     bool
+	readOnly bool   // requests that need the right to command fail
+	most     uint32 // largest answer, in bytes
 
 	watch, act line
 	mu         sync.Mutex
 	viewers    int
-	said       []session.Line // as it was told last
+	lines      []session.Line // process log as of the last call of Said
 	lease      view.Lease
-	heard      time.Time // when it was as lease says
+	leaseAt    time.Time // when lease was received
 }
 
-// line is one connection, used by one call at a time.
+// line is one connection. mu serializes the calls that use it.
 type line struct {
 	mu sync.Mutex
 	c  net.Conn
 }
 
-// NewClient is a viewer of the person id, who may have several: the writer's lease is one viewer's. A program that only
-// reads has no name, and is not counted among the viewers. take makes its commands take the lease from others.
+// NewClient returns a client for the user id. A user may have several viewers; the writer's lease belongs to one of
+// them. A program that only reads passes an empty id and is not counted as a viewer. With take, the commands of the
+// client take the lease from other viewers.
 func NewClient(id string, take bool, dial func(context.Context) (net.Conn, error)) *Client {
 	return &Client{id: id, viewer: rand.Text(), take: take, dial: dial, most: maxMessage}
 }
 
-// Bound refuses answers of more than so many bytes, before the first request.
+// Bound makes the client reject answers of more than the given number of bytes. Call it before the first request.
 func (c *Client) Bound(most uint32) { c.most = most }
 
-// Stand makes the client no viewer, before its first request: its commands are obeyed too while a viewer of its person
-// holds the lease, which stays that one's.
+// Stand makes the client act for its user without being a viewer: its commands are accepted even while a viewer of this
+// user holds the lease, and do not change the lease. Call it before the first request.
 func (c *Client) Stand() { c.viewer = "" }
 
-// Look makes the client one that may look only, before its first request: what is for those who may command it refuses
-// as [Relay] does.
-func (c *Client) Look() { c.looks = true }
+// Look makes the client read-only: like [Relay], it rejects requests that need the right to command. Call it before the
+// first request.
+func (c *Client) Look() { c.readOnly = true }
 
-// Dial opens the control socket of the session in dir, on this machine. Where the process that records it is gone later, the
-// client tells what the log has.
+// Dial connects to the control socket of the session in dir, on this machine. If the process of the run exits later,
+// the client reads the log instead.
 func Dial(dir, id string, take bool) (*Client, error) {
 	c := local(dir, id, take)
 	conn, err := c.dial(context.Background())
@@ -172,7 +174,8 @@ func local(dir, id string, take bool) *Client {
 	return c
 }
 
-// Close ends the conversations. A viewer that writes says that it leaves, since it may as well have lost its link.
+// Close closes the connections. A viewer that holds the lease releases it first, since the server could not tell a
+// closed connection from a lost one.
 func (c *Client) Close() {
 	if _, l := c.Watchers(); l.Mine && c.viewer != "" {
 		c.leave()
@@ -188,7 +191,7 @@ func (c *Client) Close() {
 }
 
 func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
-	if c.looks && q.commands() {
+	if c.readOnly && q.commands() {
 		return refuse(q), errLooks
 	}
 	l.mu.Lock()
@@ -211,7 +214,7 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 	switch {
 	case ctx.Err() != nil:
 		return a, ctx.Err()
-	case errors.Is(err, io.EOF): // it broke off: that is not how a run ends
+	case errors.Is(err, io.EOF): // the connection was lost; the end of a run is a.EOF
 		return a, fmt.Errorf("the run does not answer: %w", io.ErrUnexpectedEOF)
 	case err != nil:
 		return a, fmt.Errorf("the run does not answer: %w", err)
@@ -221,27 +224,27 @@ func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err err
 		return a, errors.New(a.Err)
 	}
 	c.mu.Lock()
-	c.viewers, c.lease, c.heard = a.Viewers, a.Lease, time.Now()
+	c.viewers, c.lease, c.leaseAt = a.Viewers, a.Lease, time.Now()
 	c.mu.Unlock()
 	return a, nil
 }
 
-// leaving is how long a client waits for a run that may be gone.
-const leaving = time.Second
+// leaveTimeout bounds the wait for an answer when the client releases its lease.
+const leaveTimeout = time.Second
 
-// leave says that the viewer will not come back, where the conversation of its commands still stands.
+// leave releases the lease if the connection for commands is open.
 func (c *Client) leave() {
 	c.act.mu.Lock()
-	stands := c.act.c != nil
+	open := c.act.c != nil
 	c.act.mu.Unlock()
-	if stands {
-		ctx, cancel := context.WithTimeout(context.Background(), leaving)
+	if open {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
-		_, _ = c.ask(ctx, &c.act, request{Fleet: true, Lease: view.LeaseLeave}) // else the lease ends by itself
+		_, _ = c.ask(ctx, &c.act, request{Fleet: true, Lease: view.LeaseLeave}) // on an error the lease expires
 	}
 }
 
-// Snapshot is the view of the first `at` records, or of all there are.
+// Snapshot returns the view after the first at records, or after all of them if there are fewer.
 func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
 	a, err := c.ask(ctx, &c.watch, request{Snapshot: true, At: at})
 	if err == nil && a.View == nil {
@@ -253,10 +256,11 @@ func (c *Client) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 	return a.View, err
 }
 
-// Next waits for records after a position.
+// Next waits for records after a position and returns at most the given number of them. It returns io.EOF at the end of
+// the run, and context.DeadlineExceeded if no record arrives before the deadline of ctx.
 func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
 	q := request{At: after, Max: most}
-	if d, ok := ctx.Deadline(); ok { // the connection outlives a wait that was in vain
+	if d, ok := ctx.Deadline(); ok { // the server ends the wait, so that the connection stays usable
 		q.Wait = max(time.Until(d), time.Millisecond)
 		waits := ctx
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.Wait+patience)
@@ -278,13 +282,13 @@ func (c *Client) Next(ctx context.Context, after view.Position, most int) (view.
 	return a.Batch, err
 }
 
-// Command passes a command on.
+// Command sends a command and returns its receipt.
 func (c *Client) Command(ctx context.Context, cmd event.Command) (event.Receipt, error) {
 	a, err := c.ask(ctx, &c.act, request{Command: &cmd})
 	return a.Receipt, err
 }
 
-// Fleet is what is known of the workers now.
+// Fleet returns the current state of the workers; it is empty if the run does not report one.
 func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 	a, err := c.ask(ctx, &c.act, request{Fleet: true})
 	if err != nil || a.Fleet == nil {
@@ -293,48 +297,50 @@ func (c *Client) Fleet(ctx context.Context) (view.Fleet, error) {
 	return *a.Fleet, nil
 }
 
-// Said is what the processes of the run said to whoever started them, oldest first. It is for those who may command: a
-// visitor who may look only is refused. A run of before tells nothing.
+// Said returns the process log of the run, oldest line first. It needs the right to command: a read-only client gets an
+// error. A server too old to know the request returns no lines.
 func (c *Client) Said(ctx context.Context) ([]session.Line, error) {
-	if c.dir != "" && !c.looks { // also where its process is gone
+	if c.dir != "" && !c.readOnly { // needs no running process
 		return session.Said(c.dir)
 	}
 	c.mu.Lock()
-	said := c.said
+	lines := c.lines
 	c.mu.Unlock()
-	heard := session.Hear(said)
+	heard := session.Hear(lines)
 	a, err := c.ask(ctx, &c.act, request{Fleet: true, Said: true, Heard: &heard})
 	if err != nil {
 		return nil, err
 	}
 	if a.After < 0 || a.After > heard.Lines {
-		return nil, fmt.Errorf("the run sent what was said after line %d, and %d are known", a.After, heard.Lines)
+		return nil, fmt.Errorf("process log: the run sent the lines after line %d, but the client has %d",
+			a.After, heard.Lines)
 	}
-	said = slices.Concat(said[:a.After], a.Said)
+	lines = slices.Concat(lines[:a.After], a.Said)
 	c.mu.Lock()
-	c.said = said
+	c.lines = lines
 	c.mu.Unlock()
-	return slices.Clone(said), nil
+	return slices.Clone(lines), nil
 }
 
-// Gate has the keeper of a served run let others in, by the URL that is returned, or shut one out.
+// Gate makes a served run create a join URL, which it returns, or revoke a key.
 func (c *Client) Gate(ctx context.Context, g Gate) (url string, err error) {
 	a, err := c.ask(ctx, &c.act, request{Gate: &g})
 	return a.URL, err
 }
 
-// Lease asks for the writer's lease, gives it away or looks who holds it.
+// Lease requests, transfers or queries the writer's lease, and returns its state.
 func (c *Client) Lease(ctx context.Context, act view.LeaseAct) (view.Lease, error) {
 	a, err := c.ask(ctx, &c.act, request{Fleet: true, Lease: act})
 	return a.Lease, err
 }
 
-// Watchers counts the viewers and says who holds the writer's lease, as far as was heard.
+// Watchers returns the number of viewers and the state of the writer's lease, both as of the last answer. An expired
+// lease is zero.
 func (c *Client) Watchers() (int, view.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lease
-	if l.Left -= time.Since(c.heard); l.Left <= 0 {
+	if l.Left -= time.Since(c.leaseAt); l.Left <= 0 {
 		l = view.Lease{}
 	}
 	return c.viewers, l

@@ -14,7 +14,7 @@ import (
 // on this machine is that of its viewer.
 const leaseFor = 10 * time.Second
 
-// lease says who may write. It belongs to a viewer: one of two that a person has open holds it.
+// lease is the writer's lease. At most one viewer holds it, even if its user has several viewers open.
 type lease struct {
 	holder, next party // next asked for it
 	until        time.Time
@@ -30,7 +30,7 @@ type party struct {
 
 func (p party) nobody() bool { return p.by == nil }
 
-// same says whether two are one viewer.
+// same reports whether both are the same viewer.
 func (p party) same(q party) bool { return !p.nobody() && p.name == q.name && p.viewer == q.viewer }
 
 // person says whether what q asks is asked by p, or by no viewer but by its person.
@@ -38,7 +38,7 @@ func (p party) person(q party) bool {
 	return p.same(q) || !p.nobody() && p.name == q.name && q.viewer == ""
 }
 
-// linked says whether a viewer is on another machine: who comes over a link is called NAME@KEY, and nobody here is.
+// linked reports whether the viewer is on another machine: only those have a name of the form NAME@KEY.
 func (p party) linked() bool { return strings.Contains(p.name, "@") }
 
 // seen is p's name as q is told it.
@@ -49,7 +49,7 @@ func (p party) seen(q party) string {
 	return p.name + " elsewhere"
 }
 
-// settle lets the lease pass where it is over.
+// settle passes an expired lease to the next viewer.
 func (l *lease) settle(now time.Time) {
 	if !l.holder.nobody() && now.Before(l.until) {
 		return
@@ -62,7 +62,7 @@ func (l *lease) grant(to party, now time.Time) {
 	l.holder, l.until = to, now.Add(leaseFor)
 }
 
-// of is the lease as a client is told of it.
+// of returns the lease as reported to a client.
 func (l *lease) of(client party, now time.Time) view.Lease {
 	if l.settle(now); l.holder.nobody() {
 		return view.Lease{}
@@ -109,7 +109,7 @@ func (l *lease) give(from party, now time.Time) error {
 	return nil
 }
 
-// leave forgets a viewer that will not come back; where no viewer says so, all of that person.
+// leave removes a viewer that has left; a request without a viewer removes all viewers of its user.
 func (l *lease) leave(from party) {
 	if l.holder.person(from) {
 		l.holder = party{}

@@ -11,7 +11,7 @@ import (
 	"brood/runtime/view"
 )
 
-// past reads up to `most` records after a position from the log in dir. It returns io.EOF where there is none.
+// past reads up to most records after a position from the log in dir. It returns io.EOF if there are none.
 func past(dir string, after uint64, most int) ([]event.Record, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func past(dir string, after uint64, most int) ([]event.Record, error) {
 	return out, nil
 }
 
-// folded is the view of the first `at` records of the log in dir, or of all there are.
+// folded returns the view after the first at records of the log in dir, or after all of them if there are fewer.
 func folded(dir string, at uint64) (*view.View, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -56,10 +56,10 @@ func folded(dir string, at uint64) (*view.View, error) {
 	return v, nil
 }
 
-// dies is how long the system may take to free the lock of a process whose socket it has closed already.
+// dies is the longest time between the operating system closing the socket of a killed process and freeing its lock.
 const dies = 300 * time.Millisecond
 
-// orphaned says that no process records the session any more: what its log holds is all there is.
+// orphaned reports whether no process records the session any more, so that its log is complete.
 func (c *Client) orphaned(ctx context.Context) bool {
 	if c.dir == "" {
 		return false
@@ -78,8 +78,8 @@ func (c *Client) orphaned(ctx context.Context) bool {
 	return false
 }
 
-// end is what follows the last record of a log without a process: io.EOF, or ErrKilled where the run did not say that
-// it ends.
+// end returns the error after the last record of a log without a process: io.EOF, or ErrKilled if the log does not
+// record the end of the run.
 func (c *Client) end() error {
 	if session.Describe(c.dir).Phase.Over() {
 		return io.EOF
@@ -87,7 +87,7 @@ func (c *Client) end() error {
 	return view.ErrKilled
 }
 
-// rest is the part of such a log after a position.
+// rest returns the records of such a log after a position.
 func (c *Client) rest(after view.Position, most int) (b view.Batch, err error) {
 	b.Records, err = past(c.dir, after, max(1, most))
 	if errors.Is(err, io.EOF) {
@@ -97,7 +97,7 @@ func (c *Client) rest(after view.Position, most int) (b view.Batch, err error) {
 	return b, err
 }
 
-// remains is the view of such a log where the run has ended.
+// remains returns the view of such a log.
 func (c *Client) remains(at view.Position) (*view.View, error) {
 	if err := c.end(); !errors.Is(err, io.EOF) {
 		return nil, err

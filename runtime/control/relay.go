@@ -12,13 +12,13 @@ import (
 	"brood/runtime/view"
 )
 
-// Visitor is somebody who comes to a session's control socket by another way than its socket.
+// Visitor is a client that reaches a session other than through its Unix socket.
 type Visitor struct {
-	Name    string // for the writer's lease and the log of edits, whatever the visitor calls itself
-	Command bool   // may command; others may look
+	Name    string // for the writer's lease and the log of edits; overrides the name that the client sends
+	Command bool   // the client may command; otherwise it is read-only
 }
 
-// maxAsked bounds a request of a visitor.
+// maxAsked bounds a request of a visitor, in bytes.
 const maxAsked = 1 << 20
 
 // Relay passes a visitor's requests on to the control socket of a session, under the visitor's name, and the answers back, until
@@ -87,7 +87,7 @@ func requests(ctx context.Context, cancel context.CancelFunc, c net.Conn, most u
 	return asked
 }
 
-// readsWithin is how long an answer may take to be taken: who does not read is gone.
+// readsWithin is the write timeout of an answer: a client that does not read is disconnected.
 const readsWithin = 30 * time.Second
 
 func answerTo(c net.Conn, a answer) error {
@@ -97,7 +97,7 @@ func answerTo(c net.Conn, a answer) error {
 	return transmit(c, a)
 }
 
-// commands says whether a request is for those only who may command.
+// commands reports whether a request needs the right to command.
 func (q request) commands() bool {
 	return q.Command != nil || q.Gate != nil || q.Said || q.Lease == view.LeaseAsk || q.Lease == view.LeaseGive
 }
@@ -113,7 +113,7 @@ func refuse(q request) (a answer) {
 	return a
 }
 
-// pass hands one answer on, byte for byte.
+// pass copies one answer unchanged.
 func pass(to net.Conn, from io.Reader) error {
 	size, err := head(from, maxMessage)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package control lets viewers and operators at a run: a server inside the run's process, and a client with the shape of a
-// workbench's Source and Commander. Messages are length-prefixed CBOR over a stream; on this machine that stream is the
-// session's Unix socket.
+// Package control connects viewers and operators to a run: a server in the process of the run, and a client that
+// implements the workbench's Source and Commander. Messages are length-prefixed CBOR over a stream; on the same machine
+// the stream is the session's Unix socket.
 package control
 
 import (
@@ -16,27 +16,27 @@ import (
 	"brood/runtime/view"
 )
 
-// ringSize is the newest records kept in memory for viewers, and ringPoints the points in them; older ones are read
-// from the log.
+// ringSize and ringPoints bound the records and points that a server keeps in memory for viewers after it drops older
+// ones, which are read from the log. It drops them once either count reaches twice its bound.
 const (
 	ringSize   = 1 << 14
 	ringPoints = 1 << 19
 )
 
-// Room predicts the bytes that a server holds of so many records with so many points.
+// Room estimates the bytes that a server keeps in memory after the given numbers of records and of points in them.
 func Room(records, points float64) int64 {
 	return int64(recordBytes*min(records, 2*ringSize) + pointBytes*min(points, 2*ringPoints))
 }
 
-// recordBytes is a record in the ring, pointBytes a member and its value; both were measured.
+// Measured sizes in bytes: of a record in the ring, and of a point (a member and its value).
 const recordBytes, pointBytes = 250, 14
 
 // Server answers viewers. The run calls Watch for every record.
 type Server struct {
-	// Fleet tells of the workers; nil where nobody can. Set it before Serve.
+	// Fleet returns the state of the workers; may be nil. Set it before Serve.
 	Fleet func(context.Context) view.Fleet
 
-	// Gate lets others in and shuts them out; nil where the run is not served. Set it before Serve.
+	// Gate creates and revokes join URLs; nil if the run is not served. Set it before Serve.
 	Gate func(Gate) (url string, err error)
 
 	dir     string
@@ -48,9 +48,9 @@ type Server struct {
 	base    uint64
 	points  int           // in the ring
 	changed chan struct{} // closed and replaced when there is more
-	over    bool
+	over    bool          // there will be no more records
 	viewers int
-	owed    int // receipts
+	owed    int // commands whose receipt is not yet sent
 	lease   lease
 
 	wg     sync.WaitGroup
@@ -58,13 +58,24 @@ type Server struct {
 	ctx    context.Context
 }
 
-// NewServer readies a control socket for the session in dir, whose log holds what view has seen.
-func NewServer(dir string, v *view.View, command func(context.Context, event.Command) (event.Receipt, error)) *Server {
+// NewServer returns a server for the session in dir. v contains all records of the log so far and belongs to the server
+// from now on. command executes the commands of clients.
+func NewServer(
+	dir string, v *view.View, command func(context.Context, event.Command) (event.Receipt, error),
+) *Server {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Server{dir: dir, command: command, view: v, base: v.Position, changed: make(chan struct{}), ctx: ctx, cancel: cancel}
+	return &Server{
+		dir:     dir,
+		command: command,
+		view:    v,
+		base:    v.Position,
+		changed: make(chan struct{}),
+		ctx:     ctx,
+		cancel:  cancel,
+	}
 }
 
-// Watch is told of a record that is in the log. It does not block.
+// Watch passes a record that is already in the log to the viewers. It does not block.
 func (s *Server) Watch(r event.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,14 +101,14 @@ func points(r event.Record) int {
 	return len(r.Points.Members)
 }
 
-// View is what a viewer would see now: the caller's own.
+// View returns a copy of the current view.
 func (s *Server) View() *view.View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.view.Clone()
 }
 
-// Over says that there will never be another record.
+// Over marks the end of the records: clients that have read all of them receive io.EOF.
 func (s *Server) Over() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +117,7 @@ func (s *Server) Over() {
 	s.changed = make(chan struct{})
 }
 
-// Serve begins to answer on l, until Close, which may come at once.
+// Serve starts to answer clients of l in the background, until Close. Close may be called immediately.
 func (s *Server) Serve(l net.Listener) {
 	s.wg.Go(func() {
 		<-s.ctx.Done()
@@ -123,12 +134,12 @@ func (s *Server) Serve(l net.Listener) {
 	})
 }
 
-// lastLook is how long viewers have to see how a run ended, where they ask at all. Those elsewhere cannot look it up:
-// to them a run whose process leaves first is gone. It is many times what a busy machine takes between two questions.
+// lastLook is how long Close waits for viewers to read the end of a run. Remote viewers cannot read it from the log. It
+// is many times the interval between two requests on a busy machine.
 const lastLook = 5 * time.Second
 
-// Close ends all conversations. Viewers that have not seen the end get a while for it, and so does whoever waits for a
-// receipt: of the command that ended the run, for instance.
+// Close ends all connections. First it waits up to lastLook for viewers that have not read the end of the run and for
+// clients that wait for a receipt, for example of the command that ended the run.
 func (s *Server) Close() {
 	s.Over()
 	deadline := time.Now().Add(lastLook)
@@ -182,7 +193,7 @@ func (s *Server) talk(c net.Conn) {
 	}
 }
 
-// owe counts the commands that wait for a receipt.
+// owe adds n to the number of commands that wait for a receipt, if q is a command.
 func (s *Server) owe(q request, n int) {
 	if q.Command == nil {
 		return
@@ -196,13 +207,14 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
 	from := party{q.Client, q.Viewer[:min(len(q.Viewer), maxViewer)], c}
 	switch {
-	case q.Ahead: // it has begun
+	case q.Ahead: // the run has started: the answer is a nil Ahead
 	case q.Lease != "":
-		err = s.about(from, q.Lease)
+		err = s.changeLease(from, q.Lease)
 	case q.Command != nil:
-		a.Receipt, err = s.obey(ctx, from, q.Take, *q.Command)
+		a.Receipt, err = s.apply(ctx, from, q.Take, *q.Command)
 	case q.Gate != nil:
-		if err = errors.New("this run is not served: brood open SESSION lets others look, by URLs that it prints"); s.Gate != nil {
+		err = errors.New("this run is not served: brood open SESSION lets others look, by URLs that it prints")
+		if s.Gate != nil {
 			a.URL, err = s.Gate(*q.Gate)
 		}
 	case q.Said:
@@ -233,8 +245,8 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	return a
 }
 
-// obey passes a command on when nobody else holds the writer's lease.
-func (s *Server) obey(ctx context.Context, from party, take bool, c event.Command) (event.Receipt, error) {
+// apply executes a command unless another viewer holds the writer's lease; then the receipt has the reason.
+func (s *Server) apply(ctx context.Context, from party, take bool, c event.Command) (event.Receipt, error) {
 	s.mu.Lock()
 	reason := s.lease.command(from, take, time.Now())
 	s.mu.Unlock()
@@ -244,8 +256,8 @@ func (s *Server) obey(ctx context.Context, from party, take bool, c event.Comman
 	return s.command(ctx, c)
 }
 
-// about asks for the lease or gives it away.
-func (s *Server) about(from party, act view.LeaseAct) error {
+// changeLease requests, transfers or releases the writer's lease.
+func (s *Server) changeLease(from party, act view.LeaseAct) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch act {
@@ -269,7 +281,8 @@ func (s *Server) snapshot(at uint64) (*view.View, error) {
 	return folded(s.dir, at)
 }
 
-// next waits for records after a position; with a limit to that it may come back with none.
+// next waits for records after a position and returns at most the given number of them (1 to 4096). If wait is not 0, it
+// returns an empty batch after that time. It returns io.EOF at the end of the run.
 func (s *Server) next(ctx context.Context, after uint64, most int, wait time.Duration) (b view.Batch, err error) {
 	most = max(1, min(most, 4096))
 	var enough <-chan time.Time
