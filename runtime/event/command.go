@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Command is what an operator asks of a run: one transaction. Zero fields ask nothing. It is accepted or refused as a
-// whole; of what is accepted Set, Members and Algorithm begin together with one round, and the rest acts at once.
+// Command is a request of an operator, one transaction. Zero fields request nothing. It is accepted or rejected as a
+// whole. Set, Members and Algorithm take effect together in one round, the other fields immediately.
 type Command struct {
 	ID        uint64    `cbor:"0,keyasint"`
 	By        string    `cbor:"1,keyasint,omitempty"`
@@ -41,13 +41,13 @@ const (
 	Stop   Action = "stop" // finish the round, save, leave
 	Save   Action = "save" // a checkpoint now
 
-	Kill     Action = "kill"     // a worker, for trying faults out: what it holds is lost
+	Kill     Action = "kill"     // ends a worker without saving its state, to test faults
 	Cordon   Action = "cordon"   // a worker gets no members from the next plan on
 	Drain    Action = "drain"    // the same, and its members move to the others now
 	Uncordon Action = "uncordon" // it takes part again, now
 )
 
-// Every, in place of a worker, is all of them.
+// Every selects all workers in place of one.
 const Every = -1
 
 // Link is how slow what worker From sends to worker To is to be; zeros change nothing. It lasts until another command
@@ -86,7 +86,7 @@ func (l Link) String() string {
 	return fmt.Sprintf("%s to %s: %s", name(l.From), name(l.To), what)
 }
 
-// Slow says whether the link is slowed down at all.
+// Slow reports whether the link is slowed down.
 func (l Link) Slow() bool { return l.Rate > 0 || l.Delay > 0 || l.Jitter > 0 || l.Loss > 0 }
 
 // Receipt answers a command. What is accepted is in the log before the receipt leaves. An edit is staged: it gets its

@@ -1,5 +1,6 @@
-// Package event defines the records of a run's log: its one truth. The coordinator writes them, verify and resume
-// consume them, and every screen is a fold over them. It imports the seam only.
+// Package event defines the records of a run's log, the single source of truth. The coordinator writes them, verify and
+// resume read them, and every screen is a fold over them. It imports only the packages that define engines and
+// algorithms.
 package event
 
 import (
@@ -32,11 +33,11 @@ type Record struct {
 // evaluations and what machines measure may wait.
 func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil && r.Machines == nil }
 
-// NoTest as [Config.Evaluate] leaves out the test and the probe that end a run, too, and the probe of its first round:
-// it trains to be timed.
+// NoTest as [Config.Evaluate] also skips the test and the probe at the end of a run and the probe of its first round.
+// It is for runs that are timed.
 const NoTest = ^uint64(0)
 
-// Config opens a log: what cannot change while the run lives.
+// Config is the first record of a log. It holds what cannot change during the run.
 type Config struct {
 	Version   int    `cbor:"0,keyasint"` // of the log's vocabulary
 	Preset    string `cbor:"1,keyasint"` // its name, "" for flags alone
@@ -71,21 +72,21 @@ type Config struct {
 	// options that have no key of their own, by name, see package option
 	Told map[string]string `cbor:"27,keyasint,omitempty"`
 
-	// Set are knobs that a branch is to turn in its first round: until its plans tell of them, its log knows by this
+	// Set holds the knob edits that a fork applies in its first round, until the first Plan record contains them.
 	Set []Setting `cbor:"28,keyasint,omitempty"`
-	By  string    `cbor:"29,keyasint,omitempty"` // who said so
+	By  string    `cbor:"29,keyasint,omitempty"` // operator who requested Set
 
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
-	// of the model, where that is not cross-entropy; logs of before say it in ModelSpec alone
+	// loss of the model if it is not cross-entropy; older logs have it only in ModelSpec
 	Loss    string   `cbor:"31,keyasint,omitempty"`
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
 	Metrics []string `cbor:"34,keyasint,omitempty"` // of an objective: what it measures beside the fitness
 	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are a text: losses are told in bits a byte too
 }
 
-// Limit says when a run is done; zero fields do not limit. A resumed run may be given another, as a State record.
+// Limit is the end of a run; zero fields do not limit it. A State record changes the limit of a resumed run.
 type Limit struct {
 	Rounds  uint64  `cbor:"0,keyasint,omitempty"`
 	Epochs  float64 `cbor:"1,keyasint,omitempty"`
@@ -93,15 +94,15 @@ type Limit struct {
 	Target  string  `cbor:"3,keyasint,omitempty"` // e.g. "test_error=2.8": at or below ends the run
 }
 
-// Reached says whether progress is all that the limit asks for in rounds or epochs.
+// Reached reports whether progress has reached the limit in rounds or epochs.
 func (l Limit) Reached(p Progress) bool {
 	return l.Rounds > 0 && p.Rounds >= l.Rounds || l.Epochs > 0 && p.Epochs >= l.Epochs
 }
 
-// Judged says that the target is a fitness, which is then measured on validation samples, see SeriesJudged.
+// Judged reports whether the target is a fitness, which is measured on validation samples, see SeriesJudged.
 func (l Limit) Judged() bool { return strings.HasPrefix(l.Target, SeriesFitness+"=") }
 
-// Part is how much of what the limit asks for in rounds or epochs is done, from 0 to 1; 0 where it asks for neither.
+// Part returns the completed fraction of the limit in rounds or epochs, from 0 to 1; 0 if it limits neither.
 func (l Limit) Part(p Progress) float64 {
 	part := 0.0
 	if l.Epochs > 0 {
@@ -136,15 +137,15 @@ func (l Limit) Left(p Progress, trained, rounds, epochs float64) (seconds float6
 // were lost, and is one record of the log and one message (8 MiB).
 const MaxMembers = 1 << 18
 
-// MembersLabel is what screens call the knob of the population.
+// MembersLabel is the label of the population knob on screens.
 const MembersLabel = "population size"
 
-// Source says where a plan takes its blocks from.
+// Source is the origin of a plan's blocks.
 type Source string
 
 const (
 	Fresh   Source = "fresh"      // initialised from the seed
-	Workers Source = "workers"    // what the survivors of the last epoch hold at round At
+	Workers Source = "workers"    // the blocks of the surviving workers of the last epoch at round At
 	Saved   Source = "checkpoint" // the checkpoint of round At, exactly its roster's members and algorithm
 )
 
@@ -186,25 +187,25 @@ type Edit struct {
 	Why string `cbor:"9,keyasint,omitempty"`
 }
 
-// Givers are who edits are by that no command asked for; nobody commands under such a name.
+// Givers are the values of Edit.By for edits that no command made. No operator may have such a name.
 var Givers = []string{"preset", "flag", optim.Auto, ByModel, ByNobody}
 
-// ByNobody is who tells a new run a knob that begins with another value than its default, see optim.Knob.
+// ByNobody marks the edit of a knob whose initial value differs from its default, see optim.Knob.Begins.
 const ByNobody = "default"
 
-// ByModel is who gives a new run the learning rate that its model states.
+// ByModel marks the edit that sets the learning rate of the model's specification.
 const ByModel = "model"
 
-// Given says that no command asked for the edit: it is of a preset or a flag, or of the run's own choice.
+// Given reports whether no command made the edit: it comes from a preset, a flag or a choice of the run.
 func (e Edit) Given() bool { return !e.Commanded() && slices.Contains(Givers, e.By) }
 
-// Commanded says that the edit is known to be of a command; logs from before commands were numbered do not tell.
+// Commanded reports whether the edit is known to come from a command; logs that predate numbered commands lack this.
 func (e Edit) Commanded() bool { return e.Obeys != 0 || e.ID != 0 }
 
-// First is the first round under the edit, as rounds are counted for a person: from 1.
+// First returns the first round in which the edit is in effect, counted from 1.
 func (e Edit) First() uint64 { return e.At + 1 }
 
-// Whose says who made the edit, and why where that was said.
+// Whose describes who made the edit, with the reason if there is one.
 func (e Edit) Whose() string {
 	if e.Why == "" {
 		return e.By
@@ -212,13 +213,13 @@ func (e Edit) Whose() string {
 	return e.By + ": " + e.Why
 }
 
-// Same compares edits but for what is learnt about them later.
+// Same reports whether two edits are equal, ignoring the fields that are filled in later.
 func (e Edit) Same(o Edit) bool {
 	e.Epochs, e.Steps, o.Epochs, o.Steps = 0, 0, 0, 0
 	return e == o
 }
 
-// Commit says that every worker passed round To with the state of this hash.
+// Commit records that every worker completed round To and that the state has this hash.
 type Commit struct {
 	Epoch    uint32   `cbor:"0,keyasint"`
 	To       uint64   `cbor:"1,keyasint"` // rounds done
@@ -232,11 +233,11 @@ type Commit struct {
 	Overhead   int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
 	Rounds     uint64             `cbor:"9,keyasint"`           // rounds in this commit
 	Nanos      int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
-	// of Nanos, in which a worker waited for others' frames: the mean over workers
+	// part of Nanos in which a worker waited for frames of others; mean over workers
 	Waited int64 `cbor:"11,keyasint,omitempty"`
 }
 
-// Progress counts what the whole population did since the start: a pure function of roster and knobs.
+// Progress counts the work of the whole population since the start. It is a pure function of roster and knobs.
 type Progress struct {
 	Rounds, Steps, Samples, Evaluations uint64
 	Epochs                              float64
@@ -262,7 +263,7 @@ type Evaluation struct {
 	Squares float64 `cbor:"5,keyasint,omitempty"`
 }
 
-// Alert is something a person may want to act on.
+// Alert reports an event that may need action by the user.
 type Alert struct {
 	Round  uint64        `cbor:"0,keyasint"`
 	Level  Level         `cbor:"1,keyasint"`
@@ -290,7 +291,7 @@ type File struct {
 	Bytes  int64  `cbor:"2,keyasint"`
 }
 
-// State says what the run is doing from now on.
+// State changes the phase of the run.
 type State struct {
 	Round  uint64 `cbor:"0,keyasint"`
 	Phase  Phase  `cbor:"1,keyasint"`
@@ -310,5 +311,5 @@ const (
 	Failed   Phase = "failed"   // nothing survived, or the disk is full
 )
 
-// Over says whether a run has ended; it may still be resumed.
+// Over reports whether a run has ended; it may still be resumed.
 func (p Phase) Over() bool { return p == Finished || p == Stopped || p == Failed }

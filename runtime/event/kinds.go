@@ -1,10 +1,9 @@
 package event
 
-// Each list below is the whole of its kind: what decides by one compares it with these constants, and with no text. A
-// log may have been written by another version of brood, so a reader meets others too: it shows them as they are and
-// decides nothing by them.
+// Each list below is complete. Code compares values with these constants only, never with other text. A log of another
+// version of brood may contain other values: a reader shows them unchanged and takes no decision by them.
 
-// Cause says why a plan was made.
+// Cause is the reason for a plan.
 type Cause string
 
 const (
@@ -26,32 +25,32 @@ const (
 var Causes = []Cause{CauseStart, CauseResume, CauseFork, CauseJoin, CauseLeave, CauseDrain, CauseDeath,
 	CauseResize, CauseSwap, CauseKnob, CauseRollback, CauseRestore}
 
-// Level says how much an alert asks of whoever looks.
+// Level is the severity of an alert.
 type Level string
 
 const (
-	LevelInfo    Level = "info"    // something happened, and nothing is to be done
-	LevelWarning Level = "warning" // the run goes on, otherwise than was asked
-	LevelError   Level = "error"   // the run stands, or something asked for will not be done
+	LevelInfo    Level = "info"    // no action is needed
+	LevelWarning Level = "warning" // the run continues, but not as requested
+	LevelError   Level = "error"   // the run has paused, or a request will not be executed
 )
 
 // Levels are all of them.
 var Levels = []Level{LevelInfo, LevelWarning, LevelError}
 
-// AlertKind says what an alert tells of.
+// AlertKind is the kind of event that an alert reports.
 type AlertKind string
 
 const (
-	AlertNonFinite  AlertKind = "non-finite"  // a block holds a number that is none; the run pauses
-	AlertDisagree   AlertKind = "disagree"    // workers report what cannot all be true; the run pauses
-	AlertDisk       AlertKind = "disk"        // the disk took no checkpoint or records; as an error, the run pauses
-	AlertLostWorker AlertKind = "lost-worker" // a worker is gone; as an error, none is left
-	AlertLostLink   AlertKind = "lost-link"   // two workers lost each other, and are tried again
-	AlertBytes      AlertKind = "bytes"       // an algorithm does not send what it predicts: its bytes prove nothing
-	AlertRejected   AlertKind = "rejected"    // what was accepted cannot be obeyed any more
-	AlertRollback   AlertKind = "rollback"    // rounds are done again
+	AlertNonFinite  AlertKind = "non-finite"  // a block contains NaN or infinity; the run pauses
+	AlertDisagree   AlertKind = "disagree"    // workers report contradictory results; the run pauses
+	AlertDisk       AlertKind = "disk"        // a checkpoint or records could not be written; as an error, the run pauses
+	AlertLostWorker AlertKind = "lost-worker" // a worker was lost; as an error, none is left
+	AlertLostLink   AlertKind = "lost-link"   // the link between two workers failed; it is retried
+	AlertBytes      AlertKind = "bytes"       // an algorithm sends other than the predicted bytes
+	AlertRejected   AlertKind = "rejected"    // an accepted command can no longer be applied
+	AlertRollback   AlertKind = "rollback"    // rounds are repeated
 	AlertLeave      AlertKind = "leave"       // a worker leaves by itself
-	AlertCordon     AlertKind = "cordon"      // an operator did so to a worker; also the next three
+	AlertCordon     AlertKind = "cordon"      // an operator cordoned a worker; the next three are operator actions too
 	AlertDrain      AlertKind = "drain"
 	AlertUncordon   AlertKind = "uncordon"
 	AlertKill       AlertKind = "kill"
@@ -65,9 +64,9 @@ const (
 
 	AlertRestarts AlertKind = "restarts" // the program of an objective ends, and is started again
 
-	// Of what a run is watched for: a warning, and in level info that it is over.
-	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its least
-	AlertCollapse AlertKind = "collapse" // the members are nearly one
+	// Alert rules: a warning when the condition begins, and an info when it is over.
+	AlertDiverged AlertKind = "diverged" // the loss of the centre is far above its minimum
+	AlertCollapse AlertKind = "collapse" // the members are nearly identical
 	AlertFlat     AlertKind = "flat"     // all candidates have the same fitness
 	AlertSlow     AlertKind = "slow"     // rounds take far longer than before
 	AlertStall    AlertKind = "stall"    // no round is finished
@@ -79,10 +78,10 @@ var AlertKinds = []AlertKind{AlertNonFinite, AlertDisagree, AlertDisk, AlertLost
 	AlertCordon, AlertDrain, AlertUncordon, AlertKill, AlertLink, AlertLog, AlertCheckpoint, AlertMissing, AlertVaries, AlertMetric, AlertRestarts,
 	AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
 
-// Watched are those that a run is watched for.
+// Watched are the kinds of the alert rules.
 var Watched = []AlertKind{AlertDiverged, AlertCollapse, AlertFlat, AlertSlow, AlertStall}
 
-// PauseReason is why a run pauses by itself, until a person resumes it, or ends where nobody looks.
+// PauseReason is why a run pauses by itself until a user resumes it; an unattended run may end instead.
 type PauseReason string
 
 const (
@@ -94,5 +93,5 @@ const (
 // PauseReasons are all of them.
 var PauseReasons = []PauseReason{PauseNonFinite, PauseDisagree, PauseDisk}
 
-// Alert is the kind of the alert that tells of the pause: it has the same name.
+// Alert returns the kind of the alert that reports the pause. It has the same name.
 func (r PauseReason) Alert() AlertKind { return AlertKind(r) }

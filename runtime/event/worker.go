@@ -1,6 +1,6 @@
 package event
 
-// WorkerState is what a worker is there for.
+// WorkerState is the state of a worker.
 type WorkerState string
 
 const (
