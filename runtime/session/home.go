@@ -17,7 +17,8 @@ import (
 	"brood/models/usererr"
 )
 
-// Home is where sessions live: $BROOD_SESSIONS, else brood/sessions in the user's state directory. It need not exist.
+// Home returns the directory of all sessions: $BROOD_SESSIONS, or else brood/sessions in the user's state directory. It
+// may not exist yet.
 func Home() (string, error) {
 	if dir := os.Getenv("BROOD_SESSIONS"); dir != "" {
 		return filepath.Abs(dir)
@@ -38,7 +39,7 @@ func Home() (string, error) {
 	return filepath.Join(home, ".local", "state", "brood", "sessions"), nil
 }
 
-// State is the path of a file of this user beside the sessions, such as a key.
+// State returns the path of a file of this user, such as a key: a hidden file in Home.
 func State(name string) (string, error) {
 	home, err := Home()
 	if err != nil {
@@ -47,8 +48,8 @@ func State(name string) (string, error) {
 	return filepath.Join(home, "."+name), nil
 }
 
-// NewDir makes a new empty directory in Home, readable and unique: 2026-11-21-quickstart-7f3a. A preset
-// without a name is called run.
+// NewDir creates an empty directory in Home with a readable and unique name such as 2026-11-21-quickstart-7f3a. The
+// name contains "run" if the preset has no name.
 func NewDir(preset string, now time.Time) (string, error) {
 	home, err := Home()
 	if err != nil {
@@ -72,7 +73,7 @@ func NewDir(preset string, now time.Time) (string, error) {
 	}
 }
 
-// plain makes a file name of a preset's name or path.
+// plain returns a file name made from a preset's name or path.
 func plain(name string) string {
 	name = strings.TrimSuffix(filepath.Base(filepath.ToSlash(name)), ".toml")
 	var b strings.Builder
@@ -92,8 +93,8 @@ func plain(name string) string {
 	return "run"
 }
 
-// Resolve finds the directory of a session by path, also one below home, by name, beginning of its name, the last part
-// of it (7f3a), or the name that a person gave it.
+// Resolve returns the directory of a session given a path (absolute, or relative to home), its name, a prefix of its
+// name, the last part of its name (7f3a), or the title that the user gave it.
 func Resolve(home, what string) (string, error) {
 	if what == "" {
 		return "", errors.New("session: no session named: list them with brood sessions")
@@ -151,7 +152,7 @@ func Resolve(home, what string) (string, error) {
 	return "", fmt.Errorf("session: there is no session %q%s in %s; the latest are %s", what, usererr.Suggest(what, names), home, some3(names))
 }
 
-// some3 lists the last three names, latest first.
+// some3 returns the last three names as text, latest first.
 func some3(names []string) string {
 	var out []string
 	for i := len(names) - 1; i >= 0 && len(out) < 3; i-- {
@@ -178,7 +179,7 @@ func closed(dir string) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// Closed lists the directories of home that this user may not look into, sorted: some may be sessions of others.
+// Closed returns the directories of home that this user may not read, sorted. Some may be sessions of other users.
 func Closed(home string) (out []string) {
 	entries, _ := os.ReadDir(home)
 	for _, e := range entries {
@@ -189,12 +190,12 @@ func Closed(home string) (out []string) {
 	return out
 }
 
-// Denied is the error of a file or a directory of sessions that this user may not open.
+// Denied returns the error for a session file or directory that this user may not open.
 func Denied(path string) error {
 	return fmt.Errorf("session: %s: %w: ask its owner for the right to read it, or for a URL, which brood open prints", path, fs.ErrPermission)
 }
 
-// ErrNoLog says that a directory, if it is there, holds no session.
+// ErrNoLog is returned for a directory that contains no session or does not exist.
 var ErrNoLog = errors.New("holds no session")
 
 func noLog(dir string) error {
@@ -204,7 +205,7 @@ func noLog(dir string) error {
 	return fmt.Errorf("session: %s %w (%s is missing): list them with brood sessions", dir, ErrNoLog, segmentName(1))
 }
 
-// Names lists the directories of home that hold a log, sorted.
+// Names returns the directories of home that contain a log, sorted.
 func Names(home string) (out []string, err error) {
 	entries, err := os.ReadDir(home)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"brood/runtime/event"
 )
 
-// Info is what a list shows of a session. Texts are as recorded: clean them before a terminal sees them.
+// Info is the summary of a session for lists. Its texts are as recorded: sanitize them before printing.
 type Info struct {
 	Name    string // of its directory
 	Dir     string
@@ -26,8 +26,8 @@ type Info struct {
 	Objective string    // what it maximises in place of a model's score, as its command was called; "" for nothing
 	Round     uint64    // rounds done
 	Phase     event.Phase
-	Score     *Scored // what the centre was tested by; nil before the first evaluation
-	TestRound uint64  // that it is of
+	Score     *Scored // newest test score of the centre; nil before the first evaluation
+	TestRound uint64  // round of Score
 	Size      int64   // bytes of all files
 	Err       string  // why it cannot be read, a sentence; "" if it can
 	About     About   // what a person wrote of it
@@ -41,14 +41,14 @@ type Scored struct {
 	Value      float64
 }
 
-// ScoredOf is what an evaluation of a run says.
+// ScoredOf returns the score of an evaluation.
 func ScoredOf(c *event.Config, e *event.Evaluation) *Scored {
 	s := c.Score()
 	return &Scored{s.Key, s.Title, s.Percent, s.More, s.Of(e)}
 }
 
-// List describes the sessions in home, the latest start first. A session that cannot be read is listed with its error.
-// A home that does not exist has none.
+// List returns the sessions in home, latest start first. A session that cannot be read is included with its error in
+// Info.Err. The list is empty if home does not exist.
 func List(home string) ([]Info, error) {
 	all, err := Names(home)
 	if err != nil {
@@ -62,17 +62,17 @@ func List(home string) ([]Info, error) {
 	return out, nil
 }
 
-// Sort puts sessions in the order of [List].
+// Sort sorts sessions in the order of [List].
 func Sort(all []Info) {
 	slices.SortStableFunc(all, func(a, b Info) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Name, a.Name))
 	})
 }
 
-// Describe is what the head and the tail of the log in dir say.
+// Describe returns the summary of the session in dir. It reads only the head and the tail of the log.
 func Describe(dir string) Info { return describe(dir, false) }
 
-// Inspect is Describe, and whether all that lies between head and tail has its checksums: it reads the whole log.
+// Inspect is [Describe] and also verifies the checksums of the whole log.
 func Inspect(dir string) Info { return describe(dir, true) }
 
 func describe(dir string, whole bool) Info {
@@ -140,7 +140,7 @@ func (x *Info) read(whole bool) error {
 	return nil
 }
 
-// latest is the last record of a kind, or io.EOF. The position is lost.
+// latest returns the last record of a kind, or io.EOF if there is none. It changes the position of the reader.
 func (r *Reader) latest(kind int) (out event.Record, err error) {
 	seg, _, h, err := r.last(kind, r.Records())
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *Reader) latest(kind int) (out event.Record, err error) {
 	return out, err
 }
 
-// Size is the bytes of all regular files below dir.
+// Size returns the total bytes of all regular files below dir.
 func Size(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
 		if err != nil {
@@ -179,8 +179,7 @@ func Size(dir string) (n int64) {
 	return n
 }
 
-// LogSize is the bytes of the log in dir and when it was last written to, as the file system has them; ok is false
-// where there is no log.
+// LogSize returns the size of the log in dir in bytes and its modification time; ok is false if there is no log.
 func LogSize(dir string) (bytes int64, written time.Time, ok bool) {
 	for n := uint32(1); ; n++ {
 		st, err := os.Stat(filepath.Join(dir, segmentName(n)))

@@ -11,7 +11,8 @@ import (
 	"brood/runtime/event"
 )
 
-// Reader reads the log of a session, also while it is being written; it takes no lock. It is used by one goroutine.
+// Reader reads the log of a session, also while it is being written. It takes no lock. It must be used by one goroutine
+// at a time.
 type Reader struct {
 	dir   string
 	code  *coder
@@ -19,14 +20,14 @@ type Reader struct {
 	cur   int        // segment of the position
 	off   int64      // of the next frame in it
 	at    uint64     // number of the next record
-	ready [][]byte   // encoded records of the frame before off that were not yet returned
+	ready [][]byte   // encoded records of the frame before off that Next has not yet returned
 	frame int64      // offset of that frame
-	seen  int64      // size of the last segment when its end was last looked at closely; -1 never
-	wreck error      // damage that was found
+	seen  int64      // size of the last segment when its end was last examined; -1: never
+	wreck error      // first damage found, returned by every later call
 	shut  bool
 }
 
-// OpenReader opens the log in dir at its first record. Close it.
+// OpenReader opens the log in dir at its first record. The caller closes the reader.
 func OpenReader(dir string) (*Reader, error) {
 	code, err := newCoder()
 	if err != nil {
@@ -54,11 +55,11 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// At is the number of the record that Next returns next: how many lie before it.
+// At returns the index of the record that Next returns next, counted from 0.
 func (r *Reader) At() uint64 { return r.at }
 
-// Torn says what lies behind the last whole frame, once Next has returned io.EOF: a frame that is being written, or
-// that a dying writer left half written. Nil when there is nothing.
+// Torn describes the bytes after the last complete frame, once Next has returned io.EOF: a frame that is being written,
+// or that a killed writer left incomplete. It returns nil if there are none.
 func (r *Reader) Torn() *Recovered {
 	if r.shut || len(r.segs) == 0 {
 		return nil
@@ -71,8 +72,8 @@ func (r *Reader) Torn() *Recovered {
 	return &Recovered{Segment: seg.name(), Offset: r.off, Lost: size - r.off}
 }
 
-// Next returns the next record, or io.EOF when there is none yet; it may be asked again later. A *CorruptError is
-// final.
+// Next returns the next record, or io.EOF if there is none yet; a later call may return one. After a *CorruptError every
+// call fails.
 func (r *Reader) Next() (event.Record, error) {
 	for len(r.ready) == 0 {
 		if err := r.load(); err != nil {
@@ -91,7 +92,7 @@ func (r *Reader) Next() (event.Record, error) {
 	return rec, nil
 }
 
-// load reads the frame at the position, or moves on to the next segment.
+// load reads the frame at the position, or advances to the next segment.
 func (r *Reader) load() error {
 	h, stored, err := r.peek()
 	if err != nil || stored == nil {
@@ -131,8 +132,8 @@ func (r *Reader) peek() (h header, stored []byte, err error) {
 	return h, stored, nil
 }
 
-// sound goes over all frames and returns the damage that Next would meet in one, at the price of their checksums alone.
-// The position is lost.
+// sound verifies the checksums of all frames and returns the error that Next would return. It does not decode records.
+// It changes the position of the reader.
 func (r *Reader) sound() error {
 	r.cur, r.off, r.at, r.ready, r.wreck = 0, segmentHeader, 0, nil, nil
 	for {
@@ -148,7 +149,7 @@ func (r *Reader) sound() error {
 	}
 }
 
-// unpack returns the encoded records of a frame; they are the caller's.
+// unpack returns copies of the encoded records of a frame.
 func (r *Reader) unpack(h header, stored []byte) ([][]byte, error) {
 	plain, err := r.code.open(h, stored)
 	if err != nil {
@@ -157,8 +158,8 @@ func (r *Reader) unpack(h header, stored []byte) ([][]byte, error) {
 	return split(plain, int(h.count))
 }
 
-// edge decides what it means that no frame could be read at the position: the present end, the end of a segment (then
-// it moves on and returns nil), or damage.
+// edge classifies why no frame could be read at the position: the current end of the log (io.EOF), the end of a segment
+// (it advances to the next one and returns nil), or damage.
 func (r *Reader) edge(why error) error {
 	if why != io.EOF && !errors.As(why, new(badFrame)) {
 		return why
@@ -183,7 +184,7 @@ func (r *Reader) edge(why error) error {
 			return io.EOF
 		}
 	}
-	// Something lies behind, so a frame that was being written is whole by now.
+	// More data follows, so a frame that was being written is complete by now.
 	seg.forget()
 	_, _, err = seg.frame(r.off, r.at)
 	switch {
@@ -203,14 +204,14 @@ func (r *Reader) edge(why error) error {
 	return nil
 }
 
-// discover opens segments that have appeared. Only a whole header makes a segment.
+// discover opens new segments. A segment exists once its header is complete.
 func (r *Reader) discover() error {
 	for {
 		n := uint32(len(r.segs) + 1)
 		s, err := openSegment(r.dir, n)
 		later := false
 		if err != nil {
-			// It may be half written, or just begun. Behind a later segment that exists by now it must be whole.
+			// The header may be incomplete while it is written. If a later segment exists, it must be complete.
 			later = r.exists(n + 1)
 			s, err = openSegment(r.dir, n)
 		}
@@ -235,7 +236,7 @@ func (r *Reader) discover() error {
 	}
 }
 
-// exists says whether segment n or a later one was begun.
+// exists reports whether the file of segment n or of a later one exists.
 func (r *Reader) exists(n uint32) bool {
 	for _, n := range []uint32{n, n + 1} {
 		if _, err := os.Stat(filepath.Join(r.dir, segmentName(n))); err == nil {

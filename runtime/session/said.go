@@ -11,26 +11,26 @@ import (
 	"unicode"
 )
 
-// SaidFile is the file of a session in which its processes keep what they say to whoever started them: who joins, is
-// refused or is gone, and how each of them ended. It explains a run and is no part of it: no state depends on it.
+// SaidFile is the process log of a session. Its processes append what they print for the user: workers that join, are
+// rejected or leave, and how each process ended. It is for diagnosis only: no state of the run depends on it.
 const SaidFile = "said.log"
 
 const (
-	saidMost = 256 << 10 // bytes of the file: of a longer one the first half is dropped
-	lineMost = 2 << 10   // bytes of a line: what is cut ends with cut
+	saidMost = 256 << 10 // maximum bytes of the file: a longer file loses its first half
+	lineMost = 2 << 10   // maximum bytes of a line: a truncated line ends with the constant cut
 	cut      = "… (cut)"
 	stamp    = "2006-01-02T15:04:05.000Z07:00"
 )
 
-// Line is one of those that a process said.
+// Line is one line of the process log.
 type Line struct {
 	At   int64  `cbor:"0,keyasint"` // Unix nanoseconds, to the millisecond; 0 where nothing tells it
 	Text string `cbor:"1,keyasint"`
 	Late bool   `cbor:"2,keyasint,omitempty"` // said at At or before: its file has no times, and was last written then
 }
 
-// Say adds a text to what was said, its lines with the time of now. Several processes may do so: of what one says while
-// another makes a file shorter that has grown too long, some may be lost.
+// Say appends the lines of a text to the process log, with the time now. Several processes may append at once; lines
+// that one appends while another truncates a file that is too long may be lost.
 func Say(dir, text string, now time.Time) error {
 	path := filepath.Join(dir, SaidFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -67,7 +67,7 @@ func Say(dir, text string, now time.Time) error {
 	return err
 }
 
-// printable is a line as a terminal can be shown it.
+// printable returns a line in a form that is safe to print on a terminal.
 func printable(line string) string {
 	end := ""
 	if len(line) > lineMost {
@@ -82,7 +82,7 @@ func printable(line string) string {
 	}, line)) + end
 }
 
-// tailOf is the end of a file, from the beginning of a line on.
+// tailOf returns at most the last most bytes of a file, starting at the beginning of a line.
 func tailOf(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Said are the lines of a session, oldest first: those that were kept, and below them those of the last process without
-// a terminal, which has its errors in [HostLog], less what it kept too. A session of which nothing was said has none.
+// Said returns the process log of a session, oldest line first, followed by the standard error of the last process
+// without a terminal ([HostLog]) without the lines that are in the process log already.
 func Said(dir string) ([]Line, error) {
 	lines, err := kept(dir)
 	if err != nil {
@@ -24,7 +24,7 @@ func Said(dir string) ([]Line, error) {
 	return append(lines, late...), err
 }
 
-// kept are the lines of the file of what was said.
+// kept returns the lines of SaidFile.
 func kept(dir string) (lines []Line, err error) {
 	p, err := tailOf(filepath.Join(dir, SaidFile), saidMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,11 +77,11 @@ func unkept(dir string, kept []Line) (lines []Line, err error) {
 	return lines, nil
 }
 
-// Said are the lines that the processes of the session said, see [Said].
+// Said returns the process log of the session, see [Said].
 func (r *Reader) Said() ([]Line, error) { return Said(r.dir) }
 
-// KeepSaid moves what a process without a terminal said on its standard error to what is kept of a session: the next
-// one begins its file anew. Where none has begun yet, nothing is kept.
+// KeepSaid appends the standard error of the last process without a terminal to the process log, since the next such
+// process overwrites its file. It does nothing if the session has no such file.
 func KeepSaid(dir string) error {
 	if !holdsLog(dir) {
 		return nil
@@ -109,13 +109,13 @@ func KeepSaid(dir string) error {
 	return nil
 }
 
-// Heard is as much of what was said as somebody knows: the first lines of those with times of their own.
+// Heard identifies the part of the process log that a client already has: its first lines, of those with times.
 type Heard struct {
 	Lines  int    `cbor:"0,keyasint"`
 	Digest uint64 `cbor:"1,keyasint"` // of them, FNV-1a
 }
 
-// Hear is what is known to whoever was told the lines.
+// Hear returns the Heard of a client that has the given lines.
 func Hear(lines []Line) Heard {
 	n := slices.IndexFunc(lines, func(l Line) bool { return l.Late })
 	if n < 0 {
@@ -124,7 +124,7 @@ func Hear(lines []Line) Heard {
 	return Heard{n, digest(lines[:n])}
 }
 
-// After is how many of the lines are known already: all that were heard, or none where the file was made shorter since.
+// After returns how many of the lines the client already has: all of h.Lines, or 0 if the file was truncated since.
 func (h Heard) After(lines []Line) int {
 	if h.Lines <= 0 || h.Lines > len(lines) || digest(lines[:h.Lines]) != h.Digest {
 		return 0

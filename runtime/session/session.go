@@ -1,6 +1,6 @@
-// Package session keeps what a run leaves behind: a directory with the append-only event log, the checkpoints that it
-// names, and the lock of its one writer. docs/session-format.md is the specification. The package imports the records
-// (runtime/event) and nothing else of ours.
+// Package session reads and writes session directories: the append-only event log, the checkpoints that it refers to,
+// and the lock of the single writer. docs/session-format.md is the specification. Of the packages of brood it imports
+// the records (runtime/event) and little else.
 //
 //	s, err := session.Create(dir)
 //	err = s.Append(event.Record{At: now, Config: &config}) // with the operating system when Append returns
@@ -39,12 +39,12 @@ type Session struct {
 	done    sync.WaitGroup
 }
 
-// options are what tests vary.
+// options are the parameters that tests change.
 type options struct {
 	disk    disk
 	segment int64         // bytes at which a segment is closed
-	reserve int           // bytes kept at least for essential records on a full disk
-	flush   time.Duration // records that are not essential wait this long at most
+	reserve int           // bytes reserved at least for essential records on a full disk
+	flush   time.Duration // maximum delay of records that are not essential
 	sync    time.Duration
 }
 
@@ -52,11 +52,11 @@ func defaults() options {
 	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveLeast, flush: 250 * time.Millisecond, sync: time.Second}
 }
 
-// Create makes the directory, when absent, and an empty log in it. It refuses a directory that holds a log, or files of
-// others.
+// Create creates an empty log in dir, and dir itself if it does not exist. It returns an error if dir contains a log or
+// other files.
 func Create(dir string) (*Session, error) { return create(dir, defaults()) }
 
-// Open opens an existing session to append to it. A torn tail is cut off; Recovery tells.
+// Open opens an existing session for appending. It truncates an incomplete tail of the log; Recovery describes it.
 func Open(dir string) (*Session, error) { return open(dir, defaults()) }
 
 func create(dir string, o options) (*Session, error) {
@@ -76,10 +76,10 @@ func create(dir string, o options) (*Session, error) {
 	})
 }
 
-// HostLog is the file of a session in which a process without a terminal says what goes wrong before there is a log.
+// HostLog is the file of a session that receives the standard error of a process without a terminal.
 const HostLog = "host.log"
 
-// Vacant refuses a directory in which no session can begin: it holds one, or what is no session's.
+// Vacant returns an error if no session can be created in dir, because it contains a session or other files.
 func Vacant(dir string) error {
 	if holdsLog(dir) {
 		return fmt.Errorf("session: %s already holds a session: resume it, or choose another directory", dir)
@@ -132,7 +132,7 @@ func start(dir string, o options, prepare func(*log) (*Recovered, error)) (_ *Se
 	return s, nil
 }
 
-// every calls f now and then until Close.
+// every calls f periodically, in the background, until Close.
 func (s *Session) every(d time.Duration, f func()) {
 	s.done.Go(func() {
 		t := time.NewTicker(d)
@@ -148,20 +148,21 @@ func (s *Session) every(d time.Duration, f func()) {
 	})
 }
 
-// Dir is the session's directory, as given.
+// Dir returns the session's directory, as passed to Create or Open.
 func (s *Session) Dir() string { return s.dir }
 
-// Recovery says what Open cut off; nil when the log was whole.
+// Recovery describes what Open truncated; nil if the log was intact.
 func (s *Session) Recovery() *Recovered { return s.recovered }
 
-// Dropped counts points, evaluations and keyframes that were not recorded because the disk was full or failed.
+// Dropped returns the number of points, evaluations and keyframes that were not recorded because the disk was full or
+// failed.
 func (s *Session) Dropped() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dropped
 }
 
-// Close writes and syncs what is left, gives back the reserve, which only a writer needs, and releases the lock.
+// Close writes and syncs pending records, frees the disk space reserved for a writer, and releases the lock.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	if s.closed {
