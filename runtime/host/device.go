@@ -14,27 +14,27 @@ import (
 	"brood/runtime/option"
 )
 
-// drivers reach devices, in the order in which gpu counts them. option.Drivers names them.
+// drivers lists the device drivers in the order in which "gpu" numbers their devices. option.Drivers has their names.
 var drivers = []gpu.Driver{cuda.Driver{}, opencl.Driver{}}
 
-// Device is one beside the processor.
+// Device is a device other than the processor.
 type Device struct {
-	Name   string // as --device has it, such as opencl:0
+	Name   string // value of --device, such as opencl:0
 	Info   gpu.Info
-	Same   string // the device of a driver before, which is the same card; gpu does not count it again
+	Same   string // name of the same card under an earlier driver, so that "gpu" skips this one; "" if there is none
 	driver gpu.Driver
 	index  int
 
 	arithmetic string // of gpu.Tensors, if one was asked for
 }
 
-// Absent is a driver that has no device here.
+// Absent is a driver without a device on this machine.
 type Absent struct {
 	Driver string
 	Why    error // in one sentence
 }
 
-// Devices are those of all drivers.
+// Devices returns the devices of all drivers, and the drivers that have none.
 func Devices() ([]Device, []Absent) { return devicesOf(drivers) }
 
 func devicesOf(drivers []gpu.Driver) (list []Device, absent []Absent) {
@@ -46,13 +46,13 @@ func devicesOf(drivers []gpu.Driver) (list []Device, absent []Absent) {
 		before := list
 		for i, info := range found {
 			name, same := fmt.Sprintf("%s:%d", d.Name(), i), ""
-			// Cards of one make are in one order, and a driver that has one of them has all.
-			twin := slices.IndexFunc(before, func(other Device) bool {
+			// Drivers list all cards of a model, in the same order, so duplicates are matched one by one.
+			duplicate := slices.IndexFunc(before, func(other Device) bool {
 				return other.Info.Maker == info.Maker && other.Info.Refuse == ""
 			})
-			if twin >= 0 {
-				same = before[twin].Name
-				before = slices.Delete(slices.Clone(before), twin, twin+1)
+			if duplicate >= 0 {
+				same = before[duplicate].Name
+				before = slices.Delete(slices.Clone(before), duplicate, duplicate+1)
 			}
 			list = append(list, Device{Name: name, Info: info, Same: same, driver: d, index: i})
 		}
@@ -60,7 +60,7 @@ func devicesOf(drivers []gpu.Driver) (list []Device, absent []Absent) {
 	return list, absent
 }
 
-// Sense is how the device is now, as far as its driver tells without opening it; see [gpu.Sense].
+// Sense returns the current state of the device as its driver reports it without opening the device, see [gpu.Sense].
 func (d Device) Sense() (taken int64, load, celsius float64) {
 	s := gpu.Unknown
 	if w, ok := d.driver.(gpu.Watcher); ok {
@@ -69,8 +69,8 @@ func (d Device) Sense() (taken int64, load, celsius float64) {
 	return s.Taken, s.Load, s.Celsius
 }
 
-// Test says by what names logs have the arithmetics that the device computes, and of others in a sentence each why it
-// does not. An error is one that keeps runs from computing there.
+// Test opens the device and tests its arithmetics. It returns the kernels that work, by their names in logs, and in why
+// one error for each arithmetic that does not. err is not nil if no run can use the device.
 func (d Device) Test() (kinds []string, why []error, err error) {
 	open, err := d.driver.Open(d.index)
 	if err != nil {
@@ -91,13 +91,13 @@ func (d Device) Test() (kinds []string, why []error, err error) {
 	return kinds, why, nil
 }
 
-// With is the device where products are computed in an arithmetic of [gpu.Tensors].
+// With returns the device with products computed in an arithmetic of [gpu.Tensors].
 func (d Device) With(arithmetic string) Device {
 	d.arithmetic = arithmetic
 	return d
 }
 
-// kinds are the names that logs have for what the device computes, in the arithmetic that was asked for or in any.
+// kinds returns the kernels of the device by their names in logs: of the requested arithmetic, or of all.
 func (d Device) kinds() (out []string) {
 	if d.arithmetic != "" {
 		return []string{gpu.TensorKind(d.arithmetic, d.Info.Tensor)}
@@ -109,7 +109,7 @@ func (d Device) kinds() (out []string) {
 	return out
 }
 
-// device finds the one that a text names, see [option.ParseDevice].
+// device returns the device that a text selects, see [option.ParseDevice].
 func device(text string) (Device, error) {
 	driver, index, arithmetic, err := option.ParseDevice(text)
 	if err != nil {
@@ -146,8 +146,8 @@ func device(text string) (Device, error) {
 	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
 }
 
-// DeviceText is a device as others read of it: its name, its maker's word for it and its memory. The processor, which
-// "" is too, has none.
+// DeviceText describes a device by its name, its model and its memory. It returns "" for the processor, which an empty
+// text selects too.
 func DeviceText(text string) (string, error) {
 	if option.Processor(text) {
 		return "", nil
@@ -159,7 +159,7 @@ func DeviceText(text string) (string, error) {
 	return fmt.Sprintf("%s %s, %s", d.Name, d.Info.Maker, gb(d.Info.Memory)), nil
 }
 
-// on opens an engine on the device, for a session of a kind of kernels or for a new one.
+// on opens an engine on the device. kind names the kernels of a recorded session, "" for a new one.
 func (d Device) on(kind string, own *Own, net *models.Model, set *data.Set) (compute, error) {
 	if own != nil {
 		return nil, fmt.Errorf("graph %s: gorgonia computes a graph of one's own, and no device does: leave --device out", net.Name)
@@ -170,7 +170,7 @@ func (d Device) on(kind string, own *Own, net *models.Model, set *data.Set) (com
 	return d.Engine(net, set)
 }
 
-// Engine opens an engine on the device, which is the caller's to close.
+// Engine opens an engine on the device. The caller closes it.
 func (d Device) Engine(net *models.Model, set *data.Set) (*gpu.Engine, error) {
 	if d.arithmetic != "" && d.Info.Tensor == "" {
 		return nil, fmt.Errorf("device %s: it has no tensor cores for %s: train on an NVIDIA card, by CUDA", d.Name, d.arithmetic)

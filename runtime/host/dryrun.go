@@ -32,8 +32,19 @@ type operations struct {
 }
 
 func (e operations) add(o operations, times float64) operations {
-	return operations{e.gradients + times*o.gradients, e.scores + times*o.scores, e.candidates + times*o.candidates,
-		e.terms + times*o.terms, e.normals + times*o.normals, e.digests + times*o.digests, e.muon + times*o.muon, e.lengths + times*o.lengths, e.fresh || o.fresh, e.scaled || o.scaled, e.most.Max(o.most)}
+	return operations{
+		gradients:  e.gradients + times*o.gradients,
+		scores:     e.scores + times*o.scores,
+		candidates: e.candidates + times*o.candidates,
+		terms:      e.terms + times*o.terms,
+		normals:    e.normals + times*o.normals,
+		digests:    e.digests + times*o.digests,
+		muon:       e.muon + times*o.muon,
+		lengths:    e.lengths + times*o.lengths,
+		fresh:      e.fresh || o.fresh,
+		scaled:     e.scaled || o.scaled,
+		most:       e.most.Max(o.most),
+	}
 }
 
 // scaledWidth returns the vector width that replaces the number of parameters in a dry run. It is small, and congruent

@@ -30,7 +30,7 @@ type history struct {
 	epoch           uint32
 	last            *event.Commit
 	files           []uint64           // rounds whose checkpoint files still exist; the log may name thousands more
-	cps             []event.Checkpoint // checkpoints with files up to the requested round, without those undone by later plans, oldest first
+	cps             []event.Checkpoint // of files, up to the requested round, not undone by later plans, oldest first
 	edits           []event.Edit       // edits of the newest plan and after it
 	hosts           int                // workers of the newest plan
 	lastGood        coordinator.Sane
