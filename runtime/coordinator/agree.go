@@ -12,7 +12,7 @@ import (
 	"brood/runtime/message"
 )
 
-// claim is what all workers must report alike of a grant.
+// claim is the part of a Done report on which all workers of a grant must agree.
 type claim struct {
 	to       uint64
 	ended    bool
@@ -20,7 +20,7 @@ type claim struct {
 	shared   string // digests of the shared rows, in the order of their names
 }
 
-// claimOf is what a report claims, which has digests of so many shared rows.
+// claimOf returns the claim of a report. The first shared of its digests belong to shared rows.
 func claimOf(d *message.Done, shared int) claim {
 	var sums strings.Builder
 	for _, x := range d.Digests[:shared] {
@@ -29,8 +29,8 @@ func claimOf(d *message.Done, shared int) claim {
 	return claim{d.To, d.Ended, d.Progress, sums.String()}
 }
 
-// of says whether a report claims that.
-func (k *claim) of(d *message.Done) bool {
+// matches reports whether d makes this claim.
+func (k *claim) matches(d *message.Done) bool {
 	if d.To != k.to || d.Ended != k.ended || d.Progress != k.progress {
 		return false
 	}
@@ -42,9 +42,9 @@ func (k *claim) of(d *message.Done) bool {
 	return true
 }
 
-// heard is which of the claims a report makes, counted from 1.
-func (o *outstanding) heard(d *message.Done, shared int) int {
-	if len(o.claims) == 0 || !o.claims[0].of(d) {
+// claimIndex returns the 1-based index of d's claim in o.claims. A claim that is new is appended.
+func (o *outstanding) claimIndex(d *message.Done, shared int) int {
+	if len(o.claims) == 0 || !o.claims[0].matches(d) {
 		k := claimOf(d, shared)
 		if at := slices.Index(o.claims, k); at >= 0 {
 			return at + 1
@@ -55,11 +55,11 @@ func (o *outstanding) heard(d *message.Done, shared int) int {
 	return 1
 }
 
-// row is the digest of a shared row.
+// row returns the digest of the i-th shared row.
 func (k claim) row(i int) string { return k.shared[32*i : 32*(i+1)] }
 
-// differ names the first thing in which two claims differ.
-func (c *Coordinator) differ(a, b claim) string {
+// firstDifference names the first field in which two claims firstDifference, for an error message.
+func (c *Coordinator) firstDifference(a, b claim) string {
 	switch {
 	case a.to != b.to || a.ended != b.ended:
 		return "the round to stop at"
@@ -74,56 +74,63 @@ func (c *Coordinator) differ(a, b claim) string {
 	return "nothing"
 }
 
-// agree believes the report that more than half of a grant's workers give, whoever has members; those that differ from
-// it are put out. Where no report has that many nobody is believed, and the run pauses. ok says that there is nothing
-// to do, and all may be committed.
+// agree compares the reports of a complete grant. If they are all equal and the progress is plausible, ok is true and
+// the grant may be committed. Otherwise it trusts the claim of more than half of the workers, regardless of how many
+// members each hosts, and evicts the workers that differ. Without such a majority it trusts no report and pauses the
+// run.
 func (c *Coordinator) agree(o *outstanding) (fx []Effect, ok bool) {
-	if k := &o.claims[0]; len(o.claims) == 1 && c.checkProgress(k.to, k.progress) == nil { // as it nearly always is
-		return c.account(&o.sum, k.to), true
+	if k := &o.claims[0]; len(o.claims) == 1 && c.checkProgress(k.to, k.progress) == nil { // the common case
+		return c.checkBytes(&o.sum, k.to), true
 	}
 	workers := c.hosting.Workers
 	votes, believed := make([]int, len(o.claims)+1), 0
-	for _, k := range o.says {
+	for _, k := range o.claimAt {
 		if votes[k]++; 2*votes[k] > len(workers) {
 			believed = k
 		}
 	}
 	if believed == 0 {
-		one, other := o.says[0], slices.IndexFunc(o.says, func(k int) bool { return k != o.says[0] })
-		a, b := o.claims[one-1], o.claims[o.says[other]-1]
-		return c.doubt(workers, fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.differ(a, b), a.to)), false
+		one, other := o.claimAt[0], slices.IndexFunc(o.claimAt, func(k int) bool { return k != o.claimAt[0] })
+		a, b := o.claims[one-1], o.claims[o.claimAt[other]-1]
+		text := fmt.Sprintf("differ in %s after round %d, and no more than half of them agree", c.firstDifference(a, b), a.to)
+		return c.pauseDisagree(workers, text), false
 	}
 	most := o.claims[believed-1]
-	err := c.checkProgress(most.to, most.progress) // of what was committed since it came
+	err := c.checkProgress(most.to, most.progress) // checked again: other grants may have been committed since
 	var out []Lost
 	for i, w := range workers {
-		if k := o.says[i]; k != believed {
-			out = append(out, Lost{w, fmt.Sprintf("it differs from most others in %s after round %d", c.differ(most, o.claims[k-1]), most.to)})
+		if k := o.claimAt[i]; k != believed {
+			field := c.firstDifference(most, o.claims[k-1])
+			reason := fmt.Sprintf("it differs from most others in %s after round %d", field, most.to)
+			out = append(out, Lost{w, reason})
 		} else if err != nil {
 			out = append(out, Lost{w, err.Error()})
 		}
 	}
 	if len(out) > 0 {
-		return c.fence(out...), false
+		return c.evict(out...), false
 	}
-	return c.account(&o.sum, most.to), true
+	return c.checkBytes(&o.sum, most.to), true
 }
 
-// account says once of an algorithm that its bytes are not those that it predicts. The state is what all agree on, so
-// the run goes on.
-func (c *Coordinator) account(sum *sum, to uint64) []Effect {
-	op, sent, predicted := c.unaccounted(sum.sent, sum.predicted)
-	if op == "" || c.misjudged[c.alg.Name] {
+// checkBytes warns once per algorithm that the bytes sent differ from the bytes that Algorithm.Bytes predicts. The run
+// continues, since all workers agree on the state.
+func (c *Coordinator) checkBytes(sum *sum, to uint64) []Effect {
+	op, sent, predicted := c.bytesMismatch(sum.sent, sum.predicted)
+	if op == "" || c.bytesWarned[c.alg.Name] {
 		return nil
 	}
-	c.misjudged[c.alg.Name] = true
-	return []Effect{c.alert(event.LevelWarning, event.AlertBytes, fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: correct that formula; where it is right, a worker (of %s) counts wrongly, or lies. The run goes on; its bytes are not compared any more",
-		c.alg.Name, predicted, op, to, sent, list(c.hosting.Workers)), engine.None)}
+	c.bytesWarned[c.alg.Name] = true
+	text := fmt.Sprintf("Bytes of %s predicts %d bytes for %s up to round %d, and its workers sent %d: "+
+		"correct that formula; if it is right, a worker (of %s) counts wrongly or lies. "+
+		"The run continues; its bytes are no longer compared",
+		c.alg.Name, predicted, op, to, sent, list(c.hosting.Workers))
+	return []Effect{c.alert(event.LevelWarning, event.AlertBytes, text, engine.None)}
 }
 
-// unaccounted is the first operation whose bytes, summed over workers, are not those that were predicted; "" where all
-// are.
-func (c *Coordinator) unaccounted(all, want optim.Ledger) (op optim.Op, sent, predicted int64) {
+// bytesMismatch returns the first operation whose bytes, summed over workers, differ from the prediction. op is "" if
+// there is none or if the algorithm predicts no bytes.
+func (c *Coordinator) bytesMismatch(all, want optim.Ledger) (op optim.Op, sent, predicted int64) {
 	if c.alg.Bytes == nil {
 		return "", 0, 0
 	}
@@ -140,20 +147,26 @@ func (c *Coordinator) unaccounted(all, want optim.Ledger) (op optim.Op, sent, pr
 	return "", 0, 0
 }
 
-// doubt throws the rounds in progress away and pauses: one of these workers lies or has failed, and the core cannot
-// know which.
-func (c *Coordinator) doubt(workers []int, said string) []Effect {
-	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
-		list(workers), said, c.committed)
+// pauseDisagree discards the rounds in progress and pauses the run: at least one of these workers is faulty, and the
+// core cannot know which. difference completes the sentence "workers 0 and 1 ...".
+func (c *Coordinator) pauseDisagree(workers []int, difference string) []Effect {
+	text := fmt.Sprintf("workers %s %s: one of them lies, or its memory failed; "+
+		"end one of them (:kill N) or let others join, and resume; the rounds after %d are done again",
+		list(workers), difference, c.committed)
 	c.granted = c.committed
 	clear(c.done)
 	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: event.CauseRestore, note: "back to the last round that all agreed on"}
+		c.change = &change{
+			alg:     c.alg.Name,
+			members: c.roster.Members,
+			cause:   event.CauseRestore,
+			note:    "back to the last round that all agreed on",
+		}
 	}
 	return append(c.halt(event.PauseDisagree, text, engine.None), c.reshape()...)
 }
 
-// list names workers: "0, 2 and 3".
+// list joins worker ids for a sentence: "0, 2 and 3".
 func list(workers []int) string {
 	var b strings.Builder
 	for i, w := range workers {

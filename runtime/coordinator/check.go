@@ -17,50 +17,50 @@ import (
 	"brood/runtime/message"
 )
 
-// Whatever a worker says passes check before anything uses it. Who says what cannot be is put out, with the sentence
-// that check gives; what comes too late to be used is not looked at.
+// Every message of a worker passes check before the core uses it. A worker that sends an invalid message is evicted,
+// and the error becomes the reason. A message that arrives too late to matter is checked for its epoch alone.
 
-// outstanding is a grant that is out, and what came back of it.
+// outstanding is a grant whose reports are not complete yet, with the reports so far.
 type outstanding struct {
 	message.Grant
-	sent    time.Time
-	got     int            // reports that came
-	claims  []claim        // of these, each once: nearly always one
-	says    []int          // which of them, counted from 1, by places of workers that host members; 0 did not come
-	sums    [][32]byte     // digests of members' rows: see [epochs.from]
-	telling []message.Done // those that tell of more than that and bytes, without digests
-	alike   []alike        // what several say
-	sum     sum            // of all that came, but for the bytes of those that are alike
+	sent       time.Time
+	received   int            // number of reports
+	claims     []claim        // distinct claims of the reports; nearly always one
+	claimAt    []int          // per place in hosting.Workers: 1-based index into claims; 0: no report yet
+	sums       [][32]byte     // digests of members' rows, at the offsets of [epochs.from]
+	details    []message.Done // reports with points, notes or test results; without their digests
+	duplicates []duplicate    // reports that several workers share (see [Alike])
+	sum        sum            // totals of all reports; the bytes of duplicates are added at the commit
 }
 
-// alike is what several workers report.
-type alike struct {
-	of        *message.Done
-	committed uint64 // rounds, when it was checked
-	claim     int    // as in outstanding.says
-	times     int64  // that it came
+// duplicate is a report that several simulated workers share.
+type duplicate struct {
+	report    *message.Done
+	committed uint64 // c.committed when it was last checked
+	claim     int    // as in outstanding.claimAt
+	times     int64  // number of workers that reported it
 }
 
-// Fault is a mistake of ours that a worker's message has shown. It ends that worker's part, and is an effect: the stack
-// is for the report.
+// Fault is a bug of brood that a worker's message revealed: check panicked. The core evicts that worker and emits the
+// Fault as an effect, so that the shell can store the stack for a bug report.
 type Fault struct {
-	Value  any // that was panicked with
+	Value  any // the value of the panic
 	Stack  []byte
-	report said
+	report workerReport
 }
 
-// said is a [message.Report], or an [Alike] in the place of one.
-type said interface{ Sender() int }
+// workerReport is a [message.Report], or an [Alike], which takes the place of one.
+type workerReport interface{ Sender() int }
 
-// Sender implements said.
+// Sender implements workerReport.
 func (a *Alike) Sender() int { return a.Worker }
 
 func (f *Fault) Error() string {
 	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.report, f.Value)
 }
 
-// check says what a worker's message holds that cannot be.
-func (c *Coordinator) check(r said) (err error) {
+// check returns an error if a worker's message is impossible in the current state. A panic inside becomes a [Fault].
+func (c *Coordinator) check(r workerReport) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &Fault{v, debug.Stack(), r}
@@ -81,7 +81,7 @@ func (c *Coordinator) check(r said) (err error) {
 			return c.checkNonFinite(m.Worker, nf)
 		}
 		if m.Cut != nil && m.Epoch == c.epoch && (*m.Cut == m.Worker || !c.here(*m.Cut)) {
-			return fmt.Errorf("it says that it lost worker %d, and those that are here are %v", *m.Cut, c.alive)
+			return fmt.Errorf("it reports that it lost worker %d; the workers present are %v", *m.Cut, c.alive)
 		}
 		return c.planned(m.Epoch)
 	case message.Saved:
@@ -95,10 +95,10 @@ func (c *Coordinator) check(r said) (err error) {
 
 func finiteRate(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
 
-// planned refuses what belongs to a membership epoch that never was.
+// planned rejects a message of a membership epoch that does not exist yet.
 func (c *Coordinator) planned(epoch uint32) error {
 	if epoch > c.epoch {
-		return fmt.Errorf("it speaks of membership epoch %d, and the newest is %d", epoch, c.epoch)
+		return fmt.Errorf("it names membership epoch %d; the newest is %d", epoch, c.epoch)
 	}
 	return nil
 }
@@ -112,10 +112,11 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 	if err := o.checkTurn(d, place); err != nil {
 		return err
 	}
-	return c.checkSaid(o, d, place, lead)
+	return c.checkReport(o, d, place, lead)
 }
 
-// checkAlike is checkDone of what another one says, most of which was checked before.
+// checkAlike validates a duplicate report. The shared part is validated once per committed round; the worker's turn,
+// the number of its digests and its share of the test set are validated each time.
 func (c *Coordinator) checkAlike(a *Alike) error {
 	d := a.Of
 	o := c.done[d.From]
@@ -123,14 +124,14 @@ func (c *Coordinator) checkAlike(a *Alike) error {
 		return c.planned(d.Epoch)
 	}
 	if len(d.Points)+len(d.Notes)+len(d.Predicted) > 0 {
-		return errors.New("it reports points, notes or a prediction as another one does, and has none of its own")
+		return errors.New("it repeats the points, notes or prediction of another worker, and has none of its own")
 	}
 	place := c.hosting.Place(a.Worker)
 	if err := o.checkTurn(d, place); err != nil {
 		return err
 	}
-	if k := o.heardAlike(d); k == nil || k.committed != c.committed {
-		if err := c.checkSaid(o, d, c.hosting.Place(d.Worker), c.roster.Owner[0] == d.Worker); err != nil {
+	if k := o.findDuplicate(d); k == nil || k.committed != c.committed {
+		if err := c.checkReport(o, d, c.hosting.Place(d.Worker), c.roster.Owner[0] == d.Worker); err != nil {
 			return err
 		}
 	}
@@ -143,24 +144,26 @@ func (c *Coordinator) checkAlike(a *Alike) error {
 	return c.checkTests(d, place, c.roster.Owner[0] == a.Worker)
 }
 
-// checkTurn wants one report of each worker that hosts members, by its place.
+// checkTurn rejects a report of a worker that hosts no members (place < 0), and a second report of the same grant.
 func (o *outstanding) checkTurn(d *message.Done, place int) error {
 	switch {
 	case place < 0:
-		return fmt.Errorf("it reports round %d and was granted none", d.To)
-	case o.says[place] > 0:
+		return fmt.Errorf("it reports round %d without a grant", d.To)
+	case o.claimAt[place] > 0:
 		return fmt.Errorf("it reports the rounds from %d on twice", d.From+1)
 	}
 	return nil
 }
 
-// checkSaid holds what a worker that has such a place reports.
-func (c *Coordinator) checkSaid(o *outstanding, d *message.Done, place int, lead bool) error {
+// checkReport validates the content of a report by the worker at a place of hosting.Workers. lead is true for the
+// worker that hosts the lowest member, which alone reports values of the whole population.
+func (c *Coordinator) checkReport(o *outstanding, d *message.Done, place int, lead bool) error {
 	switch {
 	case d.To <= d.From || d.To > o.To:
-		return fmt.Errorf("it stopped at round %d, and was granted rounds %d to %d", d.To, o.From+1, o.To)
+		return fmt.Errorf("it stopped at round %d; it was granted rounds %d to %d", d.To, o.From+1, o.To)
 	case d.Ended != o.Limit.Reached(d.Progress):
-		return fmt.Errorf("it ended %t, and its progress says that a limit is reached: %t", d.Ended, o.Limit.Reached(d.Progress))
+		return fmt.Errorf("its report has ended = %t, but by its progress a limit is reached: %t",
+			d.Ended, o.Limit.Reached(d.Progress))
 	case d.To < o.To && !d.Ended && !o.Hold:
 		return fmt.Errorf("it stopped at round %d of the %d that it was granted", d.To, o.To)
 	}
@@ -184,59 +187,67 @@ func (c *Coordinator) checkSaid(o *outstanding, d *message.Done, place int, lead
 	return c.checkLedgers(d, lead)
 }
 
-// workersNotes are the kinds of alerts that a worker may raise.
-var workersNotes = []event.AlertKind{event.AlertMissing, event.AlertVaries, event.AlertMetric, event.AlertRestarts}
+// workerNoteKinds are the kinds of alerts that a worker may raise.
+var workerNoteKinds = []event.AlertKind{event.AlertMissing, event.AlertVaries, event.AlertMetric, event.AlertRestarts}
 
-// checkNotes holds what becomes alerts: few sentences, of kinds that a worker may raise, and fit to be shown.
+// checkNotes validates notes, which become alerts: at most [message.MostNotes], of kinds that a worker may raise, short
+// and printable.
 func checkNotes(d message.Done) error {
 	if len(d.Notes) > message.MostNotes {
-		return fmt.Errorf("it has %d notes on its rounds, and never more than %d", len(d.Notes), message.MostNotes)
+		return fmt.Errorf("it sent %d notes on its rounds; the maximum is %d", len(d.Notes), message.MostNotes)
 	}
 	for _, n := range d.Notes {
-		if !slices.Contains(workersNotes, n.Kind) {
-			return fmt.Errorf("it has a note of kind %.40q on its rounds, which it cannot have", n.Kind)
+		if !slices.Contains(workerNoteKinds, n.Kind) {
+			return fmt.Errorf("it sent a note of kind %.40q, which workers may not raise", n.Kind)
 		}
 		if len(n.Text) > message.MostNote || strings.ContainsFunc(n.Text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return fmt.Errorf("it has a note of %d bytes on its rounds that cannot be shown", len(n.Text))
+			return fmt.Errorf("it sent a note of %d bytes that is too long or not printable", len(n.Text))
 		}
 	}
 	return nil
 }
 
-// mostARound is the most that a member that trains a model may count of anything in one round: far more than any does,
-// and small enough that sums of a run are exact. An execution of a protocol counts meetings, of which a round may have
-// any number.
-const mostARound = 1 << 32
+// maxCountPerRound is the maximum that a member that trains a model may count of anything in one round. It is far above
+// real counts, and small enough that the sums of a run are exact. An execution of a protocol counts meetings, of which
+// a round may have any number.
+const maxCountPerRound = 1 << 32
 
-// checkProgress holds what is counted against what is committed: it grows, by no more than the rounds can have done. An
-// epoch takes at least a sample; a round that counts other things passes at most one, and where a pass becomes another
-// with it, epochs may fall by less than [message.EpochUnit].
+// checkProgress compares reported progress with the committed progress: counters grow, by no more than the rounds
+// allow. An epoch takes at least one sample; a round that counts other things advances by at most one epoch. When the
+// length of an epoch changes, epochs may fall by less than [message.EpochUnit] a round.
 func (c *Coordinator) checkProgress(to uint64, p event.Progress) error {
 	was, rounds := c.progress, float64(to-c.committed)
-	most, all := rounds*mostARound*float64(max(1, len(c.roster.Members))), uint64(1)<<53
+	most, all := rounds*maxCountPerRound*float64(max(1, len(c.roster.Members))), uint64(1)<<53
 	if !c.alg.Needs.Model() {
 		most, all = math.Inf(1), math.MaxInt64
 	}
 	for _, n := range []struct {
 		what     string
 		now, was uint64
-	}{{"steps", p.Steps, was.Steps}, {"samples", p.Samples, was.Samples}, {"evaluations", p.Evaluations, was.Evaluations}} {
+	}{
+		{"steps", p.Steps, was.Steps},
+		{"samples", p.Samples, was.Samples},
+		{"evaluations", p.Evaluations, was.Evaluations},
+	} {
 		if n.now < n.was || float64(n.now-n.was) > most || n.now > all {
-			return fmt.Errorf("it counts %d %s after round %d, where %d were committed at round %d", n.now, n.what, to, n.was, c.committed)
+			return fmt.Errorf("it counts %d %s after round %d; %d were committed at round %d",
+				n.now, n.what, to, n.was, c.committed)
 		}
 	}
 	switch {
 	case p.Rounds != to:
 		return fmt.Errorf("it counts %d rounds at round %d", p.Rounds, to)
-	case !(p.Epochs > was.Epochs-float64(message.EpochUnit*rounds)) || p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
-		return fmt.Errorf("it counts %g epochs after round %d, where %g were committed at round %d and %d samples were drawn since", p.Epochs, to, was.Epochs, c.committed, p.Samples-was.Samples)
+	case !(p.Epochs > was.Epochs-float64(message.EpochUnit*rounds)),
+		p.Epochs-was.Epochs > float64(p.Samples-was.Samples)+rounds:
+		return fmt.Errorf("it counts %g epochs after round %d; %g were committed at round %d and %d samples were drawn since",
+			p.Epochs, to, was.Epochs, c.committed, p.Samples-was.Samples)
 	}
 	return nil
 }
 
-// checkDigests wants one of every row that the worker hosts, one of every shared row, and no other.
+// checkDigests requires one digest of every row that the worker hosts and of every shared row, in order, and no other.
 func (c *Coordinator) checkDigests(d *message.Done, place int) error {
-	if c.known(d.Digests, c.names[place]) {
+	if c.hasRows(d.Digests, c.names[place]) {
 		return nil
 	}
 	if !d.Digests.InOrder() {
@@ -252,14 +263,15 @@ func (c *Coordinator) checkDigests(d *message.Done, place int) error {
 			ok = err == nil && strconv.FormatUint(m, 10) == of && c.owns(d.Worker, optim.Member(m))
 		}
 		if !ok {
-			return fmt.Errorf("it reports a digest of %q, a row that it does not host", x.Row)
+			return fmt.Errorf("it reports a digest of row %q, which it does not host", x.Row)
 		}
 	}
-	return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), len(c.shared)+len(c.names[place]))
+	want := len(c.shared) + len(c.names[place])
+	return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
 }
 
-// known says whether digests are of the shared rows and of these others.
-func (c *Coordinator) known(digests message.Digests, own []string) bool {
+// hasRows reports whether digests name exactly the shared rows followed by own. It is the fast path of checkDigests.
+func (c *Coordinator) hasRows(digests message.Digests, own []string) bool {
 	if len(digests) != len(c.shared)+len(own) {
 		return false
 	}
@@ -276,19 +288,19 @@ func (c *Coordinator) known(digests message.Digests, own []string) bool {
 	return true
 }
 
-// owns says whether a worker hosts a member.
+// owns reports whether worker w hosts member m.
 func (c *Coordinator) owns(w int, m optim.Member) bool {
 	i := c.roster.Rank(m)
 	return i >= 0 && c.roster.Owner[i] == w
 }
 
-// mostMeetings is how often a member may meet others in one round, on average.
-const mostMeetings = 1 << 10
+// maxMeetings is the maximum number of meetings in one round, per member on average.
+const maxMeetings = 1 << 10
 
-// checkPoints wants series that are declared, of members that the worker hosts, each once a round but for meetings, and
-// what belongs to the whole population from the worker that hosts the lowest member alone.
+// checkPoints accepts declared series, for members that the worker hosts, once a round for each member (meetings
+// excepted). Only the lead, which hosts the lowest member, reports values of the whole population.
 func (c *Coordinator) checkPoints(d *message.Done, rows int, lead bool) error {
-	at, first := d.From, 0 // of a round
+	at, first := d.From, 0 // the current round, and the index of its first points
 	for i := range d.Points {
 		p := &d.Points[i]
 		kind, ok := c.series[p.Series]
@@ -298,10 +310,11 @@ func (c *Coordinator) checkPoints(d *message.Done, rows int, lead bool) error {
 		case len(p.Members) != len(p.Values) || len(p.Members) == 0:
 			return fmt.Errorf("its points of %s have %d members and %d values", p.Series, len(p.Members), len(p.Values))
 		case p.Round <= d.From || p.Round > d.To || p.Round < at:
-			return fmt.Errorf("its points of %s are of round %d, out of order in its rounds %d to %d", p.Series, p.Round, d.From+1, d.To)
-		case kind == optim.PairEdges && len(p.Members) > mostMeetings*len(c.roster.Members):
+			return fmt.Errorf("its points of %s are of round %d, out of order in its rounds %d to %d",
+				p.Series, p.Round, d.From+1, d.To)
+		case kind == optim.PairEdges && len(p.Members) > maxMeetings*len(c.roster.Members):
 			return fmt.Errorf("it reports %d meetings in round %d of %d members", len(p.Members), p.Round, len(c.roster.Members))
-		case kind != optim.PairEdges && (len(p.Members) > rows+1 || twice(p.Members)):
+		case kind != optim.PairEdges && (len(p.Members) > rows+1 || hasRepeated(p.Members)):
 			return fmt.Errorf("it reports %s of a member twice in round %d", p.Series, p.Round)
 		}
 		if p.Round > at {
@@ -313,19 +326,19 @@ func (c *Coordinator) checkPoints(d *message.Done, rows int, lead bool) error {
 		for j, m := range p.Members {
 			switch {
 			case m == engine.None && !lead:
-				return fmt.Errorf("it reports %s of the whole population, which worker %d does", p.Series, c.roster.Owner[0])
+				return fmt.Errorf("it reports %s of the whole population, which only worker %d may", p.Series, c.roster.Owner[0])
 			case m != engine.None && !c.owns(d.Worker, m):
 				return fmt.Errorf("it reports %s of member %d, which it does not host", p.Series, m)
 			case kind == optim.PairEdges && !c.roster.Has(memberOf(p.Values[j])):
-				return fmt.Errorf("it reports that member %d met %g, which is no member", m, p.Values[j])
+				return fmt.Errorf("it reports that member %d met %g, which is not a member", m, p.Values[j])
 			}
 		}
 	}
 	return nil
 }
 
-// twice says whether a member is listed again.
-func twice(members []optim.Member) bool {
+// hasRepeated reports whether a member is listed more than once.
+func hasRepeated(members []optim.Member) bool {
 	if !slices.IsSorted(members) {
 		members = slices.Sorted(slices.Values(members))
 	}
@@ -337,7 +350,7 @@ func twice(members []optim.Member) bool {
 	return false
 }
 
-// memberOf is the member whose id a value is; [engine.None] where it is none.
+// memberOf converts a value of a series to a member id; [engine.None] if it is not one.
 func memberOf(x float64) optim.Member {
 	if m := optim.Member(x); x >= 0 && x < math.MaxUint32 && float64(m) == x {
 		return m
@@ -345,8 +358,8 @@ func memberOf(x float64) optim.Member {
 	return engine.None
 }
 
-// checkTests wants exactly the worker's share of the test set in each evaluation, and the centre's digest from the
-// worker that hosts the lowest member alone.
+// checkTests requires exactly the worker's share of the test set in each evaluation, that is every n-th chunk of n
+// workers from its place on. Only the lead, which hosts the lowest member, reports the centre's digest.
 func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 	workers := c.hosting.Workers
 	chunks := (c.cfg.Tests + optim.ScoreChunk - 1) / optim.ScoreChunk
@@ -362,8 +375,9 @@ func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 		next := place
 		for _, k := range t.Chunks {
 			size := int64(min(optim.ScoreChunk, c.cfg.Tests-k.Index*optim.ScoreChunk))
-			if k.Index != next || k.Index >= chunks || k.Samples != size || k.Correct < 0 || k.Correct > size || k.Squares < 0 {
-				return fmt.Errorf("it reports %d of %d right in chunk %d of the test set", k.Correct, k.Samples, k.Index)
+			if k.Index != next || k.Index >= chunks || k.Samples != size ||
+				k.Correct < 0 || k.Correct > size || k.Squares < 0 {
+				return fmt.Errorf("it reports %d of %d samples correct in chunk %d of the test set", k.Correct, k.Samples, k.Index)
 			}
 			next += len(workers)
 		}
@@ -374,16 +388,16 @@ func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 	return nil
 }
 
-// isDigest says whether a text is one of BLAKE3.
+// isDigest reports whether a text is a BLAKE3 digest: "blake3:" and 64 lower-case hexadecimal digits.
 func isDigest(s string) bool {
 	hex, ok := strings.CutPrefix(s, "blake3:")
 	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// mostBytes may be counted for one operation of a grant, so that sums over thousands of workers do not overflow.
-const mostBytes = 1 << 50
+// maxOpBytes is the maximum for one operation of a grant, so that sums over thousands of workers do not overflow.
+const maxOpBytes = 1 << 50
 
-// checkLedgers bounds what the bytes can be; whether they add up to what is predicted is seen at the commit.
+// checkLedgers bounds the reported bytes. Whether they equal the prediction is checked at the commit (see checkBytes).
 func (c *Coordinator) checkLedgers(d *message.Done, lead bool) error {
 	alone := len(c.hosting.Workers) == 1
 	for _, l := range []struct {
@@ -399,37 +413,39 @@ func (c *Coordinator) checkLedgers(d *message.Done, lead bool) error {
 		}
 		for op, n := range l.ops {
 			switch {
-			case len(op) == 0 || len(op) > 64 || strings.ContainsFunc(string(op), func(r rune) bool { return r <= ' ' || r > '~' }):
-				return fmt.Errorf("it %s bytes of an operation %.64q, which is no name", l.what, op)
-			case n < 0 || n > mostBytes || n > 0 && l.none:
+			case len(op) == 0, len(op) > 64, strings.ContainsFunc(string(op), func(r rune) bool { return r <= ' ' || r > '~' }):
+				return fmt.Errorf("it %s bytes of an operation %.64q, which is not a valid name", l.what, op)
+			case n < 0 || n > maxOpBytes || n > 0 && l.none:
 				return fmt.Errorf("it %s %d bytes of %s", l.what, n, op)
 			}
 		}
 	}
-	if d.Overhead < -mostBytes || d.Overhead > mostBytes {
-		return fmt.Errorf("it sent %d bytes beyond them", d.Overhead)
+	if d.Overhead < -maxOpBytes || d.Overhead > maxOpBytes {
+		return fmt.Errorf("it reports %d bytes of overhead", d.Overhead)
 	}
 	return nil
 }
 
-// checkNonFinite wants a block that exists, a member that the worker hosts, and rounds that are out.
+// checkNonFinite requires a declared block, a member that the worker hosts, and rounds of an outstanding grant. After
+// grants were voided, it accepts a report of rounds that are no longer outstanding.
 func (c *Coordinator) checkNonFinite(w int, nf *message.NonFinite) error {
 	shared, ok := c.blocks[nf.Block]
 	o := c.done[nf.From]
 	switch {
 	case !ok:
-		return fmt.Errorf("it says that %.64q is not finite, which is no block of %s", nf.Block, c.alg.Name)
+		return fmt.Errorf("it reports that %.64q is not finite, which is not a block of %s", nf.Block, c.alg.Name)
 	case shared != (nf.Member == engine.None) || !shared && !c.owns(w, nf.Member):
-		return fmt.Errorf("it says that block %s of member %d is not finite, which it does not host", nf.Block, nf.Member)
+		return fmt.Errorf("it reports that block %s of member %d is not finite, which it does not host", nf.Block, nf.Member)
 	case o == nil && c.voided:
 		return nil
 	case o == nil || nf.To <= nf.From || nf.To > o.To:
-		return fmt.Errorf("it says that a block is not finite within rounds %d to %d, which it was not granted", nf.From+1, nf.To)
+		return fmt.Errorf("it reports that a block is not finite within rounds %d to %d, which it was not granted",
+			nf.From+1, nf.To)
 	}
 	return nil
 }
 
-// passed is a time that a worker measured, as far as it has passed here.
+// passed clamps a duration that a worker measured, in nanoseconds, to the time since then on the core's clock.
 func (c *Coordinator) passed(nanos int64, since time.Time) int64 {
 	return min(max(0, nanos), c.now.Sub(since).Nanoseconds())
 }

@@ -6,18 +6,18 @@ import (
 	"brood/runtime/timeline"
 )
 
-// A knob that is optim.Auto is left to the run: the workers measure while they prepare a plan whose timeline has one,
-// and the choice is an edit like any other, in the log before the grant that carries it. Resume, fork and verify find
-// the edit.
+// A knob whose value is optim.Auto is chosen by the run. The workers measure rates while they prepare a plan whose
+// timeline has such a knob. The choice is an ordinary edit in the log, before the grant that carries it, so that
+// resume, fork and verify find it there.
 
-// undecided says whether edits leave a knob to the run.
+// undecided reports whether the edits leave a knob of alg at optim.Auto.
 func (c *Coordinator) undecided(alg *optim.Algorithm, edits []event.Edit) bool {
 	tl, err := timeline.New(alg, edits)
 	return err == nil && len(alg.Undecided(tl.Values(timeline.Position{Round: c.granted}))) > 0
 }
 
-// choose stages what is chosen once a plan is ready. With another change waiting, the plan of that one is measured
-// instead.
+// choose stages the values of undecided knobs once a plan is ready. If another change is waiting, it does nothing: the
+// workers measure again for the plan of that change.
 func (c *Coordinator) choose() {
 	chooser, ok := c.alg.Program.(optim.Chooser)
 	edits := c.foreseen(c.target())
@@ -26,11 +26,24 @@ func (c *Coordinator) choose() {
 	}
 	tl, err := timeline.New(c.alg, edits)
 	if err != nil {
-		return // no edit is accepted that does not parse
+		return // unreachable: edits are parsed before they are accepted
 	}
-	s := optim.Shape{Roster: c.roster, Layout: c.cfg.Layout, Direct: c.cfg.Direct, Data: c.cfg.Data, K: tl.Values(timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps})}
+	s := optim.Shape{
+		Roster: c.roster,
+		Layout: c.cfg.Layout,
+		Direct: c.cfg.Direct,
+		Data:   c.cfg.Data,
+		K:      tl.Values(timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}),
+	}
 	for _, choice := range chooser.Prefer(s, c.rates) {
 		_, asked, _ := tl.Ruling(choice.Knob, c.granted)
-		c.staged = append(c.staged, event.Edit{Algorithm: c.alg.Name, Knob: choice.Knob, Expr: choice.Expr, By: optim.Auto, ID: asked.ID, Why: choice.Why})
+		c.staged = append(c.staged, event.Edit{
+			Algorithm: c.alg.Name,
+			Knob:      choice.Knob,
+			Expr:      choice.Expr,
+			By:        optim.Auto,
+			ID:        asked.ID,
+			Why:       choice.Why,
+		})
 	}
 }

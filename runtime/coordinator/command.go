@@ -16,20 +16,31 @@ import (
 	"brood/runtime/timeline"
 )
 
-// MembersKnob is the population size: a knob of the runtime that every algorithm has.
-var MembersKnob = optim.Knob{Name: "members", Label: event.MembersLabel, Title: "population", Unit: "members", Doc: "members of the population; new ones enter as their blocks say, the highest ids leave first",
-	Min: 1, Max: event.MaxMembers, Integer: true, Default: 1, Scale: optim.Log}
+// MembersKnob is the population size: a knob of the runtime, available with every algorithm.
+var MembersKnob = optim.Knob{
+	Name:    "members",
+	Label:   event.MembersLabel,
+	Title:   "population",
+	Unit:    "members",
+	Doc:     "members of the population; new ones enter as their blocks say, the highest ids leave first",
+	Min:     1,
+	Max:     event.MaxMembers,
+	Integer: true,
+	Default: 1,
+	Scale:   optim.Log,
+}
 
 func (c *Coordinator) command(cmd event.Command) []Effect {
-	round, fx, err := c.obey(cmd)
+	round, fx, err := c.apply(cmd)
 	if err != nil {
 		return []Effect{Receipt{event.Receipt{ID: cmd.ID, Reason: err.Error(), Typed: usererr.Is(err)}}}
 	}
 	return append([]Effect{Receipt{event.Receipt{ID: cmd.ID, Accepted: true, Round: round}}}, fx...)
 }
 
-// obey validates a command as one transaction and stages it.
-func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err error) {
+// apply validates a command as one transaction, stages its settings and performs its action. On an error nothing has
+// changed. round is the last round granted so far: the command takes effect after it.
+func (c *Coordinator) apply(cmd event.Command) (round uint64, fx []Effect, err error) {
 	if c.base == c.cfg.Epoch && cmd.Action != event.Stop {
 		return 0, nil, fmt.Errorf("the run has not begun: wait for its first round")
 	}
@@ -39,7 +50,8 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err er
 	if err := Sayable(cmd.Why); err != nil {
 		return 0, nil, err
 	}
-	if err := c.allows(cmd); err != nil { // before anything is staged: all of it takes effect, or none
+	// before anything is staged: the command applies as a whole or not at all
+	if err := c.validateAction(cmd); err != nil {
 		return 0, nil, err
 	}
 	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" {
@@ -52,7 +64,12 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err er
 	}
 	if cmd.Limit != nil {
 		c.cfg.Limit, c.cfg.Met = *cmd.Limit, ""
-		fx = append(fx, c.record(event.Record{State: &event.State{Round: c.committed, Phase: c.phase, Reason: "another limit by " + By(cmd), Limit: cmd.Limit}}))
+		fx = append(fx, c.record(event.Record{State: &event.State{
+			Round:  c.committed,
+			Phase:  c.phase,
+			Reason: "another limit by " + By(cmd),
+			Limit:  cmd.Limit,
+		}}))
 	}
 	switch cmd.Action {
 	case event.Pause:
@@ -64,15 +81,15 @@ func (c *Coordinator) obey(cmd event.Command) (round uint64, fx []Effect, err er
 	case event.Save:
 		c.wantSave = true
 	case event.Cordon, event.Drain, event.Uncordon:
-		fx = append(fx, c.rest(cmd)...)
+		fx = append(fx, c.applyCordon(cmd)...)
 	}
 	return c.granted, fx, nil
 }
 
-// allows says whether the run is in a state for an action and its limit.
-func (c *Coordinator) allows(cmd event.Command) error {
+// validateAction rejects an action, or its limit, that the state of the run does not permit.
+func (c *Coordinator) validateAction(cmd event.Command) error {
 	switch cmd.Action {
-	case "", event.Kill, event.Stop, event.Save: // Kill is the shell's
+	case "", event.Kill, event.Stop, event.Save: // the shell handles Kill
 	case event.Pause:
 		if c.phase == event.Paused {
 			return fmt.Errorf("the run is paused already")
@@ -82,20 +99,20 @@ func (c *Coordinator) allows(cmd event.Command) error {
 			return fmt.Errorf("the run is not paused")
 		}
 	case event.Cordon, event.Drain, event.Uncordon:
-		if err := c.mayRest(cmd); err != nil {
+		if err := c.validateCordon(cmd); err != nil {
 			return err
 		}
 	default:
 		return usererr.Errorf("unknown action %q: use pause, resume, stop, save, cordon, drain or uncordon", cmd.Action)
 	}
 	if cmd.Limit != nil {
-		return c.mayEnd(*cmd.Limit)
+		return c.validateLimit(*cmd.Limit)
 	}
 	return nil
 }
 
-// mayEnd says whether a run that stands here may be given a limit: one that it can reach, and has not reached.
-func (c *Coordinator) mayEnd(l event.Limit) error {
+// validateLimit rejects a limit that the run cannot reach or has already reached.
+func (c *Coordinator) validateLimit(l event.Limit) error {
 	if l == (event.Limit{}) {
 		return usererr.Errorf("the limit names no end: give rounds, epochs, seconds or a target")
 	}
@@ -121,7 +138,7 @@ func (c *Coordinator) mayEnd(l event.Limit) error {
 	return nil
 }
 
-// By says who gave a command, and why.
+// By formats who gave a command, and the reason if there is one: "NAME: REASON".
 func By(cmd event.Command) string {
 	who := cmp.Or(cmd.By, "an operator")
 	if cmd.Why != "" {
@@ -130,15 +147,15 @@ func By(cmd event.Command) string {
 	return who
 }
 
-// because adds to the note of a plan who asked for it, where that was said with a reason.
-func because(cmd event.Command) string {
+// requester returns the suffix of a plan's note that names who asked for the plan; "" if the command has no reason.
+func requester(cmd event.Command) string {
 	if cmd.Why == "" {
 		return ""
 	}
 	return ", by " + By(cmd)
 }
 
-// Sayable refuses a reason that is no line which screens can show.
+// Sayable rejects a reason that is longer than event.MaxWhy or is not one line of printable text.
 func Sayable(why string) error {
 	if n := utf8.RuneCountInString(why); n > event.MaxWhy {
 		return usererr.Errorf("the reason of the command has %d characters: give it in %d or fewer", n, event.MaxWhy)
@@ -149,8 +166,9 @@ func Sayable(why string) error {
 	return nil
 }
 
-// begins returns the edits with which an algorithm takes over, beside those that a command sets.
-func begins(alg *optim.Algorithm, set []event.Edit) (out []event.Edit) {
+// initialEdits returns the edits that set the knobs of an algorithm that takes over. A knob that the command sets is
+// left out.
+func initialEdits(alg *optim.Algorithm, set []event.Edit) (out []event.Edit) {
 	for _, k := range alg.Knobs {
 		if k.Follows && !slices.ContainsFunc(set, func(e event.Edit) bool { return e.Knob == k.Name }) {
 			out = append(out, event.Edit{Algorithm: alg.Name, Knob: k.Name, Expr: k.Begins, By: event.ByNobody})
@@ -159,7 +177,8 @@ func begins(alg *optim.Algorithm, set []event.Edit) (out []event.Edit) {
 	return out
 }
 
-// stage validates settings, a resize and a swap together, and keeps them for the next grant or plan.
+// stage validates settings, a resize and a swap together. It stores edits for the next grant, or a change for the next
+// plan if the blocks, the algorithm or the population changes. On an error nothing is staged.
 func (c *Coordinator) stage(a event.Accepted) error {
 	cmd, next := a.Command, c.target()
 	if cmd.Of != "" && cmd.Algorithm == "" && cmd.Of != next.alg {
@@ -190,10 +209,18 @@ func (c *Coordinator) stage(a event.Accepted) error {
 		if _, ok := alg.Knob(s.Knob); !ok {
 			return timeline.UnknownKnob(alg, s.Knob)
 		}
-		edits = append(edits, event.Edit{Algorithm: alg.Name, Knob: s.Knob, Expr: s.Expr, By: cmd.By, ID: cmd.ID, Why: cmd.Why, Obeys: a.N})
+		edits = append(edits, event.Edit{
+			Algorithm: alg.Name,
+			Knob:      s.Knob,
+			Expr:      s.Expr,
+			By:        cmd.By,
+			ID:        cmd.ID,
+			Why:       cmd.Why,
+			Obeys:     a.N,
+		})
 	}
 	if swap {
-		edits = append(begins(alg, edits), edits...)
+		edits = append(initialEdits(alg, edits), edits...)
 	}
 	resize := size != 0 && size != len(next.members)
 	if size != 0 {
@@ -202,20 +229,21 @@ func (c *Coordinator) stage(a event.Accepted) error {
 		}
 		next.members = Resized(next.members, size)
 	}
-	before, here := c.foreseen(next), timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
+	before := c.foreseen(next)
+	here := timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
 	shape := optim.Shape{Roster: optim.Place(next.members, []int{0}), Layout: c.cfg.Layout, Data: c.cfg.Data}
 	if err := timeline.AcceptAll(alg, before, edits, shape, here); err != nil {
 		return err
 	}
 	all := append(slices.Clip(before), at(c.granted, edits)...)
-	if err := c.admits(alg, next.members, all, c.granted); err != nil {
+	if err := c.validateShape(alg, next.members, all, c.granted); err != nil {
 		return err
 	}
 	structural, err := c.structural(alg, before, all)
 	if err != nil {
 		return err
 	}
-	structural = structural || c.undecided(alg, all) // workers measure in a plan
+	structural = structural || c.undecided(alg, all) // only a plan makes workers measure
 	if !swap && !resize && !structural && c.change == nil {
 		c.staged = append(c.staged, edits...)
 		return nil
@@ -223,9 +251,10 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	next.edits = append(slices.Clone(next.edits), edits...)
 	switch {
 	case swap:
-		next.cause, next.note = event.CauseSwap, fmt.Sprintf("%s takes over, population %d%s", alg.Title, len(next.members), because(cmd))
+		next.cause = event.CauseSwap
+		next.note = fmt.Sprintf("%s takes over, population %d%s", alg.Title, len(next.members), requester(cmd))
 	case resize:
-		next.cause, next.note = event.CauseResize, fmt.Sprintf("population is %d%s", len(next.members), because(cmd))
+		next.cause, next.note = event.CauseResize, fmt.Sprintf("population is %d%s", len(next.members), requester(cmd))
 	case structural && next.cause == "":
 		next.cause = event.CauseKnob
 	}
@@ -233,7 +262,7 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	return nil
 }
 
-// foreseen are the edits that a change leads to, with the rounds at which they can take effect.
+// foreseen returns all edits after a change is applied, each with the first round at which it can take effect.
 func (c *Coordinator) foreseen(ch change) []event.Edit {
 	all, staged := c.edits, c.staged
 	if ch.reset {
@@ -258,7 +287,8 @@ func parseMembers(expr string) (int, error) {
 	return int(x), MembersKnob.Validate(x)
 }
 
-// Resized grows a population by the lowest free ids and shrinks it from the highest. members ascend.
+// Resized returns members, which must ascend, resized to n: it grows by the lowest free ids and shrinks from the
+// highest.
 func Resized(members []optim.Member, n int) []optim.Member {
 	if n <= len(members) {
 		return slices.Clone(members[:n])
@@ -275,11 +305,11 @@ func Resized(members []optim.Member, n int) []optim.Member {
 	return out
 }
 
-// maxCorners bounds the combinations of schedules that are looked at.
+// maxCorners bounds the combinations of schedule values that structural checks.
 const maxCorners = 4096
 
-// structural says whether edits change the blocks. A schedule that would change them on its way is refused: a plan
-// needs a round that is known beforehand.
+// structural reports whether edits change the blocks. It rejects a schedule that would change them at a later round: a
+// plan needs a round that is known in advance.
 func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edit) (bool, error) {
 	was, err := timeline.New(alg, before)
 	if err != nil {
@@ -292,12 +322,14 @@ func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edi
 	at := timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
 	blocks := func(v optim.Values) []optim.Block { return alg.Blocks(v, c.cfg.Layout) }
 	now := blocks(will.Values(at))
-	for _, e := range after { // after an abort edits may lie ahead
-		if p := (timeline.Position{Round: e.At, Epochs: at.Epochs, Steps: at.Steps}); e.At > at.Round && !slices.Equal(now, blocks(will.Values(p))) {
-			return false, fmt.Errorf("%s changes the state that is kept before round %d, from which %s = %s governs: ask again then", alg.Title, e.At+1, e.Knob, e.Expr)
+	for _, e := range after { // after an abort, edits may take effect in later rounds
+		p := timeline.Position{Round: e.At, Epochs: at.Epochs, Steps: at.Steps}
+		if e.At > at.Round && !slices.Equal(now, blocks(will.Values(p))) {
+			return false, fmt.Errorf("%s changes its state before round %d, from which %s = %s applies: retry after that round",
+				alg.Title, e.At+1, e.Knob, e.Expr)
 		}
 	}
-	reach := []optim.Values{will.Values(at)} // every corner of what the schedules may come to together
+	reach := []optim.Values{will.Values(at)} // every combination of values that the schedules can reach
 	for _, k := range alg.Knobs {
 		sched, _, ok := will.Ruling(k.Name, at.Round)
 		if !ok || sched.Constant() {
@@ -307,7 +339,8 @@ func (c *Coordinator) structural(alg *optim.Algorithm, before, after []event.Edi
 			for _, x := range sched.Range(k) {
 				moved := v.With(k.Name, x)
 				if !slices.Equal(now, blocks(moved)) {
-					return false, fmt.Errorf("%s = %s would change the state that is kept on its way: keep it on one side, or set it in steps by hand", k.Name, sched)
+					return false, fmt.Errorf("%s = %s would change the layout of the state before it ends: "+
+						"keep the schedule on one side, or set it in steps by hand", k.Name, sched)
 				}
 				if len(reach) < maxCorners {
 					reach = append(reach, moved)

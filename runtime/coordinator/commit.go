@@ -13,65 +13,65 @@ import (
 	"brood/runtime/message"
 )
 
-func (c *Coordinator) isDone(d *message.Done) []Effect {
+func (c *Coordinator) handleDone(d *message.Done) []Effect {
 	o := c.done[d.From]
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
 	}
 	if len(d.Points)+len(d.Notes) > 0 || slices.ContainsFunc(d.Tests, message.Test.HasPart) {
-		o.telling = append(o.telling, *d)
-		o.telling[len(o.telling)-1].Digests = nil
+		o.details = append(o.details, *d)
+		o.details[len(o.details)-1].Digests = nil
 	}
-	o.sum.adds(d, 1)
+	o.sum.addBytes(d, 1)
 	o.sum.predicted.Add(d.Predicted)
-	o.takes(c, d, c.hosting.Place(d.Worker), o.heard(d, len(c.shared)))
-	return c.commits(o)
+	o.record(c, d, c.hosting.Place(d.Worker), o.claimIndex(d, len(c.shared)))
+	return c.commitReady(o)
 }
 
-func (c *Coordinator) isAlike(a *Alike) []Effect {
+func (c *Coordinator) handleAlike(a *Alike) []Effect {
 	d := a.Of
 	o := c.done[d.From]
 	if o == nil || d.Epoch != c.base || c.plan != nil {
 		return nil
 	}
-	k := o.heardAlike(d)
+	k := o.findDuplicate(d)
 	if k == nil {
-		o.alike = append(o.alike, alike{of: d, claim: o.heard(d, len(c.shared))})
-		k = &o.alike[len(o.alike)-1]
+		o.duplicates = append(o.duplicates, duplicate{report: d, claim: o.claimIndex(d, len(c.shared))})
+		k = &o.duplicates[len(o.duplicates)-1]
 	}
 	k.committed = c.committed
 	k.times++
-	o.takes(c, d, c.hosting.Place(a.Worker), k.claim)
-	return c.commits(o)
+	o.record(c, d, c.hosting.Place(a.Worker), k.claim)
+	return c.commitReady(o)
 }
 
-// heardAlike is what is known of a report, nil where none came that is alike.
-func (o *outstanding) heardAlike(d *message.Done) *alike {
-	for i := range o.alike {
-		if o.alike[i].of == d {
-			return &o.alike[i]
+// findDuplicate returns the entry of a report that another worker already sent; nil if there is none.
+func (o *outstanding) findDuplicate(d *message.Done) *duplicate {
+	for i := range o.duplicates {
+		if o.duplicates[i].report == d {
+			return &o.duplicates[i]
 		}
 	}
 	return nil
 }
 
-// commits makes a grant final of which all have reported, and those behind it. They are in their order, whatever the
-// order in which reports come: what is out lies one behind the other, from what is committed on.
-func (c *Coordinator) commits(o *outstanding) (fx []Effect) {
+// commitReady commitReady the grant o if all its workers have reported, and then the grants after it that are complete.
+// Outstanding grants are contiguous from c.committed on and are committed in that order, whatever the order of reports.
+func (c *Coordinator) commitReady(o *outstanding) (fx []Effect) {
 	for first := o; first != nil && first.From == c.committed; first = c.done[c.committed] {
-		if first.got < len(c.hosting.Workers) {
+		if first.received < len(c.hosting.Workers) {
 			break
 		}
 		delete(c.done, first.From)
-		for _, k := range first.alike {
-			first.sum.adds(k.of, k.times)
+		for _, k := range first.duplicates {
+			first.sum.addBytes(k.report, k.times)
 		}
 		agreed, ok := c.agree(first)
 		if fx = append(fx, agreed...); !ok {
 			break
 		}
 		fx = append(fx, c.commit(first)...)
-		clear(first.says)
+		clear(first.claimAt)
 		c.spare = first
 		if c.plan != nil || c.ending != nil && len(c.done) == 0 {
 			break
@@ -80,25 +80,25 @@ func (c *Coordinator) commits(o *outstanding) (fx []Effect) {
 	return fx
 }
 
-// sum is what the reports of a grant add up to.
+// sum holds the totals of the reports of a grant.
 type sum struct {
 	sent, predicted, evaluation optim.Ledger
 	overhead                    int64
-	nanos, extra                int64 // of the slowest
-	waited                      int64 // mean
+	nanos, extra                int64 // maximum over workers, in nanoseconds
+	waited                      int64 // mean over workers, in nanoseconds
 }
 
-// adds counts the bytes that as many workers report.
-func (s *sum) adds(d *message.Done, workers int64) {
+// addBytes adds the bytes of a report that a number of workers made.
+func (s *sum) addBytes(d *message.Done, workers int64) {
 	s.sent.AddTimes(d.Sent, workers)
 	s.evaluation.AddTimes(d.Evaluation, workers)
 	s.overhead += workers * d.Overhead
 }
 
-// takes notes that the worker at a place reported, its claim, and what it reports of its members and of time.
-func (o *outstanding) takes(c *Coordinator, d *message.Done, place, claim int) {
-	o.got++
-	o.says[place] = claim
+// record stores the claim of the worker at a place, the digests of its members' rows, and its times.
+func (o *outstanding) record(c *Coordinator, d *message.Done, place, claim int) {
+	o.received++
+	o.claimAt[place] = claim
 	sums := o.sums[c.from[place]:]
 	for i, x := range d.Digests[len(c.shared):] {
 		sums[i] = x.Sum
@@ -107,15 +107,25 @@ func (o *outstanding) takes(c *Coordinator, d *message.Done, place, claim int) {
 	nanos := min(max(0, d.Nanos), passed)
 	s := &o.sum
 	s.nanos, s.extra = max(s.nanos, nanos), max(s.extra, min(max(0, d.Extra), passed-nanos))
-	s.waited += min(max(0, d.Waited), nanos) / int64(len(o.says))
+	s.waited += min(max(0, d.Waited), nanos) / int64(len(o.claimAt))
 }
 
-// commit makes a grant's rounds final, on whose reports all agree.
+// commit makes the rounds of a grant final. All its reports agree.
 func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
-	first, sum, told := o.claims[0], &o.sum, o.telling
-	slices.SortFunc(told, func(a, b message.Done) int { return a.Worker - b.Worker })
-	r := event.Commit{Epoch: c.base, To: first.to, Progress: first.progress, Rounds: first.to - o.From,
-		Sent: sum.sent, Predicted: sum.predicted, Evaluation: sum.evaluation, Overhead: sum.overhead, Nanos: sum.nanos, Waited: sum.waited}
+	first, sum, details := o.claims[0], &o.sum, o.details
+	slices.SortFunc(details, func(a, b message.Done) int { return a.Worker - b.Worker })
+	r := event.Commit{
+		Epoch:      c.base,
+		To:         first.to,
+		Progress:   first.progress,
+		Rounds:     first.to - o.From,
+		Sent:       sum.sent,
+		Predicted:  sum.predicted,
+		Evaluation: sum.evaluation,
+		Overhead:   sum.overhead,
+		Nanos:      sum.nanos,
+		Waited:     sum.waited,
+	}
 	r.Hash = c.root(o)
 	c.committed, c.progress, c.hash = r.To, r.Progress, r.Hash
 	for i := range c.edits {
@@ -124,39 +134,45 @@ func (c *Coordinator) commit(o *outstanding) (fx []Effect) {
 		}
 	}
 	fx = append(fx, c.record(event.Record{Commit: &r}))
-	fx = append(fx, c.points(told)...)
-	fx = append(fx, c.evaluations(told)...)
-	for _, d := range told {
+	fx = append(fx, c.points(details)...)
+	fx = append(fx, c.evaluations(details)...)
+	for _, d := range details {
 		for _, n := range d.Notes {
-			fx = append(fx, c.alert(event.LevelWarning, n.Kind, fmt.Sprintf("worker %d, %s: %s", d.Worker, span(d.From+1, r.To), n.Text), engine.None))
+			text := fmt.Sprintf("worker %d, %s: %s", d.Worker, span(d.From+1, r.To), n.Text)
+			fx = append(fx, c.alert(event.LevelWarning, n.Kind, text, engine.None))
 		}
 	}
 	if r.To < c.granted && len(c.done) == 0 || first.ended {
-		c.granted = r.To // the grant was ended early: by a limit, or held for a target
+		c.granted = r.To // the grant ended early, at a limit or held for a target
 		clear(c.done)
 	}
 	switch {
 	case !first.ended:
-	case c.reached() && c.leaving():
+	case c.reached() && c.mayFinish():
 		c.ending = c.limited()
 	case c.ending != nil:
-	default: // the limit was raised meanwhile: workers that have ended go on with a plan
+	default: // the limit was raised meanwhile: workers that have ended continue with a plan
 		next := c.target()
 		if c.change == nil {
-			c.change = &change{alg: next.alg, members: next.members, cause: event.CauseRestore, note: "on to another limit"}
+			c.change = &change{
+				alg:     next.alg,
+				members: next.members,
+				cause:   event.CauseRestore,
+				note:    "on to another limit",
+			}
 		}
 	}
 	c.resize(r.Nanos, sum.extra, r.Rounds)
 	return fx
 }
 
-// row is one that is hashed, and where its digest is: among those of members' rows of a grant, or ^at among the shared.
+// row is a hashed row. Its digest is at index at of the grant's sums, or, if at < 0, at index ^at of the shared rows.
 type row struct {
 	name string
 	at   int
 }
 
-// root is the hash of the state that reports are of. Their rows are the same in the whole epoch.
+// root returns the hash of the state after a grant. It computes the order of the rows once an epoch.
 func (c *Coordinator) root(o *outstanding) string {
 	if c.rows == nil {
 		for i, name := range c.shared {
@@ -180,7 +196,7 @@ func (c *Coordinator) root(o *outstanding) string {
 	return h.Sum()
 }
 
-// resize doubles the grant until snapshots and digests are at most 3% of it, and halves it when it takes too long.
+// resize doubles the next grant until snapshots and digests cost at most 3% of it, and halves it above cfg.GrantMax.
 func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 	switch limit := c.cfg.GrantMax.Nanoseconds(); {
 	case nanos+extra > limit && c.batch > 1:
@@ -190,20 +206,21 @@ func (c *Coordinator) resize(nanos, extra int64, rounds uint64) {
 	}
 }
 
-// points records the points of a commit.
-func (c *Coordinator) points(told []message.Done) (fx []Effect) {
-	for _, p := range message.MergePoints(told) {
+// points records the points of a commit, merged over workers, and checks them against the target.
+func (c *Coordinator) points(details []message.Done) (fx []Effect) {
+	for _, p := range message.MergePoints(details) {
 		fx = append(fx, c.record(event.Record{Points: p}))
-		if metric, value, ok := aimed(p); ok {
-			fx = append(fx, c.aim(metric, value)...)
+		if metric, value, ok := pointsMetric(p); ok {
+			fx = append(fx, c.checkTarget(metric, value)...)
 		}
 	}
 	return fx
 }
 
-func (c *Coordinator) evaluations(told []message.Done) (fx []Effect) {
+// evaluations records the test results of a commit, merged over workers, and checks them against the target.
+func (c *Coordinator) evaluations(details []message.Done) (fx []Effect) {
 	byRound := map[uint64][]message.Test{}
-	for _, d := range told {
+	for _, d := range details {
 		for _, t := range d.Tests {
 			byRound[t.Round] = append(byRound[t.Round], t)
 		}
@@ -211,33 +228,33 @@ func (c *Coordinator) evaluations(told []message.Done) (fx []Effect) {
 	for _, r := range slices.Sorted(maps.Keys(byRound)) {
 		if e, ok := message.Tally(byRound[r], c.cfg.Tests); ok {
 			fx = append(fx, c.record(event.Record{Evaluation: &e}))
-			for metric, value := range tested(c.cfg.Scores, &e) { // of which a target names one
-				fx = append(fx, c.aim(metric, value)...)
+			for metric, value := range testMetrics(c.cfg.Scores, &e) { // a target names at most one of them
+				fx = append(fx, c.checkTarget(metric, value)...)
 			}
 		}
 	}
 	return fx
 }
 
-// limited is the end by a limit, which came before the target where there is one.
+// limited returns the exit at a limit. If there is a target, the run missed it.
 func (c *Coordinator) limited() *Exit {
 	return &Exit{Phase: event.Finished, Reason: "its limit is reached", Missed: c.cfg.Limit.Target}
 }
 
-// leaving says that the run goes on, or stops because somebody asked: what it reaches on its last rounds still ends it,
-// so that a run which is interrupted there has no other end than one that is not.
-func (c *Coordinator) leaving() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
+// mayFinish reports whether meeting a target still ends the run: it is not ending, or it stops on request. A run that
+// is interrupted in its last rounds thus ends in the same way as one that is not.
+func (c *Coordinator) mayFinish() bool { return c.ending == nil || c.ending.Phase == event.Stopped }
 
-// failed handles a grant or plan that a worker could not do.
-func (c *Coordinator) failed(e message.Failed) []Effect {
+// handleFailed handles a grant or plan that a worker could not execute.
+func (c *Coordinator) handleFailed(e message.Failed) []Effect {
 	if e.Epoch != c.epoch || !c.here(e.Worker) {
 		return nil
 	}
 	if e.Cut != nil && e.NonFinite == nil {
-		return c.severed(e)
+		return c.handleBrokenLink(e)
 	}
 	if e.NonFinite == nil || c.plan != nil {
-		return c.fence(Lost{e.Worker, "it reports: " + e.Err})
+		return c.evict(Lost{e.Worker, "it reports: " + e.Err})
 	}
 	nf := e.NonFinite
 	text := fmt.Sprintf("block %s is not finite within %s", nf.Block, span(nf.From+1, nf.To))
@@ -246,23 +263,23 @@ func (c *Coordinator) failed(e message.Failed) []Effect {
 	}
 	for _, last := range slices.Backward(c.edits) {
 		if last.At >= nf.To {
-			continue // it was not in force yet
+			continue // not yet in effect
 		}
 		text += fmt.Sprintf("; the last edit was %s = %s at round %d", last.Knob, last.Expr, last.First())
 		break
 	}
-	return c.blownUp(text, nf.Member)
+	return c.handleNonFinite(text, nf.Member)
 }
 
-// fence puts workers out, for good: their word cannot be trusted, or they cannot do what they are asked to.
-func (c *Coordinator) fence(all ...Lost) (fx []Effect) {
+// evict removes workers for good: their reports cannot be trusted, or they cannot do their work.
+func (c *Coordinator) evict(all ...Lost) (fx []Effect) {
 	for _, e := range all {
 		fx = append(fx, Send{e.Worker, message.Away{Why: e.Reason}})
 	}
-	return append(fx, c.loses(all...)...)
+	return append(fx, c.removeLost(all...)...)
 }
 
-// save asks for a checkpoint of the committed round.
+// save orders a checkpoint of the committed round. It does nothing while one is being saved.
 func (c *Coordinator) save() (fx []Effect) {
 	if c.saving != nil {
 		return nil
@@ -270,25 +287,25 @@ func (c *Coordinator) save() (fx []Effect) {
 	c.wantSave = false
 	c.saving, c.savedAt = &saving{c.committed, c.hash, c.progress, map[int][]event.File{}}, c.now
 	for _, w := range c.hosting.Workers {
-		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.mostSaved(w)}})
+		fx = append(fx, Send{w, message.Save{Epoch: c.epoch, At: c.committed, Most: c.maxCheckpointBytes(w)}})
 	}
 	return fx
 }
 
-func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
+func (c *Coordinator) handleSaved(e message.Saved) (fx []Effect) {
 	if c.saving == nil || e.Epoch != c.base || e.At != c.saving.at || len(c.hosting.Of(e.Worker)) == 0 {
 		return nil
 	}
 	if e.Err != "" {
 		c.saving = nil
 		e.Err = fmt.Sprintf("worker %d cannot save: %s", e.Worker, e.Err)
-		lone := c.deserted() && c.granted == c.committed // it was to be the last of those that leave
+		lone := c.allLeaving() && c.granted == c.committed // its workers were to leave after this checkpoint
 		if !lone && c.ending == nil {
 			return c.halt(event.PauseDisk, e.Err, engine.None)
 		}
 		fx = append(fx, c.alert(event.LevelError, event.AlertDisk, e.Err, engine.None))
 		if lone {
-			return append(fx, c.abandon(false)...)
+			return append(fx, c.releaseAll(false)...)
 		}
 		c.ending.Phase, c.ending.Reason = event.Failed, e.Err
 		return append(fx, c.exit()...)
@@ -301,7 +318,15 @@ func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 	if len(c.saving.files) < len(c.hosting.Workers) {
 		return nil
 	}
-	cp := event.Checkpoint{Round: c.saving.at, Epoch: c.base, Roster: c.roster, Algorithm: c.alg.Name, Hash: c.saving.hash, Progress: c.saving.progress, Timeline: slices.Clone(c.edits)}
+	cp := event.Checkpoint{
+		Round:     c.saving.at,
+		Epoch:     c.base,
+		Roster:    c.roster,
+		Algorithm: c.alg.Name,
+		Hash:      c.saving.hash,
+		Progress:  c.saving.progress,
+		Timeline:  slices.Clone(c.edits),
+	}
 	for _, w := range c.hosting.Workers {
 		cp.Files = append(cp.Files, c.saving.files[w]...)
 	}
@@ -309,7 +334,7 @@ func (c *Coordinator) saved(e message.Saved) (fx []Effect) {
 	return append(fx, c.record(event.Record{Checkpoint: &cp}))
 }
 
-// span is the rounds from first to last, in words.
+// span formats a range of rounds: "round 3" or "rounds 3 to 5".
 func span(first, last uint64) string {
 	if first == last {
 		return fmt.Sprintf("round %d", first)

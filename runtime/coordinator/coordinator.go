@@ -1,13 +1,17 @@
-// Package coordinator is the core of a run: membership, the timeline of knobs, grants, plans and commits, as one pure
-// function from state and event to effects. It holds no goroutine, no clock, no file and no socket; a shell feeds it
-// events, carries its effects out in their order, and writes a record before the messages after it leave.
+// Package coordinator is the core of a run: membership, the timeline of knobs, grants, plans and commits. It is a
+// deterministic state machine, [Coordinator.Step], from an event to effects, and has no goroutines, clock, files or
+// sockets. A shell feeds it events, carries out its effects in order, and writes a record to the log before it sends
+// the messages after it.
+//
+// Terms: a grant lets workers execute the next rounds; a commit makes them final; a plan starts a membership epoch,
+// with another roster, algorithm or blocks.
 //
 // Invariants:
 //   - at most Ahead grants are outstanding, all of one epoch; committed <= granted;
 //   - a commit needs Done from every worker of the roster for the same rounds, and equal digests of shared blocks;
-//   - a new epoch starts with an Abort to everybody and only from a committed round;
-//   - an edit is in the log before the grant that carries it leaves, and keeps its round when that grant is aborted:
-//     the plan's timeline brings it again.
+//   - a new epoch starts with an Abort to all workers, and only from a committed round;
+//   - an edit is in the log before the grant that carries it is sent. It keeps its round if that grant is aborted: the
+//     plan's timeline contains it.
 package coordinator
 
 import (
@@ -24,51 +28,52 @@ import (
 	"brood/runtime/timeline"
 )
 
-// Config is what the core knows beforehand.
+// Config is the input of a core: the settings of the run and, if it resumes, what its log contains.
 type Config struct {
 	Algorithm string
 	Members   int
-	Wait      int // workers to wait for before the first round
+	Wait      int // number of workers to wait for before the first round
 	Layout    engine.Layout
 	Data      optim.DataSize
-	Tests     int           // samples of the test set
-	Scores    []event.Score // that the centre is tested by
-	Metrics   []string      // of an objective, beside its fitness
-	Maximises bool          // an objective, whose fitness may be any number
+	Tests     int           // samples in the test set; 0: none
+	Scores    []event.Score // metrics of the test set that the centre is scored by
+	Metrics   []string      // names of an objective's metrics, other than its fitness
+	Maximises bool          // an objective is maximized: its fitness may be any number
 	Direct    int
 	OnLoss    LossPolicy    // "" means reseed
 	OnTrouble TroublePolicy // "" means wait
 	Limit     event.Limit
-	Edits     []event.Edit // in force from the first round on
+	Edits     []event.Edit // in effect from the first round
 	Lookup    func(string) (*optim.Algorithm, error)
 
-	SavePeriod time.Duration // between checkpoints; 0: only at the end
-	Ahead      int           // grants outstanding; 0 means 2
-	GrantMax   time.Duration // longest grant; 0 means 1 s
-	// bytes of blocks up to which a worker that hosts everybody keeps snapshots; 0 means KeepBytes
+	SavePeriod time.Duration // between checkpoints; 0: only at the end of the run
+	Ahead      int           // maximum number of outstanding grants; 0 means 2
+	GrantMax   time.Duration // target for the longest grant; 0 means 1 s
+	// maximum bytes of blocks at which a worker that hosts all members takes snapshots; 0 means KeepBytes
 	Keep int64
 
-	Resume *event.Checkpoint // go on from here instead of from the seed
+	Resume *event.Checkpoint // resume from this checkpoint instead of from the seed
 	Epoch  uint32            // newest epoch in the log that is resumed
-	Late   []event.Edit      // in the log, but in force in no round up to Resume: they take effect at once
-	Asked  event.Pending     // accepted in the log, without a round or plan: they are obeyed first
-	Cause  event.Cause       // of the first plan: start, resume, fork; "" means start
-	Met    string            // how the round that it goes on from met the target of the limit; "" where it did not
-	Sane   Sane              // what the log that is resumed knows to be good
+	Late   []event.Edit      // in the log, but not in effect at Resume's round: they take effect at once
+	Asked  event.Pending     // commands accepted in the log without a round or plan: they are applied first
+	Cause  event.Cause       // cause of the first plan: start, resume or fork; "" means start
+	Met    string            // how the round of Resume met the target of the limit; "" if it did not
+	Sane   Sane              // the last good state, folded from the log that is resumed
 }
 
-// Coordinator is the state of the core, by what it is about: see state.go. Use Step alone.
+// Coordinator is the state of the core; see state.go for its parts. It is not safe for concurrent use. The shell
+// changes it through Step alone.
 type Coordinator struct {
 	cfg Config
 	life
-	crew
+	membership
 	epochs
 	knobs
 	rounds
 	saves
 }
 
-// New is a core that waits for workers.
+// New returns a core that waits for workers. It fails if the algorithm, a policy, the population or an edit is invalid.
 func New(cfg Config) (*Coordinator, error) {
 	alg, err := cfg.Lookup(cfg.Algorithm)
 	if err != nil {
@@ -76,17 +81,26 @@ func New(cfg Config) (*Coordinator, error) {
 	}
 	cfg.Wait, cfg.Ahead = max(1, cfg.Wait), cmp.Or(cfg.Ahead, 2)
 	cfg.GrantMax, cfg.Keep = cmp.Or(cfg.GrantMax, time.Second), cmp.Or(cfg.Keep, KeepBytes)
-	cfg.OnLoss, cfg.OnTrouble, cfg.Cause = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait), cmp.Or(cfg.Cause, event.CauseStart)
-	if err := known(cfg); err != nil {
+	cfg.OnLoss, cfg.OnTrouble = cmp.Or(cfg.OnLoss, OnLossReseed), cmp.Or(cfg.OnTrouble, OnTroubleWait)
+	cfg.Cause = cmp.Or(cfg.Cause, event.CauseStart)
+	if err := validatePolicies(cfg); err != nil {
 		return nil, err
 	}
-	c := &Coordinator{cfg: cfg,
-		life:   life{phase: event.Waiting},
-		crew:   crew{rests: map[int]rest{}, lost: map[optim.Member]bool{}, cuts: map[[2]int]cuts{}, keys: map[int]string{}, aways: map[string]cuts{}},
-		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, misjudged: map[string]bool{}},
+	c := &Coordinator{
+		cfg:  cfg,
+		life: life{phase: event.Waiting},
+		membership: membership{
+			excluded:  map[int]exclusion{},
+			lost:      map[optim.Member]bool{},
+			breaks:    map[[2]int]breaks{},
+			keys:      map[int]string{},
+			evictions: map[string]breaks{},
+		},
+		epochs: epochs{epoch: cfg.Epoch, base: cfg.Epoch, alg: alg, bytesWarned: map[string]bool{}},
 		knobs:  knobs{edits: slices.Clone(cfg.Edits)},
-		rounds: rounds{batch: 1, most: 1, done: map[uint64]*outstanding{}},
-		saves:  saves{sane: cfg.Sane}}
+		rounds: rounds{batch: 1, maxRounds: 1, done: map[uint64]*outstanding{}},
+		saves:  saves{lastGood: cfg.Sane},
+	}
 	members := optim.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
@@ -96,9 +110,9 @@ func New(cfg Config) (*Coordinator, error) {
 			return nil, err
 		}
 	}
-	c.place(optim.Place(members, []int{0}))
-	c.again(cfg.Late)
-	if err := c.admits(c.alg, members, c.edits, c.committed); err != nil {
+	c.setRoster(optim.Place(members, []int{0}))
+	c.restage(cfg.Late)
+	if err := c.validateShape(c.alg, members, c.edits, c.committed); err != nil {
 		return nil, err
 	}
 	if _, err = c.structural(c.alg, c.edits, c.edits); err != nil {
@@ -113,7 +127,8 @@ func New(cfg Config) (*Coordinator, error) {
 	return c, nil
 }
 
-// Step takes an event to its effects. now must not go backwards.
+// Step applies an event and returns the effects, in the order in which the shell must carry them out. now must not go
+// backwards. After the exit Step ignores every event.
 func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	if c.over {
 		return nil
@@ -122,23 +137,23 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	var fx []Effect
 	switch e := ev.(type) {
 	case Joined:
-		fx = c.joined(e)
+		fx = c.handleJoined(e)
 	case Lost:
-		fx = c.loses(e)
+		fx = c.removeLost(e)
 	case Report:
 		if !c.here(e.Sender()) {
-			return nil // it is gone, or was put out
+			return nil // its worker left or was evicted
 		}
-		fx = c.hears(e.Report)
+		fx = c.handleReport(e.Report)
 	case *Alike:
 		if !c.here(e.Worker) {
 			return nil
 		}
-		fx = c.hears(e)
+		fx = c.handleReport(e)
 	case Command:
 		fx = c.command(e.Command)
 	case Trouble:
-		fx = c.troubled(e)
+		fx = c.handleTrouble(e)
 	case Note:
 		fx = []Effect{c.alert(cmp.Or(e.Level, event.LevelInfo), e.Kind, e.Text, engine.None)}
 	case Measured:
@@ -152,13 +167,13 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 	default:
 		panic(fmt.Sprintf("the core does not know the event %T", ev))
 	}
-	return append(fx, c.push()...)
+	return append(fx, c.advance()...)
 }
 
-// hears takes what a worker that is there says, once it is checked. Whoever says what cannot be is put out.
-func (c *Coordinator) hears(r said) []Effect {
+// handleReport checks and applies a report of a worker that is present. It evicts a worker whose report is invalid.
+func (c *Coordinator) handleReport(r workerReport) []Effect {
 	if err := c.check(r); err != nil {
-		fx := c.fence(Lost{r.Sender(), err.Error()})
+		fx := c.evict(Lost{r.Sender(), err.Error()})
 		if f, ok := errors.AsType[*Fault](err); ok {
 			fx = append(fx, f)
 		}
@@ -166,31 +181,32 @@ func (c *Coordinator) hears(r said) []Effect {
 	}
 	switch m := r.(type) {
 	case message.Ready:
-		return c.isReady(m)
+		return c.handleReady(m)
 	case message.Done:
-		return c.isDone(&m)
+		return c.handleDone(&m)
 	case *Alike:
-		return c.isAlike(m)
+		return c.handleAlike(m)
 	case message.Failed:
-		return c.failed(m)
+		return c.handleFailed(m)
 	case message.Saved:
-		return c.saved(m)
+		return c.handleSaved(m)
 	case message.Leaving:
-		return c.leaves(m)
+		return c.handleLeaving(m)
 	default:
 		panic(fmt.Sprintf("the core does not know the report %T", r))
 	}
 }
 
-// Committed is the newest committed round and its hash.
+// Committed returns the newest committed round and the hash of its state.
 func (c *Coordinator) Committed() (uint64, string) { return c.committed, c.hash }
 
-// Phase of the run.
+// Phase returns the phase of the run.
 func (c *Coordinator) Phase() event.Phase { return c.phase }
 
+// record returns the effect that appends r to the log, stamped with the current time.
 func (c *Coordinator) record(r event.Record) Append {
 	r.At = c.now.UnixNano()
-	c.sane.Take(r)
+	c.lastGood.Take(r)
 	return Append{r}
 }
 
@@ -198,24 +214,25 @@ func (c *Coordinator) alert(level event.Level, kind event.AlertKind, text string
 	return c.record(event.Record{Alert: &event.Alert{Round: c.committed, Level: level, Kind: kind, Text: text, Member: m}})
 }
 
+// enter changes the phase and records it.
 func (c *Coordinator) enter(p event.Phase, reason string) Append {
 	if p == event.Training && c.began.IsZero() {
 		c.began = c.now
 	}
 	c.phase = p
 	at := c.committed
-	if p == event.Paused || p == event.Training { // after the rounds that workers are doing
+	if p == event.Paused || p == event.Training { // the workers still execute the granted rounds
 		at = c.granted
 	}
 	return c.record(event.Record{State: &event.State{Round: at, Phase: p, Reason: reason}})
 }
 
-// end asks for a last checkpoint and then the exit.
+// end asks for a last checkpoint and then the exit. Without workers, or before the first plan, the run exits at once.
 func (c *Coordinator) end(p event.Phase, reason string) []Effect {
 	if c.ending == nil {
 		c.ending = &Exit{Phase: p, Reason: reason}
 	}
-	if c.base == c.cfg.Epoch && c.plan == nil || len(c.alive) == 0 { // nothing has begun, or nobody is left to save it
+	if c.base == c.cfg.Epoch && c.plan == nil || len(c.alive) == 0 { // nothing has begun, or no worker is left to save it
 		return c.exit()
 	}
 	return nil
@@ -230,10 +247,10 @@ func (c *Coordinator) exit() []Effect {
 	return append(fx, *c.ending)
 }
 
-// push does whatever may be done now: grants, the next plan, a checkpoint, the end.
-func (c *Coordinator) push() (fx []Effect) {
+// advance does whatever is possible now: grants, the next plan, a checkpoint, or the exit.
+func (c *Coordinator) advance() (fx []Effect) {
 	idle := c.granted == c.committed && c.plan == nil
-	// by a limit that was given late, or before a process that was killed
+	// the limit was lowered, or was reached before the previous process was killed
 	if idle && c.ending == nil && c.phase == event.Training {
 		switch {
 		case c.reached():
@@ -263,14 +280,15 @@ func (c *Coordinator) push() (fx []Effect) {
 	if idle && c.phase != event.Training {
 		fx = c.settle()
 	}
-	if (c.keep || idle) && (c.wantSave || c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= max(c.cfg.SavePeriod, saveShare*c.saveCost) && !c.isSaved()) {
+	due := c.cfg.SavePeriod > 0 && c.now.Sub(c.savedAt) >= max(c.cfg.SavePeriod, saveShare*c.saveCost) && !c.isSaved()
+	if (c.snapshots || idle) && (c.wantSave || due) {
 		fx = append(fx, c.save()...)
 	}
 	if c.phase != event.Training {
 		return fx
 	}
 	ahead := c.cfg.Ahead
-	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Target != "" || !c.keep {
+	if c.held = c.held && len(c.done) > 0; c.held || c.cfg.Limit.Target != "" || !c.snapshots {
 		ahead = 1
 	}
 	for n := len(c.done); n < ahead; n++ {
@@ -279,27 +297,36 @@ func (c *Coordinator) push() (fx []Effect) {
 	return fx
 }
 
-// reached says whether the committed rounds are all that the limit asks for.
+// reached reports whether the committed rounds reach the limit of rounds or epochs.
 func (c *Coordinator) reached() bool {
 	return c.cfg.Limit.Reached(event.Progress{Rounds: c.committed, Epochs: c.progress.Epochs})
 }
 
-// isSaved says whether the newest checkpoint is of this very state: a plan changes it without a round.
+// isSaved reports whether the newest checkpoint holds the current state. A plan changes the state without a round, so
+// the epoch is compared too.
 func (c *Coordinator) isSaved() bool {
 	cp := c.checkpoint
 	return cp != nil && cp.Round == c.committed && cp.Hash == c.hash && cp.Epoch == c.base
 }
 
-// grant gives out the next rounds and the edits that govern them: no vote, no race.
+// grant sends the next rounds, and the edits that take effect with them, to all workers that host members.
 func (c *Coordinator) grant() (fx []Effect) {
-	g := message.Grant{Epoch: c.epoch, From: c.granted, To: c.granted + min(c.batch, c.most), Committed: c.committed, Limit: c.cfg.Limit, Hold: c.cfg.Limit.Target != "", Onward: !c.keep}
+	g := message.Grant{
+		Epoch:     c.epoch,
+		From:      c.granted,
+		To:        c.granted + min(c.batch, c.maxRounds),
+		Committed: c.committed,
+		Limit:     c.cfg.Limit,
+		Hold:      c.cfg.Limit.Target != "",
+		Onward:    !c.snapshots,
+	}
 	if l := c.cfg.Limit.Rounds; l > 0 {
 		if g.From >= l {
 			return nil
 		}
 		g.To = min(g.To, l)
 	}
-	for _, e := range c.edits { // a commit at an edit's round tells where its schedule begins
+	for _, e := range c.edits { // a schedule needs the progress of the commit at its first round
 		if e.At > g.From {
 			g.To = min(g.To, e.At)
 		}
@@ -308,13 +335,13 @@ func (c *Coordinator) grant() (fx []Effect) {
 	fx = c.takeStaged(g.From, &g.Edits)
 	workers := c.hosting.Workers
 	o := c.spare
-	if c.spare = nil; o == nil || len(o.says) != len(workers) || len(o.sums) != c.from[len(workers)] {
-		o = &outstanding{says: make([]int, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
+	if c.spare = nil; o == nil || len(o.claimAt) != len(workers) || len(o.sums) != c.from[len(workers)] {
+		o = &outstanding{claimAt: make([]int, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
 	}
-	c.done[g.From] = &outstanding{Grant: g, sent: c.now, says: o.says, sums: o.sums,
+	c.done[g.From] = &outstanding{Grant: g, sent: c.now, claimAt: o.claimAt, sums: o.sums,
 		sum: sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}}
 	c.granted, c.held = g.To, g.Hold
-	var order message.Order = g // one for all
+	var order message.Order = g // converted to the interface once for all workers
 	fx = slices.Grow(fx, len(workers))
 	for _, w := range workers {
 		fx = append(fx, Send{w, order})
@@ -322,10 +349,10 @@ func (c *Coordinator) grant() (fx []Effect) {
 	return fx
 }
 
-// settle logs staged edits while no grant is there to carry them: what was accepted is in the log.
+// settle logs the staged edits while no grant is being sent, so that every accepted edit is in the log.
 func (c *Coordinator) settle() []Effect { return c.takeStaged(c.committed, &c.loose) }
 
-// takeStaged gives staged edits their first round and logs them.
+// takeStaged assigns the staged edits their first round, logs them and appends them to into, unless it is nil.
 func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []Effect) {
 	for _, e := range c.staged {
 		e.At, e.Expr = at, timeline.Absolute(e.Expr, at)
@@ -342,13 +369,14 @@ func (c *Coordinator) takeStaged(at uint64, into *[]event.Edit) (fx []Effect) {
 	return fx
 }
 
-// again makes edits whose rounds are not to be reached as they were take effect with a plan of their own, since some
-// may be structural.
-func (c *Coordinator) again(late []event.Edit) {
+// restage schedules edits that cannot take effect at their logged rounds for a separate plan, since some may be
+// structural. Edits of another algorithm are dropped.
+func (c *Coordinator) restage(late []event.Edit) {
 	late = slices.DeleteFunc(slices.Clone(late), func(e event.Edit) bool { return e.Algorithm != c.target().alg })
 	if len(late) > 0 {
 		next := c.target()
-		next.edits, next.cause, next.note = append(late, next.edits...), event.CauseKnob, "edits that came after the checkpoint take effect"
+		next.edits = append(late, next.edits...)
+		next.cause, next.note = event.CauseKnob, "edits that came after the checkpoint take effect"
 		c.change = &next
 	}
 }

@@ -5,55 +5,54 @@ import (
 	"brood/runtime/message"
 )
 
-// Event is what happens to a run: the only way into the core. The set is closed, and Step panics at one that it does
-// not know.
+// Event is an input of the core. The set is closed; Step panics on an unknown event.
 type Event interface{ isEvent() }
 
-// Effect is what the shell is to do; effects are carried out in their order. The set is closed, and a shell knows all
-// of them.
+// Effect is an output of the core. The shell carries effects out in order. The set is closed, and a shell must handle
+// all of them.
 type Effect interface{ isEffect() }
 
 // Events.
 type (
-	// Joined says that a worker is there. Its number was never used before; its key is the same each time that it comes
-	// back, and empty for all workers of the coordinator's own process.
+	// Joined announces a worker. Its number was never used before. Key identifies the same worker when it returns; it
+	// is empty for all workers in the coordinator's process.
 	Joined struct {
 		Worker int
 		Key    string
 	}
-	// Lost says that a worker is gone, with all that it held.
+	// Lost reports that a worker is gone, with the state of its members.
 	Lost struct {
 		Worker int
 		Reason string
 	}
-	// Report is what a worker says. It is checked before anything uses it.
+	// Report is a message of a worker. The core checks it before use.
 	Report struct{ message.Report }
-	// Alike says that a worker reports of a grant what another one does, in its own name: its members are in the place of
-	// the other's, which are as many, and of points, notes and a prediction it has none. Of thousands of workers that are
-	// not run such reports come. Of is changed by nobody while the grant is out, so that it is checked once.
+	// Alike reports a grant on behalf of a simulated worker: it reuses another worker's Done. The worker has as many
+	// members as the other, which replace the other's in the digests, and has no points, notes or prediction. Nobody
+	// may modify Of while the grant is outstanding, so that it is checked once. Only runtime/simulate sends it.
 	Alike struct {
 		Worker int
 		Of     *message.Done
 	}
-	// Command is what an operator asks. One Receipt answers it.
+	// Command is a command of an operator. The core answers it with one Receipt.
 	Command struct{ event.Command }
-	// Trouble is something around the run that a person must mend before it goes on, such as a full disk. Nothing is
-	// lost.
+	// Trouble is a fault outside the run, such as a full disk, that a person must fix before the run can continue. No
+	// state is lost.
 	Trouble struct {
 		Why    event.PauseReason
 		Reason string
 	}
-	// Note is something around the run that a reader of its log should know.
+	// Note is information from the shell for readers of the log. It becomes an alert.
 	Note struct {
 		Level event.Level // "" for info
 		Kind  event.AlertKind
 		Text  string
 	}
-	// Measured is what machines measure of themselves. It goes into the log, and nothing is decided by it.
+	// Measured holds measurements of the machines. It is logged and influences no decision.
 	Measured struct{ Of []event.Machine }
-	// Interrupt asks to finish the round, save and leave.
+	// Interrupt asks the run to finish its round, save and exit.
 	Interrupt struct{}
-	// Tick lets time pass.
+	// Tick advances the clock.
 	Tick struct{}
 )
 
@@ -70,23 +69,23 @@ func (Tick) isEvent()      {}
 
 // Effects.
 type (
-	// Send brings an order to a worker.
+	// Send sends an order to a worker.
 	Send struct {
 		Worker int
 		Msg    message.Order
 	}
-	// Dismiss lets a worker go that holds nothing any more.
+	// Dismiss releases a worker that leaves and hosts no members.
 	Dismiss struct{ Worker int }
-	// Append writes a record to the log, before any message behind it leaves.
+	// Append writes a record to the log, before the shell sends any message after it.
 	Append struct{ Record event.Record }
-	// Receipt answers a command, once the records behind it are in the log.
+	// Receipt answers a command. The shell delivers it after the records before it are in the log.
 	Receipt struct{ event.Receipt }
 	// Exit ends the run.
 	Exit struct {
 		Phase  event.Phase
 		Reason string
-		Missed string // the target that was not met when the run was at another limit, else ""
-		Branch uint64 // where a block was not finite: the newest round that is known to be sane; else 0
+		Missed string // the target that was not met when another limit ended the run; else ""
+		Branch uint64 // if a block was not finite: the newest round known to be good, from which to branch; else 0
 	}
 )
 

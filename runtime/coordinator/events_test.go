@@ -42,7 +42,7 @@ func TestEveryTypeIsHandled(t *testing.T) {
 		where string
 	}{
 		{"event", marked(here, "isEvent"), here, "Coordinator.Step"},
-		{"report", reports, here, "Coordinator.hears"},
+		{"report", reports, here, "Coordinator.handleReport"},
 		{"report", reports, here, "Coordinator.check"},
 		{"effect", marked(here, "isEffect"), shell, "Fleet.apply"},
 		{"order", marked(said, "order"), hosted, "Worker.Handle"},

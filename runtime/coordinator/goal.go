@@ -2,15 +2,15 @@ package coordinator
 
 import "brood/runtime/event"
 
-// Goal folds the records of a log into what its run is to reach, and whether it did.
+// Goal is computed from the records of a log: what the run is to reach, and whether it has reached it.
 type Goal struct {
-	Limit    event.Limit    // in force
-	Progress event.Progress // of the last commit that no plan undid; after one that did, of its round alone
+	Limit    event.Limit    // in effect
+	Progress event.Progress // of the last commit that no plan undid; after a rollback, only the round is known
 	scores   []event.Score
-	Met      string // how the last commit met the target of the limit, a sentence; "" where it did not
+	Met      string // sentence that says how the last commit met the limit's target; "" if it did not
 }
 
-// Take looks at the next record.
+// Take applies the next record.
 func (g *Goal) Take(r event.Record) {
 	switch {
 	case r.Config != nil:
@@ -22,11 +22,11 @@ func (g *Goal) Take(r event.Record) {
 	case r.Commit != nil:
 		g.Progress, g.Met = r.Commit.Progress, ""
 	case r.Evaluation != nil:
-		for metric, value := range tested(g.scores, r.Evaluation) {
+		for metric, value := range testMetrics(g.scores, r.Evaluation) {
 			g.measured(metric, value)
 		}
 	case r.Points != nil:
-		if metric, value, ok := aimed(r.Points); ok {
+		if metric, value, ok := pointsMetric(r.Points); ok {
 			g.measured(metric, value)
 		}
 	case r.State != nil && r.State.Limit != nil && *r.State.Limit != g.Limit:
@@ -40,6 +40,6 @@ func (g *Goal) measured(metric Metric, value float64) {
 	}
 }
 
-// Reached says that nothing is left to do: the limit of rounds or epochs is reached, or the target is met. A limit of
-// time is of a process, and no log tells of it but by the end of the run.
+// Reached reports whether the run has nothing left to do: the limit of rounds or epochs is reached, or the target is
+// met. A limit of time counts per process; the log does not record it, except by the end of the run.
 func (g Goal) Reached() bool { return g.Limit.Reached(g.Progress) || g.Met != "" }

@@ -391,8 +391,8 @@ func TestTimesAreTheCores(t *testing.T) {
 func TestFaultInCheck(t *testing.T) {
 	p := newParty(t, 2, nil)
 	d := p.done(1)
-	p.core.place(optim.Roster{}) // nothing is left that could go on
-	p.core.keep = false
+	p.core.setRoster(optim.Roster{}) // nothing is left that could go on
+	p.core.snapshots = false
 	var stacks []string
 	for _, x := range p.step(d) {
 		if f, ok := x.(*Fault); ok {

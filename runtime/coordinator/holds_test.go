@@ -17,7 +17,7 @@ func (c *Coordinator) holds() error {
 	there := func(w int) bool { return slices.Contains(c.alive, w) }
 	for _, p := range []func() error{
 		func() error { return c.life.holds() },
-		func() error { return c.crew.holds(c.roster.Has) },
+		func() error { return c.membership.holds(c.roster.Has) },
 		func() error { return c.epochs.holds(there) },
 		func() error { return c.knobs.holds() },
 		func() error { return c.rounds.holds(c.cfg.Ahead, c.base, c.plan != nil) },
@@ -40,11 +40,11 @@ func (l *life) holds() error {
 	return nil
 }
 
-func (c *crew) holds(of func(optim.Member) bool) error {
+func (c *membership) holds(of func(optim.Member) bool) error {
 	if !slices.IsSorted(c.alive) || len(slices.Compact(slices.Clone(c.alive))) != len(c.alive) {
 		return fmt.Errorf("workers %v are there", c.alive)
 	}
-	for w := range c.rests {
+	for w := range c.excluded {
 		if !slices.Contains(c.alive, w) {
 			return fmt.Errorf("worker %d rests and is gone", w)
 		}
@@ -54,7 +54,7 @@ func (c *crew) holds(of func(optim.Member) bool) error {
 			return fmt.Errorf("worker %d has a key and is gone", w)
 		}
 	}
-	for pair := range c.cuts {
+	for pair := range c.breaks {
 		if pair[0] >= pair[1] || !slices.Contains(c.alive, pair[0]) || !slices.Contains(c.alive, pair[1]) {
 			return fmt.Errorf("a connection of %v broke, and %v are there", pair, c.alive)
 		}

@@ -156,7 +156,7 @@ func (x *insider) honest() {
 	}
 	for _, w := range x.core.roster.Workers() {
 		if o := x.core.done[x.core.committed]; w != x.id && o != nil && x.core.plan == nil {
-			if o.says[x.core.hosting.Place(w)] == 0 {
+			if o.claimAt[x.core.hosting.Place(w)] == 0 {
 				x.step(x.done(w))
 			}
 		}

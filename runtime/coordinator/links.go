@@ -10,56 +10,58 @@ import (
 	"brood/runtime/message"
 )
 
-// Two workers may lose each other while both reach the coordinator. Nobody has lost a row then: the rounds in progress
-// are void, and all go on in a new membership epoch, in which the two connect anew. That is tried twice; whoever lost
-// others a third time within linkForgiven is put out for a while. Of the two that is the one that lost more, and where
-// they are equal the one that says so first: no worker can put another that hosts members out by what it alone says.
-// One that hosts none yet goes first, for a while, whoever of the two speaks.
+// Two workers can lose the connection between them while both still reach the coordinator. No row is lost then. The
+// rounds in progress are voided, and all workers continue in a new membership epoch, in which the two reconnect. This
+// is retried twice. At the third break within linkForgiven a worker is evicted for a while: of the two, the one with
+// more breaks; if they have equally many, the one that reported first. So no worker can evict another that hosts
+// members by its own reports alone. If the network is known to be bad, a worker that hosts no members yet is evicted
+// first, whichever of the two reports.
 
-// linkPauses are how long the first and the second try wait.
+// linkPauses are the delays before the first and the second retry.
 var linkPauses = [...]time.Duration{0, 2 * time.Second}
 
-// linkForgiven is how long a connection must hold until its earlier ends no longer count.
+// linkForgiven is how long a connection must hold until its earlier breaks no longer count.
 const linkForgiven = 10 * time.Minute
 
-// Whoever is put out because of lost links may come back after linkAway. Each time that it was before, by its key, that
-// is twice as long, up to linkForgiven: a network that stays bad costs less and less, and nobody pays for what another
-// says. Where that has not happened to it for awayForgiven, it begins anew.
+// A worker that is evicted because of broken links may return after linkAway. The time doubles with each such eviction
+// of the same key, up to linkForgiven, so that a network that stays bad costs less and less and each worker's time
+// depends on its own evictions. The count restarts after awayForgiven without an eviction.
 const (
 	linkAway     = 10 * time.Second
 	awayForgiven = time.Hour
 )
 
-// cuts are how often a connection broke, and when last.
-type cuts struct {
+// breaks counts the breaks of a connection, or the evictions of a key, and records the time of the last.
+type breaks struct {
 	times int
 	last  time.Time
 }
 
-// severed handles the failure of a worker whose connection to another broke.
-func (c *Coordinator) severed(e message.Failed) []Effect {
+// handleBrokenLink handles the report of a worker whose connection to another worker broke.
+func (c *Coordinator) handleBrokenLink(e message.Failed) []Effect {
 	if !c.retry.IsZero() {
-		return nil // both ends of a connection notice
+		return nil // both ends report the same break
 	}
-	if c.plan == nil && !c.keep {
-		return c.fence(Lost{e.Worker, "it reports: " + e.Err}) // who is alone exchanges nothing
+	if c.plan == nil && !c.snapshots {
+		return c.evict(Lost{e.Worker, "it reports: " + e.Err}) // a single worker has no peers
 	}
-	if w, bare := c.bare(e.Worker, *e.Cut); e.Never || bare && c.badNetwork() {
-		return c.unreached(e, w)
+	if w, bare := c.withoutMembers(e.Worker, *e.Cut); e.Never || bare && c.badNetwork() {
+		return c.evictUnreached(e, w)
 	}
 	one, other := min(e.Worker, *e.Cut), max(e.Worker, *e.Cut)
-	n := c.cuts[[2]int{one, other}]
+	n := c.breaks[[2]int{one, other}]
 	if c.now.Sub(n.last) > linkForgiven {
 		n.times = 0
 	}
-	c.cuts[[2]int{one, other}] = cuts{n.times + 1, c.now}
-	worst, times := e.Worker, c.cutsOf(e.Worker)
-	if n := c.cutsOf(*e.Cut); n > times {
+	c.breaks[[2]int{one, other}] = breaks{n.times + 1, c.now}
+	worst, times := e.Worker, c.recentBreaks(e.Worker)
+	if n := c.recentBreaks(*e.Cut); n > times {
 		worst, times = *e.Cut, n
 	}
 	if times > len(linkPauses) {
-		c.bad = c.now
-		return c.sendAway(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: see to the network between the workers; the last time, worker %d reported: %s",
+		c.evictedAt = c.now
+		return c.evictForNow(Lost{worst, fmt.Sprintf("it lost others %d times in %s, though it reaches the coordinator: "+
+			"see to the network between the workers; the last time, worker %d reported: %s",
 			times, linkForgiven, e.Worker, e.Err)})
 	}
 	wait := linkPauses[times-1]
@@ -68,8 +70,10 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 		when = fmt.Sprintf("after %s", wait)
 	}
 	note := fmt.Sprintf("workers %d and %d lost each other", one, other)
-	fx := []Effect{c.alert(event.LevelWarning, event.AlertLostLink, fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s", note, when, times, len(linkPauses), e.Worker, e.Err), engine.None)}
-	if c.base == c.cfg.Epoch { // nothing was ever ready
+	text := fmt.Sprintf("%s: tried again %s, %d of %d; worker %d reports: %s",
+		note, when, times, len(linkPauses), e.Worker, e.Err)
+	fx := []Effect{c.alert(event.LevelWarning, event.AlertLostLink, text, engine.None)}
+	if c.base == c.cfg.Epoch { // no plan has completed yet
 		c.plan = nil
 		return append(fx, c.first()...)
 	}
@@ -79,7 +83,7 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	}
 	next.note = note
 	if c.plan != nil && c.plan.From != event.Workers {
-		next.back = true // the way back was cut off: nobody holds that round but the checkpoint
+		next.back = true // the rollback was interrupted: only the checkpoint holds that round
 	}
 	c.voided = c.voided || c.granted > c.committed
 	c.change, c.plan, c.retry = &next, nil, c.now.Add(wait)
@@ -88,9 +92,9 @@ func (c *Coordinator) severed(e message.Failed) []Effect {
 	return fx
 }
 
-// bare is the one of two workers that hosts no member, the first where neither does: it has nothing to lose. Where both
-// do, or nothing was ever ready, it is the first, and false.
-func (c *Coordinator) bare(first, second int) (w int, ok bool) {
+// withoutMembers returns the one of two workers that hosts no members, the first if neither does. ok is false, and w is
+// the first, if both host members or no plan has completed yet.
+func (c *Coordinator) withoutMembers(first, second int) (w int, ok bool) {
 	if c.base == c.cfg.Epoch {
 		return first, false
 	}
@@ -102,39 +106,40 @@ func (c *Coordinator) bare(first, second int) (w int, ok bool) {
 	return first, false
 }
 
-// unreached puts a worker out that never had a connection with another, or none that held until it had members. By its
-// own word its addresses are wrong, unless the network is known to be bad: then it may come back, and the others do not
-// wait for it meanwhile. By the other's word it may come back in any case.
-func (c *Coordinator) unreached(e message.Failed, out int) []Effect {
+// evictUnreached evicts a worker that never connected to another one, or whose connection broke before it hosted
+// members. If the worker itself reports this, its addresses are wrong and it is evicted for good, unless the network is
+// known to be bad: then it may return, and the others do not wait for it meanwhile. If the other worker reports it, it
+// may return in any case.
+func (c *Coordinator) evictUnreached(e message.Failed, out int) []Effect {
 	switch {
 	case out != e.Worker:
-		return c.sendAway(Lost{out, fmt.Sprintf("worker %d reports: %s", e.Worker, e.Err)})
+		return c.evictForNow(Lost{out, fmt.Sprintf("worker %d reports: %s", e.Worker, e.Err)})
 	case c.badNetwork():
-		return c.sendAway(Lost{out, "it reports: " + e.Err})
+		return c.evictForNow(Lost{out, "it reports: " + e.Err})
 	}
-	return c.fence(Lost{out, "it reports: " + e.Err})
+	return c.evict(Lost{out, "it reports: " + e.Err})
 }
 
-// badNetwork says whether a worker was put out lately because it had lost others.
+// badNetwork reports whether a worker was evicted for broken links within awayForgiven.
 func (c *Coordinator) badNetwork() bool {
-	return !c.bad.IsZero() && c.now.Sub(c.bad) <= awayForgiven
+	return !c.evictedAt.IsZero() && c.now.Sub(c.evictedAt) <= awayForgiven
 }
 
-// sendAway puts a worker out that may come back, as another number. What it held is lost.
-func (c *Coordinator) sendAway(e Lost) []Effect {
-	maps.DeleteFunc(c.aways, func(_ string, k cuts) bool { return c.now.Sub(k.last) > awayForgiven })
+// evictForNow evicts a worker that may return later under another number. The state of its members is lost.
+func (c *Coordinator) evictForNow(e Lost) []Effect {
+	maps.DeleteFunc(c.evictions, func(_ string, k breaks) bool { return c.now.Sub(k.last) > awayForgiven })
 	key := c.keys[e.Worker]
-	times := c.aways[key].times
+	times := c.evictions[key].times
 	after := min(linkAway<<min(times, 10), linkForgiven)
-	c.aways[key] = cuts{times + 1, c.now}
+	c.evictions[key] = breaks{times + 1, c.now}
 	fx := []Effect{Send{e.Worker, message.Away{Why: e.Reason, After: after}}}
 	e.Reason += fmt.Sprintf("; it may come back in %s", after)
-	return append(fx, c.loses(e)...)
+	return append(fx, c.removeLost(e)...)
 }
 
-// cutsOf is how often connections of a worker broke lately.
-func (c *Coordinator) cutsOf(w int) (n int) {
-	for pair, k := range c.cuts {
+// recentBreaks returns how often connections of a worker broke within linkForgiven.
+func (c *Coordinator) recentBreaks(w int) (n int) {
+	for pair, k := range c.breaks {
 		if (pair[0] == w || pair[1] == w) && c.now.Sub(k.last) <= linkForgiven {
 			n += k.times
 		}

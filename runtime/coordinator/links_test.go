@@ -126,8 +126,8 @@ func TestAwayByKey(t *testing.T) {
 		t.Errorf("another key is away for %s", got)
 	}
 	p.now = p.now.Add(awayForgiven + time.Second)
-	if got := never("liar"); got != linkAway || len(p.core.aways) != 1 {
-		t.Errorf("after a long time it is away for %s, and %v are known", got, p.core.aways)
+	if got := never("liar"); got != linkAway || len(p.core.evictions) != 1 {
+		t.Errorf("after a long time it is away for %s, and %v are known", got, p.core.evictions)
 	}
 }
 
@@ -141,8 +141,8 @@ func TestNeverReached(t *testing.T) {
 		p.step(message.Failed{Worker: w, Epoch: p.core.epoch, Err: "it does not answer", Cut: new(0), Never: true})
 		p.ready()
 		p.round(nil)
-		if len(p.core.cuts) > 0 {
-			t.Errorf("what never was has broken: %v", p.core.cuts)
+		if len(p.core.breaks) > 0 {
+			t.Errorf("what never was has broken: %v", p.core.breaks)
 		}
 		return p.away[len(p.away)-1]
 	}

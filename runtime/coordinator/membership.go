@@ -16,7 +16,7 @@ import (
 	"brood/runtime/timeline"
 )
 
-func (c *Coordinator) joined(e Joined) (fx []Effect) {
+func (c *Coordinator) handleJoined(e Joined) (fx []Effect) {
 	if c.here(e.Worker) {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (c *Coordinator) joined(e Joined) (fx []Effect) {
 	return nil
 }
 
-// target is the algorithm and members that the newest plan leads to.
+// target returns the algorithm and the members after the change or plan that is under way.
 func (c *Coordinator) target() change {
 	switch {
 	case c.change != nil:
@@ -49,20 +49,27 @@ func (c *Coordinator) target() change {
 	return change{alg: c.alg.Name, members: c.roster.Members}
 }
 
-// first starts the run: from the seed, or from a checkpoint.
+// first sends the first plan of the run: from the seed, or from a checkpoint.
 func (c *Coordinator) first() (fx []Effect) {
-	p := event.Plan{From: event.Fresh, Algorithm: c.alg.Name, New: optim.Place(c.roster.Members, c.hosts()), Cause: c.cfg.Cause, At: c.committed}
+	p := event.Plan{
+		From:      event.Fresh,
+		Algorithm: c.alg.Name,
+		New:       optim.Place(c.roster.Members, c.hosts()),
+		Cause:     c.cfg.Cause,
+		At:        c.committed,
+	}
 	if c.cfg.Resume != nil {
 		p.From, p.OldAlg, p.Old = event.Saved, c.alg.Name, c.cfg.Resume.Roster
 	}
 	for _, why := range c.refused {
-		fx = append(fx, c.alert(event.LevelError, event.AlertRejected, "a command from before the restart is not obeyed: "+why, engine.None))
+		text := "a command from before the restart is not applied: " + why
+		fx = append(fx, c.alert(event.LevelError, event.AlertRejected, text, engine.None))
 	}
 	c.refused = nil
 	return append(fx, c.send(p)...)
 }
 
-// send gives a new epoch to everybody.
+// send starts a new epoch: it sends an Abort and the plan to all workers. Outstanding grants are voided.
 func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 	c.epoch++
 	p.Epoch, p.Base, p.Timeline = c.epoch, c.base, slices.Clone(c.edits)
@@ -70,7 +77,7 @@ func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 	if p.From == event.Saved {
 		m.Checkpoint = c.checkpoint
 	}
-	c.wantSave = c.wantSave || c.saving != nil // what is being saved is cut off: again later
+	c.wantSave = c.wantSave || c.saving != nil // a save in progress is cut off: save again later
 	c.plan, c.pending, c.rates, c.saving, c.voided = &m, slices.Clone(c.alive), optim.Rates{}, nil, false
 	clear(c.done)
 	c.granted, c.loose, c.retry = c.committed, nil, time.Time{}
@@ -80,23 +87,32 @@ func (c *Coordinator) send(p event.Plan) (fx []Effect) {
 	return fx
 }
 
-// reshape turns the structural change into a plan. Everything granted is committed, or void.
+// reshape turns c.change into a plan. Everything that was granted is committed or voided.
 func (c *Coordinator) reshape() (fx []Effect) {
 	ch := *c.change
 	if len(c.alive) == 0 {
-		return nil // the next to join makes it
+		return nil // done when the next worker joins
 	}
-	deserted := c.deserted()
-	// else what they hold can be saved once a plan has made an epoch of it
+	deserted := c.allLeaving()
+	// otherwise their state can be saved only after a plan has completed
 	if deserted && c.epoch == c.base && !c.voided && !ch.back {
-		return c.abandon(true)
+		return c.releaseAll(true)
 	}
-	p := event.Plan{From: event.Workers, At: c.committed, Old: c.roster, OldAlg: c.alg.Name, Algorithm: ch.alg, Cause: ch.cause, Note: ch.note,
-		Lost: slices.Sorted(maps.Keys(c.lost)), Before: c.before}
+	p := event.Plan{
+		From:      event.Workers,
+		At:        c.committed,
+		Old:       c.roster,
+		OldAlg:    c.alg.Name,
+		Algorithm: ch.alg,
+		Cause:     ch.cause,
+		Note:      ch.note,
+		Lost:      slices.Sorted(maps.Keys(c.lost)),
+		Before:    c.before,
+	}
 	var late []event.Edit
-	nobody := len(c.lost) == len(c.roster.Members)
-	if ch.back || nobody {
-		fx, late = c.back(ch)
+	allLost := len(c.lost) == len(c.roster.Members)
+	if ch.back || allLost {
+		fx, late = c.rollBack(ch)
 		ch = change{alg: c.cfg.Algorithm, members: optim.IDs(c.cfg.Members)}
 		p.From, p.Old, p.OldAlg = event.Fresh, optim.Roster{}, ""
 		if cp := c.checkpoint; cp != nil {
@@ -108,12 +124,12 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	c.change = nil
 	alg, err := c.cfg.Lookup(ch.alg)
 	if err == nil {
-		err = c.admits(alg, ch.members, c.foreseen(ch), c.committed)
+		err = c.validateShape(alg, ch.members, c.foreseen(ch), c.committed)
 	}
-	if err != nil && p.From == event.Workers { // it was admissible when it was asked for; the run has moved on
+	if err != nil && p.From == event.Workers { // it was valid when it was requested; the run has moved on
 		ch = change{members: c.roster.Members, alg: c.alg.Name}
 		p.Algorithm = c.alg.Name
-		if c.admits(c.alg, ch.members, c.foreseen(ch), c.committed) != nil {
+		if c.validateShape(c.alg, ch.members, c.foreseen(ch), c.committed) != nil {
 			c.staged = nil
 		}
 		fx = append(fx, c.alert(event.LevelError, event.AlertRejected, err.Error(), engine.None))
@@ -124,14 +140,14 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
 	p.New = optim.Place(ch.members, c.hosts())
-	// else the plan behind this one obeys them
+	// otherwise the plan after this one applies them
 	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) {
 		p.Obeyed = c.asked
 	}
 	fx = append(fx, c.send(p)...)
-	c.again(late)
+	c.restage(late)
 	if deserted {
-		c.move(event.CauseLeave, "all workers leave")
+		c.requestPlacement(event.CauseLeave, "all workers leave")
 	}
 	return fx
 }
@@ -140,10 +156,10 @@ func withoutEdits(edits []event.Edit, alg string) []event.Edit {
 	return slices.DeleteFunc(slices.Clone(edits), func(e event.Edit) bool { return e.Algorithm == alg })
 }
 
-// back returns to the last checkpoint, or to the start, with the knobs of that time. The edits accepted since then are
-// left over: they take effect with a plan of their own, since some may be structural. A change that undoes drops those
-// that a person made at that round or after it.
-func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
+// rollBack returns to the last checkpoint, or to the start, with the knobs of that time. Edits accepted since then are
+// returned in late: they take effect with a separate plan, since some may be structural. A change with undo set drops
+// the edits that a person made at that round or later.
+func (c *Coordinator) rollBack(ch change) (fx []Effect, late []event.Edit) {
 	from, then := c.committed, c.cfg.Edits
 	c.committed, c.progress, c.hash = 0, event.Progress{}, ""
 	if cp := c.checkpoint; cp != nil {
@@ -151,11 +167,11 @@ func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
 	}
 	c.granted = c.committed
 	if c.ending != nil && c.ending.Phase == event.Finished {
-		c.ending = nil // what ended the run is to be reached again
+		c.ending = nil // its condition must be reached again
 	}
 	undone := func(e event.Edit) bool { return ch.undo && e.Obeys > 0 && e.At >= c.committed }
-	then = slices.Clone(then) // those of rounds to come keep them
-	if fewer := slices.DeleteFunc(slices.Clone(then), undone); ch.undo && !c.shaped(then, fewer) {
+	then = slices.Clone(then) // edits of later rounds keep their rounds
+	if fewer := slices.DeleteFunc(slices.Clone(then), undone); ch.undo && !c.blocksDiffer(then, fewer) {
 		then = fewer
 	}
 	for _, e := range c.edits {
@@ -166,13 +182,15 @@ func (c *Coordinator) back(ch change) (fx []Effect, late []event.Edit) {
 	late = slices.Concat(late, c.staged, ch.edits)
 	c.edits, c.staged = then, nil
 	if from > c.committed {
-		fx = append(fx, c.alert(event.LevelWarning, event.AlertRollback, fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time", c.committed+1, from), engine.None))
+		text := fmt.Sprintf("rounds %d to %d are done again, by the algorithm and the population of that time",
+			c.committed+1, from)
+		fx = append(fx, c.alert(event.LevelWarning, event.AlertRollback, text, engine.None))
 	}
 	return fx, late
 }
 
-// shaped says whether the blocks of the checkpoint, or of the start, are others under these edits than under those.
-func (c *Coordinator) shaped(these, those []event.Edit) bool {
+// blocksDiffer reports whether the blocks of the checkpoint, or of the start, differ between two lists of edits.
+func (c *Coordinator) blocksDiffer(these, those []event.Edit) bool {
 	name := c.cfg.Algorithm
 	if c.checkpoint != nil {
 		name = c.checkpoint.Algorithm
@@ -185,7 +203,7 @@ func (c *Coordinator) shaped(these, those []event.Edit) bool {
 	return differ || err != nil
 }
 
-func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
+func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 	if c.plan == nil || e.Epoch != c.plan.Epoch {
 		return nil
 	}
@@ -198,10 +216,10 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 	}
 	p := c.plan.Plan
 	c.plan, c.base, c.before = nil, p.Epoch, p.Timeline
-	c.place(p.New)
+	c.setRoster(p.New)
 	c.alg, _ = c.cfg.Lookup(p.Algorithm)
 	c.declare(p)
-	c.lay()
+	c.layoutDigests()
 	clear(c.lost)
 	c.batch = 1
 	c.savedAt = cmp.Or(c.savedAt, c.now)
@@ -210,22 +228,22 @@ func (c *Coordinator) isReady(e message.Ready) (fx []Effect) {
 		fx = append(fx, c.enter(event.Training, ""))
 	}
 	c.choose()
-	c.keep = c.keeps()
-	return append(fx, c.dismiss()...)
+	c.snapshots = c.needsSnapshots()
+	return append(fx, c.releaseLeaving()...)
 }
 
-// place puts a roster in force.
-func (c *epochs) place(r optim.Roster) {
+// setRoster puts a roster into effect. The layout of digests is computed later, by layoutDigests.
+func (c *epochs) setRoster(r optim.Roster) {
 	c.roster, c.hosting = r, r.Hosting()
 	c.names, c.rows, c.from = nil, nil, nil
 }
 
-// declare notes what the workers of a plan hold and may measure, and for how many rounds they can report it.
+// declare records the blocks and series of a plan, and in how many rounds a report of them still fits into a message.
 func (c *Coordinator) declare(p event.Plan) {
 	c.blocks, c.series, c.shared = map[string]bool{message.ProgressBlock: true}, map[string]optim.Kind{}, nil
 	tl, err := timeline.New(c.alg, p.Timeline)
 	if err != nil {
-		return // no edit is accepted that does not parse
+		return // unreachable: edits are parsed before they are accepted
 	}
 	for _, b := range timeline.BlocksAt(c.alg, tl, p.At, c.cfg.Layout) {
 		c.blocks[b.Name] = b.Shared
@@ -238,12 +256,12 @@ func (c *Coordinator) declare(p event.Plan) {
 	for _, s := range slices.Concat(event.Series, c.alg.Series, optim.MetricSeries(c.cfg.Metrics)) {
 		c.series[s.Name] = s.Kind
 	}
-	c.most = c.mostRounds()
+	c.maxRounds = c.maxReportRounds()
 }
 
-// lay names members' rows as reports do, by worker, and says where their digests are in a grant, of the roster in force
-// and of what its workers hold.
-func (c *epochs) lay() {
+// layoutDigests lists, for each worker of the roster, the rows of its members in the order of its reports, and assigns
+// offsets to their digests in outstanding.sums.
+func (c *epochs) layoutDigests() {
 	blocks, at := slices.Sorted(maps.Keys(c.blocks)), 0
 	for _, w := range c.hosting.Workers {
 		var names []string
@@ -260,9 +278,9 @@ func (c *epochs) lay() {
 	c.from = append(c.from, at)
 }
 
-// mostRounds is how many rounds a worker can report in one message, if it measures every series of every member that it
-// hosts in each.
-func (c *Coordinator) mostRounds() uint64 {
+// maxReportRounds returns how many rounds a worker can report in one message if, in each round, it measures every
+// series of every member that it hosts.
+func (c *Coordinator) maxReportRounds() uint64 {
 	rows, each := 0, 0
 	for _, w := range c.hosting.Workers {
 		rows = max(rows, len(c.hosting.Of(w)))
@@ -271,7 +289,7 @@ func (c *Coordinator) mostRounds() uint64 {
 		values := 1
 		switch kind {
 		case optim.PerMember:
-			values = rows + 1 // and the whole population
+			values = rows + 1 // and one of the whole population
 		case optim.PairEdges:
 			values = 2 * len(c.roster.Members)
 		}
@@ -280,8 +298,8 @@ func (c *Coordinator) mostRounds() uint64 {
 	return max(1, uint64(message.MostPoints/each))
 }
 
-// loses goes on without workers that are gone, with one plan for all of them.
-func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
+// removeLost removes workers that are gone and sends one plan for all of them.
+func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 	var gone []int
 	hosted := 0
 	for _, e := range all {
@@ -289,19 +307,20 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 			c.forget(e.Worker)
 			gone = append(gone, e.Worker)
 			hosted += len(c.hosting.Of(e.Worker))
-			fx = append(fx, c.alert(event.LevelWarning, event.AlertLostWorker, fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason), engine.None))
+			text := fmt.Sprintf("worker %d is lost: %s", e.Worker, e.Reason)
+			fx = append(fx, c.alert(event.LevelWarning, event.AlertLostWorker, text, engine.None))
 		}
 	}
 	if len(gone) == 0 {
 		return nil
 	}
 	if c.ending != nil && len(c.alive) == 0 {
-		return append(fx, c.exit()...) // nobody is left to save it: the log holds what was committed
+		return append(fx, c.exit()...) // no worker is left to save it: the log holds what was committed
 	}
-	if !c.keep && c.plan == nil && c.base != c.cfg.Epoch && len(c.lost) == 0 && hosted == 0 {
-		return fx // the grant that is out goes on: there is no way back to its start
+	if !c.snapshots && c.plan == nil && c.base != c.cfg.Epoch && len(c.lost) == 0 && hosted == 0 {
+		return fx // without snapshots the outstanding grant cannot be restarted, so it continues
 	}
-	if c.base == c.cfg.Epoch { // nothing was ever ready
+	if c.base == c.cfg.Epoch { // no plan has completed yet
 		c.plan = nil
 		if c.ending != nil {
 			return append(fx, c.exit()...)
@@ -322,7 +341,7 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 		next.note = fmt.Sprintf("workers %s are lost", list(gone))
 	}
 	if c.plan != nil && c.plan.From != event.Workers {
-		next.back = true // the way back was cut off: nobody holds that round but the checkpoint
+		next.back = true // the rollback was interrupted: only the checkpoint holds that round
 	}
 	switch {
 	case c.cfg.OnLoss == OnLossRollback && len(c.lost) > 0:
@@ -334,12 +353,14 @@ func (c *Coordinator) loses(all ...Lost) (fx []Effect) {
 	c.granted = c.committed
 	clear(c.done)
 	if len(c.alive) == 0 {
-		return append(fx, c.alert(event.LevelError, event.AlertLostWorker, "no worker is left: waiting for one to join", engine.None))
+		text := "no worker is left: waiting for one to join"
+		return append(fx, c.alert(event.LevelError, event.AlertLostWorker, text, engine.None))
 	}
 	return append(fx, c.reshape()...)
 }
 
-// shrunk is the largest population without the lost members that the algorithm admits, highest ids dropped first.
+// shrunk returns the largest population without the lost members that the algorithm accepts. It drops the highest ids
+// first. If there is none, it returns ch.members.
 func (c *Coordinator) shrunk(ch change) []optim.Member {
 	alg, err := c.cfg.Lookup(ch.alg)
 	if err != nil {
@@ -347,16 +368,16 @@ func (c *Coordinator) shrunk(ch change) []optim.Member {
 	}
 	left := slices.DeleteFunc(slices.Clone(ch.members), func(m optim.Member) bool { return c.lost[m] })
 	for n := len(left); n > 0; n-- {
-		if c.admits(alg, left[:n], c.foreseen(ch), c.committed) == nil {
+		if c.validateShape(alg, left[:n], c.foreseen(ch), c.committed) == nil {
 			return left[:n]
 		}
 	}
 	return ch.members
 }
 
-// admits asks the algorithm whether it can run this population with these edits, now, at every breakpoint, and at the
-// ends of schedules whose rounds are not known beforehand.
-func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
+// validateShape checks that the algorithm can run a population with these edits: at round at, at every later
+// breakpoint, and at the ends of schedules whose rounds are not known in advance.
+func (c *Coordinator) validateShape(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
 	if len(members) == 0 {
 		return usererr.Errorf("%s needs a population of one or more", alg.Name)
 	}
@@ -387,16 +408,18 @@ func (c *Coordinator) admits(alg *optim.Algorithm, members []optim.Member, edits
 	return nil
 }
 
-// Admits is Check with the conditions that hold for every algorithm.
+// Admits validates a shape for an algorithm: the conditions common to all algorithms, then Algorithm.Check.
 func Admits(alg *optim.Algorithm, s optim.Shape) error {
 	if alg.Needs&optim.Pairs != 0 && len(s.Roster.Members) < 2 {
 		return usererr.Errorf("%s pairs members: give members at least 2", alg.Name)
 	}
 	switch whole := s.Layout.Whole; {
 	case whole && alg.Needs&optim.Gradients != 0:
-		return usererr.Errorf("%s needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats", alg.Name)
+		return usererr.Errorf("%s needs gradients, and a model of whole numbers has none: "+
+			"choose egg, or another evolution strategy, or a model of floats", alg.Name)
 	case !whole && alg.Needs&optim.Whole != 0:
-		return usererr.Errorf("%s trains a model of whole numbers: choose one with arithmetic = %q, such as mlp-int8, or another algorithm", alg.Name, "int8")
+		return usererr.Errorf("%s trains a model of whole numbers: "+
+			"choose one with arithmetic = %q, such as mlp-int8, or another algorithm", alg.Name, "int8")
 	}
 	if alg.Check == nil {
 		return nil

@@ -16,10 +16,10 @@ func TestNotesAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	for says, notes := range map[string][]message.Note{
-		"never more than":  slices.Repeat([]message.Note{fine}, message.MostNotes+1),
-		"cannot have":      {{Kind: event.AlertKill, Text: "x"}},
-		"cannot be shown":  {{Kind: event.AlertVaries, Text: "a\x1b[31mb"}},
-		"that cannot be s": {{Kind: event.AlertVaries, Text: strings.Repeat("x", message.MostNote+1)}},
+		"the maximum is":            slices.Repeat([]message.Note{fine}, message.MostNotes+1),
+		"may not raise":             {{Kind: event.AlertKill, Text: "x"}},
+		"too long or not printable": {{Kind: event.AlertVaries, Text: "a\x1b[31mb"}},
+		"or not printable":          {{Kind: event.AlertVaries, Text: strings.Repeat("x", message.MostNote+1)}},
 	} {
 		if err := checkNotes(message.Done{Notes: notes}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)

@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// LossPolicy is what becomes of members whose last copy is lost with their worker.
+// LossPolicy determines what happens to members whose last copy was lost with its worker.
 type LossPolicy string
 
 const (
-	OnLossReseed   LossPolicy = "reseed"   // they start again from the centre
-	OnLossRollback LossPolicy = "rollback" // everybody goes back to the checkpoint
-	OnLossShrink   LossPolicy = "shrink"   // the population goes on without them
+	OnLossReseed   LossPolicy = "reseed"   // they are reinitialized from the centre
+	OnLossRollback LossPolicy = "rollback" // all members return to the last checkpoint
+	OnLossShrink   LossPolicy = "shrink"   // the population continues without them
 )
 
-// LossPolicies are all of them.
+// LossPolicies lists all values.
 var LossPolicies = []LossPolicy{OnLossReseed, OnLossRollback, OnLossShrink}
 
-// TroublePolicy is what a run does that a person should look at, since a block is not finite, the disk is full, or
-// workers disagree. To wait for workers is no such trouble.
+// TroublePolicy determines what a run does when it needs a person's attention: a block is not finite, the disk is full,
+// or workers disagree. Waiting for workers does not count as trouble.
 type TroublePolicy string
 
 const (
-	OnTroubleWait TroublePolicy = "wait" // it pauses until a person resumes it
-	OnTroubleStop TroublePolicy = "stop" // it saves what it can and ends as failed
-	// a block that is not finite: everybody goes back to the newest sane checkpoint; else as stop
+	OnTroubleWait TroublePolicy = "wait" // pause until a person resumes the run
+	OnTroubleStop TroublePolicy = "stop" // save what can be saved and end as failed
+	// if a block is not finite, return to the newest good checkpoint; otherwise the same as stop
 	OnTroubleBack TroublePolicy = "back"
 )
 
-// TroublePolicies are all of them.
+// TroublePolicies lists all values.
 var TroublePolicies = []TroublePolicy{OnTroubleWait, OnTroubleStop, OnTroubleBack}
 
-// known refuses policies that are in no list, of which nothing would come.
-func known(c Config) error {
+// validatePolicies rejects unknown policies, which would have no effect.
+func validatePolicies(c Config) error {
 	if !slices.Contains(LossPolicies, c.OnLoss) {
 		return fmt.Errorf("there is no policy on-loss %q: the session is of another version of brood", c.OnLoss)
 	}

@@ -6,23 +6,23 @@ import (
 	"brood/runtime/event"
 )
 
-// Sane folds the records of a log into the newest state that is known to be good. A probe is sane where the centre's
-// loss is finite and not above that of the log's first probe. A checkpoint is sane once a sane probe was made at its
-// round or after it, since a probe before it says nothing of what came between. The state that a branch begins with is
-// sane because a person chose it.
+// Sane is computed from the records of a log: the newest state known to be good. A probe is good if the centre's loss
+// is finite and not above the loss of the log's first probe. A checkpoint is good once a good probe was made at its
+// round or later; a probe before it says nothing about the rounds in between. The state that a branch starts from is
+// good, since a person chose it.
 type Sane struct {
-	Round uint64            // of the newest sane probe; 0 without one
-	Good  *event.Checkpoint // newest sane one, nil without one
+	Round uint64            // of the newest good probe; 0 without one
+	Good  *event.Checkpoint // newest good checkpoint; nil without one
 
 	newest *event.Checkpoint
 	first  *float64 // loss at the first probe
-	begun  bool     // a round is committed in this log
+	begun  bool     // this log contains a committed round
 }
 
-// Take looks at the next record.
+// Take applies the next record.
 func (s *Sane) Take(r event.Record) {
 	switch {
-	case r.Plan != nil: // what lies behind it is done again
+	case r.Plan != nil: // later rounds are done again
 		s.Round = min(s.Round, r.Plan.At)
 		if s.Good != nil && s.Good.Round > r.Plan.At {
 			s.Good = nil
@@ -53,5 +53,5 @@ func (s *Sane) Take(r event.Record) {
 	}
 }
 
-// Newest is the checkpoint that a plan from one goes back to: the newest that no later plan undid.
+// Newest returns the checkpoint to which a rollback returns: the newest one that no later plan undid.
 func (s *Sane) Newest() *event.Checkpoint { return s.newest }

@@ -257,7 +257,7 @@ func (s *scenario) begin() (err error) {
 // oldest is the first grant that the worker has not reported.
 func (s *scenario) oldest(w int) (message.Grant, bool) {
 	for at := s.core.committed; s.core.done[at] != nil; at = s.core.done[at].To {
-		if s.core.done[at].says[s.core.hosting.Place(w)] == 0 {
+		if s.core.done[at].claimAt[s.core.hosting.Place(w)] == 0 {
 			return s.core.done[at].Grant, true
 		}
 	}

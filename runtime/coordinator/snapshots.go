@@ -4,30 +4,34 @@ import (
 	"brood/runtime/timeline"
 )
 
-// A worker keeps a snapshot of the round that a grant begins at, for as many grants as are out: a plan that cuts a
-// grant off begins there, and a checkpoint is of a committed round. One that hosts everybody hands its members to
-// nobody. Where its blocks are large it keeps none: then one grant is out at a time and is never cut off, checkpoints
-// are saved between grants, and the way back from a block that is not finite leads to the newest checkpoint.
+// A worker takes a snapshot of the round at which each outstanding grant begins. A plan that interrupts a grant
+// restarts there, and a checkpoint is always of a committed round. A worker that hosts all members never transfers
+// them. If its blocks are large, it takes no snapshots. Then one grant is outstanding at a time and is never
+// interrupted, checkpoints are saved between grants, and after a block that is not finite the run returns to the newest
+// checkpoint.
 
-// KeepBytes is what a worker that hosts everybody may hold in blocks and still keep snapshots of them.
+// KeepBytes is the default of Config.Keep: the maximum bytes of blocks at which a worker that hosts all members takes
+// snapshots.
 const KeepBytes = 256 << 20
 
-// saveShare is how many times as long as the last checkpoint took passes at least until the next: they cost 3%.
+// saveShare limits checkpoints to 3% of the time: at least saveShare times the duration of the last checkpoint passes
+// before the next.
 const saveShare = 33
 
-// keeps says whether the epoch in force keeps snapshots.
-func (c *Coordinator) keeps() bool {
-	rows, shared, _ := c.weigh()
+// needsSnapshots reports whether workers take snapshots in the current epoch.
+func (c *Coordinator) needsSnapshots() bool {
+	rows, shared, _ := c.stateBytes()
 	return len(c.hosting.Workers) > 1 || rows*int64(len(c.roster.Members))+shared <= c.cfg.Keep
 }
 
-// weigh is the bytes of a member's rows, those of the shared rows, and how many blocks there are.
-func (c *Coordinator) weigh() (rows, shared, blocks int64) {
+// stateBytes returns the bytes of one member's rows, the bytes of the shared rows, and the number of blocks.
+func (c *Coordinator) stateBytes() (rows, shared, blocks int64) {
 	tl, err := timeline.New(c.alg, c.edits)
 	if err != nil {
-		return 0, 0, 0 // no edit is accepted that does not parse
+		return 0, 0, 0 // unreachable: edits are parsed before they are accepted
 	}
-	for _, b := range c.alg.Blocks(tl.Values(timeline.Position{Round: c.committed, Epochs: c.progress.Epochs, Steps: c.progress.Steps}), c.cfg.Layout) {
+	at := timeline.Position{Round: c.committed, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
+	for _, b := range c.alg.Blocks(tl.Values(at), c.cfg.Layout) {
 		if n := int64(b.Cols * b.Type.Size()); b.Shared {
 			shared += n
 		} else {
@@ -38,13 +42,13 @@ func (c *Coordinator) weigh() (rows, shared, blocks int64) {
 	return rows, shared, blocks
 }
 
-// A row of a file has a name and a place in its head; the rest of the head and the counters of progress take less than
-// the base.
+// headBytes bounds the name and position of a row in a file's header. baseBytes bounds the rest of the header and the
+// progress counters.
 const headBytes, baseBytes = 256, 1 << 16
 
-// mostSaved bounds the file that a worker brings of a checkpoint.
-func (c *Coordinator) mostSaved(w int) int64 {
-	rows, shared, blocks := c.weigh()
+// maxCheckpointBytes returns the maximum size of the checkpoint file of a worker.
+func (c *Coordinator) maxCheckpointBytes(w int) int64 {
+	rows, shared, blocks := c.stateBytes()
 	n := int64(len(c.hosting.Of(w)))
 	return n*(rows+blocks*headBytes) + shared + blocks*headBytes + baseBytes
 }

@@ -8,117 +8,120 @@ import (
 	"brood/runtime/message"
 )
 
-// What each part promises holds after every step up to the exit; the tests ask for it after each of theirs (holds).
+// Each part lists its invariants. They hold after every step until the exit; the tests check them after each step
+// (holds).
 
-// life is where the run stands between its start and its exit.
+// life is the position of the run between its start and its exit.
 //
-//   - over only with an ending, and then every event is ignored;
-//   - training began before it is timed.
+//   - over implies an ending, and then every event is ignored;
+//   - training implies that began is set.
 type life struct {
 	phase  event.Phase
 	now    time.Time
-	began  time.Time // of training, for a time limit
-	ending *Exit     // once everything granted is committed and saved
+	began  time.Time // start of training, for a time limit; zero before
+	ending *Exit     // carried out once everything granted is committed and saved; nil while the run continues
 	over   bool
 }
 
-// crew is who is there, and what went with those who are not.
+// membership is the set of workers that are present, and what was lost with workers that are gone.
 //
-//   - alive ascends and names nobody twice;
-//   - only those who are there rest, have a key, or connections that broke; of a pair the lower number comes first;
-//   - lost members are of the roster.
-type crew struct {
-	alive []int
-	rests map[int]rest // those of alive that get no members
-	lost  map[optim.Member]bool
-	cuts  map[[2]int]cuts // connections between workers that broke, the lower number first
-	keys  map[int]string  // of those of alive that came with one
-	aways map[string]cuts // how often who is behind a key was put out because of those
-	bad   time.Time       // when that last happened to anybody that had lost others
-	retry time.Time       // the change of membership epoch because of one waits until then
+//   - alive ascends without duplicates;
+//   - excluded, keys and breaks contain only workers that are present; in a pair the lower number is first;
+//   - lost members are in the roster.
+type membership struct {
+	alive     []int
+	excluded  map[int]exclusion     // workers that get no members
+	lost      map[optim.Member]bool // members whose worker is gone, until the next plan
+	breaks    map[[2]int]breaks     // broken connections between pairs of workers, the lower number first
+	keys      map[int]string        // keys of workers that joined with one
+	evictions map[string]breaks     // evictions for broken links, by key
+	evictedAt time.Time             // time of the last eviction for broken links
+	retry     time.Time             // after a broken link, the next epoch waits until this time
 }
 
-// epochs is what is in force, and what is to come instead.
+// epochs is the membership epoch in effect, and the change or plan that will replace it.
 //
-//   - roster and hosting say the same;
-//   - base <= epoch; a plan is of the newest epoch, which is not in force yet;
-//   - while a plan is out, somebody who is there is not ready for it, and nothing is granted.
+//   - roster and hosting describe the same placement;
+//   - base <= epoch; a plan has the newest epoch, which is not in effect yet;
+//   - while a plan is out, at least one worker that is present is not ready, and nothing is granted.
 type epochs struct {
-	epoch   uint32 // newest given out
-	base    uint32 // newest that was ready everywhere
-	alg     *optim.Algorithm
-	roster  optim.Roster          // of base
-	hosting optim.Hosting         // the same by workers
-	from    []int                 // of each, where the digests of its names begin; last, their number
-	names   [][]string            // rows beside the shared ones that each of these workers reports
-	rows    []row                 // of the state, by name, once it was hashed
-	before  []event.Edit          // those that shaped the blocks in force
-	blocks  map[string]bool       // of base, and whether they are shared
-	shared  []string              // rows of blocks that are, by name
-	series  map[string]optim.Kind // that its points may be of
-	keep    bool                  // workers keep snapshots of the rounds that grants begin at
-	change  *change               // structural, waiting for the outstanding grants
-	plan    *message.Plan         // sent, not yet ready everywhere
-	pending []int                 // workers that the plan was sent to and that are not ready
-	rates   optim.Rates           // of the slowest of those that are
-	voided  bool                  // outstanding grants were given up: workers may still be at them until the next epoch
+	epoch     uint32 // newest epoch sent
+	base      uint32 // newest epoch for which all workers were ready
+	alg       *optim.Algorithm
+	roster    optim.Roster          // of epoch base
+	hosting   optim.Hosting         // the same, indexed by worker
+	from      []int                 // per worker of hosting, its offset into outstanding.sums; last, the total
+	names     [][]string            // per worker of hosting, the rows that it reports in addition to the shared rows
+	rows      []row                 // all rows in the order of the hash; nil until the first root of the epoch
+	before    []event.Edit          // edits that determined the blocks in effect
+	blocks    map[string]bool       // blocks of base; true: shared
+	shared    []string              // rows of shared blocks, by name
+	series    map[string]optim.Kind // declared series, the only ones accepted in points
+	snapshots bool                  // workers take snapshots of the rounds at which grants begin
+	change    *change               // structural change that waits for the outstanding grants
+	plan      *message.Plan         // sent, but not all workers are ready yet
+	pending   []int                 // workers that received the plan and are not ready yet
+	rates     optim.Rates           // minimum over the workers that are ready
+	voided    bool                  // outstanding grants were voided: workers may still execute them until the next epoch
 
-	misjudged map[string]bool // algorithms whose bytes are not those that they predict, which was said
+	bytesWarned map[string]bool // algorithms whose bytes differ from their prediction, after the warning
 }
 
-// knobs is what people, presets and the run itself asked for.
+// knobs is what people, presets and the run itself requested.
 //
-//   - edits are in the log with their rounds; loose ones are among them;
-//   - staged ones are in no record yet, and get their round with the next grant or plan.
+//   - edits are in the log with their rounds; loose is a subset of them;
+//   - staged edits are in no record yet; they get their round with the next grant or plan.
 type knobs struct {
 	edits   []event.Edit // accepted with a known first round
-	loose   []event.Edit // in the log, but in no grant or plan so far
-	staged  []event.Edit // waiting for the grant they can ride in
+	loose   []event.Edit // in the log, but not in a grant or plan yet
+	staged  []event.Edit // waiting for the next grant
 	asked   uint64       // number of the newest accepted command
-	refused []string     // why commands of the log that is resumed can be obeyed no more
+	refused []string     // why commands of the resumed log can no longer be applied
 }
 
-// rounds is what was granted and what came of it.
+// rounds is what was granted and reported.
 //
 //   - committed <= granted;
-//   - at most Ahead grants are out, of the epoch in force, one behind the other from committed to granted.
+//   - at most Ahead grants are outstanding. They belong to the epoch in effect and cover committed
+//     to granted without gaps.
 type rounds struct {
 	committed, granted uint64
 	progress           event.Progress
 	hash               string
 	batch              uint64                  // rounds of the next grant
-	most               uint64                  // rounds of a grant whose report fits into a message
+	maxRounds          uint64                  // maximum rounds of a grant whose report fits into a message
 	held               bool                    // the outstanding grant may end before its last round
-	done               map[uint64]*outstanding // by the round before their first
-	spare              *outstanding            // room for another grant, in which none has come; may be nil
+	done               map[uint64]*outstanding // outstanding grants by From
+	spare              *outstanding            // buffers for the next grant, reused; may be nil
 }
 
-// saves is what the run can go back to.
+// saves is what the run can return to.
 //
-//   - neither the checkpoint nor what is being saved is of a round beyond the committed ones;
-//   - a run goes back by itself backTries times at most.
+//   - neither the checkpoint nor the save in progress is beyond the committed rounds;
+//   - the run returns automatically at most backTries times.
 type saves struct {
 	checkpoint *event.Checkpoint
-	sane       Sane
-	tries      int // how often the run went back by itself
+	lastGood   Sane
+	tries      int // number of automatic returns
 	saving     *saving
 	savedAt    time.Time
-	saveCost   time.Duration // of the last checkpoint, on the slowest worker
-	wantSave   bool          // asked for by a person
+	saveCost   time.Duration // duration of the last checkpoint on the slowest worker
+	wantSave   bool          // a person requested a checkpoint, or one was cut off
 }
 
-// change is what the next plan does.
+// change is the content of the next plan.
 type change struct {
 	alg     string
 	members []optim.Member
 	edits   []event.Edit
 	cause   event.Cause
 	note    string
-	back    bool // to the checkpoint
-	undo    bool // and without what a person turned since
-	reset   bool // alg takes over: it starts from its defaults and edits
+	back    bool // return to the checkpoint
+	undo    bool // and drop the edits that a person made since
+	reset   bool // alg takes over: it starts with its default knobs and edits
 }
 
+// saving is a checkpoint in progress, with the files reported so far by worker.
 type saving struct {
 	at       uint64
 	hash     string

@@ -11,31 +11,32 @@ import (
 	"brood/runtime/event"
 )
 
-// Metric is what a run may be trained towards.
+// Metric is a metric that a target can name.
 type Metric string
 
 const (
-	Loss        Metric = "loss"         // of the centre, on the probe samples
+	Loss        Metric = "loss"         // of the centre, on the probe samples; lower is better
 	TestLoss    Metric = "test_loss"    // of the centre, on the test set
 	TestError   Metric = "test_error"   // of the centre, on the test set, in percent
-	TestBits    Metric = "test_bits"    // of the centre on the test bytes of a text, a byte
-	TestHamming Metric = "test_hamming" // of the centre on the test set, percent of the labels of several classes
+	TestBits    Metric = "test_bits"    // of the centre, on the test bytes of a text, in bits a byte
+	TestHamming Metric = "test_hamming" // of the centre, on the test set, percent of wrong labels of several classes
 	TestRMSE    Metric = "test_rmse"    // of the centre of a regression, on the test set, in the unit of its targets
 	TestR2      Metric = "test_r2"      // of the centre of a regression, on the test set; higher is better
-	Fitness     Metric = "fitness"      // the best of the population, on validation samples; higher is better
+	Fitness     Metric = "fitness"      // best of the population, on validation samples; higher is better
 )
 
-// Metrics are all of them.
+// Metrics lists all values.
 var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestHamming, TestRMSE, TestR2, Fitness}
 
-// Target is a parsed limit such as test_error=2.8. Whether a loss or a fitness can be that is a question of what is
-// measured: see [Within].
+// Target parses the target of a limit, such as test_error=2.8. Whether the value is possible for a loss or a fitness
+// depends on what the run measures: see [Within].
 func Target(text string) (metric Metric, value float64, err error) {
 	name, num, ok := strings.Cut(text, "=")
 	metric = Metric(name)
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
-		return "", 0, usererr.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
+		return "", 0, usererr.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, "+
+			"test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
 	}
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return "", 0, usererr.Errorf("target %q would never be met: give a finite number", text)
@@ -49,13 +50,13 @@ func Target(text string) (metric Metric, value float64, err error) {
 	return metric, value, nil
 }
 
-// neverMet refuses a target below what a loss, an error or a distance can be.
+// neverMet returns the error for a target below the minimum of a loss, an error or a distance.
 func neverMet(text string) error {
 	return usererr.Errorf("target %q would never be met: give a number from 0 on", text)
 }
 
-// Within refuses a target that the run cannot meet: a loss is not below 0, and a fitness, which is minus a loss, not
-// above, unless an objective is maximised, whose fitness may be any number.
+// Within rejects a target that the run cannot meet. A loss is never below 0, and a fitness, which is minus a loss,
+// never above 0. With maximises, the fitness is an objective that may have any value, and any target is accepted.
 func Within(text string, maximises bool) error {
 	metric, value, err := Target(text)
 	switch {
@@ -69,8 +70,8 @@ func Within(text string, maximises bool) error {
 	return nil
 }
 
-// aimed is what points say of a metric that a run may be trained towards.
-func aimed(p *event.Points) (metric Metric, value float64, ok bool) {
+// pointsMetric returns the metric that points measure, with its value; ok is false if there is none.
+func pointsMetric(p *event.Points) (metric Metric, value float64, ok bool) {
 	switch {
 	case len(p.Values) == 0:
 	case p.Series == event.SeriesCentre:
@@ -78,7 +79,7 @@ func aimed(p *event.Points) (metric Metric, value float64, ok bool) {
 	case p.Series == event.SeriesJudged:
 		best := math.Inf(-1)
 		for _, x := range p.Values {
-			if x > best { // which a missing one is not
+			if x > best { // false for NaN, which marks a missing value
 				best = x
 			}
 		}
@@ -87,8 +88,8 @@ func aimed(p *event.Points) (metric Metric, value float64, ok bool) {
 	return "", 0, false
 }
 
-// tested is what an evaluation says of the metrics that a run may be trained towards.
-func tested(scores []event.Score, e *event.Evaluation) map[Metric]float64 {
+// testMetrics returns the metrics of an evaluation.
+func testMetrics(scores []event.Score, e *event.Evaluation) map[Metric]float64 {
 	out := map[Metric]float64{TestLoss: e.TestLoss}
 	for _, s := range scores {
 		out[Metric(s.Key)] = s.Of(e)
@@ -96,17 +97,17 @@ func tested(scores []event.Score, e *event.Evaluation) map[Metric]float64 {
 	return out
 }
 
-// aim ends the run when a target is met.
-func (c *Coordinator) aim(metric Metric, value float64) []Effect {
+// checkTarget ends the run if a metric meets the target.
+func (c *Coordinator) checkTarget(metric Metric, value float64) []Effect {
 	met := Met(c.cfg.Limit, metric, value)
-	if met == "" || !c.leaving() {
+	if met == "" || !c.mayFinish() {
 		return nil
 	}
 	c.ending = nil
 	return c.end(event.Finished, met)
 }
 
-// Met says that a value which was measured meets the target of a limit; "" where it does not.
+// Met returns a sentence if a measured value meets the target of a limit; otherwise "".
 func Met(l event.Limit, metric Metric, value float64) string {
 	want, at, err := Target(l.Target)
 	reached := value <= at

@@ -8,18 +8,18 @@ import (
 	"brood/runtime/event"
 )
 
-// backTries is how often a run goes back by itself before it stops: rounds that are done again have the same bits, so
-// that it helps against a machine's fault and a knob that was turned since, and against nothing else.
+// backTries is how often a run returns to a checkpoint automatically before it stops. Repeated rounds are
+// deterministic, so that a retry helps only against a hardware fault or a knob that was changed since.
 const backTries = 3
 
-func (c *Coordinator) troubled(e Trouble) []Effect {
+func (c *Coordinator) handleTrouble(e Trouble) []Effect {
 	if c.phase == event.Paused || c.ending != nil {
 		return nil
 	}
 	return c.halt(e.Why, e.Reason, engine.None)
 }
 
-// halt pauses the run, or ends it once what is committed is saved.
+// halt pauses the run; under another policy than OnTroubleWait it ends the run once the committed state is saved.
 func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) []Effect {
 	fx := []Effect{c.alert(event.LevelError, why.Alert(), text, m)}
 	if c.cfg.OnTrouble == OnTroubleWait {
@@ -31,32 +31,43 @@ func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) [
 	return fx
 }
 
-// blownUp gives up the rounds in progress, in which a block was not finite.
-func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
+// handleNonFinite voids the rounds in progress, in which a block was not finite. It returns to a good checkpoint if the
+// policy is OnTroubleBack and retries remain; otherwise it halts the run at the last committed or saved round.
+func (c *Coordinator) handleNonFinite(what string, m optim.Member) (fx []Effect) {
 	c.granted = c.committed
 	if c.change == nil {
-		c.change = &change{alg: c.alg.Name, members: c.roster.Members, cause: event.CauseRestore, note: "back to the last good round"}
+		c.change = &change{
+			alg:     c.alg.Name,
+			members: c.roster.Members,
+			cause:   event.CauseRestore,
+			note:    "back to the last good round",
+		}
 	}
-	if c.cfg.OnTrouble == OnTroubleBack && c.tries < backTries && c.ending == nil && (c.sane.Good != nil || c.cfg.Resume == nil) {
+	retry := c.cfg.OnTrouble == OnTroubleBack && c.tries < backTries && c.ending == nil
+	if retry && (c.lastGood.Good != nil || c.cfg.Resume == nil) {
 		c.tries++
-		c.checkpoint = c.sane.Good
+		c.checkpoint = c.lastGood.Good
 		c.change.back, c.change.undo = true, true
 		where := "the start"
 		if c.checkpoint != nil {
-			where = fmt.Sprintf("round %d, the newest checkpoint at which the loss of the centre was not above that of the start", c.checkpoint.Round)
+			where = fmt.Sprintf("round %d, the newest checkpoint "+
+				"at which the loss of the centre was not above that of the start",
+				c.checkpoint.Round)
 		}
-		c.change.note = "back before the trouble"
+		c.change.note = "back to the last good checkpoint"
 		what += fmt.Sprintf("; back to %s, without what was turned since: try %d of %d", where, c.tries, backTries)
 		return append([]Effect{c.alert(event.LevelError, event.AlertNonFinite, what, m)}, c.reshape()...)
 	}
 	to := c.committed
-	if !c.keep {
+	if !c.snapshots {
 		c.change.back, to = true, c.savedRound()
 	}
 	what += fmt.Sprintf("; back at round %d: turn back what led there or turn eta down, and resume", to)
-	sane := min(c.sane.Round, to)
+	sane := min(c.lastGood.Round, to)
 	if sane < to && sane > 0 {
-		what += fmt.Sprintf(", or branch at round %d, the last at which the loss of the centre was not above that of the start", sane)
+		what += fmt.Sprintf(", or branch at round %d, the last "+
+			"at which the loss of the centre was not above that of the start",
+			sane)
 	}
 	if fx = c.halt(event.PauseNonFinite, what, m); c.ending != nil && c.ending.Phase == event.Failed {
 		c.ending.Branch = sane
@@ -64,7 +75,7 @@ func (c *Coordinator) blownUp(what string, m optim.Member) (fx []Effect) {
 	return append(fx, c.reshape()...)
 }
 
-// savedRound is the round of the checkpoint, 0 for the start.
+// savedRound returns the round of the newest checkpoint, 0 for the start.
 func (c *Coordinator) savedRound() uint64 {
 	if c.checkpoint == nil {
 		return 0
