@@ -15,19 +15,19 @@ import (
 	"brood/transport/wire"
 )
 
-// maxVisitors may look at once, and so many of one key.
+// Limits on clients that are connected at the same time: in total, and with one key.
 const (
-	maxVisitors = 256
-	maxOfOneKey = 16
+	maxClients       = 256
+	maxClientsPerKey = 16
 )
 
-// mostAddresses is how many addresses a worker may name.
-const mostAddresses = 8
+// maxAddresses is the maximum number of addresses that a worker may advertise.
+const maxAddresses = 8
 
-// unreachable says why other workers could not reach one at the addresses that it names; empty where they could.
-func unreachable(addresses []string) string {
-	if n := len(addresses); n > mostAddresses {
-		return fmt.Sprintf("you name %d addresses where other workers could reach you: name at most %d", n, mostAddresses)
+// addressProblem returns why other workers cannot use the addresses that a worker advertises; "" if they can.
+func addressProblem(addresses []string) string {
+	if n := len(addresses); n > maxAddresses {
+		return fmt.Sprintf("you name %d addresses where other workers could reach you: name at most %d", n, maxAddresses)
 	}
 	for _, a := range addresses {
 		if _, _, err := net.SplitHostPort(a); err != nil {
@@ -37,41 +37,49 @@ func unreachable(addresses []string) string {
 	return ""
 }
 
-// admit decides on a Hello. ctx ends once the answer was heard.
+// admit accepts or refuses a Hello. ctx ends once the peer has acknowledged the answer.
 func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q.Hello.Role != wire.Worker {
-		return s.admitVisitor(q)
+		return s.admitClient(q)
 	}
-	r, err := s.place(ctx, q)
+	r, err := s.findRun(ctx, q)
 	if err != nil {
 		return wire.Welcome{}, err
 	}
-	if left := s.stays(q.Node); left > 0 {
+	if left := s.evictedFor(q.Node); left > 0 {
 		left = max(left.Round(time.Second), time.Second)
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: fmt.Sprintf("this worker was sent away and may come back in %s: it is tried again", left), Retry: true}
+		reason := fmt.Sprintf("this worker was sent away and may come back in %s: it is tried again", left)
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: reason, Retry: true}
 	}
 	h := q.Hello
 	if r != nil {
 		if kinds := strings.Split(h.Kernels, ","); !slices.Contains(kinds, r.config.Kernels) {
 			if r.config.Objective != "" {
-				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run maximises %s, and this worker was not given it: start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))}
+				reason := fmt.Sprintf("this run maximises %s, and this worker was not given it: "+
+					"start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))
+				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
 			if why := host.TensorWorker(r.config.Kernels, kinds); why != "" {
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: why}
 			}
-			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: fmt.Sprintf("this run computes with kernels %s and your machine has %s: start the run with kernels that both have (BROOD_ENGINE), by the same version of brood", r.config.Kernels, strings.Join(kinds, ", "))}
+			reason := fmt.Sprintf("this run computes with kernels %s and your machine has %s: "+
+				"start the run with kernels that both have (BROOD_ENGINE), by the same version of brood",
+				r.config.Kernels, strings.Join(kinds, ", "))
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 		}
 	}
-	if why := unreachable(h.Listen); why != "" {
+	if why := addressProblem(h.Listen); why != "" {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: why}
 	}
 	if !s.cfg.Series && h.Run != (wire.RunID{}) && h.Run != r.id {
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("run %s is over and this is run %s: ask for its join URL", h.Run, r.id)}
+		reason := fmt.Sprintf("run %s is over and this is run %s: ask for its join URL", h.Run, r.id)
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRun, Reason: reason}
 	}
 	if before, ok := s.admitted[q.Node]; ok && time.Since(before.at) < arrival {
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the same key is coming in just now: it is tried again", Retry: true}
+		reason := "the same key is connecting just now: it is tried again"
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	}
 	if err := s.gate.Admit(q.Node, h.Role, h.Token); err != nil {
 		return wire.Welcome{}, err
@@ -79,61 +87,66 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	if r != nil {
 		if d, ok := h.Data[r.config.Data]; ok && d != r.config.Digest {
 			s.gate.Return(q.Node, h.Role)
-			return wire.Welcome{}, wire.Refused{Code: wire.CodeData, Reason: fmt.Sprintf("this run trains on %s with digest %s and yours has %s: copy the files", r.config.Data, r.config.Digest, d)}
+			reason := fmt.Sprintf("this run trains on %s with digest %s and yours has %s: copy the files",
+				r.config.Data, r.config.Digest, d)
+			return wire.Welcome{}, wire.Refused{Code: wire.CodeData, Reason: reason}
 		}
 	}
-	if err := s.keep(); err != nil {
+	if err := s.persist(); err != nil {
 		s.gate.Return(q.Node, h.Role)
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
 	}
 	if r == nil {
-		s.due[q.Node] = time.Now()
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: "no run wants a worker now: waiting for the next", Retry: true}
+		s.toInform[q.Node] = time.Now()
+		reason := "no run wants a worker now: waiting for the next"
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeWait, Reason: reason, Retry: true}
 	}
-	delete(s.due, q.Node)
+	delete(s.toInform, q.Node)
 	id := r.fleet.Reserve()
 	s.admitted[q.Node] = admission{r, id, time.Now()}
 	return wire.Welcome{Run: r.id, Worker: uint32(id), Software: s.cfg.Software, Series: s.cfg.Series}, nil
 }
 
-// maxAway workers that were sent away are known at once.
-const maxAway = 256
+// maxEvicted bounds the workers whose eviction a server remembers; the one that may return first is dropped.
+const maxEvicted = 256
 
-// sent notes that a worker was sent away for so long: until then its key is not let in.
-func (s *Server) sent(n wire.NodeID, after time.Duration) {
+// recordEviction refuses the key of a worker for the given time. A time of 0 or less has no effect.
+func (s *Server) recordEviction(n wire.NodeID, after time.Duration) {
 	if after <= 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.away, func(_ wire.NodeID, until time.Time) bool { return time.Until(until) <= 0 })
-	if s.away[n] = time.Now().Add(after); len(s.away) > maxAway {
+	maps.DeleteFunc(s.evictedUntil, func(_ wire.NodeID, until time.Time) bool { return time.Until(until) <= 0 })
+	if s.evictedUntil[n] = time.Now().Add(after); len(s.evictedUntil) > maxEvicted {
 		first := n
-		for k, until := range s.away {
-			if until.Before(s.away[first]) {
+		for k, until := range s.evictedUntil {
+			if until.Before(s.evictedUntil[first]) {
 				first = k
 			}
 		}
-		delete(s.away, first)
+		delete(s.evictedUntil, first)
 	}
 }
 
-// stays is how long a worker is still away. The caller holds mu.
-func (s *Server) stays(n wire.NodeID) time.Duration {
-	return time.Until(s.away[n])
+// evictedFor returns how long a worker must still wait before it may return. The caller holds mu.
+func (s *Server) evictedFor(n wire.NodeID) time.Duration {
+	return time.Until(s.evictedUntil[n])
 }
 
-// place finds the run for a worker; in a series it is nil where none wants one now. The caller holds mu.
-func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err error) {
+// findRun returns the run for a worker; in a series, nil if no run wants one now. In a series it prefers the run that
+// the worker names, then the run that lacks the fewest workers, then the oldest. The caller holds mu.
+func (s *Server) findRun(ctx context.Context, q quic.Request) (best *run, err error) {
 	switch {
 	case s.over:
-		context.AfterFunc(ctx, func() { s.told(q.Node) })
+		context.AfterFunc(ctx, func() { s.markInformed(q.Node) })
 		if s.cfg.Series {
 			return nil, wire.Refused{Code: wire.CodeOver, Reason: "the runs are over"}
 		}
 		return nil, wire.Refused{Code: wire.CodeOver, Reason: errOver.Error()}
-	case s.broke:
-		return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the coordinator ends before the run does: it is tried again", Retry: true}
+	case s.unfinished:
+		reason := "the coordinator ends before the run does: it is tried again"
+		return nil, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	case s.cfg.Series:
 		least := math.MaxInt
 		for _, r := range s.runs {
@@ -141,7 +154,7 @@ func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err erro
 			if n > 0 && r.id == q.Hello.Run {
 				return r, nil
 			}
-			if n > 0 && n < least { // a run that lost one comes before those that wait for their first
+			if n > 0 && n < least { // a run that lost a worker precedes runs that wait for their first workers
 				best, least = r, n
 			}
 		}
@@ -149,34 +162,35 @@ func (s *Server) place(ctx context.Context, q quic.Request) (best *run, err erro
 	case len(s.runs) > 0:
 		return s.runs[0], nil
 	case s.session != "":
-		return nil, wire.Refused{Code: wire.CodeRole, Reason: "this run takes no workers, since it was not begun by brood serve: it lets people look only"}
+		reason := "this run takes no workers, since it was not started by brood serve: it takes viewers and operators only"
+		return nil, wire.Refused{Code: wire.CodeRole, Reason: reason}
 	}
 	return nil, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: it is tried again", Retry: true}
 }
 
-// preparation is how long a worker that was let in may take to be ready, before another is let in beside it.
-const preparation = 2 * time.Minute
+// prepareTimeout is how long an accepted worker may prepare and still count towards the workers that its run wants.
+const prepareTimeout = 2 * time.Minute
 
-// told notes that a worker knows that nothing is left.
-func (s *Server) told(n wire.NodeID) {
+// markInformed records that a worker knows that there are no more runs.
+func (s *Server) markInformed(n wire.NodeID) {
 	s.mu.Lock()
-	delete(s.due, n)
+	delete(s.toInform, n)
 	s.mu.Unlock()
 	select {
-	case s.heard <- struct{}{}:
+	case s.informed <- struct{}{}:
 	default:
 	}
 }
 
-// lacks is how many workers a run of a series wants still, with those on their way in counted and without this node.
-// The caller holds mu.
+// lacks returns how many more workers a run of a series wants. Workers that are preparing or connecting count, this
+// node does not. The caller holds mu.
 func (r *run) lacks(node wire.NodeID) int {
 	if r.over {
 		return 0
 	}
-	n := r.wants
-	for k, t := range r.seats {
-		if k != node && (t.seated || time.Since(t.came) < preparation) {
+	n := r.wanted
+	for k, t := range r.handles {
+		if k != node && (t.joined || time.Since(t.acceptedAt) < prepareTimeout) {
 			n--
 		}
 	}
@@ -188,31 +202,33 @@ func (r *run) lacks(node wire.NodeID) int {
 	return n
 }
 
-// admitVisitor decides on somebody who wants to look. The caller holds mu.
-func (s *Server) admitVisitor(q quic.Request) (wire.Welcome, error) {
+// admitClient accepts or refuses a viewer or operator. The caller holds mu.
+func (s *Server) admitClient(q quic.Request) (wire.Welcome, error) {
 	if s.cfg.Series {
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeRole, Reason: noVisitors}
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeRole, Reason: noClients}
 	}
 	if s.session == "" {
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: "the run is being prepared: try again in a moment", Retry: true}
+		reason := "the run is being prepared: try again in a moment"
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	}
 	own := 0
-	for p := range s.visitors {
+	for p := range s.clients {
 		if p.Node().Equal(q.Node) {
 			own++
 		}
 	}
-	if len(s.visitors) >= maxVisitors || own >= maxOfOneKey {
-		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: fmt.Sprintf("%d are looking already, %d of them by this key", len(s.visitors), own), Retry: true}
+	if len(s.clients) >= maxClients || own >= maxClientsPerKey {
+		reason := fmt.Sprintf("%d clients are connected already, %d of them with this key", len(s.clients), own)
+		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: reason, Retry: true}
 	}
 	if err := s.gate.Admit(q.Node, q.Hello.Role, q.Hello.Token); err != nil {
 		return wire.Welcome{}, err
 	}
 	s.gate.Keep(q.Node)
-	if err := s.keep(); err != nil {
+	if err := s.persist(); err != nil {
 		return wire.Welcome{}, wire.Refused{Code: wire.CodeBusy, Reason: err.Error(), Retry: true}
 	}
 	return wire.Welcome{Run: s.id, Worker: wire.Nobody, Software: s.cfg.Software}, nil
 }
 
-const noVisitors = "a series of runs lets nobody look by URL: on its machine, brood attach SESSION shows one of them"
+const noClients = "a series of runs takes no clients by URL: on its machine, brood attach SESSION shows one of its runs"

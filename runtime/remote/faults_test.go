@@ -15,7 +15,7 @@ func TestFaultIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := serve(t, prepare(t, small(3)), nil, dir, nil)
 	keep := s.run.Fleet().Fault
-	if err := surely(keep, func() error { var none []int; return errors.New(string(rune(none[3]))) }); err == nil || strings.ContainsRune(err.Error(), '\n') ||
+	if err := recoverFault(keep, func() error { var none []int; return errors.New(string(rune(none[3]))) }); err == nil || strings.ContainsRune(err.Error(), '\n') ||
 		!strings.Contains(err.Error(), "by a mistake of brood's own: runtime error: index out of range [3]") {
 		t.Errorf("%v", err)
 	}

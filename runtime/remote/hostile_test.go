@@ -105,7 +105,7 @@ func TestHostileWorkers(t *testing.T) {
 			for range 50 {
 				x.say(message.Done{Worker: x.id})
 			}
-		}, "was asked nothing"},
+		}, "without an order"},
 		"leaves twice": {func(x *stranger) {
 			ready(x)
 			x.say(message.Leaving{Worker: x.id})
@@ -350,49 +350,49 @@ func TestShelf(t *testing.T) {
 	piece := func(from, to int) message.Piece {
 		return message.Piece{Path: rel, From: int64(from), Total: int64(len(want)), Data: want[from:to]}
 	}
-	s := &shelf{dir: dir}
+	s := &checkpointStore{dir: dir}
 	left := func() int {
 		all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "5", "*"))
 		return len(all)
 	}
 	for _, bad := range []message.Piece{piece(7, 14), {Path: rel, Total: 3}, {Path: rel, Total: 1, Data: []byte{1, 2}}, {Path: rel, From: -1, Total: 9, Data: []byte{1}},
 		{Path: rel, Total: 1 << 40, Data: []byte{1}}, {Path: rel, From: 1 << 62, Total: 9, Data: []byte{1}}} {
-		if _, _, err := s.keep(bad); err == nil {
+		if _, _, err := s.append(bad); err == nil {
 			t.Errorf("kept %+v", bad)
 		}
 	}
 	for i := 0; i < len(want); i += 7 {
-		whole, k, err := s.keep(piece(i, i+7))
+		whole, k, err := s.append(piece(i, i+7))
 		if err != nil || k.Err != "" || whole != (i == 14) || k.From != int64(i) || k.Path != rel {
 			t.Fatalf("%v %+v %v", whole, k, err)
 		}
 		if i == 7 {
-			if _, _, err := s.keep(piece(0, 7)); err != nil { // again from the start
+			if _, _, err := s.append(piece(0, 7)); err != nil { // again from the start
 				t.Fatal(err)
 			}
-			if _, _, err := s.keep(piece(7, 14)); err != nil {
+			if _, _, err := s.append(piece(7, 14)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if got := s.give(message.Get{Path: rel, From: 3}); got.Err != "" || got.Total != int64(len(want)) || !bytes.Equal(got.Data, want[3:]) {
+	if got := s.serve(message.Get{Path: rel, From: 3}); got.Err != "" || got.Total != int64(len(want)) || !bytes.Equal(got.Data, want[3:]) {
 		t.Errorf("%+v", got)
 	}
 	if left() != 1 {
 		t.Errorf("%d files", left())
 	}
 	other := session.CheckpointFile(5, 3, 1)
-	if _, _, err := s.keep(message.Piece{Path: other, Total: 9, Data: want[:4]}); err != nil || left() != 2 {
+	if _, _, err := s.append(message.Piece{Path: other, Total: 9, Data: want[:4]}); err != nil || left() != 2 {
 		t.Fatalf("%v, %d files", err, left())
 	}
-	if s.drop(); left() != 1 {
+	if s.discard(); left() != 1 {
 		t.Errorf("%d files after half of one", left())
 	}
 	// A disk that does not take it is told to the worker, and breaks no rule.
 	if err := os.WriteFile(filepath.Join(dir, "checkpoints", "6"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, k, err := s.keep(message.Piece{Path: session.CheckpointFile(6, 3, 1), Total: 9, Data: want[:4]}); err != nil || k.Err == "" {
+	if _, k, err := s.append(message.Piece{Path: session.CheckpointFile(6, 3, 1), Total: 9, Data: want[:4]}); err != nil || k.Err == "" {
 		t.Errorf("%+v, %v", k, err)
 	}
 }
@@ -400,8 +400,8 @@ func TestShelf(t *testing.T) {
 // TestLargeFile: a worker brings no more of a checkpoint than its rows take.
 func TestLargeFile(t *testing.T) {
 	rel := session.CheckpointFile(5, 2, 1)
-	x := &seat{asked: map[string]int64{rel: 1 << 20}, shelf: shelf{dir: t.TempDir()}}
-	if err := x.keep(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil || !strings.Contains(err.Error(), "takes 1048576 at most") {
+	x := &workerHandle{maxBytes: map[string]int64{rel: 1 << 20}, files: checkpointStore{dir: t.TempDir()}}
+	if err := x.storePiece(message.Piece{Path: rel, Total: 1<<20 + 1, Data: []byte{1}}); err == nil || !strings.Contains(err.Error(), "take at most 1048576") {
 		t.Errorf("%v", err)
 	}
 }

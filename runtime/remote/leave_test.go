@@ -25,7 +25,7 @@ func TestLeaves(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	leave := make(chan struct{})
 	s := serve(t, prepare(t, o), nil, dir, func(r event.Record) {
-		if c := r.Commit; c != nil && c.To >= 10 && !told(leave) {
+		if c := r.Commit; c != nil && c.To >= 10 && !isClosed(leave) {
 			close(leave)
 		}
 	})
@@ -56,7 +56,7 @@ func TestLastLeaves(t *testing.T) {
 	var s *served
 	s = serve(t, prepare(t, small(1<<40)), nil, dir, func(r event.Record) {
 		switch {
-		case r.Commit != nil && r.Commit.To >= 10 && !told(leave):
+		case r.Commit != nil && r.Commit.To >= 10 && !isClosed(leave):
 			close(leave)
 		case r.Alert != nil && r.Alert.Kind == "leave" && r.Alert.Level == "warning":
 			s.work(t.Context(), s.config())

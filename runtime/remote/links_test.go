@@ -199,8 +199,8 @@ func TestReleasedBeforeItJoined(t *testing.T) {
 		t.Errorf("before its time it hears %v", err)
 	}
 	s.srv.mu.Lock()
-	for n := range s.srv.away {
-		s.srv.away[n] = time.Now()
+	for n := range s.srv.evictedUntil {
+		s.srv.evictedUntil[n] = time.Now()
 	}
 	s.srv.mu.Unlock()
 	if got := lies(liar, true); got.After != 20*time.Second {
@@ -221,21 +221,21 @@ func TestReleasedBeforeItJoined(t *testing.T) {
 // TestAwayIsBounded: of very many that were sent away those are forgotten whose time is over, then those whose time
 // ends first.
 func TestAwayIsBounded(t *testing.T) {
-	s := &Server{away: map[wire.NodeID]time.Time{}}
+	s := &Server{evictedUntil: map[wire.NodeID]time.Time{}}
 	node := func(n int) wire.NodeID { return wire.NodeID{byte(n), byte(n >> 8)} }
-	for n := range 3 * maxAway {
-		s.sent(node(n), time.Duration(n+1)*time.Minute)
+	for n := range 3 * maxEvicted {
+		s.recordEviction(node(n), time.Duration(n+1)*time.Minute)
 	}
-	if _, ok := s.away[node(3*maxAway-1)]; !ok || len(s.away) != maxAway || s.stays(node(0)) > 0 || s.stays(node(2*maxAway)) <= 0 {
-		t.Errorf("%d are known", len(s.away))
+	if _, ok := s.evictedUntil[node(3*maxEvicted-1)]; !ok || len(s.evictedUntil) != maxEvicted || s.evictedFor(node(0)) > 0 || s.evictedFor(node(2*maxEvicted)) <= 0 {
+		t.Errorf("%d are known", len(s.evictedUntil))
 	}
-	for n := range s.away {
-		s.away[n] = time.Now()
+	for n := range s.evictedUntil {
+		s.evictedUntil[n] = time.Now()
 	}
-	if s.sent(node(0), 0); len(s.away) != maxAway {
-		t.Errorf("who is away for good is kept too: %d", len(s.away))
+	if s.recordEviction(node(0), 0); len(s.evictedUntil) != maxEvicted {
+		t.Errorf("who is away for good is kept too: %d", len(s.evictedUntil))
 	}
-	if s.sent(node(0), time.Minute); len(s.away) != 1 || s.stays(node(0)) <= 0 {
-		t.Errorf("those whose time is over are kept: %d", len(s.away))
+	if s.recordEviction(node(0), time.Minute); len(s.evictedUntil) != 1 || s.evictedFor(node(0)) <= 0 {
+		t.Errorf("those whose time is over are kept: %d", len(s.evictedUntil))
 	}
 }

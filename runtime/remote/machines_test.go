@@ -131,9 +131,9 @@ func TestSilentMachine(t *testing.T) {
 	testutil.Eventually(t, "its machine", func() bool { return told() == 2 })
 	r := s.srv.hosted()
 	s.srv.mu.Lock()
-	for _, t := range r.seats {
+	for _, t := range r.handles {
 		t.mu.Lock()
-		t.machineAt = t.machineAt.Add(-stale)
+		t.machineAt = t.machineAt.Add(-staleAfter)
 		t.mu.Unlock()
 	}
 	s.srv.mu.Unlock()

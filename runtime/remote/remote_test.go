@@ -84,7 +84,7 @@ func (s *served) control() (n int64) {
 	r := s.srv.hosted()
 	s.srv.mu.Lock()
 	defer s.srv.mu.Unlock()
-	for _, t := range r.seats {
+	for _, t := range r.handles {
 		st := t.peer.Stats()
 		n += st.Sent + st.Received
 	}
@@ -256,7 +256,7 @@ func TestReturns(t *testing.T) {
 			run := s.srv.hosted()
 			s.srv.mu.Lock()
 			defer s.srv.mu.Unlock()
-			for _, seat := range run.seats {
+			for _, seat := range run.handles {
 				if seat.id == 1 {
 					address = seat.peer.Address().String()
 					if err := s.srv.node.Shaper().Set(address, quic.Shape{Loss: 1}); err != nil {
@@ -305,7 +305,7 @@ func TestPutOut(t *testing.T) {
 					run.roster[i].Node[0] ^= 1
 				}
 			}
-			run.tell()
+			run.sendRoster()
 		}
 	}
 	ends := []<-chan error{s.work(t.Context(), s.config()), s.work(t.Context(), s.config())}

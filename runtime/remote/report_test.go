@@ -12,7 +12,7 @@ import (
 // TestReportTooLarge: a report that no message holds is a failure that says what to do, and no end of the connection.
 func TestReportTooLarge(t *testing.T) {
 	d := message.Done{Worker: 2, Epoch: 3, From: 4, To: 5}
-	if got, ok := fitting(d).(message.Done); !ok || got.To != 5 {
+	if got, ok := fitReply(d).(message.Done); !ok || got.To != 5 {
 		t.Errorf("a small one becomes %+v", got)
 	}
 	p := event.Points{Round: 5, Series: "loss"}
@@ -20,7 +20,7 @@ func TestReportTooLarge(t *testing.T) {
 		p.Members, p.Values = append(p.Members, m), append(p.Values, 1/float64(m+1))
 	}
 	d.Points = []event.Points{p}
-	f, ok := fitting(d).(message.Failed)
+	f, ok := fitReply(d).(message.Failed)
 	if !ok || f.Worker != 2 || f.Epoch != 3 || !strings.HasPrefix(f.Err, "its report of rounds 5 to 5 takes ") || !strings.HasSuffix(f.Err, "host fewer members on each worker") {
 		t.Errorf("a large one becomes %+v", f)
 	}

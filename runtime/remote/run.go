@@ -18,40 +18,52 @@ import (
 	"brood/transport/wire"
 )
 
-// run is what workers take part in.
+// run is a run that workers of other processes take part in.
 type run struct {
 	srv     *Server
 	id      wire.RunID
 	dir     string // of its session
 	config  event.Config
 	members int
-	wants   int // workers of other processes, in a series
+	wanted  int // workers of other processes that it wants, in a series
 	mesh    *quic.Mesh
 	fleet   *fleet.Fleet
 
-	ctx    context.Context // ends with the run
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup
-	ends   sync.Once
+	ctx       context.Context // ends with the run
+	cancel    context.CancelCauseFunc
+	wg        sync.WaitGroup
+	closeOnce sync.Once
 
-	// Under srv.mu.
-	over   bool                  // its last record is in the log
-	closed bool                  // nobody else gets a seat
-	shapes []event.Link          // in the order in which they were set
-	seats  map[wire.NodeID]*seat // accepted
-	roster wire.Roster
+	// Guarded by srv.mu.
+	over    bool                          // its last record is in the log
+	closed  bool                          // no more workers are accepted
+	shapes  []event.Link                  // ordered from oldest to newest
+	handles map[wire.NodeID]*workerHandle // accepted
+	roster  wire.Roster
 }
 
-// Serve is host.Serve for a run that workers come to through this server, besides so many in this process: they are let
-// in from now on, until Close of the run says goodbye to them.
+// Serve is host.Serve for a run that accepts workers through this server, in addition to the given number of workers in
+// this process. It accepts them from now on, until Close of the run ends their sessions.
 //
-// A server serves one run, which whoever has a URL may join, or look at, and keeps who it is beside the session. One of
-// a series may serve several, at once and one after another. Each takes as many workers as its job waits for, and
-// another where one is lost. A worker whose run is over goes on with the run that lacks fewest, of these with the
-// oldest, and asks again while none lacks any, until the server closes. A worker holds nothing of a run that it was cut
-// off from, so it does not matter which it comes back to: ids of runs are new each time.
-func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, watch func(event.Record), workers int) (*host.Run, error) {
-	r := &run{srv: s, id: s.id, dir: sess.Dir(), wants: j.Workers - workers, seats: map[wire.NodeID]*seat{}}
+// A server of a single run lets everyone with a URL join or view it, and saves its identity in the session. A server of
+// a series may serve several runs, at the same time or in sequence. Each run accepts as many workers as its job waits
+// for, and a replacement for one that is lost. A worker whose run is over continues with the run that lacks the fewest
+// workers, among equals with the oldest. While no run lacks any, it asks again until the server closes. A worker holds
+// no state of a run from which it was disconnected, so it may return to any run; each run gets a new id.
+func (s *Server) Serve(
+	j *host.Job,
+	sess *session.Session,
+	from *host.Restored,
+	watch func(event.Record),
+	workers int,
+) (*host.Run, error) {
+	r := &run{
+		srv:     s,
+		id:      s.id,
+		dir:     sess.Dir(),
+		wanted:  j.Workers - workers,
+		handles: map[wire.NodeID]*workerHandle{},
+	}
 	if r.id == (wire.RunID{}) {
 		if _, err := rand.Read(r.id[:]); err != nil {
 			return nil, fmt.Errorf("name the run: %w", err)
@@ -62,7 +74,7 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 		return nil, err
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	out, err := host.Serve(j, sess, from, r.watching(watch), r.hosting(workers))
+	out, err := host.Serve(j, sess, from, r.watchEnd(watch), r.hosting(workers))
 	if err != nil {
 		r.close()
 		return nil, err
@@ -74,14 +86,13 @@ func (s *Server) Serve(j *host.Job, sess *session.Session, from *host.Restored, 
 	return out, nil
 }
 
-// open lets workers in to a run that is ready to train, and whoever has a URL to look at it. Until then all of them are
-// told to try again.
+// open starts to accept workers and clients for a run that is ready to train. Until then the server asks them to retry.
 func (s *Server) open(r *run) error {
 	if !s.cfg.Series {
 		s.mu.Lock()
 		s.id = r.id
 		s.mu.Unlock()
-		if err := s.keepIn(r.dir); err != nil {
+		if err := s.persistIn(r.dir); err != nil {
 			return err
 		}
 	}
@@ -94,8 +105,8 @@ func (s *Server) open(r *run) error {
 	return nil
 }
 
-// watching notices the end of a run before its workers hear of it: no more go there.
-func (r *run) watching(watch func(event.Record)) func(event.Record) {
+// watchEnd wraps watch: it marks the run as over before its workers learn of it, so that no more are sent there.
+func (r *run) watchEnd(watch func(event.Record)) func(event.Record) {
 	return func(rec event.Record) {
 		if s := rec.State; s != nil && (s.Phase == event.Finished || s.Phase == event.Stopped || s.Phase == event.Failed) {
 			r.srv.mu.Lock()
@@ -106,86 +117,107 @@ func (r *run) watching(watch func(event.Record)) func(event.Record) {
 	}
 }
 
-// hosting is that of a run that hosts so many workers in this process too.
+// hosting returns the hosting of a run that also has the given number of workers in this process.
 func (r *run) hosting(workers int) host.Hosting {
-	return host.Hosting{Workers: workers, Link: r.local, Shape: r.shape, Fleet: r.describe, Gate: r.srv.Gate, Close: r.close, Overhead: func(id int) func() int64 {
-		if id > 0 {
-			return nil // all of this process share one socket: its bytes are counted once
-		}
-		return func() int64 { return r.mesh.Totals().Overhead() }
-	}}
+	return host.Hosting{
+		Workers: workers,
+		Link:    r.localLink,
+		Shape:   r.shape,
+		Fleet:   r.describe,
+		Gate:    r.srv.Gate,
+		Close:   r.close,
+		Overhead: func(id int) func() int64 {
+			if id > 0 {
+				return nil // the workers of this process share one socket: its bytes are counted once
+			}
+			return func() int64 { return r.mesh.Totals().Overhead() }
+		},
+	}
 }
 
-// local puts a worker of this process on the roster.
-func (r *run) local(id int) optim.Link {
+// localLink adds a worker of this process to the roster and returns its link.
+func (r *run) localLink(id int) optim.Link {
 	s := r.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.enlist(wire.Contact{Index: uint32(id), Node: s.node.ID(), Addresses: []string{reachable(s.node.Address())}, Name: "coordinator"})
+	r.addToRoster(wire.Contact{
+		Index:     uint32(id),
+		Node:      s.node.ID(),
+		Addresses: []string{reachable(s.node.Address())},
+		Name:      "coordinator",
+	})
 	return r.mesh.Link(uint32(id))
 }
 
-// enlist puts a worker on the roster, in place of itself, and tells everybody. The caller holds mu.
-func (r *run) enlist(w wire.Contact) {
-	r.roster = append(slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Contact) bool { return o.Index == w.Index }), w)
+// addToRoster adds or replaces a worker in the roster and sends the roster to all workers. The caller holds mu.
+func (r *run) addToRoster(w wire.Contact) {
+	others := slices.DeleteFunc(slices.Clone(r.roster), func(o wire.Contact) bool { return o.Index == w.Index })
+	r.roster = append(others, w)
 	slices.SortFunc(r.roster, func(a, b wire.Contact) int { return int(int64(a.Index) - int64(b.Index)) })
-	r.tell()
+	r.sendRoster()
 }
 
-func (r *run) tell() {
+// sendRoster sends the roster to all workers and applies the shapes of links. The caller holds srv.mu.
+func (r *run) sendRoster() {
 	m, err := r.roster.Message()
 	if err == nil {
 		err = r.mesh.SetRoster(r.roster)
 	}
 	if err != nil {
-		r.srv.cfg.Note("the roster cannot be told: " + err.Error())
+		r.srv.cfg.Note("cannot send the roster: " + err.Error())
 		return
 	}
-	for _, t := range r.seats {
-		if t.seated {
-			_ = t.peer.Send(m) // who is gone is noticed where it is listened to
+	for _, t := range r.handles {
+		if t.joined {
+			_ = t.peer.Send(m) // a lost peer is noticed by its receive loop
 		}
 	}
-	r.shapeHere()
+	r.shapeLocal()
 }
 
-// sit makes a worker that is prepared part of the run. Whoever may be told to talk to it knows where it is.
-func (r *run) sit(t *seat) {
+// join makes a worker that is prepared part of the run. It extends the roster first, so that every worker knows the
+// address of a new one before the core names it.
+func (r *run) join(t *workerHandle) {
 	s := r.srv
 	s.mu.Lock()
-	t.seated = true
+	t.joined = true
 	s.gate.Keep(t.peer.Node())
 	h := t.peer.Hello()
 	for _, l := range r.shapes {
 		t.shape(l)
 	}
-	r.enlist(wire.Contact{Index: uint32(t.id), Node: t.peer.Node(), Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()), Name: h.Name})
-	s.mu.Unlock() // the fleet's loop may want a link just now
+	r.addToRoster(wire.Contact{
+		Index:     uint32(t.id),
+		Node:      t.peer.Node(),
+		Addresses: append(slices.Clone(h.Listen), t.peer.Address().String()),
+		Name:      h.Name,
+	})
+	s.mu.Unlock() // not held during Seat: the fleet's loop may ask for a link
 	s.cfg.Note(fmt.Sprintf("%s joined", t))
 	r.fleet.Seat(t.id, t.peer.Node().String(), t)
 }
 
-// leave takes a worker off the roster.
-func (r *run) leave(t *seat, why error) {
+// remove takes a worker out of the run and the roster and reports it lost to the fleet.
+func (r *run) remove(t *workerHandle, why error) {
 	s := r.srv
 	s.mu.Lock()
-	was := t.seated
-	if r.seats[t.peer.Node()] == t {
-		delete(r.seats, t.peer.Node())
-		if _, again := s.admitted[t.peer.Node()]; !was && !again { // it took no part: another may, by the same URL
+	was := t.joined
+	if r.handles[t.peer.Node()] == t {
+		delete(r.handles, t.peer.Node())
+		if _, again := s.admitted[t.peer.Node()]; !was && !again { // it never joined: its use of the URL is returned
 			s.gate.Return(t.peer.Node(), wire.Worker)
-			if err := s.keep(); err != nil {
+			if err := s.persist(); err != nil {
 				s.cfg.Note(err.Error())
 			}
 		}
 	}
-	t.seated = false
+	t.joined = false
 	if was && r.ctx.Err() == nil {
 		r.roster = slices.DeleteFunc(slices.Clone(r.roster), func(w wire.Contact) bool { return w.Index == uint32(t.id) })
-		r.tell()
+		r.sendRoster()
 	}
 	if s.cfg.Series && errors.Is(why, errOver) && t.peer.Err() == nil {
-		s.due[t.peer.Node()] = time.Now()
+		s.toInform[t.peer.Node()] = time.Now()
 	}
 	s.mu.Unlock()
 	if was {
@@ -196,21 +228,21 @@ func (r *run) leave(t *seat, why error) {
 	}
 }
 
-// close says goodbye to the workers, if the run is over; else they may come back to whoever goes on with it. It returns
-// when every goroutine of the run has ended.
+// close ends the sessions of the workers: for good if the run is over, otherwise so that they may return to the process
+// that resumes it. It returns when every goroutine of the run has ended. Later calls do nothing.
 func (r *run) close() {
-	r.ends.Do(func() {
+	r.closeOnce.Do(func() {
 		s := r.srv
 		s.mu.Lock()
 		r.closed = true
-		if !s.cfg.Series && slices.Contains(s.runs, r) { // else another process may go on with it
-			s.over, s.broke = s.over || r.over, !r.over
+		if !s.cfg.Series && slices.Contains(s.runs, r) { // another process may resume a single run that is not over
+			s.over, s.unfinished = s.over || r.over, !r.over
 		}
 		s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
-		why := error(&away{fleet.Unfinished})
+		why := error(&evicted{fleet.Unfinished})
 		if s.cfg.Series || r.over {
 			why = errOver
-			for _, t := range r.seats {
+			for _, t := range r.handles {
 				t.stop()
 			}
 		}

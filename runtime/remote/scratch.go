@@ -8,15 +8,14 @@ import (
 	"brood/runtime/session"
 )
 
-// scratchPrefix begins the names of workers' folders in the system's temporary one.
+// scratchPrefix begins the names of workers' folders in the system's folder for temporary files.
 const scratchPrefix = "brood-worker-"
 
-// scratchAge is how old a folder is at least before it is taken for one that was left behind: a younger one may not be
-// locked yet.
+// scratchAge is the minimum age of a folder that is removed as a leftover: a younger one may not be locked yet.
 const scratchAge = time.Minute
 
-// scratch is an empty folder for files on their way, locked while its process lives, and what removes it. Those of
-// processes that were killed are removed first.
+// scratch creates an empty folder for files in transit, locked while its process lives, and returns a function that
+// removes it. It first removes the folders of processes that were killed.
 func scratch() (dir string, remove func(), err error) {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*", session.LockName))
 	for _, lock := range left {
@@ -25,7 +24,7 @@ func scratch() (dir string, remove func(), err error) {
 			continue
 		}
 		if running, _ := session.Running(old); !running {
-			os.RemoveAll(old) // another's stays: only its owner may remove it
+			os.RemoveAll(old) // fails for a folder of another user, which stays
 		}
 	}
 	if dir, err = os.MkdirTemp("", scratchPrefix+"*"); err != nil {

@@ -248,7 +248,7 @@ func TestHostileSeries(t *testing.T) {
 	refused(wire.CodeRole, newKey(t), func(h *wire.Hello) { h.Role = wire.Viewer })
 	refused(wire.CodeRole, key, func(h *wire.Hello) { h.Role, h.Token = wire.Operator, "" })
 	s.srv.mu.Lock()
-	due := len(s.srv.due)
+	due := len(s.srv.toInform)
 	s.srv.mu.Unlock()
 	if due != 0 {
 		t.Errorf("%d strangers are expected again", due)
@@ -268,7 +268,7 @@ func TestHostileSeries(t *testing.T) {
 	if err := errors.Join(a.run.Close(), b.run.Close()); err != nil {
 		t.Error(err)
 	}
-	clear(s.srv.due) // strangers do not come back
+	clear(s.srv.toInform) // strangers do not come back
 	if err := s.srv.Close(); err != nil {
 		t.Error(err)
 	}
@@ -283,18 +283,18 @@ func (s *Server) settling() bool {
 
 // TestPlaces: a worker goes to the run that lacks fewest, of these to the oldest; to its own where that still wants it.
 func TestPlaces(t *testing.T) {
-	s := &Server{cfg: Config{Series: true}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}}
+	s := &Server{cfg: Config{Series: true}, admitted: map[wire.NodeID]admission{}, toInform: map[wire.NodeID]time.Time{}}
 	add := func(wants int, there ...byte) *run {
-		r := &run{srv: s, id: wire.RunID{byte(len(s.runs) + 1)}, wants: wants, seats: map[wire.NodeID]*seat{}}
+		r := &run{srv: s, id: wire.RunID{byte(len(s.runs) + 1)}, wanted: wants, handles: map[wire.NodeID]*workerHandle{}}
 		for _, n := range there {
-			r.seats[wire.NodeID{n}] = &seat{came: time.Now()}
+			r.handles[wire.NodeID{n}] = &workerHandle{acceptedAt: time.Now()}
 		}
 		s.runs = append(s.runs, r)
 		return r
 	}
 	goes := func(node byte, names byte, want *run) {
 		t.Helper()
-		got, err := s.place(t.Context(), quic.Request{Node: wire.NodeID{node}, Hello: wire.Hello{Role: wire.Worker, Run: wire.RunID{names}}})
+		got, err := s.findRun(t.Context(), quic.Request{Node: wire.NodeID{node}, Hello: wire.Hello{Role: wire.Worker, Run: wire.RunID{names}}})
 		if err != nil || got != want {
 			t.Errorf("worker %d, of run %d, goes to %+v, %v", node, names, got, err)
 		}
@@ -318,9 +318,9 @@ func TestPlaces(t *testing.T) {
 	goes(99, 0, fresh)
 	s.admitted[wire.NodeID{98}] = admission{run: lost, at: time.Now().Add(-arrival)}
 	goes(99, 0, lost) // who did not arrive leaves its place
-	full.seats[wire.NodeID{1}].came = time.Now().Add(-preparation)
+	full.handles[wire.NodeID{1}].acceptedAt = time.Now().Add(-prepareTimeout)
 	goes(99, 1, full) // who is not ready for long leaves it too
-	full.seats[wire.NodeID{1}].seated = true
+	full.handles[wire.NodeID{1}].joined = true
 	goes(99, 1, lost)
 }
 
@@ -338,7 +338,7 @@ func TestLeavesWaiting(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.srv.mu.Lock()
-	clear(s.srv.due) // its next question need not be waited for
+	clear(s.srv.toInform) // its next question need not be waited for
 	s.srv.mu.Unlock()
 	s.close()
 	if files, err := os.ReadDir(filepath.Join(s.root, "fleet")); err != nil || len(files) != 2 {

@@ -1,16 +1,16 @@
-// Package remote lets workers of other processes take part in runs, over QUIC: the coordinator's [Server] and the
-// worker's [Work]. What they say to each other is runtime/message; tensors go from worker to worker and never through
-// the coordinator, but for checkpoints. It imports transport and the packages of runtime that a run is made of.
+// Package remote runs workers in other processes, over QUIC: the coordinator's [Server] and the worker's [Work]. The
+// messages between them are those of runtime/message. Tensors go directly from worker to worker; only checkpoints pass
+// through the coordinator.
 //
 //	srv, err := remote.Listen(remote.Config{Key: key, Address: ":4433", Enrol: 2})
-//	run, err := srv.Serve(job, sess, nil, watch, 0) // workers with the URL srv.Join(wire.Worker) come in from here on
+//	run, err := srv.Serve(job, sess, nil, watch, 0) // accepts workers with the URL srv.Join(wire.Worker) from now on
 //	exit, err := run.Train(ctx)
-//	err = run.Close()                               // says goodbye to the workers
+//	err = run.Close()                               // ends the sessions of the workers
 //	err = srv.Close()
 //
-// In the order of a worker's life: Hello and Welcome (its run and its number), Setup, its own preparation, Ready of
-// epoch 0, the roster to everybody, its seat in the fleet, and then what the coordinator's core says, until Stop. In a
-// [Config.Series] it then says Hello again.
+// A worker's session has these steps: Hello and Welcome (its run and number), Setup, the worker's preparation, Ready of
+// epoch 0, the roster to all workers, its handle in the fleet, and then the orders of the coordinator's core until
+// Stop. In a [Config.Series] the worker then sends Hello again.
 package remote
 
 import (
@@ -31,61 +31,63 @@ import (
 	"brood/transport/wire"
 )
 
-// Config is what a server needs.
+// Config configures a server.
 type Config struct {
-	Key     *identity.Key // nil: that kept in Dir, else a new one
-	Address string        // HOST:PORT to listen on; "" is that kept in Dir, else :4433
-	// where an earlier server kept who it is: this one is the same to its workers and visitors; "" for a new one
+	Key     *identity.Key // nil: the key saved in Dir, else a new one
+	Address string        // HOST:PORT to listen on; "": the address saved in Dir, else :4433
+	// directory of an earlier server, whose identity this one takes over, so that its workers and clients reconnect;
+	// "": none
 	Dir string
-	// several runs, and no visitors: see Serve. It keeps who it is in Dir, which no other process may use
+	// several runs and no clients, see Serve; the server saves its identity in Dir, which no other process may use
 	Series   bool
-	Enrol    int // workers that the join URL lets in; 0: none may come
-	Guests   int // viewers, and operators, that each of their URLs lets in
+	Enrol    int // number of workers that the join URL admits; 0: none
+	Guests   int // number of viewers, and of operators, that each of their URLs admits
 	Software string
-	Note     func(string) // told who comes and goes; must not wait; may be nil
+	Note     func(string) // receives a line for each event, such as a join; must not block; may be nil
 }
 
-// Server lets workers in. Its methods may be called from any goroutine.
+// Server admits workers and clients to runs. Its methods may be called from any goroutine.
 type Server struct {
 	cfg   Config
-	id    wire.RunID // of its run; in a series each has its own
+	id    wire.RunID // of its run; zero in a series, where each run has an id
 	gate  *identity.Gate
 	token map[wire.Role]string
 	node  *quic.Node
 
-	ctx    context.Context // ends with the server
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	heard  chan struct{} // holds a token when due may have shrunk
+	ctx      context.Context // ends with the server
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+	informed chan struct{} // holds a token when toInform may have shrunk
 
-	mu       sync.Mutex
-	written  []byte // what keep wrote last
-	dir      string // where keep writes; "" is nowhere, yet
-	session  string // directory of the session that visitors see; "" before it is there
-	visitors map[*quic.Peer]struct{}
-	runs     []*run // that workers may join, oldest first
-	over     bool   // there will be no other, and workers are told so
-	broke    bool   // its run was not over when this process let go of it
-	paused   bool   // there will be others, by another server
-	admitted map[wire.NodeID]admission
-	away     map[wire.NodeID]time.Time // until when workers stay away that were sent
-	due      map[wire.NodeID]time.Time // workers of a series that were told, then, to ask again
+	mu           sync.Mutex
+	written      []byte // content of the file that persist wrote last
+	dir          string // directory that persist writes to; "": none yet
+	session      string // directory of the session that clients see; "": none yet
+	clients      map[*quic.Peer]struct{}
+	runs         []*run // runs that workers may join, oldest first
+	over         bool   // there will be no other run, and workers are told so
+	unfinished   bool   // its run was not over when this process closed it
+	paused       bool   // another server will continue the series
+	admitted     map[wire.NodeID]admission
+	evictedUntil map[wire.NodeID]time.Time // workers that were evicted, and when each may return
+	toInform     map[wire.NodeID]time.Time // workers of a series that were asked to retry, and when
 }
 
-// admission is of a worker that was welcomed and not accepted yet.
+// admission belongs to a worker that was sent Welcome and is not accepted yet.
 type admission struct {
 	run    *run
 	worker int
 	at     time.Time
 }
 
-// defaultAddress is where a server listens that was told no other.
+// defaultAddress is the address to listen on if none is configured.
 const defaultAddress = ":4433"
 
-// arrival is how long a worker may take from Welcome to its acceptance.
+// arrival is the maximum time of a worker from Welcome to its acceptance.
 const arrival = 10 * time.Second
 
-// Listen opens the socket. Workers are told to come back later until a run is served. Close the server.
+// Listen opens the socket and serves connections in the background. Until a run is served, workers are asked to retry.
+// The caller must close the server.
 func Listen(cfg Config) (*Server, error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
@@ -93,9 +95,17 @@ func Listen(cfg Config) (*Server, error) {
 	if _, _, err := net.SplitHostPort(cfg.Address); cfg.Address != "" && err != nil {
 		return nil, usererr.Errorf("listen on %q: name an address as HOST:PORT", cfg.Address)
 	}
-	s := &Server{cfg: cfg, gate: identity.NewGate(time.Now), token: map[wire.Role]string{}, heard: make(chan struct{}, 1),
-		visitors: map[*quic.Peer]struct{}{}, admitted: map[wire.NodeID]admission{}, due: map[wire.NodeID]time.Time{}, away: map[wire.NodeID]time.Time{}}
-	if err := s.remember(); err != nil {
+	s := &Server{
+		cfg:          cfg,
+		gate:         identity.NewGate(time.Now),
+		token:        map[wire.Role]string{},
+		informed:     make(chan struct{}, 1),
+		clients:      map[*quic.Peer]struct{}{},
+		admitted:     map[wire.NodeID]admission{},
+		toInform:     map[wire.NodeID]time.Time{},
+		evictedUntil: map[wire.NodeID]time.Time{},
+	}
+	if err := s.loadIdentity(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -107,24 +117,31 @@ func Listen(cfg Config) (*Server, error) {
 		}
 	}
 	allow := func(r wire.Role, kind uint16) bool { return r == wire.Worker && message.FromWorker(kind) }
-	if s.node, err = quic.Listen(quic.Config{Key: s.cfg.Key, Address: s.cfg.Address, Admit: s.admit, Known: s.gate.Knows, Allow: allow}); err != nil {
+	s.node, err = quic.Listen(quic.Config{
+		Key:     s.cfg.Key,
+		Address: s.cfg.Address,
+		Admit:   s.admit,
+		Known:   s.gate.Knows,
+		Allow:   allow,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if cfg.Series && cfg.Dir != "" { // a session is written to by whoever holds its lock: see Serve
-		if err := s.keepIn(cfg.Dir); err != nil {
+	// a single run saves in its session, which only the holder of its lock may write: see open
+	if cfg.Series && cfg.Dir != "" {
+		if err := s.persistIn(cfg.Dir); err != nil {
 			return nil, errors.Join(err, s.node.Close())
 		}
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.wg.Go(s.attend)
+	s.wg.Go(s.acceptLoop)
 	return s, nil
 }
 
-// remember gives the server its key, its run and whom it lets in: those of the directory that it goes on from, or new
-// ones.
-func (s *Server) remember() (err error) {
+// loadIdentity sets the server's key, run id and gate: those saved in cfg.Dir, or new ones.
+func (s *Server) loadIdentity() (err error) {
 	if s.cfg.Dir != "" {
-		key, k, err := recall(s.cfg.Dir)
+		key, k, err := loadState(s.cfg.Dir)
 		if err != nil {
 			return err
 		}
@@ -142,7 +159,7 @@ func (s *Server) remember() (err error) {
 	return err
 }
 
-// Join is the URL that lets peers of a role in; "" where none does.
+// Join returns the URL that admits peers of a role; "" if the server admits none.
 func (s *Server) Join(role wire.Role) string {
 	if s.token[role] == "" {
 		return ""
@@ -154,14 +171,15 @@ func (s *Server) url(token string) string {
 	return identity.Join{Address: reachable(s.node.Address()), Token: token, Server: s.node.ID()}.String()
 }
 
-// reachable names an address that others can dial: where the socket listens everywhere, the machine's first public one.
+// reachable returns an address that others can dial. If the socket listens on all interfaces, that is the first global
+// unicast IPv4 address of the machine, or 127.0.0.1 if there is none.
 func reachable(a net.Addr) string {
 	u, ok := a.(*net.UDPAddr)
 	if !ok || !u.IP.IsUnspecified() {
 		return a.String()
 	}
 	best := "127.0.0.1"
-	found, _ := net.InterfaceAddrs() // without them there is nobody to reach it anyway
+	found, _ := net.InterfaceAddrs() // without interfaces nothing can reach it anyway
 	for _, x := range found {
 		if n, ok := x.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
 			best = n.IP.String()
@@ -171,51 +189,51 @@ func reachable(a net.Addr) string {
 	return net.JoinHostPort(best, fmt.Sprint(u.Port))
 }
 
-// attend takes in those who are welcomed, until the server closes.
-func (s *Server) attend() {
+// acceptLoop accepts admitted peers until the server closes.
+func (s *Server) acceptLoop() {
 	for {
 		p, err := s.node.Accept(s.ctx)
 		if err != nil {
-			return // it closes
+			return // the server closes
 		}
 		if p.Role() == wire.Worker {
 			s.accept(p)
 		} else {
-			s.look(p)
+			s.acceptClient(p)
 		}
 	}
 }
 
-// accept gives a worker that was welcomed its seat. One of the same key that is still there is cut off: it has come
-// again.
+// accept creates the handle of an admitted worker. An earlier session of the same key is ended, since the worker has
+// reconnected.
 func (s *Server) accept(p *quic.Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.admitted[p.Node()]
 	if !ok {
-		s.wg.Go(func() { sendAway(p, message.Away{Why: "it came in twice at once", After: time.Second}) })
+		s.wg.Go(func() { sendEviction(p, message.Away{Why: "it connected twice at the same time", After: time.Second}) })
 		return
 	}
 	delete(s.admitted, p.Node())
 	for _, r := range s.runs {
-		if old := r.seats[p.Node()]; old != nil {
-			old.cancel(errors.New("it came again"))
+		if old := r.handles[p.Node()]; old != nil {
+			old.cancel(errors.New("it connected again"))
 		}
 	}
-	t := newSeat(a.run, p, a.worker)
-	a.run.seats[p.Node()] = t
+	t := newHandle(a.run, p, a.worker)
+	a.run.handles[p.Node()] = t
 	if !a.run.closed {
-		a.run.wg.Go(t.attend)
+		a.run.wg.Go(t.serve)
 		return
 	}
 	if s.cfg.Series {
 		t.stop()
 	}
-	s.wg.Go(t.attend) // its run has ended meanwhile
+	s.wg.Go(t.serve) // the run has ended meanwhile
 }
 
-// Close ends the runs that are still open, tells the workers of a series that nothing is left, for which it waits up to
-// lastWord, and frees the socket. It returns when every goroutine of the server has ended.
+// Close ends the runs that are still open, tells the workers of a series that there are no more runs, for which it
+// waits up to finalWait, and closes the socket. It returns when every goroutine of the server has ended.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.over = s.over || s.cfg.Series && !s.paused
@@ -224,31 +242,31 @@ func (s *Server) Close() error {
 	for _, r := range runs {
 		r.close()
 	}
-	s.lastWords()
+	s.waitInformed()
 	s.cancel()
 	s.wg.Wait()
 	return s.node.Close()
 }
 
-// Pause says that a series goes on by another server of the same directory: workers are not told that nothing is left,
-// and look for it for their patience.
+// Pause declares that another server of the same directory will continue the series. Workers are then not told that
+// there are no more runs; they retry until their patience ends.
 func (s *Server) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = true
 }
 
-// lastWord is how long those who were told to ask again are waited for.
-const lastWord = 5 * time.Second
+// finalWait is how long Close waits for workers that were asked to retry.
+const finalWait = 5 * time.Second
 
-// lastWords waits until those who are due have heard that nothing is left, or are gone.
-func (s *Server) lastWords() {
-	tick := time.NewTicker(lastWord / 50)
+// waitInformed waits until the workers in toInform know that there are no more runs, or finalWait has passed for them.
+func (s *Server) waitInformed() {
+	tick := time.NewTicker(finalWait / 50)
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		maps.DeleteFunc(s.due, func(_ wire.NodeID, told time.Time) bool { return time.Since(told) > lastWord })
-		left := len(s.due)
+		maps.DeleteFunc(s.toInform, func(_ wire.NodeID, asked time.Time) bool { return time.Since(asked) > finalWait })
+		left := len(s.toInform)
 		if s.paused {
 			left = 0
 		}
@@ -257,7 +275,7 @@ func (s *Server) lastWords() {
 			return
 		}
 		select {
-		case <-s.heard:
+		case <-s.informed:
 		case <-tick.C:
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"brood/runtime/worker"
 )
 
-// store keeps a worker's checkpoints at the coordinator: one piece at a time, each acknowledged. It implements
-// worker.Store. dir holds a file while it is on its way.
+// store saves and loads a worker's checkpoints at the coordinator, one acknowledged piece at a time. It implements
+// worker.Store. dir holds a file while it is in transit.
 type store struct {
 	ctx     context.Context
 	dir     string
@@ -27,7 +27,7 @@ type store struct {
 	replies <-chan any
 }
 
-// ask sends a message and waits for its answer.
+// ask sends a message and waits for its reply.
 func (s *store) ask(msg any) (any, error) {
 	if err := s.send(msg); err != nil {
 		return nil, err
@@ -44,17 +44,17 @@ func (s *store) ask(msg any) (any, error) {
 func (s *store) Save(round uint64, epoch uint32, id int, rows []worker.Row) (event.File, error) {
 	f, err := (&host.Files{Dir: s.dir}).Save(round, epoch, id, rows)
 	if err != nil {
-		return f, fmt.Errorf("keep it here on its way to the coordinator: %w", err)
+		return f, fmt.Errorf("write the checkpoint to a temporary file: %w", err)
 	}
 	path, err := session.Path(s.dir, f.Path)
 	if err != nil {
 		return f, err
 	}
 	defer os.Remove(path)
-	return f, s.bring(f.Path, path)
+	return f, s.upload(f.Path, path)
 }
 
-func (s *store) bring(rel, path string) error {
+func (s *store) upload(rel, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -65,7 +65,12 @@ func (s *store) bring(rel, path string) error {
 		return err
 	}
 	for at := int64(0); at < info.Size(); {
-		p := message.Piece{Path: rel, From: at, Total: info.Size(), Data: make([]byte, min(message.MaxPiece, info.Size()-at))}
+		p := message.Piece{
+			Path:  rel,
+			From:  at,
+			Total: info.Size(),
+			Data:  make([]byte, min(message.MaxPiece, info.Size()-at)),
+		}
 		if _, err := io.ReadFull(file, p.Data); err != nil {
 			return err
 		}
@@ -74,7 +79,7 @@ func (s *store) bring(rel, path string) error {
 			return err
 		}
 		if k, ok := r.(message.Kept); !ok || k.Path != rel || k.From != at {
-			return fmt.Errorf("the coordinator answers a piece of %s with %T", rel, r)
+			return fmt.Errorf("the coordinator replied to a piece of %s with %T", rel, r)
 		} else if k.Err != "" {
 			return errors.New(k.Err)
 		}
@@ -95,7 +100,7 @@ func (s *store) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 	return (&host.Files{Dir: s.dir}).Load(cp, want)
 }
 
-// fetch brings a file here, whose digest must be as the log says.
+// fetch downloads a file into dir and returns its path. It fails if the digest differs from the one in the log.
 func (s *store) fetch(f event.File) (string, error) {
 	path, err := session.Path(s.dir, f.Path)
 	if err != nil {
@@ -109,17 +114,17 @@ func (s *store) fetch(f event.File) (string, error) {
 		return "", err
 	}
 	sum := blake3.New()
-	err = s.receive(f, io.MultiWriter(out, sum))
+	err = s.download(f, io.MultiWriter(out, sum))
 	if err = errors.Join(err, out.Close()); err != nil {
 		return "", err
 	}
 	if d := fmt.Sprintf("blake3:%x", sum.Sum(nil)); d != f.Digest {
-		return "", fmt.Errorf("%s came with digest %s, the log says %s", f.Path, d, f.Digest)
+		return "", fmt.Errorf("%s has digest %s; the log has %s", f.Path, d, f.Digest)
 	}
 	return path, nil
 }
 
-func (s *store) receive(f event.File, out io.Writer) error {
+func (s *store) download(f event.File, out io.Writer) error {
 	for at := int64(0); at < f.Bytes; {
 		r, err := s.ask(message.Get{Path: f.Path, From: at})
 		if err != nil {
@@ -130,7 +135,8 @@ func (s *store) receive(f event.File, out io.Writer) error {
 		case ok && p.Err != "":
 			return errors.New(p.Err)
 		case !ok || p.Path != f.Path || p.From != at || len(p.Data) == 0 || p.Total != f.Bytes:
-			return fmt.Errorf("the coordinator answers the wish for byte %d of %s, which has %d, with %T of %d bytes", at, f.Path, f.Bytes, r, len(p.Data))
+			return fmt.Errorf("the coordinator replied to a request for byte %d of %s, which has %d bytes, with %T of %d bytes",
+				at, f.Path, f.Bytes, r, len(p.Data))
 		}
 		if _, err := out.Write(p.Data); err != nil {
 			return err

@@ -13,53 +13,54 @@ import (
 	"brood/transport/quic"
 )
 
-// between tellings of what a worker measures.
+// telemetryPeriod is the time between two telemetry messages of a worker.
 const telemetryPeriod = time.Second
 
-// linkRates makes rates of the counts that a worker tells.
+// linkRates computes rates from the counters in a worker's telemetry.
 type linkRates struct {
 	at    time.Time
 	last  map[int]message.LinkCount
-	bytes map[int]int64 // sent since the first report, over all connections of a link
+	bytes map[int]int64 // sent since the first telemetry, over all connections of a link
 	rates []view.Link
-	sent  float64 // bytes a second, over all links
-	recv  float64
+	sent  float64 // bytes per second, over all links
+	recv  float64 // bytes per second, over all links
 }
 
-// A worker may tell so many times at once, after a while of silence.
-const maxTold = 16
+// maxBurst is the number of telemetry messages that a worker may send at once after a silence.
+const maxBurst = 16
 
-// bucket holds the tellings that a worker may make now: one more each period.
-type bucket struct {
+// tokenBucket limits the rate of telemetry: it holds up to maxBurst tokens and gains two per telemetryPeriod.
+type tokenBucket struct {
 	at   time.Time
 	left float64
 }
 
-func (b *bucket) take(now time.Time) bool {
+// take uses a token and reports whether there was one. left goes below 0 by each excess message.
+func (b *tokenBucket) take(now time.Time) bool {
 	if b.at.IsZero() {
-		b.left = maxTold
+		b.left = maxBurst
 	} else {
-		b.left = min(maxTold, b.left+2*now.Sub(b.at).Seconds()/telemetryPeriod.Seconds())
+		b.left = min(maxBurst, b.left+2*now.Sub(b.at).Seconds()/telemetryPeriod.Seconds())
 	}
 	b.at = now
 	b.left--
 	return b.left >= 0
 }
 
-// maxLate tellings beyond what is due may come at once, and are passed over: those that waited while a checkpoint was
-// written, say.
-const maxLate = 600
+// maxDropped bounds the excess telemetry messages that are dropped without ending the session. They can accumulate
+// while a checkpoint is written, for example.
+const maxDropped = 600
 
-// stale is how old what a worker told of its machine may be while it is shown as what is.
-const stale = 10 * time.Second
+// staleAfter is the age at which telemetry is no longer shown.
+const staleAfter = 10 * time.Second
 
-// measured takes a worker's telemetry: of links to workers that there are, each once, of its machine what can be, and
-// no more often than it is due.
-func (t *seat) measured(m message.Telemetry) error {
+// handleTelemetry validates and stores a worker's telemetry: each link at most once, to another worker; plausible
+// values; and at most one message per telemetryPeriod on average. Excess messages are dropped.
+func (t *workerHandle) handleTelemetry(m message.Telemetry) error {
 	now := time.Now()
-	if !t.told.take(now) {
-		if t.told.left < -maxLate {
-			return errors.New("it tells what it measures more often than once a second")
+	if !t.budget.take(now) {
+		if t.budget.left < -maxDropped {
+			return errors.New("it sends telemetry more often than once a second")
 		}
 		return nil
 	}
@@ -69,8 +70,9 @@ func (t *seat) measured(m message.Telemetry) error {
 	seen := map[int]bool{}
 	for _, l := range m.Links {
 		switch {
-		case l.To == t.id || seen[l.To] || len(m.Links) > there+maxGone:
-			return fmt.Errorf("it tells of %d links, one of them to worker %d, of a run with %d workers", len(m.Links), l.To, there)
+		case l.To == t.id || seen[l.To] || len(m.Links) > there+maxGoneLinks:
+			return fmt.Errorf("it reports %d links, one of them to worker %d, in a run with %d workers",
+				len(m.Links), l.To, there)
 		case l.Sent < 0 || l.Received < 0 || l.RTT < 0 || !(l.Lost >= 0 && l.Lost <= 1):
 			return fmt.Errorf("it measures %+v of a link", l)
 		}
@@ -82,17 +84,17 @@ func (t *seat) measured(m message.Telemetry) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links.take(m, now)
+	t.links.update(m, now)
 	t.machine, t.machineAt = machine, now
 	return nil
 }
 
-// maxGone workers may be told of that are on the roster no more.
-const maxGone = 64
+// maxGoneLinks bounds the links to workers that are no longer on the roster.
+const maxGoneLinks = 64
 
-// take computes rates over the time since the report before. Reports that were held up come together: one that follows
-// within half a period is skipped, since the next has its bytes.
-func (r *linkRates) take(m message.Telemetry, now time.Time) {
+// update computes rates over the time since the previous telemetry. Delayed messages arrive together: one that arrives
+// within half a period is skipped, since the next one contains its bytes.
+func (r *linkRates) update(m message.Telemetry, now time.Time) {
 	since, last := now.Sub(r.at), r.last
 	if since < telemetryPeriod/2 {
 		return
@@ -105,7 +107,7 @@ func (r *linkRates) take(m message.Telemetry, now time.Time) {
 	for _, l := range m.Links {
 		r.last[l.To] = l
 		out := view.Link{From: m.Worker, To: l.To, RTT: l.RTT, Lost: l.Lost}
-		if was, ok := last[l.To]; ok { // a link that was made anew counts from zero
+		if was, ok := last[l.To]; ok { // a new connection of the link counts from zero
 			sent := max(0, l.Sent-was.Sent)
 			r.bytes[l.To] += sent
 			out.Sent = float64(sent) / dt
@@ -117,8 +119,8 @@ func (r *linkRates) take(m message.Telemetry, now time.Time) {
 	}
 }
 
-// to is what the log has of each link.
-func (r *linkRates) to() map[int]float64 {
+// logRates returns the sent rates for the log, by destination; nil if there are no links, or too many.
+func (r *linkRates) logRates() map[int]float64 {
 	if len(r.rates) == 0 || len(r.rates) > event.MostLinks {
 		return nil
 	}
@@ -129,32 +131,39 @@ func (r *linkRates) to() map[int]float64 {
 	return out
 }
 
-// counts are a worker's links as it measures them.
+// counts returns the counters of a worker's connected links.
 func counts(mesh *quic.Mesh, self int) message.Telemetry {
 	m := message.Telemetry{Worker: self}
 	for _, p := range mesh.Pairs() {
 		if int(p.Self) == self && p.Connected {
-			m.Links = append(m.Links, message.LinkCount{To: int(p.Other), Sent: p.Sent, Received: p.Received, RTT: p.RTT, Lost: p.Lost})
+			m.Links = append(m.Links, message.LinkCount{
+				To:       int(p.Other),
+				Sent:     p.Sent,
+				Received: p.Received,
+				RTT:      p.RTT,
+				Lost:     p.Lost,
+			})
 		}
 	}
 	slices.SortFunc(m.Links, func(a, b message.LinkCount) int { return a.To - b.To })
 	return m
 }
 
-// shape makes the worker slow its links down.
-func (t *seat) shape(l event.Link) {
+// shape sends the shape of a link to the worker if it applies to links that start there.
+func (t *workerHandle) shape(l event.Link) {
 	if l.From == event.Every || l.From == t.id {
 		t.send(message.Shape{Link: l})
 	}
 }
 
-// describe adds what the connections tell to what the core knows of the workers, and those that are on their way in.
+// describe adds what the connections measure to the core's view of the workers, and includes workers that are joining
+// or leaving.
 func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 	now := time.Now()
 	r.srv.mu.Lock()
 	defer r.srv.mu.Unlock()
-	byID := map[int]*seat{}
-	for _, t := range r.seats {
+	byID := map[int]*workerHandle{}
+	for _, t := range r.handles {
 		byID[t.id] = t
 	}
 	for _, w := range workers {
@@ -165,9 +174,9 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 		}
 		f.Workers = append(f.Workers, w)
 	}
-	for id, t := range byID { // not in the core, yet or any more
+	for id, t := range byID { // not in the core: joining or leaving
 		w := view.Worker{ID: id, State: event.Joining}
-		if t.seated {
+		if t.joined {
 			w.State = event.Leaving
 		}
 		_, machine := t.describe(&w, now)
@@ -189,8 +198,8 @@ func (r *run) describe(workers []view.Worker) (f view.Fleet) {
 	return f
 }
 
-// describe fills in what the connection tells of a worker, and gives its links and its machine.
-func (t *seat) describe(w *view.Worker, now time.Time) ([]view.Link, event.Machine) {
+// describe fills in the connection's data of a worker, and returns its links and its machine.
+func (t *workerHandle) describe(w *view.Worker, now time.Time) ([]view.Link, event.Machine) {
 	h, s := t.peer.Hello(), t.peer.Stats()
 	w.Name, w.Address, w.Software = h.Name, t.peer.Address().String(), h.Software
 	w.Kernels, w.Device = t.run.config.Kernels, h.Device
@@ -200,12 +209,12 @@ func (t *seat) describe(w *view.Worker, now time.Time) ([]view.Link, event.Machi
 	defer t.mu.Unlock()
 	w.Sent, w.Received = t.links.sent, t.links.recv
 	m := event.Machine{Worker: w.ID, Values: map[event.Measure]float64{event.RoundTrip: event.Short(s.RTT.Seconds())}}
-	if now.Sub(t.machineAt) < stale {
+	if now.Sub(t.machineAt) < staleAfter {
 		maps.Copy(m.Values, t.machine)
 	}
-	if now.Sub(t.links.at) < stale {
+	if now.Sub(t.links.at) < staleAfter {
 		m.Values[event.Sent], m.Values[event.Received] = event.Short(t.links.sent), event.Short(t.links.recv)
-		m.To = t.links.to()
+		m.To = t.links.logRates()
 	}
 	return slices.Clone(t.links.rates), m
 }

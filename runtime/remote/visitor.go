@@ -13,8 +13,8 @@ import (
 	"brood/transport/wire"
 )
 
-// Visitor is a person's way to a run elsewhere, by a URL of a viewer or an operator. Its methods may be called from any
-// goroutine.
+// Visitor is a client of a run on another machine, connected by the URL of a viewer or an operator. Its methods may be
+// called from any goroutine.
 type Visitor struct {
 	join  identity.Join
 	node  *quic.Node
@@ -24,23 +24,32 @@ type Visitor struct {
 	peer *quic.Peer
 }
 
-// Call joins the run at the other end of a URL, as an operator where the URL lets one in, else as a viewer. name is the
-// person's. Close it.
+// Call connects to the run of a URL, as an operator if the URL permits it, otherwise as a viewer. name is shown to
+// other clients. The caller must close the Visitor.
 func Call(ctx context.Context, key *identity.Key, join identity.Join, name, software string) (*Visitor, error) {
 	node, err := quic.Listen(quic.Config{Key: key})
 	if err != nil {
 		return nil, err
 	}
-	v := &Visitor{join: join, node: node, hello: wire.Hello{Role: wire.Operator, Name: name, Token: join.Token, Software: software}}
-	if err = v.arrive(ctx); err != nil {
+	v := &Visitor{
+		join: join,
+		node: node,
+		hello: wire.Hello{
+			Role:     wire.Operator,
+			Name:     name,
+			Token:    join.Token,
+			Software: software,
+		},
+	}
+	if err = v.dialFirst(ctx); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
 	return v, nil
 }
 
-// arrive reaches the run for the first time. It fails with [view.ErrNoProcess] as soon as the machine there says that
-// nobody has the address, for which a dial would wait in vain.
-func (v *Visitor) arrive(ctx context.Context) error {
+// dialFirst connects to the run for the first time. It returns [view.ErrNoProcess] as soon as the machine reports that
+// no process uses the address; a dial alone would wait until ctx ends.
+func (v *Visitor) dialFirst(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -50,27 +59,29 @@ func (v *Visitor) arrive(ctx context.Context) error {
 			cancel(view.ErrNoProcess)
 		}
 	})
-	_, err := v.reach(ctx)
+	_, err := v.connect(ctx)
 	if err != nil && context.Cause(ctx) == view.ErrNoProcess {
 		return view.ErrNoProcess
 	}
 	return err
 }
 
-// reach dials where that is needed.
-func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
+// connect returns the connection to the run and dials if there is none.
+func (v *Visitor) connect(ctx context.Context) (*quic.Peer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.peer != nil && v.peer.Err() == nil {
 		return v.peer, nil
 	}
 	p, _, err := v.node.Dial(ctx, v.join.Address, v.join.Server, v.hello)
-	if r, ok := errors.AsType[wire.Refused](err); ok && v.hello.Role == wire.Operator && !r.Retry && r.Code != wire.CodeRevoked {
-		asViewer := v.hello // whom the run knows as one needs no token any more
+	r, ok := errors.AsType[wire.Refused](err)
+	if ok && v.hello.Role == wire.Operator && !r.Retry && r.Code != wire.CodeRevoked {
+		asViewer := v.hello // a known viewer needs no token
 		asViewer.Role = wire.Viewer
 		var second error
 		p, _, second = v.node.Dial(ctx, v.join.Address, v.join.Server, asViewer)
-		if r, ok := errors.AsType[wire.Refused](second); !ok || r.Code != wire.CodeRole { // else the first says what is wrong
+		// if the role of a viewer is refused too, the first error is the relevant one
+		if r, ok := errors.AsType[wire.Refused](second); !ok || r.Code != wire.CodeRole {
 			err = second
 		}
 		if err == nil {
@@ -84,34 +95,34 @@ func (v *Visitor) reach(ctx context.Context) (*quic.Peer, error) {
 	return p, nil
 }
 
-// Dial begins a conversation with the run's control socket. It and the conversation fail with [view.ErrNoProcess] where the
-// machine there says that the run's process is gone.
+// Dial opens a stream to the run's control socket. Dial and the stream return [view.ErrNoProcess] if the machine
+// reports that the run's process is gone.
 func (v *Visitor) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
-	if v.lost() && quic.Shut(ctx, v.join.Address) { // a dial would wait for an answer
+	if v.disconnected() && quic.Shut(ctx, v.join.Address) { // a dial would wait for its timeout
 		return nil, view.ErrNoProcess
 	}
-	p, err := v.reach(ctx)
+	p, err := v.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c, err := p.Open(ctx)
 	if err != nil {
-		return nil, v.why(err)
+		return nil, v.explain(err)
 	}
-	return conversation{c, v}, nil
+	return stream{c, v}, nil
 }
 
-// lost says whether the connection with the run broke.
-func (v *Visitor) lost() bool {
+// disconnected reports whether the connection to the run broke.
+func (v *Visitor) disconnected() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.peer.Err() != nil
 }
 
-// why is the reason of a failure: nobody is there, or what it says itself.
-func (v *Visitor) why(err error) error {
+// explain returns view.ErrNoProcess if the run's process is gone, otherwise err.
+func (v *Visitor) explain(err error) error {
 	g, ok := errors.AsType[*quic.GoneError](err)
 	if ok && g.Cause != quic.Closed && quic.Shut(context.Background(), v.join.Address) {
 		return view.ErrNoProcess
@@ -119,29 +130,29 @@ func (v *Visitor) why(err error) error {
 	return err
 }
 
-// conversation is with the run's control socket.
-type conversation struct {
+// stream is a connection to the run's control socket.
+type stream struct {
 	net.Conn
 	visitor *Visitor
 }
 
-// Read says why the run is gone, where it is.
-func (c conversation) Read(b []byte) (int, error) {
+// Read replaces an error by view.ErrNoProcess if the run's process is gone.
+func (c stream) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err != nil {
-		err = c.visitor.why(err)
+		err = c.visitor.explain(err)
 	}
 	return n, err
 }
 
-// Role is what the run lets this visitor do.
+// Role returns the role that the run granted to this client.
 func (v *Visitor) Role() wire.Role {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.hello.Role
 }
 
-// Gone is closed when the run's coordinator is.
+// Gone returns a channel that is closed when the connection to the run's coordinator ends.
 func (v *Visitor) Gone() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -150,5 +161,5 @@ func (v *Visitor) Gone() <-chan struct{} {
 
 func (v *Visitor) String() string { return fmt.Sprintf("%s at %s", v.Role(), v.join.Address) }
 
-// Close leaves.
+// Close ends the connection and frees the socket.
 func (v *Visitor) Close() error { return v.node.Close() }

@@ -14,26 +14,26 @@ import (
 	"brood/transport/wire"
 )
 
-// Worker is what a worker's process needs.
+// Worker configures a worker's process.
 type Worker struct {
 	Key       *identity.Key
 	Join      identity.Join
-	Listen    string        // UDP HOST:PORT; "" is any port
-	Advertise string        // HOST:PORT where other workers reach this one; "" is where its packets come from
-	Threads   int           // that compute
-	Device    string        // that computes in their place, see [option.ParseDevice]; "": none
-	Slow      float64       // how many times slower than this machine it computes; 0 and 1 are as fast as it can
-	Fast      bool          // what it sends and receives is as fast as it can all the same
-	Patience  time.Duration // for a coordinator that does not answer
+	Listen    string        // UDP HOST:PORT; "": any port
+	Advertise string        // HOST:PORT where other workers reach this one; "": the source address of its packets
+	Threads   int           // compute threads
+	Device    string        // device that computes instead of the threads, see [option.ParseDevice]; "": none
+	Slow      float64       // factor by which it computes slower than this machine can; 0 and 1: full speed
+	Fast      bool          // do not slow down sending and receiving
+	Patience  time.Duration // how long to retry a coordinator that does not answer
 	Software  string
-	Leave     <-chan struct{} // closed when this worker shall go: it hands its members over first; may be nil
-	Note      func(string)    // told what happens; may be nil
-	Own       *host.Own       // the graph that the run trains, nil for a list of layers
+	Leave     <-chan struct{} // closed to make this worker leave after its members have moved; may be nil
+	Note      func(string)    // receives a line for each event; may be nil
+	Own       *host.Own       // the graph that the run trains; nil for a list of layers
 
-	debt *host.Debt // of a worker that is slower
+	debt *host.Debt // of a slowed worker; nil at full speed
 }
 
-// RefusedError says that the coordinator does not want this worker, or has put it out: trying again is of no use.
+// RefusedError reports that the coordinator refused or evicted this worker. Retrying is useless.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -41,15 +41,15 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 const (
 	firstPause = 200 * time.Millisecond
-	maxPause   = time.Second // a coordinator that restarts has its workers back within this
+	maxPause   = time.Second // workers return to a restarted coordinator within this time
 )
 
-// ErrLeft says that this worker has left, as it was told to.
+// ErrLeft reports that this worker has left on request.
 var ErrLeft = errors.New("this worker has left")
 
-// Work hosts members until the run is over, or the last one of a series (nil), it was told to leave (ErrLeft), ctx ends
-// (its error; the coordinator is told, and the members are lost), or it cannot go on. A coordinator that is silent is
-// dialled again for Patience; the worker then joins anew, by its key.
+// Work hosts members until the run, or the last one of a series, is over (nil), it left on request (ErrLeft), ctx ends
+// (its error; the coordinator is notified, and the members are lost), or it cannot continue. It retries a silent
+// coordinator for cfg.Patience and then joins again by its key.
 func Work(ctx context.Context, cfg Worker) (err error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
@@ -84,10 +84,10 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		peer, welcome, err := node.Dial(ctx, cfg.Join.Address, cfg.Join.Server, hello)
 		if err == nil {
 			hello.Run = welcome.Run
-			err = stay(ctx, cfg, node, peer, welcome, &hello)
+			err = runSession(ctx, cfg, node, peer, welcome, &hello)
 			heard, pause, waited = time.Now(), firstPause, false
 		}
-		if told(cfg.Leave) {
+		if isClosed(cfg.Leave) {
 			if errors.Is(err, ErrHandover) {
 				return fmt.Errorf("%w: %w", ErrLeft, err)
 			}
@@ -96,7 +96,7 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		refused, no := errors.AsType[wire.Refused](err)
 		_, out := errors.AsType[*RefusedError](err)
 		waits := no && refused.Code == wire.CodeWait
-		sent, back := errors.AsType[*away](err)
+		sent, back := errors.AsType[*evicted](err)
 		switch {
 		case err == nil:
 			cfg.Note(errOver.Error())
@@ -116,7 +116,8 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		case back:
 			heard = time.Now().Add(sent.After)
 		case time.Since(heard)+pause > cfg.Patience:
-			return fmt.Errorf("the coordinator is not there for %s (%w): start the coordinator and this worker again", cfg.Patience, err)
+			return fmt.Errorf("the coordinator is not there for %s (%w): start the coordinator and this worker again",
+				cfg.Patience, err)
 		}
 		if waits != waited {
 			pause, waited = firstPause, waits
@@ -125,8 +126,9 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 		switch {
 		case back:
 			wait = sent.After
-			cfg.Note(fmt.Sprintf("%s; this worker comes back in %s, and tries for %s", sent.Why, sent.After, cfg.Patience))
-		case pause > firstPause: // it was said
+			cfg.Note(fmt.Sprintf("%s; this worker comes back in %s, and tries for %s",
+				sent.Why, sent.After, cfg.Patience))
+		case pause > firstPause: // already reported
 		case waits:
 			cfg.Note(refused.Reason)
 		default:
@@ -145,8 +147,8 @@ func Work(ctx context.Context, cfg Worker) (err error) {
 	}
 }
 
-// told says whether a channel was closed.
-func told(c <-chan struct{}) bool {
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

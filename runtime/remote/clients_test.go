@@ -282,7 +282,7 @@ func TestKeepsItsKey(t *testing.T) {
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(s.dir, keepFile)); err != nil {
+	if err := os.Remove(filepath.Join(s.dir, stateFile)); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Listen(Config{Dir: s.dir, Address: "127.0.0.1:0"})
@@ -295,8 +295,8 @@ func TestKeepsItsKey(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
-	for content, want := range map[string]string{"{": "damaged", "{}": "put it back"} {
-		if err := errors.Join(os.WriteFile(filepath.Join(s.dir, keepFile), []byte(content), 0o600), os.RemoveAll(filepath.Join(s.dir, keyFile))); err != nil {
+	for content, want := range map[string]string{"{": "damaged", "{}": "put the key back"} {
+		if err := errors.Join(os.WriteFile(filepath.Join(s.dir, stateFile), []byte(content), 0o600), os.RemoveAll(filepath.Join(s.dir, keyFile))); err != nil {
 			t.Fatal(err)
 		}
 		if srv, err := Listen(Config{Dir: s.dir, Address: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), want) {

@@ -18,33 +18,33 @@ import (
 	"brood/transport/wire"
 )
 
-// The session's control socket for those who look and command: viewers and operators. Each of their conversations is passed on
-// to the session's socket, so that they are seen and led like everybody who sits at this machine.
+// Viewers and operators of other machines use the session's control socket. Each of their streams is relayed to it, so
+// that they appear and are coordinated like clients on this machine.
 
-// Visit lets viewers and operators in to the session of this directory, which is running.
+// Visit admits viewers and operators to the running session in dir.
 func (s *Server) Visit(dir string) {
 	s.mu.Lock()
 	s.session = dir
 	s.mu.Unlock()
 }
 
-// look takes a visitor in.
-func (s *Server) look(p *quic.Peer) {
+// acceptClient starts to serve an admitted client.
+func (s *Server) acceptClient(p *quic.Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gate.Revoked(p.Node()) { // while it came in
+	if s.gate.Revoked(p.Node()) { // revoked after it was admitted
 		s.wg.Go(func() { p.Close("the key was revoked") })
 		return
 	}
-	s.visitors[p] = struct{}{}
+	s.clients[p] = struct{}{}
 	dir := s.session
-	s.wg.Go(func() { s.receive(p, dir) })
+	s.wg.Go(func() { s.serveClient(p, dir) })
 }
 
-// receive hears a visitor's conversations until it is gone.
-func (s *Server) receive(p *quic.Peer, dir string) {
-	name := visitorName(p)
-	s.cfg.Note(fmt.Sprintf("%s %s looks in from %s", p.Role(), name, p.Address()))
+// serveClient relays a client's streams to the session in dir until the client is gone.
+func (s *Server) serveClient(p *quic.Peer, dir string) {
+	name := clientName(p)
+	s.cfg.Note(fmt.Sprintf("%s %s connected from %s", p.Role(), name, p.Address()))
 	for {
 		c, err := p.Accept(s.ctx)
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 		s.wg.Go(func() {
 			ctx, cancel := context.WithCancel(s.ctx)
 			defer cancel()
-			s.wg.Go(func() { // who is gone asks for nothing more
+			s.wg.Go(func() { // a client that is gone sends no more requests
 				select {
 				case <-p.Done():
 					cancel()
@@ -65,30 +65,31 @@ func (s *Server) receive(p *quic.Peer, dir string) {
 				c.Close() // the run is over
 				return
 			}
-			// a visitor that breaks off is gone
+			// the relay ends when the client closes its stream
 			_ = control.Relay(ctx, c, to, control.Visitor{Name: name, Command: p.Role() == wire.Operator}, s.Gate)
 		})
 	}
 	p.Close("")
 	s.mu.Lock()
-	delete(s.visitors, p)
+	delete(s.clients, p)
 	s.mu.Unlock()
 	if s.ctx.Err() == nil {
 		s.cfg.Note(fmt.Sprintf("%s %s is gone", p.Role(), name))
 	}
 }
 
-// visitorName is what a visitor is called at the session's control socket, whatever it calls itself there.
-func visitorName(p *quic.Peer) string { return fmt.Sprintf("%s@%s", p.Hello().Name, p.Node().Short()) }
+// clientName returns the name of a client at the session's control socket. The key makes it independent of the name
+// that the client claims.
+func clientName(p *quic.Peer) string { return fmt.Sprintf("%s@%s", p.Hello().Name, p.Node().Short()) }
 
-// release ends what a visitor who does not come back holds of the writer's lease.
-func (s *Server) release(dir, name string) {
+// releaseLease ends the writer's lease of a client that does not return.
+func (s *Server) releaseLease(dir, name string) {
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
 	c := control.NewClient(name, false, func(ctx context.Context) (net.Conn, error) { return dialSession(ctx, dir) })
 	defer c.Close()
-	c.Stand()                            // for all viewers of that name
-	_, _ = c.Lease(ctx, view.LeaseLeave) // else it ends by itself
+	c.Stand()                            // acts for all clients of that name
+	_, _ = c.Lease(ctx, view.LeaseLeave) // on failure the lease expires
 }
 
 func dialSession(ctx context.Context, dir string) (net.Conn, error) {
@@ -100,7 +101,7 @@ func dialSession(ctx context.Context, dir string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", socket)
 }
 
-// Gate makes a join URL, or shuts out whoever holds a key: see control.Gate.
+// Gate creates a join URL, or revokes a key: see control.Gate.
 func (s *Server) Gate(g control.Gate) (url string, err error) {
 	if g.Revoke != "" {
 		return "", s.revoke(g.Revoke)
@@ -108,7 +109,7 @@ func (s *Server) Gate(g control.Gate) (url string, err error) {
 	for _, role := range []wire.Role{wire.Worker, wire.Viewer, wire.Operator} {
 		if role.String() == g.Role {
 			if s.cfg.Series && role != wire.Worker {
-				return "", errors.New(noVisitors)
+				return "", errors.New(noClients)
 			}
 			token, err := s.gate.Issue(role, max(1, g.Uses), g.TTL)
 			if err != nil {
@@ -117,13 +118,13 @@ func (s *Server) Gate(g control.Gate) (url string, err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.cfg.Note(fmt.Sprintf("a URL lets %d more in as %s", max(1, g.Uses), role))
-			return s.url(token), s.keep()
+			return s.url(token), s.persist()
 		}
 	}
 	return "", usererr.Errorf("there is no role %q: choose worker, viewer or operator", g.Role)
 }
 
-// revoke shuts a key out and ends its connections.
+// revoke revokes the key that begins with prefix and ends its connections. It fails unless exactly one key matches.
 func (s *Server) revoke(prefix string) error {
 	prefix = strings.ToLower(prefix)
 	var found []wire.NodeID
@@ -134,31 +135,32 @@ func (s *Server) revoke(prefix string) error {
 		}
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("%d keys that came in begin with %q: give more of it, as the fleet's table shows it", len(found), prefix)
+		return fmt.Errorf("%d keys that came in begin with %q: give more of it, as the fleet's table shows it",
+			len(found), prefix)
 	}
 	s.gate.Revoke(found[0])
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.admitted, found[0])
 	for _, r := range s.runs {
-		if t := r.seats[found[0]]; t != nil {
+		if t := r.handles[found[0]]; t != nil {
 			t.cancel(errors.New("its key was revoked"))
 		}
 	}
-	for p := range s.visitors {
+	for p := range s.clients {
 		if p.Node().Equal(found[0]) {
 			dir := s.session
 			s.wg.Go(func() {
-				p.Close("the key was revoked") // before: a command takes the lease again
-				s.release(dir, visitorName(p))
+				p.Close("the key was revoked") // first: a command would take the lease again
+				s.releaseLease(dir, clientName(p))
 			})
 		}
 	}
 	s.cfg.Note(fmt.Sprintf("the key %s is revoked", found[0].Short()))
-	return s.keep()
+	return s.persist()
 }
 
-// Key is the identity with which a person looks at runs of others: known to their gates once it came in.
+// Key loads the key with which a person connects to runs of others. A run's gate knows it once it was admitted.
 func Key() (*identity.Key, error) {
 	path, err := session.State("client.key")
 	if err != nil {

@@ -14,48 +14,49 @@ import (
 	"brood/runtime/session"
 )
 
-// initFile holds the initial parameters of a run that did not take the model's own.
+// initFile is the file of initial parameters of a run that does not use the model's own.
 const initFile = "init.safetensors"
 
-// shelf is the files of a session as a worker may see them: it reads checkpoints, and brings its own piece by piece.
-type shelf struct {
+// checkpointStore gives a worker access to the files of a session: it serves checkpoints, and stores the worker's own
+// checkpoint files piece by piece.
+type checkpointStore struct {
 	dir string
 
-	rel       string // being written
+	rel       string // path, relative to dir, of the file being written
 	file      *os.File
 	at, total int64
-	sum       *blake3.Hasher // of what was written
+	sum       *blake3.Hasher // of the bytes written so far
 }
 
-// maxShard bounds what a worker may bring as one file of a checkpoint.
+// maxShard is the maximum size of one checkpoint file of a worker, in bytes.
 const maxShard = 1 << 38
 
-// keep appends a piece; whole says that the file is complete and in place. A full disk is told in Kept; an error is a
-// broken rule.
-func (s *shelf) keep(p message.Piece) (whole bool, k message.Kept, err error) {
+// append writes a piece. whole reports that the file is complete and in place. A write error, such as a full disk, is
+// returned in Kept.Err; an error is a violation of the protocol.
+func (s *checkpointStore) append(p message.Piece) (whole bool, k message.Kept, err error) {
 	end := p.From + int64(len(p.Data))
 	if p.From < 0 || len(p.Data) == 0 || len(p.Data) > message.MaxPiece || p.Total > maxShard || end > p.Total {
-		return false, k, fmt.Errorf("a piece of %q of %d bytes at %d of %d", p.Path, len(p.Data), p.From, p.Total)
+		return false, k, fmt.Errorf("invalid piece of %q: %d bytes at %d of %d", p.Path, len(p.Data), p.From, p.Total)
 	}
 	if p.From > 0 && (s.file == nil || p.Path != s.rel || p.From != s.at || p.Total != s.total) {
-		return false, k, fmt.Errorf("a piece of %q out of order", p.Path)
+		return false, k, fmt.Errorf("piece of %q out of order", p.Path)
 	}
 	k = message.Kept{Path: p.Path, From: p.From}
 	if err := s.write(p); err != nil {
-		s.drop()
+		s.discard()
 		k.Err = err.Error()
 		return false, k, nil
 	}
 	return s.at == s.total && s.file == nil, k, nil
 }
 
-func (s *shelf) write(p message.Piece) error {
+func (s *checkpointStore) write(p message.Piece) error {
 	path, err := session.Path(s.dir, p.Path)
 	if err != nil {
 		return err
 	}
 	if p.From == 0 {
-		s.drop()
+		s.discard()
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
@@ -82,21 +83,21 @@ func (s *shelf) write(p message.Piece) error {
 	return nil
 }
 
-// digest is that of the newest file that is complete.
-func (s *shelf) digest() string { return fmt.Sprintf("blake3:%x", s.sum.Sum(nil)) }
+// digest returns the digest of the newest complete file.
+func (s *checkpointStore) digest() string { return fmt.Sprintf("blake3:%x", s.sum.Sum(nil)) }
 
-// drop forgets a file that is not complete.
-func (s *shelf) drop() {
+// discard removes an incomplete file.
+func (s *checkpointStore) discard() {
 	if s.file == nil {
 		return
 	}
-	_ = s.file.Close() // what was written of it is of no use
+	_ = s.file.Close() // errors do not matter: the file is removed
 	_ = os.Remove(s.file.Name())
 	s.file = nil
 }
 
-// give reads a piece.
-func (s *shelf) give(g message.Get) (p message.Piece) {
+// serve reads a piece for a worker. A failure is returned in Piece.Err.
+func (s *checkpointStore) serve(g message.Get) (p message.Piece) {
 	p = message.Piece{Path: g.Path, From: g.From}
 	data, total, err := s.read(g)
 	if err != nil {
@@ -107,9 +108,9 @@ func (s *shelf) give(g message.Get) (p message.Piece) {
 	return p
 }
 
-func (s *shelf) read(g message.Get) ([]byte, int64, error) {
+func (s *checkpointStore) read(g message.Get) ([]byte, int64, error) {
 	if g.Path != initFile && !isCheckpoint(g.Path) {
-		return nil, 0, fmt.Errorf("%q is no file that a worker may have", g.Path)
+		return nil, 0, fmt.Errorf("%q is not a file that workers may read", g.Path)
 	}
 	path, err := session.Path(s.dir, g.Path)
 	if err != nil {
@@ -118,9 +119,9 @@ func (s *shelf) read(g message.Get) ([]byte, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		if where, ok := errors.AsType[*fs.PathError](err); ok {
-			err = where.Err // a worker need not know the coordinator's folders
+			err = where.Err // hides the coordinator's folders from the worker
 		}
-		return nil, 0, fmt.Errorf("%s cannot be read on the coordinator: %w", g.Path, err)
+		return nil, 0, fmt.Errorf("read %s on the coordinator: %w", g.Path, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -128,7 +129,7 @@ func (s *shelf) read(g message.Get) ([]byte, int64, error) {
 		return nil, 0, err
 	}
 	if g.From < 0 || g.From > info.Size() {
-		return nil, 0, fmt.Errorf("%s has %d bytes, not %d", g.Path, info.Size(), g.From)
+		return nil, 0, fmt.Errorf("%s has %d bytes: byte %d is out of range", g.Path, info.Size(), g.From)
 	}
 	data := make([]byte, min(message.MaxPiece, info.Size()-g.From))
 	if _, err := f.ReadAt(data, g.From); err != nil && !errors.Is(err, io.EOF) {
@@ -137,7 +138,7 @@ func (s *shelf) read(g message.Get) ([]byte, int64, error) {
 	return data, info.Size(), nil
 }
 
-// isCheckpoint says whether a path is one that session.CheckpointFile gives.
+// isCheckpoint reports whether a path has the form of session.CheckpointFile.
 func isCheckpoint(rel string) bool {
 	var round uint64
 	var epoch uint32
