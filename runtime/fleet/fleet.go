@@ -1,6 +1,7 @@
-// Package fleet is the shell of a run: it feeds the coordinator's pure core with events, carries out its effects in
-// their order, and hosts workers of this process as goroutines. Workers of other processes take a [Seat]:
-// runtime/remote brings them. The fleet's one event loop owns the core; everything else talks to it through channels.
+// Package fleet is the shell of a run: it feeds events to the coordinator's deterministic core, carries out its effects
+// in order, and hosts the workers of this process, one goroutine each. Workers of other processes take part through a
+// [Seat], which runtime/remote implements. The fleet's event loop, in Run, owns the core; all other goroutines send to
+// it through channels.
 package fleet
 
 import (
@@ -20,26 +21,27 @@ import (
 	"brood/runtime/worker"
 )
 
-// Recorder is the log: records in order; an error pauses the run.
+// Recorder is the log. Append writes records in order; an error ends the run.
 type Recorder interface {
 	Append(records ...event.Record) error
 }
 
-// Config is what a fleet needs.
+// Config configures a fleet.
 type Config struct {
 	Core    coordinator.Config
 	Log     Recorder
-	Workers int                                  // hosted in this process; with 0 the run waits for seats
-	Spawn   func(id int) (*worker.Worker, error) // makes worker id
-	// A worker that dies is replaced after this, or when it may come back if that is later; 0: never.
+	Workers int                                  // workers hosted in this process; with 0 the run waits for seats
+	Spawn   func(id int) (*worker.Worker, error) // creates the worker with this id
+	// A worker of this process that dies is replaced after this delay, or when it may return if that is later; 0:
+	// never.
 	Respawn time.Duration
 	Grace   time.Duration // see Attend
 	Now     func() time.Time
-	Tick    time.Duration          // between ticks of the core; 0 means 100 ms
-	Shape   func(event.Link) error // slows links down; nil: there are none. It must not wait
-	// Fault keeps the stack of a mistake of ours for the report. Any goroutine may call it; may be nil.
+	Tick    time.Duration          // time between ticks of the core; 0 means 100 ms
+	Shape   func(event.Link) error // sets the speed of a link; must not block; nil: the run has no links
+	// Fault stores the stack of a panic that was caught, for a bug report. Any goroutine may call it; may be nil.
 	Fault func(what any, stack []byte)
-	// Watch is told of every record after it is in the log; it must not block. May be nil.
+	// Watch receives every record after it is in the log. It must not block. May be nil.
 	Watch func(event.Record)
 }
 
@@ -50,13 +52,13 @@ type Fleet struct {
 	events chan any
 	done   chan struct{} // closed when Run returns
 
-	boxes  map[int]Seat
-	away   map[int]time.Duration // how long those stay away that were sent and are not gone yet
-	wg     sync.WaitGroup
-	nextID atomic.Int64
-	deaths int // of workers of this process, since the last commit
-	exit   *coordinator.Exit
-	logErr error // of the log, or of a worker that cannot be made: the run ends
+	seats        map[int]Seat          // by worker
+	returnDelays map[int]time.Duration // delays after which evicted workers that are not gone yet may return
+	wg           sync.WaitGroup
+	nextID       atomic.Int64
+	deaths       int // deaths of workers of this process since the last commit
+	exit         *coordinator.Exit
+	logErr       error // error of the log or of Spawn, or too many deaths: ends the run
 }
 
 type command struct {
@@ -69,16 +71,16 @@ type status struct{ reply chan []view.Worker }
 type died struct {
 	worker int
 	reason string
-	here   bool // it was hosted in this process
+	local  bool // the worker was hosted in this process
 }
 
 type spawn struct{}
 
-// tooMany deaths without a commit between them, beyond one of each worker, end the run: its program or its data fail
-// always.
-const tooMany = 4
+// maxDeaths is the number of deaths between two commits, in addition to one for each worker of this process, that ends
+// the run: its program or its data always fail.
+const maxDeaths = 4
 
-// New readies a fleet; it refuses what the core refuses.
+// New creates a fleet. It fails if the core rejects its configuration.
 func New(cfg Config) (*Fleet, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -90,22 +92,30 @@ func New(cfg Config) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fleet{cfg: cfg, core: core, events: make(chan any, 64), done: make(chan struct{}), boxes: map[int]Seat{}, away: map[int]time.Duration{}}, nil
+	return &Fleet{
+		cfg:          cfg,
+		core:         core,
+		events:       make(chan any, 64),
+		done:         make(chan struct{}),
+		seats:        map[int]Seat{},
+		returnDelays: map[int]time.Duration{},
+	}, nil
 }
 
-// Fault is a mistake of the coordinator's own.
+// Fault is a panic in the coordinator's own code.
 type Fault struct {
-	Value any // that it panicked with
+	Value any // value of the panic
 	Stack []byte
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("the coordinator has failed (%v): what was committed is in the log; resume the session, and report this", f.Value)
+	return fmt.Sprintf("the coordinator has failed (%v): what was committed is in the log; "+
+		"resume the session, and report this", f.Value)
 }
 
-// Run trains until the core's exit, or until ctx ends: then the workers are dropped where they stand, and the log holds
-// what was committed. A fault of the coordinator's own is an error too. Whatever ends it before the run is over,
-// workers are told that they may come back to whoever goes on with it.
+// Run trains until the core's exit or until ctx ends. In the latter case the workers are cut off at once, and the log
+// holds what was committed. A panic of the coordinator is returned as a [Fault]. If the run ends with an error, the
+// workers are sent [Unfinished], so that they may return to the process that resumes it. Call Run once.
 func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -115,14 +125,14 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
 		}
 		cancel()
-		for _, b := range f.boxes {
+		for _, b := range f.seats {
 			if err != nil {
 				b.Post(Unfinished)
 			}
 			b.Close()
 		}
 		close(f.done)
-		f.unseat()
+		f.closeQueued()
 		f.wg.Wait()
 	}()
 	for range f.cfg.Workers {
@@ -146,6 +156,7 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 	return *f.exit, nil
 }
 
+// handle processes an event in the loop.
 func (f *Fleet) handle(ctx context.Context, ev any) {
 	switch e := ev.(type) {
 	case status:
@@ -156,32 +167,32 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 		e.reply <- out
 	case command:
 		if e.cmd.Action == event.Kill || e.cmd.Link != nil {
-			e.reply <- f.disturb(e.cmd)
+			e.reply <- f.applyLocal(e.cmd)
 			return
 		}
 		fx := f.core.Step(f.cfg.Now(), coordinator.Command{Command: e.cmd})
 		f.apply(fx)
-		for _, x := range fx { // after the records that it promises
+		for _, x := range fx { // the records before the receipt are in the log now
 			if r, ok := x.(coordinator.Receipt); ok && f.logErr == nil {
 				e.reply <- r.Receipt
 			}
 		}
 	case died:
-		delete(f.boxes, e.worker)
-		if e.here {
+		delete(f.seats, e.worker)
+		if e.local {
 			f.deaths++
 		}
-		if f.deaths > tooMany+f.cfg.Workers {
-			f.logErr = fmt.Errorf("workers die one after the other without finishing a round; the last one because: %s", e.reason)
+		if f.deaths > maxDeaths+f.cfg.Workers {
+			f.logErr = fmt.Errorf("workers die repeatedly without finishing a round; the last one: %s", e.reason)
 			return
 		}
 		f.step(coordinator.Lost{Worker: e.worker, Reason: e.reason})
-		if f.cfg.Respawn > 0 && f.exit == nil && e.here {
-			time.AfterFunc(max(f.cfg.Respawn, f.away[e.worker]), func() { f.post(spawn{}) })
+		if f.cfg.Respawn > 0 && f.exit == nil && e.local {
+			time.AfterFunc(max(f.cfg.Respawn, f.returnDelays[e.worker]), func() { f.post(spawn{}) })
 		}
-		delete(f.away, e.worker)
+		delete(f.returnDelays, e.worker)
 	case seated:
-		f.boxes[e.worker] = e.seat
+		f.seats[e.worker] = e.seat
 		f.step(coordinator.Joined{Worker: e.worker, Key: e.key})
 	case spawn:
 		f.spawn(ctx)
@@ -194,10 +205,12 @@ func (f *Fleet) handle(ctx context.Context, ev any) {
 	}
 }
 
-// disturb obeys the commands that are not the core's: the end of a worker, and a slow link.
-func (f *Fleet) disturb(cmd event.Command) event.Receipt {
-	if len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" || cmd.Limit != nil || cmd.Link != nil && cmd.Action != "" {
-		return event.Receipt{ID: cmd.ID, Reason: "a kill and a slow link are commands of their own: send the rest by itself"}
+// applyLocal executes the commands that the core does not handle: killing a worker and shaping a link.
+func (f *Fleet) applyLocal(cmd event.Command) event.Receipt {
+	others := len(cmd.Set) > 0 || cmd.Members != 0 || cmd.Algorithm != "" || cmd.Limit != nil
+	if others || cmd.Link != nil && cmd.Action != "" {
+		reason := "a kill and a slow link cannot be combined with other commands: send the rest separately"
+		return event.Receipt{ID: cmd.ID, Reason: reason}
 	}
 	err := coordinator.Sayable(cmd.Why)
 	if err != nil {
@@ -205,13 +218,16 @@ func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	}
 	var note coordinator.Note
 	if l := cmd.Link; l != nil {
-		note = coordinator.Note{Kind: event.AlertLink, Text: fmt.Sprintf("%s, says %s", l, coordinator.By(cmd))}
-		if err = errors.New("the workers of this run share one process: only between those of brood serve are there links"); f.cfg.Shape != nil {
+		text := fmt.Sprintf("%s, says %s", l, coordinator.By(cmd))
+		note = coordinator.Note{Kind: event.AlertLink, Text: text}
+		err = errors.New("the workers of this run share one process: only between those of brood serve are there links")
+		if f.cfg.Shape != nil {
 			err = f.cfg.Shape(*l)
 		}
 	} else {
-		note = coordinator.Note{Kind: event.AlertKill, Text: fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, coordinator.By(cmd))}
-		if f.boxes[cmd.Worker] == nil {
+		text := fmt.Sprintf("worker %d is killed, says %s", cmd.Worker, coordinator.By(cmd))
+		note = coordinator.Note{Kind: event.AlertKill, Text: text}
+		if f.seats[cmd.Worker] == nil {
 			err = fmt.Errorf("there is no worker %d here", cmd.Worker)
 		}
 	}
@@ -220,12 +236,13 @@ func (f *Fleet) disturb(cmd event.Command) event.Receipt {
 	}
 	f.step(note)
 	if cmd.Link == nil {
-		f.boxes[cmd.Worker].Post(message.Away{Why: "it was killed by " + coordinator.By(cmd)})
+		f.seats[cmd.Worker].Post(message.Away{Why: "it was killed by " + coordinator.By(cmd)})
 	}
 	return event.Receipt{ID: cmd.ID, Accepted: true}
 }
 
-// Workers are those that are there.
+// Workers returns the workers that are present; nil if the run has ended or ctx ends. It waits for the loop, which must
+// not call it.
 func (f *Fleet) Workers(ctx context.Context) []view.Worker {
 	s := status{make(chan []view.Worker, 1)}
 	select {
@@ -245,18 +262,19 @@ func (f *Fleet) Workers(ctx context.Context) []view.Worker {
 	}
 }
 
-// Fault keeps the stack of a mistake of ours that was caught: what goes on is told by itself.
+// Fault stores the stack of a panic that was caught. It does not end the run; the caller handles the failure.
 func (f *Fleet) Fault(what any, stack []byte) {
 	if f.cfg.Fault != nil {
 		f.cfg.Fault(what, stack)
 	}
 }
 
+// step passes an event to the core and carries out its effects.
 func (f *Fleet) step(ev coordinator.Event) {
 	f.apply(f.core.Step(f.cfg.Now(), ev))
 }
 
-// apply carries out effects in order: records are in the log before the messages behind them leave.
+// apply carries out effects in order: records are in the log before later messages are sent.
 func (f *Fleet) apply(fx []coordinator.Effect) {
 	var pending []event.Record
 	flush := func() {
@@ -279,15 +297,15 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 			pending = append(pending, x.Record)
 		case coordinator.Send:
 			flush()
-			if b := f.boxes[x.Worker]; b != nil && f.logErr == nil {
+			if b := f.seats[x.Worker]; b != nil && f.logErr == nil {
 				if a, ok := x.Msg.(message.Away); ok {
-					f.away[x.Worker] = a.After
+					f.returnDelays[x.Worker] = a.After
 				}
 				b.Post(x.Msg)
 			}
 		case coordinator.Dismiss:
 			flush()
-			if b := f.boxes[x.Worker]; b != nil {
+			if b := f.seats[x.Worker]; b != nil {
 				b.Post(message.Stop{})
 			}
 		case *coordinator.Fault:
@@ -295,7 +313,7 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 		case coordinator.Exit:
 			flush()
 			f.exit = &x
-		case coordinator.Receipt: // handle answers, once all records are in the log
+		case coordinator.Receipt: // handle delivers it once all records are in the log
 		default:
 			panic(fmt.Sprintf("the fleet does not know the effect %T", x))
 		}
@@ -303,7 +321,7 @@ func (f *Fleet) apply(fx []coordinator.Effect) {
 	flush()
 }
 
-// spawn starts a worker and tells the core.
+// spawn starts a worker of this process and announces it to the core.
 func (f *Fleet) spawn(ctx context.Context) {
 	id := f.Reserve()
 	w, err := f.cfg.Spawn(id)
@@ -312,7 +330,7 @@ func (f *Fleet) spawn(ctx context.Context) {
 		return
 	}
 	box := NewMailbox()
-	f.boxes[id] = box
+	f.seats[id] = box
 	f.wg.Go(func() {
 		reason := "it was killed"
 		if err := Attend(ctx, box, w, f.cfg.Grace, f.Report); err != nil {
@@ -323,6 +341,7 @@ func (f *Fleet) spawn(ctx context.Context) {
 	f.step(coordinator.Joined{Worker: id})
 }
 
+// post sends an event to the loop. It waits while the loop is busy and drops the event after the run's end.
 func (f *Fleet) post(ev any) {
 	select {
 	case f.events <- ev:
@@ -330,10 +349,11 @@ func (f *Fleet) post(ev any) {
 	}
 }
 
-// ErrOver answers commands to a run that has ended.
+// ErrOver is returned for commands to a run that has ended.
 var ErrOver = errors.New("the run has ended")
 
-// Command asks the core; it waits for the receipt, not for the effect.
+// Command sends a command to the core and waits for its receipt, not for its effect. It returns ErrOver after the run's
+// end.
 func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, error) {
 	c := command{cmd, make(chan event.Receipt, 1)}
 	select {
@@ -348,7 +368,7 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 		return r, nil
 	case <-f.done:
 		select {
-		case r := <-c.reply: // the command that ended the run
+		case r := <-c.reply: // this command ended the run
 			return r, nil
 		default:
 			return event.Receipt{}, ErrOver
@@ -358,20 +378,20 @@ func (f *Fleet) Command(ctx context.Context, cmd event.Command) (event.Receipt, 
 	}
 }
 
-// Trouble pauses the run until a person has mended something around it. It returns at once and may be called from
-// within the log's Append.
+// Trouble pauses the run until a person has fixed a fault outside it. It returns at once and may be called from within
+// the log's Append.
 func (f *Fleet) Trouble(why event.PauseReason, reason string) {
 	f.wg.Go(func() { f.post(coordinator.Trouble{Why: why, Reason: reason}) })
 }
 
-// Note records what is worth telling. It waits for the fleet's loop, which must not call it.
+// Note records an alert. It waits for the fleet's loop, which must not call it.
 func (f *Fleet) Note(n coordinator.Note) { f.post(n) }
 
-// Measured records what machines measure of themselves. It waits for the fleet's loop, which must not call it.
+// Measured records measurements of the machines. It waits for the fleet's loop, which must not call it.
 func (f *Fleet) Measured(m coordinator.Measured) { f.post(m) }
 
-// Join adds a worker of this process.
+// Join adds a worker of this process. It waits for the fleet's loop, which must not call it.
 func (f *Fleet) Join() { f.post(spawn{}) }
 
-// Interrupt asks the run to finish its round, save and leave.
+// Interrupt asks the run to finish its round, save and exit.
 func (f *Fleet) Interrupt() { f.post(coordinator.Interrupt{}) }

@@ -7,20 +7,20 @@ import (
 	"brood/runtime/message"
 )
 
-// Mailbox is a worker's queue of messages. Posting never waits, and an Abort cancels at once whatever the worker is
-// doing.
+// Mailbox is a worker's queue of orders. Posting never blocks. An Abort cancels the order that the worker is executing
+// and discards the queued ones.
 type Mailbox struct {
 	mu     sync.Mutex
 	q      []message.Order
 	wake   chan struct{}
-	cancel context.CancelFunc // of the message being handled
+	cancel context.CancelFunc // cancels the order being handled; nil before the first
 	closed bool
 }
 
-// NewMailbox is an empty queue.
+// NewMailbox returns an empty queue.
 func NewMailbox() *Mailbox { return &Mailbox{wake: make(chan struct{}, 1)} }
 
-// Post implements [Seat].
+// Post implements [Seat]. Away closes the mailbox.
 func (m *Mailbox) Post(msg message.Order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,7 +29,7 @@ func (m *Mailbox) Post(msg message.Order) {
 		m.end()
 		return
 	case message.Abort:
-		m.q = m.q[:0] // what an abort overtakes is void
+		m.q = m.q[:0] // an abort voids the orders before it
 		if m.cancel != nil {
 			m.cancel()
 		}
@@ -38,7 +38,7 @@ func (m *Mailbox) Post(msg message.Order) {
 	m.signal()
 }
 
-// Close cancels what is going on and ends the worker, however much is queued: a death.
+// Close cancels the current order and ends the worker, regardless of what is queued.
 func (m *Mailbox) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,8 +60,9 @@ func (m *Mailbox) signal() {
 	}
 }
 
-// next waits for a message; its context ends with parent or with an Abort.
-func (m *Mailbox) next(parent context.Context) (context.Context, message.Order, bool) {
+// next waits for an order. The returned context ends with parent, with an Abort, or with the following call. ok is
+// false once the mailbox is closed or parent ended.
+func (m *Mailbox) next(parent context.Context) (ctx context.Context, msg message.Order, ok bool) {
 	for {
 		m.mu.Lock()
 		if m.closed || parent.Err() != nil {

@@ -9,15 +9,14 @@ import (
 	"brood/runtime/worker"
 )
 
-// Seat is a worker as the fleet sees it. Both methods are called by the fleet's loop and must not wait. A
-// [message.Away] or Close ends the worker at once, the one that comes first: it was killed or put out, or the run is
-// over.
+// Seat is the fleet's side of a worker. The fleet's loop calls both methods, and they must not block. A [message.Away]
+// or Close, whichever comes first, ends the worker at once: it was killed or evicted, or the run is over.
 type Seat interface {
 	Post(message.Order)
 	Close()
 }
 
-// Unfinished sends workers away from a coordinator that ends before the run does.
+// Unfinished is the eviction that a coordinator sends when it ends before the run does.
 var Unfinished = message.Away{Why: "the coordinator ends before the run does", After: time.Second}
 
 type seated struct {
@@ -26,22 +25,22 @@ type seated struct {
 	seat   Seat
 }
 
-// Reserve gives the next worker's number. It may be called from any goroutine.
+// Reserve returns the number of the next worker. It may be called from any goroutine.
 func (f *Fleet) Reserve() int { return int(f.nextID.Add(1) - 1) }
 
-// Seat adds a worker that is hosted elsewhere, under a reserved number. Its key is the same whenever it comes back.
-// After the run's end it closes the seat, perhaps twice.
+// Seat adds a worker of another process under a reserved number. key identifies the worker when it returns. After the
+// run's end Seat closes s, possibly twice.
 func (f *Fleet) Seat(id int, key string, s Seat) {
 	f.post(seated{id, key, s})
 	select {
 	case <-f.done:
 		s.Close()
-	default: // the loop has it, or closes it when it ends
+	default: // the loop received it, or closes it when it ends
 	}
 }
 
-// unseat closes the seats that the loop has not come to.
-func (f *Fleet) unseat() {
+// closeQueued closes the seats that are still queued when the loop ends.
+func (f *Fleet) closeQueued() {
 	for {
 		select {
 		case ev := <-f.events:
@@ -54,23 +53,29 @@ func (f *Fleet) unseat() {
 	}
 }
 
-// Report hands on what a worker says. The caller has checked that
-// its Worker is the number of the seat that it came from. It waits while the loop is busy.
+// Report passes on a report of a worker. The caller has checked that its Worker is the number of the seat that it came
+// from. Report waits while the loop is busy.
 func (f *Fleet) Report(r message.Report) { f.post(r) }
 
-// Gone says that a worker hosted elsewhere is lost.
+// Gone reports that a worker of another process is lost.
 func (f *Fleet) Gone(id int, reason string) { f.post(died{worker: id, reason: reason}) }
 
-// shortGrace is longer than two workers, or a worker and the coordinator, may differ in when they notice the same
-// silence.
+// shortGrace exceeds the difference between the times at which two workers, or a worker and the coordinator, notice the
+// same silence.
 const shortGrace = 500 * time.Millisecond
 
-// Attend lets w do what comes into box, and reports its replies, until ctx ends, the box is closed or a Stop comes. An
-// error is a panic of w's program, or the loss of its device. A failure is reported after grace only, unless an Abort
-// comes before: when a worker dies, its partners may notice before the coordinator does, and must not be blamed. A
-// connection that broke between workers that are there is reported after shortGrace: by then both of them have noticed,
-// and the coordinator any death. At its end w's memory is given back.
-func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Duration, report func(message.Report)) error {
+// Attend executes the orders in box with w, and passes the replies to report, until ctx ends, the box is closed or a
+// Stop arrives. It returns an error if w's program panics or its device is lost. It reports a failure only after grace,
+// and not if an Abort arrives before: when a worker dies, its peers may notice before the coordinator does, and must
+// not be blamed. A connection that broke between two live workers is reported after shortGrace: by then both of them
+// have noticed, and the coordinator has noticed any death. At the end Attend frees w's memory.
+func Attend(
+	ctx context.Context,
+	box *Mailbox,
+	w *worker.Worker,
+	grace time.Duration,
+	report func(message.Report),
+) error {
 	defer w.Free()
 	for {
 		mctx, msg, ok := box.next(ctx)
@@ -104,7 +109,7 @@ func Attend(ctx context.Context, box *Mailbox, w *worker.Worker, grace time.Dura
 	}
 }
 
-// safely turns a panic of a program into the death of its worker: the others go on.
+// safely turns a panic of a program into an error, which ends this worker alone.
 func safely(ctx context.Context, w *worker.Worker, msg message.Order) (reply message.Report, err error) {
 	defer func() {
 		if r := recover(); r != nil {
