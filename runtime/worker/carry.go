@@ -12,9 +12,10 @@ import (
 	"brood/runtime/timeline"
 )
 
-// carry brings the blocks of the last epoch over: the survivors agree on the centre, blocks equal in name, scope and
-// shape keep their rows, wherever they move, and everything else enters as its block says.
-func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) error {
+// carryOver fills the blocks of a new epoch from those of the last one. The survivors compute the centre and send it to
+// new workers. Blocks that are equal in name, scope, shape and type keep their rows, which move to their new hosts. All
+// other rows are initialized as their block specifies. The call is collective over survivors and new workers.
+func (w *Worker) carryOver(ctx context.Context, next *epochState, p message.Plan) error {
 	left := p.Old.Without(p.Lost)
 	if len(left.Members) == 0 {
 		return fmt.Errorf("membership epoch %d: no member survived: go back to a checkpoint", p.Epoch)
@@ -34,29 +35,29 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 	slices.Sort(everyone)
 	everyone = slices.Compact(everyone)
 
-	old := &departing{Env: w.environment(left, p.Epoch, survivors)}
-	defer old.end()
+	old := &previous{Env: w.environment(left, p.Epoch, survivors)}
+	defer old.release()
 	centre, err := w.cfg.Engine.Alloc(1, w.cfg.Layout.Params)
 	if err != nil {
 		return err
 	}
 	defer w.cfg.Engine.Free(centre)
 	if had {
-		if err := w.present(ctx, p, old); err != nil {
+		if err := w.loadPrevious(ctx, p, old); err != nil {
 			return err
 		}
 		k := oldTime.Values(positionOf(old.Env))
-		if err := old.leave(ctx, oldAlg, k, p); err != nil {
-			return because(old.Env, err)
+		if err := old.handOver(ctx, oldAlg, k, p); err != nil {
+			return rootCause(old.Env, err)
 		}
 		if err := oldAlg.Program.Centre(ctx, old.Env, k, centre); err != nil {
-			return because(old.Env, err)
+			return rootCause(old.Env, err)
 		}
 	}
 	next.env.Comm.Continue(old.Comm)
 	next.env.Comm.Workers = everyone
-	c := caster{ctx: ctx, comm: next.env.Comm, from: survivors[0], to: without(everyone, survivors)}
-	if err := c.cast(centre); err != nil {
+	c := broadcaster{ctx: ctx, comm: next.env.Comm, from: survivors[0], to: without(everyone, survivors)}
+	if err := c.broadcast(centre); err != nil {
 		return err
 	}
 	carried := []optim.Block{{Name: message.ProgressBlock, Shared: true, Cols: progCols, Type: engine.U64, Record: true}}
@@ -74,14 +75,14 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 		var err error
 		switch {
 		case b.Record:
-			err = c.record(left, p.New, b, next.env, old.Records[b.Name], had)
+			err = c.moveRecord(left, p.New, b, next.env, old.Records[b.Name], had)
 		case b.Shared:
 			dst := next.env.Blocks[b.Name]
 			if had {
 				err = w.cfg.Engine.Do(ctx, engine.Copy{Dst: engine.All(dst), Src: engine.All(old.Blocks[b.Name])})
 			}
 			if err == nil {
-				err = c.cast(dst)
+				err = c.broadcast(dst)
 			}
 		default:
 			err = moveRows(ctx, next.env, left, p.New, b, old.Blocks[b.Name])
@@ -90,34 +91,35 @@ func (w *Worker) carry(ctx context.Context, next *installed, p message.Plan) err
 			return err
 		}
 	}
-	if !slices.Equal(oldBlocks, next.blocks()) { // a position within a cycle means nothing to another state
+	// a position within a cycle is meaningless for another layout of the state
+	if !slices.Equal(oldBlocks, next.blocks()) {
 		clear(next.env.Records[optim.BlockPhase].U)
 	}
 	return nil
 }
 
-// departing is the last epoch's blocks as a plan finds them: views of those in force, or copies of its own.
-type departing struct {
+// previous holds the last epoch's blocks for a plan: views of the blocks in effect, or copies.
+type previous struct {
 	*optim.Env
-	own []engine.Mat
+	copies []engine.Mat // copies, to be freed
 }
 
-// end gives the copies back.
-func (d *departing) end() {
-	for _, m := range d.own {
+// release frees the copies.
+func (d *previous) release() {
+	for _, m := range d.copies {
 		d.Engine.Free(m)
 	}
 	d.Blocks = nil
 	d.Free()
 }
 
-// copied is a copy of some rows of m.
-func (d *departing) copied(ctx context.Context, m engine.Mat, rows []engine.Row) (engine.Mat, error) {
+// copyRows returns a copy of some rows of m, which release frees.
+func (d *previous) copyRows(ctx context.Context, m engine.Mat, rows []engine.Row) (engine.Mat, error) {
 	c, err := d.Engine.Alloc(len(rows), m.Cols)
 	if err != nil {
 		return c, err
 	}
-	d.own = append(d.own, c)
+	d.copies = append(d.copies, c)
 	var tasks []engine.Task
 	for i, r := range rows {
 		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(c, engine.Row(i)), Src: engine.RowOf(m, r)})
@@ -125,10 +127,10 @@ func (d *departing) copied(ctx context.Context, m engine.Mat, rows []engine.Row)
 	return c, d.Engine.Do(ctx, tasks...)
 }
 
-// present goes back to round p.At and views the survivors' rows of the last epoch.
-func (w *Worker) present(ctx context.Context, p message.Plan, old *departing) error {
+// loadPrevious restores round p.At and fills old with the survivors' rows of the last epoch that this worker hosts.
+func (w *Worker) loadPrevious(ctx context.Context, p message.Plan, old *previous) error {
 	if w.now == nil {
-		return fmt.Errorf("worker %d is counted among the survivors of membership epoch %d but holds no blocks", w.cfg.ID, p.Base)
+		return fmt.Errorf("worker %d is listed as a survivor of membership epoch %d but holds no blocks", w.cfg.ID, p.Base)
 	}
 	if err := w.now.restore(ctx, p.At); err != nil {
 		return fmt.Errorf("worker %d: %w", w.cfg.ID, err)
@@ -152,7 +154,7 @@ func (w *Worker) present(ctx context.Context, p message.Plan, old *departing) er
 		m := w.now.env.Blocks[name]
 		if !shared[name] && len(rows) != m.Rows {
 			var err error
-			if m, err = old.copied(ctx, m, rows); err != nil {
+			if m, err = old.copyRows(ctx, m, rows); err != nil {
 				return err
 			}
 		}
@@ -166,8 +168,8 @@ func positionOf(e *optim.Env) timeline.Position {
 	return timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps}
 }
 
-// leave lets a program hand on what departing members carry. It works on copies: the plan may be abandoned.
-func (d *departing) leave(ctx context.Context, alg *optim.Algorithm, k optim.Values, p message.Plan) error {
+// handOver lets a program use the state of departing members. It works on copies, since the plan may be abandoned.
+func (d *previous) handOver(ctx context.Context, alg *optim.Algorithm, k optim.Values, p message.Plan) error {
 	l, ok := alg.Program.(optim.Leaver)
 	var gone []optim.Member
 	for _, m := range d.Roster.Members {
@@ -182,7 +184,7 @@ func (d *departing) leave(ctx context.Context, alg *optim.Algorithm, k optim.Val
 		d.Records[name] = m.Clone()
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Blocks)) {
-		m, err := d.copied(ctx, d.Blocks[name], engine.Rows(d.Blocks[name].Rows))
+		m, err := d.copyRows(ctx, d.Blocks[name], engine.Rows(d.Blocks[name].Rows))
 		if err != nil {
 			return err
 		}
@@ -191,16 +193,16 @@ func (d *departing) leave(ctx context.Context, alg *optim.Algorithm, k optim.Val
 	return l.Leave(ctx, d.Env, k, gone)
 }
 
-// caster brings what the survivors agree on to workers that were not there.
-type caster struct {
+// broadcaster sends what the survivors agree on to the workers that join.
+type broadcaster struct {
 	ctx  context.Context
 	comm *optim.Comm
-	from int
-	to   []int
+	from int   // sending worker
+	to   []int // receiving workers
 }
 
-// each calls move for every one of them, with rosters of one member that is here and there.
-func (c caster) each(move func(from, to optim.Roster, edges []optim.Edge) error) error {
+// each calls move for each receiver, with rosters that place one member 0 at the sender and at the receiver.
+func (c broadcaster) each(move func(from, to optim.Roster, edges []optim.Edge) error) error {
 	for _, to := range c.to {
 		at := func(w int) optim.Roster { return optim.Roster{Members: []optim.Member{0}, Owner: []int{w}} }
 		if err := move(at(c.from), at(to), []optim.Edge{{From: 0, To: 0}}); err != nil {
@@ -210,7 +212,8 @@ func (c caster) each(move func(from, to optim.Roster, edges []optim.Edge) error)
 	return nil
 }
 
-func (c caster) cast(m engine.Mat) error {
+// broadcast sends m, 1 row, from the sender to all receivers, in place.
+func (c broadcaster) broadcast(m engine.Mat) error {
 	return c.each(func(from, to optim.Roster, edges []optim.Edge) error {
 		src, dst := engine.Mat{Cols: m.Cols}, engine.Mat{Cols: m.Cols}
 		if c.comm.Self == from.Owner[0] {
@@ -223,8 +226,15 @@ func (c caster) cast(m engine.Mat) error {
 	})
 }
 
-// record is how a record that is kept comes to where it belongs now.
-func (c caster) record(left, to optim.Roster, b optim.Block, next *optim.Env, src engine.Host, had bool) error {
+// moveRecord moves the rows of a record that is carried over to their new hosts; a shared record goes to all receivers.
+// had reports whether this worker is a survivor, whose rows are in src.
+func (c broadcaster) moveRecord(
+	left, to optim.Roster,
+	b optim.Block,
+	next *optim.Env,
+	src engine.Host,
+	had bool,
+) error {
 	dst := next.Records[b.Name]
 	none := engine.Host{Cols: b.Cols, Type: b.Type}
 	if b.Shared {
@@ -245,7 +255,7 @@ func (c caster) record(left, to optim.Roster, b optim.Block, next *optim.Env, sr
 	if src.Cols == 0 {
 		src = none
 	}
-	edges := survive(left, to)
+	edges := survivorEdges(left, to)
 	in := optim.Incoming(edges, to, next.Self)
 	got := engine.NewHost(len(in), b.Cols, b.Type)
 	if err := c.comm.MoveRecordsBetween(c.ctx, "reshape", left, to, edges, src, got); err != nil {
@@ -257,8 +267,8 @@ func (c caster) record(left, to optim.Roster, b optim.Block, next *optim.Env, sr
 	return nil
 }
 
-// survive is an edge for each member that stays.
-func survive(left, to optim.Roster) (edges []optim.Edge) {
+// survivorEdges returns an edge for each member that stays.
+func survivorEdges(left, to optim.Roster) (edges []optim.Edge) {
 	for _, m := range to.Members {
 		if left.Has(m) {
 			edges = append(edges, optim.Edge{From: m, To: m})
@@ -267,9 +277,9 @@ func survive(left, to optim.Roster) (edges []optim.Edge) {
 	return edges
 }
 
-// moveRows brings each surviving member's row of a block to its new host.
+// moveRows moves each surviving member's row of a block to its new host.
 func moveRows(ctx context.Context, next *optim.Env, left, to optim.Roster, b optim.Block, src engine.Mat) error {
-	edges := survive(left, to)
+	edges := survivorEdges(left, to)
 	in := optim.Incoming(edges, to, next.Self)
 	if src.Cols == 0 {
 		src = engine.Mat{Cols: b.Cols}
@@ -284,7 +294,8 @@ func moveRows(ctx context.Context, next *optim.Env, left, to optim.Roster, b opt
 	}
 	var tasks []engine.Task
 	for i, e := range in {
-		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(next.Blocks[b.Name], next.Row(e.To)), Src: engine.RowOf(got, engine.Row(i))})
+		dst := engine.RowOf(next.Blocks[b.Name], next.Row(e.To))
+		tasks = append(tasks, engine.Copy{Dst: dst, Src: engine.RowOf(got, engine.Row(i))})
 	}
 	return next.Engine.Do(ctx, tasks...)
 }

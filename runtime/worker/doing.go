@@ -6,28 +6,29 @@ import "sync/atomic"
 type Stage string
 
 const (
-	StageMemory  Stage = "memory"  // it allocates the blocks of a plan; counted in blocks
-	StageMembers Stage = "members" // it fills the rows of new members; counted in members
-	StageRound   Stage = "round"   // it runs granted rounds; counted in members that took their steps of the newest round
+	StageMemory  Stage = "memory"  // allocates the blocks of a plan; counted in blocks
+	StageMembers Stage = "members" // initializes the rows of new members; counted in members
+	StageRound   Stage = "round"   // executes granted rounds; counted in members that completed the current round
 )
 
-// Doing is what a worker does now. The zero Doing is of a worker that waits for an order.
+// Doing is the current activity of a worker. The zero value means that it waits for an order.
 type Doing struct {
 	Stage Stage
-	Since int64  // nanoseconds of the worker's clock at the beginning of the stage
-	Round uint64 // that is executed, from 1, in StageRound
-	// Done of Of parts. Done stays 0 in a round whose algorithm does not step its members one by one, or on a device.
+	Since int64  // start of the stage, in nanoseconds of the worker's clock
+	Round uint64 // round being executed, counted from 1, in StageRound
+	// Done of Of parts are complete. Done stays 0 in a round whose algorithm does not step members one by one, or on a
+	// device.
 	Done, Of int
-	Members  int // that the worker hosts
+	Members  int // number of members that the worker hosts
 }
 
-// stage is a Doing in progress. Threads of the engine count.
+// stage is a Doing in progress. The engine's threads increment done.
 type stage struct {
 	Doing
 	done atomic.Int64
 }
 
-// Doing is what the worker does now. It may be called from any goroutine.
+// Doing returns the current activity. It may be called from any goroutine.
 func (w *Worker) Doing() Doing {
 	s := w.doing.Load()
 	if s == nil {
@@ -38,8 +39,8 @@ func (w *Worker) Doing() Doing {
 	return d
 }
 
-// enters begins a stage with so many parts. All stages of an order began with it.
-func (w *Worker) enters(what Stage, members, of int) *stage {
+// beginStage begins a stage with of parts. All stages of one order have the start time of the first.
+func (w *Worker) beginStage(what Stage, members, of int) *stage {
 	s := &stage{Doing: Doing{Stage: what, Of: of, Members: members}}
 	if before := w.doing.Load(); before != nil {
 		s.Since = before.Since
@@ -50,13 +51,19 @@ func (w *Worker) enters(what Stage, members, of int) *stage {
 	return s
 }
 
-// turns begins another round of a grant that began at a time of the worker's clock.
-func (w *Worker) turns(begun int64) {
+// beginRound begins the stage of the next round of a grant. begun is the start of the grant on the worker's clock.
+func (w *Worker) beginRound(begun int64) {
 	env := w.now.env
-	s := &stage{Doing: Doing{Stage: StageRound, Since: begun, Round: w.now.round + 1, Of: len(env.Mine), Members: len(env.Mine)}}
+	s := &stage{Doing: Doing{
+		Stage:   StageRound,
+		Since:   begun,
+		Round:   w.now.round + 1,
+		Of:      len(env.Mine),
+		Members: len(env.Mine),
+	}}
 	env.Stepped = func(members int) { s.done.Add(int64(members)) }
 	w.doing.Store(s)
 }
 
-// rests ends the stage.
-func (w *Worker) rests() { w.doing.Store(nil) }
+// endStage ends the current stage: the worker waits for an order.
+func (w *Worker) endStage() { w.doing.Store(nil) }

@@ -11,10 +11,10 @@ import (
 	"brood/runtime/geometry"
 )
 
-// Geometry measures how the members stand to each other after the rounds done; of members that is nil, all. It draws no
-// line. Every member of the roster must be hosted here.
+// Geometry measures the parameters of members of, nil for all, after the completed rounds: RMS length, distance to the
+// centre, and pairwise distances. It does not compute Line. This worker must host every member of the roster.
 func (w *Worker) Geometry(ctx context.Context, of []optim.Member) (*geometry.Geometry, error) {
-	x, params, err := w.standing(ctx)
+	x, params, err := w.memberParams(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -23,14 +23,22 @@ func (w *Worker) Geometry(ctx context.Context, of []optim.Member) (*geometry.Geo
 		of = env.Roster.Members
 	}
 	n := len(of)
-	g := &geometry.Geometry{Members: of, Length: make([]float64, n), Spread: make([]float64, n), Distance: make([][]float64, n)}
+	g := &geometry.Geometry{
+		Members:  of,
+		Length:   make([]float64, n),
+		Spread:   make([]float64, n),
+		Distance: make([][]float64, n),
+	}
 	var tasks []engine.Task
 	for i, m := range of {
 		row := x.Sub(env.Row(m), 1)
 		g.Distance[i] = make([]float64, n)
-		tasks = append(tasks, engine.Distance{X: row, RMS: g.Length[i : i+1]}, engine.Distance{X: row, Centre: params, RMS: g.Spread[i : i+1]})
+		tasks = append(tasks,
+			engine.Distance{X: row, RMS: g.Length[i : i+1]},
+			engine.Distance{X: row, Centre: params, RMS: g.Spread[i : i+1]})
 		for j, other := range of[:i] {
-			tasks = append(tasks, engine.Distance{X: row, Centre: x.Sub(env.Row(other), 1), RMS: g.Distance[i][j : j+1]})
+			to := x.Sub(env.Row(other), 1)
+			tasks = append(tasks, engine.Distance{X: row, Centre: to, RMS: g.Distance[i][j : j+1]})
 		}
 	}
 	if err := w.cfg.Engine.Do(ctx, tasks...); err != nil {
@@ -47,11 +55,11 @@ func (w *Worker) Geometry(ctx context.Context, of []optim.Member) (*geometry.Geo
 	return g, nil
 }
 
-// Line evaluates the model at so many evenly spaced points of the straight line from member a to member b, both
-// included, on the samples of probes; batch-norm statistics are rebuilt for each point, as for a centre. Every member
-// of the roster must be hosted here.
+// Line evaluates the model at evenly spaced points on the straight line from member a to member b, both included, on
+// the probe samples. It rebuilds the batch-norm statistics for each point, as for a centre. This worker must host every
+// member of the roster.
 func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]optim.Scores, error) {
-	x, at, err := w.standing(ctx)
+	x, at, err := w.memberParams(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +68,8 @@ func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]opt
 	out := make([]optim.Scores, points)
 	for i := range out {
 		t := float32(i) / float32(max(1, points-1))
-		step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(at, optim.T(1-t, from), optim.T(t, to))}}
+		mix := optim.Assign(at, optim.T(1-t, from), optim.T(t, to))
+		step := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mix}}
 		if err := w.cfg.Engine.Do(ctx, step); err != nil {
 			return nil, fmt.Errorf("geometry: %w", err)
 		}
@@ -68,7 +77,7 @@ func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]opt
 		if err != nil {
 			return nil, err
 		}
-		sc, err := optim.Score(ctx, w.cfg.Engine, at, engine.Rows(1), stats, w.probed())
+		sc, err := optim.Score(ctx, w.cfg.Engine, at, engine.Rows(1), stats, w.probeSet())
 		if err != nil {
 			return nil, fmt.Errorf("geometry: %w", err)
 		}
@@ -77,15 +86,16 @@ func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]opt
 	return out, nil
 }
 
-// slopeBatch are the samples of a batch of the gradient on training samples, of which there are slopeBatches.
+// slopeBatch is the number of training samples in a batch of Slope's gradient; slopeBatches is the maximum number of
+// batches.
 const (
 	slopeBatch   = 512
 	slopeBatches = 8
 )
 
-// Slope compares what so many generations would estimate from the parameters after the rounds done with the gradient
-// there, on samples of training evenly from all. The rounds are those that would follow; nothing is moved but the
-// cursor of the mini-batches, so that the worker does no rounds behind it. Every member must be hosted here.
+// Slope compares the gradient at the current parameters with the estimates that the next generations would make there.
+// The gradient uses samples spaced evenly over the training set. Slope changes only the cursor of the mini-batches, so
+// that the worker must not execute rounds afterwards. It must host every member. samples is the number of samples used.
 func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope, samples int, err error) {
 	w.install(w.epoch)
 	s := w.now
@@ -96,8 +106,8 @@ func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope,
 	if !ok {
 		return nil, 0, ErrNoReplicas
 	}
-	train := slices.Collect(slices.Chunk(spaced(w.cfg.Data.Train(), slopeBatches*slopeBatch), slopeBatch))
-	if n := len(train); n > 1 && len(train[n-1]) < slopeBatch { // all weigh alike
+	train := slices.Collect(slices.Chunk(evenlySpaced(w.cfg.Data.Train(), slopeBatches*slopeBatch), slopeBatch))
+	if n := len(train); n > 1 && len(train[n-1]) < slopeBatch { // all batches have the same weight
 		train = train[:n-1]
 	}
 	for _, batch := range train {
@@ -107,7 +117,7 @@ func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope,
 	for i := range generations {
 		s.env.Recycle()
 		one, err := s.env.Slope(ctx, k, p, s.round+uint64(i), train)
-		if err = because(s.env, err); err != nil {
+		if err = rootCause(s.env, err); err != nil {
 			return nil, 0, fmt.Errorf("geometry: %w", err)
 		}
 		all = append(all, one)
@@ -115,11 +125,12 @@ func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope,
 	return all, samples, nil
 }
 
-// ErrNoReplicas says that an algorithm has one model, and no members with parameters of their own.
+// ErrNoReplicas reports that an algorithm has one model, and no members with their own parameters.
 var ErrNoReplicas = errors.New("its members have no parameters of their own")
 
-// standing is the parameters of the members, and those of the centre in scratch.
-func (w *Worker) standing(ctx context.Context) (x, centre engine.Mat, err error) {
+// memberParams returns the parameters of the members, one row each, and the centre, 1 row in scratch. It fails with
+// ErrNoReplicas if members have none.
+func (w *Worker) memberParams(ctx context.Context) (x, centre engine.Mat, err error) {
 	w.install(w.epoch)
 	s := w.now
 	if s == nil {
@@ -132,7 +143,7 @@ func (w *Worker) standing(ctx context.Context) (x, centre engine.Mat, err error)
 	s.env.Recycle()
 	centre = s.env.Scratch(1, w.cfg.Layout.Params)
 	if err := s.alg.Program.Centre(ctx, s.env, s.values(), centre); err != nil {
-		return x, centre, fmt.Errorf("centre: %w", because(s.env, err))
+		return x, centre, fmt.Errorf("centre: %w", rootCause(s.env, err))
 	}
 	return x, centre, nil
 }

@@ -15,15 +15,21 @@ import (
 )
 
 const (
-	probeSamples = 500    // of the validation split
-	trainSamples = 10_000 // of the training split, for the centre's error on it
-	statSamples  = 2048   // of the training split, to rebuild the centre's batch-norm statistics: see Config.Rebuild
+	probeSamples = 500    // maximum samples of a probe, from the validation split
+	trainSamples = 10_000 // maximum training samples for the centre's training error
+	statSamples  = 2048   // training samples to rebuild the centre's batch-norm statistics, by default: see Config.Rebuild
 	statBatch    = 128
 )
 
-// measure evaluates the centre, without changing a block. Its bytes are counted apart. judged asks a probe for what a
-// target of fitness is compared with.
-func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judged bool, d *message.Done, points *series) error {
+// measure evaluates the centre with a probe, a test, or both, without changing a block. It counts its bytes separately,
+// in d.Evaluation. With judged, the probe also adds the points that a fitness target is compared with.
+func (w *Worker) measure(
+	ctx context.Context,
+	k optim.Values,
+	probe, test, judged bool,
+	d *message.Done,
+	points *series,
+) error {
 	s := w.now
 	env := s.env
 	sent := env.Comm.Ledger
@@ -38,7 +44,7 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judge
 		if err := w.probe(ctx, centre, stats, judged, points); err != nil {
 			return err
 		}
-		if err := w.looks(ctx, points); err != nil {
+		if err := w.addLooks(ctx, points); err != nil {
 			return err
 		}
 	}
@@ -52,33 +58,34 @@ func (w *Worker) measure(ctx context.Context, k optim.Values, probe, test, judge
 	return nil
 }
 
-// looks adds what the round measured for its probe, but for a norm of gradients where the algorithm has one of its own.
-func (w *Worker) looks(ctx context.Context, points *series) error {
+// addLooks adds the values that the round itself recorded for its probe. It omits the gradient norm if the algorithm
+// reports that series itself.
+func (w *Worker) addLooks(ctx context.Context, points *series) error {
 	if err := w.cfg.Engine.Wait(ctx); err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
 	all := w.now.env.Looks()
-	if w.now.measures(optim.SeriesGradient.Name) != nil {
+	if w.now.ownSeries(optim.SeriesGradient.Name) != nil {
 		all = slices.DeleteFunc(all, func(p optim.Point) bool { return p.Series == optim.SeriesGradient.Name })
 	}
 	points.add(w.now.round, all)
 	return nil
 }
 
-// centre is the one model of the algorithm, in scratch, and its batch-norm statistics.
+// centre computes the algorithm's single model, in scratch, and rebuilds its batch-norm statistics.
 func (w *Worker) centre(ctx context.Context, k optim.Values) (params, stats engine.Mat, err error) {
 	env := w.now.env
 	params = env.Scratch(1, w.cfg.Layout.Params)
 	if err := w.now.alg.Program.Centre(ctx, env, k, params); err != nil {
-		return params, stats, fmt.Errorf("centre: %w", because(env, err))
+		return params, stats, fmt.Errorf("centre: %w", rootCause(env, err))
 	}
 	stats, err = w.rebuildStats(ctx, params)
 	return params, stats, err
 }
 
-// Centre is the one model that the population stands for after the rounds done, 1 x params, and the batch-norm
-// statistics rebuilt for it, 1 x stats or the zero Mat. It is collective: a worker that calls it alone hosts all
-// members. Both are copies.
+// Centre returns copies of the population's single model after the completed rounds, 1 x params, and of the batch-norm
+// statistics rebuilt for it, 1 x stats or the zero value. The call is collective; a worker that calls it alone must
+// host all members.
 func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err error) {
 	w.install(w.epoch)
 	s := w.now
@@ -90,33 +97,34 @@ func (w *Worker) Centre(ctx context.Context) (params, stats engine.Host, err err
 	if err != nil {
 		return params, stats, err
 	}
-	return w.taken(ctx, x, st)
+	return w.download(ctx, x, st)
 }
 
-// values are the knobs of the round that would be next.
-func (s *installed) values() optim.Values {
+// values returns the knobs of the next round.
+func (s *epochState) values() optim.Values {
 	p := s.progress()
 	return s.time.Values(timeline.Position{Round: s.round, Epochs: p.Epochs, Steps: p.Steps})
 }
 
-// rebuildStats runs the centre over training samples in fixed batches, so that its batch-norm statistics are its own.
-// The zero Mat for a model that has none.
+// rebuildStats computes the batch-norm statistics of the centre from training samples, in fixed batches. It returns the
+// zero Mat if the model has none.
 func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Mat, error) {
 	if w.cfg.Layout.Stats == 0 {
 		return engine.Mat{}, nil
 	}
 	stats := w.now.env.Scratch(1, w.cfg.Layout.Stats)
 	train := w.cfg.Data.Train()
-	batches := slices.Collect(slices.Chunk(train[:min(len(train), cmp.Or(w.cfg.Rebuild, statSamples))/statBatch*statBatch], statBatch))
+	n := min(len(train), cmp.Or(w.cfg.Rebuild, statSamples)) / statBatch * statBatch
+	batches := slices.Collect(slices.Chunk(train[:n], statBatch))
 	if len(batches) == 0 {
 		batches = [][]int32{train[:min(len(train), cmp.Or(w.cfg.Rebuild, len(train)))]}
 	}
 	t := engine.Statistics{X: centre, Rows: engine.Rows(1), Batches: batches, Stats: stats}
-	return stats, because(w.now.env, w.cfg.Engine.Do(ctx, t))
+	return stats, rootCause(w.now.env, w.cfg.Engine.Do(ctx, t))
 }
 
-// spaced are at most so many of some samples, evenly from the first on: those of one's own data may be sorted.
-func spaced(samples []int32, most int) []int32 {
+// evenlySpaced returns at most most samples, at even distances from the first on, since a user's data may be sorted.
+func evenlySpaced(samples []int32, most int) []int32 {
 	if len(samples) <= most {
 		return samples
 	}
@@ -127,8 +135,8 @@ func spaced(samples []int32, most int) []int32 {
 	return out
 }
 
-// measures is the series of a name that the algorithm measures of its own, nil where it has none.
-func (s *installed) measures(name string) *optim.Series {
+// ownSeries returns the series of that name that the algorithm reports itself; nil if there is none.
+func (s *epochState) ownSeries(name string) *optim.Series {
 	for i, d := range s.alg.Series {
 		if d.Name == name {
 			return &s.alg.Series[i]
@@ -137,17 +145,20 @@ func (s *installed) measures(name string) *optim.Series {
 	return nil
 }
 
-// judges says that the algorithm itself measures fitness on validation samples.
-func (s *installed) judges() bool {
-	own := s.measures(event.SeriesFitness)
+// measuresFitness reports whether the algorithm itself measures fitness on validation samples.
+func (s *epochState) measuresFitness() bool {
+	own := s.ownSeries(event.SeriesFitness)
 	return own != nil && own.Validation
 }
 
+// probe measures the centre and, if members have their own parameters, every member, on the probe samples. Only the
+// lead adds the centre's points. The last probe of a run also adds the training error.
 func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged bool, points *series) error {
 	s, env := w.now, w.now.env
-	samples := w.probed()
+	samples := w.probeSet()
 	x := env.Block(optim.BlockX)
-	members, own := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX], s.measures(event.SeriesFitness)
+	members := x.Cols == w.cfg.Layout.Params && !s.shared()[optim.BlockX]
+	own := s.ownSeries(event.SeriesFitness)
 	if env.Lead() {
 		sc, err := optim.Measure(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, samples, len(env.Metrics))
 		if err != nil {
@@ -156,14 +167,17 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged boo
 		points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesCentre, Value: sc[0].Mean()}})
 		points.add(s.round, env.CentreMetrics(sc[0]))
 		if s.ended && !w.cfg.Measured {
-			on, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, spaced(w.cfg.Data.Train(), trainSamples))
+			train := evenlySpaced(w.cfg.Data.Train(), trainSamples)
+			on, err := optim.Score(ctx, w.cfg.Engine, centre, engine.Rows(1), stats, train)
 			if err != nil {
 				return fmt.Errorf("training error: %w", err)
 			}
-			points.add(s.round, []optim.Point{{Member: engine.None, Series: event.SeriesTrainError, Value: on[0].Error()}})
+			trainError := optim.Point{Member: engine.None, Series: event.SeriesTrainError, Value: on[0].Error()}
+			points.add(s.round, []optim.Point{trainError})
 		}
-		if judged && (!members || own != nil) && !s.judges() {
-			points.add(s.round, []optim.Point{{Member: env.Roster.Members[0], Series: event.SeriesJudged, Value: -sc[0].Mean()}})
+		if judged && (!members || own != nil) && !s.measuresFitness() {
+			first := env.Roster.Members[0]
+			points.add(s.round, []optim.Point{{Member: first, Series: event.SeriesJudged, Value: -sc[0].Mean()}})
 		}
 	}
 	if !members {
@@ -198,8 +212,8 @@ func (w *Worker) probe(ctx context.Context, centre, stats engine.Mat, judged boo
 	return nil
 }
 
-// probed are the samples that probes look at: of validation, or where there are none of training.
-func (w *Worker) probed() []int32 {
+// probeSet returns the samples of a probe: from the validation split, or from training if that is empty.
+func (w *Worker) probeSet() []int32 {
 	samples := w.cfg.Data.Validation()
 	if len(samples) == 0 {
 		samples = w.cfg.Data.Train()
@@ -207,7 +221,7 @@ func (w *Worker) probed() []int32 {
 	return samples[:min(len(samples), probeSamples)]
 }
 
-// test scores this worker's share of the fixed chunks of the test set.
+// test scores the centre on this worker's share of the test set: every n-th chunk of n workers.
 func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Test, error) {
 	env := w.now.env
 	t := message.Test{Round: w.now.round}
@@ -230,7 +244,13 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 			if err != nil {
 				return t, fmt.Errorf("test: %w", err)
 			}
-			t.Chunks = append(t.Chunks, message.Chunk{Index: i, Loss: sc[0].Loss, Correct: sc[0].Correct, Samples: sc[0].Samples, Squares: sc[0].Squares})
+			t.Chunks = append(t.Chunks, message.Chunk{
+				Index:   i,
+				Loss:    sc[0].Loss,
+				Correct: sc[0].Correct,
+				Samples: sc[0].Samples,
+				Squares: sc[0].Squares,
+			})
 		}
 		i++
 	}

@@ -12,16 +12,17 @@ const (
 	progSteps
 	progSamples
 	progEvaluations
-	progBase // epochs before this segment, in units of message.EpochUnit
-	progDone // samples by which the streams advanced in this segment
-	progOf   // samples of one pass
+	progBase // epochs completed before this segment, in units of message.EpochUnit
+	progDone // samples drawn in this segment
+	progOf   // samples in one epoch of this segment; 0 before the first
 	progCols
 )
 
-func (s *installed) counters() []uint64 { return s.env.Records[message.ProgressBlock].U }
+// counters returns the progress counters, indexed by the constants above.
+func (s *epochState) counters() []uint64 { return s.env.Records[message.ProgressBlock].U }
 
-// advance counts a round.
-func (s *installed) advance(r optim.Report) {
+// advance adds a round to the counters. A change of the samples in an epoch starts a new segment.
+func (s *epochState) advance(r optim.Report) {
 	c := s.counters()
 	c[progRounds]++
 	c[progSteps] += uint64(r.Steps)
@@ -40,11 +41,16 @@ func (s *installed) advance(r optim.Report) {
 	c[progDone] += uint64(r.Pass.Done)
 }
 
-// progress reads the counters.
-func (s *installed) progress() event.Progress { return readProgress(s.counters()) }
+// progress returns the counters as event.Progress.
+func (s *epochState) progress() event.Progress { return readProgress(s.counters()) }
 
 func readProgress(c []uint64) event.Progress {
-	p := event.Progress{Rounds: c[progRounds], Steps: c[progSteps], Samples: c[progSamples], Evaluations: c[progEvaluations]}
+	p := event.Progress{
+		Rounds:      c[progRounds],
+		Steps:       c[progSteps],
+		Samples:     c[progSamples],
+		Evaluations: c[progEvaluations],
+	}
 	p.Epochs = float64(float64(c[progBase]) * message.EpochUnit)
 	if c[progOf] > 0 {
 		p.Epochs += float64(c[progDone]) / float64(c[progOf])

@@ -12,11 +12,11 @@ import (
 	"brood/runtime/timeline"
 )
 
-// prepare builds the blocks of a new epoch beside the present ones. All old survivors and all new workers take part, in
-// one sequence of collectives.
+// prepare builds the blocks of a new epoch while the present ones stay in effect. The call is collective over all
+// survivors of the old epoch and all workers of the new one.
 func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, err error) {
 	if w.next != nil && w.next.epoch == p.Base {
-		w.install(p.Base) // the plan before was ready everywhere, though no grant of it arrived here
+		w.install(p.Base) // the previous plan was ready on all workers, but no grant of it arrived here
 	}
 	if w.next != nil {
 		w.next.free()
@@ -38,7 +38,7 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 	case event.Saved:
 		err = w.load(ctx, next, p)
 	case event.Workers:
-		err = w.carry(ctx, next, p)
+		err = w.carryOver(ctx, next, p)
 	default:
 		err = fmt.Errorf("plan %d takes its blocks from %q: unknown", p.Epoch, p.From)
 	}
@@ -54,8 +54,8 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 	return r, nil
 }
 
-// begin lays out the epoch: environment, knobs, empty blocks.
-func (w *Worker) begin(p message.Plan) (*installed, error) {
+// begin creates the state of an epoch: environment, knobs and zeroed blocks.
+func (w *Worker) begin(p message.Plan) (*epochState, error) {
 	alg, err := w.cfg.Lookup(p.Algorithm)
 	if err != nil {
 		return nil, err
@@ -64,16 +64,17 @@ func (w *Worker) begin(p message.Plan) (*installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &installed{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
+	s := &epochState{epoch: p.Epoch, alg: alg, round: p.At, time: tl, snaps: map[uint64]snapshot{}}
 	s.env = w.environment(p.New, p.Epoch, p.New.Workers())
 	s.env.Records[message.ProgressBlock] = newProgress()
 	blocks := s.blocks()
-	doing := w.enters(StageMemory, len(s.env.Mine), len(blocks))
+	doing := w.beginStage(StageMemory, len(s.env.Mine), len(blocks))
 	for i, b := range blocks {
 		doing.done.Store(int64(i))
 		if b.Record && b.Enter != optim.EnterZero && b.Enter != optim.EnterOne || !b.Record && b.Type != engine.F32 {
 			s.free()
-			return nil, fmt.Errorf("block %s of %s: a record enters with zeros or ones, and counters are records", b.Name, alg.Name)
+			return nil, fmt.Errorf("block %s of %s: a record must enter as zero or one, and counters must be records",
+				b.Name, alg.Name)
 		}
 		if b.Record {
 			s.env.Records[b.Name] = engine.NewHost(rowsOf(b, s.env), b.Cols, b.Type)
@@ -93,11 +94,24 @@ func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim
 	c := w.cfg
 	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
 	comm.Watch, comm.Clock = c.Watch, c.Clock
-	return &optim.Env{Seed: c.Seed, Roster: r, Self: c.ID, Mine: r.Hosted(c.ID), Layout: c.Layout, Engine: c.Slow, Data: c.Data, Metrics: c.Metrics, Hollow: c.Hollow, Comm: comm, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{}}
+	return &optim.Env{
+		Seed:    c.Seed,
+		Roster:  r,
+		Self:    c.ID,
+		Mine:    r.Hosted(c.ID),
+		Layout:  c.Layout,
+		Engine:  c.Slow,
+		Data:    c.Data,
+		Metrics: c.Metrics,
+		Hollow:  c.Hollow,
+		Comm:    comm,
+		Blocks:  map[string]engine.Mat{},
+		Records: map[string]engine.Host{},
+	}
 }
 
-// blocks are those of the algorithm at the present round.
-func (s *installed) blocks() []optim.Block {
+// blocks returns the algorithm's blocks at the current round.
+func (s *epochState) blocks() []optim.Block {
 	return timeline.BlocksAt(s.alg, s.time, s.round, s.env.Layout)
 }
 
@@ -109,7 +123,7 @@ func rowsOf(b optim.Block, env *optim.Env) int {
 }
 
 // fresh fills all blocks from the seed.
-func (w *Worker) fresh(ctx context.Context, s *installed) error {
+func (w *Worker) fresh(ctx context.Context, s *epochState) error {
 	e, initial := w.cfg.Engine, engine.NewHost(1, w.cfg.Layout.Params, engine.F32)
 	write := func(dst engine.Span, m engine.Member) error {
 		clear(initial.F)
@@ -124,7 +138,7 @@ func (w *Worker) fresh(ctx context.Context, s *installed) error {
 	if err := write(engine.All(centre), 0); err != nil {
 		return err
 	}
-	doing := w.enters(StageMembers, len(s.env.Mine), len(s.env.Mine))
+	doing := w.beginStage(StageMembers, len(s.env.Mine), len(s.env.Mine))
 	for _, b := range s.blocks() {
 		if err := w.enter(ctx, s.env, b, centre); err != nil {
 			return err
@@ -142,7 +156,7 @@ func (w *Worker) fresh(ctx context.Context, s *installed) error {
 	return nil
 }
 
-// enter fills every row of a block, which is zero, as for a member that was not there before.
+// enter initializes every row of a zeroed block as for a new member.
 func (w *Worker) enter(ctx context.Context, env *optim.Env, b optim.Block, centre engine.Mat) error {
 	if b.Record {
 		if m := env.Records[b.Name]; b.Enter == optim.EnterOne {
@@ -177,14 +191,15 @@ func (w *Worker) enter(ctx context.Context, env *optim.Env, b optim.Block, centr
 	return w.cfg.Engine.Do(ctx, tasks...)
 }
 
-// load restores a checkpoint: the same algorithm and members, whoever hosts them.
-func (w *Worker) load(ctx context.Context, s *installed, p message.Plan) error {
+// load restores a checkpoint of the same algorithm and members; their placement may differ.
+func (w *Worker) load(ctx context.Context, s *epochState, p message.Plan) error {
 	if p.Checkpoint == nil {
 		return fmt.Errorf("plan %d restores a checkpoint but names none", p.Epoch)
 	}
 	cp := *p.Checkpoint
 	if cp.Algorithm != p.Algorithm || !slices.Equal(cp.Roster.Members, p.New.Members) {
-		return fmt.Errorf("checkpoint of round %d holds %d members of %s, the plan wants %d of %s", cp.Round, len(cp.Roster.Members), cp.Algorithm, len(p.New.Members), p.Algorithm)
+		return fmt.Errorf("checkpoint of round %d holds %d members of %s, the plan wants %d of %s",
+			cp.Round, len(cp.Roster.Members), cp.Algorithm, len(p.New.Members), p.Algorithm)
 	}
 	mine, rows := map[string]bool{}, stateOf(s.env).rows(s.env.Mine, s.shared())
 	for _, r := range rows {
@@ -206,7 +221,8 @@ func (w *Worker) load(ctx context.Context, s *installed, p message.Plan) error {
 	return nil
 }
 
-// save writes the hosted rows as they were after round at.
+// save writes the hosted rows as of round at: from a snapshot, or from the blocks if no round was executed since. The
+// lead writes the shared rows too.
 func (w *Worker) save(ctx context.Context, at uint64) ([]event.File, error) {
 	s := w.now
 	if s == nil {
@@ -218,12 +234,12 @@ func (w *Worker) save(ctx context.Context, at uint64) ([]event.File, error) {
 	} else if s.round != at || s.dirty {
 		return nil, fmt.Errorf("worker %d has no snapshot of round %d to save", w.cfg.ID, at)
 	}
-	ctx = context.WithoutCancel(ctx) // a save that is begun is of use, whatever follows
+	ctx = context.WithoutCancel(ctx) // a save that has begun is useful even after an abort
 	lead := s.env.Lead()
 	var rows []Row
 	for _, r := range blocks.rows(s.env.Mine, s.shared()) {
 		if r.member == engine.None && !lead {
-			continue // shared rows once
+			continue // the lead writes shared rows
 		}
 		out := Row{Name: r.name(), Cols: r.cols, Record: r.record}
 		if r.mat.Rows > 0 {

@@ -10,7 +10,7 @@ import (
 	"brood/optim"
 )
 
-// state is all blocks of an epoch: those in the engine's memory and the records.
+// state is all blocks of an epoch: those in the engine's memory, and the records.
 type state struct {
 	blocks  map[string]engine.Mat
 	records map[string]engine.Host
@@ -18,16 +18,15 @@ type state struct {
 
 func stateOf(env *optim.Env) state { return state{env.Blocks, env.Records} }
 
-// row is one row of a block.
 type row struct {
 	block  string
-	member engine.Member // engine.None of a shared block
+	member engine.Member // engine.None in a shared block
 	cols   int
-	mat    engine.Mat  // 1 row, or the zero Mat
-	record engine.Host // 1 row, where mat is the zero Mat
+	mat    engine.Mat  // 1 row; zero for a record
+	record engine.Host // 1 row of a record, if mat is zero
 }
 
-// name names the row in digests and checkpoints.
+// name returns the row's name in digests and checkpoints: "block/member" or "block/shared".
 func (r row) name() string {
 	if r.member == engine.None {
 		return r.block + "/shared"
@@ -42,7 +41,7 @@ func (r row) dtype() engine.DType {
 	return r.record.Type
 }
 
-// write sets the row from p, which has its bytes.
+// write sets the row from its bytes in p.
 func (r row) write(ctx context.Context, e optim.Engine, p []byte) error {
 	if r.mat.Rows > 0 {
 		return e.Write(ctx, engine.All(r.mat), p)
@@ -51,7 +50,7 @@ func (r row) write(ctx context.Context, e optim.Engine, p []byte) error {
 	return nil
 }
 
-// rows lists the rows of all blocks in a fixed order.
+// rows lists the rows of all blocks, sorted by block and then in the order of mine.
 func (s state) rows(mine []engine.Member, shared map[string]bool) (out []row) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(s.blocks)), maps.Keys(s.records))
 	slices.Sort(names)
@@ -75,7 +74,7 @@ func (s state) rows(mine []engine.Member, shared map[string]bool) (out []row) {
 	return out
 }
 
-// copyState lists the tasks that make dst, which has src's blocks, equal to it, and copies the records at once.
+// copyState copies the records of src to dst and returns the tasks that copy the other blocks. dst has the same shape.
 func copyState(dst, src state) (tasks []engine.Task) {
 	for _, name := range slices.Sorted(maps.Keys(src.blocks)) {
 		tasks = append(tasks, engine.Copy{Dst: engine.All(dst.blocks[name]), Src: engine.All(src.blocks[name])})
@@ -86,8 +85,8 @@ func copyState(dst, src state) (tasks []engine.Task) {
 	return tasks
 }
 
-// like allocates a state of the same shape.
-func (s state) like(e optim.Engine) (c state, err error) {
+// allocLike allocates a state of the same shape. After an error nothing stays allocated.
+func (s state) allocLike(e optim.Engine) (c state, err error) {
 	c = state{map[string]engine.Mat{}, map[string]engine.Host{}}
 	for name, m := range s.blocks {
 		if c.blocks[name], err = e.Alloc(m.Rows, m.Cols); err != nil {

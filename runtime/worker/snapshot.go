@@ -12,19 +12,19 @@ import (
 	"brood/runtime/message"
 )
 
-// snapshot is a copy of all blocks, with the timeline's length that goes with it.
+// snapshot is a copy of all blocks, and the number of edits in the timeline at that round.
 type snapshot struct {
 	state
 	edits int
 }
 
-// snapshot keeps the state at the present round until a commit beyond it is known. It is not cut off half-way.
-func (s *installed) snapshot(ctx context.Context) error {
+// snapshot copies the state of the current round. It ignores cancellation, so that it is never partial.
+func (s *epochState) snapshot(ctx context.Context) error {
 	var snap snapshot
 	if n := len(s.spare); n > 0 {
 		snap, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
-		copied, err := stateOf(s.env).like(s.env.Engine)
+		copied, err := stateOf(s.env).allocLike(s.env.Engine)
 		if err != nil {
 			return fmt.Errorf("snapshot of round %d: %w", s.round, err)
 		}
@@ -39,9 +39,9 @@ func (s *installed) snapshot(ctx context.Context) error {
 	return nil
 }
 
-// restore goes back to the start of a grant: always, whether or not the round number moved, since a round may have been
-// cut off half-way. Itself it is not.
-func (s *installed) restore(ctx context.Context, at uint64) error {
+// restore returns to the start of a grant. It restores even if the round number has not changed, since a round may have
+// been interrupted. It ignores cancellation itself.
+func (s *epochState) restore(ctx context.Context, at uint64) error {
 	snap, ok := s.snaps[at]
 	if !ok {
 		if s.round == at && !s.dirty {
@@ -56,25 +56,26 @@ func (s *installed) restore(ctx context.Context, at uint64) error {
 	return s.time.Truncate(snap.edits)
 }
 
-// free gives all memory of the epoch back.
-func (s *installed) free() {
+// free frees all memory of the epoch.
+func (s *epochState) free() {
 	for _, snap := range s.snaps {
 		snap.free(s.env.Engine)
 	}
-	s.forget()
+	s.freeSpare()
 	s.env.Free()
 	s.snaps = nil
 }
 
-// forget gives the memory of snapshots that are not needed any more back.
-func (s *installed) forget() {
+// freeSpare frees the memory of snapshots that are no longer needed.
+func (s *epochState) freeSpare() {
 	for _, snap := range s.spare {
 		snap.free(s.env.Engine)
 	}
 	s.spare = nil
 }
 
-func (s *installed) shared() map[string]bool {
+// shared reports, by name, which blocks are shared.
+func (s *epochState) shared() map[string]bool {
 	out := map[string]bool{message.ProgressBlock: true}
 	for _, b := range s.blocks() {
 		out[b.Name] = b.Shared
@@ -82,9 +83,10 @@ func (s *installed) shared() map[string]bool {
 	return out
 }
 
-// digests is BLAKE3 of every hosted row. bad is the first block of parameters that holds NaN or infinity, if any;
-// records such as a missing fitness may. It waits for all that was queued.
-func (s *installed) digests(ctx context.Context) (out message.Digests, bad *message.NonFinite, err error) {
+// digests returns the BLAKE3 digest of every hosted row, sorted by name. bad is the first block of parameters that
+// holds NaN or infinity, nil if there is none; records may hold NaN, for example as a missing fitness. It waits for all
+// queued tasks.
+func (s *epochState) digests(ctx context.Context) (out message.Digests, bad *message.NonFinite, err error) {
 	var tasks []engine.Task
 	hashes, finite := map[string][][32]byte{}, map[string][]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.env.Blocks)) {
@@ -122,7 +124,7 @@ func (s *installed) digests(ctx context.Context) (out message.Digests, bad *mess
 	return out, bad, nil
 }
 
-// NonFiniteError says that a block holds NaN or infinity.
+// NonFiniteError reports that a block holds NaN or infinity.
 type NonFiniteError struct{ message.NonFinite }
 
 func (e *NonFiniteError) Error() string {

@@ -19,14 +19,14 @@ var twoBlocks = &optim.Algorithm{Name: "two", Knobs: []optim.Knob{{Name: "eta", 
 		return []optim.Block{{Name: "x", Cols: 3}, optim.Counter("cursor", true)}
 	}}
 
-func someEpoch(t *testing.T) *installed {
+func someEpoch(t *testing.T) *epochState {
 	t.Helper()
 	tl, err := timeline.New(twoBlocks, []event.Edit{{Algorithm: "two", Knob: "eta", Expr: "0.5"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := optim.Roster{Members: []optim.Member{2, 5}, Owner: []int{0, 0}}
-	s := &installed{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
+	s := &epochState{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
 	v, err := native.New(engine.Layout{}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -37,10 +37,10 @@ func someEpoch(t *testing.T) *installed {
 }
 
 // x is the elements of the block of that name.
-func (s *installed) x() []float32 { return ram.View(s.env.Blocks["x"]).F }
+func (s *epochState) x() []float32 { return ram.View(s.env.Blocks["x"]).F }
 
 // root is the hash of the state.
-func (s *installed) root(t *testing.T) string {
+func (s *epochState) root(t *testing.T) string {
 	t.Helper()
 	d, _, err := s.digests(t.Context())
 	if err != nil {
@@ -95,7 +95,7 @@ func TestRestoreHalfWay(t *testing.T) {
 // TestSnapshotIsACopy, also when its memory is used again.
 func TestSnapshotIsACopy(t *testing.T) {
 	s := someEpoch(t)
-	spare, err := stateOf(s.env).like(s.env.Engine)
+	spare, err := stateOf(s.env).allocLike(s.env.Engine)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,28 +11,28 @@ import (
 	"brood/optim"
 )
 
-// Models that a population could hand over beside its centre. Every member of the roster must be hosted here.
+// Models that a population can produce in addition to its centre. This worker must host every member of the roster.
 
-// ErrNoneHeld says that no samples were held out, by which members could be compared.
+// ErrNoneHeld reports that there are no validation samples to compare members by.
 var ErrNoneHeld = errors.New("no validation samples were held out")
 
-// Ingredient is a member that a greedy soup was tried with, and what validation samples say: lower is better.
+// Ingredient is a candidate member of a greedy soup, with its scores on validation samples; lower is better.
 type Ingredient struct {
 	Member optim.Member
-	Alone  float64 // of the member
-	With   float64 // of the mean of the members that were in by then, and this one
-	In     bool
+	Alone  float64 // score of the member
+	With   float64 // score of the mean of the members selected so far and this one
+	In     bool    // selected
 }
 
-// Soup tries the members as ingredients of a greedy soup, the best first (Wortsman et al.: Model soups: averaging
+// Soup selects the ingredients of a greedy soup, trying the best member first (Wortsman et al.: Model soups: averaging
 // weights of multiple fine-tuned models improves accuracy without increasing inference time, 2022, recipe 1):
 //
 //	soup <- {};  for each member, by its score alone:  in <- score(mean(soup and it)) <= score(mean(soup))
 //
-// Of equal members the lower id comes first; a score that is no number comes last, and never goes in behind another.
+// Among equal members the lower id comes first. A NaN score comes last and is never selected after another member.
 // Batch-norm statistics are rebuilt for each model, as for a centre.
 func (w *Worker) Soup(ctx context.Context, score func(optim.Scores) float64) ([]Ingredient, error) {
-	if _, _, err := w.standing(ctx); err != nil {
+	if _, _, err := w.memberParams(ctx); err != nil {
 		return nil, err
 	}
 	if len(w.cfg.Data.Validation()) == 0 {
@@ -40,14 +40,14 @@ func (w *Worker) Soup(ctx context.Context, score func(optim.Scores) float64) ([]
 	}
 	all := make([]Ingredient, len(w.now.env.Roster.Members))
 	for i, m := range w.now.env.Roster.Members {
-		alone, err := w.judge(ctx, []optim.Member{m}, score)
+		alone, err := w.scoreMean(ctx, []optim.Member{m}, score)
 		if err != nil {
 			return nil, err
 		}
 		all[i] = Ingredient{Member: m, Alone: alone, With: alone}
 	}
 	slices.SortStableFunc(all, func(a, b Ingredient) int {
-		if a.Alone != a.Alone || b.Alone != b.Alone { // a number comes before none
+		if a.Alone != a.Alone || b.Alone != b.Alone { // numbers before NaN
 			return -cmp.Compare(a.Alone, b.Alone)
 		}
 		return cmp.Compare(a.Alone, b.Alone)
@@ -56,7 +56,7 @@ func (w *Worker) Soup(ctx context.Context, score func(optim.Scores) float64) ([]
 	best := all[0].Alone
 	for i := 1; i < len(all); i++ {
 		var err error
-		if all[i].With, err = w.judge(ctx, append(Chosen(all[:i]), all[i].Member), score); err != nil {
+		if all[i].With, err = w.scoreMean(ctx, append(Chosen(all[:i]), all[i].Member), score); err != nil {
 			return nil, err
 		}
 		if all[i].With <= best {
@@ -66,7 +66,7 @@ func (w *Worker) Soup(ctx context.Context, score func(optim.Scores) float64) ([]
 	return all, nil
 }
 
-// Chosen are the members of a soup, ascending.
+// Chosen returns the selected members of a soup, ascending.
 func Chosen(of []Ingredient) (in []optim.Member) {
 	for _, x := range of {
 		if x.In {
@@ -77,8 +77,8 @@ func Chosen(of []Ingredient) (in []optim.Member) {
 	return in
 }
 
-// judge is the score of the mean of some members on validation samples.
-func (w *Worker) judge(ctx context.Context, of []optim.Member, score func(optim.Scores) float64) (float64, error) {
+// scoreMean returns the score of the mean of some members on validation samples.
+func (w *Worker) scoreMean(ctx context.Context, of []optim.Member, score func(optim.Scores) float64) (float64, error) {
 	x, stats, err := w.mean(ctx, of)
 	if err != nil {
 		return 0, err
@@ -90,9 +90,10 @@ func (w *Worker) judge(ctx context.Context, of []optim.Member, score func(optim.
 	return score(sc[0]), nil
 }
 
-// Mean is the mean of some members, nil for all, as [Worker.Centre] gives the centre.
+// Mean returns copies of the mean of some members, nil for all, and of its batch-norm statistics, in the form of
+// [Worker.Centre].
 func (w *Worker) Mean(ctx context.Context, of []optim.Member) (params, stats engine.Host, err error) {
-	if _, _, err := w.standing(ctx); err != nil {
+	if _, _, err := w.memberParams(ctx); err != nil {
 		return params, stats, err
 	}
 	if of == nil {
@@ -102,23 +103,23 @@ func (w *Worker) Mean(ctx context.Context, of []optim.Member) (params, stats eng
 	if err != nil {
 		return params, stats, err
 	}
-	return w.taken(ctx, x, st)
+	return w.download(ctx, x, st)
 }
 
-// mean is the mean of some members in scratch, which it takes anew, and the statistics rebuilt for it.
+// mean computes the mean of some members in scratch, which it recycles first, and rebuilds its statistics.
 func (w *Worker) mean(ctx context.Context, of []optim.Member) (x, stats engine.Mat, err error) {
 	env := w.now.env
 	of = slices.Sorted(slices.Values(of))
 	env.Recycle()
 	x = env.Scratch(1, w.cfg.Layout.Params)
 	if err := env.MeanOf(ctx, env.Block(optim.BlockX), of, x); err != nil {
-		return x, stats, fmt.Errorf("mean of members: %w", because(env, err))
+		return x, stats, fmt.Errorf("mean of members: %w", rootCause(env, err))
 	}
 	stats, err = w.rebuildStats(ctx, x)
 	return x, stats, err
 }
 
-// Rebuilt are the batch-norm statistics of parameters, rebuilt as for a centre.
+// Rebuilt returns the batch-norm statistics for params, rebuilt as for a centre.
 func (w *Worker) Rebuilt(ctx context.Context, params engine.Host) (stats engine.Host, err error) {
 	w.install(w.epoch)
 	if w.now == nil {
@@ -128,18 +129,18 @@ func (w *Worker) Rebuilt(ctx context.Context, params engine.Host) (stats engine.
 	env.Recycle()
 	x := env.Scratch(1, w.cfg.Layout.Params)
 	if err := w.cfg.Engine.Write(ctx, engine.All(x), engine.AppendRows(nil, params, 0, 1)); err != nil {
-		return stats, because(env, err)
+		return stats, rootCause(env, err)
 	}
 	st, err := w.rebuildStats(ctx, x)
 	if err != nil {
 		return stats, err
 	}
-	_, stats, err = w.taken(ctx, x, st)
+	_, stats, err = w.download(ctx, x, st)
 	return stats, err
 }
 
-// taken is a model as copies.
-func (w *Worker) taken(ctx context.Context, x, st engine.Mat) (params, stats engine.Host, err error) {
+// download returns copies of a model's parameters and statistics.
+func (w *Worker) download(ctx context.Context, x, st engine.Mat) (params, stats engine.Host, err error) {
 	if params, err = optim.Download(ctx, w.cfg.Engine, x); err != nil || st.Rows == 0 {
 		return params, stats, err
 	}
@@ -147,15 +148,17 @@ func (w *Worker) taken(ctx context.Context, x, st engine.Mat) (params, stats eng
 	return params, stats, err
 }
 
-// Follow has f told the centre after every round that the worker does from now on, a copy.
+// Follow sets a function that the worker calls with a copy of the centre after every later round. An error of f ends
+// the grant.
 func (w *Worker) Follow(f func(round uint64, centre engine.Host) error) { w.follow = f }
 
-func (w *Worker) followed(ctx context.Context) error {
+// callFollow computes the centre and passes a copy to w.follow.
+func (w *Worker) callFollow(ctx context.Context) error {
 	s := w.now
 	s.env.Recycle()
 	x := s.env.Scratch(1, w.cfg.Layout.Params)
 	if err := s.alg.Program.Centre(ctx, s.env, s.values(), x); err != nil {
-		return fmt.Errorf("centre after round %d: %w", s.round, because(s.env, err))
+		return fmt.Errorf("centre after round %d: %w", s.round, rootCause(s.env, err))
 	}
 	centre, err := optim.Download(ctx, w.cfg.Engine, x)
 	if err != nil {

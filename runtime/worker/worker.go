@@ -1,6 +1,7 @@
-// Package worker runs an algorithm's program on the members it hosts. It owns all blocks, and does three things to
-// them: rounds (a grant), a new epoch (a plan), and back to a snapshot (an abort). Verify is the same worker without a
-// coordinator. A Worker is used by one goroutine; it starts none and reads no clock but the one it is given.
+// Package worker runs an algorithm's program on the members it hosts. It owns all blocks and changes them in three
+// ways: it executes rounds (a grant), prepares a new epoch (a plan), and restores a snapshot (after an abort). Verify
+// uses the same worker without a coordinator. A Worker is used by one goroutine, except where a method says otherwise.
+// It starts no goroutines and reads no clock but Config.Clock.
 package worker
 
 import (
@@ -19,82 +20,81 @@ import (
 	"brood/runtime/timeline"
 )
 
-// Config is what a worker is made of.
+// Config configures a worker.
 type Config struct {
 	ID     int
 	Seed   uint64
 	Layout engine.Layout
 	Init   func(m engine.Member, params []float32) // initial parameters of a member; the centre is member 0's
-	// batch-norm statistics that members begin with; nil: those of a model that has seen no batch
+	// initial batch-norm statistics of members; nil: those of a model that has seen no batch
 	Stats    []float32
 	Engine   optim.Engine
-	Slow     optim.Engine // the same for what the programme asks for, slowed down; nil: Engine
+	Slow     optim.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
 	Data     optim.Data
-	Test     []int32 // sample ids, for reporting only
+	Test     []int32 // ids of test samples, for reporting only
 	Link     optim.Link
 	Direct   int
-	Probe    uint64   // rounds between probes, 0 never
-	Evaluate uint64   // rounds between test evaluations, 0 each epoch
-	Metrics  []string // what the engine's objective measures beside the fitness
-	Measured bool     // nothing is right or wrong: what the centre scores is all that there is to report
-	Rebuild  int      // training samples by which the centre's batch-norm statistics are rebuilt; 0 for statSamples
+	Probe    uint64   // rounds between probes; 0: never
+	Evaluate uint64   // rounds between test evaluations; 0: each epoch
+	Metrics  []string // what the engine's objective measures in addition to the fitness
+	Measured bool     // samples have no right answer, so that there is no training error to report
+	Rebuild  int      // training samples to rebuild the centre's batch-norm statistics; 0: statSamples
 	Lookup   func(name string) (*optim.Algorithm, error)
 	Store    Store
-	Clock    func() int64        // nanoseconds, for reports
-	Overhead func() int64        // bytes the transport sent beyond payload, cumulative; may be nil
+	Clock    func() int64        // nanoseconds, for durations in reports
+	Overhead func() int64        // cumulative bytes that the transport sent in addition to payload; may be nil
 	Watch    func() (end func()) // see [optim.Comm]; may be nil
-	Hollow   bool                // the engine computes nothing: no samples are drawn for it
-	Measure  bool                // measure rates where a plan leaves a knob to the run; false where a record is executed
+	Hollow   bool                // the engine computes nothing (meta tensors): no samples are drawn
+	Measure  bool                // measure rates if a plan leaves a knob to the run; false to execute a record
 }
 
-// Store keeps checkpoints. Rows are named "block/member" or "block/shared".
+// Store saves and loads checkpoints. Rows are named "block/member" or "block/shared".
 type Store interface {
 	Save(round uint64, epoch uint32, worker int, rows []Row) (event.File, error)
-	// Load reads the rows that want asks for.
+	// Load returns the rows whose names want accepts.
 	Load(cp event.Checkpoint, want func(name string) bool) (map[string]engine.Host, error)
 }
 
-// Row is a named row of a block.
 type Row struct {
 	Name   string
 	Cols   int
-	Record engine.Host // the row of a record; else zero
-	// Pull copies elements of the row of another block, from at on, to p, as little-endian float32. It is valid until
-	// Save returns.
+	Record engine.Host // row of a record; zero for other blocks
+	// Pull reads elements of a row of another block into p, from element at, as little-endian float32; nil for a
+	// record. It is valid until Save returns.
 	Pull func(p []byte, at int) error
 }
 
-// Worker is the state of one worker.
+// Worker executes the orders of one worker. Create it with New.
 type Worker struct {
 	cfg   Config
-	epoch uint32 // newest heard of
+	epoch uint32 // newest epoch received
 
-	placed *optim.Roster // as recorded, where bytes are predicted for another placement than one's own
+	byteRoster *optim.Roster // recorded placement by which verify predicts bytes; nil: the worker's own
 
 	follow func(round uint64, centre engine.Host) error // see Follow
 
-	broken error // of the engine, for good
+	broken error // permanent device error, after which the engine computes nothing
 
 	doing atomic.Pointer[stage] // nil while it waits for an order
 
-	now  *installed // nil before the first plan is installed
-	next *installed // prepared by the last plan, installed by its first grant
+	now  *epochState // nil before the first plan is installed
+	next *epochState // prepared by the last plan, installed by its first grant
 }
 
-// installed is an epoch in force: everything a round depends on.
-type installed struct {
+// epochState is an epoch in effect, or a prepared one: everything a round depends on.
+type epochState struct {
 	epoch uint32
 	alg   *optim.Algorithm
 	env   *optim.Env
-	round uint64 // rounds done
+	round uint64 // completed rounds
 	time  *timeline.Timeline
-	snaps map[uint64]snapshot
-	spare []snapshot
-	ended bool
-	dirty bool // a grant has begun and not ended
+	snaps map[uint64]snapshot // by round
+	spare []snapshot          // to be reused
+	ended bool                // a limit is reached
+	dirty bool                // a grant has begun and not completed
 }
 
-// New makes a worker without blocks.
+// New returns a worker without blocks.
 func New(cfg Config) *Worker {
 	if cfg.Slow == nil {
 		cfg.Slow = cfg.Engine
@@ -102,13 +102,13 @@ func New(cfg Config) *Worker {
 	return &Worker{cfg: cfg}
 }
 
-// ID is the worker's number.
+// ID returns the worker's number.
 func (w *Worker) ID() int { return w.cfg.ID }
 
-// Placement makes the worker predict bytes for a recorded placement of its members: verify hosts all of them.
-func (w *Worker) Placement(r optim.Roster) { w.placed = &r }
+// Placement sets the recorded placement by which the worker predicts bytes: verify hosts all members itself.
+func (w *Worker) Placement(r optim.Roster) { w.byteRoster = &r }
 
-// State describes the epoch in force: what a checkpoint of it must say.
+// State describes the newest prepared epoch, as a checkpoint without files.
 func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 	s := w.next
 	if s == nil {
@@ -118,17 +118,26 @@ func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
 		return c, errors.New("no plan is in force")
 	}
 	digests, _, err := s.digests(ctx)
-	return event.Checkpoint{Round: s.round, Epoch: s.epoch, Roster: s.env.Roster, Algorithm: s.alg.Name, Hash: message.Root(digests), Timeline: s.time.Edits(), Progress: s.progress()}, err
+	return event.Checkpoint{
+		Round:     s.round,
+		Epoch:     s.epoch,
+		Roster:    s.env.Roster,
+		Algorithm: s.alg.Name,
+		Hash:      message.Root(digests),
+		Timeline:  s.time.Edits(),
+		Progress:  s.progress(),
+	}, err
 }
 
-// Closer is an engine that holds more than memory, a device for instance.
+// Closer is an engine with resources other than memory, such as a device.
 type Closer interface{ Close() }
 
-// Holder is an engine on a device that knows how many bytes of it it holds, of how many. Any goroutine may ask it.
+// Holder is an engine on a device that reports how many bytes of the device's memory it has allocated, and the total.
+// Any goroutine may call it.
 type Holder interface{ Held() (used, total int64) }
 
-// Held is what the worker's engine holds of its device, in bytes; ok is false where there is no device. It may be
-// called from any goroutine.
+// Held returns the allocated and the total bytes of the engine's device; ok is false without a device. It may be called
+// from any goroutine.
 func (w *Worker) Held() (used, total int64, ok bool) {
 	if h, is := w.cfg.Engine.(Holder); is {
 		used, total = h.Held()
@@ -137,14 +146,14 @@ func (w *Worker) Held() (used, total int64, ok bool) {
 	return 0, 0, false
 }
 
-// Sensor is an engine on a device whose driver tells how it is: bytes of its memory that are taken, by whomever, the
-// share of the time in which it was busy, and degrees Celsius. What nobody tells is below zero. Any goroutine may ask.
+// Sensor is an engine on a device whose driver reports the device's state: bytes of memory in use by all processes, the
+// fraction of time it was busy, and degrees Celsius. Unknown values are below zero. Any goroutine may call it.
 type Sensor interface {
 	Sense() (taken int64, load, celsius float64)
 }
 
-// Sense is what the driver of the worker's device tells; all of it is below zero where there is no device. It may be
-// called from any goroutine, and takes the time that the driver takes.
+// Sense returns the state that the device's driver reports; all values are below zero without a device. It may be
+// called from any goroutine, and may block in the driver.
 func (w *Worker) Sense() (taken int64, load, celsius float64) {
 	if s, is := w.cfg.Engine.(Sensor); is {
 		return s.Sense()
@@ -152,12 +161,12 @@ func (w *Worker) Sense() (taken int64, load, celsius float64) {
 	return -1, -1, -1
 }
 
-// Restarter is an engine that asks programs, and counts how often they were restarted; ok is false where it has none.
-// Any goroutine may ask it.
+// Restarter is an engine that runs external programs and counts their restarts; ok is false if it runs none. Any
+// goroutine may call it.
 type Restarter interface{ Restarts() (n int, ok bool) }
 
-// Restarts returns how often the programs of the worker's engine were restarted; ok is false where it has none. It may
-// be called from any goroutine.
+// Restarts returns how often external programs of the engine were restarted; ok is false if it runs none. It may be
+// called from any goroutine.
 func (w *Worker) Restarts() (n int, ok bool) {
 	if r, is := w.cfg.Engine.(Restarter); is {
 		return r.Restarts()
@@ -165,10 +174,9 @@ func (w *Worker) Restarts() (n int, ok bool) {
 	return 0, false
 }
 
-// Free gives the memory of all blocks back to the engine, and closes that if it is a Closer. The worker must not be
-// used any more.
+// Free frees all blocks and closes the engine if it is a Closer. The worker must not be used afterwards.
 func (w *Worker) Free() {
-	for _, s := range []*installed{w.now, w.next} {
+	for _, s := range []*epochState{w.now, w.next} {
 		if s != nil {
 			s.free()
 		}
@@ -179,10 +187,10 @@ func (w *Worker) Free() {
 	}
 }
 
-// Handle does what an order asks. The reply is nil where none is due. ctx is cancelled by an abort; a cancelled grant
-// or plan gives no reply either.
+// Handle executes an order and returns the reply, or nil if none is due. An abort cancels ctx; a cancelled grant or
+// plan has no reply.
 func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
-	defer w.rests()
+	defer w.endStage()
 	switch m := m.(type) {
 	case message.Abort:
 		w.epoch = max(w.epoch, m.Epoch)
@@ -193,7 +201,7 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 		w.epoch = m.Epoch
 		r, err := w.prepare(ctx, m)
 		if err != nil {
-			return w.failed(m.Epoch, err)
+			return w.failure(m.Epoch, err)
 		}
 		return message.Ready{Worker: w.cfg.ID, Epoch: m.Epoch, Noise: r.Noise, Bytes: r.Bytes}
 	case message.Grant:
@@ -206,7 +214,7 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 		}
 		d, err := w.grant(ctx, m)
 		if err != nil {
-			return w.failed(m.Epoch, err)
+			return w.failure(m.Epoch, err)
 		}
 		return d
 	case message.Save:
@@ -218,28 +226,30 @@ func (w *Worker) Handle(ctx context.Context, m message.Order) message.Report {
 		files, err := w.save(ctx, m.At)
 		s := message.Saved{Worker: w.cfg.ID, Epoch: m.Epoch, At: m.At, Files: files, Nanos: w.cfg.Clock() - t}
 		if err != nil {
-			w.note(err)
+			w.noteDeviceError(err)
 			s.Err = err.Error()
 		}
 		return s
-	case message.Stop, message.Away: // for whoever hosts the worker
+	case message.Stop, message.Away: // handled by the host of the worker
 	default:
 		panic(fmt.Sprintf("worker %d does not know the order %T", w.cfg.ID, m))
 	}
 	return nil
 }
 
-// Broken is why the worker's engine computes no more, if it does not: the worker cannot go on.
+// Broken returns the error after which the worker's engine cannot continue; nil if it works.
 func (w *Worker) Broken() error { return w.broken }
 
-func (w *Worker) note(err error) {
+// noteDeviceError remembers the loss of the device.
+func (w *Worker) noteDeviceError(err error) {
 	if lost, ok := errors.AsType[*engine.DeviceError](err); ok {
 		w.broken = lost
 	}
 }
 
-func (w *Worker) failed(epoch uint32, err error) message.Report {
-	w.note(err)
+// failure returns the report of an error, nil for a cancelled order.
+func (w *Worker) failure(epoch uint32, err error) message.Report {
+	w.noteDeviceError(err)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -248,7 +258,7 @@ func (w *Worker) failed(epoch uint32, err error) message.Report {
 	if errors.As(err, &nf) {
 		f.NonFinite = &nf.NonFinite
 	}
-	var cut interface{ Lost() (worker int, met bool) } // of a link that can break
+	var cut interface{ Lost() (worker int, met bool) } // implemented by errors of links that can break
 	if errors.As(err, &cut) {
 		w, met := cut.Lost()
 		f.Cut, f.Never = &w, !met
@@ -256,7 +266,7 @@ func (w *Worker) failed(epoch uint32, err error) message.Report {
 	return f
 }
 
-// install puts the prepared epoch in force.
+// install puts the prepared state of an epoch into effect and frees the last one.
 func (w *Worker) install(epoch uint32) {
 	if w.next != nil && w.next.epoch == epoch {
 		if w.now != nil {
@@ -266,7 +276,7 @@ func (w *Worker) install(epoch uint32) {
 	}
 }
 
-// grant runs rounds and reports.
+// grant executes the granted rounds and returns their report.
 func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, error) {
 	s := w.now
 	t0 := w.cfg.Clock()
@@ -277,7 +287,7 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		}
 	}
 	if g.Onward {
-		s.forget()
+		s.freeSpare()
 	} else if err := s.snapshot(ctx); err != nil {
 		return message.Done{}, err
 	}
@@ -288,18 +298,24 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		}
 	}
 	t1 := w.cfg.Clock()
-	d := message.Done{Worker: w.cfg.ID, Epoch: g.Epoch, From: g.From, Predicted: optim.Ledger{}, Evaluation: optim.Ledger{}}
+	d := message.Done{
+		Worker:     w.cfg.ID,
+		Epoch:      g.Epoch,
+		From:       g.From,
+		Predicted:  optim.Ledger{},
+		Evaluation: optim.Ledger{},
+	}
 	s.env.Comm.Ledger, s.env.Comm.Waited = optim.Ledger{}, 0
 	before := w.overhead()
 	points := &series{}
 	for s.round < g.To {
-		w.turns(t0)
+		w.beginRound(t0)
 		held, err := w.step(ctx, g.Limit, &d, points)
 		if err != nil {
 			return d, fmt.Errorf("worker %d, round %d, %s: %w", w.cfg.ID, s.round, s.alg.Name, err)
 		}
 		if w.follow != nil {
-			if err := w.followed(ctx); err != nil {
+			if err := w.callFollow(ctx); err != nil {
 				return d, err
 			}
 		}
@@ -327,13 +343,14 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 	return d, nil
 }
 
-// Noter is an engine that meets what a person should know, and goes on.
+// Noter is an engine that collects notes for a person while it continues.
 type Noter interface{ Notes() []engine.Note }
 
-// Ender is a Noter that leaves out what is too little to tell of, until it learns that the rounds have ended.
+// Ender is a Noter that holds minor notes back until it learns that the rounds have ended.
 type Ender interface{ Ending() }
 
-// notes are what the engine met since they were asked for, as a report may have them. ended says that no rounds follow.
+// notes returns the engine's notes since the last call, limited to what a report may contain. ended reports that no
+// rounds follow.
 func (w *Worker) notes(ended bool) (out []message.Note) {
 	n, ok := w.cfg.Engine.(Noter)
 	if !ok {
@@ -367,8 +384,8 @@ func (w *Worker) overhead() int64 {
 	return w.cfg.Overhead()
 }
 
-// judgements are the points of fitness as those that a target is compared with.
-func judgements(points []optim.Point) (out []optim.Point) {
+// targetPoints returns the fitness points as points of the series that a target is compared with.
+func targetPoints(points []optim.Point) (out []optim.Point) {
 	for _, p := range points {
 		if p.Series == event.SeriesFitness {
 			p.Series = event.SeriesJudged
@@ -378,7 +395,8 @@ func judgements(points []optim.Point) (out []optim.Point) {
 	return out
 }
 
-// step does one round, its probe and its test evaluation. held says that something a target may wait for was measured.
+// step executes one round, its probe and its test evaluation. held reports that it measured something that a target may
+// wait for.
 func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, points *series) (held bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -390,15 +408,15 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	k := s.time.Values(pos)
 	shape := s.env.Shape(k)
 	s.env.Recycle()
-	s.env.Probe(w.probes(s.round + 1))
+	s.env.Probe(w.probeDue(s.round + 1))
 	rep, err := s.alg.Program.Round(ctx, s.env, k, s.round)
-	if err = because(s.env, err); err != nil {
+	if err = rootCause(s.env, err); err != nil {
 		return false, err
 	}
 	if s.env.Lead() && s.alg.Bytes != nil {
 		shape.Drawn, shape.Edges = true, rep.Edges
-		if w.placed != nil {
-			shape.Roster = *w.placed
+		if w.byteRoster != nil {
+			shape.Roster = *w.byteRoster
 		}
 		d.Predicted.Add(s.alg.Bytes(shape))
 	}
@@ -407,35 +425,36 @@ func (w *Worker) step(ctx context.Context, limit event.Limit, d *message.Done, p
 	after := s.progress()
 	points.add(s.round, rep.Points)
 	judged := limit.Judged()
-	if judged && s.judges() {
+	if judged && s.measuresFitness() {
 		held = rep.Evaluations > 0
-		points.add(s.round, judgements(rep.Points))
+		points.add(s.round, targetPoints(rep.Points))
 	}
 	s.ended = limit.Reached(after)
 	last := s.ended && w.cfg.Evaluate != event.NoTest
-	probe := w.probes(s.round) || w.cfg.Probe > 0 && last
-	test := w.evaluates(before, after) || last && len(w.cfg.Test) > 0
+	probe := w.probeDue(s.round) || w.cfg.Probe > 0 && last
+	test := w.testDue(before, after) || last && len(w.cfg.Test) > 0
 	if !probe && !test {
 		return held, nil
 	}
 	return true, w.measure(ctx, k, probe, test, judged, d, points)
 }
 
-// probes says that a probe follows a round whether or not the run ends with it.
-func (w *Worker) probes(round uint64) bool {
+// probeDue reports whether a probe follows a round, regardless of whether the run ends with it.
+func (w *Worker) probeDue(round uint64) bool {
 	return w.cfg.Probe > 0 && (round%w.cfg.Probe == 0 || round == 1 && w.cfg.Evaluate != event.NoTest)
 }
 
-// because is the want of memory behind an error, if that was it: tasks refuse scratch that could not be had.
-func because(env *optim.Env, err error) error {
+// rootCause returns the allocation failure of env instead of err, if there was one: tasks fail on scratch memory that
+// could not be allocated.
+func rootCause(env *optim.Env, err error) error {
 	if full := env.Fault(); err != nil && full != nil {
 		return full
 	}
 	return err
 }
 
-// evaluates says whether a test evaluation falls between two states of progress.
-func (w *Worker) evaluates(before, after event.Progress) bool {
+// testDue reports whether a test evaluation is due between two states of progress.
+func (w *Worker) testDue(before, after event.Progress) bool {
 	if len(w.cfg.Test) == 0 {
 		return false
 	}
@@ -445,18 +464,18 @@ func (w *Worker) evaluates(before, after event.Progress) bool {
 	return int64(after.Epochs) > int64(before.Epochs)
 }
 
-// series collects the points of a grant: some are late, see [optim.Point].
-type series []measured
+// series collects the points of a grant. Some values are available only after Engine.Wait, see [optim.Point].
+type series []roundPoints
 
-// measured is what was measured after a round.
-type measured struct {
+// roundPoints is the points measured after a round.
+type roundPoints struct {
 	round  uint64
 	points []optim.Point
 }
 
-func (s *series) add(round uint64, points []optim.Point) { *s = append(*s, measured{round, points}) }
+func (s *series) add(round uint64, points []optim.Point) { *s = append(*s, roundPoints{round, points}) }
 
-// rows are the points, a row for each round and series. The engine has been waited for.
+// rows returns the points grouped by round and series. Call it after Engine.Wait.
 func (s series) rows() (out []event.Points) {
 	for _, m := range s {
 		for i := 0; i < len(m.points); {
