@@ -58,7 +58,7 @@ func (o *outstanding) claimIndex(d *message.Done, shared int) int {
 // row returns the digest of the i-th shared row.
 func (k claim) row(i int) string { return k.shared[32*i : 32*(i+1)] }
 
-// firstDifference names the first field in which two claims firstDifference, for an error message.
+// firstDifference names the first field in which two claims differ, for an error message.
 func (c *Coordinator) firstDifference(a, b claim) string {
 	switch {
 	case a.to != b.to || a.ended != b.ended:

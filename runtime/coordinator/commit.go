@@ -55,7 +55,7 @@ func (o *outstanding) findDuplicate(d *message.Done) *duplicate {
 	return nil
 }
 
-// commitReady commitReady the grant o if all its workers have reported, and then the grants after it that are complete.
+// commitReady commits the grant o if all its workers have reported, and then the grants after it that are complete.
 // Outstanding grants are contiguous from c.committed on and are committed in that order, whatever the order of reports.
 func (c *Coordinator) commitReady(o *outstanding) (fx []Effect) {
 	for first := o; first != nil && first.From == c.committed; first = c.done[c.committed] {

@@ -58,7 +58,7 @@ type Config struct {
 	Asked  event.Pending     // commands accepted in the log without a round or plan: they are applied first
 	Cause  event.Cause       // cause of the first plan: start, resume or fork; "" means start
 	Met    string            // how the round of Resume met the target of the limit; "" if it did not
-	Sane   Sane              // the last good state, folded from the log that is resumed
+	Sane   Sane              // the last good state, computed from the log that is resumed
 }
 
 // Coordinator is the state of the core; see state.go for its parts. It is not safe for concurrent use. The shell

@@ -137,7 +137,8 @@ func (c *Coordinator) evictForNow(e Lost) []Effect {
 	return append(fx, c.removeLost(e)...)
 }
 
-// recentBreaks returns how often connections of a worker broke within linkForgiven.
+// recentBreaks returns how often connections of a worker broke. A connection counts if its last break is within
+// linkForgiven.
 func (c *Coordinator) recentBreaks(w int) (n int) {
 	for pair, k := range c.breaks {
 		if (pair[0] == w || pair[1] == w) && c.now.Sub(k.last) <= linkForgiven {
