@@ -32,8 +32,7 @@ type Config struct {
 	Log     Recorder
 	Workers int                                  // workers hosted in this process; with 0 the run waits for seats
 	Spawn   func(id int) (*worker.Worker, error) // creates the worker with this id
-	// A worker of this process that dies is replaced after this delay, or when it may return if that is later; 0:
-	// never.
+	// Delay before a dead worker of this process is replaced, or until it may return if that is later; 0: never.
 	Respawn time.Duration
 	Grace   time.Duration // see Attend
 	Now     func() time.Time

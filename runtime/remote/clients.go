@@ -78,8 +78,8 @@ func (s *Server) serveClient(p *quic.Peer, dir string) {
 	}
 }
 
-// clientName returns the name of a client at the session's control socket: NAME@KEY. It replaces any name that the client
-// sends on a stream.
+// clientName returns the name of a client at the session's control socket: NAME@KEY. It replaces any name that the
+// client sends on a stream.
 func clientName(p *quic.Peer) string { return fmt.Sprintf("%s@%s", p.Hello().Name, p.Node().Short()) }
 
 // releaseLease ends the writer's lease of a client that does not return.

@@ -123,7 +123,8 @@ func (w *Worker) rebuildStats(ctx context.Context, centre engine.Mat) (engine.Ma
 	return stats, rootCause(w.now.env, w.cfg.Engine.Do(ctx, t))
 }
 
-// evenlySpaced returns a subset of most samples at maximum, at even distances from the first on, since a user's data may be sorted.
+// evenlySpaced returns up to most of the samples, at even distances from the first on, since a user's data may be
+// sorted.
 func evenlySpaced(samples []int32, most int) []int32 {
 	if len(samples) <= most {
 		return samples
