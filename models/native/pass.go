@@ -28,21 +28,21 @@ type pass struct {
 	tables   []*kernel.ByteTable // the engine's
 	capacity int                 // samples that the buffers hold, whole blocks
 
-	act    [][]float32 // by activation
-	saved  [][]float32 // by op: what its backward needs besides activations
-	slot   [][]float32 // gradients
-	dy, dx []float32   // those of the present op's result and operand; dx is nil where it needs none
-	drawn  []byte      // samples of an augmented set
-	labels []int32
-	losses []float32
-	wanted []float32 // targets, samples x outputs
-	weighs []float32 // what samples weigh in the loss; nil: all alike
-	errors []float64 // squared, of each sample, mean over the outputs; of several classes the share that is wrong
-	odds   odds      // of several classes
-	variant   candidates
-	whole  wholePass // of a model of whole numbers
-	own    []float32 // statistics of one batch
-	lanes  [][kernel.Lanes]float32
+	act     [][]float32 // by activation
+	saved   [][]float32 // by op: what its backward needs besides activations
+	slot    [][]float32 // gradients
+	dy, dx  []float32   // those of the present op's result and operand; dx is nil where it needs none
+	drawn   []byte      // samples of an augmented set
+	labels  []int32
+	losses  []float32
+	wanted  []float32 // targets, samples x outputs
+	weighs  []float32 // what samples weigh in the loss; nil: all alike
+	errors  []float64 // squared, of each sample, mean over the outputs; of several classes the share that is wrong
+	odds    odds      // of several classes
+	variant candidates
+	whole   wholePass // of a model of whole numbers
+	own     []float32 // statistics of one batch
+	lanes   [][kernel.Lanes]float32
 
 	helpers []*helper // of threads without an entry of their own
 

@@ -21,7 +21,7 @@ import (
 type Implementation struct {
 	gonum.Implementation
 	variant kernel.Variant
-	free *sync.Pool // of *kernel.Kernels
+	free    *sync.Pool // of *kernel.Kernels
 }
 
 // New fails with a kernel.UnavailableError for a variant that this CPU does not run.

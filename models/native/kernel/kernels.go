@@ -5,7 +5,7 @@ import "unsafe"
 // Kernels is one variant's table of functions with the scratch memory of one goroutine. It keeps no result between calls.
 type Kernels struct {
 	variant Variant
-	isa  isa // all nil in the portable variant
+	isa     isa // all nil in the portable variant
 
 	tile     tileArgs
 	move     moveArgs

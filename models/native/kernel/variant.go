@@ -10,10 +10,10 @@ type Variant uint8
 
 const (
 	Portable Variant = iota // Go, any machine
-	AVX2                 // amd64 with AVX2 and FMA
-	AVX512               // amd64 with AVX-512 F, BW, DQ and VL
-	AMX                  // amd64 with AVX512 and its byte products, and tiles of bytes and of bfloat16
-	NEON                 // arm64
+	AVX2                    // amd64 with AVX2 and FMA
+	AVX512                  // amd64 with AVX-512 F, BW, DQ and VL
+	AMX                     // amd64 with AVX512 and its byte products, and tiles of bytes and of bfloat16
+	NEON                    // arm64
 	variants
 )
 
