@@ -143,6 +143,7 @@ func (w *twins) vectors() {
 				engine.Lin{Dst: m[a], Terms: []engine.Term{{C: 1, Src: m[one]}, {C: 0.3, Src: m[a]}}, Map: fn, By: m[a]},
 				engine.Lin{Dst: m[b], Terms: []engine.Term{{C: -1, Src: m[b]}, {C: 0.2, Src: m[v]}}, Map: fn, By: m[one]})
 		}
+		prog = append(prog, engine.Lin{Dst: m[v], Terms: []engine.Term{{C: 0, Src: m[a]}}, Map: engine.Sign}) // of zeros
 		return []engine.Task{engine.Update{Rows: rows, Prog: prog}}, nil
 	})
 	w.same("programme whose rows touch", func(m []engine.Mat) ([]engine.Task, func() any) {

@@ -21,9 +21,9 @@ type Visitor struct {
 // maxAsked bounds a request of a visitor, in bytes.
 const maxAsked = 1 << 20
 
-// Relay passes a visitor's requests on to the control socket of a session, under the visitor's name, and the answers back, until
-// either side or ctx ends. It closes both. gate answers what concerns the control socket by which the visitor came; nil: the
-// session does.
+// Relay passes a visitor's requests to the control socket of a session, under the visitor's name, and the replies back,
+// until either side or ctx ends. It closes both. gate handles the requests about the listener that accepted the visitor;
+// if gate is nil, the session handles them.
 func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

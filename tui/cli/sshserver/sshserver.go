@@ -127,7 +127,7 @@ func (s *Server) Serve(open Opener) {
 	_ = s.ssh.Serve(s.listen) // it ends by Close
 }
 
-// Part has visitors told why the control socket closes, once their screens are gone.
+// Part makes Close print why as the last line of every client's terminal, after its screen is gone.
 func (s *Server) Part(why string) { s.parting.Store(&why) }
 
 // Close ends all visits and returns when the last is over: of those who are still there after partFor it cuts the

@@ -80,7 +80,7 @@ func serve(t *testing.T) *rig {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		testutil.Receive(t, done, "end of the control socket")
+		testutil.Receive(t, done, "end of the SSH server")
 		r.src.Close()
 	})
 	return r
@@ -409,7 +409,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestParting: when the control socket closes a visitor's terminal is as it was before, and the last line says why.
+// TestParting: when the SSH server closes, a visitor's terminal is as it was before, and the last line says why.
 func TestParting(t *testing.T) {
 	r := serve(t)
 	c, err := r.dial("ada", ssh.PublicKeys(r.key))
