@@ -22,7 +22,7 @@ var (
 	mayFuse  = []string{
 		"models/native/kernel/fma_arm64.go",
 		"models/arith/arith.go", // by math.FMA
-		"optim/lattice.go",      // a division by a power of two, which is exact
+		"optim/gossip/lattice.go",      // a division by a power of two, which is exact
 	}
 )
 

@@ -27,6 +27,9 @@ var subsystems = []subsystem{
 	{name: ".", may: []string{"tui/cli"}},
 	{name: "models", may: []string{"models"}},
 	{name: "transport", may: []string{"transport"}, tests: []string{"models/longtest"}},
+	// algorithms are written against the exported seam, and know nothing of each other
+	{name: "optim/averaging", may: seam, tests: families}, {name: "optim/coupled", may: seam, tests: families}, {name: "optim/evolution", may: seam, tests: families},
+	{name: "optim/gossip", may: seam, tests: families}, {name: "optim/population", may: seam, tests: families},
 	{name: "optim", may: []string{"models", "optim"}},
 	{name: "runtime/coordinator", may: []string{"models", "optim", "runtime/event", "runtime/message", "runtime/timeline"}, tests: []string{"transport", "runtime"}},
 	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event", "runtime/option"}},
@@ -38,6 +41,13 @@ var subsystems = []subsystem{
 	{name: "tui", may: []string{"models", "optim", "runtime", "presets", "tui"}},
 	{name: "docs", may: []string{"models", "optim", "runtime"}}, // tests of what the documentation shows
 }
+
+// seam is what an algorithm imports, inside this module or outside. A name that ends in a dot does not stand for what
+// lies below it.
+var seam = []string{"models", "optim."}
+
+// families are the packages of algorithms, which tests compare with each other.
+var families = []string{"optim"}
 
 // readers are the packages that whatever reads recorded sessions may import.
 var readers = []string{"models", "optim", "runtime/axis", "runtime/compare", "runtime/coordinator", "runtime/event", "runtime/machine", "runtime/option", "runtime/session", "runtime/summary",
@@ -58,7 +68,7 @@ var (
 // tools that measure them, and engines that only count, take too.
 var (
 	engines = []string{"models"}
-	ramToo  = []string{"runtime/host", "runtime/conformance", "tui/cli"}
+	ramToo  = []string{"optim/optimtest", "runtime/host", "runtime/conformance", "tui/cli"}
 )
 
 // devices are known to those who open them alone: above the seam an engine is an engine. Tests of test support may.
@@ -68,7 +78,7 @@ var (
 )
 
 // testSupport is imported by tests and by test support only.
-var testSupport = []string{"runtime/conformance", "runtime/testutil", "models/enginetest", "models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
+var testSupport = []string{"optim/optimtest", "runtime/conformance", "runtime/testutil", "models/enginetest", "models/longtest", "models/gpu/ptxtest", "models/gpu/clang", "runtime/view/sourcetest", "runtime/option/optiontest"}
 
 func TestImportsPointOneWay(t *testing.T) {
 	checked, broken := violations(t, os.DirFS(".."))
@@ -89,6 +99,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"models/data/a_test.go", `import _ "brood/runtime/event"`, "models/data may not import brood/runtime/event"},
 		{"transport/local/a.go", `import _ "brood/models/engine"`, "transport/local may not import brood/models/engine"},
 		{"optim/catalog/a.go", `import _ "brood/runtime/event"`, "optim/catalog may not import brood/runtime/event"},
+		{"optim/gossip/a.go", `import _ "brood/optim/averaging"`, "optim/gossip may not import brood/optim/averaging"},
 		{"runtime/host/a.go", `import _ "brood/presets"`, "runtime/host may not import brood/presets"},
 		{"runtime/coordinator/a.go", `import _ "brood/runtime/view"`, "runtime/coordinator may not import brood/runtime/view"},
 		{"runtime/coordinator/a.go", `import _ "brood/runtime/worker"`, "runtime/coordinator may not import brood/runtime/worker"},
@@ -250,5 +261,5 @@ func moving(file *ast.File, clock string) (out []violation) {
 
 // within says whether a package is one of these or lies below one; "." holds itself only.
 func within(pkg string, of ...string) bool {
-	return slices.ContainsFunc(of, func(o string) bool { return pkg == o || o != "." && strings.HasPrefix(pkg, o+"/") })
+	return slices.ContainsFunc(of, func(o string) bool { return pkg == o || pkg+"." == o || o != "." && strings.HasPrefix(pkg, o+"/") })
 }

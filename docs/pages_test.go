@@ -43,7 +43,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 }
 
 func TestPagesCanFail(t *testing.T) {
-	text := "[a](nowhere.md) `optim/nothing.go` `TestNothing` `nothing.txtar` [b](https://example.org) [c](testing.md#x) `optim/parle.go` `TestScripts` `tui/cli/`"
+	text := "[a](nowhere.md) `optim/nothing.go` `TestNothing` `nothing.txtar` [b](https://example.org) [c](testing.md#x) `optim/coupled/parle.go` `TestScripts` `tui/cli/`"
 	got := absences("page.md", text, []string{"TestScripts"})
 	if want := []string{"nowhere.md", "optim/nothing.go", "TestNothing", "nothing.txtar"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)

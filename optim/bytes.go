@@ -10,8 +10,8 @@ func (s Shape) AllReduceBytes(leaves Roster, cols int) int64 {
 	return s.reduceBytes(leaves, cols, engine.Float32)
 }
 
-// meanBytes is the payload of Env.mean.
-func (s Shape) meanBytes() int64 {
+// AllReduceMeanBytes is the payload of Env.mean.
+func (s Shape) AllReduceMeanBytes() int64 {
 	return s.reduceBytes(s.Roster, s.Layout.Params, wire(s.K))
 }
 

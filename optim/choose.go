@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"fmt"
 	"slices"
 
 	"brood/models/engine"
@@ -51,21 +50,4 @@ func (a *Algorithm) Undecided(v Values) (out []Knob) {
 		}
 	}
 	return out
-}
-
-// exactDistribution chooses between the two exact distributions of an update with so many noise vectors.
-func (s Shape) exactDistribution(vectors int, r Rates) []Choice {
-	c := Choice{Knob: "distribution", Expr: "seed"}
-	switch limit := 4 * r.Noise / r.Bytes; {
-	case len(s.Roster.Workers()) < 2:
-		c.Why = "one worker"
-	case r.Noise <= 0 || r.Bytes <= 0:
-		c.Why = "no rates were measured"
-	case SeedsWin(vectors, r.Noise, r.Bytes):
-		c.Why = fmt.Sprintf("%d vectors < 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
-	default:
-		c.Expr = "chromosome"
-		c.Why = fmt.Sprintf("%d vectors >= 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
-	}
-	return []Choice{c}
 }

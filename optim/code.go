@@ -11,7 +11,7 @@ var KnobWire = Knob{Name: "wire", Title: "wire format", Doc: "how the values of 
 	Choices: []string{"float32", "bf16", "int8"}, Max: 2}
 
 // residual is what each member's messages have lost so far: the error feedback of Int8.
-func residual(k Values, l engine.Layout) Block {
+func Residual(k Values, l engine.Layout) Block {
 	b := Params(BlockResidual, false, EnterZero, l)
 	if wire(k) != engine.Int8 {
 		b.Cols = 0
@@ -31,7 +31,7 @@ func wire(k Values) engine.Code {
 
 // mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the
 // wire's code.
-func (e *Env) mean(ctx context.Context, k Values, op Op, src, dst engine.Mat) error {
+func (e *Env) AllReduceMean(ctx context.Context, k Values, op Op, src, dst engine.Mat) error {
 	code := wire(k)
 	if lost := e.Block(BlockResidual); lost.Rows > 0 && code == engine.Int8 {
 		sent := e.Scratch(src.Rows, src.Cols)

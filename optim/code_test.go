@@ -74,34 +74,3 @@ func TestReduceThroughCodes(t *testing.T) {
 		}
 	}
 }
-
-// TestErrorFeedback: what rounding takes is owed and not lost: over many messages the mean that arrives is the mean
-// that was sent.
-func TestErrorFeedback(t *testing.T) {
-	const cols, rounds = 70, 400
-	r := Place(IDs(1), []int{0})
-	lost := engine.NewHost(1, cols, engine.F32)
-	e := &Env{Roster: r, Mine: r.Members, Comm: NewComm(0, 1, r, []int{0}, nil, newVector(t), 0), Engine: newVector(t), Blocks: map[string]engine.Mat{BlockResidual: ram.Of(lost)}}
-	e.Layout.Params = cols
-	src, dst := engine.NewHost(1, cols, engine.F32), engine.NewHost(1, cols, engine.F32)
-	copy(src.F, drawn(cols, 3))
-	for i := range src.F {
-		src.F[i] = float32(math.Remainder(float64(src.F[i]), 1)) + 0.003
-	}
-	src.F[7], src.F[69] = 100, -9 // beside them the others are below one step
-	var sum [cols]float64
-	for range rounds {
-		e.Recycle()
-		if err := e.mean(context.Background(), set{"wire": "int8"}.of(DPSGD), "sum", ram.Of(src), ram.Of(dst)); err != nil {
-			t.Fatal(err)
-		}
-		for j, x := range dst.F {
-			sum[j] += float64(x)
-		}
-	}
-	for j, x := range src.F {
-		if got := sum[j]/rounds - float64(x); math.Abs(got) > 2.0/rounds {
-			t.Errorf("column %d: mean %g, sent %g", j, sum[j]/rounds, x)
-		}
-	}
-}

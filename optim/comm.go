@@ -279,10 +279,10 @@ func (c *Comm) watch() func() {
 type phase func(ctx context.Context) error
 
 // phases are the phases of one collective, in order.
-type phases []phase
+type Phases []phase
 
 // run runs all phases in order and stops at the first error.
-func (l phases) run(ctx context.Context) error {
+func (l Phases) Run(ctx context.Context) error {
 	for _, t := range l {
 		if err := t(ctx); err != nil {
 			return err
@@ -292,9 +292,9 @@ func (l phases) run(ctx context.Context) error {
 }
 
 // then appends end to the last phase, so that it runs once all frames have arrived.
-func (l phases) then(end phase) phases {
+func (l Phases) Then(end phase) Phases {
 	if len(l) == 0 {
-		return phases{end}
+		return Phases{end}
 	}
 	last := l[len(l)-1]
 	l[len(l)-1] = func(ctx context.Context) error {
@@ -309,15 +309,15 @@ func (l phases) then(end phase) phases {
 // AllGather sends one row per member to every worker. mine has a row for each member hosted here; all receives a row
 // for each member of the roster, in roster order.
 func (c *Comm) AllGather(ctx context.Context, op Op, mine, all engine.Host) error {
-	todo, err := c.beginAllGather(op, mine, all)
+	todo, err := c.BeginAllGather(op, mine, all)
 	if err != nil {
 		return err
 	}
-	return todo.run(ctx)
+	return todo.Run(ctx)
 }
 
-// beginAllGather begins an AllGather. It reads mine before it returns; the last phase fills all.
-func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (phases, error) {
+// BeginAllGather begins an AllGather. It reads mine before it returns; the last phase fills all.
+func (c *Comm) BeginAllGather(op Op, mine, all engine.Host) (Phases, error) {
 	defer c.watch()()
 	if mine.Type != all.Type || mine.Cols != all.Cols || all.Rows != len(c.Roster.Members) {
 		return nil, fmt.Errorf("%s: gather %dx%d %s into %dx%d %s of %d members",
@@ -339,7 +339,7 @@ func (c *Comm) beginAllGather(op Op, mine, all engine.Host) (phases, error) {
 		}
 	}
 	c.exchanged(nil, 0)
-	return phases{func(ctx context.Context) error { return c.receiveAll(ctx, op, own, all) }}, nil
+	return Phases{func(ctx context.Context) error { return c.receiveAll(ctx, op, own, all) }}, nil
 }
 
 // allHost reports whether every worker hosts a member, so that each sends a frame to each.

@@ -30,26 +30,26 @@ func (a *Algorithm) Counts(s Shape) Counts {
 		if c.Replicas == 1 && a.Needs&Gradients != 0 {
 			batch *= len(s.Roster.Members)
 		}
-		c.Batches = max(1, int(math.Ceil(s.seen()/float64(batch))))
+		c.Batches = max(1, int(math.Ceil(s.SamplesSeen()/float64(batch))))
 	}
 	return c
 }
 
 // seen is how many samples a replica has in its part of the training set.
-func (s Shape) seen() float64 {
-	if share := s.K.share(); share > 0 {
+func (s Shape) SamplesSeen() float64 {
+	if share := s.K.DataShare(); share > 0 {
 		return share * float64(s.Data.Train)
 	}
 	return float64(s.Data.Train) / float64(max(1, len(s.Roster.Members))) // disjoint parts
 }
 
 // slices are the rounds of a cycle of so many steps, of which a round takes at most slice.
-func (s Shape) slices(steps int) int {
+func (s Shape) RoundsOf(steps int) int {
 	each := s.K.I(KnobSlice.Name)
 	return (steps + each - 1) / each
 }
 
-// cycleOf is the Cycle of an algorithm whose cycle has as many steps as a knob says.
-func cycleOf(knob string) func(Shape) int {
-	return func(s Shape) int { return s.slices(s.K.I(knob)) }
+// CycleOf is the Cycle of an algorithm whose cycle has as many steps as a knob says.
+func CycleOf(knob string) func(Shape) int {
+	return func(s Shape) int { return s.RoundsOf(s.K.I(knob)) }
 }

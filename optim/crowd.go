@@ -12,7 +12,7 @@ import (
 // once returns the result of make, a value that is the same on every worker in a round, such as the pairings. make must
 // not depend on the worker. what identifies the value within the round. In a simulated fleet one executed worker
 // computes it for all, see [Oncer]. The result must not be modified.
-func once[T any](c *Comm, what string, round uint64, make func() T) T {
+func Once[T any](c *Comm, what string, round uint64, make func() T) T {
 	of, ok := c.crowd.(Oncer)
 	if !ok {
 		return make()

@@ -23,7 +23,7 @@ func TestDoubles(t *testing.T) {
 	e := &Env{Engine: told}
 	a, b := ram.New(1, n), ram.New(1, n)
 	for i := range n {
-		flat(a)[i], flat(b)[i] = math.Float32frombits(uint32(i)*2654435761), float32(1+i)
+		ram.View(a).F[i], ram.View(b).F[i] = math.Float32frombits(uint32(i)*2654435761), float32(1+i)
 	}
 	for range 3 {
 		e.Recycle()
@@ -36,7 +36,7 @@ func TestDoubles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range n {
-			if f := flat(a)[i]; x[i] != float64(f) && f == f || y[i] != float64(1+i) {
+			if f := ram.View(a).F[i]; x[i] != float64(f) && f == f || y[i] != float64(1+i) {
 				t.Fatalf("element %d is %v and %v, want %v and %d", i, x[i], y[i], f, 1+i)
 			}
 			y[i] += 1e-12 // is rounded away
@@ -45,8 +45,8 @@ func TestDoubles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range n {
-			if flat(b)[i] != float32(1+i) {
-				t.Fatalf("element %d is %v, want %v", i, flat(b)[i], 1+i)
+			if ram.View(b).F[i] != float32(1+i) {
+				t.Fatalf("element %d is %v, want %v", i, ram.View(b).F[i], 1+i)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ type Env struct {
 	fault    error
 	probed   bool // see Probe
 	looks    []look
-	inLane   bool // see inCohorts
+	inLane   bool // see InCohorts
 }
 
 type shape struct{ rows, cols int }

@@ -22,20 +22,20 @@ type Step struct {
 	Frac  float64 // share of the training set that a member sees: a contiguous window of its own; 0: a disjoint part, 1/n
 	Clip  float32 // upper bound of the norm of a gradient, 0: none; applied before Decay
 	Decay float32 // weight decay: G += Decay*X
-	Joint bool    // all threads take the optimiser's step of one member, see inCohorts
+	Joint bool    // all threads take the optimiser's step of one member, see InCohorts
 }
 
 // step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of MemberStream say. A knob
 // that an algorithm does not declare has its default.
-func (e *Env) step(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
-	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.share(), Clip: k.clip(), Decay: k.F("decay"), Joint: k.orthogonalises()}
-	if k.decouples() {
+func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
+	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.DataShare(), Clip: k.Clip(), Decay: k.F("decay"), Joint: k.Orthogonalises()}
+	if k.DecouplesDecay() {
 		s.Decay = 0
 	}
 	return s
 }
 
-func (v Values) share() float64 {
+func (v Values) DataShare() float64 {
 	switch {
 	case v.Has(KnobParts.Name) && v.Is("parts", "disjoint"):
 		return 0
@@ -45,7 +45,7 @@ func (v Values) share() float64 {
 	return KnobSplit.Default
 }
 
-func (v Values) clip() float32 {
+func (v Values) Clip() float32 {
 	if v.Has(KnobClip.Name) {
 		return v.F(KnobClip.Name)
 	}
@@ -62,21 +62,21 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 		c := cursor.URow(r)
 		batches[i] = e.Stream(m, c[0], s.Batch, s.Frac)
 		masks[i] = e.Rand(noise.Dropout, c[0], m)
-		masks[i].Stream = uint32(e.window(m, s.Frac).Len)
+		masks[i].Stream = uint32(e.Window(m, s.Frac).Len)
 		c[0] += uint64(s.Batch)
 	}
-	return e.gradients(ctx, s, batches, masks)
+	return e.Gradients(ctx, s, batches, masks)
 }
 
-func (e *Env) gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
+func (e *Env) Gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
 	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
 		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
 	tasks = append(tasks, e.norms(s)...)
-	return e.Engine.Do(ctx, append(tasks, s.regularise()...)...)
+	return e.Engine.Do(ctx, append(tasks, s.Regularise()...)...)
 }
 
 // regularise returns the tasks that follow the gradients of a step: clipping, then weight decay.
-func (s Step) regularise() (tasks []engine.Task) {
+func (s Step) Regularise() (tasks []engine.Task) {
 	if s.Clip > 0 {
 		tasks = append(tasks, engine.Clip{X: s.G.Sub(0, len(s.Rows)), Longest: s.Clip})
 	}
@@ -91,7 +91,7 @@ func (s Step) regularise() (tasks []engine.Task) {
 
 // window is the part of the training set that member m sees: frac*N samples from floor(N*rank/n), wrapping; with frac 0
 // the samples up to the next member's.
-func (e *Env) window(m Member, frac float64) data.Window {
+func (e *Env) Window(m Member, frac float64) data.Window {
 	n := len(e.Data.Train())
 	if frac >= 1 {
 		return data.Window{Lo: 0, Len: n}
@@ -103,10 +103,10 @@ func (e *Env) window(m Member, frac float64) data.Window {
 	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
 }
 
-// memberSteps is the report of so many steps of members on streams of their own, in all.
-func (e *Env) memberSteps(k Values, steps int64) Report {
+// ReportSteps is the report of so many steps of members on streams of their own, in all.
+func (e *Env) ReportSteps(k Values, steps int64) Report {
 	samples := steps * int64(k.I("batch"))
-	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.share())}}
+	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.DataShare())}}
 }
 
 // windows are the samples that all members' streams have together. With a share of 0 the streams are a cut of the
@@ -116,13 +116,13 @@ func (e *Env) windows(frac float64) int64 {
 	if frac == 0 {
 		return int64(max(len(e.Data.Train()), len(all)))
 	}
-	return int64(len(all) * e.window(all[0], frac).Len)
+	return int64(len(all) * e.Window(all[0], frac).Len)
 }
 
 // Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
 func (e *Env) Stream(m Member, cursor uint64, n int, frac float64) []int32 {
 	out := make([]int32, n)
-	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.window(m, frac))
+	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.Window(m, frac))
 	return out
 }
 
@@ -139,11 +139,11 @@ func (e *Env) SharedBatch(dst []int32, at uint64) {
 }
 
 // drawn says of a batch of the one stream where it was drawn, see engine.Evaluate.
-func (e *Env) drawn(at uint64) noise.Key { return e.Rand(noise.Order, at, 0) }
+func (e *Env) SharedBatchKey(at uint64) noise.Key { return e.Rand(noise.Order, at, 0) }
 
-// sharedGradient writes the mean over members of the gradients at one shared row x, each of its part of the next global
+// SharedGradient writes the mean over members of the gradients at one shared row x, each of its part of the next global
 // batch of the one stream, and returns the hosted members' losses. g is scratch for a row each.
-func sharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean engine.Mat) ([]float32, error) {
+func SharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean engine.Mat) ([]float32, error) {
 	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
 	at := e.Record(BlockCursor).U
 	batches, masks := make([][]int32, mine), make([]noise.Key, mine)
@@ -155,16 +155,16 @@ func sharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean eng
 	}
 	at[0] += uint64(n * b)
 	loss := make([]float32, mine)
-	s := e.step(k, x, engine.Rows(mine), g, loss)
+	s := e.GradientStep(k, x, engine.Rows(mine), g, loss)
 	s.XRows = make([]engine.Row, mine)
-	if err := e.gradients(ctx, s, batches, masks); err != nil {
+	if err := e.Gradients(ctx, s, batches, masks); err != nil {
 		return nil, err
 	}
-	return loss, e.mean(ctx, k, op, g, mean)
+	return loss, e.AllReduceMean(ctx, k, op, g, mean)
 }
 
-// sharedSteps is the report of so many steps on the one stream.
-func (e *Env) sharedSteps(k Values, steps int64) Report {
+// ReportSharedSteps is the report of so many steps on the one stream.
+func (e *Env) ReportSharedSteps(k Values, steps int64) Report {
 	samples := steps * int64(len(e.Roster.Members)*k.I("batch"))
 	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, int64(len(e.Data.Train()))}}
 }

@@ -13,10 +13,6 @@ import (
 var SeriesGradient = Series{Name: "gradient.norm", Title: "gradient norm", Kind: PerMember,
 	Doc: "Euclidean norm of the member's last gradient in a round that a probe follows, before it is clipped and weight decay is added"}
 
-// seriesStaleness is how far what others' averaging has moved the model lies from where its gradient was computed.
-var seriesStaleness = Series{Name: "staleness", Title: "staleness", Kind: PerMember,
-	Doc: "RMS distance between the model that a gradient is applied to and the one that it was computed at, of the member's last gradient in a round that a probe follows"}
-
 // look is a distance that tasks write out in a round that a probe follows.
 type look struct {
 	member Member
@@ -46,7 +42,7 @@ func (e *Env) Looks() []Point {
 
 // far lists what measures how far the first rows of x, which belong to these rows of Mine, are from one row, or from
 // zero where that is the zero Mat, times scale. It lists nothing where no probe follows.
-func (e *Env) far(series string, rows []engine.Row, x, from engine.Mat, scale float64) []engine.Task {
+func (e *Env) DistanceTasks(series string, rows []engine.Row, x, from engine.Mat, scale float64) []engine.Task {
 	if !e.probed || len(rows) == 0 {
 		return nil
 	}
@@ -59,5 +55,5 @@ func (e *Env) far(series string, rows []engine.Row, x, from engine.Mat, scale fl
 
 // norms lists what measures the gradients of a step.
 func (e *Env) norms(s Step) []engine.Task {
-	return e.far(SeriesGradient.Name, s.Rows, s.G, engine.Mat{}, math.Sqrt(float64(s.G.Cols)))
+	return e.DistanceTasks(SeriesGradient.Name, s.Rows, s.G, engine.Mat{}, math.Sqrt(float64(s.G.Cols)))
 }

@@ -20,16 +20,16 @@ func MetricSeries(names []string) (out []Series) {
 	return out
 }
 
-// metricsOf is where the metrics of so many candidates go; nil where there are none.
-func (e *Env) metricsOf(candidates int) []float64 {
+// MetricBuffer is where the metrics of so many candidates go; nil where there are none.
+func (e *Env) MetricBuffer(candidates int) []float64 {
 	if len(e.Metrics) == 0 {
 		return nil
 	}
 	return make([]float64, candidates*len(e.Metrics))
 }
 
-// metricPoints are the metrics of the hosted members, a row for each, over so many samples.
-func (e *Env) metricPoints(v []float64, samples int) (out []Point) {
+// MetricPoints are the metrics of the hosted members, a row for each, over so many samples.
+func (e *Env) MetricPoints(v []float64, samples int) (out []Point) {
 	for k, name := range e.Metrics {
 		for i, m := range e.Mine {
 			out = append(out, Point{Member: m, Series: metricPrefix + name, Value: v[i*len(e.Metrics)+k] / float64(samples)})

@@ -18,7 +18,7 @@ func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
 }
 
 // incoming is Incoming for this worker and the current roster.
-func (e *Env) incoming(edges []Edge) (in []Edge) {
+func (e *Env) Incoming(edges []Edge) (in []Edge) {
 	for _, edge := range touching(edges, nil, e.Mine) {
 		if e.Row(edge.To) >= 0 {
 			in = append(in, edge)
@@ -158,4 +158,11 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 		i++
 	}
 	return nil
+}
+
+func EveryNth(edges []Edge, n int) (out []Edge) {
+	for i := 0; i < len(edges); i += n {
+		out = append(out, edges[i])
+	}
+	return out
 }

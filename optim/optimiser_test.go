@@ -1,8 +1,15 @@
-package optim
+package optim_test
 
 import (
 	"slices"
 	"testing"
+
+	"brood/optim"
+	"brood/optim/averaging"
+	"brood/optim/coupled"
+	"brood/optim/gossip"
+	"brood/optim/optimtest"
+	"brood/optim/population"
 
 	"brood/models/engine"
 	"brood/models/enginetest"
@@ -10,8 +17,8 @@ import (
 )
 
 // adaptive are the algorithms whose members follow their gradients by an optimiser of one's choice.
-func adaptive() []*Algorithm {
-	return []*Algorithm{DPSGD, LocalSGD, PAPA, SGP, ADPSGD, PopSGD, Elastic, EASGD, EntropySGD, Parle, PESGD, PBT, PB2, DiLoCo, NoLoCo, BGD}
+func adaptive() []*optim.Algorithm {
+	return []*optim.Algorithm{averaging.DPSGD, averaging.LocalSGD, averaging.PAPA, gossip.SGP, gossip.ADPSGD, gossip.PopSGD, coupled.Elastic, coupled.EASGD, coupled.EntropySGD, coupled.Parle, population.PESGD, population.PBT, population.PB2, averaging.DiLoCo, gossip.NoLoCo, averaging.BGD}
 }
 
 // TestOptimisers: steps by Adam and AdamW are those of the equations in float64; weight decay of the first is part of
@@ -20,7 +27,7 @@ func TestOptimisers(t *testing.T) {
 	const b1, b2 = 0.8, 0.95
 	for _, name := range []string{"adam", "adamw"} {
 		t.Run(name, func(t *testing.T) {
-			turned := set{"optimiser": map[string]float64{"adam": 1, "adamw": 2}[name], "eta": 0.02, "decay": 0.1, "beta1": b1, "beta2": b2, "batch": 4}
+			turned := optimtest.Set{"optimiser": map[string]float64{"adam": 1, "adamw": 2}[name], "eta": 0.02, "decay": 0.1, "beta1": b1, "beta2": b2, "batch": 4}
 			of := func(x, m, v, g []float64, step int) {
 				decay := 0.1
 				if name == "adam" {
@@ -30,12 +37,12 @@ func TestOptimisers(t *testing.T) {
 					}
 					decay = 0
 				}
-				adam64(x, m, v, g, b1, b2, 0.02, decay, step)
+				optimtest.AdamW(x, m, v, g, b1, b2, 0.02, decay, step)
 			}
 
-			p := newBowl(t, cols, samples).populate(t, DPSGD, 3, turned)
-			x, m := twins(cols, 1)
-			_, v := twins(cols, 1)
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, averaging.DPSGD, 3, turned)
+			x, m := optimtest.Twins(optimtest.Cols, 1)
+			_, v := optimtest.Twins(optimtest.Cols, 1)
 			at := uint64(0)
 			for step := range 6 {
 				var gs [][]float64
@@ -43,28 +50,28 @@ func TestOptimisers(t *testing.T) {
 					batch := make([]int32, 4)
 					p.SharedBatch(batch, at)
 					at += 4
-					gs = append(gs, p.bowl.gradient(x[0], batch))
+					gs = append(gs, p.Bowl.Gradient(x[0], batch))
 				}
-				of(x[0], m[0], v[0], average64(gs), step+1)
+				of(x[0], m[0], v[0], optimtest.Average(gs), step+1)
 			}
-			p.rounds(6)
-			p.same(BlockX, x[0])
-			p.same(BlockM1, m[0])
-			p.same(BlockV, v[0])
-			if n := p.Record(BlockT).U[0]; n != 6 {
+			p.Rounds(6)
+			p.Same(optim.BlockX, x[0])
+			p.Same(optim.BlockM1, m[0])
+			p.Same(optim.BlockV, v[0])
+			if n := p.Record(optim.BlockT).U[0]; n != 6 {
 				t.Errorf("the moments have seen %d steps", n)
 			}
 
 			turned["h"], turned["warmup"] = 3, 2
-			p = newBowl(t, cols, samples).populate(t, LocalSGD, 3, turned)
-			x, m = twins(cols, 3)
-			_, v = twins(cols, 3)
-			next, steps := p.streams(), 0
+			p = optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, averaging.LocalSGD, 3, turned)
+			x, m = optimtest.Twins(optimtest.Cols, 3)
+			_, v = optimtest.Twins(optimtest.Cols, 3)
+			next, steps := p.Streams(), 0
 			for range 2 {
 				steps++
 				var gs [][]float64
 				for a := range x {
-					g := p.bowl.gradient(x[a], next(a))
+					g := p.Bowl.Gradient(x[a], next(a))
 					if name == "adam" { // decay is in the mean that all follow
 						for j := range g {
 							g[j] += 0.1 * x[a][j]
@@ -73,36 +80,36 @@ func TestOptimisers(t *testing.T) {
 					gs = append(gs, g)
 				}
 				for a := range x {
-					adam64(x[a], m[a], v[a], average64(gs), b1, b2, 0.02, map[string]float64{"adamw": 0.1}[name], steps)
+					optimtest.AdamW(x[a], m[a], v[a], optimtest.Average(gs), b1, b2, 0.02, map[string]float64{"adamw": 0.1}[name], steps)
 				}
 			}
 			for range 2 {
 				for s := range 3 {
 					for a := range x {
-						of(x[a], m[a], v[a], p.bowl.gradient(x[a], next(a)), steps+s+1)
+						of(x[a], m[a], v[a], p.Bowl.Gradient(x[a], next(a)), steps+s+1)
 					}
 				}
 				steps += 3
-				mean := average64(x)
+				mean := optimtest.Average(x)
 				for a := range x {
 					copy(x[a], mean)
 				}
 			}
-			p.rounds(4)
-			p.same(BlockX, x...)
-			p.same(BlockM1, m...)
-			p.same(BlockV, v...)
+			p.Rounds(4)
+			p.Same(optim.BlockX, x...)
+			p.Same(optim.BlockM1, m...)
+			p.Same(optim.BlockV, v...)
 		})
 	}
 }
 
 // matrices is a bowl whose parameters are a wide matrix, a vector and a high matrix.
-func matrices(t *testing.T) *bowl {
+func matrices(t *testing.T) *optimtest.Bowl {
 	t.Helper()
-	b := newBowl(t, 22, samples)
-	b.layout.Tensors = []engine.Tensor{{Name: "w", Shape: []int{2, 4}, Len: 8, Cols: 4}, {Name: "b", Shape: []int{2}, Lo: 8, Len: 2, Cols: 2}, {Name: "v", Shape: []int{6, 2}, Lo: 10, Len: 12, Cols: 2}}
+	b := optimtest.NewBowl(t, 22, optimtest.Samples)
+	b.Layout.Tensors = []engine.Tensor{{Name: "w", Shape: []int{2, 4}, Len: 8, Cols: 4}, {Name: "b", Shape: []int{2}, Lo: 8, Len: 2, Cols: 2}, {Name: "v", Shape: []int{6, 2}, Lo: 10, Len: 12, Cols: 2}}
 	var err error
-	if b.Vector, err = native.New(b.layout, 1); err != nil {
+	if b.Vector, err = native.New(b.Layout, 1); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -111,8 +118,8 @@ func matrices(t *testing.T) *bowl {
 // TestMuon: dp-sgd, DiLoCo (which is MuLoCo then), Elastic-SGD and Parle with Muon are their rules with naive steps of
 // Muon in float64.
 func TestMuon(t *testing.T) {
-	for _, lengths := range knobLengths.Choices {
-		for _, last := range knobLast.Choices {
+	for _, lengths := range optim.KnobLengths.Choices {
+		for _, last := range optim.KnobLast.Choices {
 			t.Run(lengths+" "+last, func(t *testing.T) { muons(t, lengths, last) })
 		}
 	}
@@ -121,8 +128,8 @@ func TestMuon(t *testing.T) {
 func muons(t *testing.T, lengths, last string) {
 	const n = 3
 	step := engine.Muon{Eta: 0.03, Mu: 0.7, WD: 0.1, Fixed: lengths == "fixed", Hidden: last == "adamw", Share: 0.5, B1: 0.8, B2: 0.95, Eps: 1e-8}
-	knobs := func(eta, mu string, more set) set {
-		s := set{"optimiser": "muon", "lengths": slices.Index(knobLengths.Choices, lengths), "last": slices.Index(knobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
+	knobs := func(eta, mu string, more optimtest.Set) optimtest.Set {
+		s := optimtest.Set{"optimiser": "muon", "lengths": slices.Index(optim.KnobLengths.Choices, lengths), "last": slices.Index(optim.KnobLast.Choices, last), eta: 0.03, mu: 0.7, "decay": 0.1, "vectors": 0.5, "beta1": 0.8, "beta2": 0.95, "batch": 4}
 		for name, v := range more {
 			s[name] = v
 		}
@@ -131,10 +138,12 @@ func muons(t *testing.T, lengths, last string) {
 	// of is the naive twin of one member.
 	type twin struct{ x, m, v []float64 }
 	steps := 0
-	of := func(b *bowl, w *twin, g []float64) { enginetest.Muon64(&b.layout, w.x, w.m, w.v, g, step, steps) }
+	of := func(b *optimtest.Bowl, w *twin, g []float64) {
+		enginetest.Muon64(&b.Layout, w.x, w.m, w.v, g, step, steps)
+	}
 	begin := func(count int) (out []*twin) {
-		x, m := twins(22, count)
-		_, v := twins(22, count)
+		x, m := optimtest.Twins(22, count)
+		_, v := optimtest.Twins(22, count)
 		steps = 0
 		for a := range x {
 			out = append(out, &twin{x[a], m[a], v[a]})
@@ -146,19 +155,19 @@ func muons(t *testing.T, lengths, last string) {
 		for _, w := range ws {
 			rows = append(rows, w.x)
 		}
-		return average64(rows)
+		return optimtest.Average(rows)
 	}
-	near := func(p *population, block string, ws []*twin) {
+	near := func(p *optimtest.Population, block string, ws []*twin) {
 		t.Helper()
 		for a, w := range ws {
-			if far := distance(p.row(block, a), w.x); !(far <= 1e-4) {
-				t.Errorf("%s: %s of member %d is %g from the twin's", p.alg.Name, block, a, far)
+			if far := optimtest.Distance(p.RowOf(block, a), w.x); !(far <= 1e-4) {
+				t.Errorf("%s: %s of member %d is %g from the twin's", p.Algorithm.Name, block, a, far)
 			}
 		}
 	}
 
 	b := matrices(t)
-	p := b.populate(t, DPSGD, n, knobs("eta", "momentum", nil))
+	p := b.Populate(t, averaging.DPSGD, n, knobs("eta", "momentum", nil))
 	one, at := begin(1), uint64(0)
 	for range 5 {
 		var gs [][]float64
@@ -166,55 +175,55 @@ func muons(t *testing.T, lengths, last string) {
 			batch := make([]int32, 4)
 			p.SharedBatch(batch, at)
 			at += 4
-			gs = append(gs, b.gradient(one[0].x, batch))
+			gs = append(gs, b.Gradient(one[0].x, batch))
 		}
 		steps++
-		of(b, one[0], average64(gs))
+		of(b, one[0], optimtest.Average(gs))
 	}
-	p.rounds(5)
-	near(p, BlockX, one)
+	p.Rounds(5)
+	near(p, optim.BlockX, one)
 
-	p = b.populate(t, DiLoCo, n, knobs("eta_in", "momentum_in", set{"h": 3, "slice": 2, "eta": 0.6, "momentum": 0.5}))
-	ws, next := begin(n), p.streams()
+	p = b.Populate(t, averaging.DiLoCo, n, knobs("eta_in", "momentum_in", optimtest.Set{"h": 3, "slice": 2, "eta": 0.6, "momentum": 0.5}))
+	ws, next := begin(n), p.Streams()
 	agreed, outer := begin(1)[0], make([]float64, 22)
 	for range 2 {
 		for range 3 {
 			steps++
 			for a, w := range ws {
-				of(b, w, b.gradient(w.x, next(a)))
+				of(b, w, b.Gradient(w.x, next(a)))
 			}
 		}
 		d := mean(ws)
 		for j := range d {
 			d[j] = agreed.x[j] - d[j]
 		}
-		nes(agreed.x, outer, d, 0.6, 0.5)
+		optimtest.Nesterov(agreed.x, outer, d, 0.6, 0.5)
 		for _, w := range ws {
 			copy(w.x, agreed.x)
 		}
 	}
-	p.rounds(4)
-	near(p, BlockXBar, []*twin{agreed})
-	near(p, BlockX, ws)
+	p.Rounds(4)
+	near(p, optim.BlockXBar, []*twin{agreed})
+	near(p, optim.BlockX, ws)
 
-	p = b.populate(t, Elastic, n, knobs("eta", "momentum", set{"rho": 2}))
-	ws, next = begin(n), p.streams()
+	p = b.Populate(t, coupled.Elastic, n, knobs("eta", "momentum", optimtest.Set{"rho": 2}))
+	ws, next = begin(n), p.Streams()
 	for range 5 {
 		r := mean(ws)
 		steps++
 		for a, w := range ws {
-			g := b.gradient(w.x, next(a))
+			g := b.Gradient(w.x, next(a))
 			for j := range g {
 				g[j] += (w.x[j] - r[j]) / 2
 			}
 			of(b, w, g)
 		}
 	}
-	p.rounds(5)
-	near(p, BlockX, ws)
+	p.Rounds(5)
+	near(p, optim.BlockX, ws)
 
-	p = b.populate(t, Parle, n, knobs("eta_in", "momentum", set{"ell": 3, "eta": 0.4, "gamma": 2, "rho": 3, "alpha": 0.5, "inner": "zeroed"}))
-	ws, next = begin(n), p.streams()
+	p = b.Populate(t, coupled.Parle, n, knobs("eta_in", "momentum", optimtest.Set{"ell": 3, "eta": 0.4, "gamma": 2, "rho": 3, "alpha": 0.5, "inner": "zeroed"}))
+	ws, next = begin(n), p.Streams()
 	outers := make([][]float64, n)
 	for cycle := range 2 {
 		zs := make([][]float64, n)
@@ -225,7 +234,7 @@ func muons(t *testing.T, lengths, last string) {
 			y := &twin{slices.Clone(w.x), make([]float64, 22), make([]float64, 22)}
 			z := slices.Clone(w.x)
 			for s := range 3 {
-				g := b.gradient(y.x, next(a))
+				g := b.Gradient(y.x, next(a))
 				for j := range g {
 					g[j] += (y.x[j] - w.x[j]) / 2
 				}
@@ -237,23 +246,23 @@ func muons(t *testing.T, lengths, last string) {
 			}
 			zs[a] = z
 		}
-		r := average64(zs)
+		r := optimtest.Average(zs)
 		for a, w := range ws {
 			d := make([]float64, 22)
 			for j := range d {
 				d[j] = w.x[j] - zs[a][j] + (w.x[j]-r[j])/3
 			}
-			nes(w.x, outers[a], d, 0.4, 0.7)
+			optimtest.Nesterov(w.x, outers[a], d, 0.4, 0.7)
 		}
 	}
-	p.rounds(2)
-	near(p, BlockX, ws)
+	p.Rounds(2)
+	near(p, optim.BlockX, ws)
 }
 
 // TestOptimiserBlocks: every algorithm that lets one choose keeps by default what logs of before mean, and
 // moments where it adapts.
 func TestOptimiserBlocks(t *testing.T) {
-	names := func(a *Algorithm, k Values) (out []string) {
+	names := func(a *optim.Algorithm, k optim.Values) (out []string) {
 		for _, b := range a.Blocks(k, engine.Layout{Params: 3}) {
 			out = append(out, b.Name)
 		}
@@ -261,17 +270,17 @@ func TestOptimiserBlocks(t *testing.T) {
 	}
 	for _, a := range adaptive() {
 		first, def := "sgd", a.Defaults()
-		if a == DiLoCo || a == NoLoCo {
+		if a == averaging.DiLoCo || a == gossip.NoLoCo {
 			first = "adamw"
 		}
 		if !def.Is("optimiser", first) {
 			t.Errorf("%s: optimiser %s by default", a.Name, def.Choice("optimiser"))
 		}
-		adam := []string{BlockM1, BlockV, BlockT}
-		hidden := []string{BlockHidden, BlockHiddenV, BlockHiddenT}
-		for choice, want := range [][]string{{BlockM}, adam, adam, {BlockMuon, BlockMuonV, BlockMuonT}, hidden} {
+		adam := []string{optim.BlockM1, optim.BlockV, optim.BlockT}
+		hidden := []string{optim.BlockHidden, optim.BlockHiddenV, optim.BlockHiddenT}
+		for choice, want := range [][]string{{optim.BlockM}, adam, adam, {optim.BlockMuon, optim.BlockMuonV, optim.BlockMuonT}, hidden} {
 			values := def.With("optimiser", float64(min(choice, 3))).With("last", float64(choice/4))
-			for _, name := range append(hidden, BlockM, BlockM1, BlockV, BlockT, BlockMuon, BlockMuonV, BlockMuonT) {
+			for _, name := range append(hidden, optim.BlockM, optim.BlockM1, optim.BlockV, optim.BlockT, optim.BlockMuon, optim.BlockMuonV, optim.BlockMuonT) {
 				if blocks := names(a, values); slices.Contains(blocks, name) != slices.Contains(want, name) {
 					t.Errorf("%s: blocks %v with optimiser %d", a.Name, blocks, choice)
 				}

@@ -17,15 +17,15 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 
 // reduce is AllReduce with rows encoded by code in transit.
 func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
-	todo, err := c.beginReduce(ctx, op, leaves, src, dst, mean, code)
+	todo, err := c.BeginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
 		return err
 	}
-	return todo.run(ctx)
+	return todo.Run(ctx)
 }
 
-// beginReduce begins a reduce. Until the last phase has run, src must not change and dst is undefined.
-func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) (phases, error) {
+// BeginReduce begins a reduce. Until the last phase has run, src must not change and dst is undefined.
+func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) (Phases, error) {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
@@ -85,7 +85,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	c.exchanged(nil, 0)
 	if direct {
-		return phases{sum}, nil
+		return Phases{sum}, nil
 	}
 	send := func(ctx context.Context) error {
 		if err := sum(ctx); err != nil {
@@ -98,7 +98,7 @@ func (c *Comm) beginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		defer c.watch()()
 		return c.receiveSlices(ctx, op, dst, code)
 	}
-	return phases{send, receive}, nil
+	return Phases{send, receive}, nil
 }
 
 // MeanOf writes the mean of the rows of x of the given members into dst. The members must be ascending and all hosted

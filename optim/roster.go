@@ -164,21 +164,21 @@ func (r Roster) Validate() error {
 }
 
 // only is the roster of one member: one leaf of a reduction, which so becomes a broadcast.
-func (r Roster) only(m Member) Roster {
+func (r Roster) Only(m Member) Roster {
 	i := r.Rank(m)
 	return Roster{Members: r.Members[i : i+1], Owner: r.Owner[i : i+1]}
 }
 
-// worksOn is the range of shards of the member of a rank: neighbours, so that a worker's sums share subtrees.
-func (r Roster) worksOn(rank, groups int) (lo, hi int) {
+// ShardsOf is the range of shards of the member of a rank: neighbours, so that a worker's sums share subtrees.
+func (r Roster) ShardsOf(rank, groups int) (lo, hi int) {
 	return engine.Cut(groups, rank, len(r.Members))
 }
 
 // shards is the roster whose leaves are shards 0..groups-1, each where its member is.
-func (r Roster) shards(groups int) Roster {
+func (r Roster) Shards(groups int) Roster {
 	out := Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for rank, owner := range r.Owner {
-		for lo, hi := r.worksOn(rank, groups); lo < hi; lo++ {
+		for lo, hi := r.ShardsOf(rank, groups); lo < hi; lo++ {
 			out.Owner[lo] = owner
 		}
 	}

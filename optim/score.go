@@ -76,7 +76,7 @@ func Measure(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, s
 }
 
 // rms is the root of the mean square of x (1 row).
-func (e *Env) rms(ctx context.Context, x engine.Mat) (float64, error) {
+func (e *Env) RMS(ctx context.Context, x engine.Mat) (float64, error) {
 	out := make([]float64, 1)
 	if err := e.Engine.Do(ctx, engine.Distance{X: x, RMS: out}); err != nil {
 		return 0, err

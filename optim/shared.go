@@ -19,8 +19,8 @@ var (
 	// KnobSplit and KnobParts select the part of the training set from which a member draws.
 	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
 	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
-	// knobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.enter].
-	knobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
+	// KnobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.enter].
+	KnobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
 	// KnobSlice bounds the steps per round of a method with long cycles.
 	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
 )
@@ -28,8 +28,8 @@ var (
 // With returns the knob with default d.
 func (k Knob) With(d float64) Knob { k.Default = d; return k }
 
-// enter returns the initial value of block x according to knobStart.
-func (v Values) enter() Enter {
+// enter returns the initial value of block x according to KnobStart.
+func (v Values) EnterX() Enter {
 	if v.Is("start", "own") {
 		return EnterDrawn
 	}
@@ -68,9 +68,9 @@ func Assign(dst engine.Mat, terms ...engine.Term) engine.Lin {
 // T is a term of an Assign.
 func T(c float32, src engine.Mat) engine.Term { return engine.Term{C: c, Src: src} }
 
-// populationPoint returns a value of the whole population as a Point on the worker that hosts the lowest member, and
+// PopulationPoint returns a value of the whole population as a Point on the worker that hosts the lowest member, and
 // nil on the others.
-func (e *Env) populationPoint(series string, v float64) []Point {
+func (e *Env) PopulationPoint(series string, v float64) []Point {
 	if !e.Lead() {
 		return nil
 	}
@@ -89,11 +89,11 @@ func (e *Env) MemberPoints(series string, v []float32) []Point {
 // LatePoints is MemberPoints for values that queued tasks will write, for instance losses of gradients. The values are
 // read after the engine's next Wait; the caller must not reuse v.
 func (e *Env) LatePoints(series string, v []float32) []Point {
-	return e.latePoints(series, pointers(v))
+	return e.LatePointsOf(series, Pointers(v))
 }
 
-// latePoints is LatePoints for the rows whose pointer in v is not nil.
-func (e *Env) latePoints(series string, v []*float32) (out []Point) {
+// LatePointsOf is LatePoints for the rows whose pointer in v is not nil.
+func (e *Env) LatePointsOf(series string, v []*float32) (out []Point) {
 	for i, m := range e.Mine {
 		if v[i] != nil {
 			out = append(out, Point{Member: m, Series: series, Late: v[i]})
@@ -102,7 +102,7 @@ func (e *Env) latePoints(series string, v []*float32) (out []Point) {
 	return out
 }
 
-func pointers(v []float32) []*float32 {
+func Pointers(v []float32) []*float32 {
 	out := make([]*float32, len(v))
 	for i := range v {
 		out[i] = &v[i]
@@ -110,8 +110,8 @@ func pointers(v []float32) []*float32 {
 	return out
 }
 
-// gatherCounters returns a per-member counter of all members, by rank, on every worker. It costs AllGatherBytes(8).
-func (e *Env) gatherCounters(ctx context.Context, op Op, block string) ([]uint64, error) {
+// GatherCounters returns a per-member counter of all members, by rank, on every worker. It costs AllGatherBytes(8).
+func (e *Env) GatherCounters(ctx context.Context, op Op, block string) ([]uint64, error) {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.U64)
 	return all.U, e.Comm.AllGather(ctx, op, e.Record(block), all)
 }
@@ -150,25 +150,4 @@ func downward(f float32) uint32 {
 		return bits
 	}
 	return 1<<31 - 1 - bits
-}
-
-// CentredRanks maps fitness to utilities in [-0.5, 0.5] by rank over all results: (P-1-position)/(P-1) - 0.5, 0 for a
-// population of one. If shared is set, equal results share their mean rank; else they rank by index. NaN (missing)
-// ranks last.
-func CentredRanks(fit []float32, shared bool) []float32 {
-	u := make([]float32, len(fit))
-	if len(fit) < 2 {
-		return u
-	}
-	order, places := Order(fit), make([]float64, len(fit))
-	for pos := range places {
-		places[pos] = float64(pos)
-	}
-	if shared {
-		places = share(places, order, equalIn(fit))
-	}
-	for pos, i := range order {
-		u[i] = 0.5 - float32(places[pos])/float32(len(fit)-1)
-	}
-	return u
 }

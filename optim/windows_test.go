@@ -16,7 +16,7 @@ func TestWindows(t *testing.T) {
 			for _, share := range []float64{0, 1e-9, 0.15, 0.5, 1} {
 				want := int64(0)
 				for _, m := range e.Roster.Members {
-					want += int64(e.window(m, share).Len)
+					want += int64(e.Window(m, share).Len)
 				}
 				if got := e.windows(share); got != want {
 					t.Errorf("%d samples, %d members with a share of %g: %d, want %d", samples, members, share, got, want)

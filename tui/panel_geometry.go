@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/evolution"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
 	"brood/runtime/geometry"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -115,7 +116,7 @@ func (p *places) candidates(m *model) bool {
 	if p.got != nil || m.alg == nil {
 		return p.got != nil && len(p.got.Slopes) > 0
 	}
-	_, estimates := m.alg.Program.(optim.Estimator)
+	_, estimates := m.alg.Program.(evolution.Estimator)
 	return estimates
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/evolution"
+
 	tea "charm.land/bubbletea/v2"
 
 	"brood/models/engine"
@@ -105,7 +107,7 @@ func TestGeometryScreens(t *testing.T) {
 func slopes(geometry.Wanted) *geometry.Geometry {
 	g := &geometry.Geometry{Session: "es", Algorithm: "openai-es", Round: 63, Population: 256, Params: 50890, Samples: 4096}
 	for i := range 4 {
-		g.Slopes = append(g.Slopes, optim.Slope{Batch: 0.04 + 0.001*float64(i), Train: 0.02 + 0.002*float64(i), Directions: 128})
+		g.Slopes = append(g.Slopes, evolution.Slope{Batch: 0.04 + 0.001*float64(i), Train: 0.02 + 0.002*float64(i), Directions: 128})
 	}
 	return g
 }

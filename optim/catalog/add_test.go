@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/averaging"
+
 	"brood/optim"
 )
 
@@ -12,7 +14,7 @@ import (
 // declaration has a mistake.
 func TestAdd(t *testing.T) {
 	t.Cleanup(func() { added = nil })
-	own := *optim.DPSGD
+	own := *averaging.DPSGD
 	own.Name = "own-sgd"
 	before := len(All())
 	if err := Add(&own); err != nil {
@@ -41,7 +43,7 @@ func TestAdd(t *testing.T) {
 		"the default is refused":    func(a *optim.Algorithm) { a.Knobs = []optim.Knob{{Name: "x", Title: "t", Doc: "d", Min: 1, Max: 2}} },
 		`series "loss" has no name`: func(a *optim.Algorithm) { a.Series = append(slices.Clone(a.Series), optim.SeriesLoss) },
 	} {
-		bad := *optim.DPSGD
+		bad := *averaging.DPSGD
 		bad.Name = "bad"
 		spoil(&bad)
 		if err := Add(&bad); err == nil || !strings.Contains(err.Error(), says) {

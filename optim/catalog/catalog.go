@@ -7,6 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"brood/optim/averaging"
+	"brood/optim/coupled"
+	"brood/optim/evolution"
+	"brood/optim/gossip"
+	"brood/optim/population"
+
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/protocol"
@@ -35,37 +41,37 @@ func Add(algorithms ...*optim.Algorithm) error {
 // All lists every algorithm: those of this module, then those added.
 func All() []*optim.Algorithm {
 	return append([]*optim.Algorithm{
-		optim.DPSGD,
-		optim.DeMo,
-		optim.BGD,
-		optim.Elastic,
-		optim.EASGD,
-		optim.EntropySGD,
-		optim.Parle,
-		optim.LocalSGD,
-		optim.DiLoCo,
-		optim.StreamingDiLoCo,
-		optim.NoLoCo,
-		optim.SparseLoCo,
-		optim.PAPA,
-		optim.WASH,
-		optim.SGP,
-		optim.ADPSGD,
-		optim.PopSGD,
-		optim.OpenAIES,
-		optim.SNES,
-		optim.SepCMA,
-		optim.CRFMNES,
-		optim.LMMAES,
-		optim.ARS,
-		optim.PGPE,
-		optim.GuidedES,
-		optim.EGG,
-		optim.HybridES,
-		optim.GA,
-		optim.PESGD,
-		optim.PBT,
-		optim.PB2,
+		averaging.DPSGD,
+		averaging.DeMo,
+		averaging.BGD,
+		coupled.Elastic,
+		coupled.EASGD,
+		coupled.EntropySGD,
+		coupled.Parle,
+		averaging.LocalSGD,
+		averaging.DiLoCo,
+		averaging.StreamingDiLoCo,
+		gossip.NoLoCo,
+		averaging.SparseLoCo,
+		averaging.PAPA,
+		averaging.WASH,
+		gossip.SGP,
+		gossip.ADPSGD,
+		gossip.PopSGD,
+		evolution.OpenAIES,
+		evolution.SNES,
+		evolution.SepCMA,
+		evolution.CRFMNES,
+		evolution.LMMAES,
+		evolution.ARS,
+		evolution.PGPE,
+		evolution.GuidedES,
+		evolution.EGG,
+		evolution.HybridES,
+		population.GA,
+		population.PESGD,
+		population.PBT,
+		population.PB2,
 		protocol.OR,
 		protocol.Leader,
 		protocol.ExactMajority,

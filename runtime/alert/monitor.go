@@ -13,8 +13,9 @@ import (
 	"fmt"
 	"time"
 
+	"brood/optim/population"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -121,7 +122,7 @@ func (m *Monitor) Take(r event.Record) []Note {
 		m.ends = r.Alert.Text
 	case r.Points != nil && r.Points.Series == event.SeriesCentre:
 		return m.centre(r.Points)
-	case r.Points != nil && r.Points.Series == optim.SeriesDiversity.Name:
+	case r.Points != nil && r.Points.Series == population.SeriesDiversity.Name:
 		return m.diverse(r.Points)
 	case r.Points != nil && r.Points.Series == event.SeriesFitness && m.evaluates:
 		return m.flat.next(r.Points)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/population"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -119,7 +121,7 @@ func TestDivergence(t *testing.T) {
 
 func TestCollapse(t *testing.T) {
 	r := begun()
-	name := optim.SeriesDiversity.Name
+	name := population.SeriesDiversity.Name
 	r.points(name, 1, 1.2)
 	for range 5 {
 		r.points(name, 0.1, 0.04) // less, and far from nothing

@@ -119,7 +119,7 @@ var mutants = []mutant{
 		"./runtime/fleet", "^TestAwayHere$", 0},
 	{"messages leave before their records are logged", "runtime/fleet/fleet.go", "case coordinator.Send:\n\t\t\tflush()\n", "case coordinator.Send:\n",
 		"./runtime/fleet", "^TestWriteAhead$", 0},
-	{"a cycle is counted by a knob that is not declared", "optim/localsgd.go", `Cycle: cycleOf("h")`, `Cycle: cycleOf("slices")`,
+	{"a cycle is counted by a knob that is not declared", "optim/averaging/localsgd.go", `Cycle: optim.CycleOf("h")`, `Cycle: optim.CycleOf("slices")`,
 		"./runtime/conformance", "^TestConformance$/^localsgd$/^declared$", 0},
 	{"verify forgets the edits of a grant", "runtime/verify/verify.go", "if e.At < g.To {", "if e.At < g.From {",
 		"./runtime/verify", "^TestAgrees$", 0},

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 
+	"brood/optim/coupled"
+
 	"brood/optim"
 	"brood/runtime/timeline"
 )
@@ -16,13 +18,13 @@ func TestScoping(t *testing.T) {
 		for _, workers := range []int{1, 3} {
 			r := Rig{Algorithm: "parle", Members: 4, Workers: workers, Seed: 2, Rounds: 12}.With("variant", "paper").With("batch", "8").With("ell", strconv.Itoa(c.ell)).With("slice", strconv.Itoa(c.slice))
 			for _, name := range []string{"gamma", "rho"} {
-				k, _ := optim.Parle.Knob(name)
+				k, _ := coupled.Parle.Knob(name)
 				r = r.With(name, k.Beginning())
 			}
 			edits := r.edits()
 			toy := base0(t)
 			shape := optim.Shape{Roster: optim.Place(optim.IDs(r.Members), []int{0}), Layout: toy.Layout(), Data: optim.DataSize{Train: toyTrain, Validation: toyValid}}
-			if err := timeline.Count(optim.Parle, nil, edits, shape, timeline.Position{}); err != nil {
+			if err := timeline.Count(coupled.Parle, nil, edits, shape, timeline.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range edits {

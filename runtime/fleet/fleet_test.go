@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/averaging"
+
 	"go.uber.org/goleak"
 
 	"brood/models/engine"
@@ -112,7 +114,7 @@ func (p faulty) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 
 // TestPanicIsADeath: a program that panics takes its worker with it, and nobody else.
 func TestPanicIsADeath(t *testing.T) {
-	alg := *optim.DPSGD
+	alg := *averaging.DPSGD
 	alg.Program = faulty{alg.Program, 1, 5, &atomic.Bool{}}
 	log := &conformance.Log{}
 	f := newFleet(t, 3, func(c *fleet.Config) {

@@ -5,6 +5,8 @@ package geometry
 import (
 	"math"
 
+	"brood/optim/evolution"
+
 	"brood/optim"
 )
 
@@ -23,7 +25,7 @@ type Geometry struct {
 	Measured           bool           // a loss is minus a fitness that somebody else measures, and nothing is wrong
 	// of candidates of one model, which have no place of their own, in place of all from Members to Line: what as many
 	// generations estimate from its parameters
-	Slopes  []optim.Slope
+	Slopes  []evolution.Slope
 	Params  int // of the model
 	Samples int // of training, behind Slope.Train
 }
@@ -31,7 +33,7 @@ type Geometry struct {
 // Cosines are the means of what the slopes are, by batch and by training samples, and the standard errors of the two.
 // NaN where there is none; the error of one is NaN.
 func (g *Geometry) Cosines() (batch, batchError, train, trainError float64) {
-	of := func(what func(optim.Slope) float64) (mean, deviation float64) {
+	of := func(what func(evolution.Slope) float64) (mean, deviation float64) {
 		n := float64(len(g.Slopes))
 		for _, s := range g.Slopes {
 			mean += what(s) / n
@@ -42,8 +44,8 @@ func (g *Geometry) Cosines() (batch, batchError, train, trainError float64) {
 		}
 		return mean, math.Sqrt(deviation / n)
 	}
-	batch, batchError = of(func(s optim.Slope) float64 { return s.Batch })
-	train, trainError = of(func(s optim.Slope) float64 { return s.Train })
+	batch, batchError = of(func(s evolution.Slope) float64 { return s.Batch })
+	train, trainError = of(func(s evolution.Slope) float64 { return s.Train })
 	return batch, batchError, train, trainError
 }
 

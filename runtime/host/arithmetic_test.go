@@ -9,6 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/averaging"
+	"brood/optim/coupled"
+	"brood/optim/evolution"
+	"brood/optim/population"
+
 	"brood/models"
 	"brood/models/arith"
 	"brood/models/data"
@@ -90,7 +95,7 @@ func spec(t *testing.T, text string) string {
 
 // kinds are algorithms that ask an engine for every kind of task: steps, candidates and their sums, scales, directions,
 // crossed rows, whole numbers, encoded messages.
-var kinds = []*optim.Algorithm{optim.DPSGD, optim.Parle, optim.StreamingDiLoCo, optim.DeMo, optim.OpenAIES, optim.EGG, optim.SNES, optim.CRFMNES, optim.LMMAES, optim.GA, optim.PESGD}
+var kinds = []*optim.Algorithm{averaging.DPSGD, coupled.Parle, averaging.StreamingDiLoCo, averaging.DeMo, evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA, population.PESGD}
 
 // TestOneArithmetic: every algorithm of the catalog has one hash on all variants of this machine, and what is recorded on
 // one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the variants.
@@ -121,7 +126,7 @@ func TestOneArithmetic(t *testing.T) {
 	t.Run("recorded on portable", func(t *testing.T) {
 		t.Setenv("BROOD_CPU", "portable")
 		dir := filepath.Join(t.TempDir(), "s")
-		j := prepare(t, brief(optim.Parle, "mlp-small", fewImages))
+		j := prepare(t, brief(coupled.Parle, "mlp-small", fewImages))
 		want := train(t, dir, j, nil, nil)
 		t.Setenv("BROOD_CPU", "")
 		if v, err := Verify(context.Background(), dir, 1, nil); err != nil || v.Last.Hash != want {
@@ -140,7 +145,7 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 	long, model := longtest.On(longtest.Arithmetic), spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}}
 	for _, a := range catalog.All() {
-		few := []*optim.Algorithm{optim.Parle, optim.OpenAIES}
+		few := []*optim.Algorithm{coupled.Parle, evolution.OpenAIES}
 		if !a.Needs.Model() || a.Needs&optim.Whole != 0 || !long && !slices.Contains(few, a) {
 			continue
 		}
@@ -158,8 +163,8 @@ func TestOneArithmeticOnDevice(t *testing.T) {
 	if !long {
 		return
 	}
-	t.Run("mlp, dp-sgd", func(t *testing.T) { across(t, brief(optim.DPSGD, "mlp", fewImages)) })
-	for model, a := range map[string]*optim.Algorithm{"bytes-mingru": optim.DPSGD, "bytes-small": optim.Parle, "bytes-attention": optim.OpenAIES} {
+	t.Run("mlp, dp-sgd", func(t *testing.T) { across(t, brief(averaging.DPSGD, "mlp", fewImages)) })
+	for model, a := range map[string]*optim.Algorithm{"bytes-mingru": averaging.DPSGD, "bytes-small": coupled.Parle, "bytes-attention": evolution.OpenAIES} {
 		t.Run(model+", "+a.Name, func(t *testing.T) { across(t, brief(a, model, "tales")) })
 	}
 }
@@ -201,7 +206,7 @@ func TestOneArithmeticOnMNIST(t *testing.T) {
 	}
 	resnet := strings.Replace(string(source), "input = [3, 32, 32]", "input = [1, 28, 28]", 1)
 	for i, model := range []string{"mlp", "lenet", spec(t, resnet)} {
-		for _, a := range [][]*optim.Algorithm{{optim.Parle, optim.LMMAES}, {optim.DPSGD, optim.CRFMNES}, {optim.DPSGD}}[i] {
+		for _, a := range [][]*optim.Algorithm{{coupled.Parle, evolution.LMMAES}, {averaging.DPSGD, evolution.CRFMNES}, {averaging.DPSGD}}[i] {
 			o := brief(a, model, "mnist")
 			o.Evaluate = event.NoTest // of 65,000 images
 			t.Run(filepath.Base(model)+"/"+a.Name, func(t *testing.T) { agree(t, o, kernel.Portable) })

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/population"
+
 	"brood/runtime/event"
 )
 
@@ -13,7 +14,7 @@ import (
 // says it and logs from before keep their meaning; what a person or a preset says stands in its place.
 func TestKnobsThatBegin(t *testing.T) {
 	start := func(o Options) (expr, by string) {
-		edits := Edits(optim.PESGD, o)
+		edits := Edits(population.PESGD, o)
 		i := slices.IndexFunc(edits, func(e event.Edit) bool { return e.Knob == "start" })
 		if i < 0 || len(edits) != max(1, len(o.Base)+len(o.Set)) {
 			t.Fatalf("told %+v", edits)
@@ -32,7 +33,7 @@ func TestKnobsThatBegin(t *testing.T) {
 	home, hashes := t.TempDir(), map[string]string{}
 	for name, o := range map[string]Options{"untold": {}, "own": {Set: []event.Setting{{Knob: "start", Expr: "own"}}}, "same": {Set: same}} {
 		told := tiny(4)
-		told.Algorithm, told.Set = optim.PESGD.Name, append(told.Set[1:], o.Set...)
+		told.Algorithm, told.Set = population.PESGD.Name, append(told.Set[1:], o.Set...)
 		dir := filepath.Join(home, name)
 		hashes[name] = obey(t, Order{Dir: dir, Options: told}, nil)
 		if v, err := Verify(t.Context(), dir, 1, nil); err != nil || v.Last.Hash != hashes[name] {

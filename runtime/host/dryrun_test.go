@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"brood/optim/averaging"
+
 	"brood/models/engine/ram"
 	"brood/models/longtest"
 	"brood/optim"
@@ -49,7 +51,7 @@ func TestRehearseWidth(t *testing.T) {
 			}
 			real, sent, _ := rounds(t, j, wide)
 			scratch, _, foretold := rounds(t, j, narrow)
-			if far := math.Abs(float64(scratch-real)) / float64(real); far > 1e-3 || c.workers == 1 && a != optim.StreamingDiLoCo && far > 0 {
+			if far := math.Abs(float64(scratch-real)) / float64(real); far > 1e-3 || c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
 				t.Errorf("%s, %d of %s on %d: predicted %d bytes, allocated %d", a.Name, c.members, c.model, c.workers, scratch, real)
 			}
 			if none := func(_ optim.Op, b int64) bool { return b == 0 }; a.Bytes != nil {

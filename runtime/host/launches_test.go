@@ -9,6 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/averaging"
+	"brood/optim/coupled"
+	"brood/optim/evolution"
+	"brood/optim/gossip"
+	"brood/optim/population"
+
 	"brood/models/gpu"
 	"brood/models/gpu/opencl"
 	"brood/models/longtest"
@@ -206,11 +212,11 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 
 // growing are algorithms whose rounds have turns of members or children one after the other, or passes over shards. Of
 // all others a round has as many launches for any number of members.
-var growing = []*optim.Algorithm{optim.BGD, optim.EASGD, optim.ADPSGD, optim.PopSGD, optim.GA, optim.PESGD, optim.PBT, optim.PB2}
+var growing = []*optim.Algorithm{averaging.BGD, coupled.EASGD, gossip.ADPSGD, gossip.PopSGD, population.GA, population.PESGD, population.PBT, population.PB2}
 
 // crossing are algorithms whose messages, shuffles, square roots, limits or covariance the processor makes: rows of
 // parameters cross, which it waits for.
-var crossing = []*optim.Algorithm{optim.SparseLoCo, optim.DeMo, optim.WASH, optim.SepCMA, optim.PGPE, optim.CRFMNES}
+var crossing = []*optim.Algorithm{averaging.SparseLoCo, averaging.DeMo, averaging.WASH, evolution.SepCMA, evolution.PGPE, evolution.CRFMNES}
 
 // TestLaunches: what a round asks of a device. Nothing is allocated, and the gradient family waits for nothing; no
 // row of parameters crosses in either direction, but of those that are crossing. The table in docs/gpu.md is the one
@@ -229,14 +235,14 @@ func TestLaunches(t *testing.T) {
 	long := longtest.On(longtest.Devices)
 	var all []what
 	for _, a := range catalog.All() {
-		if a.Needs.Model() && a.Needs&optim.Whole == 0 && (long || a == optim.DPSGD) {
+		if a.Needs.Model() && a.Needs&optim.Whole == 0 && (long || a == averaging.DPSGD) {
 			all = append(all, what{a, "", ""})
 		}
 	}
 	if long {
-		all = append(all, what{optim.DPSGD, "pad=2,flip", ""}, what{optim.OpenAIES, "pad=2,flip", ""})
+		all = append(all, what{averaging.DPSGD, "pad=2,flip", ""}, what{evolution.OpenAIES, "pad=2,flip", ""})
 		for _, model := range []string{"bytes-mingru", "bytes-attention"} {
-			all = append(all, what{optim.DPSGD, "", model}, what{optim.OpenAIES, "", model})
+			all = append(all, what{averaging.DPSGD, "", model}, what{evolution.OpenAIES, "", model})
 		}
 	}
 	for _, x := range all {
@@ -247,7 +253,7 @@ func TestLaunches(t *testing.T) {
 			of[i] = u
 			stays := !slices.Contains(crossing, a)
 			// BGD's report is a mean over the passes of a shard.
-			family := stays && a.Needs&optim.Evaluations == 0 && a != optim.BGD
+			family := stays && a.Needs&optim.Evaluations == 0 && a != averaging.BGD
 			if family && u.waits != 0 {
 				t.Errorf("%s with %d members waits %g times a round", a.Name, n, u.waits)
 			}
@@ -257,7 +263,7 @@ func TestLaunches(t *testing.T) {
 			// A loss and the number of hits of each member or candidate, and some lengths of 8 bytes; of lm-ma-es those of
 			// some dozens of directions, of one of them with the others, and of all with each candidate and the mean.
 			products := 0
-			if v := 4 + int(3*math.Log(u.row/4)); a == optim.LMMAES {
+			if v := 4 + int(3*math.Log(u.row/4)); a == evolution.LMMAES {
 				products = 8 * (2*v + (n+1)*(v+1) + 1)
 			}
 			if limit := float64(16*n)*u.gradients + 24*u.evaluations + float64(8*n+products); stays && u.read > limit {

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/population"
+
 	"brood/models/data"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/option"
 )
@@ -54,8 +55,8 @@ func TestValidationSplit(t *testing.T) {
 		change func(*Options)
 		says   string
 	}{
-		{func(o *Options) { o.Algorithm, o.Set = optim.PESGD.Name, nil }, "give --validation above 0"},
-		{func(o *Options) { o.Algorithm, o.Set = optim.PBT.Name, nil }, "give --validation above 0"},
+		{func(o *Options) { o.Algorithm, o.Set = population.PESGD.Name, nil }, "give --validation above 0"},
+		{func(o *Options) { o.Algorithm, o.Set = population.PBT.Name, nil }, "give --validation above 0"},
 		{func(o *Options) { o.Limit = event.Limit{Target: "fitness=-0.1"} }, "there are none: give --validation above 0"},
 		{func(o *Options) { o.Limit = event.Limit{Target: "loss=0.1"} }, "there are none: give --validation above 0"},
 		{func(o *Options) { o.More["validation"] = "1000000" }, "leaves none"},

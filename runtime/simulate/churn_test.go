@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/evolution"
+
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -193,7 +195,7 @@ func mortal(stays, away float64) func(int, func() float64) (time.Duration, time.
 func TestChurnOfAll(t *testing.T) {
 	for _, a := range catalog.All() {
 		// of others a minute of a fleet may be a hundred thousand rounds, of openai-es thousands
-		if !slices.Contains(few, a.Name) || a == optim.OpenAIES && !longtest.On(longtest.Fleets) {
+		if !slices.Contains(few, a.Name) || a == evolution.OpenAIES && !longtest.On(longtest.Fleets) {
 			continue
 		}
 		for _, goodbye := range []bool{false, true} {

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/coupled"
+	"brood/optim/evolution"
+	"brood/optim/population"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -93,14 +97,14 @@ func TestCount(t *testing.T) {
 		set    []event.Edit
 		want   string
 	}{
-		{optim.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.9375/round"}, // 1000 / 128
-		{optim.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle", "ell", "65", "batch", "500", "split", "0.5"), "exp:100*0.5/3rounds"},
-		{optim.Parle, set("parle", "slice", "10", "batch", "250"), set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.875/3rounds"},
-		{optim.Parle, nil, set("parle", "gamma", "step:3,250r=1"), "step:3,1000s=1"},
-		{optim.EntropySGD, nil, set("entropy-sgd", "gamma", "step:3,250r=1"), "step:3,250s=1"}, // one model
-		{optim.EntropySGD, nil, set("entropy-sgd", "gamma", "step:(4B),25c=1"), "step:8,25=1"}, // 4 x 128 a step
-		{optim.PESGD, nil, set("pesgd", "eta", "step:3,2c=1", "batch", "10", "slice", "25"), "step:3,8=1"},
-		{optim.HybridES, nil, set("hybrid-es", "eta", "step:3,2c=1", "r", "3"), "step:3,6=1"},
+		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.9375/round"}, // 1000 / 128
+		{coupled.Parle, nil, set("parle", "gamma", "exp:100*(1-1/(2B))/cycle", "ell", "65", "batch", "500", "split", "0.5"), "exp:100*0.5/3rounds"},
+		{coupled.Parle, set("parle", "slice", "10", "batch", "250"), set("parle", "gamma", "exp:100*(1-1/(2B))/cycle"), "exp:100*0.875/3rounds"},
+		{coupled.Parle, nil, set("parle", "gamma", "step:3,250r=1"), "step:3,1000s=1"},
+		{coupled.EntropySGD, nil, set("entropy-sgd", "gamma", "step:3,250r=1"), "step:3,250s=1"}, // one model
+		{coupled.EntropySGD, nil, set("entropy-sgd", "gamma", "step:(4B),25c=1"), "step:8,25=1"}, // 4 x 128 a step
+		{population.PESGD, nil, set("pesgd", "eta", "step:3,2c=1", "batch", "10", "slice", "25"), "step:3,8=1"},
+		{evolution.HybridES, nil, set("hybrid-es", "eta", "step:3,2c=1", "r", "3"), "step:3,6=1"},
 	} {
 		if err := Count(c.alg, c.before, c.set, shape, Position{}); err != nil || c.set[0].Expr != c.want {
 			t.Errorf("%s: %s, %v; want %s", c.alg.Name, c.set[0].Expr, err, c.want)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/evolution"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/geometry"
@@ -96,13 +98,13 @@ const (
 // Slope compares the gradient at the current parameters with the estimates that the next generations would make there.
 // The gradient uses samples spaced evenly over the training set. Slope changes only the cursor of the mini-batches, so
 // that the worker must not execute rounds afterwards. It must host every member. samples is the number of samples used.
-func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope, samples int, err error) {
+func (w *Worker) Slope(ctx context.Context, generations int) (all []evolution.Slope, samples int, err error) {
 	w.install(w.epoch)
 	s := w.now
 	if s == nil {
 		return nil, 0, errors.New("geometry: no plan is in force")
 	}
-	p, ok := s.alg.Program.(optim.Estimator)
+	p, ok := s.alg.Program.(evolution.Estimator)
 	if !ok {
 		return nil, 0, ErrNoReplicas
 	}
@@ -116,7 +118,7 @@ func (w *Worker) Slope(ctx context.Context, generations int) (all []optim.Slope,
 	k := s.values()
 	for i := range generations {
 		s.env.Recycle()
-		one, err := s.env.Slope(ctx, k, p, s.round+uint64(i), train)
+		one, err := evolution.EstimateSlope(ctx, s.env, k, p, s.round+uint64(i), train)
 		if err = rootCause(s.env, err); err != nil {
 			return nil, 0, fmt.Errorf("geometry: %w", err)
 		}

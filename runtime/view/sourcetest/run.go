@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"brood/optim/gossip"
+
 	"brood/models/noise"
 	"brood/optim"
 	"brood/runtime/event"
@@ -119,7 +121,7 @@ func Gossip(members, rounds int) []event.Record {
 	return Partners(Run(members, rounds), func(round uint64) (p *event.Points) {
 		p = &event.Points{}
 		met := make([][]float64, members)
-		for _, pair := range optim.Meetings(noise.Key{Purpose: noise.Pair, Round: round}, ids, members/2) {
+		for _, pair := range gossip.Meetings(noise.Key{Purpose: noise.Pair, Round: round}, ids, members/2) {
 			a, b := pair[0], pair[1]
 			met[a], met[b] = append(met[a], float64(b)), append(met[b], float64(a))
 		}

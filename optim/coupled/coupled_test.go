@@ -1,0 +1,227 @@
+package coupled
+
+import (
+	"math"
+	"testing"
+
+	"brood/optim"
+	"brood/optim/averaging"
+	"brood/optim/gossip"
+	"brood/optim/optimtest"
+
+	"brood/models/noise"
+)
+
+// Elastic-SGD, eq. 1 of Parle: r = mean x; x -= eta*Nes(m, grad f(x) + (x - r)/rho).
+func TestElastic(t *testing.T) {
+	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 3, optimtest.Set{"rho": 2, "eta": 0.05, "momentum": 0.6, "batch": 4, "split": 0.5})
+	x, m := optimtest.Twins(optimtest.Cols, 3)
+	next := p.Streams()
+	for range 8 {
+		r := optimtest.Average(x)
+		for a := range x {
+			g := p.Bowl.Gradient(x[a], next(a))
+			for j := range g {
+				g[j] += (x[a][j] - r[j]) / 2
+			}
+			optimtest.Nesterov(x[a], m[a], g, 0.05, 0.6)
+		}
+	}
+	p.Rounds(8)
+	p.Same(optim.BlockX, x...)
+}
+
+// EASGD and EAMSGD (Zhang 2015, algorithms 1 and 2): turn by turn, e = alpha(x - c) when tau divides the member's
+// clock, then a step along the gradient at x as it was.
+func TestEASGD(t *testing.T) {
+	for _, mu := range []float64{0, 0.9} {
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EASGD, 4, optimtest.Set{"momentum": mu, "eta": 0.05, "tau": 2, "batch": 3})
+		x, m := optimtest.Twins(optimtest.Cols, 4)
+		c, clock, next := optimtest.StartRow(), make([]uint64, 4), p.Streams()
+		met := 0
+		for round := range 9 {
+			for _, turn := range easgdTurns(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, append([]uint64(nil), clock...), 2) {
+				a := turn.member
+				g := p.Bowl.Gradient(x[a], next(int(a)))
+				if clock[a]%2 == 0 {
+					met++
+					for j := range c {
+						e := 0.9 / 4 * (x[a][j] - c[j])
+						x[a][j] -= e
+						c[j] += e
+					}
+				}
+				optimtest.Nesterov(x[a], m[a], g, 0.05, mu)
+				clock[a]++
+			}
+		}
+		p.Rounds(9)
+		p.Same(optim.BlockX, x...)
+		p.Same(optim.BlockXBar, c)
+		if met < 12 {
+			t.Errorf("%d meetings in 36 turns with tau 2", met)
+		}
+	}
+}
+
+// cycle is the inner loop of local entropy as Entropy-SGD's algorithm 1 has it; z and y are changed.
+func cycle(p *optimtest.Population, x, y, z, m []float64, eta, mu float64, next func() ([]float64, noise.Key)) {
+	for range p.Knobs.I("ell") {
+		g, key := next()
+		eps := p.Normal(key)
+		for j := range g {
+			g[j] += (y[j] - x[j]) / p.Knobs.Get("gamma")
+		}
+		optimtest.Nesterov(y, m, g, eta, mu)
+		for j := range y {
+			y[j] += eta * p.Knobs.Get("thermal") / math.Sqrt(0.5*eta) * eps[j]
+			z[j] = p.Knobs.Get("alpha")*z[j] + (1-p.Knobs.Get("alpha"))*y[j]
+		}
+	}
+}
+
+// Entropy-SGD, algorithm 1, data-parallel: y = z = x, m = 0; ell Langevin steps; x -= eta*Nes(mx, x - z).
+func TestEntropySGD(t *testing.T) {
+	for _, slice := range []float64{32, 2} { // a cycle a round, and two rounds a cycle
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, EntropySGD, 3, optimtest.Set{"ell": 4, "slice": slice, "eta": 0.3, "eta_in": 0.05, "momentum": 0.6, "gamma": 5, "thermal": 0.1, "batch": 3})
+		x, mx, at := optimtest.StartRow(), make([]float64, optimtest.Cols), uint64(0)
+		for range 3 {
+			y, z, m := append([]float64(nil), x...), append([]float64(nil), x...), make([]float64, optimtest.Cols)
+			cycle(p, x, y, z, m, 0.05, 0.6, func() ([]float64, noise.Key) {
+				batch := make([]int32, 9)
+				p.SharedBatch(batch, at)
+				at += 9
+				return p.Bowl.Gradient(y, batch), p.Rand(noise.Thermal, at, 0)
+			})
+			for j := range z {
+				z[j] = x[j] - z[j]
+			}
+			optimtest.Nesterov(x, mx, z, 0.3, 0.6)
+		}
+		p.Rounds(3 * 4 / min(4, int(slice)))
+		p.Same(optim.BlockX, x)
+	}
+}
+
+// Parle, both variants, with thermal noise, on disjoint parts, in cycles that take two rounds.
+func TestParle(t *testing.T) {
+	for _, variant := range []string{"paper", "arxiv"} {
+		for _, inner := range []string{"kept", "zeroed"} {
+			p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, 3, optimtest.Set{"variant": variant, "inner": inner, "ell": 4, "slice": 2, "eta": 0.1, "eta_in": 0.05,
+				"momentum": 0.6, "gamma": 5, "rho": 2, "thermal": 0.1, "batch": 3, "parts": "disjoint"})
+			x, m := optimtest.Twins(optimtest.Cols, 3)
+			y, mx := optimtest.Twins(optimtest.Cols, 3)
+			z, _ := optimtest.Twins(optimtest.Cols, 3)
+			xbar, next, at := optimtest.StartRow(), p.Streams(), make([]uint64, 3)
+			for range 3 {
+				for a := range x {
+					if inner == "zeroed" {
+						clear(m[a])
+					}
+					eta := 0.1
+					if variant == "arxiv" {
+						eta = 0.05
+						copy(y[a], x[a])
+						copy(z[a], x[a])
+					}
+					cycle(p, x[a], y[a], z[a], m[a], eta, 0.6, func() ([]float64, noise.Key) {
+						at[a] += 3
+						return p.Bowl.Gradient(y[a], next(a)), p.Rand(noise.Thermal, at[a], optim.Member(a))
+					})
+				}
+				r := optimtest.Average(z)
+				for a := range x {
+					g := make([]float64, optimtest.Cols)
+					for j := range g {
+						if variant == "paper" { // eq. 5: tau = gamma/(rho + gamma)
+							x[a][j] = (1-5.0/7)*z[a][j] + 5.0/7*xbar[j]
+						} else {
+							g[j] = (x[a][j] - z[a][j]) + (x[a][j]-r[j])/2
+						}
+					}
+					if variant != "paper" {
+						optimtest.Nesterov(x[a], mx[a], g, 0.1, 0.6)
+					}
+				}
+				xbar = optimtest.Average(x)
+			}
+			p.Rounds(6)
+			p.Same(optim.BlockX, x...)
+			if far := optimtest.Distance(p.CentreOf(), xbar); far > 1e-5 {
+				t.Errorf("variant %v: the centre is %g from the twin's", variant, far)
+			}
+		}
+	}
+}
+
+// With disjoint parts every sample belongs to one member, whatever n.
+func TestDisjointParts(t *testing.T) {
+	for _, n := range []int{1, 3, 7} {
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, n, optimtest.Set{"parts": "disjoint"})
+		owner := map[int32]int{}
+		for m := range n {
+			size := p.Window(optim.Member(m), 0).Len
+			for _, id := range p.Stream(optim.Member(m), 0, size, 0) {
+				if o, ok := owner[id]; ok {
+					t.Errorf("n = %d: sample %d belongs to members %d and %d", n, id, o, m)
+				}
+				owner[id] = m
+			}
+		}
+		if rep := p.Rounds(1); len(owner) != optimtest.Samples || rep.Pass.Of != optimtest.Samples {
+			t.Errorf("n = %d: %d of %d samples belong to a member, a pass has %d", n, len(owner), optimtest.Samples, rep.Pass.Of)
+		}
+	}
+}
+
+// Clipping: g <- g*min(1, clip/||g||) of each member, before weight decay is added; the norm is over all parameters.
+func TestClip(t *testing.T) {
+	for _, clip := range []float64{0, 0.5, 3.7, 1e5} {
+		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Elastic, 2, optimtest.Set{"clip": clip, "decay": 0.1, "eta": 0.1, "momentum": 0, "rho": 1e12, "batch": 5})
+		x, m := optimtest.Twins(optimtest.Cols, 2)
+		next := p.Streams()
+		clipped := 0
+		for range 6 {
+			for a := range x {
+				g := p.Bowl.Gradient(x[a], next(a))
+				var norm float64
+				for _, v := range g {
+					norm += v * v
+				}
+				norm = math.Sqrt(norm)
+				if clip > 0 && norm > clip {
+					clipped++
+					for j := range g {
+						g[j] *= clip / norm
+					}
+				}
+				for j := range g {
+					g[j] += 0.1 * x[a][j]
+				}
+				optimtest.Nesterov(x[a], m[a], g, 0.1, 0)
+			}
+		}
+		p.Rounds(6)
+		p.Same(optim.BlockX, x...)
+		if want := map[float64]bool{0.5: true, 3.7: true}[clip]; want != (clipped > 0) {
+			t.Errorf("clip %g: %d gradients were clipped", clip, clipped)
+		}
+	}
+}
+
+// Every gradient method has the shared knobs: one place applies them.
+func TestSharedKnobs(t *testing.T) {
+	for _, a := range []*optim.Algorithm{averaging.DPSGD, averaging.BGD, Elastic, EASGD, EntropySGD, Parle, averaging.LocalSGD, averaging.DiLoCo, gossip.SGP, gossip.ADPSGD, gossip.PopSGD} {
+		b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
+		start := b.Populate(t, a, 4, optimtest.Set{"batch": 5})
+		free := b.Populate(t, a, 4, optimtest.Set{"batch": 5})
+		for _, knob := range []string{"clip", "decay"} {
+			p := b.Populate(t, a, 4, optimtest.Set{"batch": 5, knob: 0.2})
+			p.Rounds(6)
+			free.Rounds(int(6 - free.Next))
+			if optimtest.Distance(p.CentreOf(), free.CentreOf()) == 0 || optimtest.Distance(free.CentreOf(), start.CentreOf()) == 0 {
+				t.Errorf("%s: %s changes nothing", a.Name, knob)
+			}
+		}
+	}
+}

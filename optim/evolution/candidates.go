@@ -1,0 +1,177 @@
+package evolution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Candidates of a shared model: what the evolution strategies have in common.
+
+var (
+	knobFollow       = optim.Knob{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1}
+	knobSigma        = optim.Knob{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: optim.Log}
+	knobSamples      = optim.Knob{Name: "samples", Title: "mini-batch", Doc: "all candidates of a generation see one mini-batch, or each a fresh one", Choices: []string{"shared", "member"}, Max: 1}
+	knobDistribution = optim.Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", optim.Auto}, Max: 2}
+)
+
+// estimateBlocks are what followEstimate keeps.
+func estimateBlocks(k optim.Values, l engine.Layout) []optim.Block {
+	if k.Is("optimiser", "adam") {
+		return []optim.Block{optim.Params(optim.BlockM1, true, optim.EnterZero, l), optim.Params(optim.BlockV, true, optim.EnterZero, l), optim.Counter(optim.BlockT, true)}
+	}
+	return []optim.Block{optim.Params(optim.BlockM, true, optim.EnterZero, l)}
+}
+
+// followEstimate is a step of the shared model down g, by the knob optimiser.
+func followEstimate(e *optim.Env, k optim.Values, g engine.Mat) engine.Task {
+	x, one, eta := e.Block(optim.BlockX), engine.Rows(1), k.F("eta")
+	if k.Is("optimiser", "adam") {
+		t := e.Record(optim.BlockT).U
+		t[0]++
+		return engine.Adam{X: x, M: e.Block(optim.BlockM1), V: e.Block(optim.BlockV), G: g, Rows: one, Eta: eta, B1: 0.9, B2: 0.999, Eps: optim.AdamEpsilon, T: t[0]}
+	}
+	return engine.Update{Rows: one, Prog: optim.Nesterov(x, e.Block(optim.BlockM), g, eta, k.F("momentum"))}
+}
+
+// climbEstimate is a step up g, of which it makes its opposite: optimisers descend.
+func climbEstimate(e *optim.Env, k optim.Values, g engine.Mat) []engine.Task {
+	return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(-1, g))}}, followEstimate(e, k, g)}
+}
+
+// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the
+// measured rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker).
+// Regenerating all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) +
+// 4M(N-1)/(N*bandwidth). So seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
+func SeedsWin(vectors int, rate, bandwidth float64) bool {
+	return float64(vectors)*bandwidth < 4*rate
+}
+
+// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are
+// ranks, so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
+func try(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Host, rep optim.Report, err error) {
+	return evaluate(ctx, e, k, engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic})
+}
+
+// tried is try of candidates as c says, which lacks ids and samples.
+func evaluate(ctx context.Context, e *optim.Env, k optim.Values, c engine.Candidates) (fit engine.Host, rep optim.Report, err error) {
+	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(optim.BlockCursor).U
+	ids, batches, places := make([]optim.Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.SharedBatchKey(at[0])}
+	for i, m := range e.Mine {
+		ids[i] = optim.Member(e.Roster.Rank(m))
+	}
+	drawn := b
+	if k.Is("samples", "shared") {
+		batches[0] = make([]int32, b)
+		e.SharedBatch(batches[0], at[0])
+	} else {
+		drawn, batches, places = P*b, batches[:0], nil
+		for _, rank := range ids {
+			own, pos := make([]int32, b), at[0]+uint64(int(rank)*b)
+			e.SharedBatch(own, pos)
+			batches, places = append(batches, own), append(places, e.SharedBatchKey(pos))
+		}
+	}
+	at[0] += uint64(drawn)
+	fit = engine.NewHost(len(ids), 1, engine.F32)
+	c.IDs, c.Batches, c.Drawn, c.Fitness, c.Metrics = ids, batches, places, fit.F, e.MetricBuffer(len(ids))
+	if err := e.Engine.Do(ctx, c); err != nil {
+		return fit, rep, err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return fit, rep, err
+	}
+	return fit, optim.Report{Samples: int64(P * b), Evaluations: int64(P), Pass: optim.Pass{Done: int64(drawn), Of: int64(len(e.Data.Train()))},
+		Points: append(e.MemberPoints(optim.SeriesFitness.Name, fit.F), e.MetricPoints(c.Metrics, 1)...)}, nil
+}
+
+// inner measures the noise z of each key: |z|^2, and z.a for every row a of axes, whose squared lengths are given. The
+// law of cosines says it by lengths: 2 z.a = |z|^2 + |a|^2 - |z - a|^2. No bit depends on how many are drawn at once.
+func innerProducts(ctx context.Context, e *optim.Env, keys []noise.Key, axes engine.Mat, squares []float64) (size []float64, dots [][]float64, err error) {
+	z, off := e.Scratch(min(len(keys), optim.CohortSize), e.Layout.Params), make([][]float64, axes.Rows)
+	size = make([]float64, len(keys))
+	for j := range off {
+		off[j] = make([]float64, len(keys))
+	}
+	for lo, hi := range optim.Cohorts(len(keys), optim.CohortSize) {
+		rows := z.Sub(0, hi-lo)
+		tasks := []engine.Task{engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
+			engine.Distance{X: rows, RMS: size[lo:hi]}}
+		for j := range off {
+			tasks = append(tasks, engine.Distance{X: rows, Centre: axes.Sub(engine.Row(j), 1), RMS: off[j][lo:hi]})
+		}
+		if err := e.Engine.Do(ctx, tasks...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return nil, nil, err
+	}
+	for i := range keys {
+		size[i] = squareOf(e, size[i])
+		of := make([]float64, axes.Rows)
+		for j := range of {
+			of[j] = (size[i] + squares[j] - squareOf(e, off[j][i])) / 2
+		}
+		dots = append(dots, of)
+	}
+	return size, dots, nil
+}
+
+// square is the squared length of a row of parameters, by its root mean square.
+func squareOf(e *optim.Env, rms float64) float64 {
+	return float64(float64(e.Layout.Params) * float64(rms*rms))
+}
+
+// columns is the part of a shared row that this worker computes: its slice where the update is distributed by
+// chromosome.
+func columnsOf(e *optim.Env, k optim.Values) (lo, hi int) {
+	if k.Is("distribution", "chromosome") {
+		return e.Comm.Slice(e.Layout.Params)
+	}
+	return 0, e.Layout.Params
+}
+
+// complete gathers the slices of rows that were computed by columns.
+func complete(ctx context.Context, e *optim.Env, k optim.Values, rows ...engine.Mat) error {
+	if !k.Is("distribution", "chromosome") {
+		return nil
+	}
+	for _, row := range rows {
+		if err := e.Comm.GatherSlices(ctx, "slices", row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateBytes is the payload of an exact update of so many shared rows.
+func updateBytes(s optim.Shape, rows int64) map[optim.Op]int64 {
+	b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4)}
+	if s.K.Is("distribution", "chromosome") {
+		b["slices"] = rows * s.GatherSlicesBytes(s.Layout.Params)
+	}
+	return b
+}
+
+// exactDistribution chooses between the two exact distributions of an update with so many noise vectors.
+func exactDistribution(s optim.Shape, vectors int, r optim.Rates) []optim.Choice {
+	c := optim.Choice{Knob: "distribution", Expr: "seed"}
+	switch limit := 4 * r.Noise / r.Bytes; {
+	case len(s.Roster.Workers()) < 2:
+		c.Why = "one worker"
+	case r.Noise <= 0 || r.Bytes <= 0:
+		c.Why = "no rates were measured"
+	case SeedsWin(vectors, r.Noise, r.Bytes):
+		c.Why = fmt.Sprintf("%d vectors < 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
+	default:
+		c.Expr = "chromosome"
+		c.Why = fmt.Sprintf("%d vectors >= 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
+	}
+	return []optim.Choice{c}
+}

@@ -1,0 +1,98 @@
+package evolution
+
+import (
+	"context"
+	"math"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Estimator is a program that estimates from candidates which way the fitness rises.
+type Estimator interface {
+	// Estimate writes into g (1 x Params) the direction that a round would move the shared parameters along, before
+	// momentum, Adam and decay, of any length, and says of how many independent perturbations it was made. No block
+	// changes but the cursor.
+	Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (directions int, err error)
+}
+
+// Slope is how an estimate compares with the gradient: cosines of the angle between the two.
+type Slope struct {
+	Batch      float64 // with the gradient on the mini-batch that all candidates saw; NaN where each had its own
+	Train      float64 // with the gradient on training samples
+	Directions int
+}
+
+// gradientTo writes the gradient at the shared parameters to g, on a batch and by masks that are to be set.
+func gradientTo(e *optim.Env, g engine.Mat) engine.Gradients {
+	task := engine.Gradients{X: e.Block(optim.BlockX), Rows: engine.Rows(1), G: g, Loss: make([]float32, 1)}
+	if e.Layout.Stats > 0 {
+		task.Stats = e.Scratch(1, e.Layout.Stats) // only moved along: a gradient is by the batch's own
+	}
+	return task
+}
+
+// Slope compares what a round would estimate with minus the gradient at the shared parameters, on that round's
+// mini-batch and on batches of training samples, whose gradients are averaged. It is asked on one worker that hosts all
+// members. An estimate or a gradient of nothing but zeros has the cosine NaN.
+func EstimateSlope(ctx context.Context, e *optim.Env, k optim.Values, p Estimator, round uint64, train [][]int32) (s Slope, err error) {
+	g, down, one := e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params)
+	at := e.Record(optim.BlockCursor).U[0]
+	if s.Directions, err = p.Estimate(ctx, e, k, round, g); err != nil {
+		return s, err
+	}
+	task := gradientTo(e, one)
+	gradient := func(batch []int32, drawn noise.Key) error {
+		task.Batches, task.Masks = [][]int32{batch}, []noise.Key{drawn}
+		return e.Engine.Do(ctx, task)
+	}
+	s.Batch = math.NaN()
+	if k.Is("samples", "shared") {
+		own := make([]int32, k.I("batch"))
+		e.SharedBatch(own, at)
+		if err := gradient(own, e.SharedBatchKey(at)); err != nil {
+			return s, err
+		}
+		if s.Batch, err = rise(ctx, e, g, one); err != nil {
+			return s, err
+		}
+	}
+	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(down)}); err != nil {
+		return s, err
+	}
+	for i, batch := range train {
+		if err := gradient(batch, e.SharedBatchKey(uint64(i*len(batch)))); err != nil {
+			return s, err
+		}
+		add := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(down, optim.T(1, down), optim.T(1/float32(len(train)), one))}}
+		if err := e.Engine.Do(ctx, add); err != nil {
+			return s, err
+		}
+	}
+	s.Train, err = rise(ctx, e, g, down)
+	return s, err
+}
+
+// descent is the cosine of the angle between g and minus the gradient h: with g' = -h |g|/|h| it is 1 - |g - g'|^2 /
+// 2|g|^2. It writes over h.
+func rise(ctx context.Context, e *optim.Env, g, h engine.Mat) (float64, error) {
+	a, err := e.RMS(ctx, g)
+	if err != nil {
+		return 0, err
+	}
+	b, err := e.RMS(ctx, h)
+	if err != nil || a == 0 || b == 0 {
+		return math.NaN(), err
+	}
+	d := make([]float64, 1)
+	err = e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(h, optim.T(-float32(a/b), h))}}, engine.Distance{X: g, Centre: h, RMS: d})
+	if err != nil {
+		return 0, err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return 0, err
+	}
+	return 1 - d[0]*d[0]/(2*a*a), nil
+}

@@ -1,0 +1,285 @@
+package evolution
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// GuidedES estimates the gradient from candidates that are drawn farther out in the subspace of surrogate gradients.
+var GuidedES = &optim.Algorithm{
+	Name:  "guided-es",
+	Title: "Guided ES",
+	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: augmenting random search with surrogate gradients (2019), algorithm 1",
+	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is
+an orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. A share alpha
+of the variance is all parameters', and the rest lies in the subspace:
+
+    eps_i = sigma*(sqrt(alpha/n)*z_i + sqrt((1-alpha)/k)*U u_i),  z_i ~ N(0, I_n),  u_i ~ N(0, I_k)
+    g = beta/(2*sigma^2*P) * sum_i (f+_i - f-_i)*eps_i
+    x <- x + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
+    U <- an orthonormal basis of the newest surrogate and the k-1 before
+
+f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. sigma is about the
+length of eps and not, as elsewhere, what one parameter has of it. So sgd needs an eta up to n times that of
+openai-es; adam hardly sees beta. Two things can be surrogates:
+
+estimates takes the g of generations before: nothing but evaluations is asked for.
+gradient takes the gradient on the mini-batch of the generation, before its candidates are drawn. Every worker
+computes it for itself. Masks of dropout are drawn for it, and batch statistics are its own, as candidates have them.
+
+What surrogates span is found by Gram and Schmidt, the newest first, each of the others three times. One of whose
+column less than 1e-4 is left has none, nor has one that is not finite: until there are k, or where some depend on
+others, k in the equations is the number of columns, and with none alpha is 1. The block subspace has the columns
+behind each other; when the knob is turned they are forgotten.
+
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing
+(non-finite) one counts as the worst. samples member gives each candidate a mini-batch of its own, and leaves no
+gradient to take.
+distribution seed lets every worker regenerate the noise, so that only 2P fitness values travel; chromosome a slice
+each, with not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is x.
+Series: fitness.
+Bytes a generation, over W workers: seed 8P(W-1); chromosome 4(2P + n)(W-1).
+
+Deviations: the source's surrogates are correlated with the gradient and biased. That of the mini-batch is, but for
+dropout and the smoothing of labels, the gradient itself of what candidates are measured by, so that it shows what
+guidance can do at best; estimates are evosax's where it is given none. The source says nothing of fewer columns than
+k: here the variance of eps stays what it is.
+Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma, and its eta is n/beta times
+that one's for sgd.`,
+	Needs: optim.Evaluations,
+	Knobs: []optim.Knob{
+		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.005, Scale: optim.Log, Begins: "0.001"}, optim.KnobMu, knobFollow,
+		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: optim.Log},
+		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance, and 0 is for surrogate gradient: estimates never leave the line of the first then", Min: 0, Max: 1, Default: 0.5},
+		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: optim.Log},
+		{Name: "surrogate", Title: "surrogate gradients", Doc: "what guides the search: the estimates of generations before, or the gradient on the mini-batch of the generation", Choices: []string{"estimates", "gradient"}, Max: 1},
+		{Name: "beta", Label: "β", Title: "scale of the estimate", Doc: "what the estimate is multiplied by; 2 makes it about as long as the gradient is along one surrogate that has half of the variance", Min: 1e-6, Max: 1e9, Default: 2, Scale: optim.Log},
+		optim.KnobB.With(256), knobSamples, knobDistribution,
+	},
+	Series: []optim.Series{optim.SeriesFitness},
+	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
+		b := []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), {Name: optim.BlockSubspace, Shared: true, Cols: k.I("subspace") * l.Params}, optim.Counter(optim.BlockCursor, true)}
+		return append(b, estimateBlocks(k, l)...)
+	},
+	Check: func(s optim.Shape) error {
+		switch gradient := s.K.Is("surrogate", "gradient"); {
+		case len(s.Roster.Members)%2 == 1:
+			return errors.New("directions are tried both ways: give members a multiple of 2")
+		case gradient && (s.Layout.Whole || s.Layout.Measured):
+			return errors.New("surrogate gradient needs a model with gradients, and an objective or a model of whole numbers has none: set surrogate to estimates")
+		case gradient && s.K.Is("samples", "member"):
+			return errors.New("the gradient is of the mini-batch that all candidates see: set samples to shared, or surrogate to estimates")
+		}
+		return nil
+	},
+	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 1) },
+	Program: guidedES{},
+}
+
+type guidedES struct{}
+
+func (guidedES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	g, basis, gradient := e.Scratch(1, e.Layout.Params), guidedESBasis(e, k), k.Is("surrogate", "gradient")
+	if gradient {
+		if err := guidedESGuide(ctx, e, k, basis); err != nil {
+			return optim.Report{}, err
+		}
+	}
+	rep, err := guidedESEstimate(ctx, e, k, round, basis, g)
+	if err != nil {
+		return rep, err
+	}
+	if gradient {
+		rep.Samples += int64(k.I("batch"))
+	} else if err := guidedESTurn(ctx, e, basis, g); err != nil {
+		return rep, err
+	}
+	return rep, e.Engine.Do(ctx, climbEstimate(e, k, g)...)
+}
+
+// guidedESBasis is U, a column in each row. A row of zeros stands for a surrogate that depends on newer ones.
+func guidedESBasis(e *optim.Env, k optim.Values) engine.Mat {
+	return e.Block(optim.BlockSubspace).Fold(k.I("subspace"))
+}
+
+// guidedESGuide takes the gradient at x on the mini-batch that candidates will see for the newest surrogate of a basis.
+func guidedESGuide(ctx context.Context, e *optim.Env, k optim.Values, basis engine.Mat) error {
+	g, batch, at := e.Scratch(1, e.Layout.Params), make([]int32, k.I("batch")), e.Record(optim.BlockCursor).U[0]
+	e.SharedBatch(batch, at)
+	task := gradientTo(e, g)
+	task.Batches, task.Masks = [][]int32{batch}, []noise.Key{e.SharedBatchKey(at)}
+	if err := e.Engine.Do(ctx, task); err != nil {
+		return err
+	}
+	return guidedESTurn(ctx, e, basis, g)
+}
+
+// guidedESEstimate tries candidates farther out along a basis and writes g.
+func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, basis, g engine.Mat) (optim.Report, error) {
+	scale, key := e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
+	columns, err := guidedESColumns(ctx, e, basis)
+	if err != nil {
+		return optim.Report{}, err
+	}
+	sigma := k.Get("sigma")
+	each, along := guidedESDeviations(k.Get("alpha"), e.Layout.Params, columns)
+	c := engine.Candidates{Theta: e.Block(optim.BlockX), Scale: scale, Axes: basis, Key: key, Antithetic: true}
+	for _, m := range e.Mine {
+		of := e.Rand(noise.Direction, round, optim.Member(e.Roster.Rank(m)/2))
+		for j := range basis.Rows {
+			c.Along = append(c.Along, float32(sigma*along*float64(of.Gauss(j))))
+		}
+	}
+	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(scale), Value: float32(sigma * each)}); err != nil {
+		return optim.Report{}, err
+	}
+	fit, rep, err := evaluate(ctx, e, k, c)
+	if err != nil {
+		return rep, err
+	}
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return rep, err
+	}
+	results, inside := openaiESPresent(all.F), make([]float64, basis.Rows)
+	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}
+	sum.Dst.Lo, sum.Dst.Hi = columnsOf(e, k)
+	for i := 0; i < len(results); i += 2 {
+		w, of := results[i]-results[i+1], e.Rand(noise.Direction, round, optim.Member(i/2))
+		sum.IDs, sum.Weights = append(sum.IDs, optim.Member(i)), append(sum.Weights, w)
+		for j := range inside {
+			inside[j] += float64(float64(w) * float64(of.Gauss(j)))
+		}
+	}
+	if err := e.Engine.Do(ctx, sum); err != nil {
+		return rep, err
+	}
+	if err := complete(ctx, e, k, g); err != nil {
+		return rep, err
+	}
+	by := k.Get("beta") / (sigma * float64(len(results)))
+	estimate := optim.Assign(g, optim.T(float32(by*each), g))
+	for j, a := range inside {
+		estimate.Terms = append(estimate.Terms, optim.T(float32(by*along*a), basis.Sub(engine.Row(j), 1)))
+	}
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{estimate}})
+}
+
+// guidedESDeviations are what a perturbation of length 1 has in each parameter and along each column, where there are
+// so many.
+func guidedESDeviations(alpha float64, params, columns int) (each, along float64) {
+	if columns == 0 {
+		return math.Sqrt(1 / float64(params)), 0
+	}
+	return math.Sqrt(alpha / float64(params)), math.Sqrt((1 - alpha) / float64(columns))
+}
+
+// guidedESColumns is how many rows of a basis are none of zeros.
+func guidedESColumns(ctx context.Context, e *optim.Env, basis engine.Mat) (n int, err error) {
+	size := make([]float64, basis.Rows)
+	if err := e.Engine.Do(ctx, engine.Distance{X: basis, RMS: size}); err != nil {
+		return 0, err
+	}
+	err = e.Engine.Wait(ctx)
+	for _, s := range size {
+		if s > 0 {
+			n++
+		}
+	}
+	return n, err
+}
+
+// The squared lengths below which a surrogate is none, and below which what newer ones leave of its column is none:
+// float32 keeps 6e-8 of a column of length 1, which is 6e-4 of what is left then.
+const (
+	guidedESNothing   = 1e-60
+	guidedESDependent = 1e-8
+)
+
+// guidedESTurn takes g for the newest surrogate and lets go of the oldest. Newer columns span what newer surrogates do,
+// so that columns of before stand for theirs.
+func guidedESTurn(ctx context.Context, e *optim.Env, basis, g engine.Mat) error {
+	var tasks []engine.Task
+	for j := basis.Rows - 1; j > 0; j-- {
+		tasks = append(tasks, engine.Copy{Dst: engine.All(basis.Sub(engine.Row(j), 1)), Src: engine.All(basis.Sub(engine.Row(j-1), 1))})
+	}
+	if err := e.Engine.Do(ctx, append(tasks, engine.Copy{Dst: engine.All(basis.Sub(0, 1)), Src: engine.All(g)})...); err != nil {
+		return err
+	}
+	squares := make([]float64, basis.Rows)
+	err := guidedESProject(ctx, e, basis.Sub(0, 1), squares, guidedESNothing)
+	for j := 2; j <= basis.Rows && err == nil; j++ {
+		for range 3 { // takes out what is in newer columns; makes the rest long, and its errors with it; takes these out
+			if err = guidedESProject(ctx, e, basis.Sub(0, j), squares, guidedESDependent); err != nil {
+				break
+			}
+		}
+	}
+	return err
+}
+
+// guidedESProject takes what the rows before have of the last one out of it, and divides the rest by the length that
+// the row had, or by nothing at all where that is none. squares are the squared lengths of the rows before, to which
+// that of the last one is added as it will be: 1, or 0. By the law of cosines 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
+func guidedESProject(ctx context.Context, e *optim.Env, rows engine.Mat, squares []float64, least float64) error {
+	n := rows.Rows - 1
+	last, size, off := rows.Sub(engine.Row(n), 1), make([]float64, 1), make([]float64, n)
+	tasks := []engine.Task{engine.Distance{X: last, RMS: size}}
+	if n > 0 {
+		tasks = append(tasks, engine.Distance{X: rows.Sub(0, n), Centre: last, RMS: off})
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return err
+	}
+	square := squareOf(e, size[0])
+	if !(square >= least) || math.IsInf(square, 1) { // nor is one that is no number
+		squares[n] = 0
+		return e.Engine.Do(ctx, engine.Fill{Dst: engine.All(last)})
+	}
+	squares[n] = 1
+	by := 1 / math.Sqrt(square)
+	project := optim.Assign(last, optim.T(float32(by), last))
+	for j := range n {
+		dot := (squares[j] + square - squareOf(e, off[j])) / 2
+		project.Terms = append(project.Terms, optim.T(float32(-by*dot), rows.Sub(engine.Row(j), 1)))
+	}
+	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{project}})
+}
+
+// Estimate implements Estimator.
+func (guidedES) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (int, error) {
+	basis := guidedESBasis(e, k)
+	if k.Is("surrogate", "gradient") { // a round keeps it, and this is none
+		kept := basis
+		basis = e.Scratch(kept.Rows, kept.Cols)
+		if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(basis), Src: engine.All(kept)}); err != nil {
+			return 0, err
+		}
+		if err := guidedESGuide(ctx, e, k, basis); err != nil {
+			return 0, err
+		}
+	}
+	_, err := guidedESEstimate(ctx, e, k, round, basis, g)
+	return len(e.Roster.Members) / 2, err
+}
+
+// Noise implements Chooser.
+func (guidedES) Noise(optim.Values) engine.Noise { return engine.Noise{} }
+
+// Prefer implements Chooser.
+func (guidedES) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
+	return exactDistribution(s, len(s.Roster.Members)/2, r)
+}
+
+func (guidedES) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
+	return optim.CopyBlock(ctx, e, optim.BlockX, dst)
+}

@@ -1,0 +1,323 @@
+package evolution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// OpenAIES estimates the gradient of a smoothed objective from candidates.
+var OpenAIES = &optim.Algorithm{
+	Name:  "openai-es",
+	Title: "OpenAI-ES",
+	Paper: "Salimans, Ho, Chen, Sidor, Sutskever: Evolution strategies as a scalable alternative to RL (2017); distribution after Malik et al., DarwiNN (2020)",
+	Doc: `Each member is a candidate theta +- sigma*eps in antithetic pairs: ranks 2k and 2k+1 of the population share eps_k.
+Fitness is minus the loss on a mini-batch, by default one that all P candidates of a generation see.
+
+    u = centred ranks in [-0.5, 0.5] over ALL results;  g = 1/(P*sigma) * sum_i u_i eps_i - decay*theta
+    theta <- theta + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
+
+antithetic off draws P independent eps, as DarwiNN's Algorithm 1 does, which weighs them with the raw fitness; the paper of the
+rule has pairs. Candidate i is then theta + sigma*eps_i.
+
+shaping raw takes the fitness itself, which makes g an unbiased estimate of the smoothed gradient, and sign +-1/2 for the
+better and the worse of a pair; standard is how much better a pair's first is than its second, less the mean of all pairs and
+over their deviation, half to each of the two (as EGGROLL was reproduced on MNIST). With n pairs and M parameters on a slope,
+the expected cosine of g and the gradient is rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw and standard, 0.977 ranks, 0.798 sign.
+Equal results share their mean rank (ties), which noise integer rounds to whole ranks between the two of a pair. divide says
+which divisions are done. A missing (non-finite) fitness counts as the worst. samples member gives each candidate
+a mini-batch of its own (Zhang 2017).
+
+noise says what eps is: normals, or whole numbers whose sums are exact, so that an update has the same bits on every machine, and
+which multiply samples of bytes faster. rank r makes eps of each weight matrix A B'/sqrt(r), of normals R x r and C x r (EGGROLL; Sarkar et al.,
+2025): many times as many candidates a second, each exploring r directions of a matrix; biases keep full noise.
+
+distribution says who computes the update. seed: every worker regenerates all noise, and only P fitness values travel.
+chromosome: each worker computes its slice of M over all P, and slices are gathered; not a bit differs from seed. semi:
+each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact. auto: the
+workers measure the rate F of their noise (elements/s) and B of their links (bytes/s) before the first round, and the run
+sets seed where the P/2 vectors (P without pairs) are fewer than 4F/B, else chromosome: an edit with its reason in the log. It stays until
+somebody sets auto again, after workers joined, say.
+Series: fitness.
+Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
+the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
+
+Deviations: the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
+generation and pair. The source's N of semi is the knob groups, so that results do not depend on the workers.
+Reductions: semi with one group is seed, bit for bit; a shaping that is raw makes semi exact but for rounding.`,
+	Needs: optim.Evaluations,
+	Knobs: []optim.Knob{
+		optim.KnobEta.With(0.005), knobSigma, optim.KnobB.With(256), knobSamples, optim.KnobWD, optim.KnobMu,
+		knobFollow,
+		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, whether it is the better of its pair, or by how much, in standard deviations of the pairs", Choices: []string{"ranks", "raw", "sign", "standard"}, Max: 3}, knobTies,
+		{Name: "antithetic", Title: "antithetic", Doc: "candidates in pairs of opposite noise, or each with noise of its own", Choices: []string{"on", "off"}, Max: 1},
+		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
+		{Name: "noise", Title: "noise", Doc: "what perturbs the parameters: normals, or whole numbers with exact sums", Choices: []string{"gaussian", "integer"}, Max: 1},
+		{Name: "rank", Title: "rank", Doc: "rank of the noise of each weight matrix; 0 is full rank", Max: engine.MaxRank, Integer: true},
+		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, each group from its own results, or whichever of the first two the workers measure to be faster", Choices: []string{"seed", "chromosome", "semi", optim.Auto}, Max: 3},
+		{Name: "groups", Title: "groups", Doc: "of semi: how many groups shape results of their own", Min: 1, Max: 1 << 16, Default: 2, Integer: true, Scale: optim.Log},
+	},
+	Series: []optim.Series{optim.SeriesFitness},
+	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
+		return append([]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, true)}, estimateBlocks(k, l)...)
+	},
+	Check: func(s optim.Shape) error {
+		P, integer, each := len(s.Roster.Members), s.K.Is("noise", "integer"), openaiESEach(s.K)
+		switch {
+		case each == 1 && (s.K.Is("shaping", "sign") || s.K.Is("shaping", "standard")):
+			return errors.New("shaping sign and standard compare the two of a pair: set shaping to ranks or raw, or antithetic to on")
+		case each == 1 && integer:
+			return errors.New("weights of whole numbers are differences of pairs: set antithetic to on, or noise to gaussian")
+		case integer && s.K.I("rank") > 0:
+			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
+		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
+			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
+		case integer && P > openaiESIntegerMembers:
+			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", openaiESIntegerMembers)
+		case P%each == 1:
+			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
+		case s.K.Is("distribution", "semi") && each == 1 && s.K.I("groups") > P:
+			return fmt.Errorf("%d groups need a candidate each, and there are %d members: lower groups or give more members", s.K.I("groups"), P)
+		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/each:
+			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
+		case s.K.Is("shaping", "standard") && P/2 < 2*openaiESShapers(s.K):
+			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*openaiESShapers(s.K))
+		}
+		return nil
+	},
+	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+		if s.K.Is("distribution", "semi") {
+			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"), openaiESEach(s.K))
+			return map[optim.Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
+		}
+		return updateBytes(s, 1)
+	},
+	Program: openaiES{},
+}
+
+type openaiES struct{}
+
+func (openaiES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	g := e.Scratch(1, e.Layout.Params)
+	rep, err := openaiESEstimate(ctx, e, k, round, g)
+	if err != nil {
+		return rep, err
+	}
+	return rep, e.Engine.Do(ctx, openaiESFollow(e, k, g, len(e.Roster.Members))...)
+}
+
+// openaiESEstimate writes g = sum_i u_i eps_i.
+func openaiESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (optim.Report, error) {
+	key := e.Rand(noise.Candidate, round, 0)
+	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), e.Block(optim.BlockX), engine.Mat{}, k.F("sigma"), openaiESEach(k) == 2)
+	if err != nil {
+		return rep, err
+	}
+	if k.Is("distribution", "semi") {
+		return rep, openaiESSemi(ctx, e, k, key, fit, g)
+	}
+	return rep, openaiESExact(ctx, e, k, key, fit, g)
+}
+
+// Estimate implements Estimator.
+func (openaiES) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (int, error) {
+	_, err := openaiESEstimate(ctx, e, k, round, g)
+	return len(e.Roster.Members) / openaiESEach(k), err
+}
+
+// openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all,
+// and engine.NoiseSum adds up whole weights of 2^24 in all.
+const openaiESIntegerMembers = 8192
+
+// openaiESNoise is what perturbs the candidates.
+func openaiESNoise(k optim.Values) engine.Noise {
+	return engine.Noise{Integer: k.Is("noise", "integer"), Rank: k.I("rank")}
+}
+
+// openaiESEach is how many candidates share a noise vector.
+func openaiESEach(k optim.Values) int {
+	if k.Is("antithetic", "off") {
+		return 1
+	}
+	return 2
+}
+
+// Noise implements Chooser.
+func (openaiES) Noise(k optim.Values) engine.Noise { return openaiESNoise(k) }
+
+// Prefer implements Chooser.
+func (openaiES) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
+	return exactDistribution(s, len(s.Roster.Members)/openaiESEach(s.K), r)
+}
+
+// openaiESExact writes g = sum_i u_i eps_i with utilities over all results.
+func openaiESExact(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return err
+	}
+	dst := engine.All(g)
+	dst.Lo, dst.Hi = columnsOf(e, k)
+	if err := e.Engine.Do(ctx, openaiESSum(dst, key, 0, all.F, k)); err != nil {
+		return err
+	}
+	return complete(ctx, e, k, g)
+}
+
+// openaiESSemi is openaiESExact with utilities over the results of each group.
+func openaiESSemi(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+	groups, each := k.I("groups"), openaiESEach(k)
+	leaves, edges := openaiESGroups(e.Roster, groups, each)
+	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(e.Incoming(edges)), 1, engine.F32)
+	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
+		return err
+	}
+	part, tasks, at := e.Scratch(len(hosted), e.Layout.Params), make([]engine.Task, len(hosted)), 0
+	for i, group := range hosted {
+		lo, hi := engine.Cut(len(e.Roster.Members)/each, int(group), groups)
+		results := got.F[at : at+each*(hi-lo)]
+		at += len(results)
+		tasks[i] = openaiESSum(engine.All(part.Sub(engine.Row(i), 1)), key, lo, results, k)
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return err
+	}
+	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
+}
+
+// openaiESGroups cuts a population into groups, of pairs where each is 2. Leaf i of the roster is group i, where its
+// first candidate is; the edges bring every candidate's result there, group by group.
+func openaiESGroups(r optim.Roster, groups, each int) (leaves optim.Roster, edges []optim.Edge) {
+	leaves = optim.Roster{Members: optim.IDs(groups), Owner: make([]int, groups)}
+	for i := range groups {
+		lo, hi := engine.Cut(len(r.Members)/each, i, groups)
+		leaves.Owner[i] = r.Owner[each*lo]
+		for _, m := range r.Members[each*lo : each*hi] {
+			edges = append(edges, optim.Edge{From: m, To: r.Members[each*lo], Op: "fitness"})
+		}
+	}
+	return leaves, edges
+}
+
+// openaiESShapers are how many groups of results are shaped apart.
+func openaiESShapers(k optim.Values) int {
+	if k.Is("distribution", "semi") {
+		return k.I("groups")
+	}
+	return 1
+}
+
+// openaiESSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two
+// by two; over candidates first, first+1, ... where there are no pairs.
+func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k optim.Values) engine.NoiseSum {
+	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: openaiESEach(k) == 2}
+	u, whole := openaiESUtilities(k, fit), 1/openaiESUnit(k, len(fit))
+	if !s.Antithetic {
+		for i := range fit {
+			s.IDs = append(s.IDs, optim.Member(first+i))
+		}
+		s.Weights = u
+		return s
+	}
+	for i := 0; i < len(fit); i += 2 {
+		w := u[i] - u[i+1]
+		if s.Noise.Integer {
+			halves := math.RoundToEven(float64(2 * w * whole)) // equal results may have half a rank
+			w = float32(math.RoundToEven(halves / 2))
+		}
+		s.IDs, s.Weights = append(s.IDs, optim.Member(2*first+i)), append(s.Weights, w)
+	}
+	return s
+}
+
+// openaiESUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise
+// is.
+func openaiESUnit(k optim.Values, P int) float32 {
+	if k.Is("noise", "integer") && !k.Is("shaping", "sign") {
+		return 1 / float32(P-1)
+	}
+	return 1
+}
+
+// openaiESUtilities are what results weigh by the knobs shaping and ties.
+func openaiESUtilities(k optim.Values, fit []float32) []float32 {
+	switch k.Choice("shaping") {
+	case "raw":
+		return openaiESPresent(fit)
+	case "sign":
+		u := make([]float32, 0, len(fit))
+		for i := 0; i < len(fit); i += 2 {
+			if a, b := fit[i], fit[i+1]; a == b || a != a && b != b {
+				u = append(u, 0, 0)
+			} else {
+				u = append(u, CentredRanks(fit[i:i+2], false)...)
+			}
+		}
+		return u
+	case "standard":
+		u := openaiESPresent(fit)
+		var sum, squares float64
+		for i := 0; i < len(u); i += 2 {
+			sum += float64(u[i]) - float64(u[i+1])
+		}
+		n := float64(len(u) / 2)
+		mean := sum / n
+		for i := 0; i < len(u); i += 2 {
+			d := float64(u[i]) - float64(u[i+1]) - mean
+			squares += float64(d * d)
+		}
+		by := 0.0
+		if squares > 0 {
+			by = 0.5 / math.Sqrt(squares/n)
+		}
+		for i := 0; i < len(u); i += 2 {
+			d := float64(u[i]) - float64(u[i+1]) - mean
+			u[i] = float32(by * d)
+			u[i+1] = -u[i]
+		}
+		return u
+	}
+	return CentredRanks(fit, sharesWeights(k))
+}
+
+// openaiESPresent are the results with the worst of them in place of those that are missing; zero where all are.
+func openaiESPresent(fit []float32) []float32 {
+	u, worst := make([]float32, len(fit)), float32(math.Inf(1))
+	for i := range fit {
+		if engine.AllFinite(fit[i : i+1]) {
+			worst = min(worst, fit[i])
+		}
+	}
+	for i, f := range fit {
+		switch {
+		case engine.AllFinite(fit[i : i+1]):
+			u[i] = f
+		case !math.IsInf(float64(worst), 1): // else all are missing
+			u[i] = worst
+		}
+	}
+	return u
+}
+
+// openaiESFollow descends along minus the estimated ascent direction.
+func openaiESFollow(e *optim.Env, k optim.Values, g engine.Mat, P int) []engine.Task {
+	by := 1 / openaiESUnit(k, P)
+	if k.Is("divide", "both") || k.Is("divide", "P") {
+		by *= float32(P)
+	}
+	if k.Is("divide", "both") || k.Is("divide", "sigma") {
+		by *= k.F("sigma")
+	}
+	scale := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(-1/by, g), optim.T(k.F("decay"), e.Block(optim.BlockX)))}}
+	return []engine.Task{scale, followEstimate(e, k, g)}
+}
+
+func (openaiES) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
+	return optim.CopyBlock(ctx, e, optim.BlockX, dst)
+}

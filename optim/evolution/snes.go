@@ -1,0 +1,155 @@
+package evolution
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"brood/optim"
+
+	"brood/models/arith"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// SNES follows the natural gradient of a normal distribution with a standard deviation for each parameter.
+var SNES = &optim.Algorithm{
+	Name:  "snes",
+	Title: "SNES",
+	Paper: "Schaul, Glasmachers, Schmidhuber: High dimensions and heavy tails for natural evolution strategies (2011); for networks Lenc et al. (2019)",
+	Doc: `Members are candidates of a normal distribution whose mean mu and standard deviations s are both learned:
+
+    x_i = mu + s.*z_i, z_i ~ N(0, I);  u = utilities by rank over all P results, k = 1 the best:
+    u_k = max(0, ln(P/2 + 1) - ln k) / sum_j max(0, ln(P/2 + 1) - ln j) - 1/P
+    mu <- mu + eta*s.*sum_i u_i z_i;  s <- s.*exp(eta_s/2 * (3 + ln M)/(5 sqrt(M)) * sum_i u_i (z_i^2 - 1))
+
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
+one ranks last, and equal ones share the mean of the utilities of their places (ties). s is sigma times the block s, which starts at one: sigma is where the deviations start, and turning it
+later scales them all. samples member gives each candidate a mini-batch of its own. distribution seed lets every worker
+compute mu and s from regenerated noise; chromosome a slice each, with not a bit of difference; auto sets the faster of the two,
+as openai-es does, for P vectors. The centre is mu.
+Series: fitness, and the deviation: the root mean square of s.
+Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P + 2M)(N-1), as both mu and s travel.
+
+Deviations: none in the rule with eta = 1 and eta_s = 1; the source's population is 4 + 3 ln M. Of chromosome the source counts 4M, as for a rule with one vector.
+Reductions: eta_s 0 is a plain evolution strategy of rank utilities.`,
+	Needs: optim.Evaluations,
+	Knobs: []optim.Knob{
+		{Name: "eta", Label: "η", Title: "rate of the mean", Doc: "step size of the natural gradient of the mean", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
+		{Name: "eta_s", Label: "η_s", Title: "rate of the deviations", Doc: "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
+		knobSigma.With(0.01), optim.KnobB.With(256), knobSamples, knobTies, knobDistribution,
+	},
+	Series: []optim.Series{optim.SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: optim.Last}},
+	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
+		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockS, true, optim.EnterOne, l), optim.Counter(optim.BlockCursor, true)}
+	},
+	Check: func(s optim.Shape) error {
+		if len(s.Roster.Members) < 2 {
+			return errors.New("ranks need candidates to compare: give members at least 2")
+		}
+		return nil
+	},
+	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 2) },
+	Program: snes{},
+}
+
+type snes struct{}
+
+func (snes) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	M := e.Layout.Params
+	x, s := e.Block(optim.BlockX), e.Block(optim.BlockS)
+	mean, square := e.Scratch(1, M), e.Scratch(1, M)
+	rep, sums, err := snesSums(ctx, e, k, round, mean, square)
+	if err != nil {
+		return rep, err
+	}
+	lo, hi := columnsOf(e, k)
+	step := engine.NaturalStep{X: x, S: s, G: mean, H: square, Lo: lo, Hi: hi, Eta: k.F("eta") * k.F("sigma"),
+		Rate: float32(k.Get("eta_s") / 2 * (3 + arith.Log(float64(M))) / (5 * math.Sqrt(float64(M))))}
+	if err := e.Engine.Do(ctx, append(sums, step)...); err != nil {
+		return rep, err
+	}
+	if err := complete(ctx, e, k, x, s); err != nil {
+		return rep, err
+	}
+	rms, err := e.RMS(ctx, s)
+	if err != nil {
+		return rep, err
+	}
+	rep.Points = append(rep.Points, e.PopulationPoint("deviation", k.Get("sigma")*rms)...)
+	return rep, nil
+}
+
+// snesSums tries the candidates, and lists what writes mean = sum_i u_i eps_i and square = sum_i u_i (eps_i^2 - 1).
+func snesSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, mean, square engine.Mat) (optim.Report, []engine.Task, error) {
+	key, scale := e.Rand(noise.Candidate, round, 0), e.Scratch(1, e.Layout.Params)
+	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS)))}}); err != nil {
+		return optim.Report{}, nil, err
+	}
+	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, false)
+	if err != nil {
+		return rep, nil, err
+	}
+	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return rep, nil, err
+	}
+	lo, hi := columnsOf(e, k)
+	sum := engine.NoiseSum{Weights: snesUtilities(all.F, sharesWeights(k)), Key: key, IDs: make([]optim.Member, all.Rows)}
+	for i := range sum.IDs {
+		sum.IDs[i] = optim.Member(i)
+	}
+	first, second := sum, sum
+	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
+	return rep, []engine.Task{first, second}, nil
+}
+
+// Estimate implements Estimator: the natural gradient of the mean, s * sum_i u_i eps_i.
+func (snes) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (int, error) {
+	mean := e.Scratch(1, e.Layout.Params)
+	_, sums, err := snesSums(ctx, e, k, round, mean, mean)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.Engine.Do(ctx, sums[0]); err != nil {
+		return 0, err
+	}
+	if err := complete(ctx, e, k, mean); err != nil {
+		return 0, err
+	}
+	return len(e.Roster.Members), e.Engine.Do(ctx, engine.Product{Dst: g, A: mean, B: e.Block(optim.BlockS)})
+}
+
+// Noise implements Chooser.
+func (snes) Noise(optim.Values) engine.Noise { return engine.Noise{} }
+
+// Prefer implements Chooser: both sums are drawn, or both travel, so that the rule for one vector stands.
+func (snes) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
+	return exactDistribution(s, len(s.Roster.Members), r)
+}
+
+// snesUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
+// shared gives equal results the mean of what their places weigh, which is nothing where all are equal.
+func snesUtilities(fit []float32, shared bool) []float32 {
+	P, total := float64(len(fit)), 0.0
+	raw := make([]float64, len(fit))
+	for pos := range raw {
+		raw[pos] = max(0, arith.Log(float64(P/2)+1)-arith.Log(float64(pos+1)))
+		total += raw[pos]
+	}
+	u, order := make([]float32, len(fit)), optim.Order(fit)
+	if shared && allEqual(order, equalIn(fit)) {
+		return u
+	}
+	if shared {
+		raw = share(raw, order, equalIn(fit))
+	}
+	for pos, i := range order {
+		u[i] = float32(raw[pos]/total - 1/P)
+	}
+	return u
+}
+
+func (snes) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
+	return optim.CopyBlock(ctx, e, optim.BlockX, dst)
+}

@@ -1,0 +1,122 @@
+package gossip
+
+import (
+	"context"
+	"math"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// A lattice code sends a vector as one byte an element: its coordinate on the lattice of a cell's multiples,
+// modulo 256. The receiver takes the candidate nearest to its own vector, which is right while the two differ by less
+// than about 127 cells; a checksum of the whole coordinates tells when it was not. (Davies, Gurunathan, Moshrefi,
+// Ashkboos, Alistarh: New bounds for distributed mean estimation and variance reduction, 2020.)
+
+// latticeWords is the 64-bit words of a code of cols elements: eight to a word, and the checksum.
+func latticeWords(cols int) int { return (cols+7)/8 + 1 }
+
+// coordinate of x on the lattice, rounded down after a shift of u cells. ok is false beyond 2^40 cells and for NaN.
+func coordinate(x float32, cell, u float64) (l int64, ok bool) {
+	v := math.Floor(float64(x)/cell + u)
+	if !(math.Abs(v) < 1<<40) {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+// latticeSum adds a coordinate to a checksum: FNV-1a over words. A single wrong coordinate always shows.
+func latticeSum(sum uint64, l int64) uint64 { return (sum ^ uint64(l)) * 0x100000001b3 }
+
+// latticeEncode writes the code of x: each coordinate is rounded at random, by words of key, so that it is unbiased.
+func latticeEncode(code []uint64, x []float32, cell float64, key noise.Key) {
+	clear(code)
+	s, fits, sum := key.Schedule(), true, uint64(0)
+	var w [4]uint32
+	for i, v := range x {
+		if i%4 == 0 {
+			w = s.Block(key.Counter(uint32(i / 4)))
+		}
+		l, ok := coordinate(v, cell, float64(w[i%4])/(1<<32))
+		fits = fits && ok
+		code[i/8] |= uint64(uint8(l)) << (8 * (i % 8))
+		sum = latticeSum(sum, l)
+	}
+	if !fits {
+		sum = ^sum
+	}
+	code[len(code)-1] = sum
+}
+
+// latticeDecode writes the vector that a code stands for near x. ok is false when the code was made too far from x.
+func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok bool) {
+	sum := uint64(0)
+	for i, v := range x {
+		near, _ := coordinate(v, cell, 0.5)
+		l := near + int64(int8(uint8(code[i/8]>>(8*(i%8)))-uint8(near)))
+		dst[i] = float32(float64(l) * cell)
+		sum = latticeSum(sum, l)
+	}
+	return sum == code[len(code)-1]
+}
+
+// moveLattice is Move of rows of src as lattice codes, decoded against the receiving member's x. Codes that did not
+// decode are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are
+// returned. salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
+func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, salt int, edges []optim.Edge, src, dst, spare engine.Mat) ([]optim.Edge, error) {
+	in, words := e.Incoming(edges), latticeWords(src.Cols)
+	codes, got := engine.NewHost(len(e.Mine), words, engine.U64), engine.NewHost(len(in), words, engine.U64)
+	for _, edge := range edges {
+		if r := e.Row(edge.From); r >= 0 {
+			row, err := optim.Download(ctx, e.Engine, src.Sub(r, 1))
+			if err != nil {
+				return nil, err
+			}
+			key := e.Rand(noise.Pair, round, edge.From)
+			key.Stream = uint32(1 + salt)
+			latticeEncode(codes.URow(r), row.F, cell, key)
+		}
+	}
+	if err := e.Comm.MoveRecords(ctx, "exchange", edges, codes, got); err != nil {
+		return nil, err
+	}
+	mine, all := engine.NewHost(len(e.Mine), 1, engine.F32), engine.NewHost(len(e.Roster.Members), 1, engine.F32)
+	for i, edge := range in {
+		r := e.Row(edge.To)
+		near, err := optim.Download(ctx, e.Engine, e.Block(optim.BlockX).Sub(r, 1))
+		if err != nil {
+			return nil, err
+		}
+		row := engine.NewHost(1, dst.Cols, engine.F32)
+		if !latticeDecode(row.F, got.URow(engine.Row(i)), near.F, cell) {
+			mine.F[r] = 1
+		}
+		if err := e.Engine.Write(ctx, engine.RowOf(dst, engine.Row(i)), engine.AppendRows(nil, row, 0, 1)); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.Comm.AllGather(ctx, "verdict", mine, all); err != nil {
+		return nil, err
+	}
+	var again []optim.Edge
+	for _, edge := range edges {
+		if all.F[e.Roster.Rank(edge.To)] == 1 {
+			again = append(again, optim.Edge{From: edge.From, To: edge.To, Op: "fallback"})
+		}
+	}
+	full := spare.Sub(0, len(e.Incoming(again)))
+	if err := e.Comm.Move(ctx, "fallback", again, src, full); err != nil {
+		return nil, err
+	}
+	var tasks []engine.Task
+	next := engine.Row(0)
+	for i, edge := range in {
+		if mine.F[e.Row(edge.To)] == 1 {
+			tasks = append(tasks, engine.Copy{Dst: engine.RowOf(dst, engine.Row(i)), Src: engine.RowOf(full, next)})
+			next++
+		}
+	}
+	return again, e.Engine.Do(ctx, tasks...)
+}

@@ -1,0 +1,143 @@
+package gossip
+
+import (
+	"context"
+	"slices"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// NoLoCo is DiLoCo whose outer step is between two replicas at a time: nobody waits for everybody.
+var NoLoCo = &optim.Algorithm{
+	Name:  "noloco",
+	Title: "NoLoCo",
+	Paper: "Kolehmainen, Blagoev, Donaghy, Ersoy, Nies: NoLoCo: no-all-reduce low communication training method for large models (2025), section 3",
+	Doc: `Replicas take h steps of AdamW on mini-batches of their own. Then they are paired at random, each once, and a replica's
+outer step follows how far its pair went, and the middle of where its pair had begun:
+
+    x_i <- AdamW(x_i, grad f(x_i); eta_in, beta1, beta2, decay)      h times
+    m_i <- momentum*m_i + eta*mean_j(x_j - s_j) + gamma*(mean_j s_j - s_i);  s_i <- s_i + m_i;  x_i <- s_i
+
+with j over the pair, and s where a replica began: its own model, unlike DiLoCo's agreed one. gamma holds the replicas
+together; with an odd number of members one is alone, and its mean is itself. Adam's moments stay with the replica.
+optimiser puts SGD, Adam or Muon in AdamW's place, with momentum_in that of sgd and muon. A round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is mean_i s.
+Series: loss, and whom each replica was paired with.
+Bytes: a cycle 4M each way for a pair on different workers, and twice as much where gamma is not eta: else s_j is in no
+term and does not travel.
+
+Deviations: the source routes activations at random between pipeline stages, of which there are none here; AdamW's decay is
+0 there, whose inner optimiser is Adam.
+Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of its x; two members are always such a pair.`,
+	Needs: optim.Gradients | optim.Pairs,
+	Knobs: slices.Concat([]optim.Knob{
+		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "share of how far a pair went that an outer step goes (β in the source)", Min: 0, Max: 100, Default: 0.7, Scale: optim.Log},
+	}, optim.InnerKnobs, []optim.Knob{
+		optim.KnobMu.With(0.5),
+		{Name: "gamma", Label: "γ", Title: "pull to the pair", Doc: "share of the way to the middle of where a pair began that an outer step goes", Min: 0, Max: 3, Default: 0.7},
+		optim.KnobH.With(32), optim.KnobSlice, optim.KnobB,
+		optim.KnobClip, optim.KnobSplit, optim.KnobParts,
+	}),
+	Series: []optim.Series{optim.SeriesLoss, optim.SeriesPartner},
+	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
+		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
+			[]optim.Block{optim.Params(optim.BlockBegun, false, optim.EnterCentre, l), optim.Params(optim.BlockMX, false, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
+	},
+	Cycle: optim.CycleOf("h"),
+	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+		if !s.EndsCycle("h") {
+			return nil
+		}
+		width := 4 * s.Layout.Params
+		if !noLoCoAlike(s.K) {
+			width *= 2
+		}
+		if s.Drawn {
+			return map[optim.Op]int64{"outer": s.MoveBytes(s.Edges, width)}
+		}
+		var cross int64 // ordered pairs of different workers
+		n := len(s.Roster.Members)
+		for _, w := range s.Roster.Workers() {
+			h := len(s.Roster.Hosted(w))
+			cross += int64(h * (n - h))
+		}
+		return map[optim.Op]int64{"outer": int64(n/2*2) * cross * int64(width) / max(1, int64(n*(n-1)))}
+	},
+	Program: noLoCo{},
+}
+
+type noLoCo struct{}
+
+func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	n, shape := len(e.Mine), e.Shape(k)
+	loss, steps := make([]float32, n), shape.SliceSteps("h")
+	if err := e.InnerSteps(ctx, k, steps, loss); err != nil {
+		return optim.Report{}, err
+	}
+	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
+	rep.Points = e.LatePoints("loss", loss)
+	if !shape.EndsCycle("h") {
+		e.Record(optim.BlockPhase).U[0] += uint64(steps)
+		return rep, nil
+	}
+	e.Record(optim.BlockPhase).U[0] = 0
+	plan := optim.Once(e.Comm, "plan", round, func() (p noLoCoPlan) {
+		p.pairs = Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
+		for _, pair := range p.pairs {
+			p.edges = append(p.edges, optim.Edge{From: pair[0], To: pair[1], Op: "outer"}, optim.Edge{From: pair[1], To: pair[0], Op: "outer"})
+		}
+		p.edges = slices.Clip(p.edges) // others read them
+		return p
+	})
+	rep.Edges, rep.Points = plan.edges, append(rep.Points, e.PartnersOf(plan.pairs, false)...)
+	return rep, noLoCoStep(ctx, e, k, plan.edges)
+}
+
+// noLoCoPlan is who is paired with whom.
+type noLoCoPlan struct {
+	pairs [][2]optim.Member
+	edges []optim.Edge
+}
+
+// noLoCoAlike says that the terms of where a partner began cancel each other.
+func noLoCoAlike(k optim.Values) bool { return k.F("gamma") == k.F("eta") }
+
+// noLoCoStep takes the outer step of every member hosted here.
+func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []optim.Edge) error {
+	in, x, s, m := e.Incoming(edges), e.Block(optim.BlockX), e.Block(optim.BlockBegun), e.Block(optim.BlockMX)
+	theirs := e.Scratch(len(in), e.Layout.Params)
+	if err := e.Comm.Move(ctx, "outer", edges, x, theirs); err != nil {
+		return err
+	}
+	var began engine.Mat
+	if !noLoCoAlike(k) {
+		began = e.Scratch(len(in), e.Layout.Params)
+		if err := e.Comm.Move(ctx, "outer", edges, s, began); err != nil {
+			return err
+		}
+	}
+	partner := map[engine.Row]engine.Row{}
+	for i, edge := range in {
+		partner[e.Row(edge.To)] = engine.Row(i)
+	}
+	eta, gamma := k.F("eta"), k.F("gamma")
+	var tasks []engine.Task
+	for r := range engine.Row(len(e.Mine)) {
+		mr, sr, xr := m.Sub(r, 1), s.Sub(r, 1), x.Sub(r, 1)
+		step := optim.Assign(mr, optim.T(k.F("momentum"), mr), optim.T(eta, xr), optim.T(-eta, sr))
+		if i, ok := partner[r]; ok {
+			step = optim.Assign(mr, optim.T(k.F("momentum"), mr), optim.T(eta/2, xr), optim.T(eta/2, theirs.Sub(i, 1)), optim.T(-(eta+gamma)/2, sr))
+			if began.Rows > 0 {
+				step.Terms = append(step.Terms, optim.T((gamma-eta)/2, began.Sub(i, 1)))
+			}
+		}
+		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{step, optim.Assign(sr, optim.T(1, sr), optim.T(1, mr)), optim.Assign(xr, optim.T(1, sr))}})
+	}
+	return e.Engine.Do(ctx, tasks...)
+}
+
+func (noLoCo) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
+	return e.Comm.AllReduce(ctx, "centre", e.Roster, e.Block(optim.BlockBegun), dst, true)
+}

@@ -1,0 +1,190 @@
+package gossip
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"brood/optim"
+
+	"brood/models/engine"
+)
+
+// SGP is stochastic gradient push: push-sum averaging over a directed graph.
+var SGP = &optim.Algorithm{
+	Name:  "sgp",
+	Title: "Stochastic gradient push",
+	Paper: "Assran, Loizou, Ballas, Rabbat: Stochastic gradient push for distributed deep learning (2019), algorithm 1",
+	Doc: `Every member carries a mass w*x and a weight w, which starts at one; its model is the quotient x. It takes a gradient
+step on the model and pushes equal shares of mass and weight to itself and to its out-peers:
+
+    x_i <- x_i - eta*Nes(m_i, grad f(x_i))
+    w_i x_i <- sum_j p*w_j x_j;  w_i <- sum_j p*w_j;  p = 1/(peers+1), j over i itself and those that push to it
+
+optimiser adam, adamw or muon takes its step in place of Nes's (adam is the source's Adam-SGP).
+
+The out-peers are 2^a members further round the ring of ids, for peers successive exponents a of those with 2^a < n; a moves
+on by one each round, counted in the phase block. Nobody waits for an answer and the sum of masses is conserved: the centre
+is sum w*x / sum w. In and out degrees are equal here, so all weights stay one until a member leaves: it hands its mass to
+the next one that stays. A member that dies takes its mass along, which moves the centre but not the rule.
+Series: loss, the weight w, and whom each member pushed to.
+Bytes: 4M+4 for each row that crosses to another worker, at most peers a member.
+
+Deviations: the block x holds the de-biased model z = x/w of the source instead of the mass, so that it means what it means
+elsewhere; the mass is formed when it is pushed. One synchronous step a round (the source's overlap of 0).
+Reductions: eta 0 is push-sum, which solves distributed averaging; two members with one peer average fully each round.`,
+	Needs: optim.Gradients | optim.Pairs,
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
+	}, optim.MemberStream),
+	Series: []optim.Series{optim.SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: optim.PerMember}, optim.SeriesPartner},
+	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
+		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
+			optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
+	},
+	Check: func(s optim.Shape) error {
+		n := len(s.Roster.Members)
+		if most := len(sgpHops(n)); s.K.I("peers") > most {
+			return fmt.Errorf("%d members have out-peers at %d distances: give peers at most %d, or more members", n, most, most)
+		}
+		return nil
+	},
+	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+		rows := s.MoveBytes(sgpPushes(s.Roster, s.Phase, s.K.I("peers")), 1)
+		return map[optim.Op]int64{"push": rows * 4 * int64(s.Layout.Params), "weight": rows * 4}
+	},
+	Program: sgp{},
+}
+
+type sgp struct{}
+
+func (sgp) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	n, phase, peers := len(e.Mine), e.Record(optim.BlockPhase).U, k.I("peers")
+	loss, all := make([]*float32, n), e.Scratch((peers+1)*n, e.Layout.Params)
+	if err := optim.LocalSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
+		return optim.Report{}, err
+	}
+	edges := optim.Once(e.Comm, "pushes", round, func() []optim.Edge { return sgpPushes(e.Roster, phase[0], peers) })
+	met := make([][2]optim.Member, 0, peers*n)
+	for _, edge := range edges {
+		if e.Row(edge.From) >= 0 {
+			met = append(met, [2]optim.Member{edge.From, edge.To})
+		}
+	}
+	phase[0] = (phase[0] + 1) % uint64(len(sgpHops(len(e.Roster.Members))))
+	keep := 1 / float64(peers+1)
+	if err := sgpReceive(ctx, e, "push", edges, keep, keep, all); err != nil {
+		return optim.Report{}, err
+	}
+	rep := e.ReportSteps(k, int64(len(e.Roster.Members)))
+	rep.Points = slices.Concat(e.LatePointsOf("loss", loss), e.MemberPoints("weight", e.Record(optim.BlockW).F), e.PartnersOf(met, true))
+	return rep, nil
+}
+
+// sgpHops are the distances 2^a < n of the exponential graph.
+func sgpHops(n int) (out []int) {
+	for h := 1; h < n; h *= 2 {
+		out = append(out, h)
+	}
+	return out
+}
+
+// sgpPushes lists the edges into every member, peers each.
+func sgpPushes(r optim.Roster, phase uint64, peers int) (edges []optim.Edge) {
+	n := len(r.Members)
+	h := sgpHops(n)
+	edges = make([]optim.Edge, 0, peers*n)
+	for i, m := range r.Members {
+		for j := range peers {
+			hop := h[(phase+uint64(j))%uint64(len(h))]
+			edges = append(edges, optim.Edge{From: r.Members[(i+n-hop)%n], To: m, Op: "push"})
+		}
+	}
+	return edges
+}
+
+// sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what
+// each incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
+func sgpReceive(ctx context.Context, e *optim.Env, op optim.Op, edges []optim.Edge, keep, p float64, got engine.Mat) error {
+	x, w, in := e.Block(optim.BlockX), e.Record(optim.BlockW), e.Incoming(edges)
+	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)
+	if err := e.Comm.Move(ctx, op, edges, x, rows); err != nil {
+		return err
+	}
+	if err := e.Comm.MoveRecords(ctx, "weight", edges, w, weights); err != nil {
+		return err
+	}
+	var tasks []engine.Task
+	for r, m := range e.Mine {
+		own := keep * float64(w.F[r])
+		sum := own
+		for i, edge := range in {
+			if edge.To == m {
+				sum += float64(p * float64(weights.F[i]))
+			}
+		}
+		xr := x.Sub(engine.Row(r), 1)
+		mix := optim.Assign(xr, optim.T(float32(own/sum), xr))
+		for i, edge := range in {
+			if edge.To == m {
+				mix.Terms = append(mix.Terms, optim.T(float32(p*float64(weights.F[i])/sum), rows.Sub(engine.Row(i), 1)))
+			}
+		}
+		w.F[r] = float32(sum)
+		if len(mix.Terms) > 1 {
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mix}})
+		}
+	}
+	return e.Engine.Do(ctx, tasks...)
+}
+
+// Leave hands the mass of each departing member to the next one round the ring that stays.
+func (sgp) Leave(ctx context.Context, e *optim.Env, _ optim.Values, gone []optim.Member) error {
+	members, n := e.Roster.Members, len(e.Roster.Members)
+	var edges []optim.Edge
+	for _, m := range gone {
+		for i := 1; i < n; i++ {
+			if to := members[(e.Roster.Rank(m)+i)%n]; !slices.Contains(gone, to) {
+				edges = append(edges, optim.Edge{From: m, To: to, Op: "leave"})
+				break
+			}
+		}
+	}
+	if err := sgpReceive(ctx, e, "leave", edges, 1, 1, e.Scratch(len(e.Incoming(edges)), e.Layout.Params)); err != nil {
+		return err
+	}
+	for _, m := range gone {
+		if r := e.Row(m); r >= 0 {
+			e.Record(optim.BlockW).F[r] = 0
+		}
+	}
+	return nil
+}
+
+// Centre is sum w*x / sum w.
+func (sgp) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
+	x, w, mass, sum := e.Block(optim.BlockX), e.Record(optim.BlockW), e.Scratch(len(e.Mine), e.Layout.Params), e.Scratch(1, 1)
+	var tasks []engine.Task
+	for r := range e.Mine {
+		row := engine.Row(r)
+		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(mass.Sub(row, 1), optim.T(w.F[r], x.Sub(row, 1)))}})
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return err
+	}
+	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, mass, dst, false); err != nil {
+		return err
+	}
+	masses := e.Scratch(len(e.Mine), 1)
+	if err := e.Engine.Write(ctx, engine.All(masses), engine.AppendFloats(nil, w.F)); err != nil {
+		return err
+	}
+	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, masses, sum, false); err != nil {
+		return err
+	}
+	total, err := optim.Download(ctx, e.Engine, sum)
+	if err != nil {
+		return err
+	}
+	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(dst, optim.T(1/total.F[0], dst))}})
+}

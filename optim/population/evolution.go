@@ -1,0 +1,334 @@
+package population
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"brood/optim"
+
+	"brood/models/arith"
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// Selection and variation of networks: what PESGD, the GA, PBT and PB2 have in common.
+
+// variation are the knobs of selection, crossover and mutation: what evolve reads.
+var variation = []optim.Knob{
+	{Name: "elite", Title: "elite", Unit: "members", Doc: "best members that stay as they are", Min: 0, Max: 100000, Default: 1, Integer: true},
+	{Name: "selection", Title: "selection", Doc: "how parents are drawn: from the best (share top), as winners of tournaments, by roulette on 1/loss, or from all alike", Choices: []string{"truncation", "tournament", "roulette", "random"}, Max: 3},
+	{Name: "top", Title: "truncation", Doc: "share of the members that truncation draws parents from, the best of them", Min: 0, Max: 1, Default: 0.5},
+	{Name: "rivals", Title: "tournament", Unit: "members", Doc: "members of a tournament", Min: 1, Max: 1000, Default: 3, Integer: true},
+	optim.Knob{Name: "crossover", Title: "crossover", Doc: "how parents make a child: a coin for each weight or each tensor, the mean, or one parent alone", Choices: []string{"uniform", "tensor", "mean", "none"}, Max: 3}.Choosing("mean"),
+	{Name: "parents", Title: "parents", Unit: "members", Doc: "parents of a child whose crossover is mean; else there are two, or one", Min: 1, Max: 64, Default: 2, Integer: true},
+	{Name: "mutation", Title: "mutation", Doc: "standard deviation of the noise added to a child", Min: 0, Max: 10, Default: 0.001, Scale: optim.Log},
+	{Name: "anneal", Title: "annealing", Unit: "exponent", Doc: "mutation is divided by the number of the generation to this power", Min: 0, Max: 4},
+}
+
+// knobQuantile is what exploit reads.
+var knobQuantile = optim.Knob{Name: "quantile", Title: "quantile", Doc: "share of the members that are replaced, and that replace them", Min: 0, Max: 0.5, Default: 0.25}
+
+// Columns of the blocks fit and score.
+const (
+	fitValue = 0
+	fitState = 1 // 0 when value is of nobody; of fit: 1 of an earlier self of x, 2 of the slot's previous tenant
+)
+
+// seriesParent is who a member comes from, so that lineages can be drawn.
+var seriesParent = optim.Series{Name: "parent", Title: "parent", Doc: "whose child the member is since this evolution: its first parent's id, its own where it was kept", Kind: optim.PerMember}
+
+// SeriesDiversity is how far a population is from being one member. It costs no bytes: both rows are where the child
+// is.
+var SeriesDiversity = optim.Series{Name: "diversity", Title: "diversity", Doc: "RMS distance between a member that is replaced and the first parent of what replaces it", Kind: optim.PerMember}
+
+// parentsEach is the number of parents of a child.
+func parentsEach(v optim.Values) int {
+	switch v.Choice("crossover") {
+	case "mean":
+		return v.I("parents")
+	case "none":
+		return 1
+	}
+	return 2
+}
+
+// eliteFits is the Check of variation.
+func eliteFits(s optim.Shape) error {
+	if n := len(s.Roster.Members); s.K.I("elite") > n {
+		return fmt.Errorf("elite = %d is more than the population of %d: lower elite or give more members", s.K.I("elite"), n)
+	}
+	return nil
+}
+
+// evolveBytes is the payload of evolve.
+func evolveBytes(s optim.Shape) map[optim.Op]int64 {
+	n, w, each := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers())), parentsEach(s.K)
+	b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4)}
+	if !s.Drawn {
+		b["parents"] = max(0, n-int64(s.K.I("elite"))) * int64(each) * (w - 1) / max(1, w) * 4 * int64(s.Layout.Params)
+		return b
+	}
+	b["parents"] = s.MoveBytes(s.Edges, 4*s.Layout.Params)
+	return b
+}
+
+// lineage is what an evolution did.
+type lineage struct {
+	edges    []optim.Edge   // from parents to children, of the whole population
+	each     int            // edges a child
+	children []optim.Member // hosted here
+	points   []optim.Point
+}
+
+// evolve replaces x of all members but the elite by children of rows of src, which are what fit (a row for each hosted
+// member) was measured on. The block cycle counts generations.
+func evolve(ctx context.Context, e *optim.Env, k optim.Values, round uint64, src engine.Mat, fit engine.Host) (l lineage, err error) {
+	members, x, cycle := e.Roster.Members, e.Block(optim.BlockX), e.Record(optim.BlockCycle).U
+	all := engine.NewHost(len(members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return l, err
+	}
+	order := optim.Order(all.F)
+	isChild := map[optim.Member]bool{}
+	for _, i := range order[min(k.I("elite"), len(order)):] {
+		isChild[members[i]] = true
+	}
+	l.each = parentsEach(k)
+	for _, c := range members {
+		if !isChild[c] {
+			continue
+		}
+		key := e.Rand(noise.Select, round, c)
+		for p := range l.each {
+			l.edges = append(l.edges, optim.Edge{From: members[selectParent(k, key, p, order, all.F)], To: c, Op: "parents"})
+		}
+		if e.Row(c) >= 0 {
+			l.children = append(l.children, c)
+		}
+	}
+	parents := e.Scratch(l.each*len(e.Mine), e.Layout.Params).Sub(0, l.each*len(l.children))
+	if err := e.Comm.Move(ctx, "parents", l.edges, src, parents); err != nil {
+		return l, err
+	}
+	cycle[0]++
+	sigma := float32(k.Get("mutation") / arith.Pow(float64(cycle[0]), k.Get("anneal")))
+	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	for i, c := range l.children {
+		r, of := e.Row(c), parents.Sub(engine.Row(l.each*i), l.each)
+		tasks = append(tasks, engine.Distance{X: src.Sub(r, 1), Centre: of.Sub(0, 1), RMS: distance[i : i+1]}, breed(e, k, round, c, x.Sub(r, 1), of))
+		if sigma > 0 {
+			tasks = append(tasks, engine.Perturb{X: x.Sub(r, 1), Sigma: []float32{sigma}, Keys: []noise.Key{e.Rand(noise.Mutate, round, c)}})
+		}
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return l, err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return l, err
+	}
+	l.measured(distance)
+	l.descend(e)
+	return l, nil
+}
+
+// descend tells the parent of each member hosted here.
+func (l *lineage) descend(e *optim.Env) {
+	parent := map[optim.Member]optim.Member{}
+	for i := 0; i < len(l.edges); i += l.each {
+		parent[l.edges[i].To] = l.edges[i].From
+	}
+	for _, m := range e.Mine {
+		from, child := parent[m]
+		if !child {
+			from = m
+		}
+		l.points = append(l.points, optim.Point{Member: m, Series: seriesParent.Name, Value: float64(from)})
+	}
+}
+
+// measured takes the distance of each child's former self to its first parent.
+func (l *lineage) measured(distance []float64) {
+	for i, c := range l.children {
+		l.points = append(l.points, optim.Point{Member: c, Series: SeriesDiversity.Name, Value: distance[i]})
+	}
+}
+
+// selectParent draws the p-th parent of a child: an index into the members. order is best first.
+func selectParent(k optim.Values, key noise.Key, p int, order []int, fit []float32) int {
+	n := len(order)
+	switch k.Choice("selection") {
+	case "tournament": // the best-placed of some draws
+		rivals, best := k.I("rivals"), n
+		for i := range rivals {
+			best = min(best, key.Below(max(4, rivals)*p+i, n))
+		}
+		return order[best]
+	case "roulette": // probability in proportion to 1/loss
+		weight := func(i int) float64 {
+			if loss := -float64(fit[i]); loss > 0 {
+				return 1 / loss
+			}
+			return 0
+		}
+		var total float64
+		for _, i := range order {
+			total += weight(i)
+		}
+		at := float64(key.Uniform(p)) * total
+		for _, i := range order {
+			if at -= weight(i); at < 0 {
+				return i
+			}
+		}
+		return order[0]
+	case "random":
+		return order[key.Below(p, n)]
+	}
+	return order[key.Below(p, min(n, max(1, int(math.Ceil(k.Get("top")*float64(n))))))]
+}
+
+// breed writes child c into dst from the rows of its parents.
+func breed(e *optim.Env, k optim.Values, round uint64, c optim.Member, dst, parents engine.Mat) engine.Task {
+	switch k.Choice("crossover") {
+	case "uniform", "tensor":
+		key := e.Rand(noise.Select, round, c)
+		key.Stream = 1
+		return engine.Crossover{Dst: dst, A: parents.Sub(0, 1), B: parents.Sub(1, 1), Keys: []noise.Key{key}, PerTensor: k.Is("crossover", "tensor")}
+	}
+	mean := engine.Lin{Dst: dst}
+	for p := range parents.Rows {
+		mean.Terms = append(mean.Terms, optim.T(1/float32(parents.Rows), parents.Sub(engine.Row(p), 1)))
+	}
+	return engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mean}}
+}
+
+// inherit gives each child its first parent's row of a block.
+func (l lineage) inherit(ctx context.Context, e *optim.Env, op optim.Op, block string) error {
+	m := e.Block(block)
+	if m.Cols == 0 {
+		return nil
+	}
+	got := e.Scratch(len(e.Mine), m.Cols).Sub(0, len(l.children))
+	if err := e.Comm.Move(ctx, op, optim.EveryNth(l.edges, l.each), m, got); err != nil {
+		return err
+	}
+	var tasks []engine.Task
+	for i, c := range l.children {
+		tasks = append(tasks, engine.Copy{Dst: engine.RowOf(m, e.Row(c)), Src: engine.RowOf(got, engine.Row(i))})
+	}
+	return e.Engine.Do(ctx, tasks...)
+}
+
+// inheritRecord is inherit of a record.
+func (l lineage) inheritRecord(ctx context.Context, e *optim.Env, op optim.Op, record string) error {
+	m := e.Record(record)
+	got := engine.NewHost(len(l.children), m.Cols, m.Type)
+	if err := e.Comm.MoveRecords(ctx, op, optim.EveryNth(l.edges, l.each), m, got); err != nil {
+		return err
+	}
+	for i, c := range l.children {
+		m.Sub(e.Row(c), 1).Set(got.Sub(engine.Row(i), 1))
+	}
+	return nil
+}
+
+// replaced is how many of n members a comparison replaces by exploit.
+func replaced(v optim.Values, n int) int {
+	q := v.Get(knobQuantile.Name)
+	if q == 0 {
+		return 0
+	}
+	return min(n/2, max(1, int(q*float64(n))))
+}
+
+// exploit lets the worst members take over the parameters of some of the best, at rest. fit has a row for each hosted
+// member, all one for each member of the roster. The edges are of those that are replaced, the least bad first.
+func exploit(ctx context.Context, e *optim.Env, k optim.Values, round uint64, fit engine.Host) (l lineage, all engine.Host, err error) {
+	members, x := e.Roster.Members, e.Block(optim.BlockX)
+	all = engine.NewHost(len(members), 1, engine.F32)
+	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
+		return l, all, err
+	}
+	order, count := optim.Order(all.F), replaced(k, len(members))
+	l.each = 1
+	for _, i := range order[len(order)-count:] {
+		c := members[i]
+		l.edges = append(l.edges, optim.Edge{From: members[order[e.Rand(noise.Select, round, c).Below(0, count)]], To: c, Op: "parents"})
+		if e.Row(c) >= 0 {
+			l.children = append(l.children, c)
+		}
+	}
+	got := e.Scratch(len(e.Mine), e.Layout.Params).Sub(0, len(l.children))
+	if err := e.Comm.Move(ctx, "parents", l.edges, x, got); err != nil {
+		return l, all, err
+	}
+	distance, tasks := make([]float64, len(l.children)), []engine.Task(nil)
+	for i, c := range l.children {
+		r, from := e.Row(c), got.Sub(engine.Row(i), 1)
+		tasks = append(tasks, engine.Distance{X: x.Sub(r, 1), Centre: from, RMS: distance[i : i+1]},
+			engine.Copy{Dst: engine.RowOf(x, r), Src: engine.All(from)})
+		tasks = append(tasks, e.ResetOptimiser(k, r)...)
+	}
+	if err := e.Engine.Do(ctx, tasks...); err != nil {
+		return l, all, err
+	}
+	if err := e.Engine.Wait(ctx); err != nil {
+		return l, all, err
+	}
+	l.measured(distance)
+	l.descend(e)
+	return l, all, nil
+}
+
+// castBest writes the row of src whose member has the best value in a block like fit; the lowest member's x when there
+// is none.
+func castBest(ctx context.Context, e *optim.Env, block string, src, dst engine.Mat) error {
+	all := engine.NewHost(len(e.Roster.Members), 2, engine.F32)
+	if err := e.Comm.AllGather(ctx, "centre", e.Record(block), all); err != nil {
+		return err
+	}
+	value, known := make([]float32, all.Rows), false
+	for i := range value {
+		f := all.Row(engine.Row(i))
+		if value[i] = f[fitValue]; f[fitState] == 0 {
+			value[i] = float32(math.Inf(-1))
+		}
+		known = known || value[i] > float32(math.Inf(-1))
+	}
+	best := optim.Order(value)[0]
+	if !known {
+		best, src = 0, e.Block(optim.BlockX)
+	}
+	// One leaf of the reduction: a broadcast of the best row.
+	leaf := optim.Roster{Members: e.Roster.Members[best : best+1], Owner: e.Roster.Owner[best : best+1]}
+	row := engine.Mat{Cols: src.Cols}
+	if r := e.Row(leaf.Members[0]); r >= 0 {
+		row = src.Sub(r, 1)
+	}
+	return e.Comm.AllReduce(ctx, "centre", leaf, row, dst, false)
+}
+
+// adapted are knobs of which some have other bounds or defaults.
+func adapted(knobs []optim.Knob, changes map[string]func(*optim.Knob)) []optim.Knob {
+	out := slices.Clone(knobs)
+	for i := range out {
+		if change, ok := changes[out[i].Name]; ok {
+			change(&out[i])
+		}
+	}
+	return out
+}
+
+// keepScores records the fitness of the hosted members but for those whose x has been replaced since.
+func keepScores(e *optim.Env, fit engine.Host, replaced []optim.Member) {
+	score := e.Record(optim.BlockScore)
+	for i, m := range e.Mine {
+		row := score.Row(engine.Row(i))
+		row[fitValue], row[fitState] = fit.F[i], 1
+		if fit.F[i] != fit.F[i] || slices.Contains(replaced, m) {
+			row[fitValue], row[fitState] = 0, 0
+		}
+	}
+}

@@ -1,0 +1,456 @@
+package population
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"brood/optim"
+	"brood/optim/optimtest"
+
+	"brood/models/engine"
+	"brood/models/longtest"
+	"brood/models/noise"
+)
+
+// naive is a Gaussian process in the form of the textbook: all of K + noise*I, solved by elimination each time.
+type naive struct {
+	kernel
+	at []place
+	y  []float64
+}
+
+func (g *naive) covariance(a, b place) float64 {
+	far := 0.0
+	for j := range a.x {
+		far += (a.x[j] - b.x[j]) * (a.x[j] - b.x[j]) / (2 * g.length[j] * g.length[j])
+	}
+	return math.Exp(-far) * math.Pow(1-g.forget, math.Abs(a.t-b.t)/2)
+}
+
+// solve is (K + noise*I)^-1 b and the determinant, by elimination with pivots.
+func (g *naive) solve(b []float64) (x []float64, det float64) {
+	n := len(g.at)
+	m := make([][]float64, n)
+	for i := range m {
+		for j := range n {
+			m[i] = append(m[i], g.covariance(g.at[i], g.at[j]))
+		}
+		m[i][i] += g.noise
+		m[i] = append(m[i], b[i])
+	}
+	det = 1
+	for c := range n {
+		p := c
+		for r := c; r < n; r++ {
+			if math.Abs(m[r][c]) > math.Abs(m[p][c]) {
+				p = r
+			}
+		}
+		if p != c {
+			m[c], m[p], det = m[p], m[c], -det
+		}
+		det *= m[c][c]
+		for r := range n {
+			if r == c {
+				continue
+			}
+			f := m[r][c] / m[c][c]
+			for j := c; j <= n; j++ {
+				m[r][j] -= f * m[c][j]
+			}
+		}
+	}
+	for c := range n {
+		x = append(x, m[c][n]/m[c][c])
+	}
+	return x, det
+}
+
+func (g *naive) moments(p place) (mean, variance float64) {
+	var k []float64
+	for _, q := range g.at {
+		k = append(k, g.covariance(p, q))
+	}
+	alpha, _ := g.solve(g.y)
+	beta, _ := g.solve(k)
+	variance = 1
+	for i := range k {
+		mean += k[i] * alpha[i]
+		variance -= k[i] * beta[i]
+	}
+	return mean, variance
+}
+
+func (g *naive) likelihood() (l float64) {
+	alpha, det := g.solve(g.y)
+	for i := range alpha {
+		l -= g.y[i] * alpha[i] / 2
+	}
+	return l - math.Log(det)/2
+}
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))) {
+		t.Errorf("%s is %.12g, want %.12g", what, got, want)
+	}
+}
+
+// TestGaussianProcessByHand: one measurement y = 1 of variance 1/4, and 1 - forget = 0.81. K + noise is 1.25, and k is
+// 1 at its place and time, 0.9 after one unit of time and exp(-1/2) one length away. With a second, of -1, two units
+// later, K + noise is (1.25 .81; .81 1.25), and between the two k is (.9 .9).
+func TestGaussianProcessByHand(t *testing.T) {
+	g := newProcess(kernel{length: [2]float64{0.5, 0.25}, forget: 0.19, noise: 0.25})
+	ask := func(p place) (mean, variance float64) { return g.moments(g.reduce(p, nil)) }
+	mean, variance := ask(place{})
+	near(t, "the mean before all", mean, 0)
+	near(t, "the variance before all", variance, 1)
+	g.measure(place{}, 1)
+	for _, c := range []struct {
+		p              place
+		mean, variance float64
+	}{
+		{place{}, 0.8, 0.2},
+		{place{t: 1}, 0.72, 0.352},
+		{place{x: [2]float64{0.5, 0}}, 0.8 * math.Exp(-0.5), 1 - math.Exp(-1)/1.25},
+		{place{x: [2]float64{0, 0.25}}, 0.8 * math.Exp(-0.5), 1 - math.Exp(-1)/1.25},
+	} {
+		mean, variance := ask(c.p)
+		near(t, "the mean", mean, c.mean)
+		near(t, "the variance", variance, c.variance)
+	}
+	near(t, "the likelihood", g.likelihood(), -1/(2*1.25)-math.Log(1.25)/2)
+	g.measure(place{t: 2}, -1)
+	mean, variance = ask(place{t: 1})
+	near(t, "the mean between opposites", mean, 0)
+	near(t, "the variance between them", variance, 1-2*.81/2.06)
+}
+
+// TestGaussianProcess: a factor that grows by a row with each point gives what the textbook's formulas give, for every
+// kernel; a measurement to come lowers the variance as one that was made, and moves no mean.
+func TestGaussianProcess(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	somewhere := func() place { return place{x: [2]float64{r.Float64(), r.Float64()}, t: float64(r.IntN(9))} }
+	for i, k := range kernels() {
+		g, twin := newProcess(k), &naive{kernel: k}
+		for range 3 + i%9 {
+			p, y := somewhere(), r.NormFloat64()
+			g.measure(p, y)
+			twin.at, twin.y = append(twin.at, p), append(twin.y, y)
+		}
+		near(t, "the likelihood", g.likelihood(), twin.likelihood())
+		asked := somewhere()
+		v := g.reduce(asked, nil)
+		was, before := g.moments(v)
+		mean, variance := twin.moments(asked)
+		near(t, "the mean", was, mean)
+		near(t, "the variance", before, variance)
+		p := somewhere()
+		pending, _ := twin.moments(p)
+		twin.at, twin.y = append(twin.at, p), append(twin.y, pending)
+		g.expect(p)
+		mean, variance = g.moments(g.reduce(asked, v)) // v goes on where it ended
+		near(t, "the mean beside a measurement to come", mean, was)
+		_, want := twin.moments(asked)
+		near(t, "the variance beside it", variance, want)
+		if variance > before+1e-12 {
+			t.Errorf("a measurement to come raises the variance from %g to %g", before, variance)
+		}
+	}
+}
+
+// TestFitted: measurements of a function that depends on one side alone, smoothly and for ever, choose a kernel that
+// says so.
+func TestFitted(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var at []place
+	var y []float64
+	for i := range 40 {
+		p := place{x: [2]float64{r.Float64(), r.Float64()}, t: float64(i / 4)}
+		at, y = append(at, p), append(y, math.Sin(12*p.x[0]))
+	}
+	g := fitted(at, y)
+	if g.length[0] > 0.3 || g.length[1] != 3 || g.forget != 0.01 || g.noise != 0.01 {
+		t.Errorf("the kernel is %+v", g.kernel)
+	}
+	if g = fitted(nil, nil); g.kernel != kernels()[0] {
+		t.Errorf("without measurements the kernel is %+v", g.kernel)
+	}
+}
+
+// pb2Twin chooses by the textbook's process what explore chooses.
+func pb2Twin(at []place, y []float64, now []place, children int, beta, t float64) (chosen []place) {
+	g, top := &naive{}, math.Inf(-1)
+	for _, k := range kernels() {
+		if one := (&naive{k, at, y}); one.likelihood() > top {
+			g, top = one, one.likelihood()
+		}
+	}
+	g.at, g.y = slices.Clone(at), slices.Clone(y)
+	real := &naive{g.kernel, at, y}
+	pend := func(p place) {
+		mean, _ := real.moments(p)
+		g.at, g.y = append(g.at, p), append(g.y, mean)
+	}
+	for _, p := range now {
+		pend(p)
+	}
+	for range children {
+		var best place
+		top := math.Inf(-1)
+		for i := range 33 {
+			for j := range 33 {
+				p := place{x: [2]float64{float64(i) / 32, float64(j) / 32}, t: t}
+				mean, variance := g.moments(p)
+				if u := mean + math.Sqrt(beta*max(0, variance)); u > top+1e-9 {
+					best, top = p, u
+				}
+			}
+		}
+		pend(best)
+		chosen = append(chosen, best)
+	}
+	return chosen
+}
+
+// standard64 is what of gains is all finite, in deviations and within two of them.
+func standard64(gains []float64) (y []float64) {
+	mean, square := 0.0, 0.0
+	for _, g := range gains {
+		mean += g / float64(len(gains))
+	}
+	for _, g := range gains {
+		square += (g - mean) * (g - mean) / float64(len(gains))
+	}
+	for _, g := range gains {
+		y = append(y, max(-2, min(2, (g-mean)/math.Sqrt(square))))
+	}
+	return y
+}
+
+// TestPB2: the worst quarter take over a member of the best quarter, and get the factors of the highest upper bound;
+// what was observed is what each period gained, in deviations of all that is observed, and after a period whose
+// beginning nobody measured nothing is.
+func TestPB2(t *testing.T) {
+	const n, vary, beta = 9, 4, 1.5
+	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
+	b.Judges = 10
+	p := b.Populate(t, PB2, n, optimtest.Set{"batch": 3, "slice": 4, "eta": 0.02, "decay": 0.01, "vary": vary, "period": 0.5, "beta": beta, "window": 20})
+	next := p.Streams()
+	x, m := optimtest.Twins(optimtest.Cols, n)
+	f := make([][2]float64, n)
+	for a := range f {
+		key := p.Rand(noise.Select, 0, optim.Member(a))
+		key.Stream = 2
+		for i := range f[a] {
+			f[a][i] = math.Pow(vary, 2*float64(key.Uniform(i))-1)
+		}
+	}
+	toPlace := func(f [2]float64, t float64) (p place) {
+		for i := range f {
+			p.x[i] = (math.Log(f[i])/math.Log(vary) + 1) / 2
+		}
+		p.t = t
+		return p
+	}
+	var at []place
+	var gains, y, from []float64
+	for comparison := 1; comparison <= 5; comparison++ {
+		fit := make([]float64, n)
+		for a := range x {
+			for range 5 {
+				g := b.Gradient(x[a], next(a))
+				for j := range g {
+					g[j] += 0.01 * f[a][1] * x[a][j]
+				}
+				optimtest.Nesterov(x[a], m[a], g, 0.02*f[a][0], 0.9)
+			}
+			fit[a] = -b.Loss(x[a], b.Validation())
+		}
+		if from != nil {
+			for a := range fit {
+				at, gains = append(at, toPlace(f[a], float64(comparison))), append(gains, fit[a]-from[a])
+			}
+		}
+		at, gains = at[max(0, len(at)-20):], gains[max(0, len(gains)-20):]
+		y = standard64(gains)
+		order, round := optimtest.Descending(fit), uint64(2*comparison-1)
+		from = slices.Clone(fit)
+		var stay []place
+		for a := range x {
+			if !slices.Contains(order[n-2:], a) {
+				stay = append(stay, toPlace(f[a], float64(comparison+1)))
+			}
+		}
+		chosen := pb2Twin(at, y, stay, 2, beta, float64(comparison+1))
+		source := map[int][]float64{}
+		for i, c := range order[n-2:] { // floor(9/4), the least bad first
+			src := order[p.Rand(noise.Select, round, optim.Member(c)).Below(0, 2)]
+			source[c], from[c] = x[src], fit[src]
+			for j, u := range chosen[i].x {
+				f[c][j] = math.Pow(vary, 2*u-1)
+			}
+		}
+		for c, row := range source {
+			x[c] = slices.Clone(row)
+			clear(m[c])
+		}
+		p.Rounds(2)
+		for a := range f {
+			if far := optimtest.Distance(p.RowOf(optim.BlockHyper, a), f[a][:]); far > 1e-5 {
+				t.Fatalf("after comparison %d the factors of member %d are %v, the twin's %v", comparison, a, p.RowOf(optim.BlockHyper, a), f[a])
+			}
+			if got := p.RowOf(optim.BlockFrom, a); math.Abs(got[0]-from[a]) > 1e-5 || got[1] != 1 {
+				t.Errorf("after comparison %d member %d began with %v, the twin's with %g", comparison, a, got, from[a])
+			}
+		}
+	}
+	p.Same(optim.BlockX, x...)
+	gotAt, gotY := pb2Observations(p.Record(optim.BlockTried).F, 20, vary)
+	if len(gotAt) != 20 {
+		t.Fatalf("%d observations", len(gotAt))
+	}
+	for i := range gotAt {
+		if gotAt[i].t != at[i].t || math.Abs(gotAt[i].x[0]-at[i].x[0]) > 1e-5 || math.Abs(gotAt[i].x[1]-at[i].x[1]) > 1e-5 || math.Abs(gotY[i]-y[i]) > 1e-2 {
+			t.Errorf("observation %d is %v at %v, the twin's %v at %v", i, gotY[i], gotAt[i], y[i], at[i])
+		}
+	}
+	if all, _ := pb2Observations(p.Record(optim.BlockTried).F, pb2Window, vary); len(all) != 4*n {
+		t.Errorf("%d observations of %d comparisons are kept", len(all), 4)
+	}
+}
+
+// TestPB2VaryLowered: a vary that is lowered while it trains moves all factors that lie outside to the bounds, those of
+// members that are not replaced too; others, and all under a vary that stays, keep their bits.
+func TestPB2VaryLowered(t *testing.T) {
+	b := optimtest.NewBowl(t, 10, 200)
+	b.Judges = 10
+	p := b.Populate(t, PB2, 4, optimtest.Set{"batch": 2, "period": 100, "vary": 4})
+	rows := [][2]float32{{4, 0.25}, {0.25, 1.25}, {1, 3}, {0.5, 0.75}}
+	for i, f := range rows {
+		copy(p.Record(optim.BlockHyper).Row(engine.Row(i)), f[:])
+	}
+	check := func(when string, want ...[2]float32) {
+		t.Helper()
+		for i, f := range want {
+			if got := p.Record(optim.BlockHyper).Row(engine.Row(i)); got[0] != f[0] || got[1] != f[1] {
+				t.Errorf("%s member %d has the factors %v, want %v", when, i, got, f)
+			}
+		}
+	}
+	p.Rounds(1)
+	check("under the vary of 4", rows...)
+	p.Knobs = p.Knobs.With("vary", 2)
+	p.Rounds(1)
+	check("under one of 2", [2]float32{2, 0.5}, [2]float32{0.5, 1.25}, [2]float32{1, 2}, [2]float32{0.5, 0.75})
+}
+
+// TestPB2Most: the largest population is allowed, and gets factors within bounds; one more member is refused.
+func TestPB2Most(t *testing.T) {
+	shape := func(n int) optim.Shape {
+		return optim.Shape{Roster: optim.Place(optim.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2), Data: optim.DataSize{Train: 100, Validation: 10}}
+	}
+	if err := PB2.Check(shape(pb2Most)); err != nil {
+		t.Error(err)
+	}
+	if err := PB2.Check(shape(pb2Most + 1)); err == nil {
+		t.Error("more than the largest population is allowed")
+	}
+	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
+	b.Judges = 10
+	p := b.Populate(t, PB2, pb2Most, optimtest.Set{"batch": 1, "period": 0.001})
+	p.Rounds(2)
+	if f := p.Record(optim.BlockHyper).F; slices.Max(f) > 2 || slices.Min(f) < 0.5 {
+		t.Errorf("factors go from %g to %g", slices.Min(f), slices.Max(f))
+	}
+}
+
+// TestPB2Standard: gains in deviations, those far out at two, and what is missing as badly.
+func TestPB2Standard(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		gains []float64
+		want  []float64
+	}{
+		{[]float64{1, 3}, []float64{-1, 1}},
+		{[]float64{1, nan, 3, -inf, inf}, []float64{-1, -2, 1, -2, -2}},
+		{[]float64{5, 5, 5}, []float64{0, 0, 0}},
+		{[]float64{5}, []float64{0}},
+		{[]float64{nan}, []float64{-2}},
+		{[]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 100}, append(slices.Repeat([]float64{-1. / 3}, 9), 2)},
+		{nil, []float64{}},
+	} {
+		if got := pb2Standard(c.gains); !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			t.Errorf("%v becomes %v, want %v", c.gains, got, c.want)
+		}
+	}
+}
+
+// TestPB2Place: factors lie by their logarithms between 1/vary and vary, outside at the nearer end.
+func TestPB2Place(t *testing.T) {
+	for _, c := range []struct {
+		f    [2]float32
+		vary float64
+		want [2]float64
+	}{
+		{[2]float32{0.25, 4}, 4, [2]float64{0, 1}}, {[2]float32{1, 2}, 4, [2]float64{0.5, 0.75}},
+		{[2]float32{0.01, 100}, 4, [2]float64{0, 1}}, {[2]float32{3, 1}, 1, [2]float64{0.5, 0.5}},
+	} {
+		if got := pb2Place(c.f[:], c.vary, 7); optimtest.Distance(got.x[:], c.want[:]) > 1e-9 || got.t != 7 {
+			t.Errorf("%v of %g lies at %+v", c.f, c.vary, got)
+		}
+	}
+}
+
+// TestBanditFindsTheBest: of a function with one summit, measured with noise at four places a step, of which the worst
+// is sent elsewhere, one of the four is soon near the summit, and near it again after the summit has moved: at a tenth
+// of a side in the mean, where the nearest of four places by chance is at a quarter of one.
+func TestBanditFindsTheBest(t *testing.T) {
+	longtest.Need(t, longtest.Studies, "fits the bandit hundreds of times")
+	r := rand.New(rand.NewPCG(5, 6))
+	var far [2]float64
+	const runs = 3
+	for range runs {
+		summit, at, gains := [2]float64{0.2 + 0.6*r.Float64(), 0.2 + 0.6*r.Float64()}, []place(nil), []float64(nil)
+		now := make([][2]float64, 4)
+		for i := range now {
+			now[i] = [2]float64{r.Float64(), r.Float64()}
+		}
+		for step := range 40 {
+			if step == 20 {
+				summit[0], summit[1] = summit[1], 1-summit[0]
+			}
+			worst, least := 0, math.Inf(1)
+			for i, x := range now {
+				gain := 0.02 * r.NormFloat64()
+				for j := range x {
+					gain -= (x[j] - summit[j]) * (x[j] - summit[j])
+				}
+				if gain < least {
+					worst, least = i, gain
+				}
+				at, gains = append(at, place{x, float64(step)}), append(gains, gain)
+			}
+			at, gains = at[max(0, len(at)-pb2Window):], gains[max(0, len(gains)-pb2Window):]
+			g := fitted(at, pb2Standard(gains))
+			for i, x := range now {
+				if i != worst {
+					g.expect(place{x, float64(step + 1)})
+				}
+			}
+			now[worst] = pb2Choose(g, pb2Lattice(float64(step+1)), 2).x
+			if step%20 >= 15 {
+				near := math.Inf(1)
+				for _, x := range now {
+					near = min(near, math.Hypot(x[0]-summit[0], x[1]-summit[1]))
+				}
+				far[step/20] += near / (5 * runs)
+			}
+		}
+	}
+	if far[0] > 0.1 || far[1] > 0.1 {
+		t.Errorf("the nearest is %.3g from the summit, and %.3g after it moved", far[0], far[1])
+	}
+}

@@ -1,0 +1,93 @@
+package population
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"brood/optim"
+
+	"brood/models/engine"
+	"brood/models/noise"
+)
+
+// PBT trains networks side by side, and lets the worst go on from the best with changed hyper-parameters.
+var PBT = &optim.Algorithm{
+	Name:  "pbt",
+	Title: "Population-based training",
+	Paper: "Jaderberg, Dalibard, Osindero et al.: Population based training of neural networks (2017), truncation selection",
+	Doc: `Every member trains by SGD with a learning rate and a weight decay of its own; after each period all are scored on the
+validation split (never the test set), and each of the worst goes on from one of the best:
+
+    x_i <- Nesterov SGD on its own mini-batches, eta_i = eta*f_i, decay_i = decay*f'_i
+    exploit, i among the worst q*n:  x_i, f_i, f'_i <- x_j, f_j, f'_j, j uniform among the best q*n
+    explore:                         f_i <- up*f_i or down*f_i, f'_i likewise, a coin each
+
+optimiser adam, adamw or muon takes its step in place of SGD's.
+
+q*n is rounded down, but at least one of two or more. f and f' start between 1/vary and vary, uniform in the logarithm, and are
+the block hyper: turning eta or decay moves all members. A member that was replaced starts at rest, with the batch-norm
+statistics of its source. A round is at most slice steps of the period; the block phase counts. The centre is the best at
+the last comparison, as it has trained on.
+Series: loss and the members' learning rates; at comparisons fitness and diversity.
+Bytes a comparison: P fitness values to everybody; for a source on another worker 4M and 8 for its factors.
+
+Deviations: the source's members compare when each is ready; here all do at once, so that a run can be repeated. The source's
+quantile is 0.2.
+Reductions: period beyond the run is independent SGDs of different rates.`,
+	Needs: optim.Gradients | optim.Evaluations,
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobPeriod,
+		knobQuantile,
+		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: optim.Log},
+		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: optim.Log},
+		knobVary.With(2), knobJudges, optim.KnobSlice}, optim.MemberStream),
+	Series: []optim.Series{optim.SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
+	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
+		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l),
+			{Name: optim.BlockHyper, Cols: 2, Record: true}, {Name: optim.BlockScore, Cols: 2, Record: true}, optim.Counter(optim.BlockPhase, true)})
+	},
+	Check: func(s optim.Shape) error {
+		if s.Data.Validation == 0 {
+			return errors.New("fitness needs a validation split: there is none: give --validation above 0")
+		}
+		return nil
+	},
+	Cycle: func(s optim.Shape) int { return s.RoundsOf(periodSteps(s)) },
+	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+		if !endsPeriod(s) {
+			return nil
+		}
+		b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4)}
+		if s.Drawn {
+			b["parents"], b["parents.hyper"] = s.MoveBytes(s.Edges, 4*s.Layout.Params), s.MoveBytes(s.Edges, 8)
+			return statsBytes(s, b, 1)
+		}
+		n, w := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers()))
+		moved := int64(replaced(s.K, int(n))) * (w - 1) / max(1, w)
+		b["parents"], b["parents.hyper"] = moved*4*int64(s.Layout.Params), moved*8
+		return b
+	},
+	Program: pbt{},
+}
+
+type pbt struct{}
+
+func (pbt) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
+	hyper := enterFactors(e, k)
+	return trainCompared(ctx, e, k, round, hyper, func(_ engine.Host, l lineage, _ engine.Host) error {
+		if err := l.inheritRecord(ctx, e, "parents.hyper", optim.BlockHyper); err != nil {
+			return err
+		}
+		for _, c := range l.children {
+			key := e.Rand(noise.Mutate, round, c)
+			for i, f := range hyper.Row(e.Row(c)) {
+				hyper.Row(e.Row(c))[i] = f * []float32{k.F("up"), k.F("down")}[key.Below(i, 2)]
+			}
+		}
+		return nil
+	})
+}
+
+func (pbt) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
+	return castBest(ctx, e, optim.BlockScore, e.Block(optim.BlockX), dst)
+}
