@@ -30,6 +30,7 @@ var subsystems = []subsystem{
 	// algorithms are written against the exported seam, and know nothing of each other
 	{name: "optim/averaging", may: seam, tests: families}, {name: "optim/coupled", may: seam, tests: families}, {name: "optim/evolution", may: seam, tests: families},
 	{name: "optim/gossip", may: seam, tests: families}, {name: "optim/population", may: seam, tests: families},
+	{name: "optim/collective", may: []string{"models"}},
 	{name: "optim", may: []string{"models", "optim"}},
 	{name: "runtime/coordinator", may: []string{"models", "optim", "runtime/event", "runtime/message", "runtime/timeline"}, tests: []string{"transport", "runtime"}},
 	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event", "runtime/option"}},
@@ -44,7 +45,7 @@ var subsystems = []subsystem{
 
 // seam is what an algorithm imports, inside this module or outside. A name that ends in a dot does not stand for what
 // lies below it.
-var seam = []string{"models", "optim."}
+var seam = []string{"models", "optim.", "optim/collective"}
 
 // families are the packages of algorithms, which tests compare with each other.
 var families = []string{"optim"}

@@ -10,6 +10,8 @@ import (
 	"math"
 	"regexp"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 )
 
@@ -35,7 +37,7 @@ type Algorithm struct {
 	// Cycle returns the number of rounds in a cycle, the unit of schedules per cycle. Nil: every round is a cycle.
 	Cycle func(s Shape) int
 	// Bytes returns the exact payload of one round in bytes, summed over workers, by operation.
-	Bytes func(s Shape) map[Op]int64
+	Bytes func(s Shape) map[collective.Op]int64
 
 	Program Program
 
@@ -136,15 +138,6 @@ type Block struct {
 	Enter  Enter
 }
 
-// Op names a communication operation in the ledger.
-type Op string
-
-// Edge is a directed transfer between members.
-type Edge struct {
-	From, To engine.Member
-	Op       Op
-}
-
 // Point is one measurement.
 type Point struct {
 	Member engine.Member // engine.None for a value of the whole population
@@ -173,7 +166,7 @@ type Report struct {
 	Points []Point
 	// Edges lists the transfers of the whole round if the algorithm draws them at random (pairings, lineage). Equal on all
 	// workers.
-	Edges []Edge
+	Edges []collective.Edge
 }
 
 // Pass is a fraction of an epoch.
@@ -181,17 +174,17 @@ type Pass struct{ Done, Of int64 }
 
 // Shape contains all inputs of Check, Cycle and Bytes.
 type Shape struct {
-	Roster Roster
+	Roster collective.Roster
 	Layout engine.Layout
 	K      Values
 	Direct int    // collectives of at most this many bytes take one hop
 	Phase  uint64 // value of the "phase" block at the start of the round; 0 without the block
 	Warm   uint64 // value of the "warm" block at the start of the round; 0 without the block
 	Drawn  bool   // Edges are the actual edges of the round; if false, Bytes returns an expected value
-	Edges  []Edge
+	Edges  []collective.Edge
 	Data   DataSize
 
-	comm *Comm // if not nil, caches the subtrees of Roster
+	comm *collective.Comm // if not nil, caches the subtrees of Roster
 }
 
 // DataSize is the number of training and validation samples.

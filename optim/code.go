@@ -3,6 +3,8 @@ package optim
 import (
 	"context"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 )
 
@@ -31,7 +33,7 @@ func wire(k Values) engine.Code {
 
 // mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the
 // wire's code.
-func (e *Env) AllReduceMean(ctx context.Context, k Values, op Op, src, dst engine.Mat) error {
+func (e *Env) AllReduceMean(ctx context.Context, k Values, op collective.Op, src, dst engine.Mat) error {
 	code := wire(k)
 	if lost := e.Block(BlockResidual); lost.Rows > 0 && code == engine.Int8 {
 		sent := e.Scratch(src.Rows, src.Cols)
@@ -40,5 +42,5 @@ func (e *Env) AllReduceMean(ctx context.Context, k Values, op Op, src, dst engin
 		}
 		src = sent
 	}
-	return e.Comm.reduce(ctx, op, e.Roster, src, dst, true, code)
+	return e.Comm.Reduce(ctx, op, e.Roster, src, dst, true, code)
 }

@@ -4,12 +4,14 @@ import (
 	"math"
 	"testing"
 
+	"brood/models/engine"
 	"brood/models/engine/ram"
+	"brood/models/native"
 )
 
 // holding is an engine that is told what programmes hold.
 type holding struct {
-	Engine
+	engine.Engine
 	bytes int
 }
 
@@ -19,7 +21,11 @@ func (h *holding) Hold(width, bytes int) { h.bytes += width * bytes }
 // engine is told of it once.
 func TestDoubles(t *testing.T) {
 	const n = 2*doublesPiece + 7
-	told := &holding{Engine: newVector(t)}
+	vectors, err := native.New(engine.Layout{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := &holding{Engine: vectors}
 	e := &Env{Engine: told}
 	a, b := ram.New(1, n), ram.New(1, n)
 	for i := range n {

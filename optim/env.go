@@ -1,57 +1,10 @@
 package optim
 
 import (
-	"context"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim/collective"
 )
-
-// Memory is the memory of an engine, which stores matrices. Other code accesses their elements only by Write and Read.
-type Memory interface {
-	// Alloc returns a zeroed matrix, which the caller must Free. The error states the requested and the free memory.
-	Alloc(rows, cols int) (engine.Mat, error)
-	// Free releases the memory of m, including all views of it, once all tasks queued before have finished.
-	Free(m engine.Mat)
-	// Write copies little-endian elements from p to dst, row by row, after all tasks queued before. The caller may reuse p
-	// once Write returns.
-	Write(ctx context.Context, dst engine.Span, p []byte) error
-	// Read waits for all tasks queued before, then copies the elements of src to p.
-	Read(ctx context.Context, p []byte, src engine.Span) error
-}
-
-// Engine executes tasks. One worker uses it, from one goroutine, except for its executor threads ([engine.Laned]).
-type Engine interface {
-	Memory
-	// Do queues tasks, which run in order. It rejects a task of mismatched shapes immediately; the next call returns the
-	// error of a task that fails later. See [engine.Task] for the ownership of slices in a task.
-	Do(ctx context.Context, tasks ...engine.Task) error
-	// Wait returns when all queued tasks have finished and all fields marked "out" contain their results.
-	Wait(ctx context.Context) error
-}
-
-// Upload copies h (F32) into a new matrix in the memory of e, which the caller must free.
-func Upload(ctx context.Context, e Memory, h engine.Host) (engine.Mat, error) {
-	m, err := e.Alloc(h.Rows, h.Cols)
-	if err != nil {
-		return m, err
-	}
-	if err := e.Write(ctx, engine.All(m), engine.AppendRows(nil, h, 0, h.Rows)); err != nil {
-		e.Free(m)
-		return engine.Mat{}, err
-	}
-	return m, nil
-}
-
-// Download returns the elements of m, after all tasks queued before have finished.
-func Download(ctx context.Context, e Memory, m engine.Mat) (engine.Host, error) {
-	h, p := engine.NewHost(m.Rows, m.Cols, engine.F32), make([]byte, m.Bytes())
-	if err := e.Read(ctx, p, engine.All(m)); err != nil {
-		return h, err
-	}
-	engine.ReadFloats(h.F, p)
-	return h, nil
-}
 
 // Data names the samples a program may train on and select by. The test set is not accessible.
 type Data interface {
@@ -62,12 +15,12 @@ type Data interface {
 // Env contains everything that a program may access.
 type Env struct {
 	Seed    uint64
-	Roster  Roster
+	Roster  collective.Roster
 	Self    int
-	Mine    []Member // hosted here, ascending: the rows of per-member blocks
+	Mine    []engine.Member // hosted here, ascending: the rows of per-member blocks
 	Layout  engine.Layout
-	Comm    *Comm
-	Engine  Engine
+	Comm    *collective.Comm
+	Engine  engine.Engine
 	Data    Data
 	Hollow  bool                   // the engine computes nothing (matrices have no storage), so no samples are drawn
 	Metrics []string               // names of the metrics that an objective measures in addition to the fitness
@@ -167,13 +120,13 @@ func (e *Env) Recycle() {
 }
 
 // Rand returns the key of the random numbers of one purpose, round and member.
-func (e *Env) Rand(p noise.Purpose, round uint64, m Member) noise.Key {
+func (e *Env) Rand(p noise.Purpose, round uint64, m engine.Member) noise.Key {
 	return noise.Key{Seed: e.Seed, Purpose: p, Round: round, Member: uint32(m)}
 }
 
 // Row returns the row of member m in per-member blocks, or -1 if another worker hosts it.
-func (e *Env) Row(m Member) engine.Row {
-	return rowAmong(e.Mine, m)
+func (e *Env) Row(m engine.Member) engine.Row {
+	return collective.RowAmong(e.Mine, m)
 }
 
 // Lead reports whether this worker hosts the lowest member, and thus reports the values of the whole population.
@@ -198,4 +151,14 @@ func (e *Env) Shape(k Values) Shape {
 		s.Warm = w.U[0]
 	}
 	return s
+}
+
+// incoming is Incoming for this worker and the current roster.
+func (e *Env) Incoming(edges []collective.Edge) (in []collective.Edge) {
+	for _, edge := range edges {
+		if e.Row(edge.To) >= 0 {
+			in = append(in, edge)
+		}
+	}
+	return in
 }

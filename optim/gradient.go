@@ -3,6 +3,8 @@ package optim
 import (
 	"context"
 
+	"brood/optim/collective"
+
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
@@ -91,7 +93,7 @@ func (s Step) Regularise() (tasks []engine.Task) {
 
 // window is the part of the training set that member m sees: frac*N samples from floor(N*rank/n), wrapping; with frac 0
 // the samples up to the next member's.
-func (e *Env) Window(m Member, frac float64) data.Window {
+func (e *Env) Window(m engine.Member, frac float64) data.Window {
 	n := len(e.Data.Train())
 	if frac >= 1 {
 		return data.Window{Lo: 0, Len: n}
@@ -120,7 +122,7 @@ func (e *Env) windows(frac float64) int64 {
 }
 
 // Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
-func (e *Env) Stream(m Member, cursor uint64, n int, frac float64) []int32 {
+func (e *Env) Stream(m engine.Member, cursor uint64, n int, frac float64) []int32 {
 	out := make([]int32, n)
 	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.Window(m, frac))
 	return out
@@ -143,7 +145,7 @@ func (e *Env) SharedBatchKey(at uint64) noise.Key { return e.Rand(noise.Order, a
 
 // SharedGradient writes the mean over members of the gradients at one shared row x, each of its part of the next global
 // batch of the one stream, and returns the hosted members' losses. g is scratch for a row each.
-func SharedGradient(ctx context.Context, e *Env, k Values, op Op, x, g, mean engine.Mat) ([]float32, error) {
+func SharedGradient(ctx context.Context, e *Env, k Values, op collective.Op, x, g, mean engine.Mat) ([]float32, error) {
 	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
 	at := e.Record(BlockCursor).U
 	batches, masks := make([][]int32, mine), make([]noise.Key, mine)

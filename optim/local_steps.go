@@ -83,7 +83,7 @@ func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 // lane is an engine of which one thread computes, and the row of CohortScratch of the member that it works for. Only Do
 // is its own.
 type lane struct {
-	Engine
+	engine.Engine
 	one engine.Doer
 	at  engine.Row
 }

@@ -15,7 +15,7 @@ var SeriesGradient = Series{Name: "gradient.norm", Title: "gradient norm", Kind:
 
 // look is a distance that tasks write out in a round that a probe follows.
 type look struct {
-	member Member
+	member engine.Member
 	series string
 	rms    *float64
 	scale  float64

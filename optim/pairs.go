@@ -1,5 +1,7 @@
 package optim
 
+import "brood/models/engine"
+
 // SeriesPartner is declared by an algorithm whose members meet in pairs, so that the workbench draws the meetings.
 var SeriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
 	Doc: "whom the member met in the round, a point a meeting in their order, so that the last is whom it met last; its own id where it met nobody. Both who meet tell of it; of a push only who sends does"}
@@ -7,25 +9,21 @@ var SeriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
 // PartnersOf returns the points of SeriesPartner for the members hosted here, in the order of the meetings, which are
 // those of the whole population. With pushes, only the first member of a pair reports it. A pair of a member and itself
 // is no meeting.
-func (e *Env) PartnersOf(meetings [][2]Member, pushes bool) (out []Point) {
-	met := make([][]Member, len(e.Mine))
-	tell := func(m, partner Member) {
+func (e *Env) PartnersOf(meetings [][2]engine.Member, pushes bool) (out []Point) {
+	met := make([][]engine.Member, len(e.Mine))
+	tell := func(m, partner engine.Member) {
 		if r := e.Row(m); r >= 0 && m != partner {
 			met[r] = append(met[r], partner)
 		}
 	}
-	here := reachOf(e.Mine)
 	for _, p := range meetings {
-		if !here.has(p[0]) && !here.has(p[1]) {
-			continue
-		}
 		if tell(p[0], p[1]); !pushes {
 			tell(p[1], p[0])
 		}
 	}
 	for r, m := range e.Mine {
 		if len(met[r]) == 0 {
-			met[r] = []Member{m}
+			met[r] = []engine.Member{m}
 		}
 		for _, p := range met[r] {
 			out = append(out, Point{Member: m, Series: SeriesPartner.Name, Value: float64(p)})

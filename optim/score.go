@@ -32,12 +32,12 @@ func (s Scores) Error() float64 {
 
 // Score evaluates rows of x on samples, dropout off, chunk by chunk in order. stats holds batch-norm statistics in the
 // same rows, or is the zero Mat.
-func Score(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32) ([]Scores, error) {
+func Score(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32) ([]Scores, error) {
 	return Measure(ctx, eng, x, rows, stats, samples, 0)
 }
 
 // Measure is Score with so many metrics of an objective.
-func Measure(ctx context.Context, eng Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32, metrics int) ([]Scores, error) {
+func Measure(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32, metrics int) ([]Scores, error) {
 	type part struct {
 		loss    []float64
 		correct []int64

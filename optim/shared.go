@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 )
 
@@ -111,7 +113,7 @@ func Pointers(v []float32) []*float32 {
 }
 
 // GatherCounters returns a per-member counter of all members, by rank, on every worker. It costs AllGatherBytes(8).
-func (e *Env) GatherCounters(ctx context.Context, op Op, block string) ([]uint64, error) {
+func (e *Env) GatherCounters(ctx context.Context, op collective.Op, block string) ([]uint64, error) {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.U64)
 	return all.U, e.Comm.AllGather(ctx, op, e.Record(block), all)
 }

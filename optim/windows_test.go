@@ -1,6 +1,10 @@
 package optim
 
-import "testing"
+import (
+	"testing"
+
+	"brood/optim/collective"
+)
 
 // trainOnly has so many samples to train on.
 type trainOnly int
@@ -12,7 +16,7 @@ func (trainOnly) Validation() []int32 { return nil }
 func TestWindows(t *testing.T) {
 	for _, samples := range []int{1, 7, 10, 1000} {
 		for _, members := range []int{1, 3, 7, 10, 64, 999} {
-			e := &Env{Data: trainOnly(samples), Roster: Place(IDs(members), []int{0, 2})}
+			e := &Env{Data: trainOnly(samples), Roster: collective.Place(collective.IDs(members), []int{0, 2})}
 			for _, share := range []float64{0, 1e-9, 0.15, 0.5, 1} {
 				want := int64(0)
 				for _, m := range e.Roster.Members {

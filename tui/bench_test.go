@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -29,7 +31,7 @@ func beyond(round uint64) (out []event.Record) {
 		x[i] = 0.1 + float64(i)/100
 	}
 	for r := round + 1; r <= round+4; r++ {
-		out = append(out, event.Record{Points: &event.Points{Round: r, Series: "loss", Members: optim.IDs(64), Values: x}})
+		out = append(out, event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(64), Values: x}})
 	}
 	return append(out, event.Record{Commit: &event.Commit{To: round + 4, Rounds: 4, Nanos: 4e7, Progress: event.Progress{Rounds: round + 4}}})
 }

@@ -3,7 +3,8 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/axis"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -121,7 +122,7 @@ func (m *model) cursorNote() string {
 }
 
 // last is a member's value at the cursor, or without one its newest.
-func (m *model) last(s *view.Series, id optim.Member) (x float64, ok bool) {
+func (m *model) last(s *view.Series, id engine.Member) (x float64, ok bool) {
 	if !m.cursor.on {
 		return s.Last(id)
 	}

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"brood/models/engine"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
 	"brood/runtime/view"
 	"brood/tui/cell"
 )
@@ -180,7 +181,7 @@ func meetingRows(v *view.View) (out rows) {
 	if v.Meetings == nil {
 		return nil
 	}
-	v.Meetings.Pairs(func(round uint64, a, b optim.Member) {
+	v.Meetings.Pairs(func(round uint64, a, b engine.Member) {
 		at, with := uints(round), memberText(b)
 		out = append(out, []string{view.Partner, memberText(a), at, at, "1", with, with, with})
 	})
@@ -218,4 +219,4 @@ func uints(n uint64) string { return strconv.FormatUint(n, 10) }
 // exact is the shortest text that reads back as the same number.
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-func memberText(id optim.Member) string { return uints(uint64(id)) }
+func memberText(id engine.Member) string { return uints(uint64(id)) }

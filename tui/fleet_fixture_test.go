@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -35,7 +37,7 @@ func machines(n int) (f view.Fleet) {
 			Kernels: "f32/1,gorgonia/gonum/amd64", Software: "brood 0.9.0",
 			Since: time.Duration(754+61*i) * time.Second, RTT: time.Duration(380+i*i*1710) * time.Microsecond, Silent: time.Duration(200+50*(i%3)) * time.Millisecond}
 		for m := range 4 {
-			w.Members = append(w.Members, optim.Member(4*i+m))
+			w.Members = append(w.Members, engine.Member(4*i+m))
 		}
 		if i%6 == 2 {
 			w.Device = "cuda:0 NVIDIA H100, 80 GiB"
@@ -140,7 +142,7 @@ func TestGoldenFleet(t *testing.T) {
 			})
 		}
 	}
-	alone := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: optim.IDs(6)}, {ID: 1, State: event.Hosting, Members: []optim.Member{6, 7, 8, 9, 10, 11}}}}
+	alone := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(6)}, {ID: 1, State: event.Hosting, Members: []engine.Member{6, 7, 8, 9, 10, 11}}}}
 	for _, c := range []struct {
 		name, keys string
 		w, h       int

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -237,7 +239,7 @@ func TestFleetDoesNotJitter(t *testing.T) {
 		for i := range c.now.Workers {
 			w := &c.now.Workers[i]
 			w.Sent, w.Received, w.RTT, w.Silent, w.Name = 999.4e9, 1, 9876*time.Millisecond, 61*time.Second, "a-machine-with-quite-a-long-name.cluster.example"
-			w.Members, w.State = []optim.Member{0, 2, 4, 100, 102, 1000}, event.Cordoned
+			w.Members, w.State = []engine.Member{0, 2, 4, 100, 102, 1000}, event.Cordoned
 		}
 		for i := range c.now.Links {
 			c.now.Links[i] = view.Link{From: c.now.Links[i].From, To: c.now.Links[i].To, Sent: 1e12 / 7, RTT: time.Minute, Lost: 1}
@@ -268,7 +270,7 @@ func edges(s string) (out string) {
 }
 
 func TestFleetOfOneProcess(t *testing.T) {
-	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: optim.IDs(12)}}}
+	f := view.Fleet{Workers: []view.Worker{{ID: 0, State: event.Hosting, Members: collective.IDs(12)}}}
 	d, c := commanding(t, 120, 40, f, "")
 	d.shows("in-process", "all workers share one process", "`brood serve`", "in the coordinator's process", "3000 steps/s, 100 % of all")
 	d.press("tab", "enter")
@@ -328,7 +330,7 @@ func TestFleetCountsWorkers(t *testing.T) {
 }
 
 func TestFleetText(t *testing.T) {
-	for want, ids := range map[string][]optim.Member{"": nil, "7": {7}, "0–3": optim.IDs(4), "0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
+	for want, ids := range map[string][]engine.Member{"": nil, "7": {7}, "0–3": collective.IDs(4), "0–1,3,5–7": {0, 1, 3, 5, 6, 7}} {
 		if got := ranges(ids); got != want {
 			t.Errorf("%v is %q, want %q", ids, got, want)
 		}
@@ -357,7 +359,7 @@ func TestFleetText(t *testing.T) {
 
 // TestMembersOfAWorkerAreNamedWhole: in a population of hundreds too.
 func TestMembersOfAWorkerAreNamedWhole(t *testing.T) {
-	roster := optim.Roster{Members: optim.IDs(256), Owner: make([]int, 256)}
+	roster := collective.Roster{Members: collective.IDs(256), Owner: make([]int, 256)}
 	for i := 128; i < 256; i++ {
 		roster.Owner[i] = 1
 	}

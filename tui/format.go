@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 	"brood/tui/cell"
 )
@@ -191,7 +192,7 @@ func labels(ids []int) string {
 }
 
 // ranges writes ascending members as compactly as can be: 0–3,8,12–15.
-func ranges(ids []optim.Member) string {
+func ranges(ids []engine.Member) string {
 	var parts []string
 	for i := 0; i < len(ids); {
 		j := i

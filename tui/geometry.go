@@ -24,7 +24,7 @@ type Geometer interface {
 
 // drawOverlaps is the matrix of overlaps: in figures where all have room, else in shades, a cell of them the mean of as
 // many members where there are too many. The last line says what the shades mean.
-func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.Member) {
+func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.Member) {
 	least, _, most, ok := x.Overlaps()
 	if !ok {
 		explain(g, r, fmt.Sprintf("there is one member in round %s: an overlap is of two", round(x.Round)))
@@ -241,7 +241,7 @@ func barrierText(x *geometry.Geometry) string {
 }
 
 // drawSpreads is a bar for each member: how far it is from the centre.
-func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus optim.Member) {
+func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.Member) {
 	at, top := 0, 0.0
 	for i, m := range x.Members {
 		if m == focus {

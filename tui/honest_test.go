@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -98,7 +100,7 @@ func TestSetAsOnTheCommandLine(t *testing.T) {
 // TestSparklinesOfNegatives: members whose only series is negative have lines that rise and fall.
 func TestSparklinesOfNegatives(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: view.Fitness}}}, shown: view.New(), logAxis: true}
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(optim.IDs(2), []int{1}), Algorithm: "es"}})
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(2), []int{1}), Algorithm: "es"}})
 	for r := range uint64(20) {
 		m.shown.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: view.Fitness, Members: []engine.Member{0, 1}, Values: []float64{-3 + float64(r)/10, -2}}})
 	}
@@ -115,8 +117,8 @@ func TestSparklinesOfNegatives(t *testing.T) {
 func TestHeatRowsAreAlike(t *testing.T) {
 	for _, c := range []struct{ members, height, rows int }{{3, 13, 12}, {5, 13, 10}, {16, 13, 8}, {64, 22, 16}, {12, 13, 12}} {
 		m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
-		ids := optim.IDs(c.members)
-		m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "x"}})
+		ids := collective.IDs(c.members)
+		m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(ids, []int{1}), Algorithm: "x"}})
 		for r := uint64(10); r <= 100; r += 10 {
 			p := &event.Points{Round: r, Series: "loss"}
 			for _, id := range ids {
@@ -145,9 +147,9 @@ func TestHeatRowsAreAlike(t *testing.T) {
 // TestAnEvenPopulationSaysItsValue: a map of one value has nothing to shade.
 func TestAnEvenPopulationSaysItsValue(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(optim.IDs(8), []int{1}), Algorithm: "x"}})
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(collective.IDs(8), []int{1}), Algorithm: "x"}})
 	put := func(r uint64, last float64) string {
-		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: optim.IDs(8), Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
+		m.shown.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(8), Values: []float64{2, 2, 2, 2, 2, 2, 2, last}}})
 		g := cell.New(80, 6) // two members in a row
 		drawHeat(m, g, g.Rect())
 		return cell.Plainly(false).String(g)
@@ -184,7 +186,7 @@ func TestExchangedInMemory(t *testing.T) {
 			r.Commit.Overhead = 0
 		}
 	}
-	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []optim.Member{0, 1}}, {ID: 2, State: event.Hosting, Members: []optim.Member{2, 3}}}}
+	here := view.Fleet{Workers: []view.Worker{{ID: 1, State: event.Hosting, Members: []engine.Member{0, 1}}, {ID: 2, State: event.Hosting, Members: []engine.Member{2, 3}}}}
 	d := open(t, 200, 50, nil, func(o *Options) { o.Source = &crew{Memory: sourcetest.NewMemory(rs...), now: here} })
 	d.shows("3 workers, in memory", "412 kB/s in memory")
 	d.press("2")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"brood/models/engine"
+
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
@@ -43,7 +45,7 @@ type model struct {
 	cursor    cursor
 	under     uint64 // the round of a chart that the mouse was over at the last, 0 for none
 	drag      drag
-	member    optim.Member
+	member    engine.Member
 	trait     string // the series that the members' panels show; "" for the algorithm's
 
 	panels    []panel // see newPanels

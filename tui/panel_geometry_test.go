@@ -35,7 +35,7 @@ func ring(n int, want geometry.Wanted) *geometry.Geometry {
 	for i := range n {
 		a := 2 * math.Pi * float64(i) / float64(n)
 		at[i] = [2]float64{3 + math.Cos(a), 1 + math.Sin(a)}
-		g.Members, g.Length, g.Spread = append(g.Members, optim.Member(i)), append(g.Length, math.Hypot(at[i][0], at[i][1])), append(g.Spread, 1)
+		g.Members, g.Length, g.Spread = append(g.Members, engine.Member(i)), append(g.Length, math.Hypot(at[i][0], at[i][1])), append(g.Spread, 1)
 	}
 	for i := range n {
 		var row []float64
@@ -199,7 +199,7 @@ func TestGeometryText(t *testing.T) {
 	if text := GeometryText(ring(1, geometry.Wanted{}), 100, false); !strings.Contains(text, "there is one member in round 63") {
 		t.Errorf("of one member:\n%s", text)
 	}
-	near := &geometry.Geometry{Members: []optim.Member{0, 1, 2}, Length: []float64{1, 1, 1}, Population: 3,
+	near := &geometry.Geometry{Members: []engine.Member{0, 1, 2}, Length: []float64{1, 1, 1}, Population: 3,
 		Distance: [][]float64{{0, 1e-3, 2e-3}, {1e-3, 0, 1e-3}, {2e-3, 1e-3, 0}}, Spread: []float64{0, 0, 0}}
 	if text := GeometryText(near, 100, false); !strings.Contains(text, ".9999995") || !strings.Contains(text, ".9999980") {
 		t.Errorf("overlaps that differ look alike:\n%s", text)
@@ -224,7 +224,7 @@ func TestEdgesOfGeometry(t *testing.T) {
 		t.Errorf("twenty members:\n%s", text)
 	}
 	close := func(d, length float64) string {
-		return GeometryText(&geometry.Geometry{Members: []optim.Member{0, 1, 2}, Length: []float64{1, 1, length}, Population: 3,
+		return GeometryText(&geometry.Geometry{Members: []engine.Member{0, 1, 2}, Length: []float64{1, 1, length}, Population: 3,
 			Distance: [][]float64{{0, d, 2 * d}, {d, 0, d}, {2 * d, d, 0}}, Spread: []float64{0, 0, 0}}, 100, false)
 	}
 	if text := close(1e-6, 1); !strings.Contains(text, "all alike to 8 digits") || strings.ContainsAny(text, "▒▓█") {

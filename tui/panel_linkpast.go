@@ -4,9 +4,10 @@ import (
 	"math"
 	"slices"
 
+	"brood/models/engine"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -17,7 +18,7 @@ const linkPastPanel panelID = "linkpast"
 
 // linkPast is the state of the panel of links over the rounds.
 type linkPast struct {
-	chosen optim.Member // as [view.LinkOf] names links; the formula follows what all send to all
+	chosen engine.Member // as [view.LinkOf] names links; the formula follows what all send to all
 }
 
 // formulaRow is the id of the row of what the algorithm's formula says of all links together: it tells no link from
@@ -49,7 +50,7 @@ func (p *linkPast) panel() panel {
 func linkPastTitle(m *model) (string, string) { return "links over rounds", m.windowNote() }
 
 // rows are the links that were measured: what all send to all with the formula below it, then each worker's.
-func (p *linkPast) rows(m *model) (out []optim.Member, at int) {
+func (p *linkPast) rows(m *model) (out []engine.Member, at int) {
 	s := m.shown.MachinesOf(view.Between)
 	if s == nil {
 		return nil, 0
@@ -110,7 +111,7 @@ func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	m.arrow(g, c.spark, r.Y, c.w)
 	edges := m.edges(c.w)
-	cols, tops := map[optim.Member][]view.Bucket{}, map[int]float64{}
+	cols, tops := map[engine.Member][]view.Bucket{}, map[int]float64{}
 	for _, id := range rows {
 		x := linkColumns(m.shown, id, edges)
 		for _, b := range x {
@@ -163,7 +164,7 @@ const (
 	oneScale            // what one sends to one other
 )
 
-func linkScale(id optim.Member) int {
+func linkScale(id engine.Member) int {
 	from, to := view.LinkEnds(id)
 	switch {
 	case id == formulaRow || from == event.Every:
@@ -174,7 +175,7 @@ func linkScale(id optim.Member) int {
 	return oneScale
 }
 
-func linkName(id optim.Member) string {
+func linkName(id engine.Member) string {
 	if id == formulaRow {
 		return "formula"
 	}
@@ -183,7 +184,7 @@ func linkName(id optim.Member) string {
 }
 
 // linkNow is what a link carried a second and a round, at the cursor or now: a dash where nobody measured it then.
-func linkNow(m *model, id optim.Member) (rate, around string) {
+func linkNow(m *model, id engine.Member) (rate, around string) {
 	at := m.shown.Progress.Rounds
 	if m.cursor.on {
 		at = m.cursor.round
@@ -260,7 +261,7 @@ func linksGone(v *view.View, s *view.Series, at uint64) bool {
 }
 
 // linkColumns are what a link carried a second in columns of rounds with these edges.
-func linkColumns(v *view.View, id optim.Member, edges []uint64) []view.Bucket {
+func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
 	if id != formulaRow {
 		return v.MachinesOf(view.Between).Columns(id, edges)
 	}
@@ -278,7 +279,7 @@ func linkColumns(v *view.View, id optim.Member, edges []uint64) []view.Bucket {
 }
 
 // linkVoid are the columns in which others were measured and the link was not, and those behind the last of all links.
-func linkVoid(v *view.View, id optim.Member, edges []uint64) []bool {
+func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
 	out := make([]bool, len(edges)-1)
 	if id == formulaRow || edges[len(out)] <= edges[0] {
 		return out
@@ -310,7 +311,7 @@ func linkPastRows(v *view.View) rows {
 	if s == nil {
 		return out
 	}
-	named := map[string]optim.Member{}
+	named := map[string]engine.Member{}
 	for _, id := range s.Members {
 		named[memberText(id)] = id
 	}

@@ -5,7 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -157,7 +158,7 @@ func average(x float64) string {
 }
 
 // blockName names neighbours.
-func blockName(ids []optim.Member) string {
+func blockName(ids []engine.Member) string {
 	name := fmt.Sprintf("m%d", ids[0])
 	if n := len(ids); n > 1 {
 		name += fmt.Sprintf("-%d", ids[n-1])

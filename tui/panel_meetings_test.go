@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -15,7 +17,7 @@ import (
 // exponential pushes from each of n members to the one 2^a further round the ring, a moving on by one each round.
 func exponential(n int) func(round uint64) *event.Points {
 	return func(round uint64) *event.Points {
-		p := &event.Points{Members: optim.IDs(n)}
+		p := &event.Points{Members: collective.IDs(n)}
 		var hops []int
 		for h := 1; h < n; h *= 2 {
 			hops = append(hops, h)
@@ -94,17 +96,19 @@ func TestHopsAreStripes(t *testing.T) {
 
 // Where nobody met anybody the panel says so; a member that left has no row; another algorithm has no matrix.
 func TestMeetingsFollowTheRun(t *testing.T) {
-	rs := sourcetest.Partners(sourcetest.Run(3, 1), func(uint64) *event.Points { return &event.Points{Members: optim.IDs(3), Values: []float64{0, 1, 2}} })
+	rs := sourcetest.Partners(sourcetest.Run(3, 1), func(uint64) *event.Points {
+		return &event.Points{Members: collective.IDs(3), Values: []float64{0, 1, 2}}
+	})
 	d := open(t, 200, 50, rs, nil)
 	if _, panel := matrix(d); !strings.Contains(strings.Join(panel, "\n"), "nobody met anybody in the last round") {
 		t.Errorf("%s", strings.Join(panel, "\n"))
 	}
 	put := func(r event.Record) { d.shown.Apply(r) }
-	meet := func(round uint64, members []optim.Member, partner ...float64) {
+	meet := func(round uint64, members []engine.Member, partner ...float64) {
 		put(event.Record{Points: &event.Points{Round: round, Series: view.Partner, Members: members, Values: partner}})
 		put(event.Record{Commit: &event.Commit{To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
 	}
-	plan := func(at uint64, r optim.Roster, alg string) {
+	plan := func(at uint64, r collective.Roster, alg string) {
 		put(event.Record{Plan: &event.Plan{Epoch: d.shown.Plan.Epoch + 1, At: at, From: event.Workers, Old: d.shown.Members(), New: r, OldAlg: d.shown.Algorithm(), Algorithm: alg}})
 	}
 	has := func(want bool, what ...string) {
@@ -117,11 +121,11 @@ func TestMeetingsFollowTheRun(t *testing.T) {
 			}
 		}
 	}
-	meet(2, optim.IDs(3), 1, 0, 2)
-	meet(3, optim.IDs(3), 1, 0, 2)
-	meet(4, optim.IDs(3), 2, 1, 0)
+	meet(2, collective.IDs(3), 1, 0, 2)
+	meet(3, collective.IDs(3), 1, 0, 2)
+	meet(4, collective.IDs(3), 2, 1, 0)
 	has(true, "last 4 rounds", "0–2 a pair", "m0", "m1", "m2", "if all alike: 1")
-	plan(4, optim.Roster{Members: []optim.Member{0, 2}, Owner: []int{1, 1}}, "sample")
+	plan(4, collective.Roster{Members: []engine.Member{0, 2}, Owner: []int{1, 1}}, "sample")
 	has(true, "last 4 rounds", "1–1 a pair", "m0", "m2")
 	has(false, "m1")
 	plan(4, d.shown.Members(), "other")

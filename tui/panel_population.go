@@ -3,7 +3,8 @@ package tui
 import (
 	"fmt"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -113,7 +114,7 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	w := upper.W - at - 1
 	edges := m.edges(w)
 	void := s.Unmeasured(edges)
-	rows := m.rows(g, upper, func(ids []optim.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
+	rows := m.rows(g, upper, func(ids []engine.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
 	if x, even := chart.Even(rows); even {
 		explain(g, cell.Rect{X: upper.X + at, Y: upper.Y, W: w + 1, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
 	} else {
@@ -135,14 +136,14 @@ func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	_, body := r.Top(1)
 	at := m.gutter()
 	edges := m.edges(r.W - at - 1)
-	rows := m.rows(g, body, func(ids []optim.Member) []view.Bucket { return line.Columns(ids[0], edges) })
+	rows := m.rows(g, body, func(ids []engine.Member) []view.Bucket { return line.Columns(ids[0], edges) })
 	chart.Kinds(g, r.X+at, body.Y, rows)
 	m.roundAxis(g, r.X, body.Y+len(rows), r.W)
 }
 
 // rows labels as many lines for each member, or a line for as many members each, above the last line of r, and asks for
 // their columns.
-func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []optim.Member) []view.Bucket) (rows [][]view.Bucket) {
+func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []engine.Member) []view.Bucket) (rows [][]view.Bucket) {
 	members := m.shown.Members().Members
 	n, h := len(members), r.H-1
 	each, tall := (n+h-1)/h, max(1, h/n)
@@ -184,7 +185,7 @@ func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 }
 
 // meanOf sums the columns of some members.
-func meanOf(s *view.Series, ids []optim.Member, edges []uint64) []view.Bucket {
+func meanOf(s *view.Series, ids []engine.Member, edges []uint64) []view.Bucket {
 	row := s.Columns(ids[0], edges)
 	for _, id := range ids[1:] {
 		for i, b := range s.Columns(id, edges) {

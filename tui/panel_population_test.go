@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -40,8 +42,8 @@ func TestCandidatesHaveNoMap(t *testing.T) {
 // left.
 func TestLineage(t *testing.T) {
 	m := &model{alg: &optim.Algorithm{Series: []optim.Series{{Name: "loss"}}}, shown: view.New()}
-	ids := optim.IDs(3)
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "ga"}})
+	ids := collective.IDs(3)
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(ids, []int{1}), Algorithm: "ga"}})
 	draw := func() string {
 		g := cell.New(30, 12)
 		drawHeat(m, g, cell.Rect{W: 30, H: 12})
@@ -67,8 +69,8 @@ func TestLineage(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, s)
 		}
 	}
-	was := optim.Place(ids, []int{1})
-	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 3, Old: was, New: optim.Place(optim.IDs(2), []int{1}), OldAlg: "ga", Algorithm: "ga"}})
+	was := collective.Place(ids, []int{1})
+	m.shown.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 3, Old: was, New: collective.Place(collective.IDs(2), []int{1}), OldAlg: "ga", Algorithm: "ga"}})
 	if s := draw(); !strings.Contains(s, "2 founders left") || strings.Contains(s, "of 2 founders") {
 		t.Errorf("of three founders two are left, whose members are two now:\n%s", s)
 	}

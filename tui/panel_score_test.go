@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 	"brood/runtime/view/sourcetest"
 )
@@ -17,7 +18,7 @@ func TestNoEmptyPanel(t *testing.T) {
 			switch {
 			case r.Plan != nil:
 				p := *r.Plan
-				p.New = optim.Place(p.New.Members, []int{0})
+				p.New = collective.Place(p.New.Members, []int{0})
 				rs[i].Plan = &p
 			case r.Commit != nil:
 				c := *r.Commit

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -242,7 +244,7 @@ func TestHistoryHasResizes(t *testing.T) {
 	d.shows("no knob was changed")
 	was := d.shown.Members()
 	d.Update(batchMsg{gen: d.feed.gen, batch: view.Batch{Records: []event.Record{{Plan: &event.Plan{Epoch: 2, At: 40, Cause: event.CauseResize, Old: was,
-		New: optim.Place(optim.IDs(8), []int{1, 2, 3}), OldAlg: "sample", Algorithm: "sample"}}}}})
+		New: collective.Place(collective.IDs(8), []int{1, 2, 3}), OldAlg: "sample", Algorithm: "sample"}}}}})
 	d.shows("population size  6 → 8")
 	d.hides("no knob was changed")
 }

@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -23,11 +25,11 @@ func uneven(rounds int) []event.Record {
 		c := &event.Commit{Epoch: 1, To: r, Rounds: 1, Nanos: int64(r) * 1e7, Hash: "x",
 			Progress: event.Progress{Rounds: r, Steps: 2 * r, Samples: 64 * r, Epochs: float64(r) / 100}}
 		if r%10 == 0 {
-			c.Sent, c.Predicted = map[optim.Op]int64{"couple": 5000}, map[optim.Op]int64{"couple": 5000}
+			c.Sent, c.Predicted = map[collective.Op]int64{"couple": 5000}, map[collective.Op]int64{"couple": 5000}
 		}
 		out = append(out,
-			event.Record{At: at, Points: &event.Points{Round: r, Series: "loss", Members: []optim.Member{0, 1}, Values: []float64{1 / float64(r), 2 / float64(r)}}},
-			event.Record{At: at, Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []optim.Member{view.Whole}, Values: []float64{1 / float64(r)}}},
+			event.Record{At: at, Points: &event.Points{Round: r, Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{1 / float64(r), 2 / float64(r)}}},
+			event.Record{At: at, Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{1 / float64(r)}}},
 			event.Record{At: at, Commit: c})
 	}
 	return out

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -70,7 +72,7 @@ func TestSwapTellsWhatItPutsBack(t *testing.T) {
 func TestTheRailSaysTheLastChange(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 400), func(o *Options) { o.Algorithms = append(o.Algorithms, rival()) })
 	six := d.live.Members()
-	eight := optim.Place(optim.IDs(8), six.Workers())
+	eight := collective.Place(collective.IDs(8), six.Workers())
 	says := func(want string) {
 		t.Helper()
 		if a := d.rail.answer; a.text != want {
@@ -155,7 +157,7 @@ func TestEachKnobShowsItsOwnEdit(t *testing.T) {
 		event.Record{Commit: &event.Commit{To: 410, Rounds: 8, Progress: event.Progress{Rounds: 410}}})
 	d.press(":").write("members 1024").press("enter")
 	below("eta", "accepted, from round 411: members = 1024", "accepted, from round 411:")
-	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: optim.Place(optim.IDs(1024), six.Workers()), OldAlg: "sample", Algorithm: "sample", Cause: event.CauseResize}},
+	d.apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 410, Old: six, New: collective.Place(collective.IDs(1024), six.Workers()), OldAlg: "sample", Algorithm: "sample", Cause: event.CauseResize}},
 		event.Record{Commit: &event.Commit{Epoch: 3, To: 418, Rounds: 8, Progress: event.Progress{Rounds: 418}}})
 	below("members", "in effect since round 411: members = 1024", "in effect since round 411: members =")
 	below("eta", "in effect since round 403: eta = 0.3", "in effect since round 403: eta = 0.3")

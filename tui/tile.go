@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"brood/optim"
+	"brood/models/engine"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -28,7 +28,7 @@ type curve struct {
 }
 
 // lineOf is the curve of one member's values; [view.Whole] is a scalar's.
-func lineOf(s *view.Series, id optim.Member, role cell.Role) curve {
+func lineOf(s *view.Series, id engine.Member, role cell.Role) curve {
 	return curve{series: s, of: columnsOf(s, id), role: role, style: chart.Thin}
 }
 

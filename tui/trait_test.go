@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/engine"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -17,7 +18,7 @@ import (
 func TestPopulationScreen(t *testing.T) {
 	rs := sourcetest.Run(6, 100)
 	at := rs[len(rs)-1].At
-	rs = append(rs, event.Record{At: at, Points: &event.Points{Round: 100, Series: view.Parent, Members: []optim.Member{0, 1}, Values: []float64{1, 1}}})
+	rs = append(rs, event.Record{At: at, Points: &event.Points{Round: 100, Series: view.Parent, Members: []engine.Member{0, 1}, Values: []float64{1, 1}}})
 	d := open(t, 120, 40, rs, nil)
 	d.press("4")
 	d.shows("distribution  loss", "ranking  loss", "lowest first", "╌╌ m0")
@@ -73,7 +74,7 @@ func TestBestIsFirstOfWhatIsShown(t *testing.T) {
 	d := open(t, 120, 40, sourcetest.Run(6, 100), nil)
 	d.press("4", "b")
 	d.shows("ranking  loss", "m1 is first by loss, lowest first")
-	firsts := map[optim.Member]bool{}
+	firsts := map[engine.Member]bool{}
 	for range d.traits() {
 		d.press("G", "b")
 		want := d.inOrder(d.strip())[0].Member
@@ -97,7 +98,7 @@ func TestRankingOfWhatIsNotFinite(t *testing.T) {
 	rs := sourcetest.Run(3, 50)
 	nan := 0.0
 	nan /= nan
-	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []optim.Member{0}, Values: []float64{nan}}})
+	rs = append(rs, event.Record{At: rs[len(rs)-1].At, Points: &event.Points{Round: 50, Series: "loss", Members: []engine.Member{0}, Values: []float64{nan}}})
 	d := open(t, 120, 40, rs, nil)
 	l := d.press("4").inOrder(d.strip())
 	if l[len(l)-1].Member != 0 || l[0].X > l[1].X {

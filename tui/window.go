@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/models/engine"
+
 	tea "charm.land/bubbletea/v2"
 
 	"brood/optim"
@@ -308,6 +310,6 @@ func (m *model) showAll() tea.Cmd {
 // allHint says in a chart how to see what its axis leaves out.
 const allHint = ", A shows all"
 
-func columnsOf(s *view.Series, id optim.Member) func(edges []uint64) []view.Bucket {
+func columnsOf(s *view.Series, id engine.Member) func(edges []uint64) []view.Bucket {
 	return func(edges []uint64) []view.Bucket { return s.Columns(id, edges) }
 }

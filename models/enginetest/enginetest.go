@@ -17,7 +17,7 @@ import (
 	"brood/models/noise"
 )
 
-// Engine is what programs see of an engine: optim.Engine says what the calls mean.
+// Engine is what programs see of an engine: engine.Engine says what the calls mean.
 type Engine interface {
 	Alloc(rows, cols int) (engine.Mat, error)
 	Free(engine.Mat)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -47,8 +49,8 @@ Reductions: groups 1 with batch N is the textbook rule; any other cut agrees up 
 		}
 		return nil
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		return map[optim.Op]int64{"gradient": s.AllReduceBytes(s.Roster.Shards(s.K.I("groups")), s.Layout.Params)}
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"gradient": s.AllReduceBytes(s.Roster.Shards(s.K.I("groups")), s.Layout.Params)}
 	},
 	Program: bgd{},
 }
@@ -99,7 +101,7 @@ func bgdPass(k optim.Values, samples int, phase uint64) (batches, lo, hi int) {
 
 // bgdGradients writes into sum, a row for each hosted shard, what mini-batches [lo, hi) of the shard add to the
 // gradient of the whole set, and returns the members' mean losses over them.
-func bgdGradients(ctx context.Context, e *optim.Env, leaves optim.Roster, sum engine.Mat, batches, lo, hi int) ([]optim.Point, error) {
+func bgdGradients(ctx context.Context, e *optim.Env, leaves collective.Roster, sum engine.Mat, batches, lo, hi int) ([]optim.Point, error) {
 	train, groups, mine := e.Data.Train(), len(leaves.Members), leaves.Hosted(e.Self)
 	if err := e.Engine.Do(ctx, engine.Fill{Dst: engine.All(sum)}); err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func bgdGradients(ctx context.Context, e *optim.Env, leaves optim.Roster, sum en
 				}
 				from, to := bgdBatch(len(train), groups, shard, batches, b)
 				ids, masks = append(ids, train[from:to]), append(masks, e.Rand(noise.Dropout, uint64(from), 0))
-				row := sum.Sub(engine.Row(slices.Index(mine, optim.Member(shard))), 1)
+				row := sum.Sub(engine.Row(slices.Index(mine, engine.Member(shard))), 1)
 				share := float32(float64(to-from) / float64(len(train)))
 				add = append(add, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(row, optim.T(1, row), optim.T(share, g.Sub(engine.Row(len(s.Rows)), 1)))}})
 				s.Rows, s.XRows = append(s.Rows, engine.Row(r)), append(s.XRows, 0)

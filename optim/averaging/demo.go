@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -50,8 +52,8 @@ mean data-parallel SGD without momentum on streams of the members' own.`,
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
 		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockM, false, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Stats(false, l)}
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		return map[optim.Op]int64{"gather": s.AllGatherBytes(8 * demoCode(s.K, s.Layout).words)}
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"gather": s.AllGatherBytes(8 * demoCode(s.K, s.Layout).words)}
 	},
 	Program: demo{},
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -40,11 +42,11 @@ Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW
 			[]optim.Block{optim.Params(optim.BlockXBar, true, optim.EnterCentre, l), optim.Params(optim.BlockMX, true, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
 	},
 	Cycle: optim.CycleOf("h"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !s.EndsCycle("h") {
 			return nil
 		}
-		return map[optim.Op]int64{"outer": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+		return map[collective.Op]int64{"outer": s.AllReduceBytes(s.Roster, s.Layout.Params)}
 	},
 	Program: diLoCo{},
 }

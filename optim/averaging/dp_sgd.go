@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -31,8 +33,8 @@ Bytes: an all-reduce of the gradient a step, 2(n-1)/n*4M a worker with one membe
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l)}, optim.Moments(k, true, l), []optim.Block{optim.Counter(optim.BlockCursor, true), optim.Stats(false, l), optim.Residual(k, l)})
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		return map[optim.Op]int64{"gradient": s.AllReduceMeanBytes()}
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"gradient": s.AllReduceMeanBytes()}
 	},
 	Program: dpSGD{},
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/coupled"
 	"brood/optim/gossip"
@@ -51,8 +53,8 @@ func TestLocalSGD(t *testing.T) {
 func TestWarmupIsCounted(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, LocalSGD, 3, optimtest.Set{"h": 2, "warmup": 3, "batch": 4})
 	p.Next = 1000
-	for i, want := range []optim.Op{"gradient", "gradient", "gradient", "average", "average"} {
-		if b := LocalSGD.Bytes(optim.Shape{Roster: optim.Place(optim.IDs(3), []int{0, 1, 2}), Layout: p.Layout, K: p.Knobs, Phase: p.Shape(p.Knobs).Phase, Warm: p.Shape(p.Knobs).Warm}); len(b) != 1 || b[want] == 0 {
+	for i, want := range []collective.Op{"gradient", "gradient", "gradient", "average", "average"} {
+		if b := LocalSGD.Bytes(optim.Shape{Roster: collective.Place(collective.IDs(3), []int{0, 1, 2}), Layout: p.Layout, K: p.Knobs, Phase: p.Shape(p.Knobs).Phase, Warm: p.Shape(p.Knobs).Warm}); len(b) != 1 || b[want] == 0 {
 			t.Errorf("round %d predicts %v, want %s", i, b, want)
 		}
 		p.Rounds(1)
@@ -116,7 +118,7 @@ func TestNoLoCo(t *testing.T) {
 		x, m := optimtest.Twins(optimtest.Cols, c.n)
 		begun, v := optimtest.Twins(optimtest.Cols, c.n)
 		_, outer := optimtest.Twins(optimtest.Cols, c.n)
-		next, met := p.Streams(), map[[2]optim.Member]bool{}
+		next, met := p.Streams(), map[[2]engine.Member]bool{}
 		for cycle := range 3 {
 			for step := range 4 {
 				for a := range x {
@@ -163,16 +165,16 @@ func TestNoLoCo(t *testing.T) {
 // A pairing is a matching, and over many rounds every pair is as likely as any other.
 func TestPairing(t *testing.T) {
 	for _, n := range []int{2, 3, 6, 7} {
-		counts, rounds := map[[2]optim.Member]int{}, 3000
+		counts, rounds := map[[2]engine.Member]int{}, 3000
 		for round := range rounds {
-			seen := map[optim.Member]bool{}
-			pairs := gossip.Pairing(noise.Key{Purpose: noise.Pair, Round: uint64(round)}, optim.IDs(n))
+			seen := map[engine.Member]bool{}
+			pairs := gossip.Pairing(noise.Key{Purpose: noise.Pair, Round: uint64(round)}, collective.IDs(n))
 			for _, p := range pairs {
 				if seen[p[0]] || seen[p[1]] || p[0] == p[1] {
 					t.Fatalf("%d members: %v is no matching", n, pairs)
 				}
 				seen[p[0]], seen[p[1]] = true, true
-				counts[[2]optim.Member{min(p[0], p[1]), max(p[0], p[1])}]++
+				counts[[2]engine.Member{min(p[0], p[1]), max(p[0], p[1])}]++
 			}
 			if len(pairs) != n/2 {
 				t.Fatalf("%d members in %d pairs", n, len(pairs))
@@ -419,9 +421,9 @@ func TestReductions(t *testing.T) {
 // that was sent.
 func TestErrorFeedback(t *testing.T) {
 	const cols, rounds = 70, 400
-	b, r := optimtest.NewBowl(t, cols, 1), optim.Place(optim.IDs(1), []int{0})
+	b, r := optimtest.NewBowl(t, cols, 1), collective.Place(collective.IDs(1), []int{0})
 	lost := engine.NewHost(1, cols, engine.F32)
-	e := &optim.Env{Roster: r, Mine: r.Members, Comm: optim.NewComm(0, 1, r, []int{0}, nil, b, 0), Engine: b, Blocks: map[string]engine.Mat{optim.BlockResidual: ram.Of(lost)}}
+	e := &optim.Env{Roster: r, Mine: r.Members, Comm: collective.NewComm(0, 1, r, []int{0}, nil, b, 0), Engine: b, Blocks: map[string]engine.Mat{optim.BlockResidual: ram.Of(lost)}}
 	e.Layout.Params = cols
 	src, dst := engine.NewHost(1, cols, engine.F32), engine.NewHost(1, cols, engine.F32)
 	for i := range src.F {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -45,13 +47,13 @@ with momentum is too while all replicas have been there from the start, since av
 			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Counter(optim.BlockWarm, true), optim.Stats(false, l)})
 	},
 	Cycle: optim.CycleOf("h"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		all := s.AllReduceBytes(s.Roster, s.Layout.Params)
 		switch {
 		case localSGDWarm(s):
-			return map[optim.Op]int64{"gradient": all}
+			return map[collective.Op]int64{"gradient": all}
 		case s.EndsCycle("h"):
-			return map[optim.Op]int64{"average": all}
+			return map[collective.Op]int64{"average": all}
 		}
 		return nil
 	},

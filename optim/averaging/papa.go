@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -43,11 +45,11 @@ Reductions: keep 0 is LocalSGD; keep 1 is n independent SGDs.`,
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, enter, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
 	},
 	Cycle: optim.CycleOf("h"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !s.EndsCycle("h") {
 			return nil
 		}
-		return map[optim.Op]int64{"average": s.AllReduceBytes(s.Roster, s.Layout.Params)}
+		return map[collective.Op]int64{"average": s.AllReduceBytes(s.Roster, s.Layout.Params)}
 	},
 	Program: papa{},
 }

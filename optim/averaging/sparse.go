@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -266,7 +268,7 @@ func (b *bitString) get(n int) (x uint64) {
 // sparseMean sends a message of each hosted member's row of v, in a form, to everybody, takes what it says from the
 // row, and writes the mean of what all members' messages say into dst (1 row). Members are added in the order of their
 // ids, on every worker alike.
-func sparseMean(ctx context.Context, e *optim.Env, op optim.Op, c messageCode, f sparseForm, v, dst engine.Mat) error {
+func sparseMean(ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseForm, v, dst engine.Mat) error {
 	todo, err := beginSparseMean(ctx, e, op, c, f, v, dst)
 	if err != nil {
 		return err
@@ -275,11 +277,11 @@ func sparseMean(ctx context.Context, e *optim.Env, op optim.Op, c messageCode, f
 }
 
 // beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last phase.
-func beginSparseMean(ctx context.Context, e *optim.Env, op optim.Op, c messageCode, f sparseForm, v, dst engine.Mat) (optim.Phases, error) {
+func beginSparseMean(ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseForm, v, dst engine.Mat) (collective.Phases, error) {
 	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
-		row, err := optim.Download(ctx, e.Engine, v.Sub(r, 1))
+		row, err := engine.Download(ctx, e.Engine, v.Sub(r, 1))
 		if err != nil {
 			return nil, err
 		}

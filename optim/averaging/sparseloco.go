@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -52,11 +54,11 @@ Reductions: with keep = chunk and values float32 it is DiLoCo without outer mome
 			[]optim.Block{optim.Params(optim.BlockXBar, true, optim.EnterCentre, l), optim.Params(optim.BlockResidual, false, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
 	},
 	Cycle: optim.CycleOf("h"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !s.EndsCycle("h") {
 			return nil
 		}
-		return map[optim.Op]int64{"gather": s.AllGatherBytes(8 * sparseLoCoCode(s.K, s.Layout).words)}
+		return map[collective.Op]int64{"gather": s.AllGatherBytes(8 * sparseLoCoCode(s.K, s.Layout).words)}
 	},
 	Program: sparseLoCo{},
 }

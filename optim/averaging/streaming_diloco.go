@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -76,8 +78,8 @@ Reductions: one fragment without delay, and alpha 0, is diloco, bit for bit; alp
 		}
 		return rounds
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		sent := map[optim.Op]int64{}
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		sent := map[collective.Op]int64{}
 		for _, p := range streamingDiLoCoSends(s) {
 			lo, hi := engine.Cut(s.Layout.Params, p, s.K.I("fragments"))
 			if s.K.Is("values", "e3m0") {
@@ -124,9 +126,9 @@ type streamingDiLoCoRound struct {
 	k      optim.Values
 	step   optim.Step
 	loss   []float32
-	due    []uint64     // steps after which each fragment is followed, 0 of those that are not on their way
-	phases optim.Phases // of the fragment that was sent as the round began, not taken yet
-	at     []int        // steps of the round after which they are
+	due    []uint64          // steps after which each fragment is followed, 0 of those that are not on their way
+	phases collective.Phases // of the fragment that was sent as the round began, not taken yet
+	at     []int             // steps of the round after which they are
 }
 
 // take takes steps, the phases of what is on its way, and what is due.
@@ -238,7 +240,7 @@ func streamingDiLoCoSteps(s optim.Shape) (steps, fragment int) {
 
 // streamingDiLoCoSend sends how far members went in a fragment; after the last phase the mean is in its part of the
 // block sent.
-func streamingDiLoCoSend(ctx context.Context, e *optim.Env, k optim.Values, p int) (optim.Phases, error) {
+func streamingDiLoCoSend(ctx context.Context, e *optim.Env, k optim.Values, p int) (collective.Phases, error) {
 	lo, hi := engine.Cut(e.Layout.Params, p, k.I("fragments"))
 	n := len(e.Mine)
 	x, xbar, d := e.Scratch(n, hi-lo), e.Scratch(1, hi-lo), e.Scratch(1, hi-lo)
@@ -246,7 +248,7 @@ func streamingDiLoCoSend(ctx context.Context, e *optim.Env, k optim.Values, p in
 		engine.Copy{Dst: engine.All(xbar), Src: streamingDiLoCoPart(e, optim.BlockXBar, lo, hi)}); err != nil {
 		return nil, err
 	}
-	var todo optim.Phases
+	var todo collective.Phases
 	var err error
 	var tasks []engine.Task
 	if k.Is("values", "e3m0") {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/optimtest"
 
@@ -230,7 +232,7 @@ func TestStreamingDiLoCoSendsAFragmentARound(t *testing.T) {
 	for _, fragments := range []int{1, 3, 4} {
 		shape := func(a *optim.Algorithm, more optimtest.Set) optim.Shape {
 			more["h"] = 8
-			return optim.Shape{Roster: optim.Place(optim.IDs(5), []int{0, 1, 2}), Layout: cut(1000), K: more.Of(a)}
+			return optim.Shape{Roster: collective.Place(collective.IDs(5), []int{0, 1, 2}), Layout: cut(1000), K: more.Of(a)}
 		}
 		whole := DiLoCo.Bytes(shape(DiLoCo, optimtest.Set{}))["outer"]
 		s := shape(StreamingDiLoCo, optimtest.Set{"fragments": fragments, "slice": 3})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -48,7 +50,7 @@ Reductions: share 0 is n independent runs.`,
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, k.EnterX(), l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
 	},
 	Cycle: optim.CycleOf("h"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		n := len(s.Roster.Members)
 		wide := washWidth(s.K, s.Layout, n)
 		if !s.EndsCycle("h") || wide == 0 {
@@ -58,7 +60,7 @@ Reductions: share 0 is n independent runs.`,
 		for shift := 1; shift < n; shift++ {
 			b += s.MoveBytes(washEdges(s.Roster, shift), 4*wide)
 		}
-		return map[optim.Op]int64{"shuffle": b}
+		return map[collective.Op]int64{"shuffle": b}
 	},
 	Program: wash{},
 }
@@ -81,9 +83,9 @@ func washShuffle(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	if wide == 0 || all < 2 {
 		return nil
 	}
-	places := washPlaces(k, e.Layout, func(layer int) noise.Key { return e.Rand(noise.Pair, round, optim.Member(layer)) })
+	places := washPlaces(k, e.Layout, func(layer int) noise.Key { return e.Rand(noise.Pair, round, engine.Member(layer)) })
 	x := e.Block(optim.BlockX)
-	rows, err := optim.Download(ctx, e.Engine, x)
+	rows, err := engine.Download(ctx, e.Engine, x)
 	if err != nil {
 		return err
 	}
@@ -109,11 +111,11 @@ func washShuffle(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 }
 
 // washEdges are those of a shift: to each member from the one so many ranks further on.
-func washEdges(r optim.Roster, shift int) []optim.Edge {
+func washEdges(r collective.Roster, shift int) []collective.Edge {
 	n := len(r.Members)
-	out := make([]optim.Edge, n)
+	out := make([]collective.Edge, n)
 	for i, m := range r.Members {
-		out[i] = optim.Edge{From: r.Members[(i+shift)%n], To: m, Op: "shuffle"}
+		out[i] = collective.Edge{From: r.Members[(i+shift)%n], To: m, Op: "shuffle"}
 	}
 	return out
 }

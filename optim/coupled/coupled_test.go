@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"brood/models/engine"
+
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/optim/gossip"
@@ -126,7 +128,7 @@ func TestParle(t *testing.T) {
 					}
 					cycle(p, x[a], y[a], z[a], m[a], eta, 0.6, func() ([]float64, noise.Key) {
 						at[a] += 3
-						return p.Bowl.Gradient(y[a], next(a)), p.Rand(noise.Thermal, at[a], optim.Member(a))
+						return p.Bowl.Gradient(y[a], next(a)), p.Rand(noise.Thermal, at[a], engine.Member(a))
 					})
 				}
 				r := optimtest.Average(z)
@@ -160,8 +162,8 @@ func TestDisjointParts(t *testing.T) {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, Parle, n, optimtest.Set{"parts": "disjoint"})
 		owner := map[int32]int{}
 		for m := range n {
-			size := p.Window(optim.Member(m), 0).Len
-			for _, id := range p.Stream(optim.Member(m), 0, size, 0) {
+			size := p.Window(engine.Member(m), 0).Len
+			for _, id := range p.Stream(engine.Member(m), 0, size, 0) {
 				if o, ok := owner[id]; ok {
 					t.Errorf("n = %d: sample %d belongs to members %d and %d", n, id, o, m)
 				}

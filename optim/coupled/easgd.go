@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -45,8 +47,8 @@ at the centre.`,
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
 			[]optim.Block{optim.Params(optim.BlockXBar, true, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockClock, false), optim.Stats(false, l)})
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		meet := func(m optim.Member) int64 { return s.AllReduceBytes(s.Roster.Only(m), s.Layout.Params) }
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		meet := func(m engine.Member) int64 { return s.AllReduceBytes(s.Roster.Only(m), s.Layout.Params) }
 		var b int64
 		for _, m := range s.Edges {
 			b += meet(m.From)
@@ -57,7 +59,7 @@ at the centre.`,
 			}
 			b /= int64(s.K.I("tau"))
 		}
-		return map[optim.Op]int64{"meet": b, "clock": s.AllGatherBytes(8)}
+		return map[collective.Op]int64{"meet": b, "clock": s.AllGatherBytes(8)}
 	},
 	Program: easgd{},
 }
@@ -79,7 +81,7 @@ func (easgd) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint
 	g, met := e.Scratch(n, M), e.Scratch(1, M)
 	for _, wave := range easgdWaves(ts) {
 		var rows []engine.Row
-		var meet []optim.Member
+		var meet []engine.Member
 		for _, i := range wave {
 			if r := e.Row(ts[i].member); r >= 0 {
 				rows = append(rows, r)
@@ -87,7 +89,7 @@ func (easgd) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint
 			}
 			if ts[i].meets {
 				meet = append(meet, ts[i].member)
-				rep.Edges = append(rep.Edges, optim.Edge{From: ts[i].member, To: ts[i].member, Op: "meet"})
+				rep.Edges = append(rep.Edges, collective.Edge{From: ts[i].member, To: ts[i].member, Op: "meet"})
 			}
 		}
 		loss := make([]float32, len(rows))
@@ -117,12 +119,12 @@ func (easgd) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint
 
 // easgdTurn is one step of a member, which may meet the centre first.
 type easgdTurn struct {
-	member optim.Member
+	member engine.Member
 	meets  bool
 }
 
 // easgdTurns draws the round's n turns. clock is the steps that each member, by rank, has taken before.
-func easgdTurns(key noise.Key, members []optim.Member, clock []uint64, tau uint64) []easgdTurn {
+func easgdTurns(key noise.Key, members []engine.Member, clock []uint64, tau uint64) []easgdTurn {
 	out := make([]easgdTurn, len(members))
 	for i := range out {
 		a := key.Below(i, len(members))
@@ -135,7 +137,7 @@ func easgdTurns(key noise.Key, members []optim.Member, clock []uint64, tau uint6
 // easgdWaves groups turns, by index, into sets that may run at once: a member has one turn in each, and meetings keep
 // their order within a set and over sets.
 func easgdWaves(ts []easgdTurn) (waves [][]int) {
-	next, meeting := map[optim.Member]int{}, 0
+	next, meeting := map[engine.Member]int{}, 0
 	for i, t := range ts {
 		w := next[t.member]
 		if t.meets {
@@ -152,7 +154,7 @@ func easgdWaves(ts []easgdTurn) (waves [][]int) {
 }
 
 // easgdMeet is e = alpha*(x - c); x <- x - e; c <- c + e of one member.
-func easgdMeet(ctx context.Context, e *optim.Env, m optim.Member, alpha float32, met engine.Mat) error {
+func easgdMeet(ctx context.Context, e *optim.Env, m engine.Member, alpha float32, met engine.Mat) error {
 	x, c, r := engine.Mat{Cols: e.Layout.Params}, e.Block(optim.BlockXBar), e.Row(m)
 	if r >= 0 {
 		x = e.Block(optim.BlockX).Sub(r, 1)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -32,8 +34,8 @@ Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equ
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l), optim.Residual(k, l)})
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		return map[optim.Op]int64{"couple": s.AllReduceMeanBytes()}
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"couple": s.AllReduceMeanBytes()}
 	},
 	Program: elastic{},
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -57,8 +59,8 @@ momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient 
 		return append(b, innerBlocks(k, true, l)...)
 	},
 	Cycle: optim.CycleOf("ell"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		return map[optim.Op]int64{"gradient": int64(s.SliceSteps("ell")) * s.AllReduceMeanBytes()}
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"gradient": int64(s.SliceSteps("ell")) * s.AllReduceMeanBytes()}
 	},
 	Program: entropySGD{},
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -63,11 +65,11 @@ of the source says, to Elastic-SGD.`,
 		return append(append(b, optim.Params(optim.BlockMX, false, optim.EnterZero, l)), innerBlocks(k, false, l)...)
 	},
 	Cycle: optim.CycleOf("ell"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !s.EndsCycle("ell") {
 			return nil
 		}
-		return map[optim.Op]int64{"couple": s.AllReduceMeanBytes()}
+		return map[collective.Op]int64{"couple": s.AllReduceMeanBytes()}
 	},
 	Program: parle{},
 }

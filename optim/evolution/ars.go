@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -51,7 +53,7 @@ Reductions: with top = 1 it is openai-es with shaping raw and sgd without moment
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 1) },
+	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 1) },
 	Program: ars{},
 }
 
@@ -87,10 +89,10 @@ func arsEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	sum.Dst.Lo, sum.Dst.Hi = columnsOf(e, k)
 	best, deviation := arsBest(all.F, k.Get("top"))
 	for _, i := range best {
-		sum.IDs, sum.Weights = append(sum.IDs, optim.Member(2*i)), append(sum.Weights, all.F[2*i]-all.F[2*i+1])
+		sum.IDs, sum.Weights = append(sum.IDs, engine.Member(2*i)), append(sum.Weights, all.F[2*i]-all.F[2*i+1])
 	}
 	if deviation == 0 { // a round that moves nothing sends what any does
-		sum.IDs, sum.Weights = []optim.Member{0}, []float32{0}
+		sum.IDs, sum.Weights = []engine.Member{0}, []float32{0}
 	}
 	if err := e.Engine.Do(ctx, sum); err != nil {
 		return rep, 0, 0, err

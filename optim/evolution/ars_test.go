@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/optimtest"
 )
@@ -36,7 +38,7 @@ func TestARSBest(t *testing.T) {
 // TestARSPrefers: who regenerates noise does so for the directions that are followed, and not for all.
 func TestARSPrefers(t *testing.T) {
 	for top, want := range map[float64]string{0.5: "seed", 1: "chromosome"} {
-		s := optim.Shape{Roster: optim.Place(optim.IDs(16), []int{0, 1}), K: optimtest.Set{"top": top}.Of(ARS)}
+		s := optim.Shape{Roster: collective.Place(collective.IDs(16), []int{0, 1}), K: optimtest.Set{"top": top}.Of(ARS)}
 		if c := ars.Prefer(ars{}, s, optim.Rates{Noise: 6e9, Bytes: 4e9}); c[0].Expr != want {
 			t.Errorf("of 8 directions, %g of which are followed, %q is preferred (%s), want %q", top, c[0].Expr, c[0].Why, want)
 		}

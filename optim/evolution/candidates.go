@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -61,9 +63,9 @@ func try(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, kind 
 // tried is try of candidates as c says, which lacks ids and samples.
 func evaluate(ctx context.Context, e *optim.Env, k optim.Values, c engine.Candidates) (fit engine.Host, rep optim.Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(optim.BlockCursor).U
-	ids, batches, places := make([]optim.Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.SharedBatchKey(at[0])}
+	ids, batches, places := make([]engine.Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.SharedBatchKey(at[0])}
 	for i, m := range e.Mine {
-		ids[i] = optim.Member(e.Roster.Rank(m))
+		ids[i] = engine.Member(e.Roster.Rank(m))
 	}
 	drawn := b
 	if k.Is("samples", "shared") {
@@ -151,8 +153,8 @@ func complete(ctx context.Context, e *optim.Env, k optim.Values, rows ...engine.
 }
 
 // updateBytes is the payload of an exact update of so many shared rows.
-func updateBytes(s optim.Shape, rows int64) map[optim.Op]int64 {
-	b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4)}
+func updateBytes(s optim.Shape, rows int64) map[collective.Op]int64 {
+	b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
 	if s.K.Is("distribution", "chromosome") {
 		b["slices"] = rows * s.GatherSlicesBytes(s.Layout.Params)
 	}

@@ -233,7 +233,7 @@ func TestSepCMA(t *testing.T) {
 		for g := range 8 {
 			fit, z := make([]float64, c.P), make([][]float64, c.P)
 			for i := range z {
-				z[i] = p.Normal(p.Rand(noise.Candidate, uint64(g), optim.Member(i)))
+				z[i] = p.Normal(p.Rand(noise.Candidate, uint64(g), engine.Member(i)))
 				y := slices.Clone(m)
 				for j := range y {
 					y[j] += sigma * s[j] * z[i][j]
@@ -296,7 +296,7 @@ func TestSNES(t *testing.T) {
 		for round := range 6 {
 			fit, z := make([]float64, P), make([][]float64, P)
 			for i := range P {
-				z[i] = p.Normal(p.Rand(noise.Candidate, uint64(round), optim.Member(i)))
+				z[i] = p.Normal(p.Rand(noise.Candidate, uint64(round), engine.Member(i)))
 				y := slices.Clone(mu)
 				for j := range y {
 					y[j] += s[j] * z[i][j]

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -83,7 +85,9 @@ Reductions: rate 0 leaves the shape of the distribution as it begins.`,
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return map[optim.Op]int64{"fitness": s.AllGatherBytes(12)} },
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"fitness": s.AllGatherBytes(12)}
+	},
 	Program: crFMNES{},
 }
 
@@ -359,7 +363,7 @@ func crFMNESWeigh(c *crFMNESConstants, all engine.Host, order []int, params int,
 func crFMNESSum(dst engine.Mat, key noise.Key, weights []float32, square bool) engine.NoiseSum {
 	sum := engine.NoiseSum{Dst: engine.All(dst), Key: key, Weights: weights, Antithetic: true, Square: square}
 	for i := range weights {
-		sum.IDs = append(sum.IDs, optim.Member(2*i))
+		sum.IDs = append(sum.IDs, engine.Member(2*i))
 	}
 	return sum
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -52,7 +54,7 @@ Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 1) },
+	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 1) },
 	Program: egg{},
 }
 
@@ -89,7 +91,7 @@ func eggEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	sum.Dst.Lo, sum.Dst.Hi = columnsOf(e, k)
 	for i := 0; i < all.Rows; i += 2 {
 		if w := eggSign(all.F[i], all.F[i+1]); w != 0 {
-			sum.IDs, sum.Weights = append(sum.IDs, optim.Member(i)), append(sum.Weights, w)
+			sum.IDs, sum.Weights = append(sum.IDs, engine.Member(i)), append(sum.Weights, w)
 		}
 	}
 	if err := e.Engine.Do(ctx, sum); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -78,7 +80,7 @@ that one's for sgd.`,
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 1) },
+	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 1) },
 	Program: guidedES{},
 }
 
@@ -131,7 +133,7 @@ func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round u
 	each, along := guidedESDeviations(k.Get("alpha"), e.Layout.Params, columns)
 	c := engine.Candidates{Theta: e.Block(optim.BlockX), Scale: scale, Axes: basis, Key: key, Antithetic: true}
 	for _, m := range e.Mine {
-		of := e.Rand(noise.Direction, round, optim.Member(e.Roster.Rank(m)/2))
+		of := e.Rand(noise.Direction, round, engine.Member(e.Roster.Rank(m)/2))
 		for j := range basis.Rows {
 			c.Along = append(c.Along, float32(sigma*along*float64(of.Gauss(j))))
 		}
@@ -151,8 +153,8 @@ func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round u
 	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}
 	sum.Dst.Lo, sum.Dst.Hi = columnsOf(e, k)
 	for i := 0; i < len(results); i += 2 {
-		w, of := results[i]-results[i+1], e.Rand(noise.Direction, round, optim.Member(i/2))
-		sum.IDs, sum.Weights = append(sum.IDs, optim.Member(i)), append(sum.Weights, w)
+		w, of := results[i]-results[i+1], e.Rand(noise.Direction, round, engine.Member(i/2))
+		sum.IDs, sum.Weights = append(sum.IDs, engine.Member(i)), append(sum.Weights, w)
 		for j := range inside {
 			inside[j] += float64(float64(w) * float64(of.Gauss(j)))
 		}

@@ -91,7 +91,7 @@ func guided64(p *optimtest.Population, P, k, round int) (z, inside [][]float64) 
 		key := p.Rand(noise.Candidate, uint64(round), 0)
 		key.Member = uint32(i)
 		z = append(z, p.Normal(key))
-		row, of := make([]float64, k), p.Rand(noise.Direction, uint64(round), optim.Member(i))
+		row, of := make([]float64, k), p.Rand(noise.Direction, uint64(round), engine.Member(i))
 		for j := range row {
 			row[j] = float64(of.Gauss(j))
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -65,8 +67,8 @@ Reductions: s = 0 is gradient descent that takes each gradient r times.`,
 		return out
 	},
 	Cycle: func(s optim.Shape) int { return s.K.I("r") },
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
-		b, full := map[optim.Op]int64{}, hybridESFull(s)
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		b, full := map[collective.Op]int64{}, hybridESFull(s)
 		if full {
 			b["gradient"] = s.AllReduceMeanBytes()
 		}

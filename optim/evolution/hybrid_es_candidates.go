@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -78,9 +80,9 @@ func (t *hybridESCandidates) length(id uint64) float32 {
 
 // costs evaluates candidates on a batch of the one stream, from a position on.
 func (t *hybridESCandidates) costs(ctx context.Context, e *optim.Env, ids []uint64, batch []int32, at uint64) ([]float32, error) {
-	fit, members := make([]float32, len(ids)), make([]optim.Member, len(ids))
+	fit, members := make([]float32, len(ids)), make([]engine.Member, len(ids))
 	for i, id := range ids {
-		members[i] = optim.Member(id)
+		members[i] = engine.Member(id)
 	}
 	run := func(lo, hi int, length float32) error {
 		c := engine.Candidates{Theta: t.base, Sigma: t.scale * length, Key: t.key, IDs: members[lo:hi], Batches: [][]int32{batch}, Drawn: []noise.Key{e.SharedBatchKey(at)}, Fitness: fit[lo:hi]}
@@ -139,10 +141,10 @@ func (t *hybridESCandidates) race(ctx context.Context, e *optim.Env, k optim.Val
 		seed.U[i], low.F[i] = ids[best], cost[best]
 	}
 	workers := e.Roster.Workers()
-	to, edges := optim.Roster{Members: optim.IDs(len(workers)), Owner: workers}, []optim.Edge(nil)
+	to, edges := collective.Roster{Members: collective.IDs(len(workers)), Owner: workers}, []collective.Edge(nil)
 	for _, g := range leaves.Members {
 		for w := range workers {
-			edges = append(edges, optim.Edge{From: g, To: optim.Member(w), Op: "winner"})
+			edges = append(edges, collective.Edge{From: g, To: engine.Member(w), Op: "winner"})
 		}
 	}
 	seeds, lows := engine.NewHost(groups, 1, engine.U64), engine.NewHost(groups, 1, engine.F32)
@@ -203,7 +205,7 @@ func (t *hybridESCandidates) apply(ctx context.Context, e *optim.Env, k optim.Va
 			low = r.cost
 		}
 		if w[g] > 0 {
-			sum.IDs, sum.Weights = append(sum.IDs, optim.Member(r.id)), append(sum.Weights, w[g]*(t.scale*t.length(r.id)))
+			sum.IDs, sum.Weights = append(sum.IDs, engine.Member(r.id)), append(sum.Weights, w[g]*(t.scale*t.length(r.id)))
 		}
 	}
 	tasks := []engine.Task{sum}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/optimtest"
 
@@ -125,7 +127,7 @@ func TestHybridAccounts(t *testing.T) {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, HybridES, 4, optimtest.Set{"r": r, "batch": 3, "judges": 5})
 		for range int(r) {
 			s := p.Shape(p.Knobs)
-			s.Roster, s.Layout = optim.Place(optim.IDs(4), []int{0, 1, 2, 3}), engine.Layout{Params: 100_000}
+			s.Roster, s.Layout = collective.Place(collective.IDs(4), []int{0, 1, 2, 3}), engine.Layout{Params: 100_000}
 			for _, b := range HybridES.Bytes(s) {
 				bytes += float64(b) / r
 			}

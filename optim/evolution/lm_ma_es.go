@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -68,7 +70,9 @@ Reductions: rate 0 is an evolution strategy with one step size for all parameter
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return map[optim.Op]int64{"fitness": s.AllGatherBytes(4)} },
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
+	},
 	Program: lmMAES{},
 }
 
@@ -115,7 +119,7 @@ func (lmMAES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 		c.share(order, equalIn(all.F))
 	}
 	for pos, w := range c.weights {
-		sum.IDs, sum.Weights = append(sum.IDs, optim.Member(order[pos])), append(sum.Weights, float32(w))
+		sum.IDs, sum.Weights = append(sum.IDs, engine.Member(order[pos])), append(sum.Weights, float32(w))
 	}
 	if err := e.Engine.Do(ctx, sum); err != nil {
 		return rep, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -91,10 +93,10 @@ Reductions: semi with one group is seed, bit for bit; a shaping that is raw make
 		}
 		return nil
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if s.K.Is("distribution", "semi") {
 			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"), openaiESEach(s.K))
-			return map[optim.Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
+			return map[collective.Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
 		}
 		return updateBytes(s, 1)
 	},
@@ -193,13 +195,13 @@ func openaiESSemi(ctx context.Context, e *optim.Env, k optim.Values, key noise.K
 
 // openaiESGroups cuts a population into groups, of pairs where each is 2. Leaf i of the roster is group i, where its
 // first candidate is; the edges bring every candidate's result there, group by group.
-func openaiESGroups(r optim.Roster, groups, each int) (leaves optim.Roster, edges []optim.Edge) {
-	leaves = optim.Roster{Members: optim.IDs(groups), Owner: make([]int, groups)}
+func openaiESGroups(r collective.Roster, groups, each int) (leaves collective.Roster, edges []collective.Edge) {
+	leaves = collective.Roster{Members: collective.IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
 		lo, hi := engine.Cut(len(r.Members)/each, i, groups)
 		leaves.Owner[i] = r.Owner[each*lo]
 		for _, m := range r.Members[each*lo : each*hi] {
-			edges = append(edges, optim.Edge{From: m, To: r.Members[each*lo], Op: "fitness"})
+			edges = append(edges, collective.Edge{From: m, To: r.Members[each*lo], Op: "fitness"})
 		}
 	}
 	return leaves, edges
@@ -220,7 +222,7 @@ func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k opt
 	u, whole := openaiESUtilities(k, fit), 1/openaiESUnit(k, len(fit))
 	if !s.Antithetic {
 		for i := range fit {
-			s.IDs = append(s.IDs, optim.Member(first+i))
+			s.IDs = append(s.IDs, engine.Member(first+i))
 		}
 		s.Weights = u
 		return s
@@ -231,7 +233,7 @@ func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k opt
 			halves := math.RoundToEven(float64(2 * w * whole)) // equal results may have half a rank
 			w = float32(math.RoundToEven(halves / 2))
 		}
-		s.IDs, s.Weights = append(s.IDs, optim.Member(2*first+i)), append(s.Weights, w)
+		s.IDs, s.Weights = append(s.IDs, engine.Member(2*first+i)), append(s.Weights, w)
 	}
 	return s
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -68,7 +70,7 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 2) },
+	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 2) },
 	Program: pgpe{},
 }
 
@@ -113,7 +115,7 @@ func pgpeSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g
 	}
 	first := engine.NoiseSum{Key: key, Antithetic: true}
 	for i := range all.Rows / 2 {
-		first.IDs = append(first.IDs, optim.Member(2*i))
+		first.IDs = append(first.IDs, engine.Member(2*i))
 	}
 	second := first
 	second.Square = true

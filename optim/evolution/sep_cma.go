@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -58,7 +60,9 @@ Reductions: rate 0 leaves s at one: CMA-ES whose covariance stays the identity, 
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return map[optim.Op]int64{"fitness": s.AllGatherBytes(4)} },
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
+		return map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
+	},
 	Program: sepCMA{},
 }
 
@@ -87,7 +91,7 @@ func (sepCMA) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	z, y, spread, square := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
 	first := engine.NoiseSum{Dst: engine.All(z), Key: key}
 	for pos, w := range c.weights {
-		first.IDs, first.Weights = append(first.IDs, optim.Member(order[pos])), append(first.Weights, float32(w))
+		first.IDs, first.Weights = append(first.IDs, engine.Member(order[pos])), append(first.Weights, float32(w))
 	}
 	second := first
 	second.Dst, second.Square = engine.All(spread), true

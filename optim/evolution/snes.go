@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -49,7 +51,7 @@ Reductions: eta_s 0 is a plain evolution strategy of rank utilities.`,
 		}
 		return nil
 	},
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return updateBytes(s, 2) },
+	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return updateBytes(s, 2) },
 	Program: snes{},
 }
 
@@ -95,9 +97,9 @@ func snesSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, m
 		return rep, nil, err
 	}
 	lo, hi := columnsOf(e, k)
-	sum := engine.NoiseSum{Weights: snesUtilities(all.F, sharesWeights(k)), Key: key, IDs: make([]optim.Member, all.Rows)}
+	sum := engine.NoiseSum{Weights: snesUtilities(all.F, sharesWeights(k)), Key: key, IDs: make([]engine.Member, all.Rows)}
 	for i := range sum.IDs {
-		sum.IDs[i] = optim.Member(i)
+		sum.IDs[i] = engine.Member(i)
 	}
 	first, second := sum, sum
 	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true

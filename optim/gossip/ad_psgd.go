@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -43,9 +45,9 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
 			[]optim.Block{optim.Params(optim.BlockPull, false, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, false), optim.Stats(false, l)})
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if s.Drawn {
-			return map[optim.Op]int64{"gossip": eachMoveBytes(s, "gossip", 4*s.Layout.Params)}
+			return map[collective.Op]int64{"gossip": eachMoveBytes(s, "gossip", 4*s.Layout.Params)}
 		}
 		var cross int64 // pairs of different workers, of all pairs
 		n, active := len(s.Roster.Members), len(s.Roster.Members)/2
@@ -57,7 +59,7 @@ Reductions: gossip 0 is n independent SGDs; two members that always meet between
 			}
 		}
 		meetings := s.K.Get("gossip") * float64(n)
-		return map[optim.Op]int64{"gossip": int64(meetings * 8 * float64(s.Layout.Params) * float64(cross) / float64(max(1, active*(n-active))))}
+		return map[collective.Op]int64{"gossip": int64(meetings * 8 * float64(s.Layout.Params) * float64(cross) / float64(max(1, active*(n-active))))}
 	},
 	Program: adPSGD{},
 }
@@ -67,7 +69,7 @@ type adPSGD struct{}
 func (adPSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	n, M := len(e.Mine), e.Layout.Params
 	x, pull, g, peer := e.Block(optim.BlockX), e.Block(optim.BlockPull), e.Scratch(n, M), e.Scratch(n, M)
-	plan := optim.Once(e.Comm, "plan", round, func() adPSGDPlan {
+	plan := collective.Once(e.Comm, "plan", round, func() adPSGDPlan {
 		return adPSGDPlanOf(adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip")))
 	})
 	last, step := make([]*float32, n), optim.DefaultStep(k)
@@ -101,24 +103,24 @@ func (adPSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 
 // adPSGDPlan is a round's events, and what of them runs at once.
 type adPSGDPlan struct {
-	events [][2]optim.Member
+	events [][2]engine.Member
 	waves  []adPSGDWave
-	edges  []optim.Edge // of all waves
-	steps  int64        // gradients that end
+	edges  []collective.Edge // of all waves
+	steps  int64             // gradients that end
 }
 
 type adPSGDWave struct {
-	ends  []optim.Member // whose gradients end
-	edges []optim.Edge   // along which others meet
+	ends  []engine.Member   // whose gradients end
+	edges []collective.Edge // along which others meet
 }
 
-func adPSGDPlanOf(events [][2]optim.Member) adPSGDPlan {
+func adPSGDPlanOf(events [][2]engine.Member) adPSGDPlan {
 	p := adPSGDPlan{events: events}
 	for _, at := range Waves(events) {
 		var wave adPSGDWave
 		for _, i := range at {
 			if a, b := events[i][0], events[i][1]; a != b {
-				wave.edges = append(wave.edges, optim.Edge{From: a, To: b, Op: "gossip"}, optim.Edge{From: b, To: a, Op: "gossip"})
+				wave.edges = append(wave.edges, collective.Edge{From: a, To: b, Op: "gossip"}, collective.Edge{From: b, To: a, Op: "gossip"})
 			} else {
 				wave.ends = append(wave.ends, a)
 			}
@@ -129,15 +131,15 @@ func adPSGDPlanOf(events [][2]optim.Member) adPSGDPlan {
 }
 
 // adPSGDEvents draws a round's events: a pair is a meeting (active, passive), twice the same member its gradient's end.
-func adPSGDEvents(key noise.Key, members []optim.Member, gossip float64) [][2]optim.Member {
+func adPSGDEvents(key noise.Key, members []engine.Member, gossip float64) [][2]engine.Member {
 	n := len(members)
-	out := make([][2]optim.Member, int(float64(n)*(1+gossip)))
+	out := make([][2]engine.Member, int(float64(n)*(1+gossip)))
 	for i := range out {
 		if float64(key.Uniform(3*i)) < gossip/(1+gossip) {
-			out[i] = [2]optim.Member{members[2*key.Below(3*i+1, n/2)+1], members[2*key.Below(3*i+2, (n+1)/2)]}
+			out[i] = [2]engine.Member{members[2*key.Below(3*i+1, n/2)+1], members[2*key.Below(3*i+2, (n+1)/2)]}
 		} else {
 			m := members[key.Below(3*i+1, n)]
-			out[i] = [2]optim.Member{m, m}
+			out[i] = [2]engine.Member{m, m}
 		}
 	}
 	return out

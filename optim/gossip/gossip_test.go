@@ -5,6 +5,9 @@ import (
 	"math"
 	"testing"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/optim/coupled"
@@ -95,7 +98,7 @@ func TestSGPConservesTheMean(t *testing.T) {
 	p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, SGP, 7, optimtest.Set{"eta": 0, "batch": 1})
 	scatter(p)
 	mean := p.CentreOf()
-	if err := p.Algorithm.Program.(optim.Leaver).Leave(context.Background(), p.Env, p.Knobs, []optim.Member{2, 3, 6}); err != nil {
+	if err := p.Algorithm.Program.(optim.Leaver).Leave(context.Background(), p.Env, p.Knobs, []engine.Member{2, 3, 6}); err != nil {
 		t.Fatal(err)
 	}
 	// 6 hands on to 0; 2 and 3 to 4
@@ -113,7 +116,7 @@ func TestADPSGD(t *testing.T) {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, ADPSGD, n, optimtest.Set{"gossip": 1.5, "eta": 0.05, "momentum": 0.6, "batch": 4})
 		x, m := optimtest.Twins(optimtest.Cols, n)
 		pull, _ := optimtest.Twins(optimtest.Cols, n)
-		next, stale, far := p.Streams(), 0, map[optim.Member]float64{}
+		next, stale, far := p.Streams(), 0, map[engine.Member]float64{}
 		for round := range 6 {
 			clear(far)
 			for _, ev := range adPSGDEvents(p.Rand(noise.Pair, uint64(round), 0), p.Roster.Members, 1.5) {
@@ -177,7 +180,7 @@ func TestPopSGD(t *testing.T) {
 				}
 				for at, meeting := range meetings {
 					i, j := meeting[0], meeting[1]
-					takes := func(a optim.Member) {
+					takes := func(a engine.Member) {
 						for range popSGDSteps(p.Rand(noise.Pair, uint64(round), a), p.Knobs, wave[at]) {
 							optimtest.Nesterov(x[a], m[a], p.Bowl.Gradient(x[a], next(int(a))), 0.05, 0.6)
 						}
@@ -320,9 +323,9 @@ func TestExpectedBytes(t *testing.T) {
 	} {
 		c.k["batch"] = 1
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, c.a, 7, c.k)
-		s := optim.Shape{Roster: optim.Roster{Members: optim.IDs(7), Owner: []int{0, 0, 0, 1, 1, 2, 2}}, Layout: p.Layout, K: p.Knobs}
+		s := optim.Shape{Roster: collective.Roster{Members: collective.IDs(7), Owner: []int{0, 0, 0, 1, 1, 2, 2}}, Layout: p.Layout, K: p.Knobs}
 		const rounds = 700
-		want, got := optim.Ledger{}, optim.Ledger{}
+		want, got := collective.Ledger{}, collective.Ledger{}
 		want.Add(c.a.Bytes(s))
 		s.Drawn = true
 		for range rounds {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -65,12 +67,12 @@ func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok 
 // moveLattice is Move of rows of src as lattice codes, decoded against the receiving member's x. Codes that did not
 // decode are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are
 // returned. salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
-func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, salt int, edges []optim.Edge, src, dst, spare engine.Mat) ([]optim.Edge, error) {
+func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, salt int, edges []collective.Edge, src, dst, spare engine.Mat) ([]collective.Edge, error) {
 	in, words := e.Incoming(edges), latticeWords(src.Cols)
 	codes, got := engine.NewHost(len(e.Mine), words, engine.U64), engine.NewHost(len(in), words, engine.U64)
 	for _, edge := range edges {
 		if r := e.Row(edge.From); r >= 0 {
-			row, err := optim.Download(ctx, e.Engine, src.Sub(r, 1))
+			row, err := engine.Download(ctx, e.Engine, src.Sub(r, 1))
 			if err != nil {
 				return nil, err
 			}
@@ -85,7 +87,7 @@ func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, 
 	mine, all := engine.NewHost(len(e.Mine), 1, engine.F32), engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	for i, edge := range in {
 		r := e.Row(edge.To)
-		near, err := optim.Download(ctx, e.Engine, e.Block(optim.BlockX).Sub(r, 1))
+		near, err := engine.Download(ctx, e.Engine, e.Block(optim.BlockX).Sub(r, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +102,10 @@ func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, 
 	if err := e.Comm.AllGather(ctx, "verdict", mine, all); err != nil {
 		return nil, err
 	}
-	var again []optim.Edge
+	var again []collective.Edge
 	for _, edge := range edges {
 		if all.F[e.Roster.Rank(edge.To)] == 1 {
-			again = append(again, optim.Edge{From: edge.From, To: edge.To, Op: "fallback"})
+			again = append(again, collective.Edge{From: edge.From, To: edge.To, Op: "fallback"})
 		}
 	}
 	full := spare.Sub(0, len(e.Incoming(again)))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -46,7 +48,7 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 			[]optim.Block{optim.Params(optim.BlockBegun, false, optim.EnterCentre, l), optim.Params(optim.BlockMX, false, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
 	},
 	Cycle: optim.CycleOf("h"),
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !s.EndsCycle("h") {
 			return nil
 		}
@@ -55,7 +57,7 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 			width *= 2
 		}
 		if s.Drawn {
-			return map[optim.Op]int64{"outer": s.MoveBytes(s.Edges, width)}
+			return map[collective.Op]int64{"outer": s.MoveBytes(s.Edges, width)}
 		}
 		var cross int64 // ordered pairs of different workers
 		n := len(s.Roster.Members)
@@ -63,7 +65,7 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 			h := len(s.Roster.Hosted(w))
 			cross += int64(h * (n - h))
 		}
-		return map[optim.Op]int64{"outer": int64(n/2*2) * cross * int64(width) / max(1, int64(n*(n-1)))}
+		return map[collective.Op]int64{"outer": int64(n/2*2) * cross * int64(width) / max(1, int64(n*(n-1)))}
 	},
 	Program: noLoCo{},
 }
@@ -83,10 +85,10 @@ func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 		return rep, nil
 	}
 	e.Record(optim.BlockPhase).U[0] = 0
-	plan := optim.Once(e.Comm, "plan", round, func() (p noLoCoPlan) {
+	plan := collective.Once(e.Comm, "plan", round, func() (p noLoCoPlan) {
 		p.pairs = Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
 		for _, pair := range p.pairs {
-			p.edges = append(p.edges, optim.Edge{From: pair[0], To: pair[1], Op: "outer"}, optim.Edge{From: pair[1], To: pair[0], Op: "outer"})
+			p.edges = append(p.edges, collective.Edge{From: pair[0], To: pair[1], Op: "outer"}, collective.Edge{From: pair[1], To: pair[0], Op: "outer"})
 		}
 		p.edges = slices.Clip(p.edges) // others read them
 		return p
@@ -97,15 +99,15 @@ func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 
 // noLoCoPlan is who is paired with whom.
 type noLoCoPlan struct {
-	pairs [][2]optim.Member
-	edges []optim.Edge
+	pairs [][2]engine.Member
+	edges []collective.Edge
 }
 
 // noLoCoAlike says that the terms of where a partner began cancel each other.
 func noLoCoAlike(k optim.Values) bool { return k.F("gamma") == k.F("eta") }
 
 // noLoCoStep takes the outer step of every member hosted here.
-func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []optim.Edge) error {
+func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []collective.Edge) error {
 	in, x, s, m := e.Incoming(edges), e.Block(optim.BlockX), e.Block(optim.BlockBegun), e.Block(optim.BlockMX)
 	theirs := e.Scratch(len(in), e.Layout.Params)
 	if err := e.Comm.Move(ctx, "outer", edges, x, theirs); err != nil {

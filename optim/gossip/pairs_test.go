@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
+
 	"brood/optim"
 	"brood/optim/optimtest"
 
@@ -11,16 +13,16 @@ import (
 )
 
 // met are the points of partner of a report, by member in their order.
-func met(t *testing.T, rep optim.Report) map[optim.Member][]optim.Member {
+func met(t *testing.T, rep optim.Report) map[engine.Member][]engine.Member {
 	t.Helper()
-	out, last := map[optim.Member][]optim.Member{}, optim.Member(0)
+	out, last := map[engine.Member][]engine.Member{}, engine.Member(0)
 	for _, p := range rep.Points {
 		if p.Series == optim.SeriesPartner.Name {
 			if p.Member < last {
 				t.Errorf("member %d follows %d", p.Member, last)
 			}
 			last = p.Member
-			out[p.Member] = append(out[p.Member], optim.Member(p.Value))
+			out[p.Member] = append(out[p.Member], engine.Member(p.Value))
 		}
 	}
 	return out
@@ -32,18 +34,18 @@ func TestPartnersAreMutual(t *testing.T) {
 	for _, c := range []struct {
 		alg      *optim.Algorithm
 		turned   optimtest.Set
-		meetings func(p *optimtest.Population, round uint64) [][2]optim.Member
+		meetings func(p *optimtest.Population, round uint64) [][2]engine.Member
 	}{
-		{PopSGD, optimtest.Set{"mode": "blocking"}, func(p *optimtest.Population, r uint64) [][2]optim.Member {
+		{PopSGD, optimtest.Set{"mode": "blocking"}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n/2)
 		}},
-		{PopSGD, optimtest.Set{"mode": "non-blocking"}, func(p *optimtest.Population, r uint64) [][2]optim.Member {
+		{PopSGD, optimtest.Set{"mode": "non-blocking"}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n/2)
 		}},
-		{PopSGD, optimtest.Set{"mode": "one-sided"}, func(p *optimtest.Population, r uint64) [][2]optim.Member {
+		{PopSGD, optimtest.Set{"mode": "one-sided"}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
 			return Meetings(p.Rand(noise.Pair, r, 0), p.Roster.Members, n)
 		}},
-		{ADPSGD, optimtest.Set{"gossip": 1.5}, func(p *optimtest.Population, r uint64) [][2]optim.Member {
+		{ADPSGD, optimtest.Set{"gossip": 1.5}, func(p *optimtest.Population, r uint64) [][2]engine.Member {
 			return adPSGDEvents(p.Rand(noise.Pair, r, 0), p.Roster.Members, 1.5)
 		}},
 	} {
@@ -51,27 +53,27 @@ func TestPartnersAreMutual(t *testing.T) {
 		p := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples).Populate(t, c.alg, n, c.turned)
 		alone, often := 0, 0
 		for round := range uint64(rounds) {
-			got, want := met(t, p.Rounds(1)), map[optim.Member][]optim.Member{}
+			got, want := met(t, p.Rounds(1)), map[engine.Member][]engine.Member{}
 			for _, ab := range c.meetings(p, round) {
 				if a, b := ab[0], ab[1]; a != b {
 					want[a], want[b] = append(want[a], b), append(want[b], a)
 				}
 			}
-			times := map[[2]optim.Member]int{}
+			times := map[[2]engine.Member]int{}
 			for _, m := range p.Roster.Members {
 				if len(want[m]) == 0 {
-					want[m] = []optim.Member{m}
+					want[m] = []engine.Member{m}
 					alone++
 				}
 				if often = max(often, len(want[m])); !slices.Equal(got[m], want[m]) {
 					t.Errorf("%s %v, round %d: member %d met %v, want %v", c.alg.Name, c.turned, round, m, got[m], want[m])
 				}
 				for _, partner := range got[m] {
-					times[[2]optim.Member{m, partner}]++
+					times[[2]engine.Member{m, partner}]++
 				}
 			}
 			for ab, k := range times {
-				if back := times[[2]optim.Member{ab[1], ab[0]}]; back != k {
+				if back := times[[2]engine.Member{ab[1], ab[0]}]; back != k {
 					t.Errorf("%s %v, round %d: %d met %d %d times, who met it %d times", c.alg.Name, c.turned, round, ab[0], ab[1], k, back)
 				}
 			}
@@ -90,11 +92,11 @@ func TestPartnersOfPushes(t *testing.T) {
 			for round := range 7 {
 				got := met(t, p.Rounds(1))
 				for i := range n {
-					var want []optim.Member
+					var want []engine.Member
 					for a := range peers {
-						want = append(want, optim.Member((i+1<<((round+a)%len(sgpHops(n))))%n))
+						want = append(want, engine.Member((i+1<<((round+a)%len(sgpHops(n))))%n))
 					}
-					has := slices.Clone(got[optim.Member(i)])
+					has := slices.Clone(got[engine.Member(i)])
 					slices.Sort(has)
 					if slices.Sort(want); !slices.Equal(has, want) {
 						t.Errorf("%d members, %d peers, round %d: %d pushes to %v, want %v", n, peers, round, i, has, want)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -62,10 +64,10 @@ type popSGD struct{}
 
 func (popSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	n := len(e.Mine)
-	plan := optim.Once(e.Comm, "plan", round, func() popSGDPlan { return popSGDPlanOf(e, k, round) })
+	plan := collective.Once(e.Comm, "plan", round, func() popSGDPlan { return popSGDPlanOf(e, k, round) })
 	last := make([]*float32, n)
 	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
-	var again []optim.Edge
+	var again []collective.Edge
 	for w, wave := range plan.waves {
 		var rows []engine.Row
 		var steps []int
@@ -91,20 +93,20 @@ func (popSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 
 // popSGDPlan is who meets whom in a round, wave by wave.
 type popSGDPlan struct {
-	meetings [][2]optim.Member
-	waves    [][]optim.Edge
-	edges    []optim.Edge // of all waves
-	steps    int64        // of all members
+	meetings [][2]engine.Member
+	waves    [][]collective.Edge
+	edges    []collective.Edge // of all waves
+	steps    int64             // of all members
 }
 
 func popSGDPlanOf(e *optim.Env, k optim.Values, round uint64) popSGDPlan {
 	count, each := popSGDMeetings(k, len(e.Roster.Members))
-	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count), edges: make([]optim.Edge, 0, each*count)}
+	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count), edges: make([]collective.Edge, 0, each*count)}
 	for w, met := range Waves(p.meetings) {
 		first := len(p.edges)
 		for _, i := range met {
 			a, b := p.meetings[i][0], p.meetings[i][1]
-			for _, edge := range []optim.Edge{{From: b, To: a, Op: "exchange"}, {From: a, To: b, Op: "exchange"}}[:each] {
+			for _, edge := range []collective.Edge{{From: b, To: a, Op: "exchange"}, {From: a, To: b, Op: "exchange"}}[:each] {
 				p.edges = append(p.edges, edge)
 				p.steps += int64(popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w))
 			}
@@ -122,7 +124,7 @@ func popSGDMeetings(k optim.Values, n int) (meetings, edges int) {
 	return max(1, n/2), 2
 }
 
-func popSGDBytes(s optim.Shape) map[optim.Op]int64 {
+func popSGDBytes(s optim.Shape) map[collective.Op]int64 {
 	n, width := len(s.Roster.Members), 4*s.Layout.Params
 	count, each := popSGDMeetings(s.K, n)
 	lattice := s.K.Is("code", "lattice8")
@@ -135,7 +137,7 @@ func popSGDBytes(s optim.Shape) map[optim.Op]int64 {
 			h := len(s.Roster.Hosted(w))
 			pairs += int64(h * (n - h))
 		}
-		b := map[optim.Op]int64{"exchange": int64(count*each) * pairs * int64(width) / max(1, int64(n*(n-1)))}
+		b := map[collective.Op]int64{"exchange": int64(count*each) * pairs * int64(width) / max(1, int64(n*(n-1)))}
 		if lattice && n > 1 {
 			const rounds = 64 // some, as they may be drawn
 			waves := 0
@@ -146,12 +148,12 @@ func popSGDBytes(s optim.Shape) map[optim.Op]int64 {
 		}
 		return b
 	}
-	b := map[optim.Op]int64{"exchange": eachMoveBytes(s, "exchange", width)}
+	b := map[collective.Op]int64{"exchange": eachMoveBytes(s, "exchange", width)}
 	if lattice {
-		var meetings [][2]optim.Member
-		exchanges := slices.DeleteFunc(slices.Clone(s.Edges), func(e optim.Edge) bool { return e.Op != "exchange" })
-		for _, e := range optim.EveryNth(exchanges, each) {
-			meetings = append(meetings, [2]optim.Member{e.From, e.To})
+		var meetings [][2]engine.Member
+		exchanges := slices.DeleteFunc(slices.Clone(s.Edges), func(e collective.Edge) bool { return e.Op != "exchange" })
+		for _, e := range collective.EveryNth(exchanges, each) {
+			meetings = append(meetings, [2]engine.Member{e.From, e.To})
 		}
 		b["fallback"] = eachMoveBytes(s, "fallback", 4*s.Layout.Params)
 		b["verdict"] = int64(len(Waves(meetings))) * s.AllGatherBytes(4)
@@ -176,7 +178,7 @@ func popSGDSteps(key noise.Key, k optim.Values, w int) int {
 
 // popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row.
 // peer and spare are scratch.
-func popSGDExchange(ctx context.Context, e *optim.Env, k optim.Values, round uint64, wave int, edges []optim.Edge, peer, spare engine.Mat) (again []optim.Edge, err error) {
+func popSGDExchange(ctx context.Context, e *optim.Env, k optim.Values, round uint64, wave int, edges []collective.Edge, peer, spare engine.Mat) (again []collective.Edge, err error) {
 	in, x, shown := e.Incoming(edges), e.Block(optim.BlockX), e.Block(optim.BlockShown)
 	src, stale := x, !k.Is("mode", "blocking")
 	if stale {

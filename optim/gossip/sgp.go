@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -49,9 +51,9 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 		}
 		return nil
 	},
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		rows := s.MoveBytes(sgpPushes(s.Roster, s.Phase, s.K.I("peers")), 1)
-		return map[optim.Op]int64{"push": rows * 4 * int64(s.Layout.Params), "weight": rows * 4}
+		return map[collective.Op]int64{"push": rows * 4 * int64(s.Layout.Params), "weight": rows * 4}
 	},
 	Program: sgp{},
 }
@@ -64,11 +66,11 @@ func (sgp) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	if err := optim.LocalSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
 		return optim.Report{}, err
 	}
-	edges := optim.Once(e.Comm, "pushes", round, func() []optim.Edge { return sgpPushes(e.Roster, phase[0], peers) })
-	met := make([][2]optim.Member, 0, peers*n)
+	edges := collective.Once(e.Comm, "pushes", round, func() []collective.Edge { return sgpPushes(e.Roster, phase[0], peers) })
+	met := make([][2]engine.Member, 0, peers*n)
 	for _, edge := range edges {
 		if e.Row(edge.From) >= 0 {
-			met = append(met, [2]optim.Member{edge.From, edge.To})
+			met = append(met, [2]engine.Member{edge.From, edge.To})
 		}
 	}
 	phase[0] = (phase[0] + 1) % uint64(len(sgpHops(len(e.Roster.Members))))
@@ -90,14 +92,14 @@ func sgpHops(n int) (out []int) {
 }
 
 // sgpPushes lists the edges into every member, peers each.
-func sgpPushes(r optim.Roster, phase uint64, peers int) (edges []optim.Edge) {
+func sgpPushes(r collective.Roster, phase uint64, peers int) (edges []collective.Edge) {
 	n := len(r.Members)
 	h := sgpHops(n)
-	edges = make([]optim.Edge, 0, peers*n)
+	edges = make([]collective.Edge, 0, peers*n)
 	for i, m := range r.Members {
 		for j := range peers {
 			hop := h[(phase+uint64(j))%uint64(len(h))]
-			edges = append(edges, optim.Edge{From: r.Members[(i+n-hop)%n], To: m, Op: "push"})
+			edges = append(edges, collective.Edge{From: r.Members[(i+n-hop)%n], To: m, Op: "push"})
 		}
 	}
 	return edges
@@ -105,7 +107,7 @@ func sgpPushes(r optim.Roster, phase uint64, peers int) (edges []optim.Edge) {
 
 // sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what
 // each incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
-func sgpReceive(ctx context.Context, e *optim.Env, op optim.Op, edges []optim.Edge, keep, p float64, got engine.Mat) error {
+func sgpReceive(ctx context.Context, e *optim.Env, op collective.Op, edges []collective.Edge, keep, p float64, got engine.Mat) error {
 	x, w, in := e.Block(optim.BlockX), e.Record(optim.BlockW), e.Incoming(edges)
 	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)
 	if err := e.Comm.Move(ctx, op, edges, x, rows); err != nil {
@@ -139,13 +141,13 @@ func sgpReceive(ctx context.Context, e *optim.Env, op optim.Op, edges []optim.Ed
 }
 
 // Leave hands the mass of each departing member to the next one round the ring that stays.
-func (sgp) Leave(ctx context.Context, e *optim.Env, _ optim.Values, gone []optim.Member) error {
+func (sgp) Leave(ctx context.Context, e *optim.Env, _ optim.Values, gone []engine.Member) error {
 	members, n := e.Roster.Members, len(e.Roster.Members)
-	var edges []optim.Edge
+	var edges []collective.Edge
 	for _, m := range gone {
 		for i := 1; i < n; i++ {
 			if to := members[(e.Roster.Rank(m)+i)%n]; !slices.Contains(gone, to) {
-				edges = append(edges, optim.Edge{From: m, To: to, Op: "leave"})
+				edges = append(edges, collective.Edge{From: m, To: to, Op: "leave"})
 				break
 			}
 		}
@@ -182,7 +184,7 @@ func (sgp) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.
 	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, masses, sum, false); err != nil {
 		return err
 	}
-	total, err := optim.Download(ctx, e.Engine, sum)
+	total, err := engine.Download(ctx, e.Engine, sum)
 	if err != nil {
 		return err
 	}

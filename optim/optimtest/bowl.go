@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -144,9 +146,9 @@ func Start(j int) float64 { return 2 + math.Sin(float64(j)) }
 func (b *Bowl) Populate(t *testing.T, alg *optim.Algorithm, members int, turned Set) *Population {
 	t.Helper()
 	p := &Population{T: t, Bowl: b, Algorithm: alg, Knobs: turned.Of(alg)}
-	r := optim.Place(optim.IDs(members), []int{0})
+	r := collective.Place(collective.IDs(members), []int{0})
 	p.Env = &optim.Env{Seed: 11, Roster: r, Mine: r.Hosted(0), Layout: b.Layout, Engine: b, Data: b, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{},
-		Comm: optim.NewComm(0, 1, r, []int{0}, nil, b, 0)}
+		Comm: collective.NewComm(0, 1, r, []int{0}, nil, b, 0)}
 	for _, d := range alg.Blocks(p.Knobs, b.Layout) {
 		rows := members
 		if d.Shared {
@@ -246,7 +248,7 @@ func (p *Population) Streams() func(m int) []int32 {
 	return func(m int) []int32 {
 		b := p.Knobs.I("batch")
 		at[m] += uint64(b)
-		return p.Stream(optim.Member(m), at[m]-uint64(b), b, p.Knobs.DataShare())
+		return p.Stream(engine.Member(m), at[m]-uint64(b), b, p.Knobs.DataShare())
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -63,9 +65,9 @@ func eliteFits(s optim.Shape) error {
 }
 
 // evolveBytes is the payload of evolve.
-func evolveBytes(s optim.Shape) map[optim.Op]int64 {
+func evolveBytes(s optim.Shape) map[collective.Op]int64 {
 	n, w, each := int64(len(s.Roster.Members)), int64(len(s.Roster.Workers())), parentsEach(s.K)
-	b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4)}
+	b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
 	if !s.Drawn {
 		b["parents"] = max(0, n-int64(s.K.I("elite"))) * int64(each) * (w - 1) / max(1, w) * 4 * int64(s.Layout.Params)
 		return b
@@ -76,9 +78,9 @@ func evolveBytes(s optim.Shape) map[optim.Op]int64 {
 
 // lineage is what an evolution did.
 type lineage struct {
-	edges    []optim.Edge   // from parents to children, of the whole population
-	each     int            // edges a child
-	children []optim.Member // hosted here
+	edges    []collective.Edge // from parents to children, of the whole population
+	each     int               // edges a child
+	children []engine.Member   // hosted here
 	points   []optim.Point
 }
 
@@ -91,7 +93,7 @@ func evolve(ctx context.Context, e *optim.Env, k optim.Values, round uint64, src
 		return l, err
 	}
 	order := optim.Order(all.F)
-	isChild := map[optim.Member]bool{}
+	isChild := map[engine.Member]bool{}
 	for _, i := range order[min(k.I("elite"), len(order)):] {
 		isChild[members[i]] = true
 	}
@@ -102,7 +104,7 @@ func evolve(ctx context.Context, e *optim.Env, k optim.Values, round uint64, src
 		}
 		key := e.Rand(noise.Select, round, c)
 		for p := range l.each {
-			l.edges = append(l.edges, optim.Edge{From: members[selectParent(k, key, p, order, all.F)], To: c, Op: "parents"})
+			l.edges = append(l.edges, collective.Edge{From: members[selectParent(k, key, p, order, all.F)], To: c, Op: "parents"})
 		}
 		if e.Row(c) >= 0 {
 			l.children = append(l.children, c)
@@ -135,7 +137,7 @@ func evolve(ctx context.Context, e *optim.Env, k optim.Values, round uint64, src
 
 // descend tells the parent of each member hosted here.
 func (l *lineage) descend(e *optim.Env) {
-	parent := map[optim.Member]optim.Member{}
+	parent := map[engine.Member]engine.Member{}
 	for i := 0; i < len(l.edges); i += l.each {
 		parent[l.edges[i].To] = l.edges[i].From
 	}
@@ -190,7 +192,7 @@ func selectParent(k optim.Values, key noise.Key, p int, order []int, fit []float
 }
 
 // breed writes child c into dst from the rows of its parents.
-func breed(e *optim.Env, k optim.Values, round uint64, c optim.Member, dst, parents engine.Mat) engine.Task {
+func breed(e *optim.Env, k optim.Values, round uint64, c engine.Member, dst, parents engine.Mat) engine.Task {
 	switch k.Choice("crossover") {
 	case "uniform", "tensor":
 		key := e.Rand(noise.Select, round, c)
@@ -205,13 +207,13 @@ func breed(e *optim.Env, k optim.Values, round uint64, c optim.Member, dst, pare
 }
 
 // inherit gives each child its first parent's row of a block.
-func (l lineage) inherit(ctx context.Context, e *optim.Env, op optim.Op, block string) error {
+func (l lineage) inherit(ctx context.Context, e *optim.Env, op collective.Op, block string) error {
 	m := e.Block(block)
 	if m.Cols == 0 {
 		return nil
 	}
 	got := e.Scratch(len(e.Mine), m.Cols).Sub(0, len(l.children))
-	if err := e.Comm.Move(ctx, op, optim.EveryNth(l.edges, l.each), m, got); err != nil {
+	if err := e.Comm.Move(ctx, op, collective.EveryNth(l.edges, l.each), m, got); err != nil {
 		return err
 	}
 	var tasks []engine.Task
@@ -222,10 +224,10 @@ func (l lineage) inherit(ctx context.Context, e *optim.Env, op optim.Op, block s
 }
 
 // inheritRecord is inherit of a record.
-func (l lineage) inheritRecord(ctx context.Context, e *optim.Env, op optim.Op, record string) error {
+func (l lineage) inheritRecord(ctx context.Context, e *optim.Env, op collective.Op, record string) error {
 	m := e.Record(record)
 	got := engine.NewHost(len(l.children), m.Cols, m.Type)
-	if err := e.Comm.MoveRecords(ctx, op, optim.EveryNth(l.edges, l.each), m, got); err != nil {
+	if err := e.Comm.MoveRecords(ctx, op, collective.EveryNth(l.edges, l.each), m, got); err != nil {
 		return err
 	}
 	for i, c := range l.children {
@@ -255,7 +257,7 @@ func exploit(ctx context.Context, e *optim.Env, k optim.Values, round uint64, fi
 	l.each = 1
 	for _, i := range order[len(order)-count:] {
 		c := members[i]
-		l.edges = append(l.edges, optim.Edge{From: members[order[e.Rand(noise.Select, round, c).Below(0, count)]], To: c, Op: "parents"})
+		l.edges = append(l.edges, collective.Edge{From: members[order[e.Rand(noise.Select, round, c).Below(0, count)]], To: c, Op: "parents"})
 		if e.Row(c) >= 0 {
 			l.children = append(l.children, c)
 		}
@@ -302,7 +304,7 @@ func castBest(ctx context.Context, e *optim.Env, block string, src, dst engine.M
 		best, src = 0, e.Block(optim.BlockX)
 	}
 	// One leaf of the reduction: a broadcast of the best row.
-	leaf := optim.Roster{Members: e.Roster.Members[best : best+1], Owner: e.Roster.Owner[best : best+1]}
+	leaf := collective.Roster{Members: e.Roster.Members[best : best+1], Owner: e.Roster.Owner[best : best+1]}
 	row := engine.Mat{Cols: src.Cols}
 	if r := e.Row(leaf.Members[0]); r >= 0 {
 		row = src.Sub(r, 1)
@@ -322,7 +324,7 @@ func adapted(knobs []optim.Knob, changes map[string]func(*optim.Knob)) []optim.K
 }
 
 // keepScores records the fitness of the hosted members but for those whose x has been replaced since.
-func keepScores(e *optim.Env, fit engine.Host, replaced []optim.Member) {
+func keepScores(e *optim.Env, fit engine.Host, replaced []engine.Member) {
 	score := e.Record(optim.BlockScore)
 	for i, m := range e.Mine {
 		row := score.Row(engine.Row(i))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/optimtest"
 
@@ -42,7 +44,7 @@ func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]floa
 			out, first = append(out, slices.Clone(rows[c])), append(first, -1)
 			continue
 		}
-		key := b.Rand(noise.Select, uint64(round), optim.Member(c))
+		key := b.Rand(noise.Select, uint64(round), engine.Member(c))
 		draw := func(p int) int {
 			switch b.Knobs.Choice("selection") {
 			case "tournament":
@@ -68,7 +70,7 @@ func (b *breeder) next(rows [][]float64, fit []float64, round int) (out [][]floa
 			return order[key.Below(p, int(math.Ceil(b.Knobs.Get("top")*float64(n))))]
 		}
 		a, child := draw(0), make([]float64, b.Layout.Params)
-		eps := b.Normal(b.Rand(noise.Mutate, uint64(round), optim.Member(c)))
+		eps := b.Normal(b.Rand(noise.Mutate, uint64(round), engine.Member(c)))
 		for j := range child {
 			child[j] = rows[a][j]
 		}
@@ -162,7 +164,7 @@ func TestPESGD(t *testing.T) {
 			fitted, state, restored, shown := make([]float64, 5), make([]int, 5), 0, 0
 			for period := range 4 {
 				for a := range x {
-					key := p.Rand(noise.Select, uint64(period), optim.Member(a))
+					key := p.Rand(noise.Select, uint64(period), engine.Member(a))
 					key.Stream = 2
 					f := math.Pow(p.Knobs.Get("vary"), 2*float64(key.Uniform(0))-1)
 					fd := math.Pow(p.Knobs.Get("vary"), 2*float64(key.Uniform(1))-1)
@@ -191,7 +193,7 @@ func TestPESGD(t *testing.T) {
 						for j := range x[a] {
 							d += (x[a][j] - x[first[a]][j]) * (x[a][j] - x[first[a]][j]) / optimtest.Cols
 						}
-						moved = append(moved, optim.Point{Member: optim.Member(a), Series: "diversity", Value: math.Sqrt(d)})
+						moved = append(moved, optim.Point{Member: engine.Member(a), Series: "diversity", Value: math.Sqrt(d)})
 						clear(m[a])
 						state[a] = 2
 					}
@@ -225,7 +227,7 @@ func TestPBT(t *testing.T) {
 	x, m := optimtest.Twins(optimtest.Cols, n)
 	f := make([][2]float64, n)
 	for a := range f {
-		key := p.Rand(noise.Select, 0, optim.Member(a))
+		key := p.Rand(noise.Select, 0, engine.Member(a))
 		key.Stream = 2
 		for i := range f[a] {
 			f[a][i] = math.Pow(3, 2*float64(key.Uniform(i))-1)
@@ -246,11 +248,11 @@ func TestPBT(t *testing.T) {
 		order, round := optimtest.Descending(fit), uint64(2*period+1)
 		from, fac := map[int][]float64{}, map[int][2]float64{}
 		for _, c := range order[n-2:] { // floor(9/4)
-			src := order[p.Rand(noise.Select, round, optim.Member(c)).Below(0, 2)]
+			src := order[p.Rand(noise.Select, round, engine.Member(c)).Below(0, 2)]
 			from[c], fac[c] = slices.Clone(x[src]), f[src]
 		}
 		for c := range from {
-			coin := p.Rand(noise.Mutate, round, optim.Member(c))
+			coin := p.Rand(noise.Mutate, round, engine.Member(c))
 			for i := range f[c] {
 				f[c][i] = fac[c][i] * []float64{1.2, 0.8}[coin.Below(i, 2)]
 			}
@@ -283,7 +285,7 @@ func TestPeriod(t *testing.T) {
 		{optimtest.Set{"period": 1, "batch": 128}, 8}, {optimtest.Set{"period": 0.5, "batch": 100}, 5}, {optimtest.Set{"period": 2, "batch": 100, "split": 0.25}, 5},
 		{optimtest.Set{"period": 2, "batch": 100, "parts": "disjoint"}, 5}, {optimtest.Set{"period": 0.001, "batch": 1000}, 1},
 	} {
-		if got := periodSteps((optim.Shape{K: c.k.Of(PBT), Roster: optim.Place(optim.IDs(4), []int{0}), Data: optim.DataSize{Train: 1000}})); got != c.want {
+		if got := periodSteps((optim.Shape{K: c.k.Of(PBT), Roster: collective.Place(collective.IDs(4), []int{0}), Data: optim.DataSize{Train: 1000}})); got != c.want {
 			t.Errorf("%s: %d steps, want %d", optimtest.Describe(c.k), got, c.want)
 		}
 	}

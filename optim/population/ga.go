@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -43,7 +45,7 @@ Reductions: crossover none is the mutation-only GA of Such et al.`,
 		return []optim.Block{optim.Params(optim.BlockX, false, k.EnterX(), l), {Name: optim.BlockScore, Cols: 2, Record: true}, optim.Counter(optim.BlockCursor, true), optim.Counter(optim.BlockCycle, true)}
 	},
 	Check:   eliteFits,
-	Bytes:   func(s optim.Shape) map[optim.Op]int64 { return evolveBytes(s) },
+	Bytes:   func(s optim.Shape) map[collective.Op]int64 { return evolveBytes(s) },
 	Program: ga{},
 }
 

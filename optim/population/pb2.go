@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -71,11 +73,11 @@ Reductions: period beyond the run is independent SGDs of different rates; quanti
 		return nil
 	},
 	Cycle: func(s optim.Shape) int { return s.RoundsOf(periodSteps(s)) },
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !endsPeriod(s) {
 			return nil
 		}
-		b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4), "observations": s.AllGatherBytes(16)}
+		b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4), "observations": s.AllGatherBytes(16)}
 		if s.Drawn {
 			b["parents"] = s.MoveBytes(s.Edges, 4*s.Layout.Params)
 			return statsBytes(s, b, 1)
@@ -141,7 +143,7 @@ func pb2Gather(ctx context.Context, e *optim.Env, fit engine.Host) (all engine.H
 
 // pb2Begin keeps the fitness that each hosted member's next period begins with.
 func pb2Begin(e *optim.Env, l lineage, all engine.Host) {
-	source := map[optim.Member]optim.Member{}
+	source := map[engine.Member]engine.Member{}
 	for _, edge := range l.edges {
 		source[edge.To] = edge.From
 	}
@@ -210,7 +212,7 @@ func pb2Explore(e *optim.Env, k optim.Values, l lineage, seen engine.Host) {
 	vary, beta, now := k.Get(knobVary.Name), k.Get("beta"), float64(e.Record(optim.BlockCycle).U[0]+1)
 	g := fitted(pb2Observations(e.Record(optim.BlockTried).F, k.I("window"), vary))
 	for i, m := range e.Roster.Members {
-		if !slices.ContainsFunc(l.edges, func(edge optim.Edge) bool { return edge.To == m }) {
+		if !slices.ContainsFunc(l.edges, func(edge collective.Edge) bool { return edge.To == m }) {
 			g.expect(pb2Place(seen.Row(engine.Row(i)), vary, now))
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/optimtest"
 
@@ -242,7 +244,7 @@ func TestPB2(t *testing.T) {
 	x, m := optimtest.Twins(optimtest.Cols, n)
 	f := make([][2]float64, n)
 	for a := range f {
-		key := p.Rand(noise.Select, 0, optim.Member(a))
+		key := p.Rand(noise.Select, 0, engine.Member(a))
 		key.Stream = 2
 		for i := range f[a] {
 			f[a][i] = math.Pow(vary, 2*float64(key.Uniform(i))-1)
@@ -287,7 +289,7 @@ func TestPB2(t *testing.T) {
 		chosen := pb2Twin(at, y, stay, 2, beta, float64(comparison+1))
 		source := map[int][]float64{}
 		for i, c := range order[n-2:] { // floor(9/4), the least bad first
-			src := order[p.Rand(noise.Select, round, optim.Member(c)).Below(0, 2)]
+			src := order[p.Rand(noise.Select, round, engine.Member(c)).Below(0, 2)]
 			source[c], from[c] = x[src], fit[src]
 			for j, u := range chosen[i].x {
 				f[c][j] = math.Pow(vary, 2*u-1)
@@ -350,7 +352,7 @@ func TestPB2VaryLowered(t *testing.T) {
 // TestPB2Most: the largest population is allowed, and gets factors within bounds; one more member is refused.
 func TestPB2Most(t *testing.T) {
 	shape := func(n int) optim.Shape {
-		return optim.Shape{Roster: optim.Place(optim.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2), Data: optim.DataSize{Train: 100, Validation: 10}}
+		return optim.Shape{Roster: collective.Place(collective.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2), Data: optim.DataSize{Train: 100, Validation: 10}}
 	}
 	if err := PB2.Check(shape(pb2Most)); err != nil {
 		t.Error(err)

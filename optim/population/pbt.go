@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -53,11 +55,11 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 		return nil
 	},
 	Cycle: func(s optim.Shape) int { return s.RoundsOf(periodSteps(s)) },
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !endsPeriod(s) {
 			return nil
 		}
-		b := map[optim.Op]int64{"fitness": s.AllGatherBytes(4)}
+		b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
 		if s.Drawn {
 			b["parents"], b["parents.hyper"] = s.MoveBytes(s.Edges, 4*s.Layout.Params), s.MoveBytes(s.Edges, 8)
 			return statsBytes(s, b, 1)

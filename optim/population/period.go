@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/arith"
@@ -136,9 +138,9 @@ func validate(ctx context.Context, e *optim.Env, k optim.Values) (engine.Host, e
 }
 
 // statsBytes is the payload of what children inherit of batch-norm statistics.
-func statsBytes(s optim.Shape, b map[optim.Op]int64, each int) map[optim.Op]int64 {
+func statsBytes(s optim.Shape, b map[collective.Op]int64, each int) map[collective.Op]int64 {
 	if s.Layout.Stats > 0 && s.Drawn {
-		b["parents.stats"] = s.MoveBytes(optim.EveryNth(s.Edges, each), 4*s.Layout.Stats)
+		b["parents.stats"] = s.MoveBytes(collective.EveryNth(s.Edges, each), 4*s.Layout.Stats)
 	}
 	return b
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 
 	"brood/models/engine"
@@ -53,7 +55,7 @@ ESGD's m-elitism whose rest is drawn at random.`,
 		return eliteFits(s)
 	},
 	Cycle: func(s optim.Shape) int { return s.RoundsOf(periodSteps(s)) },
-	Bytes: func(s optim.Shape) map[optim.Op]int64 {
+	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if !endsPeriod(s) {
 			return nil
 		}

@@ -54,7 +54,7 @@ func (gossip) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 func (gossip) Centre(context.Context, *optim.Env, optim.Values, engine.Mat) error { return nil }
 
 // begin draws the numbers of a row that holds zeros alone.
-func (s *values) begin(r engine.Row, m optim.Member) (bool, error) {
+func (s *values) begin(r engine.Row, m engine.Member) (bool, error) {
 	x := s.x.Row(r)
 	for _, v := range x {
 		if v != 0 {
@@ -66,7 +66,7 @@ func (s *values) begin(r engine.Row, m optim.Member) (bool, error) {
 	return true, nil
 }
 
-func (s *values) run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error) {
+func (s *values) run(ctx context.Context, r engine.Row, m engine.Member, left uint64) (met, end uint64, err error) {
 	x, random := s.x.Row(r), newSource(s.e.Rand(noise.Pair, s.round, m))
 	n := uint64(len(x))
 	gamma := disagreement(x) // sum of squared distances to the mean

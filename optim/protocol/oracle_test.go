@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/optim"
@@ -23,7 +25,7 @@ func sample(t *testing.T, a *optim.Algorithm, executions int, seed uint64, set m
 		}
 		k = k.With(name, x)
 	}
-	results, err := Simulate(t.Context(), a, k, seed, optim.IDs(executions), nil)
+	results, err := Simulate(t.Context(), a, k, seed, collective.IDs(executions), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +187,8 @@ func TestGossipContracts(t *testing.T) {
 		k := GossipMean.Defaults()
 		k = k.With("n", n).With("tol", 1e-5).With("slice", float64(met)/n)
 		var ratios []float64
-		e := alone(GossipMean, k, 3, optim.IDs(executions))
-		first := alone(GossipMean, k, 3, optim.IDs(executions))
+		e := alone(GossipMean, k, 3, collective.IDs(executions))
+		first := alone(GossipMean, k, 3, collective.IDs(executions))
 		for i, m := range first.Mine {
 			if _, err := (&values{e: first, x: first.Record(gossipBlock)}).begin(engine.Row(i), m); err != nil {
 				t.Fatal(err)
@@ -217,7 +219,7 @@ func TestGossipContracts(t *testing.T) {
 func TestGossipStops(t *testing.T) {
 	k := GossipMean.Defaults()
 	k = k.With("n", 200).With("tol", 0.01).With("slice", 1000)
-	e := alone(GossipMean, k, 1, optim.IDs(20))
+	e := alone(GossipMean, k, 1, collective.IDs(20))
 	rep, err := GossipMean.Program.Round(t.Context(), e, k, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/noise"
 	"brood/optim"
@@ -16,10 +18,10 @@ const stuck = math.MaxUint64
 // simulation is the executions of one round, a row each.
 type simulation interface {
 	// begin starts the execution of a row that holds none, or one of another size.
-	begin(r engine.Row, m optim.Member) (began bool, err error)
+	begin(r engine.Row, m engine.Member) (began bool, err error)
 	// run lets up to left pairs meet. end is stuck when nothing can change any more short of the goal, 1 when it is
 	// reached, else 0.
-	run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error)
+	run(ctx context.Context, r engine.Row, m engine.Member, left uint64) (met, end uint64, err error)
 	// measure is the values of the series, in their order, less what is told once at the end.
 	measure(r engine.Row) []float64
 }
@@ -27,8 +29,8 @@ type simulation interface {
 // recordBytes of an execution are gathered each round: whether it ended, and the meetings.
 const recordBytes = 16
 
-func gatherBytes(s optim.Shape) map[optim.Op]int64 {
-	return map[optim.Op]int64{"executions": s.AllGatherBytes(recordBytes)}
+func gatherBytes(s optim.Shape) map[collective.Op]int64 {
+	return map[collective.Op]int64{"executions": s.AllGatherBytes(recordBytes)}
 }
 
 // advance does a round of all executions of this worker. series are those of measure. A pass of the run is over when as
@@ -138,7 +140,7 @@ func (s *executions) count(r engine.Row) []uint64 {
 	return s.tally
 }
 
-func (s *executions) begin(r engine.Row, _ optim.Member) (bool, error) {
+func (s *executions) begin(r engine.Row, _ engine.Member) (bool, error) {
 	var now uint64
 	for _, c := range s.count(r) {
 		now += c
@@ -164,7 +166,7 @@ func (s *executions) begin(r engine.Row, _ optim.Member) (bool, error) {
 	return true, nil
 }
 
-func (s *executions) run(ctx context.Context, r engine.Row, m optim.Member, left uint64) (met, end uint64, err error) {
+func (s *executions) run(ctx context.Context, r engine.Row, m engine.Member, left uint64) (met, end uint64, err error) {
 	random, count := newSource(s.e.Rand(noise.Pair, s.round, m)), s.count(r)
 	var reached bool
 	if s.crowd != nil {

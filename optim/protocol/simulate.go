@@ -4,13 +4,15 @@ import (
 	"context"
 	"math"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 )
 
 // Result is how an execution ended.
 type Result struct {
-	Member optim.Member
+	Member engine.Member
 	Time   float64 // parallel time at convergence; NaN for an execution that could change no more and had not converged
 	Right  float64 // 1 or 0; NaN where nothing is asked for
 }
@@ -18,7 +20,7 @@ type Result struct {
 // Simulate runs executions of a protocol to their ends, outside any recorded run, and with the same bits as in a run of
 // this seed and these knobs. It refuses what the algorithm's Check refuses. After each round tell, unless it is nil,
 // hears the parallel time that executions are at, and how many of them ended in it.
-func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member, tell func(time float64, ended int64)) ([]Result, error) {
+func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []engine.Member, tell func(time float64, ended int64)) ([]Result, error) {
 	e := alone(a, k, seed, members)
 	if a.Check != nil {
 		if err := a.Check(optim.Shape{Roster: e.Roster, K: k}); err != nil {
@@ -51,9 +53,9 @@ func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint
 }
 
 // alone is the environment of one worker that hosts these members, before their first round.
-func alone(a *optim.Algorithm, k optim.Values, seed uint64, members []optim.Member) *optim.Env {
-	roster := optim.Place(members, []int{0})
-	e := &optim.Env{Seed: seed, Roster: roster, Mine: members, Records: map[string]engine.Host{}, Comm: optim.NewComm(0, 1, roster, []int{0}, nil, nil, 0)}
+func alone(a *optim.Algorithm, k optim.Values, seed uint64, members []engine.Member) *optim.Env {
+	roster := collective.Place(members, []int{0})
+	e := &optim.Env{Seed: seed, Roster: roster, Mine: members, Records: map[string]engine.Host{}, Comm: collective.NewComm(0, 1, roster, []int{0}, nil, nil, 0)}
 	for _, b := range a.Blocks(k, engine.Layout{}) {
 		e.Records[b.Name] = engine.NewHost(len(members), b.Cols, b.Type)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 )
@@ -155,7 +157,7 @@ func TestBeginsAnew(t *testing.T) {
 	for form := range 3 {
 		k := ExactMajority.Defaults()
 		k = k.With("n", 100).With("gap", 2).With("simulation", float64(form)).With("slice", 1)
-		e := alone(ExactMajority, k, 1, optim.IDs(3))
+		e := alone(ExactMajority, k, 1, collective.IDs(3))
 		round := func(n uint64) {
 			t.Helper()
 			if _, err := ExactMajority.Program.Round(t.Context(), e, k, n); err != nil {
@@ -185,7 +187,7 @@ func TestStuck(t *testing.T) {
 	for _, form := range forms {
 		k := ExactMajority.Defaults()
 		k = k.With("n", 20).With("gap", 0).With("simulation", form)
-		results, err := Simulate(t.Context(), ExactMajority, k, 1, optim.IDs(20), nil)
+		results, err := Simulate(t.Context(), ExactMajority, k, 1, collective.IDs(20), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +213,7 @@ func TestRefusedShapes(t *testing.T) {
 		{Leader, map[string]float64{"n": 1e7, "simulation": forms["agents"]}, "simulation = counts"},
 		{Own, map[string]float64{"n": 3}, "more than 3 agents"},
 	} {
-		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, optim.IDs(2), nil); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Simulate(t.Context(), c.a, c.a.Values(c.set), 1, collective.IDs(2), nil); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %v: %v", c.a.Name, c.set, err)
 		}
 	}
@@ -221,11 +223,11 @@ func TestRefusedShapes(t *testing.T) {
 func TestCompany(t *testing.T) {
 	k := ApproximateMajority.Defaults()
 	heard, reached := int64(0), 0.0
-	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, optim.IDs(6), func(time float64, ended int64) { reached, heard = time, heard+ended })
+	all, err := Simulate(t.Context(), ApproximateMajority, k, 1, collective.IDs(6), func(time float64, ended int64) { reached, heard = time, heard+ended })
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := Simulate(t.Context(), ApproximateMajority, k, 1, []optim.Member{2, 5}, nil)
+	some, err := Simulate(t.Context(), ApproximateMajority, k, 1, []engine.Member{2, 5}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/optim/population"
 
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -51,14 +52,14 @@ func (r *run) commit(rounds uint64, each time.Duration) {
 	r.round += rounds
 	r.now += int64(rounds) * int64(each)
 	r.done += rounds * r.batch
-	r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: rounds, Nanos: int64(rounds) * int64(each), Sent: map[optim.Op]int64{"mean": int64(rounds) * 1e6},
+	r.take(event.Record{Commit: &event.Commit{To: r.round, Rounds: rounds, Nanos: int64(rounds) * int64(each), Sent: map[collective.Op]int64{"mean": int64(rounds) * 1e6},
 		Progress: event.Progress{Rounds: r.round, Samples: r.done}}})
 }
 
 func (r *run) points(series string, values ...float64) {
 	p := &event.Points{Round: r.round, Series: series, Values: values}
 	for i := range values {
-		p.Members = append(p.Members, optim.Member(i))
+		p.Members = append(p.Members, engine.Member(i))
 	}
 	if series == event.SeriesCentre {
 		p.Members[0] = engine.None

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/option/optiontest"
@@ -31,7 +32,7 @@ func (m *maker) put(r event.Record) {
 
 func (m *maker) plan(from event.Source, at uint64, algorithm string, members int) {
 	m.at, m.members = at, members
-	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: optim.Place(optim.IDs(members), []int{0})}})
+	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: collective.Place(collective.IDs(members), []int{0})}})
 }
 
 func (m *maker) rounds(n uint64) {
@@ -42,10 +43,10 @@ func (m *maker) rounds(n uint64) {
 			for i := range losses {
 				losses[i] = float64(m.at)
 			}
-			m.put(event.Record{Points: &event.Points{Round: m.at, Series: "loss", Members: optim.IDs(m.members), Values: losses}})
+			m.put(event.Record{Points: &event.Points{Round: m.at, Series: "loss", Members: collective.IDs(m.members), Values: losses}})
 		}
 		m.put(event.Record{Commit: &event.Commit{To: m.at, Rounds: m.every, Nanos: int64(m.every) * 5e8,
-			Sent: map[optim.Op]int64{"sum": int64(m.every) * 100}, Predicted: map[optim.Op]int64{"sum": int64(m.every) * 100},
+			Sent: map[collective.Op]int64{"sum": int64(m.every) * 100}, Predicted: map[collective.Op]int64{"sum": int64(m.every) * 100},
 			Progress: event.Progress{Rounds: m.at, Steps: 2 * m.at, Samples: 10 * m.at, Epochs: float64(m.at) / 100}}})
 	}
 }

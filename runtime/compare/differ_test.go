@@ -6,7 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -53,7 +54,7 @@ func TestMeanOfForks(t *testing.T) {
 func TestWorkersAreASetting(t *testing.T) {
 	place := func(at uint64, workers ...int) event.Record {
 		return event.Record{Plan: &event.Plan{At: at, From: event.Workers, Algorithm: "dp-sgd",
-			New: optim.Place(optim.IDs(4), workers)}}
+			New: collective.Place(collective.IDs(4), workers)}}
 	}
 	one, two, three := begin(1, nil), begin(2, nil), begin(3, nil)
 	two.put(place(0, 0, 1)) // before any round

@@ -4,8 +4,9 @@ import (
 	"sync"
 	"testing"
 
+	"brood/models/engine"
+
 	"brood/models/enginetest"
-	"brood/optim"
 )
 
 // abroad gives a rig engines whose memory is elsewhere, and collects them.
@@ -15,7 +16,7 @@ type abroad struct {
 	fail func(worker int) func(task int) error // may be nil
 }
 
-func (a *abroad) engine(toy *Toy) optim.Engine {
+func (a *abroad) engine(toy *Toy) engine.Engine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := enginetest.NewElsewhere(toy, uint64(len(a.made)))

@@ -3,6 +3,8 @@ package conformance
 import (
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -109,7 +111,7 @@ func TestAdmits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := optim.Shape{Roster: optim.Place(optim.IDs(c.members), []int{0}), Layout: c.layout, Data: c.data, K: a.Defaults()}
+		s := optim.Shape{Roster: collective.Place(collective.IDs(c.members), []int{0}), Layout: c.layout, Data: c.data, K: a.Defaults()}
 		for name, text := range c.set {
 			s.K = turned(t, a, s.K, name, text)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
@@ -24,7 +26,7 @@ func TestARSAgainstNaive(t *testing.T) {
 	row, ctx := make([]float32, M), context.Background()
 	toy.Init(r.Seed)(0, row)
 	theta := f64(row)
-	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: optim.Place(optim.IDs(2*N), []int{0})}
+	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(2*N), []int{0})}
 	for round := range uint64(4) {
 		batch := make([]int32, 6)
 		env.SharedBatch(batch, 6*round)

@@ -8,7 +8,6 @@ import (
 
 	"brood/models/engine"
 	"brood/models/native"
-	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -35,8 +34,8 @@ func (c *counted) Do(ctx context.Context, tasks ...engine.Task) error {
 }
 
 // onLanes makes a toy one of so many lanes, whose tasks are counted.
-func onLanes(t *testing.T, lanes int, tasks *atomic.Int64) func(*Toy) optim.Engine {
-	return func(toy *Toy) optim.Engine {
+func onLanes(t *testing.T, lanes int, tasks *atomic.Int64) func(*Toy) engine.Engine {
+	return func(toy *Toy) engine.Engine {
 		l := laned{Toy: toy}
 		for range lanes {
 			one := &counted{*toy, tasks}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"brood/models/engine"
+
 	"brood/models"
 	"brood/models/data"
 	"brood/models/gpu"
@@ -43,11 +45,11 @@ func toyNet(t *testing.T) (*models.Model, *data.Set) {
 }
 
 // onDevice gives a rig engines of a device, made by open; those that a run has left are closed with the test.
-func onDevice(t *testing.T, open func(worker int) gpu.Device) func(*Toy) optim.Engine {
+func onDevice(t *testing.T, open func(worker int) gpu.Device) func(*Toy) engine.Engine {
 	m, set := toyNet(t)
 	var mu sync.Mutex
 	made := 0
-	return func(*Toy) optim.Engine {
+	return func(*Toy) engine.Engine {
 		mu.Lock()
 		defer mu.Unlock()
 		e, err := gpu.New(open(made), m, set)
@@ -85,7 +87,7 @@ func TestOnDevice(t *testing.T) {
 		}
 		t.Run(a.Name, func(t *testing.T) {
 			base := quick(Rig{Algorithm: a.Name, Rounds: 12, Members: 8, Workers: 1, Seed: 3})
-			base.Engine = func(*Toy) optim.Engine {
+			base.Engine = func(*Toy) engine.Engine {
 				e, err := native.NewEngine(m, set, 1, kernel.Best())
 				if err != nil {
 					panic(err)

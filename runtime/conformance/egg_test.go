@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
@@ -24,7 +26,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 		M := toy.Layout().Params
 		theta, ctx, moved := make([]float32, M), context.Background(), 0
 		toy.Init(r.Seed)(0, theta)
-		env := &optim.Env{Seed: r.Seed, Data: toy, Roster: optim.Place(optim.IDs(2*pairs), []int{0})}
+		env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(2*pairs), []int{0})}
 		for round := range uint64(5) {
 			batch := make([]int32, 6)
 			env.SharedBatch(batch, 6*round)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/enginetest"
 	"brood/models/longtest"
@@ -88,10 +90,10 @@ func TestTraffic(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := enginetest.NewElsewhere(toy, 1)
-			r.Engine = func(*Toy) optim.Engine { return e }
+			r.Engine = func(*Toy) engine.Engine { return e }
 			w := r.worker(0, toy, (&local.Hub{}).Link(0), &Memory{}, false)
 			defer w.Free()
-			ctx, all := t.Context(), optim.Place(optim.IDs(n), []int{0})
+			ctx, all := t.Context(), collective.Place(collective.IDs(n), []int{0})
 			if m, ok := w.Handle(ctx, message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: all, Algorithm: a.Name, Timeline: r.edits()}}).(message.Failed); ok {
 				t.Fatal(m.Err)
 			}
@@ -154,13 +156,13 @@ func TestResizesDoNotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := enginetest.NewElsewhere(toy, 1)
-	r := quick(Rig{Algorithm: "parle", Seed: 3, Engine: func(*Toy) optim.Engine { return e }})
+	r := quick(Rig{Algorithm: "parle", Seed: 3, Engine: func(*Toy) engine.Engine { return e }})
 	w := r.worker(0, toy, (&local.Hub{}).Link(0), &Memory{}, false)
-	ctx, was := t.Context(), optim.Roster{}
+	ctx, was := t.Context(), collective.Roster{}
 	at, held := uint64(0), map[int]int{}
 	for i := range uint32(100) {
 		n := 3 + int(i%2)
-		p := event.Plan{Epoch: i + 1, Base: i, At: at, From: event.Workers, Old: was, New: optim.Place(optim.IDs(n), []int{0}), OldAlg: "parle", Algorithm: "parle", Timeline: r.edits(), Before: r.edits()}
+		p := event.Plan{Epoch: i + 1, Base: i, At: at, From: event.Workers, Old: was, New: collective.Place(collective.IDs(n), []int{0}), OldAlg: "parle", Algorithm: "parle", Timeline: r.edits(), Before: r.edits()}
 		if i == 0 {
 			p.From = event.Fresh
 		}

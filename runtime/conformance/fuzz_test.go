@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/optim"
@@ -33,7 +35,7 @@ func (d *dice) n(n int) int {
 
 // dying is a link that breaks after so many sends: its worker dies in the middle of a round.
 type dying struct {
-	optim.Link
+	collective.Link
 	left *atomic.Int64
 }
 
@@ -93,7 +95,7 @@ func draw(seed uint64) *script {
 		victim := d.n(s.rig.Workers)
 		left.Store(int64(1 + d.n(150)))
 		s.what = append(s.what, fmt.Sprintf("link of worker %d breaks after %d sends", victim, left.Load()))
-		s.rig.Link = func(h *local.Hub, id int) optim.Link {
+		s.rig.Link = func(h *local.Hub, id int) collective.Link {
 			if id == victim {
 				return dying{h.Link(id), left}
 			}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
@@ -23,7 +25,7 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 	row, ctx := make([]float32, M), context.Background()
 	toy.Init(r.Seed)(0, row)
 	theta := f64(row)
-	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: optim.Place(optim.IDs(P), []int{0})}
+	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(P), []int{0})}
 	for round := range uint64(4) {
 		batch := make([]int32, 6)
 		env.SharedBatch(batch, 6*round)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/transport/local"
@@ -15,7 +17,7 @@ import (
 type lineages struct {
 	optim.Program
 	mu  *sync.Mutex
-	all map[uint64][]optim.Edge
+	all map[uint64][]collective.Edge
 }
 
 func (l lineages) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
@@ -30,7 +32,7 @@ func (l lineages) Round(ctx context.Context, e *optim.Env, k optim.Values, round
 
 // tapped counts the frames of one operation between workers, by their ends and size.
 type tapped struct {
-	optim.Link
+	collective.Link
 	from int
 	op   string
 	mu   *sync.Mutex
@@ -58,20 +60,20 @@ func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var alone map[uint64][]optim.Edge
+		var alone map[uint64][]collective.Edge
 		for _, workers := range []int{1, 2, 3, 8} {
-			seen := lineages{a.Program, &sync.Mutex{}, map[uint64][]optim.Edge{}}
+			seen := lineages{a.Program, &sync.Mutex{}, map[uint64][]collective.Edge{}}
 			own := *a
 			own.Program = seen
 			r := quick(Rig{Algorithm: name, Members: 8, Workers: workers, Rounds: 24, Seed: 5})
 			r.Lookup = func(string) (*optim.Algorithm, error) { return &own, nil }
 			frames, mu := map[parcel]int{}, &sync.Mutex{}
-			r.Link = func(hub *local.Hub, id int) optim.Link { return tapped{hub.Link(id), id, "parents", mu, frames} }
+			r.Link = func(hub *local.Hub, id int) collective.Link { return tapped{hub.Link(id), id, "parents", mu, frames} }
 			o := run(t, r)
 			if alone == nil {
 				alone = seen.all
 			}
-			if len(seen.all) < 3 || !maps.EqualFunc(seen.all, alone, func(x, y []optim.Edge) bool {
+			if len(seen.all) < 3 || !maps.EqualFunc(seen.all, alone, func(x, y []collective.Edge) bool {
 				if len(x) != len(y) {
 					return false
 				}
@@ -84,7 +86,7 @@ func TestGenerationsMoveWhatChangesOwner(t *testing.T) {
 			}) {
 				t.Fatalf("%s on %d workers: %d generations, or another lineage than on one", name, workers, len(seen.all))
 			}
-			var roster optim.Roster
+			var roster collective.Roster
 			for _, rec := range o.Log.Records {
 				if rec.Plan != nil {
 					roster = rec.Plan.New

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
@@ -24,7 +26,7 @@ func (r Rig) alone(t *testing.T) (*Toy, func(to uint64) message.Done, func() map
 	}
 	store := &Memory{}
 	w := r.worker(0, toy, (&local.Hub{}).Link(0), store, false)
-	p := event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(r.Members), []int{0}), Algorithm: r.Algorithm, Timeline: r.edits()}
+	p := event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(r.Members), []int{0}), Algorithm: r.Algorithm, Timeline: r.edits()}
 	ctx := context.Background()
 	if reply, ok := w.Handle(ctx, message.Plan{Plan: p}).(message.Ready); !ok {
 		t.Fatalf("plan: %+v", reply)
@@ -73,8 +75,8 @@ func f64(v []float32) []float64 {
 
 // stream draws the toy's next mini-batch of a member as the seam defines it.
 func (r Rig) stream(toy *Toy, m uint32, cursor uint64, n int) []int32 {
-	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: optim.Place(optim.IDs(r.Members), []int{0})}
-	return env.Stream(optim.Member(m), cursor, n, 1)
+	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(r.Members), []int{0})}
+	return env.Stream(engine.Member(m), cursor, n, 1)
 }
 
 // gradient of the toy in float32 at one point: the loops are the engine's, the update rules around it are the twin's.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -27,7 +29,7 @@ type sockets struct {
 }
 
 // link is what Rig.Link wants.
-func (s *sockets) link(hub *local.Hub, id int) optim.Link {
+func (s *sockets) link(hub *local.Hub, id int) collective.Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if hub != s.hub {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -36,8 +38,8 @@ type Rig struct {
 	Resume    *event.Checkpoint
 	Epoch     uint32
 	Poison    func(m engine.Member, cursor uint64) bool
-	Link      func(hub *local.Hub, id int) optim.Link // nil: the hub's own
-	Engine    func(*Toy) optim.Engine                 // nil: the toy itself
+	Link      func(hub *local.Hub, id int) collective.Link // nil: the hub's own
+	Engine    func(*Toy) engine.Engine                     // nil: the toy itself
 	Respawn   time.Duration
 	Lookup    func(string) (*optim.Algorithm, error)
 	Store     *Memory
@@ -163,7 +165,7 @@ func (r Rig) lookup() func(string) (*optim.Algorithm, error) {
 }
 
 // computes is the toy as a worker sees it.
-func (r Rig) computes(toy *Toy) optim.Engine {
+func (r Rig) computes(toy *Toy) engine.Engine {
 	if r.Engine != nil {
 		return r.Engine(toy)
 	}
@@ -177,7 +179,7 @@ func (r Rig) toy() (*Toy, error) {
 }
 
 // worker of a run, or, without measuring, of an execution of its record.
-func (r Rig) worker(id int, toy *Toy, link optim.Link, store *Memory, measure bool) *worker.Worker {
+func (r Rig) worker(id int, toy *Toy, link collective.Link, store *Memory, measure bool) *worker.Worker {
 	return worker.New(worker.Config{ID: id, Seed: r.Seed, Layout: toy.Layout(), Init: toy.Init(r.Seed), Engine: r.computes(toy), Data: toy, Test: toy.Test(), Link: link,
 		Direct: r.Direct, Probe: r.Probe, Evaluate: 1 << 40, Lookup: r.lookup(), Store: store, Measure: measure, Clock: func() int64 { return time.Now().UnixNano() }})
 }
@@ -230,7 +232,7 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
 		Spawn: func(id int) (*worker.Worker, error) {
-			var link optim.Link = hub.Link(id)
+			var link collective.Link = hub.Link(id)
 			if r.Link != nil {
 				link = r.Link(hub, id)
 			}
@@ -298,8 +300,8 @@ func (o *Outcome) Hash() string {
 }
 
 // Bytes sums the ledgers of all commits.
-func (o *Outcome) Bytes() (sent, predicted optim.Ledger) {
-	sent, predicted = optim.Ledger{}, optim.Ledger{}
+func (o *Outcome) Bytes() (sent, predicted collective.Ledger) {
+	sent, predicted = collective.Ledger{}, collective.Ledger{}
 	for _, r := range o.Log.Records {
 		if r.Commit != nil {
 			sent.Add(r.Commit.Sent)

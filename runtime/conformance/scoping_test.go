@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim/coupled"
 
 	"brood/optim"
@@ -23,7 +25,7 @@ func TestScoping(t *testing.T) {
 			}
 			edits := r.edits()
 			toy := base0(t)
-			shape := optim.Shape{Roster: optim.Place(optim.IDs(r.Members), []int{0}), Layout: toy.Layout(), Data: optim.DataSize{Train: toyTrain, Validation: toyValid}}
+			shape := optim.Shape{Roster: collective.Place(collective.IDs(r.Members), []int{0}), Layout: toy.Layout(), Data: optim.DataSize{Train: toyTrain, Validation: toyValid}}
 			if err := timeline.Count(coupled.Parle, nil, edits, shape, timeline.Position{}); err != nil {
 				t.Fatal(err)
 			}

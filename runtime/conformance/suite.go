@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
@@ -85,7 +87,7 @@ func declared(t *testing.T, a *optim.Algorithm) {
 		seen[b.Name] = true
 	}
 	// what is asked before a run begins: whether the population is one for it, and what its schedules count in
-	s := optim.Shape{Roster: optim.Place(optim.IDs(8), []int{0, 1}), Layout: toy.Layout(), K: a.Defaults(), Data: optim.DataSize{Train: 96, Validation: 32}}
+	s := optim.Shape{Roster: collective.Place(collective.IDs(8), []int{0, 1}), Layout: toy.Layout(), K: a.Defaults(), Data: optim.DataSize{Train: 96, Validation: 32}}
 	if a.Check == nil || a.Check(s) == nil {
 		for _, unit := range []string{"round", "epoch", "cycle"} {
 			for _, k := range a.Knobs {

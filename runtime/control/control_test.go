@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/testutil"
@@ -98,9 +99,9 @@ func TestRingOfManyMembers(t *testing.T) {
 	const members = 4096
 	rs := make([]event.Record, 2*ringPoints/members+20)
 	for i := range rs {
-		rs[i].Points = &event.Points{Round: uint64(i + 1), Series: "fitness", Members: make([]optim.Member, members), Values: make([]float64, members)}
+		rs[i].Points = &event.Points{Round: uint64(i + 1), Series: "fitness", Members: make([]engine.Member, members), Values: make([]float64, members)}
 		for m := range members {
-			rs[i].Points.Members[m] = optim.Member(m)
+			rs[i].Points.Members[m] = engine.Member(m)
 		}
 	}
 	srv, c, s := serve(t, rs, nil)

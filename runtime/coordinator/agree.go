@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )
@@ -130,7 +131,7 @@ func (c *Coordinator) checkBytes(sum *sum, to uint64) []Effect {
 
 // bytesMismatch returns the first operation whose bytes, summed over workers, differ from the prediction. op is "" if
 // there is none or if the algorithm predicts no bytes.
-func (c *Coordinator) bytesMismatch(all, want optim.Ledger) (op optim.Op, sent, predicted int64) {
+func (c *Coordinator) bytesMismatch(all, want collective.Ledger) (op collective.Op, sent, predicted int64) {
 	if c.alg.Bytes == nil {
 		return "", 0, 0
 	}

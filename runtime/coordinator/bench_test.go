@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -55,7 +57,7 @@ func BenchmarkReports(b *testing.B) {
 
 // reportOf is what a worker reports of a grant.
 func reportOf(c *Coordinator, g message.Grant, w int) message.Done {
-	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: optim.Ledger{"gradient": 81_000}, Nanos: 1000,
+	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: collective.Ledger{"gradient": 81_000}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: g.To, Samples: 32 * g.To, Epochs: 0.1 * float64(g.To)}}
 	for block, shared := range c.blocks {
 		if shared {

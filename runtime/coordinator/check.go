@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -260,7 +262,7 @@ func (c *Coordinator) checkDigests(d *message.Done, place int) error {
 			ok = of == "shared"
 		} else if ok {
 			m, err := strconv.ParseUint(of, 10, 32)
-			ok = err == nil && strconv.FormatUint(m, 10) == of && c.owns(d.Worker, optim.Member(m))
+			ok = err == nil && strconv.FormatUint(m, 10) == of && c.owns(d.Worker, engine.Member(m))
 		}
 		if !ok {
 			return fmt.Errorf("it reports a digest of row %q, which it does not host", x.Row)
@@ -289,7 +291,7 @@ func (c *Coordinator) hasRows(digests message.Digests, own []string) bool {
 }
 
 // owns reports whether worker w hosts member m.
-func (c *Coordinator) owns(w int, m optim.Member) bool {
+func (c *Coordinator) owns(w int, m engine.Member) bool {
 	i := c.roster.Rank(m)
 	return i >= 0 && c.roster.Owner[i] == w
 }
@@ -338,7 +340,7 @@ func (c *Coordinator) checkPoints(d *message.Done, rows int, lead bool) error {
 }
 
 // hasRepeated reports whether a member is listed more than once.
-func hasRepeated(members []optim.Member) bool {
+func hasRepeated(members []engine.Member) bool {
 	if !slices.IsSorted(members) {
 		members = slices.Sorted(slices.Values(members))
 	}
@@ -351,8 +353,8 @@ func hasRepeated(members []optim.Member) bool {
 }
 
 // memberOf converts a value of a series to a member id; [engine.None] if it is not one.
-func memberOf(x float64) optim.Member {
-	if m := optim.Member(x); x >= 0 && x < math.MaxUint32 && float64(m) == x {
+func memberOf(x float64) engine.Member {
+	if m := engine.Member(x); x >= 0 && x < math.MaxUint32 && float64(m) == x {
 		return m
 	}
 	return engine.None
@@ -402,7 +404,7 @@ func (c *Coordinator) checkLedgers(d *message.Done, lead bool) error {
 	alone := len(c.hosting.Workers) == 1
 	for _, l := range []struct {
 		what string
-		ops  optim.Ledger
+		ops  collective.Ledger
 		none bool
 	}{{"sent", d.Sent, alone}, {"predicted", d.Predicted, !lead}, {"sent apart", d.Evaluation, alone}} {
 		if len(l.ops) > 64 {

@@ -10,6 +10,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/runtime/event"
@@ -231,7 +234,7 @@ func (c *Coordinator) stage(a event.Accepted) error {
 	}
 	before := c.foreseen(next)
 	here := timeline.Position{Round: c.granted, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
-	shape := optim.Shape{Roster: optim.Place(next.members, []int{0}), Layout: c.cfg.Layout, Data: c.cfg.Data}
+	shape := optim.Shape{Roster: collective.Place(next.members, []int{0}), Layout: c.cfg.Layout, Data: c.cfg.Data}
 	if err := timeline.AcceptAll(alg, before, edits, shape, here); err != nil {
 		return err
 	}
@@ -289,12 +292,12 @@ func parseMembers(expr string) (int, error) {
 
 // Resized returns members, which must ascend, resized to n: it grows by the lowest free ids and shrinks from the
 // highest.
-func Resized(members []optim.Member, n int) []optim.Member {
+func Resized(members []engine.Member, n int) []engine.Member {
 	if n <= len(members) {
 		return slices.Clone(members[:n])
 	}
-	out, next, free := make([]optim.Member, 0, n), 0, n-len(members)
-	for id := optim.Member(0); len(out) < n; id++ {
+	out, next, free := make([]engine.Member, 0, n), 0, n-len(members)
+	for id := engine.Member(0); len(out) < n; id++ {
 		switch {
 		case next < len(members) && members[next] == id:
 			out, next = append(out, id), next+1

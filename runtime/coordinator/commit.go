@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )
@@ -82,7 +83,7 @@ func (c *Coordinator) commitReady(o *outstanding) (fx []Effect) {
 
 // sum holds the totals of the reports of a grant.
 type sum struct {
-	sent, predicted, evaluation optim.Ledger
+	sent, predicted, evaluation collective.Ledger
 	overhead                    int64
 	nanos, extra                int64 // maximum over workers, in nanoseconds
 	waited                      int64 // mean over workers, in nanoseconds

@@ -21,6 +21,8 @@ import (
 	"slices"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -91,7 +93,7 @@ func New(cfg Config) (*Coordinator, error) {
 		life: life{phase: event.Waiting},
 		membership: membership{
 			excluded:  map[int]exclusion{},
-			lost:      map[optim.Member]bool{},
+			lost:      map[engine.Member]bool{},
 			breaks:    map[[2]int]breaks{},
 			keys:      map[int]string{},
 			evictions: map[string]breaks{},
@@ -101,7 +103,7 @@ func New(cfg Config) (*Coordinator, error) {
 		rounds: rounds{batch: 1, maxRounds: 1, done: map[uint64]*outstanding{}},
 		saves:  saves{lastGood: cfg.Sane},
 	}
-	members := optim.IDs(cfg.Members)
+	members := collective.IDs(cfg.Members)
 	if cp := cfg.Resume; cp != nil {
 		c.checkpoint, c.committed, c.granted, c.progress, c.hash = cp, cp.Round, cp.Round, cp.Progress, cp.Hash
 		c.edits = slices.Clone(cp.Timeline)
@@ -110,7 +112,7 @@ func New(cfg Config) (*Coordinator, error) {
 			return nil, err
 		}
 	}
-	c.setRoster(optim.Place(members, []int{0}))
+	c.setRoster(collective.Place(members, []int{0}))
 	c.restage(cfg.Late)
 	if err := c.validateShape(c.alg, members, c.edits, c.committed); err != nil {
 		return nil, err
@@ -210,7 +212,7 @@ func (c *Coordinator) record(r event.Record) Append {
 	return Append{r}
 }
 
-func (c *Coordinator) alert(level event.Level, kind event.AlertKind, text string, m optim.Member) Append {
+func (c *Coordinator) alert(level event.Level, kind event.AlertKind, text string, m engine.Member) Append {
 	return c.record(event.Record{Alert: &event.Alert{Round: c.committed, Level: level, Kind: kind, Text: text, Member: m}})
 }
 
@@ -339,7 +341,7 @@ func (c *Coordinator) grant() (fx []Effect) {
 		o = &outstanding{claimAt: make([]int, len(workers)), sums: make([][32]byte, c.from[len(workers)])}
 	}
 	c.done[g.From] = &outstanding{Grant: g, sent: c.now, claimAt: o.claimAt, sums: o.sums,
-		sum: sum{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluation: optim.Ledger{}}}
+		sum: sum{sent: collective.Ledger{}, predicted: collective.Ledger{}, evaluation: collective.Ledger{}}}
 	c.granted, c.held = g.To, g.Hold
 	var order message.Order = g // converted to the interface once for all workers
 	fx = slices.Grow(fx, len(workers))

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )
@@ -40,12 +41,12 @@ func (c *Coordinator) allLeaving() bool {
 type Worker struct {
 	ID      int
 	State   event.WorkerState
-	Members []optim.Member // hosted by it, ascending; nil before the first plan has completed
+	Members []engine.Member // hosted by it, ascending; nil before the first plan has completed
 }
 
 // here reports whether a worker is present.
 func (c *membership) here(w int) bool {
-	return optim.Find(c.alive, w) >= 0
+	return collective.Find(c.alive, w) >= 0
 }
 
 // Workers returns the workers that are present, by ascending number.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -126,7 +128,7 @@ func (p *party) done(w int) message.Done {
 
 func (p *party) report(w int, g message.Grant) message.Done {
 	c := p.core
-	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: optim.Ledger{}, Nanos: 1000,
+	d := message.Done{Worker: w, Epoch: g.Epoch, From: g.From, To: g.To, Sent: collective.Ledger{}, Nanos: 1000,
 		Progress: event.Progress{Rounds: g.To, Steps: 4 * g.To, Samples: 40 * g.To, Epochs: 0.4 * float64(g.To)}}
 	tl, err := timeline.New(c.alg, c.edits)
 	if err != nil {
@@ -149,7 +151,7 @@ func (p *party) report(w int, g message.Grant) message.Done {
 	}
 	d.Points = append(d.Points, points)
 	if c.roster.Owner[0] == w {
-		d.Points = append(d.Points, event.Points{Round: g.To, Series: "centre.loss", Members: []optim.Member{engine.None}, Values: []float64{0.5}})
+		d.Points = append(d.Points, event.Points{Round: g.To, Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.5}})
 	}
 	return d
 }
@@ -242,21 +244,21 @@ func TestGuests(t *testing.T) {
 		bad  func(p *party) any
 	}{
 		"three members, one value": {"3 members and 1 value", done(func(_ *party, d *message.Done) {
-			d.Points = append(d.Points, event.Points{Round: d.To, Series: "spread", Members: []optim.Member{3, 2, 2}, Values: []float64{1}})
+			d.Points = append(d.Points, event.Points{Round: d.To, Series: "spread", Members: []engine.Member{3, 2, 2}, Values: []float64{1}})
 		})},
 		"another's member":              {"member 0", done(func(_ *party, d *message.Done) { d.Points[0].Members[0] = 0 })},
 		"a series that nobody declared": {`"secret"`, done(func(_ *party, d *message.Done) { d.Points[0].Series = "secret" })},
 		"50,000 series": {`series "s0"`, done(func(_ *party, d *message.Done) {
 			for i := range 50000 {
-				d.Points = append(d.Points, event.Points{Round: d.To, Series: fmt.Sprint("s", i), Members: []optim.Member{2}, Values: []float64{1}})
+				d.Points = append(d.Points, event.Points{Round: d.To, Series: fmt.Sprint("s", i), Members: []engine.Member{2}, Values: []float64{1}})
 			}
 		})},
 		"a series twice": {"twice", done(func(_ *party, d *message.Done) { d.Points = append(d.Points, d.Points[0]) })},
 		"a member twice": {"twice", done(func(_ *party, d *message.Done) {
-			d.Points[0].Members, d.Points[0].Values = []optim.Member{2, 2}, []float64{1, 1}
+			d.Points[0].Members, d.Points[0].Values = []engine.Member{2, 2}, []float64{1, 1}
 		})},
 		"a huge row": {"", done(func(_ *party, d *message.Done) {
-			d.Points[0].Members, d.Points[0].Values = slices.Repeat([]optim.Member{2}, 1<<20), make([]float64, 1<<20)
+			d.Points[0].Members, d.Points[0].Values = slices.Repeat([]engine.Member{2}, 1<<20), make([]float64, 1<<20)
 		})},
 		"points of another round": {"round 4611686018427387904", done(func(_ *party, d *message.Done) { d.Points[0].Round = 1 << 62 })},
 		"the population's point": {"the whole population", done(func(_ *party, d *message.Done) {
@@ -278,8 +280,8 @@ func TestGuests(t *testing.T) {
 		"another's digest":             {"x/0", done(func(_ *party, d *message.Done) { drop(d, "x/2"); put(d, "x/0", [32]byte{}) })},
 		"a block that nobody declared": {"y/2", done(func(_ *party, d *message.Done) { drop(d, "x/2"); put(d, "y/2", [32]byte{}) })},
 		"negative bytes":               {"bytes", done(func(_ *party, d *message.Done) { d.Sent["reduce"] = -5 })},
-		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Evaluation = optim.Ledger{"\x1b[2J": 5} })},
-		"a prediction of its own":      {"predict", done(func(_ *party, d *message.Done) { d.Predicted = optim.Ledger{"reduce": 5} })},
+		"an operation of escapes":      {"operation", done(func(_ *party, d *message.Done) { d.Evaluation = collective.Ledger{"\x1b[2J": 5} })},
+		"a prediction of its own":      {"predict", done(func(_ *party, d *message.Done) { d.Predicted = collective.Ledger{"reduce": 5} })},
 		"a test of another round":      {"round 9999", done(func(_ *party, d *message.Done) { d.Tests = []message.Test{{Round: 9999}} })},
 		"another's share of a test": {"chunk", done(func(_ *party, d *message.Done) {
 			d.Tests = []message.Test{{Round: d.To, Chunks: []message.Chunk{{Index: 0, Samples: 40}}}}
@@ -391,7 +393,7 @@ func TestTimesAreTheCores(t *testing.T) {
 func TestFaultInCheck(t *testing.T) {
 	p := newParty(t, 2, nil)
 	d := p.done(1)
-	p.core.setRoster(optim.Roster{}) // nothing is left that could go on
+	p.core.setRoster(collective.Roster{}) // nothing is left that could go on
 	p.core.snapshots = false
 	var stacks []string
 	for _, x := range p.step(d) {

@@ -5,7 +5,8 @@ import (
 	"reflect"
 	"slices"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 )
 
@@ -40,7 +41,7 @@ func (l *life) holds() error {
 	return nil
 }
 
-func (c *membership) holds(of func(optim.Member) bool) error {
+func (c *membership) holds(of func(engine.Member) bool) error {
 	if !slices.IsSorted(c.alive) || len(slices.Compact(slices.Clone(c.alive))) != len(c.alive) {
 		return fmt.Errorf("workers %v are there", c.alive)
 	}

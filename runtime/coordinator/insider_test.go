@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/longtest"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )
@@ -93,9 +94,9 @@ func (x *insider) lie() any {
 	case 14:
 		d.Digests = d.Digests[:max(0, len(d.Digests)-1)]
 	case 15:
-		d.Sent = optim.Ledger{optim.Op([]string{"reduce", "", "\x1b"}[x.below(3)]): int64(x.number())}
+		d.Sent = collective.Ledger{collective.Op([]string{"reduce", "", "\x1b"}[x.below(3)]): int64(x.number())}
 	case 16:
-		d.Predicted, d.Evaluation = optim.Ledger{"a": int64(x.number())}, optim.Ledger{"b": int64(x.number())}
+		d.Predicted, d.Evaluation = collective.Ledger{"a": int64(x.number())}, collective.Ledger{"b": int64(x.number())}
 	case 17:
 		d.Nanos, d.Waited, d.Extra, d.Overhead = int64(x.number()), int64(x.number()), int64(x.number()), int64(x.number())
 	case 18:

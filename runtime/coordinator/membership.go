@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/usererr"
 	"brood/optim"
@@ -54,7 +56,7 @@ func (c *Coordinator) first() (fx []Effect) {
 	p := event.Plan{
 		From:      event.Fresh,
 		Algorithm: c.alg.Name,
-		New:       optim.Place(c.roster.Members, c.hosts()),
+		New:       collective.Place(c.roster.Members, c.hosts()),
 		Cause:     c.cfg.Cause,
 		At:        c.committed,
 	}
@@ -113,8 +115,8 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	allLost := len(c.lost) == len(c.roster.Members)
 	if ch.back || allLost {
 		fx, late = c.rollBack(ch)
-		ch = change{alg: c.cfg.Algorithm, members: optim.IDs(c.cfg.Members)}
-		p.From, p.Old, p.OldAlg = event.Fresh, optim.Roster{}, ""
+		ch = change{alg: c.cfg.Algorithm, members: collective.IDs(c.cfg.Members)}
+		p.From, p.Old, p.OldAlg = event.Fresh, collective.Roster{}, ""
 		if cp := c.checkpoint; cp != nil {
 			ch = change{alg: cp.Algorithm, members: cp.Roster.Members}
 			p.From, p.Old, p.OldAlg = event.Saved, cp.Roster, ch.alg
@@ -139,7 +141,7 @@ func (c *Coordinator) reshape() (fx []Effect) {
 	}
 	c.staged = append(c.staged, ch.edits...)
 	fx = append(fx, c.takeStaged(c.committed, nil)...)
-	p.New = optim.Place(ch.members, c.hosts())
+	p.New = collective.Place(ch.members, c.hosts())
 	// otherwise the plan after this one applies them
 	if !slices.ContainsFunc(late, func(e event.Edit) bool { return e.Algorithm == ch.alg }) {
 		p.Obeyed = c.asked
@@ -233,7 +235,7 @@ func (c *Coordinator) handleReady(e message.Ready) (fx []Effect) {
 }
 
 // setRoster puts a roster into effect. The layout of digests is computed later, by layoutDigests.
-func (c *epochs) setRoster(r optim.Roster) {
+func (c *epochs) setRoster(r collective.Roster) {
 	c.roster, c.hosting = r, r.Hosting()
 	c.names, c.rows, c.from = nil, nil, nil
 }
@@ -361,12 +363,12 @@ func (c *Coordinator) removeLost(all ...Lost) (fx []Effect) {
 
 // shrunk returns the largest population without the lost members that the algorithm accepts. It drops the highest ids
 // first. If there is none, it returns ch.members.
-func (c *Coordinator) shrunk(ch change) []optim.Member {
+func (c *Coordinator) shrunk(ch change) []engine.Member {
 	alg, err := c.cfg.Lookup(ch.alg)
 	if err != nil {
 		return ch.members
 	}
-	left := slices.DeleteFunc(slices.Clone(ch.members), func(m optim.Member) bool { return c.lost[m] })
+	left := slices.DeleteFunc(slices.Clone(ch.members), func(m engine.Member) bool { return c.lost[m] })
 	for n := len(left); n > 0; n-- {
 		if c.validateShape(alg, left[:n], c.foreseen(ch), c.committed) == nil {
 			return left[:n]
@@ -377,7 +379,7 @@ func (c *Coordinator) shrunk(ch change) []optim.Member {
 
 // validateShape checks that the algorithm can run a population with these edits: at round at, at every later
 // breakpoint, and at the ends of schedules whose rounds are not known in advance.
-func (c *Coordinator) validateShape(alg *optim.Algorithm, members []optim.Member, edits []event.Edit, at uint64) error {
+func (c *Coordinator) validateShape(alg *optim.Algorithm, members []engine.Member, edits []event.Edit, at uint64) error {
 	if len(members) == 0 {
 		return usererr.Errorf("%s needs a population of one or more", alg.Name)
 	}
@@ -389,7 +391,7 @@ func (c *Coordinator) validateShape(alg *optim.Algorithm, members []optim.Member
 	if len(workers) == 0 {
 		workers = []int{0}
 	}
-	s := optim.Shape{Roster: optim.Place(members, workers), Layout: c.cfg.Layout, Direct: c.cfg.Direct, Data: c.cfg.Data}
+	s := optim.Shape{Roster: collective.Place(members, workers), Layout: c.cfg.Layout, Direct: c.cfg.Direct, Data: c.cfg.Data}
 	for _, r := range append([]uint64{at}, tl.Breakpoints(at)...) {
 		p := timeline.Position{Round: r, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
 		s.K = tl.Values(p)

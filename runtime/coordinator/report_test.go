@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -70,7 +72,7 @@ func (p *party) everything(d message.Done) (all []event.Points) {
 	members := p.core.roster.Members
 	for r := d.From + 1; r <= d.To && r <= d.From+4096; r++ { // beyond them nothing fits anyway
 		for name, kind := range p.core.series {
-			row := event.Points{Round: r, Series: name, Members: []optim.Member{engine.None}, Values: []float64{0.1}}
+			row := event.Points{Round: r, Series: name, Members: []engine.Member{engine.None}, Values: []float64{0.1}}
 			if kind != optim.Scalar {
 				row.Members, row.Values = members, make([]float64, len(members))
 			}
@@ -96,7 +98,7 @@ func TestAlike(t *testing.T) {
 		"no such progress":   func(d *message.Done) { d.Progress.Rounds++ },
 		"a row too few":      func(d *message.Done) { d.Digests = d.Digests[1:] },
 		"another shared row": func(d *message.Done) { d.Digests[0].Sum[3]++ },
-		"no operation":       func(d *message.Done) { d.Sent = optim.Ledger{"": 1} },
+		"no operation":       func(d *message.Done) { d.Sent = collective.Ledger{"": 1} },
 		"another epoch":      func(d *message.Done) { d.Epoch += 2 },
 		"part of a test":     func(d *message.Done) { d.Tests[0].Chunks = []message.Chunk{{Samples: 50}} },
 		"a test too early":   func(d *message.Done) { d.Tests[0].Round = d.From },
@@ -113,7 +115,7 @@ func TestAlike(t *testing.T) {
 						lead.Tests = []message.Test{{Round: g.To, Centre: "blake3:" + strings.Repeat("0", 64), Chunks: []message.Chunk{{Samples: 50}}}}
 						one.Points, one.Tests = nil, []message.Test{{Round: g.To}}
 						one.Nanos, one.Waited, one.Extra, one.Overhead = p.below(9000), p.below(9000), p.below(9000), p.below(90)
-						one.Evaluation = optim.Ledger{"mean": 5, "none": 0}
+						one.Evaluation = collective.Ledger{"mean": 5, "none": 0}
 						order := []int{4, 3, 2, 0, 1, 7} // 0 has a member more and speaks for itself, 7 is not there
 						if at >= 8 {
 							if spoil(&one); fault == "twice" {
@@ -226,7 +228,7 @@ func inTheNameOf(c *Coordinator, d message.Done, w int) message.Done {
 		x := &d.Digests[i]
 		if block, of := x.Parts(); of != "shared" && len(mine) > 0 {
 			m, _ := strconv.Atoi(of)
-			x.Row = block + "/" + strconv.Itoa(int(mine[slices.Index(theirs, optim.Member(m))]))
+			x.Row = block + "/" + strconv.Itoa(int(mine[slices.Index(theirs, engine.Member(m))]))
 		}
 	}
 	return d

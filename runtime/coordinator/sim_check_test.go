@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -21,7 +24,7 @@ type checker struct {
 	at      uint64
 	hashes  map[uint64]string // of committed rounds
 	alg     string
-	roster  optim.Roster
+	roster  collective.Roster
 	newest  *event.Checkpoint
 	saved   []*event.Checkpoint
 	undo    bool // the next plan that goes back drops the edits since
@@ -42,7 +45,7 @@ type checker struct {
 	// What was asked for.
 	cmd      *event.Command
 	print    string // of the core before a command
-	members  []optim.Member
+	members  []engine.Member
 	want     string // algorithm
 	asked    []ask
 	rejected bool
@@ -63,7 +66,7 @@ type ask struct {
 
 func newChecker(s *sim) *checker {
 	return &checker{s: s, hashes: map[uint64]string{}, count: map[string]int{}, ready: map[uint32]map[int]bool{}, rates: map[uint32]map[int]optim.Rates{}, done: map[meeting]map[int]message.Done{}, saves: map[meeting]map[int]bool{}, to: map[meeting][]int{},
-		members: optim.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), force: slices.Clone(s.cfg.Edits)}
+		members: collective.IDs(s.cfg.Members), want: s.cfg.Algorithm, alg: s.cfg.Algorithm, overdue: -1, known: slices.Clone(s.cfg.Edits), force: slices.Clone(s.cfg.Edits)}
 }
 
 func (c *checker) before(ev any) {
@@ -464,7 +467,7 @@ func (c *checker) population(p event.Plan) error {
 			c.void(func(a ask) bool { return logged(c.force, a.id) && !logged(p.Timeline, a.id) })
 			c.undo, c.newest = false, checkpointAt(c.saved, p)
 		}
-		want := optim.IDs(c.s.cfg.Members)
+		want := collective.IDs(c.s.cfg.Members)
 		c.want = c.s.cfg.Algorithm
 		if c.newest != nil {
 			want, c.want = c.newest.Roster.Members, c.newest.Algorithm
@@ -485,7 +488,7 @@ func (c *checker) population(p event.Plan) error {
 			return fmt.Errorf("the first plan starts from %s at %d", p.From, p.At)
 		}
 	default:
-		var lost []optim.Member
+		var lost []engine.Member
 		for i, m := range c.roster.Members {
 			if !slices.Contains(c.s.core.alive, c.roster.Owner[i]) {
 				lost = append(lost, m)
@@ -504,7 +507,7 @@ func (c *checker) population(p event.Plan) error {
 	case p.Algorithm != c.want:
 		return fmt.Errorf("its algorithm should be %s", c.want)
 	case c.s.cfg.OnLoss == OnLossShrink && len(p.Lost) > 0:
-		left := slices.DeleteFunc(slices.Clone(c.members), func(m optim.Member) bool { return slices.Contains(p.Lost, m) })
+		left := slices.DeleteFunc(slices.Clone(c.members), func(m engine.Member) bool { return slices.Contains(p.Lost, m) })
 		n := len(p.New.Members)
 		if !slices.Equal(p.New.Members, c.members) && (n > len(left) || !slices.Equal(p.New.Members, left[:n])) {
 			return fmt.Errorf("shrunk to %v, of %v without %v", p.New.Members, c.members, p.Lost)

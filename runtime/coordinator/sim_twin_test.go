@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -17,7 +19,7 @@ import (
 type twin struct {
 	cfg     Config
 	alg     *optim.Algorithm
-	roster  optim.Roster
+	roster  collective.Roster
 	epoch   uint32
 	kept    hash // what blocks exist in this epoch
 	state   symbols

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -38,7 +40,7 @@ type simWorker struct {
 type simEpoch struct {
 	epoch  uint32
 	alg    *optim.Algorithm
-	roster optim.Roster
+	roster collective.Roster
 	round  uint64
 	time   *timeline.Timeline
 	state  symbols
@@ -55,7 +57,7 @@ type simSnap struct {
 // symbols is the state of some members and of what is shared.
 type symbols struct {
 	shared hash
-	rows   map[optim.Member]hash
+	rows   map[engine.Member]hash
 	prog   event.Progress
 }
 
@@ -96,7 +98,7 @@ func (y symbols) digests() map[string][32]byte {
 
 // published is what a survivor shows in a plan.
 type published struct {
-	rows   map[optim.Member]hash
+	rows   map[engine.Member]hash
 	shared hash
 	prog   event.Progress
 }
@@ -104,7 +106,7 @@ type published struct {
 const simEpochSamples = 2000 // samples of one epoch of the symbolic data
 
 // advance is a symbolic round.
-func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []optim.Member) {
+func (y *symbols) advance(alg *optim.Algorithm, v optim.Values, members []engine.Member) {
 	h := hash(y.prog.Rounds)
 	for _, k := range alg.Knobs {
 		h = mix(h, math.Float64bits(v.Get(k.Name)))
@@ -276,7 +278,7 @@ func (w *simWorker) present(p message.Plan) error {
 	if err := w.now.restore(p.At); err != nil {
 		return err
 	}
-	pub := &published{rows: map[optim.Member]hash{}, shared: w.now.state.shared, prog: w.now.state.prog}
+	pub := &published{rows: map[engine.Member]hash{}, shared: w.now.state.shared, prog: w.now.state.prog}
 	for _, m := range p.Old.Without(p.Lost).Hosted(w.id) {
 		h, ok := w.now.state.rows[m]
 		if !ok {
@@ -328,7 +330,7 @@ func (w *simWorker) ready(p message.Plan) error {
 			return err
 		}
 	default:
-		all := symbols{rows: map[optim.Member]hash{}}
+		all := symbols{rows: map[engine.Member]hash{}}
 		for _, id := range p.Old.Without(p.Lost).Workers() {
 			pub := s.posts[p.Epoch][id]
 			if pub == nil {
@@ -348,8 +350,8 @@ func (w *simWorker) ready(p message.Plan) error {
 	return nil
 }
 
-func freshSymbols(alg string, members []optim.Member) symbols {
-	y := symbols{shared: mixText(1, alg), rows: map[optim.Member]hash{}}
+func freshSymbols(alg string, members []engine.Member) symbols {
+	y := symbols{shared: mixText(1, alg), rows: map[engine.Member]hash{}}
 	for _, m := range members {
 		y.rows[m] = mix(mixText(2, alg), uint64(m))
 	}
@@ -358,12 +360,12 @@ func freshSymbols(alg string, members []optim.Member) symbols {
 
 // carry is the state after a plan: survivors keep their rows, others enter from the centre, and a change of what is
 // kept leaves its mark everywhere.
-func carry(old symbols, was, will hash, members []optim.Member) symbols {
+func carry(old symbols, was, will hash, members []engine.Member) symbols {
 	centre := old.shared
 	for _, m := range slices.Sorted(maps.Keys(old.rows)) {
 		centre = mix(centre, uint64(m), uint64(old.rows[m]))
 	}
-	y := symbols{shared: old.shared, rows: map[optim.Member]hash{}, prog: old.prog}
+	y := symbols{shared: old.shared, rows: map[engine.Member]hash{}, prog: old.prog}
 	if was != will {
 		y.shared = mix(y.shared, uint64(will))
 	}
@@ -396,7 +398,7 @@ func (w *simWorker) grant(g message.Grant) error {
 		}
 	}
 	clean := e.state
-	e.state, e.dirty = symbols{rows: map[optim.Member]hash{}}, true // cut off now, it would be garbage
+	e.state, e.dirty = symbols{rows: map[engine.Member]hash{}}, true // cut off now, it would be garbage
 	var peers []int
 	if s.scene.coupled {
 		peers = e.roster.Workers()
@@ -421,7 +423,7 @@ func (w *simWorker) done(g message.Grant) error {
 		e.ended = g.Limit.Rounds > 0 && p.Rounds >= g.Limit.Rounds || g.Limit.Epochs > 0 && p.Epochs >= g.Limit.Epochs
 		probe := e.round%s.scene.probe == 0 || e.ended
 		if probe && lead {
-			d.Points = append(d.Points, event.Points{Round: e.round, Series: event.SeriesCentre, Members: []optim.Member{engine.None}, Values: []float64{simLoss(e.round)}})
+			d.Points = append(d.Points, event.Points{Round: e.round, Series: event.SeriesCentre, Members: []engine.Member{engine.None}, Values: []float64{simLoss(e.round)}})
 		}
 		if e.ended || probe && g.Hold {
 			break
@@ -494,7 +496,7 @@ func (s *sim) load(p message.Plan, id int) (symbols, error) {
 	if cp == nil || cp.Round != p.At || cp.Algorithm != p.Algorithm || !slices.Equal(cp.Roster.Members, p.New.Members) {
 		return symbols{}, fmt.Errorf("plan of epoch %d goes back to %+v, which is another state", p.Epoch, cp)
 	}
-	y := symbols{rows: map[optim.Member]hash{}}
+	y := symbols{rows: map[engine.Member]hash{}}
 	for _, f := range cp.Files {
 		file := s.store[f.Path]
 		if fileDigest(file) != f.Digest {

@@ -3,6 +3,9 @@ package coordinator
 import (
 	"time"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -30,13 +33,13 @@ type life struct {
 //   - lost members are in the roster.
 type membership struct {
 	alive     []int
-	excluded  map[int]exclusion     // workers that get no members
-	lost      map[optim.Member]bool // members whose worker is gone, until the next plan
-	breaks    map[[2]int]breaks     // broken connections between pairs of workers, the lower number first
-	keys      map[int]string        // keys of workers that joined with one
-	evictions map[string]breaks     // evictions for broken links, by key
-	evictedAt time.Time             // time of the last eviction for broken links
-	retry     time.Time             // after a broken link, the next epoch waits until this time
+	excluded  map[int]exclusion      // workers that get no members
+	lost      map[engine.Member]bool // members whose worker is gone, until the next plan
+	breaks    map[[2]int]breaks      // broken connections between pairs of workers, the lower number first
+	keys      map[int]string         // keys of workers that joined with one
+	evictions map[string]breaks      // evictions for broken links, by key
+	evictedAt time.Time              // time of the last eviction for broken links
+	retry     time.Time              // after a broken link, the next epoch waits until this time
 }
 
 // epochs is the membership epoch in effect, and the change or plan that will replace it.
@@ -48,8 +51,8 @@ type epochs struct {
 	epoch     uint32 // newest epoch sent
 	base      uint32 // newest epoch for which all workers were ready
 	alg       *optim.Algorithm
-	roster    optim.Roster          // of epoch base
-	hosting   optim.Hosting         // the same, indexed by worker
+	roster    collective.Roster     // of epoch base
+	hosting   collective.Hosting    // the same, indexed by worker
 	from      []int                 // per worker of hosting, its offset into outstanding.sums; last, the total
 	names     [][]string            // per worker of hosting, the rows that it reports in addition to the shared rows
 	rows      []row                 // all rows in the order of the hash; nil until the first root of the epoch
@@ -112,7 +115,7 @@ type saves struct {
 // change is the content of the next plan.
 type change struct {
 	alg     string
-	members []optim.Member
+	members []engine.Member
 	edits   []event.Edit
 	cause   event.Cause
 	note    string

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -20,7 +19,7 @@ func (c *Coordinator) handleTrouble(e Trouble) []Effect {
 }
 
 // halt pauses the run; under another policy than OnTroubleWait it ends the run once the committed state is saved.
-func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) []Effect {
+func (c *Coordinator) halt(why event.PauseReason, text string, m engine.Member) []Effect {
 	fx := []Effect{c.alert(event.LevelError, why.Alert(), text, m)}
 	if c.cfg.OnTrouble == OnTroubleWait {
 		return append(fx, c.enter(event.Paused, text))
@@ -33,7 +32,7 @@ func (c *Coordinator) halt(why event.PauseReason, text string, m optim.Member) [
 
 // handleNonFinite voids the rounds in progress, in which a block was not finite. It returns to a good checkpoint if the
 // policy is OnTroubleBack and retries remain; otherwise it halts the run at the last committed or saved round.
-func (c *Coordinator) handleNonFinite(what string, m optim.Member) (fx []Effect) {
+func (c *Coordinator) handleNonFinite(what string, m engine.Member) (fx []Effect) {
 	c.granted = c.committed
 	if c.change == nil {
 		c.change = &change{

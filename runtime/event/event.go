@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 )
@@ -151,18 +153,18 @@ const (
 
 // Plan is a new epoch: from one roster, algorithm and set of blocks to another, at a committed round.
 type Plan struct {
-	Epoch     uint32         `cbor:"0,keyasint"`
-	At        uint64         `cbor:"1,keyasint"` // rounds done
-	From      Source         `cbor:"2,keyasint"`
-	Old       optim.Roster   `cbor:"3,keyasint"` // of the last installed epoch; empty when Fresh
-	New       optim.Roster   `cbor:"4,keyasint"`
-	Lost      []optim.Member `cbor:"5,keyasint,omitempty"` // members of Old without a surviving copy
-	OldAlg    string         `cbor:"6,keyasint,omitempty"`
-	Algorithm string         `cbor:"7,keyasint"`
-	Timeline  []Edit         `cbor:"8,keyasint,omitempty"` // edits in force, for joiners
-	Base      uint32         `cbor:"9,keyasint,omitempty"` // epoch that was installed when this plan was made
-	Cause     Cause          `cbor:"10,keyasint,omitempty"`
-	Note      string         `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
+	Epoch     uint32            `cbor:"0,keyasint"`
+	At        uint64            `cbor:"1,keyasint"` // rounds done
+	From      Source            `cbor:"2,keyasint"`
+	Old       collective.Roster `cbor:"3,keyasint"` // of the last installed epoch; empty when Fresh
+	New       collective.Roster `cbor:"4,keyasint"`
+	Lost      []engine.Member   `cbor:"5,keyasint,omitempty"` // members of Old without a surviving copy
+	OldAlg    string            `cbor:"6,keyasint,omitempty"`
+	Algorithm string            `cbor:"7,keyasint"`
+	Timeline  []Edit            `cbor:"8,keyasint,omitempty"` // edits in force, for joiners
+	Base      uint32            `cbor:"9,keyasint,omitempty"` // epoch that was installed when this plan was made
+	Cause     Cause             `cbor:"10,keyasint,omitempty"`
+	Note      string            `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
 	// edits that shaped the blocks of Old, where they come from the workers
 	Before []Edit `cbor:"12,keyasint,omitempty"`
 	// accepted commands up to this number are in it; 0: none is new
@@ -226,13 +228,13 @@ type Commit struct {
 	Hash     string   `cbor:"2,keyasint"` // "blake3:..." over the sorted digests of all blocks
 	Progress Progress `cbor:"3,keyasint"`
 	// payload bytes of the committed rounds, summed over workers
-	Sent       map[optim.Op]int64 `cbor:"4,keyasint,omitempty"`
-	Predicted  map[optim.Op]int64 `cbor:"5,keyasint,omitempty"`
-	Evaluation map[optim.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
-	Aborted    int64              `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
-	Overhead   int64              `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
-	Rounds     uint64             `cbor:"9,keyasint"`           // rounds in this commit
-	Nanos      int64              `cbor:"10,keyasint"`          // wall time of the slowest worker
+	Sent       map[collective.Op]int64 `cbor:"4,keyasint,omitempty"`
+	Predicted  map[collective.Op]int64 `cbor:"5,keyasint,omitempty"`
+	Evaluation map[collective.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
+	Aborted    int64                   `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
+	Overhead   int64                   `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
+	Rounds     uint64                  `cbor:"9,keyasint"`           // rounds in this commit
+	Nanos      int64                   `cbor:"10,keyasint"`          // wall time of the slowest worker
 	// part of Nanos in which a worker waited for frames of others; mean over workers
 	Waited int64 `cbor:"11,keyasint,omitempty"`
 }
@@ -274,14 +276,14 @@ type Alert struct {
 
 // Checkpoint refers to saved blocks of a committed round.
 type Checkpoint struct {
-	Round     uint64       `cbor:"0,keyasint"`
-	Epoch     uint32       `cbor:"1,keyasint"`
-	Roster    optim.Roster `cbor:"2,keyasint"`
-	Algorithm string       `cbor:"3,keyasint"`
-	Hash      string       `cbor:"4,keyasint"` // of the commit
-	Files     []File       `cbor:"5,keyasint"`
-	Timeline  []Edit       `cbor:"6,keyasint,omitempty"` // all edits in the log before this record that still hold
-	Progress  Progress     `cbor:"7,keyasint"`
+	Round     uint64            `cbor:"0,keyasint"`
+	Epoch     uint32            `cbor:"1,keyasint"`
+	Roster    collective.Roster `cbor:"2,keyasint"`
+	Algorithm string            `cbor:"3,keyasint"`
+	Hash      string            `cbor:"4,keyasint"` // of the commit
+	Files     []File            `cbor:"5,keyasint"`
+	Timeline  []Edit            `cbor:"6,keyasint,omitempty"` // all edits in the log before this record that still hold
+	Progress  Progress          `cbor:"7,keyasint"`
 }
 
 // File is a saved shard, relative to the session directory.

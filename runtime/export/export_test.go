@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -30,7 +32,7 @@ func (m *maker) put(r event.Record) {
 
 func (m *maker) plan(from event.Source, at uint64, algorithm string, members int, edits ...event.Edit) {
 	m.at, m.members = at, members
-	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: optim.Place(optim.IDs(members), []int{0}), Timeline: edits}})
+	m.put(event.Record{Plan: &event.Plan{Epoch: uint32(len(m.out)), At: at, From: from, Algorithm: algorithm, New: collective.Place(collective.IDs(members), []int{0}), Timeline: edits}})
 }
 
 // values are the losses of a round, of which scale makes others.
@@ -39,7 +41,7 @@ func (m *maker) values(round uint64, scale float64) {
 	for i := range x {
 		x[i] = scale * float64(i+1) / float64(round)
 	}
-	m.put(event.Record{Points: &event.Points{Round: round, Series: "loss", Members: optim.IDs(m.members), Values: x}})
+	m.put(event.Record{Points: &event.Points{Round: round, Series: "loss", Members: collective.IDs(m.members), Values: x}})
 }
 
 func (m *maker) commit(scale float64) {
@@ -49,7 +51,7 @@ func (m *maker) commit(scale float64) {
 	if m.at%4 == 0 {
 		m.put(event.Record{Evaluation: &event.Evaluation{Round: m.at, TestError: 100 / float64(m.at), TestLoss: math.NaN()}})
 	}
-	m.put(event.Record{Commit: &event.Commit{To: m.at, Rounds: 2, Nanos: 1e9, Sent: map[optim.Op]int64{"sum": 200},
+	m.put(event.Record{Commit: &event.Commit{To: m.at, Rounds: 2, Nanos: 1e9, Sent: map[collective.Op]int64{"sum": 200},
 		Progress: event.Progress{Rounds: m.at, Steps: 3 * m.at, Samples: 10 * m.at, Epochs: float64(m.at) / 100}}})
 }
 
@@ -223,7 +225,7 @@ func TestJSONLines(t *testing.T) {
 // Columns have names of their own, whatever an algorithm calls what it measures.
 func TestColumnsAreNamedOnce(t *testing.T) {
 	m := begin()
-	m.put(event.Record{Points: &event.Points{Round: 1, Series: "time", Members: optim.IDs(2), Values: []float64{3, 5}}})
+	m.put(event.Record{Points: &event.Points{Round: 1, Series: "time", Members: collective.IDs(2), Values: []float64{3, 5}}})
 	m.commit(1)
 	table, seen := Rounds([]*Run{m.run(t)}), map[string]bool{}
 	for _, c := range table.Columns {
@@ -239,7 +241,7 @@ func TestColumnsAreNamedOnce(t *testing.T) {
 func TestSeveral(t *testing.T) {
 	one, two := begin(), begin()
 	one.commit(1)
-	two.put(event.Record{Points: &event.Points{Round: 1, Series: "centre.loss", Members: []optim.Member{view.Whole}, Values: []float64{3}}})
+	two.put(event.Record{Points: &event.Points{Round: 1, Series: "centre.loss", Members: []engine.Member{view.Whole}, Values: []float64{3}}})
 	two.commit(1)
 	rows := cells(t, Rounds([]*Run{one.run(t), two.run(t)}))
 	if len(rows) != 4 || rows[0]["centre.loss"] != "" || rows[2]["centre.loss"] != "3" {

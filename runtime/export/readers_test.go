@@ -14,9 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/engine"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -63,7 +64,7 @@ func longer() *maker {
 	m.commit(1)
 	m.commit(1)
 	m.plan(event.Workers, 16, "parle", 2)
-	m.put(event.Record{Points: &event.Points{Round: 17, Series: view.CentreLoss, Members: []optim.Member{view.Whole}, Values: []float64{math.Inf(1)}}})
+	m.put(event.Record{Points: &event.Points{Round: 17, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{math.Inf(1)}}})
 	m.commit(1)
 	return m
 }

@@ -9,9 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/models/engine"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -112,7 +113,7 @@ func Tag(column string) string {
 	return strings.ReplaceAll(series, ".", "/") + suffix
 }
 
-func memberTag(series string, m optim.Member) string {
+func memberTag(series string, m engine.Member) string {
 	return strings.ReplaceAll(series, ".", "/") + "/member/" + strconv.FormatUint(uint64(m), 10)
 }
 

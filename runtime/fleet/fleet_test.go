@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/optim/averaging"
 
 	"go.uber.org/goleak"
@@ -292,7 +294,7 @@ func TestWrongBytes(t *testing.T) {
 					return nil, err
 				}
 				alg := *known
-				alg.Bytes = func(s optim.Shape) map[optim.Op]int64 { return map[optim.Op]int64{"gradient": 7} }
+				alg.Bytes = func(s optim.Shape) map[collective.Op]int64 { return map[collective.Op]int64{"gradient": 7} }
 				return &alg, nil
 			}
 		})

@@ -5,6 +5,8 @@ package geometry
 import (
 	"math"
 
+	"brood/models/engine"
+
 	"brood/optim/evolution"
 
 	"brood/optim"
@@ -14,15 +16,15 @@ import (
 type Geometry struct {
 	Session, Algorithm string
 	Round              uint64
-	Population         int            // members that there were; Members may be some of them
-	Members            []optim.Member // ascending
-	Length             []float64      // of each member's parameters, from zero
-	Spread             []float64      // from the centre
-	Distance           [][]float64    // of members i and j; symmetric
-	From, To           optim.Member   // ends of the line
-	Line               []optim.Scores // at evenly spaced points from one to the other, both included; nil for one member
-	Graded             bool           // predictions are right or wrong, so that the line has errors
-	Measured           bool           // a loss is minus a fitness that somebody else measures, and nothing is wrong
+	Population         int             // members that there were; Members may be some of them
+	Members            []engine.Member // ascending
+	Length             []float64       // of each member's parameters, from zero
+	Spread             []float64       // from the centre
+	Distance           [][]float64     // of members i and j; symmetric
+	From, To           engine.Member   // ends of the line
+	Line               []optim.Scores  // at evenly spaced points from one to the other, both included; nil for one member
+	Graded             bool            // predictions are right or wrong, so that the line has errors
+	Measured           bool            // a loss is minus a fitness that somebody else measures, and nothing is wrong
 	// of candidates of one model, which have no place of their own, in place of all from Members to Line: what as many
 	// generations estimate from its parameters
 	Slopes  []evolution.Slope
@@ -84,7 +86,7 @@ func (g *Geometry) Overlaps() (least, mean, most float64, ok bool) {
 }
 
 // Furthest are the two members that lie furthest apart, the first of equal ones. There must be two.
-func (g *Geometry) Furthest() (a, b optim.Member) {
+func (g *Geometry) Furthest() (a, b engine.Member) {
 	i, j := 0, 1
 	for y := range g.Members {
 		for x := range y {
@@ -117,7 +119,7 @@ func (g *Geometry) Barrier() (height, at float64) {
 type Wanted struct {
 	At       uint64 // the round; 0: that of the newest checkpoint, which nothing need be executed for
 	Pair     bool   // From and To are given; else they are the two that lie furthest apart
-	From, To optim.Member
+	From, To engine.Member
 	Points   int // of the line, 0 for 21
 	Threads  int // 0 takes the machine's
 }

@@ -4,13 +4,15 @@ import (
 	"math"
 	"testing"
 
+	"brood/models/engine"
+
 	"brood/optim"
 )
 
 // TestGeometry: of three points in the plane, whose angles are known.
 func TestGeometry(t *testing.T) {
 	at := [][2]float64{{1, 0}, {0, 2}, {-3, 0}}
-	g := &Geometry{Members: []optim.Member{1, 4, 6}}
+	g := &Geometry{Members: []engine.Member{1, 4, 6}}
 	for _, a := range at {
 		g.Length = append(g.Length, math.Hypot(a[0], a[1]))
 		var row []float64
@@ -36,7 +38,7 @@ func TestGeometry(t *testing.T) {
 	if x := g.Overlap(0, 1); x == x {
 		t.Errorf("overlap with nothing is %v", x)
 	}
-	if _, _, _, ok := (&Geometry{Members: []optim.Member{0}, Length: []float64{1}, Distance: [][]float64{{0}}}).Overlaps(); ok {
+	if _, _, _, ok := (&Geometry{Members: []engine.Member{0}, Length: []float64{1}, Distance: [][]float64{{0}}}).Overlaps(); ok {
 		t.Error("one member overlaps with another")
 	}
 }

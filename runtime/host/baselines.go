@@ -270,7 +270,7 @@ func (j *Job) baseline(
 ) (*Trained, error) {
 	name := filepath.Base(dir)
 	var params, stats engine.Host
-	var members []optim.Member
+	var members []engine.Member
 	var rounds uint64
 	now, err := w.State(ctx)
 	if err != nil {
@@ -294,7 +294,7 @@ func (j *Job) baseline(
 			break
 		}
 		if members = worker.Chosen(*soup); of.Name == OfBest {
-			members = []optim.Member{(*soup)[0].Member}
+			members = []engine.Member{(*soup)[0].Member}
 		}
 		params, stats, err = w.Mean(ctx, members)
 	default:

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/worker"
@@ -39,7 +40,7 @@ func naiveSoup(t *testing.T, model *Trained, x [][]float32) (out []worker.Ingred
 	if err != nil {
 		t.Fatal(err)
 	}
-	score := func(of []optim.Member) float64 {
+	score := func(of []engine.Member) float64 {
 		sum := make([]float64, len(x[0]))
 		for _, m := range of {
 			for i, v := range x[m] {
@@ -58,7 +59,7 @@ func naiveSoup(t *testing.T, model *Trained, x [][]float32) (out []worker.Ingred
 		return sc.Error()
 	}
 	for m := range x {
-		out = append(out, worker.Ingredient{Member: optim.Member(m), Alone: score([]optim.Member{optim.Member(m)})})
+		out = append(out, worker.Ingredient{Member: engine.Member(m), Alone: score([]engine.Member{engine.Member(m)})})
 	}
 	for i := range out { // a selection sort, by hand
 		for k := i + 1; k < len(out); k++ {
@@ -67,7 +68,7 @@ func naiveSoup(t *testing.T, model *Trained, x [][]float32) (out []worker.Ingred
 			}
 		}
 	}
-	var soup []optim.Member
+	var soup []engine.Member
 	now := math.Inf(1)
 	for i := range out {
 		if out[i].With = score(append(slices.Clone(soup), out[i].Member)); out[i].With <= now {
@@ -108,7 +109,7 @@ func TestBeside(t *testing.T) {
 	if in := worker.Chosen(want); !slices.Equal(soup.Members, in) || len(in) == 0 || len(in) == len(x) {
 		t.Errorf("of the members are in %v, of the twin's %v: nothing was chosen", soup.Members, in)
 	}
-	if !slices.Equal(best.Params, x[want[0].Member]) || !slices.Equal(best.Members, []optim.Member{want[0].Member}) {
+	if !slices.Equal(best.Params, x[want[0].Member]) || !slices.Equal(best.Members, []engine.Member{want[0].Member}) {
 		t.Errorf("the best is %v, of the twin %d", best.Members, want[0].Member)
 	}
 	if !slices.Equal(mean.Params, centre.Params) || len(mean.Members) != len(x) {

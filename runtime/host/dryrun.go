@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/optim"
@@ -53,7 +55,7 @@ func scaledWidth(params int) int { return 252 + params%12 }
 
 // sizes is the memory of a counter.
 type sizes interface {
-	optim.Memory
+	engine.Memory
 	Wait(ctx context.Context) error
 }
 
@@ -346,7 +348,7 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 	plan := event.Plan{
 		Epoch:     1,
 		From:      event.Fresh,
-		New:       optim.Place(optim.IDs(j.Members), ids),
+		New:       collective.Place(collective.IDs(j.Members), ids),
 		Algorithm: j.Alg.Name,
 		Timeline:  j.Edits,
 	}
@@ -369,7 +371,7 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 		if err != nil {
 			return out, err
 		}
-		ended, sent, predicted := false, optim.Ledger{}, optim.Ledger{}
+		ended, sent, predicted := false, collective.Ledger{}, collective.Ledger{}
 		for i, r := range replies {
 			if d, ok := r.(message.Done); ok {
 				out.progress, ended = d.Progress, d.Ended
@@ -432,7 +434,7 @@ func (j *Job) engineThreads() int {
 
 // dryRunWorker returns the configuration of a worker on counter c. Its vectors have the scaled width, and collectives
 // take the same path (direct or not) as with the model. The predicted bytes of exchanges are those of the model.
-func (j *Job) dryRunWorker(c *counter, link optim.Link, id int, t excerpt) worker.Config {
+func (j *Job) dryRunWorker(c *counter, link collective.Link, id int, t excerpt) worker.Config {
 	wide := scaledWidth(int(c.params))
 	one := func(n int) []engine.Tensor { return []engine.Tensor{{Name: "all", Shape: []int{n}, Len: n, Cols: n}} }
 	l := engine.Layout{Params: wide, For: int(c.params), Tensors: one(wide)}
@@ -446,7 +448,7 @@ func (j *Job) dryRunWorker(c *counter, link optim.Link, id int, t excerpt) worke
 			return a, err
 		}
 		real := *a
-		real.Bytes = func(s optim.Shape) map[optim.Op]int64 {
+		real.Bytes = func(s optim.Shape) map[collective.Op]int64 {
 			s.Layout, s.Direct = j.Net.Layout, j.Config.Direct
 			return a.Bytes(s)
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim/averaging"
 
 	"brood/models/engine/ram"
@@ -38,14 +40,14 @@ func TestRehearseWidth(t *testing.T) {
 			}
 			j := prepare(t, Options{Algorithm: a.Name, Model: c.model, Data: fewImages, Members: c.members, Workers: c.workers, Threads: 1, Limit: event.Limit{Rounds: 6}, By: "test",
 				Set: []event.Setting{{Knob: "batch", Expr: "2"}}})
-			wide := func(id int, link optim.Link) (*counter, worker.Config) {
+			wide := func(id int, link collective.Link) (*counter, worker.Config) {
 				p, s := j.Net.Layout.Params, j.Net.Layout.Stats
 				n := &counter{sizes: ram.Hollow{}, width: float64(p), params: int64(p), stats: int64(s)}
 				cfg := j.dryRunWorker(n, link, id, excerpt{probe: 3, evaluate: 2})
 				cfg.Layout, cfg.Direct, cfg.Lookup = j.Net.Layout, j.Config.Direct, j.lookup
 				return n, cfg
 			}
-			narrow := func(id int, link optim.Link) (*counter, worker.Config) {
+			narrow := func(id int, link collective.Link) (*counter, worker.Config) {
 				n := j.counter()
 				return n, j.dryRunWorker(n, link, id, excerpt{probe: 3, evaluate: 2})
 			}
@@ -54,7 +56,7 @@ func TestRehearseWidth(t *testing.T) {
 			if far := math.Abs(float64(scratch-real)) / float64(real); far > 1e-3 || c.workers == 1 && a != averaging.StreamingDiLoCo && far > 0 {
 				t.Errorf("%s, %d of %s on %d: predicted %d bytes, allocated %d", a.Name, c.members, c.model, c.workers, scratch, real)
 			}
-			if none := func(_ optim.Op, b int64) bool { return b == 0 }; a.Bytes != nil {
+			if none := func(_ collective.Op, b int64) bool { return b == 0 }; a.Bytes != nil {
 				maps.DeleteFunc(sent, none)
 				maps.DeleteFunc(foretold, none)
 				if !maps.Equal(sent, foretold) {
@@ -66,7 +68,7 @@ func TestRehearseWidth(t *testing.T) {
 }
 
 // rounds does six rounds of a job on such workers, and says what they allocated, sent, and were predicted to send.
-func rounds(t *testing.T, j *Job, made func(int, optim.Link) (*counter, worker.Config)) (scratch int64, sent, predicted optim.Ledger) {
+func rounds(t *testing.T, j *Job, made func(int, collective.Link) (*counter, worker.Config)) (scratch int64, sent, predicted collective.Ledger) {
 	t.Helper()
 	hub, counters, workers, ids := &local.Hub{}, make([]*counter, j.Workers), make([]*worker.Worker, j.Workers), make([]int, j.Workers)
 	for i := range ids {
@@ -83,11 +85,11 @@ func rounds(t *testing.T, j *Job, made func(int, optim.Link) (*counter, worker.C
 		wg.Wait()
 		return replies
 	}
-	together(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(j.Members), ids), Algorithm: j.Alg.Name, Timeline: j.Edits}})
+	together(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(j.Members), ids), Algorithm: j.Alg.Name, Timeline: j.Edits}})
 	for _, c := range counters {
 		scratch -= c.scratch // blocks
 	}
-	sent, predicted = optim.Ledger{}, optim.Ledger{}
+	sent, predicted = collective.Ledger{}, collective.Ledger{}
 	for n := range uint64(6) {
 		for _, r := range together(message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true}) {
 			d, ok := r.(message.Done)

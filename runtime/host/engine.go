@@ -16,7 +16,6 @@ import (
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/models/objective"
-	"brood/optim"
 	"brood/runtime/option"
 	"brood/runtime/verify"
 	"brood/runtime/worker"
@@ -24,7 +23,7 @@ import (
 
 // compute is an engine of a run.
 type compute interface {
-	optim.Engine
+	engine.Engine
 	// Kernels names what determines the bits of its results: an arithmetic, or engine/library/architecture.
 	Kernels() string
 	// Room returns the bytes that the engine has allocated after the given work.

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/worker"
@@ -52,7 +53,7 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	}
 	all := now.Roster.Members
 	if want.Pair {
-		for _, m := range []optim.Member{want.From, want.To} {
+		for _, m := range []engine.Member{want.From, want.To} {
 			if !slices.Contains(all, m) {
 				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d", m, now.Round, name, all[0], all[len(all)-1])
 			}
@@ -102,7 +103,7 @@ func (o *Own) slopes(ctx context.Context, w *worker.Worker, name string, now eve
 }
 
 // compared are the members that are: at most geometryMembers of all, evenly, and the pair that was asked for.
-func compared(all []optim.Member, want geometry.Wanted) (some []optim.Member) {
+func compared(all []engine.Member, want geometry.Wanted) (some []engine.Member) {
 	if len(all) <= geometryMembers {
 		return all
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/longtest"
 
 	"brood/models/engine"
@@ -29,7 +31,7 @@ func measuresGeometry(t *testing.T, model string) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
 	j := prepare(t, Options{Model: model, Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 4}, By: "test", Probe: 2,
 		Set: []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}})
-	fitness := map[optim.Member]float64{}
+	fitness := map[engine.Member]float64{}
 	train(t, dir, j, nil, func(_ *Run, r event.Record) {
 		if r.Points != nil && r.Points.Series == event.SeriesFitness && r.Points.Round == 4 {
 			for i, m := range r.Points.Members {
@@ -52,13 +54,13 @@ func measuresGeometry(t *testing.T, model string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := func(m optim.Member) []float32 { return rows[fmt.Sprintf("x/%d", m)].F }
+	x := func(m engine.Member) []float32 { return rows[fmt.Sprintf("x/%d", m)].F }
 	centre, err := Export(ctx, dir, 0, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var far float64
-	var pair [2]optim.Member
+	var pair [2]engine.Member
 	for i, a := range g.Members {
 		near(t, "length", g.Length[i], distanceOf(x(a), nil), 1e-12)
 		near(t, "spread", g.Spread[i], distanceOf(x(a), centre.Params), 1e-12)
@@ -67,7 +69,7 @@ func measuresGeometry(t *testing.T, model string) {
 			near(t, "distance", g.Distance[i][k], d, 1e-12)
 			near(t, "overlap", g.Overlap(i, k), cosine(x(a), x(b)), 1e-9)
 			if d > far {
-				far, pair = d, [2]optim.Member{a, b}
+				far, pair = d, [2]engine.Member{a, b}
 			}
 		}
 	}
@@ -168,7 +170,7 @@ func TestGenerationsDiffer(t *testing.T) {
 
 // TestCompared: of many members some are compared, and the pair that was asked for is among them.
 func TestCompared(t *testing.T) {
-	all := optim.IDs(1000)
+	all := collective.IDs(1000)
 	some := compared(all, geometry.Wanted{Pair: true, From: 1, To: 999})
 	if len(some) != geometryMembers+2 || some[0] != 0 || some[1] != 1 || some[len(some)-1] != 999 {
 		t.Errorf("%d: %v", len(some), some)
@@ -217,7 +219,7 @@ func naiveLoss(t *testing.T, j *Job, params []float32) float64 {
 		t.Fatal(err)
 	}
 	defer release(eng)
-	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(params), F: params})
+	x, err := engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(params), F: params})
 	if err != nil {
 		t.Fatal(err)
 	}

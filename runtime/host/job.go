@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
@@ -180,7 +182,7 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}
-	shape := optim.Shape{Roster: optim.Place(optim.IDs(j.Members), []int{0}), Layout: j.Net.Layout, Data: j.size()}
+	shape := optim.Shape{Roster: collective.Place(collective.IDs(j.Members), []int{0}), Layout: j.Net.Layout, Data: j.size()}
 	if err := timeline.Count(j.Alg, nil, j.Edits, shape, timeline.Position{}); err != nil {
 		return nil, err
 	}
@@ -443,7 +445,7 @@ func (j *Job) targets() int {
 // test evaluations and probes. overhead returns the bytes of protocol overhead on its links so far, see
 // [worker.Config]; it may be nil.
 func (j *Job) Worker(
-	id int, link optim.Link, overhead func() int64, store worker.Store, threads int, tests bool,
+	id int, link collective.Link, overhead func() int64, store worker.Store, threads int, tests bool,
 ) (*worker.Worker, error) {
 	eng, err := j.engine(j.Config.Kernels, max(1, threads))
 	if err != nil {

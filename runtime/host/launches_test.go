@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim/averaging"
 	"brood/optim/coupled"
 	"brood/optim/evolution"
@@ -186,7 +188,7 @@ func measured(t *testing.T, c *counting, a *optim.Algorithm, n int, augment, mod
 		t.Fatal(err)
 	}
 	defer w.Free()
-	plan := event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(n), []int{0}), Algorithm: a.Name, Timeline: j.Edits}
+	plan := event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(n), []int{0}), Algorithm: a.Name, Timeline: j.Edits}
 	if m, ok := w.Handle(t.Context(), message.Plan{Plan: plan}).(message.Failed); ok {
 		t.Fatal(m.Err)
 	}

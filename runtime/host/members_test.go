@@ -5,9 +5,10 @@ import (
 	goruntime "runtime"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/longtest"
 
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -21,7 +22,7 @@ func held(t *testing.T, j *Job, onward bool) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roster := optim.Place(optim.IDs(j.Members), []int{0})
+	roster := collective.Place(collective.IDs(j.Members), []int{0})
 	if r, ok := w.Handle(t.Context(), message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: j.Alg.Name, Timeline: j.Edits}}).(message.Ready); !ok {
 		t.Fatalf("%+v", r)
 	}
@@ -150,7 +151,7 @@ func BenchmarkMembers(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			roster := optim.Place(optim.IDs(members), []int{0})
+			roster := collective.Place(collective.IDs(members), []int{0})
 			w.Handle(b.Context(), message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Timeline: j.Edits}})
 			at, each := uint64(0), uint64(max(1, 200/members))
 			round := func() uint64 {

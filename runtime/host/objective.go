@@ -215,7 +215,7 @@ func (j *Job) noResult(eng compute) error {
 func (j *Job) tryObjective(ctx context.Context, eng compute) error {
 	first := make([]float32, j.Net.Layout.Params)
 	j.init(0, first)
-	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(first), F: first})
+	x, err := engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(first), F: first})
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
-	"brood/optim"
 	"brood/runtime/machine"
 )
 
@@ -65,7 +66,7 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 	if all.scaled {
 		scale = one
 	}
-	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), optim.IDs(j.Members)
+	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), collective.IDs(j.Members)
 	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
 	for _, work := range []struct {
 		amount    float64

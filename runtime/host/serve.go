@@ -3,8 +3,9 @@ package host
 import (
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/objective"
-	"brood/optim"
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/fleet"
@@ -17,7 +18,7 @@ import (
 // Hosting says who hosts a run besides this process. Job.Workers counts all workers that the first round waits for.
 type Hosting struct {
 	Workers  int                                // hosted here
-	Link     func(id int) optim.Link            // of a worker hosted here
+	Link     func(id int) collective.Link       // of a worker hosted here
 	Overhead func(id int) func() int64          // see worker.Config; may give nil
 	Shape    func(event.Link) error             // see fleet.Config; may be nil
 	Gate     func(control.Gate) (string, error) // lets others in; may be nil
@@ -36,7 +37,7 @@ func Serve(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 // alone: all workers are goroutines of this process.
 func alone(j *Job) Hosting {
 	hub := &local.Hub{}
-	return Hosting{Workers: j.Workers, Link: func(id int) optim.Link { return hub.Link(id) }, Overhead: func(int) func() int64 { return nil }}
+	return Hosting{Workers: j.Workers, Link: func(id int) collective.Link { return hub.Link(id) }, Overhead: func(int) func() int64 { return nil }}
 }
 
 // Fleet is where workers of other processes take seats.

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/usererr"
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -79,7 +80,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	core.Wait, core.OnTrouble = workers, coordinator.OnTroubleStop
 	store := &simulate.Shelf{}
 	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare, Shelf: store,
-		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
+		Worker: func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
 			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
 				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Hollow: true, Measure: true, Clock: clock, Store: store}
@@ -123,7 +124,7 @@ func (j *Job) timeRounds(ctx context.Context, long time.Duration) (seconds []flo
 		return nil, err
 	}
 	defer w.Free()
-	plan := event.Plan{Epoch: 1, From: event.Fresh, New: optim.Place(optim.IDs(j.Members), []int{0}), Algorithm: j.Alg.Name, Timeline: j.Edits}
+	plan := event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(j.Members), []int{0}), Algorithm: j.Alg.Name, Timeline: j.Edits}
 	if f, failed := w.Handle(ctx, message.Plan{Plan: plan}).(message.Failed); failed {
 		return nil, errors.New(f.Err)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/machine"
 	"brood/runtime/worker"
 )
@@ -22,7 +21,7 @@ import (
 // would still have been busy with frames when it began: see [Debt]. Evaluations and checkpoints are as fast as they can
 // be.
 type slowed struct {
-	optim.Engine
+	engine.Engine
 	factor float64
 	debt   *Debt
 	sleep  func(context.Context, time.Duration)
@@ -116,7 +115,7 @@ func (l *Lag) Late() float64 {
 type inline interface{ Inline() bool }
 
 // slow makes an engine slower for programmes; the other one is as fast as it was, for what no figure counts.
-func slow(e compute, d *Debt, l *Lag) (fast, slower optim.Engine) {
+func slow(e compute, d *Debt, l *Lag) (fast, slower engine.Engine) {
 	if l == nil {
 		l = &Lag{}
 	}
@@ -135,12 +134,12 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Do implements optim.Engine.
+// Do implements engine.Engine.
 func (s *slowed) Do(ctx context.Context, tasks ...engine.Task) error {
 	return s.paced(ctx, func() error { return s.Engine.Do(ctx, tasks...) })
 }
 
-// Wait implements optim.Engine.
+// Wait implements engine.Engine.
 func (s *slowed) Wait(ctx context.Context) error {
 	return s.paced(ctx, func() error { return s.Engine.Wait(ctx) })
 }
@@ -183,25 +182,25 @@ type unslowed struct {
 	of *slowed
 }
 
-// Do implements optim.Engine.
+// Do implements engine.Engine.
 func (u *unslowed) Do(ctx context.Context, tasks ...engine.Task) error {
 	defer u.forget()
 	return u.compute.Do(ctx, tasks...)
 }
 
-// Wait implements optim.Engine.
+// Wait implements engine.Engine.
 func (u *unslowed) Wait(ctx context.Context) error {
 	defer u.forget()
 	return u.compute.Wait(ctx)
 }
 
-// Write implements optim.Memory.
+// Write implements engine.Memory.
 func (u *unslowed) Write(ctx context.Context, dst engine.Span, p []byte) error {
 	defer u.forget()
 	return u.compute.Write(ctx, dst, p)
 }
 
-// Read implements optim.Memory.
+// Read implements engine.Memory.
 func (u *unslowed) Read(ctx context.Context, p []byte, src engine.Span) error {
 	defer u.forget()
 	return u.compute.Read(ctx, p, src)

@@ -42,7 +42,7 @@ type Trained struct {
 
 	// The following are set for a baseline, see [Of].
 	Of      Of
-	Members []optim.Member      // that it averages
+	Members []engine.Member     // that it averages
 	Rounds  uint64              // number of rounds that it averages
 	Soup    []worker.Ingredient // how a greedy soup was made
 	Graded  bool                // the scores of Soup are errors in percent, else losses
@@ -378,14 +378,14 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 		return Scored{}, err
 	}
 	defer release(eng)
-	x, err := optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Params), F: t.Params})
+	x, err := engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Params), F: t.Params})
 	if err != nil {
 		return Scored{}, err
 	}
 	defer eng.Free(x)
 	var stats engine.Mat
 	if len(t.Stats) > 0 {
-		if stats, err = optim.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Stats), F: t.Stats}); err != nil {
+		if stats, err = engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(t.Stats), F: t.Stats}); err != nil {
 			return Scored{}, err
 		}
 		defer eng.Free(stats)

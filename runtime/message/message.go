@@ -4,7 +4,9 @@ package message
 import (
 	"time"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -60,19 +62,19 @@ type (
 		From   uint64 `cbor:"2,keyasint,omitempty"`
 		To     uint64 `cbor:"3,keyasint,omitempty"`
 		// a limit was reached at To, which may lie before the grant's end
-		Ended      bool           `cbor:"4,keyasint,omitempty"`
-		Digests    Digests        `cbor:"5,keyasint,omitzero"`
-		Progress   event.Progress `cbor:"6,keyasint,omitempty"`
-		Points     []event.Points `cbor:"7,keyasint,omitempty"`
-		Tests      []Test         `cbor:"8,keyasint,omitempty"`
-		Sent       optim.Ledger   `cbor:"9,keyasint,omitempty"`
-		Predicted  optim.Ledger   `cbor:"10,keyasint,omitempty"` // by one worker, for all
-		Evaluation optim.Ledger   `cbor:"11,keyasint,omitempty"` // evaluation and probes
-		Overhead   int64          `cbor:"12,keyasint,omitempty"`
-		Nanos      int64          `cbor:"13,keyasint,omitempty"` // of the rounds
-		Extra      int64          `cbor:"14,keyasint,omitempty"` // of snapshots and digests
-		Notes      []Note         `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
-		Waited     int64          `cbor:"16,keyasint,omitempty"` // nanoseconds of the rounds that it waited for frames
+		Ended      bool              `cbor:"4,keyasint,omitempty"`
+		Digests    Digests           `cbor:"5,keyasint,omitzero"`
+		Progress   event.Progress    `cbor:"6,keyasint,omitempty"`
+		Points     []event.Points    `cbor:"7,keyasint,omitempty"`
+		Tests      []Test            `cbor:"8,keyasint,omitempty"`
+		Sent       collective.Ledger `cbor:"9,keyasint,omitempty"`
+		Predicted  collective.Ledger `cbor:"10,keyasint,omitempty"` // by one worker, for all
+		Evaluation collective.Ledger `cbor:"11,keyasint,omitempty"` // evaluation and probes
+		Overhead   int64             `cbor:"12,keyasint,omitempty"`
+		Nanos      int64             `cbor:"13,keyasint,omitempty"` // of the rounds
+		Extra      int64             `cbor:"14,keyasint,omitempty"` // of snapshots and digests
+		Notes      []Note            `cbor:"15,keyasint,omitempty"` // what a person should know of the rounds
+		Waited     int64             `cbor:"16,keyasint,omitempty"` // nanoseconds of the rounds that it waited for frames
 	}
 	// Failed says that a grant or plan could not be done.
 	Failed struct {
@@ -109,10 +111,10 @@ const (
 
 // NonFinite names the block that blew up within rounds [From, To).
 type NonFinite struct {
-	Block  string       `cbor:"0,keyasint,omitempty"`
-	Member optim.Member `cbor:"1,keyasint,omitempty"`
-	From   uint64       `cbor:"2,keyasint,omitempty"`
-	To     uint64       `cbor:"3,keyasint,omitempty"`
+	Block  string        `cbor:"0,keyasint,omitempty"`
+	Member engine.Member `cbor:"1,keyasint,omitempty"`
+	From   uint64        `cbor:"2,keyasint,omitempty"`
+	To     uint64        `cbor:"3,keyasint,omitempty"`
 }
 
 // Test is a worker's share of one test evaluation.

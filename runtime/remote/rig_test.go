@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"go.uber.org/goleak"
 
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -104,7 +105,7 @@ func serve(t *testing.T, j *host.Job, from *host.Restored, dir string, watch fun
 // begin readies a job on the server.
 func (s *served) begin(j *host.Job, from *host.Restored, dir string, watch func(event.Record)) {
 	s.t.Helper()
-	s.dir, s.watch, s.sum = dir, watch, event.Commit{Sent: map[optim.Op]int64{}, Predicted: map[optim.Op]int64{}}
+	s.dir, s.watch, s.sum = dir, watch, event.Commit{Sent: map[collective.Op]int64{}, Predicted: map[collective.Op]int64{}}
 	open := session.Create
 	if from != nil {
 		open = session.Open

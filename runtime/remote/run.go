@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"
@@ -136,7 +137,7 @@ func (r *run) hosting(workers int) host.Hosting {
 }
 
 // localLink adds a worker of this process to the roster and returns its link.
-func (r *run) localLink(id int) optim.Link {
+func (r *run) localLink(id int) collective.Link {
 	s := r.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
 // commits are rounds of these seconds each.
 func commits(sent int64, seconds ...float64) (out []event.Commit) {
 	for i, s := range seconds {
-		out = append(out, event.Commit{To: uint64(i + 1), Rounds: 1, Nanos: int64(s * 1e9), Sent: map[optim.Op]int64{optim.Op("gather"): sent}})
+		out = append(out, event.Commit{To: uint64(i + 1), Rounds: 1, Nanos: int64(s * 1e9), Sent: map[collective.Op]int64{collective.Op("gather"): sent}})
 	}
 	return out
 }

@@ -10,7 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 )
 
@@ -102,7 +103,7 @@ func TestReserveFitsTheRun(t *testing.T) {
 	}
 	crowd := event.Record{Plan: &event.Plan{Epoch: 1}}
 	for m := range 30_000 {
-		crowd.Plan.New.Members = append(crowd.Plan.New.Members, optim.Member(m))
+		crowd.Plan.New.Members = append(crowd.Plan.New.Members, engine.Member(m))
 	}
 	d.setCapacity(1 << 19)
 	check(t, s.Append(crowd))

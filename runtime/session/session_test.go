@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/testutil"
 )
@@ -28,7 +29,7 @@ func config() event.Record {
 }
 
 func commit(to uint64) event.Record {
-	return event.Record{At: int64(to), Commit: &event.Commit{To: to, Hash: fmt.Sprintf("blake3:%064x", to), Sent: map[optim.Op]int64{"grad": 9, "a": 1}}}
+	return event.Record{At: int64(to), Commit: &event.Commit{To: to, Hash: fmt.Sprintf("blake3:%064x", to), Sent: map[collective.Op]int64{"grad": 9, "a": 1}}}
 }
 
 func points(round uint64, n int) event.Record {
@@ -212,7 +213,7 @@ func TestAppendRefuses(t *testing.T) {
 	big := event.Record{Alert: &event.Alert{Text: string(make([]byte, maxRecord))}}
 	ledger := commit(1)
 	for i := range 5000 {
-		ledger.Commit.Sent[optim.Op(fmt.Sprint(i))] = 1
+		ledger.Commit.Sent[collective.Op(fmt.Sprint(i))] = 1
 	}
 	for i, bad := range []event.Record{{}, two, many, big, ledger} {
 		if err := s.Append(commit(9), bad); err == nil {
@@ -230,7 +231,7 @@ func TestLargestPopulation(t *testing.T) {
 	s, err := create(dir, manual())
 	check(t, err)
 	defer s.Close()
-	ids, odd := optim.IDs(event.MaxMembers), make([]float64, event.MaxMembers)
+	ids, odd := collective.IDs(event.MaxMembers), make([]float64, event.MaxMembers)
 	for i := range odd {
 		odd[i] = math.Sqrt(float64(i + 2)) // no float32 is the same: nine bytes each
 	}
@@ -238,7 +239,7 @@ func TestLargestPopulation(t *testing.T) {
 	for i := range workers {
 		workers[i] = 1000 + i // ids of three bytes
 	}
-	roster := optim.Place(ids, workers)
+	roster := collective.Place(ids, workers)
 	check(t, s.Append(event.Record{Points: &event.Points{Series: "fitness", Members: ids, Values: odd}}, event.Record{Plan: &event.Plan{Old: roster, New: roster, Lost: ids}}))
 	check(t, s.Close())
 	if got, err := read(t, dir); err != io.EOF || len(got) != 2 || len(got[1].Plan.New.Members) != event.MaxMembers {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/optim/evolution"
 
 	"brood/models/longtest"
@@ -147,7 +149,7 @@ func TestTheGoneAreForgotten(t *testing.T) {
 	cfg.Rounds, cfg.Churn = 400, mortal(30, 5)
 	var freed atomic.Int64
 	made, make := 0, cfg.Worker
-	cfg.Worker = func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
+	cfg.Worker = func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 		w, spent := make(id, link, clock)
 		runtime.AddCleanup(w, func(*atomic.Int64) { freed.Add(1) }, &freed)
 		if made++; made == 30 {

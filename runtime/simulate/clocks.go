@@ -3,7 +3,7 @@ package simulate
 import (
 	"slices"
 
-	"brood/optim"
+	"brood/optim/collective"
 )
 
 // settled is when each worker had sent its part of an exchange, and along edges when each frame had left.
@@ -115,7 +115,7 @@ func (w *world) travel(ways [][2]int, bytes, exchange int, x settled) {
 }
 
 // ways are the workers that a row travels between along edges, each row once to each worker.
-func (w *world) ways(edges []optim.Edge) (ways [][2]int) {
+func (w *world) ways(edges []collective.Edge) (ways [][2]int) {
 	ways = make([][2]int, 0, len(edges))
 	for from, to := range w.roster.Crossings(edges) {
 		ways = append(ways, [2]int{from, to})

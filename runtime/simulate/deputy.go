@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 )
 
@@ -40,7 +42,7 @@ const fewest = 2
 // is nil where these are all.
 func crowdOf(cfg Config) *crowd {
 	n, chunks := cfg.Workers, (cfg.Core.Tests+optim.ScoreChunk-1)/optim.ScoreChunk
-	hosting := optim.Place(optim.IDs(cfg.Core.Members), workers(n)).Hosting()
+	hosting := collective.Place(collective.IDs(cfg.Core.Members), workers(n)).Hosting()
 	type kind struct {
 		alone        int // the worker, or nobody
 		rows, chunks int
@@ -95,12 +97,12 @@ type standing struct {
 	work, took int64   // of its computing since the exchange before: at pace 1, and at its own
 	sent       bool    // anything in the exchange
 	left       []int64 // when what it sent to each deputy had left, and at its own place what it sent to the next
-	edges      []optim.Edge
+	edges      []collective.Edge
 	bytes      int
 }
 
 // Sent implements optim.Teller.
-func (n *node) Sent(edges []optim.Edge, bytes int) {
+func (n *node) Sent(edges []collective.Edge, bytes int) {
 	w := n.world
 	if w.crowd == nil {
 		return
@@ -209,7 +211,7 @@ func (w *world) weight(index int) float64 {
 // bytesOf is all that was sent up to a commit since another.
 func bytesOf(marks []mark) (sum int64) {
 	for _, m := range marks {
-		for _, l := range []optim.Ledger{m.commit.Sent, m.commit.Evaluation} {
+		for _, l := range []collective.Ledger{m.commit.Sent, m.commit.Evaluation} {
 			for n := range maps.Values(l) {
 				sum += n
 			}
@@ -219,6 +221,6 @@ func bytesOf(marks []mark) (sum int64) {
 }
 
 var (
-	_ optim.Crowd = (*node)(nil)
-	_ optim.Oncer = (*node)(nil)
+	_ collective.Crowd = (*node)(nil)
+	_ collective.Oncer = (*node)(nil)
 )

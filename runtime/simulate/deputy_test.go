@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/longtest"
-	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
 	"brood/runtime/simulate"
@@ -125,7 +126,7 @@ func TestAlone(t *testing.T) {
 }
 
 // single is a link of which no crowd is known.
-type single struct{ optim.Teller }
+type single struct{ collective.Teller }
 
 // TestCrowdIsOneByOne: what deputies send and receive at once leaves and arrives as if it went frame by frame.
 func TestCrowdIsOneByOne(t *testing.T) {
@@ -161,8 +162,8 @@ func TestCrowdIsOneByOne(t *testing.T) {
 			t.Errorf("%s over %+v: asked once %+v, of each frame %+v", c.alg, c.link, once, at)
 		}
 		made := cfg.Worker
-		cfg.Worker = func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
-			return made(id, single{link.(optim.Teller)}, clock)
+		cfg.Worker = func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
+			return made(id, single{link.(collective.Teller)}, clock)
 		}
 		if one := run(t, cfg); !reflect.DeepEqual(at, one) {
 			t.Errorf("%s over %+v: at once %+v, one by one %+v", c.alg, c.link, at, one)

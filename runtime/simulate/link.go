@@ -184,7 +184,7 @@ type frame struct {
 // errGone answers a worker that was put out.
 var errGone = errors.New("the worker is gone")
 
-// Send implements optim.Link.
+// Send implements collective.Link.
 func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error {
 	n.compute()
 	w := n.world
@@ -255,7 +255,7 @@ func (n *node) sends(bytes int64, out *sentTo) {
 	}
 }
 
-// Recv implements optim.Link.
+// Recv implements collective.Link.
 func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string, []byte, error) {
 	n.compute()
 	n.keep(nil)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/message"
@@ -112,8 +114,8 @@ func keyOf(r message.Report) heard {
 
 // shares is what each worker that is not simulated sent: the formula's bytes without those of the deputies, dealt
 // evenly, and the first what is left.
-func (w *world) shares(all []said) (each, first optim.Ledger) {
-	rest, others := optim.Ledger{}, int64(w.cfg.Workers-len(w.nodes))
+func (w *world) shares(all []said) (each, first collective.Ledger) {
+	rest, others := collective.Ledger{}, int64(w.cfg.Workers-len(w.nodes))
 	for _, s := range all {
 		if d, ok := s.report.(message.Done); ok {
 			rest.Add(d.Predicted)
@@ -122,7 +124,7 @@ func (w *world) shares(all []said) (each, first optim.Ledger) {
 			}
 		}
 	}
-	each, first = optim.Ledger{}, optim.Ledger{}
+	each, first = collective.Ledger{}, collective.Ledger{}
 	for op, b := range rest {
 		b = max(0, b) // else the core says that a formula is wrong
 		each[op], first[op] = b/others, b/others+b%others

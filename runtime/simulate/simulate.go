@@ -21,7 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -40,7 +41,7 @@ type Config struct {
 	Seed     uint64 // of jitter, loss and pace; the programme has its own
 	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
 	// since the last call.
-	Worker func(id int, link optim.Link, clock func() int64) (w *worker.Worker, spent func() float64)
+	Worker func(id int, link collective.Link, clock func() int64) (w *worker.Worker, spent func() float64)
 	// Pace is by how much a stretch of computing takes longer than it should on a machine; nil is 1 always. The machines
 	// are those of the workers that there are in the beginning, by their numbers.
 	Pace func(machine int, uniform func() float64) float64
@@ -79,7 +80,7 @@ type Result struct {
 	Most         float64 // of the worker that sends most
 	Plain        float64 // seconds of a round as latency and bandwidth alone have it: see plain
 	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
-	Sent, Predicted optim.Ledger
+	Sent, Predicted collective.Ledger
 	Commits         []event.Commit  // those that no rollback took back, the first too
 	At              []time.Duration // when each was made
 	Departures      int             // of workers, from the first commit on
@@ -97,8 +98,8 @@ type world struct {
 	nodes     []*node // those that are simulated; with churn by machine, with the last worker of those that are away
 	at        []*node // by worker, nil for the others
 	crowd     *crowd  // nil where all are
-	hosting   optim.Hosting
-	roster    optim.Roster
+	hosting   collective.Hosting
+	roster    collective.Roster
 	said      map[heard][]said
 	settled   int              // exchanges that all deputies have passed
 	clocks    []int64          // of each worker, once it has one of its own
@@ -187,7 +188,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		w.machines = make([]hardware, cfg.Workers)
 	}
 	if w.crowd != nil {
-		w.roster = optim.Place(optim.IDs(cfg.Core.Members), workers(cfg.Workers))
+		w.roster = collective.Place(collective.IDs(cfg.Core.Members), workers(cfg.Workers))
 		w.hosting, w.said = w.roster.Hosting(), map[heard][]said{}
 	}
 	w.draw.next = func() float64 {
@@ -392,7 +393,7 @@ func (w *world) result() (Result, error) {
 	if q.Rounds <= p.Rounds {
 		return Result{}, fmt.Errorf("the simulated run came from round %d to %d: give it more rounds", p.Rounds, q.Rounds)
 	}
-	r := Result{Sent: optim.Ledger{}, Predicted: optim.Ledger{}, Workers: w.cfg.Workers, Rounds: q.Rounds - p.Rounds, Samples: q.Samples - p.Samples, Steps: q.Steps - p.Steps, Epochs: q.Epochs - p.Epochs}
+	r := Result{Sent: collective.Ledger{}, Predicted: collective.Ledger{}, Workers: w.cfg.Workers, Rounds: q.Rounds - p.Rounds, Samples: q.Samples - p.Samples, Steps: q.Steps - p.Steps, Epochs: q.Epochs - p.Epochs}
 	rounds := float64(r.Rounds)
 	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
 	r.Departures = z.departures - a.departures
@@ -454,4 +455,4 @@ func (c count) since(o count) count {
 	return count{c.now - o.now, c.busy - o.busy, c.sent - o.sent, c.line - o.line, c.hops - o.hops}
 }
 
-var _ optim.Link = (*node)(nil)
+var _ collective.Link = (*node)(nil)

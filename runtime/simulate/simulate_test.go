@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/longtest"
@@ -70,7 +72,7 @@ func fleet(alg string, n, members int, set map[string]string) simulate.Config {
 	shelf := &simulate.Shelf{}
 	return simulate.Config{Workers: n, Rounds: 12, Seed: 1, Shelf: shelf,
 		Core: coordinator.Config{Algorithm: alg, Members: members, Wait: n, Layout: layout, Data: optim.DataSize{Train: 1024, Validation: 128}, Direct: 4096, Lookup: catalog.Lookup, Edits: edits, OnTrouble: coordinator.OnTroubleStop},
-		Worker: func(id int, link optim.Link, clock func() int64) (*worker.Worker, func() float64) {
+		Worker: func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 			e := &ticking{}
 			return worker.New(worker.Config{ID: id, Seed: 1, Layout: layout, Init: func(engine.Member, []float32) {}, Engine: e, Data: data{}, Link: link, Direct: 4096, Lookup: catalog.Lookup, Clock: clock, Store: shelf}),
 				func() float64 {

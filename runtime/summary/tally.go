@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/machine"
@@ -32,8 +33,8 @@ type Tally struct {
 	// Diverged is the last that was heard of it: a block was not finite.
 	Diverged bool
 
-	sent, predicted optim.Ledger
-	evaluated       optim.Ledger
+	sent, predicted collective.Ledger
+	evaluated       collective.Ledger
 	began           time.Time // of the first plan: before it there is nobody to train
 	planned         bool
 	times           []committed    // of the rounds that are still part of the run
@@ -61,7 +62,7 @@ type mean struct{ sum, count float64 }
 
 // New is the tally of no records.
 func New() *Tally {
-	return &Tally{sent: optim.Ledger{}, predicted: optim.Ledger{}, evaluated: optim.Ledger{},
+	return &Tally{sent: collective.Ledger{}, predicted: collective.Ledger{}, evaluated: collective.Ledger{},
 		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
 }
 

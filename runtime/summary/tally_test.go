@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/view"
@@ -70,7 +71,7 @@ func TestSpeedOfAFork(t *testing.T) {
 			event.Record{Plan: &event.Plan{At: 22}}, event.Record{Checkpoint: &event.Checkpoint{Round: 22}}, commit(24, 7200, 3*time.Second)) {
 			m.Record(r)
 		}
-		m.sent.Add(map[optim.Op]int64{"sum": 2400})
+		m.sent.Add(map[collective.Op]int64{"sum": 2400})
 		m.Finish(coordinator.Exit{})
 		if x, _ := m.Metric("samples_per_s"); x != 200 {
 			t.Errorf("%s: %g samples/s, want 200", name, x)
@@ -91,9 +92,9 @@ func TestNodeSamples(t *testing.T) {
 		m := New()
 		for _, r := range []event.Record{
 			{Config: &event.Config{Limit: event.Limit{Rounds: 8, Target: target}}},
-			{Plan: &event.Plan{Algorithm: "pesgd", New: optim.Place(optim.IDs(4), []int{0})}},
+			{Plan: &event.Plan{Algorithm: "pesgd", New: collective.Place(collective.IDs(4), []int{0})}},
 			{Commit: &event.Commit{To: 3, Progress: event.Progress{Rounds: 3, Samples: 1200, Epochs: 2}}},
-			{Points: &event.Points{Round: 3, Series: event.SeriesJudged, Members: optim.IDs(4), Values: []float64{-0.5, fitness, -0.7, -0.9}}},
+			{Points: &event.Points{Round: 3, Series: event.SeriesJudged, Members: collective.IDs(4), Values: []float64{-0.5, fitness, -0.7, -0.9}}},
 		} {
 			m.Record(r)
 		}
@@ -125,9 +126,9 @@ func TestNodeSamples(t *testing.T) {
 func tallied() *Tally {
 	t := New()
 	for _, r := range []event.Record{
-		{Plan: &event.Plan{Algorithm: "parle", New: optim.Place(optim.IDs(2), []int{0})}},
+		{Plan: &event.Plan{Algorithm: "parle", New: collective.Place(collective.IDs(2), []int{0})}},
 		{Commit: &event.Commit{Progress: event.Progress{Rounds: 5, Steps: 10, Samples: 200},
-			Sent: map[optim.Op]int64{"couple": 300, "other": 100}}},
+			Sent: map[collective.Op]int64{"couple": 300, "other": 100}}},
 		{Points: &event.Points{Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{0.1, 0.3}}},
 		{Points: &event.Points{Series: "fitness", Members: []engine.Member{0, 1}, Values: []float64{-0.5, -0.7}}},
 		{Points: &event.Points{Series: "centre.loss", Members: []engine.Member{engine.None}, Values: []float64{0.4}}},

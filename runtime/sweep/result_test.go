@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/summary"
 	"brood/runtime/view"
@@ -73,7 +74,7 @@ func TestSortsByTarget(t *testing.T) {
 		t.Errorf("sorted %q, want %q", got, want)
 	}
 	for i, t := range b.Trials {
-		t.Tally.Record(event.Record{Plan: &event.Plan{New: optim.Place(optim.IDs(2), []int{0})}})
+		t.Tally.Record(event.Record{Plan: &event.Plan{New: collective.Place(collective.IDs(2), []int{0})}})
 		t.Tally.Sum.Samples = []uint64{2, 10, 8}[i]
 	}
 	if got, want := order(b, "node_samples", false), []string{"0.3", "0.2", "0.1"}; !slices.Equal(got, want) {

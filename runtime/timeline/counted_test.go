@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim/coupled"
 	"brood/optim/evolution"
 	"brood/optim/population"
@@ -84,7 +86,7 @@ func TestFactorOfRounds(t *testing.T) {
 
 // TestCount: schedules count in the cycles, replicas and mini-batches of the knobs that are told with them.
 func TestCount(t *testing.T) {
-	shape := optim.Shape{Roster: optim.Place(optim.IDs(4), []int{0}), Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 1000, Validation: 10}}
+	shape := optim.Shape{Roster: collective.Place(collective.IDs(4), []int{0}), Layout: engine.Layout{Params: 10}, Data: optim.DataSize{Train: 1000, Validation: 10}}
 	set := func(alg string, pairs ...string) (out []event.Edit) {
 		for i := 0; i < len(pairs); i += 2 {
 			out = append(out, event.Edit{Algorithm: alg, Knob: pairs[i], Expr: pairs[i+1]})

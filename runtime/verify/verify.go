@@ -10,7 +10,8 @@ import (
 	"maps"
 	"slices"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/worker"
@@ -47,7 +48,7 @@ type Walk struct {
 	cfg    Config
 	stop   uint64 // run no further than this round; 0 to the end
 	epoch  uint32
-	roster optim.Roster // as recorded
+	roster collective.Roster // as recorded
 	at     uint64
 	// rounds that the next commit can have: the first of a membership epoch has one, and each at most twice those of the
 	// one before
@@ -279,8 +280,8 @@ func (v *Walk) compare(c event.Commit, d message.Done) error {
 	return nil
 }
 
-func both(a, b map[optim.Op]int64) map[optim.Op]bool {
-	out := map[optim.Op]bool{}
+func both(a, b map[collective.Op]int64) map[collective.Op]bool {
+	out := map[collective.Op]bool{}
 	for op := range a {
 		out[op] = true
 	}

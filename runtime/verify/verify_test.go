@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
 	"brood/runtime/verify"
@@ -121,7 +122,7 @@ func TestTampered(t *testing.T) {
 		}, "z, but its execution gives blake3:"},
 		{"bytes", late(3), func(r *event.Record) {
 			k := *r.Commit
-			k.Sent = map[optim.Op]int64{}
+			k.Sent = map[collective.Op]int64{}
 			for op, n := range r.Commit.Sent {
 				k.Sent[op] = n + 4
 			}
@@ -129,7 +130,7 @@ func TestTampered(t *testing.T) {
 		}, "the bytes of gradient is recorded as"},
 		{"an operation nobody did", late(3), func(r *event.Record) {
 			k := *r.Commit
-			k.Sent = map[optim.Op]int64{"smuggle": 1}
+			k.Sent = map[collective.Op]int64{"smuggle": 1}
 			for op, n := range r.Commit.Sent {
 				k.Sent[op] = n
 			}
@@ -166,7 +167,7 @@ func TestWrongBytesAreSaid(t *testing.T) {
 	r, o := recorded(t)
 	i := find(t, o.Log.Records, func(r event.Record) bool { return r.Commit != nil })
 	k := *o.Log.Records[i].Commit
-	k.Sent = map[optim.Op]int64{"gradient": 1}
+	k.Sent = map[collective.Op]int64{"gradient": 1}
 	o.Log.Records[i].Commit = &k
 	said := event.Record{Alert: &event.Alert{Level: "warning", Kind: event.AlertBytes}}
 	o.Log.Records = slices.Insert(o.Log.Records, i, said)

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
+
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -78,7 +79,7 @@ func TestIntervalOfTheAlgorithm(t *testing.T) {
 	p := *last.Commit
 	for r := uint64(84); r <= 120; r += 4 { // "other" takes over what was measured every round, every twentieth
 		if r%20 == 0 {
-			rs = append(rs, event.Record{At: last.At, Points: &event.Points{Round: r, Series: "loss", Members: []optim.Member{0, 1}, Values: []float64{1, 2}}})
+			rs = append(rs, event.Record{At: last.At, Points: &event.Points{Round: r, Series: "loss", Members: []engine.Member{0, 1}, Values: []float64{1, 2}}})
 		}
 		c := p
 		c.To, c.Progress.Rounds = r, r

@@ -4,15 +4,17 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/optim"
 	"brood/runtime/event"
 )
 
 // An alert is answered by what ends what it told of, and by nothing else; no clone taken before sees that.
 func TestAlertsAreAnswered(t *testing.T) {
-	ids := optim.IDs(4)
+	ids := collective.IDs(4)
 	on := func(cause event.Cause, workers ...int) event.Record {
-		return event.Record{Plan: &event.Plan{New: optim.Place(ids, workers), Algorithm: "a", Cause: cause}}
+		return event.Record{Plan: &event.Plan{New: collective.Place(ids, workers), Algorithm: "a", Cause: cause}}
 	}
 	alert := func(level event.Level, kind event.AlertKind) event.Record {
 		return event.Record{Alert: &event.Alert{Level: level, Kind: kind, Text: string(kind)}}

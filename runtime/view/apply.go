@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 )
 
@@ -88,7 +89,7 @@ func (v *View) founders(p *event.Points) *event.Points {
 	for _, parent := range p.Values {
 		x := parent
 		if parent >= 0 && parent < float64(Whole) {
-			if f, ok := line.Last(optim.Member(parent)); ok {
+			if f, ok := line.Last(engine.Member(parent)); ok {
 				x = f
 			}
 		}
@@ -149,7 +150,7 @@ func under(a, b uint64) uint64 {
 }
 
 func scalar(name string, round uint64, x float64) *event.Points {
-	return &event.Points{Round: round, Series: name, Members: []optim.Member{Whole}, Values: []float64{x}}
+	return &event.Points{Round: round, Series: name, Members: []engine.Member{Whole}, Values: []float64{x}}
 }
 
 func (v *View) edit(e event.Edit, at int64) {

@@ -3,7 +3,8 @@ package view
 import (
 	"slices"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
 )
 
 // before is the last bucket up to the one at index i that holds a value.
@@ -26,7 +27,7 @@ func (t *track) before(i uint64) (b Bucket, at uint64, ok bool) {
 // At is what was measured of a member at a round, or last before it, and in which round: of a bucket of several rounds
 // their mean, and the round that was asked for where that is among them. ok is false where there was nothing yet.
 // [Whole] is a scalar's, or of all members.
-func (s *Series) At(m optim.Member, round uint64) (x float64, at uint64, ok bool) {
+func (s *Series) At(m engine.Member, round uint64) (x float64, at uint64, ok bool) {
 	if s == nil {
 		return 0, 0, false
 	}
@@ -50,7 +51,7 @@ func (s *Series) At(m optim.Member, round uint64) (x float64, at uint64, ok bool
 
 // LatestAt is [Series.Latest] as it was at a round: the roster's members that had a value when any had one last, and
 // when that was.
-func (s *Series) LatestAt(r optim.Roster, round uint64) (out []Value, at uint64) {
+func (s *Series) LatestAt(r collective.Roster, round uint64) (out []Value, at uint64) {
 	if s == nil {
 		return nil, 0
 	}

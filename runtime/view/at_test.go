@@ -4,7 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -14,7 +16,7 @@ func TestAt(t *testing.T) {
 		s := &Series{Name: "loss"}
 		var points []uint64
 		for r := uint64(10); r <= rounds; r += 7 {
-			s.add(&event.Points{Series: "loss", Round: r, Members: []optim.Member{0, 1}, Values: []float64{float64(r), 2 * float64(r)}})
+			s.add(&event.Points{Series: "loss", Round: r, Members: []engine.Member{0, 1}, Values: []float64{float64(r), 2 * float64(r)}})
 			points = append(points, r)
 		}
 		w := s.Width()
@@ -38,7 +40,7 @@ func TestAt(t *testing.T) {
 			if here := last/w == round/w; here != (at == round) || !here && (at/w != last/w || at >= round) {
 				t.Fatalf("at %d it is of %d, measured was at %d", round, at, last)
 			}
-			l, then := s.LatestAt(optim.Roster{Members: []optim.Member{0, 1}, Owner: []int{0, 0}}, round)
+			l, then := s.LatestAt(collective.Roster{Members: []engine.Member{0, 1}, Owner: []int{0, 0}}, round)
 			if len(l) != 2 || l[0].Member != 1 || l[0].X != x || then != at {
 				t.Fatalf("at %d: %v of %d", round, l, then)
 			}
@@ -51,7 +53,7 @@ func TestAt(t *testing.T) {
 	if _, _, ok := none.At(Whole, 3); ok {
 		t.Error("no series has a value")
 	}
-	if l, _ := none.LatestAt(optim.Roster{}, 3); l != nil {
+	if l, _ := none.LatestAt(collective.Roster{}, 3); l != nil {
 		t.Error("no series has values")
 	}
 }

@@ -3,7 +3,8 @@ package view
 import (
 	"time"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 )
 
@@ -40,7 +41,7 @@ type Doing struct {
 type Worker struct {
 	ID      int               `cbor:"0,keyasint"`
 	State   event.WorkerState `cbor:"1,keyasint"`
-	Members []optim.Member    `cbor:"2,keyasint,omitempty"` // that it hosts, ascending
+	Members []engine.Member   `cbor:"2,keyasint,omitempty"` // that it hosts, ascending
 
 	Name     string        `cbor:"3,keyasint,omitempty"` // of its machine
 	Address  string        `cbor:"4,keyasint,omitempty"` // where its packets come from

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -50,9 +51,9 @@ type Ledger struct {
 
 // Bytes of one operation, summed over workers.
 type Bytes struct {
-	Op        optim.Op `cbor:"0,keyasint"`
-	Sent      int64    `cbor:"1,keyasint"`
-	Predicted int64    `cbor:"2,keyasint"`
+	Op        collective.Op `cbor:"0,keyasint"`
+	Sent      int64         `cbor:"1,keyasint"`
+	Predicted int64         `cbor:"2,keyasint"`
 }
 
 // Commit is one grant's traffic.
@@ -88,8 +89,8 @@ func (l *Ledger) add(c *event.Commit) (sent int64) {
 	return k.Sent
 }
 
-func union(a, b map[optim.Op]int64) map[optim.Op]bool {
-	out := map[optim.Op]bool{}
+func union(a, b map[collective.Op]int64) map[collective.Op]bool {
+	out := map[collective.Op]bool{}
 	for op := range a {
 		out[op] = true
 	}
@@ -100,7 +101,7 @@ func union(a, b map[optim.Op]int64) map[optim.Op]bool {
 }
 
 func count(to *[]Bytes, b Bytes) {
-	i, ok := slices.BinarySearchFunc(*to, b.Op, func(x Bytes, op optim.Op) int {
+	i, ok := slices.BinarySearchFunc(*to, b.Op, func(x Bytes, op collective.Op) int {
 		if x.Op < op {
 			return -1
 		} else if x.Op > op {

@@ -3,20 +3,21 @@ package view
 import (
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
 // TestRecentIsOfThoseWhoAreThere: what a round sends is told of the workers and members of now; who hosted what before
 // is not averaged into it, and a plan that moves nobody takes nothing away.
 func TestRecentIsOfThoseWhoAreThere(t *testing.T) {
-	plan := func(epoch uint32, at uint64, was, is optim.Roster) event.Record {
+	plan := func(epoch uint32, at uint64, was, is collective.Roster) event.Record {
 		return event.Record{At: 1e9, Plan: &event.Plan{Epoch: epoch, At: at, Algorithm: "parle", Old: was, New: is}}
 	}
 	commit := func(epoch uint32, to uint64, bytes int64) event.Record {
-		return event.Record{At: 1e9, Commit: &event.Commit{Epoch: epoch, To: to, Rounds: 10, Nanos: 1e9, Sent: map[optim.Op]int64{"couple": bytes}, Progress: event.Progress{Rounds: to}}}
+		return event.Record{At: 1e9, Commit: &event.Commit{Epoch: epoch, To: to, Rounds: 10, Nanos: 1e9, Sent: map[collective.Op]int64{"couple": bytes}, Progress: event.Progress{Rounds: to}}}
 	}
-	three, two := optim.Place(optim.IDs(3), []int{0, 1, 2}), optim.Place(optim.IDs(3), []int{0, 1})
+	three, two := collective.Place(collective.IDs(3), []int{0, 1, 2}), collective.Place(collective.IDs(3), []int{0, 1})
 	v := New()
 	per := func() int64 {
 		ops, _, rounds := v.Ledger.Recent()
@@ -25,7 +26,7 @@ func TestRecentIsOfThoseWhoAreThere(t *testing.T) {
 		}
 		return ops[0].Sent / int64(rounds)
 	}
-	fold(v, []event.Record{plan(1, 0, optim.Roster{}, three), commit(1, 10, 8000), plan(2, 10, three, three), commit(2, 20, 8000)})
+	fold(v, []event.Record{plan(1, 0, collective.Roster{}, three), commit(1, 10, 8000), plan(2, 10, three, three), commit(2, 20, 8000)})
 	if got := per(); got != 800 || len(v.Ledger.Ring) != 2 {
 		t.Errorf("three workers send %d bytes a round, want 800", got)
 	}

@@ -5,7 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -28,14 +30,14 @@ const Between event.Measure = "between"
 const mostEnds = 1<<15 - 1
 
 // LinkOf is whose values [Between] has: of the link from a worker to another, either of them [event.Every] for all.
-func LinkOf(from, to int) optim.Member { return optim.Member(from+1)<<16 | optim.Member(to+1) }
+func LinkOf(from, to int) engine.Member { return engine.Member(from+1)<<16 | engine.Member(to+1) }
 
 // LinkEnds is the link whose values [Between] has under an id.
-func LinkEnds(id optim.Member) (from, to int) { return int(id>>16) - 1, int(id&(1<<16-1)) - 1 }
+func LinkEnds(id engine.Member) (from, to int) { return int(id>>16) - 1, int(id&(1<<16-1)) - 1 }
 
 // between adds what was sent over the links.
 func (v *View) between(r *event.Machines) {
-	sent, known := map[optim.Member]float64{}, true
+	sent, known := map[engine.Member]float64{}, true
 	total, workers := 0.0, 0
 	for _, m := range r.Of {
 		if m.Worker < 0 || m.Worker >= mostEnds {
@@ -63,7 +65,7 @@ func (v *View) between(r *event.Machines) {
 }
 
 // Process is whose values a series of the machines has: of the process of a worker, or of [event.Here].
-func Process(worker int) optim.Member { return optim.Member(worker + 1) }
+func Process(worker int) engine.Member { return engine.Member(worker + 1) }
 
 // A series of the machines has few buckets: they are drawn small, and there are many of them.
 const (
@@ -129,7 +131,7 @@ func (v *View) keep(name event.Measure, p *event.Points) {
 		s = &v.Machines[len(v.Machines)-1]
 	}
 	s.add(p)
-	s.forget(optim.Roster{Members: p.Members})
+	s.forget(collective.Roster{Members: p.Members})
 }
 
 // Hosted is how many members a process hosts: a worker's own, and of [event.Here] all of workers that are none of these

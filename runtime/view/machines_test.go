@@ -4,7 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -12,7 +13,7 @@ import (
 // hosting is a run of 6 members: one in the coordinator's process as worker 0, two with worker 1, three with worker 4.
 func hosting() *view.View {
 	v := view.New()
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "x", New: optim.Roster{Members: optim.IDs(6), Owner: []int{0, 1, 1, 4, 4, 4}}}})
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "x", New: collective.Roster{Members: collective.IDs(6), Owner: []int{0, 1, 1, 4, 4, 4}}}})
 	v.Apply(event.Record{State: &event.State{Phase: event.Training}})
 	return v
 }

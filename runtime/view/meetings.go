@@ -5,9 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/optim"
 	"brood/runtime/event"
 )
 
@@ -26,7 +28,7 @@ type metIn struct {
 }
 
 // pair is two members, the lower id first.
-type pair struct{ a, b optim.Member }
+type pair struct{ a, b engine.Member }
 
 const (
 	metRounds = 1000
@@ -37,7 +39,7 @@ const (
 func (s *Meetings) Rounds() int { return len(s.rounds) }
 
 // Pairs are the meetings from the oldest kept to the newest: of each its round and the two, the lower id first.
-func (s *Meetings) Pairs(yield func(round uint64, a, b optim.Member)) {
+func (s *Meetings) Pairs(yield func(round uint64, a, b engine.Member)) {
 	for _, in := range s.rounds {
 		for _, p := range in.pairs {
 			yield(in.round, p.a, p.b)
@@ -48,7 +50,7 @@ func (s *Meetings) Pairs(yield func(round uint64, a, b optim.Member)) {
 // Between says how often pairs met. It cuts the members into blocks of `each`, the last one of what is left, and gives
 // for two blocks the mean over the pairs of a member of one and a member of the other: symmetric, NaN where there is no
 // such pair, which is the diagonal where each is 1. even is the mean over all pairs. The rows are the caller's.
-func (s *Meetings) Between(r optim.Roster, each int) (rows [][]float64, even float64) {
+func (s *Meetings) Between(r collective.Roster, each int) (rows [][]float64, even float64) {
 	n := len(r.Members)
 	k := (n + each - 1) / each
 	rows = make([][]float64, k)
@@ -57,7 +59,7 @@ func (s *Meetings) Between(r optim.Roster, each int) (rows [][]float64, even flo
 	}
 	rank := r.Rank
 	if n > 0 && int(r.Members[n-1]-r.Members[0]) == n-1 { // no gaps
-		rank = func(m optim.Member) int { return int(m) - int(r.Members[0]) }
+		rank = func(m engine.Member) int { return int(m) - int(r.Members[0]) }
 	}
 	for _, in := range s.rounds {
 		for _, p := range in.pairs {
@@ -98,7 +100,7 @@ func pairsOf(p *event.Points) (out []pair) {
 		if m == Whole || !(x >= 0 && x < float64(Whole)) || x != math.Trunc(x) {
 			continue
 		}
-		switch partner := optim.Member(x); {
+		switch partner := engine.Member(x); {
 		case m < partner:
 			up = append(up, pair{m, partner})
 		case m > partner:
@@ -209,7 +211,7 @@ func (s *Meetings) MarshalCBOR() ([]byte, error) {
 	for _, in := range s.rounds {
 		w.Rounds = binary.AppendUvarint(binary.AppendUvarint(w.Rounds, in.round-before), uint64(len(in.pairs)))
 		before = in.round
-		above := optim.Member(0)
+		above := engine.Member(0)
 		for _, p := range in.pairs {
 			w.Rounds = binary.AppendUvarint(binary.AppendUvarint(w.Rounds, uint64(p.a-above)), uint64(p.b-p.a))
 			above = p.a
@@ -241,7 +243,7 @@ func (s *Meetings) UnmarshalCBOR(p []byte) error {
 		for n := next(uint64(len(rest))); n > 0 && whole; n-- {
 			a += next(uint64(Whole))
 			b := a + next(uint64(Whole))
-			pairs, whole = append(pairs, pair{optim.Member(a), optim.Member(b)}), whole && a < b && b < uint64(Whole)
+			pairs, whole = append(pairs, pair{engine.Member(a), engine.Member(b)}), whole && a < b && b < uint64(Whole)
 		}
 		if whole {
 			s.add(round, pairs)

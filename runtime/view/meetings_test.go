@@ -6,16 +6,18 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/optim"
 	"brood/runtime/event"
 )
 
 // encounters draws a round's meetings: two tell of each, but of a push only the first.
-func encounters(rng *rand.Rand, ids []optim.Member, n int, push bool) (p *event.Points, pairs [][2]optim.Member) {
+func encounters(rng *rand.Rand, ids []engine.Member, n int, push bool) (p *event.Points, pairs [][2]engine.Member) {
 	p = &event.Points{Series: Partner}
-	met := map[optim.Member][]float64{}
+	met := map[engine.Member][]float64{}
 	for range n {
 		i, j := rng.IntN(len(ids)), rng.IntN(len(ids)-1)
 		if j >= i {
@@ -32,7 +34,7 @@ func encounters(rng *rand.Rand, ids []optim.Member, n int, push bool) (p *event.
 		if !push {
 			met[b] = append(met[b], float64(a))
 		}
-		pairs = append(pairs, [2]optim.Member{a, b})
+		pairs = append(pairs, [2]engine.Member{a, b})
 	}
 	for _, m := range ids {
 		if len(met[m]) == 0 {
@@ -48,12 +50,12 @@ func encounters(rng *rand.Rand, ids []optim.Member, n int, push bool) (p *event.
 // once is one meeting: the twin keeps them all and counts pair by pair.
 type once struct {
 	round uint64
-	pair  [2]optim.Member
+	pair  [2]engine.Member
 }
 
-func often(all []once, from uint64, a, b optim.Member) (n float64) {
+func often(all []once, from uint64, a, b engine.Member) (n float64) {
 	for _, x := range all {
-		if x.round >= from && (x.pair == [2]optim.Member{a, b} || x.pair == [2]optim.Member{b, a}) {
+		if x.round >= from && (x.pair == [2]engine.Member{a, b} || x.pair == [2]engine.Member{b, a}) {
 			n++
 		}
 	}
@@ -65,11 +67,11 @@ func often(all []once, from uint64, a, b optim.Member) (n float64) {
 func TestMeetings(t *testing.T) {
 	for _, push := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(3, 1))
-		ids := []optim.Member{0, 1, 2, 4, 5, 9, 11} // ids have gaps after departures
+		ids := []engine.Member{0, 1, 2, 4, 5, 9, 11} // ids have gaps after departures
 		if push {
-			ids = optim.IDs(7)
+			ids = collective.IDs(7)
 		}
-		roster := optim.Place(ids, []int{1})
+		roster := collective.Place(ids, []int{1})
 		v := New()
 		v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: roster, Algorithm: "gossip"}})
 		var all []once
@@ -125,9 +127,9 @@ func TestMeetings(t *testing.T) {
 // TestMeetingsAreBounded: rounds of many meetings are fewer, by halves, and stay so while the population does.
 func TestMeetingsAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
-	ids := optim.IDs(300)
+	ids := collective.IDs(300)
 	v := New()
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: optim.Place(ids, []int{1}), Algorithm: "gossip"}})
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: collective.Place(ids, []int{1}), Algorithm: "gossip"}})
 	for r := uint64(1); r <= 600; r++ {
 		p, _ := encounters(rng, ids, 150, false)
 		p.Round = r
@@ -146,7 +148,7 @@ func TestMeetingsAreBounded(t *testing.T) {
 	if count != v.Meetings.count {
 		t.Errorf("%d meetings, counted %d", count, v.Meetings.count)
 	}
-	few := optim.Place(optim.IDs(20), []int{1})
+	few := collective.Place(collective.IDs(20), []int{1})
 	v.Apply(event.Record{Plan: &event.Plan{Epoch: 2, At: 600, From: event.Workers, Old: v.Plan.New, New: few, Algorithm: "gossip", OldAlg: "gossip", Cause: "resize"}})
 	for r := uint64(601); r <= 900; r++ {
 		p, _ := encounters(rng, few.Members, 10, false)
@@ -161,14 +163,14 @@ func TestMeetingsAreBounded(t *testing.T) {
 // TestMeetingsFollowPlans: who leaves takes its meetings along, a run that goes back forgets what it will do again, and
 // another algorithm begins with none.
 func TestMeetingsFollowPlans(t *testing.T) {
-	four := optim.Place(optim.IDs(4), []int{1})
+	four := collective.Place(collective.IDs(4), []int{1})
 	v := New()
 	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: four, Algorithm: "gossip"}})
 	meet := func(round uint64, partner ...float64) {
 		v.Apply(event.Record{Points: &event.Points{Round: round, Series: Partner, Members: v.Members().Members, Values: partner}})
 		v.Apply(event.Record{Commit: &event.Commit{To: round, Rounds: 1, Progress: event.Progress{Rounds: round}}})
 	}
-	plan := func(at uint64, from event.Source, r optim.Roster, alg string) {
+	plan := func(at uint64, from event.Source, r collective.Roster, alg string) {
 		v.Apply(event.Record{Plan: &event.Plan{Epoch: v.Plan.Epoch + 1, At: at, From: from, Old: v.Members(), New: r, OldAlg: v.Algorithm(), Algorithm: alg}})
 	}
 	total := func(want float64) {
@@ -191,7 +193,7 @@ func TestMeetingsFollowPlans(t *testing.T) {
 	total(2)
 	meet(2, 3, 2, 1, 0)
 	total(4)
-	two := optim.Roster{Members: []optim.Member{0, 3}, Owner: []int{1, 1}}
+	two := collective.Roster{Members: []engine.Member{0, 3}, Owner: []int{1, 1}}
 	plan(2, event.Workers, two, "gossip")
 	total(1)
 	meet(3, 3, 0)
@@ -208,7 +210,7 @@ func TestMeetingsFollowPlans(t *testing.T) {
 
 // TestMeetingsOfClones: a view and its clone go on with other rounds, and neither sees the other's.
 func TestMeetingsOfClones(t *testing.T) {
-	two := optim.Place(optim.IDs(3), []int{1})
+	two := collective.Place(collective.IDs(3), []int{1})
 	v := New()
 	meet := func(v *View, round uint64, partner ...float64) {
 		v.Apply(event.Record{Points: &event.Points{Round: round, Series: Partner, Members: two.Members, Values: partner}})
@@ -233,15 +235,15 @@ func TestMeetingsOfClones(t *testing.T) {
 // TestDamagedMeetings: what no run records changes nothing.
 func TestDamagedMeetings(t *testing.T) {
 	v := New()
-	put := func(round uint64, members []optim.Member, values ...float64) {
+	put := func(round uint64, members []engine.Member, values ...float64) {
 		v.Apply(event.Record{Points: &event.Points{Round: round, Series: Partner, Members: members, Values: values}})
 	}
-	put(5, []optim.Member{0, 1}, 1, 0)
-	put(6, []optim.Member{Whole, 0, 1, 2, 3, 4, 5}, 1, math.NaN(), math.Inf(1), -1, 0.5, float64(Whole), 1e300)
-	put(6, []optim.Member{0, 1}, 1, 0)
-	put(4, []optim.Member{0, 1}, 1, 0)
-	put(maxRound, []optim.Member{0, 1}, 1, 0)
-	put(7, []optim.Member{0, 1, 2}, 1)
+	put(5, []engine.Member{0, 1}, 1, 0)
+	put(6, []engine.Member{Whole, 0, 1, 2, 3, 4, 5}, 1, math.NaN(), math.Inf(1), -1, 0.5, float64(Whole), 1e300)
+	put(6, []engine.Member{0, 1}, 1, 0)
+	put(4, []engine.Member{0, 1}, 1, 0)
+	put(maxRound, []engine.Member{0, 1}, 1, 0)
+	put(7, []engine.Member{0, 1, 2}, 1)
 	if v.Meetings.Rounds() != 3 || v.Meetings.count != 2 {
 		t.Errorf("%d rounds, %d meetings", v.Meetings.Rounds(), v.Meetings.count)
 	}

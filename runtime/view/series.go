@@ -5,7 +5,9 @@ import (
 	"slices"
 	"unsafe"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -14,7 +16,7 @@ import (
 // maxima, sums and counts.
 type Series struct {
 	Name    string
-	Members []optim.Member // that ever had a value and are still remembered, ascending; empty for a scalar
+	Members []engine.Member // that ever had a value and are still remembered, ascending; empty for a scalar
 
 	level   uint
 	end     uint64 // last round that had a point
@@ -105,7 +107,7 @@ func (s *Series) fit(r uint64) {
 }
 
 // track is the member's, made when it is new.
-func (s *Series) track(m optim.Member) *track {
+func (s *Series) track(m engine.Member) *track {
 	i, ok := slices.BinarySearch(s.Members, m)
 	switch {
 	case ok:
@@ -132,11 +134,11 @@ func (s *Series) truncate(r uint64) {
 }
 
 // forget drops members that left once they outnumber the ones that stay.
-func (s *Series) forget(r optim.Roster) {
+func (s *Series) forget(r collective.Roster) {
 	if len(s.tracks) <= 2*len(r.Members)+64 {
 		return
 	}
-	var members []optim.Member
+	var members []engine.Member
 	var tracks []track
 	for i, m := range s.Members {
 		if r.Has(m) {
@@ -189,7 +191,7 @@ func (s *Series) Band(edges []uint64) []Bucket { return s.columns(&s.all, edges)
 func (s *Series) Median(edges []uint64) []Bucket { return s.columns(&s.median, edges) }
 
 // Columns summarises one member's values the same way; [Whole] is a scalar's. All are empty for an unknown member.
-func (s *Series) Columns(m optim.Member, edges []uint64) []Bucket {
+func (s *Series) Columns(m engine.Member, edges []uint64) []Bucket {
 	if m == Whole {
 		return s.columns(&s.all, edges)
 	}
@@ -216,7 +218,7 @@ func (s *Series) columns(t *track, edges []uint64) []Bucket {
 }
 
 // Last is a member's latest value as measured (it may be NaN); ok is false when there is none. [Whole] is a scalar's.
-func (s *Series) Last(m optim.Member) (x float64, ok bool) {
+func (s *Series) Last(m engine.Member) (x float64, ok bool) {
 	if s == nil {
 		return 0, false
 	}
@@ -231,13 +233,13 @@ func (s *Series) Last(m optim.Member) (x float64, ok bool) {
 
 // Value is a member's latest value.
 type Value struct {
-	Member optim.Member
+	Member engine.Member
 	X      float64
 }
 
 // Latest lists the roster's members that have a value, ordered from the highest to the lowest, those that are not
 // finite last; equal ones by id.
-func (s *Series) Latest(r optim.Roster) (out []Value) {
+func (s *Series) Latest(r collective.Roster) (out []Value) {
 	for _, m := range r.Members {
 		if x, ok := s.Last(m); ok {
 			out = append(out, Value{m, x})

@@ -6,15 +6,17 @@ import (
 	"sort"
 	"testing"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
 
-	"brood/optim"
 	"brood/runtime/event"
 )
 
 type point struct {
-	m optim.Member
+	m engine.Member
 	r uint64
 	x float64
 }
@@ -49,7 +51,7 @@ func TestColumnsAgreeWithTheNaiveTwin(t *testing.T) {
 		var ps []point
 		for range 4000 / members {
 			p := &event.Points{Round: r}
-			for m := range optim.Member(members) {
+			for m := range engine.Member(members) {
 				if rng.IntN(8) == 0 {
 					continue
 				}
@@ -71,7 +73,7 @@ func TestColumnsAgreeWithTheNaiveTwin(t *testing.T) {
 		if rng.IntN(3) == 0 {
 			lo, hi = 0, r+1
 		}
-		m := optim.Member(rng.IntN(members))
+		m := engine.Member(rng.IntN(members))
 		var mine []point
 		for _, p := range ps {
 			if p.m == m {
@@ -112,13 +114,13 @@ func TestEveryPointIsKeptUntilThereAreMany(t *testing.T) {
 
 func TestMedianIsOfMembersInARound(t *testing.T) {
 	s := Series{}
-	s.add(&event.Points{Round: 1, Members: optim.IDs(4), Values: []float64{9, 1, 3, math.NaN()}})
-	s.add(&event.Points{Round: 2, Members: optim.IDs(4), Values: []float64{1, 2, 3, 4}})
+	s.add(&event.Points{Round: 1, Members: collective.IDs(4), Values: []float64{9, 1, 3, math.NaN()}})
+	s.add(&event.Points{Round: 2, Members: collective.IDs(4), Values: []float64{1, 2, 3, 4}})
 	m := s.Median(Even(1, 3, 2))
 	if m[0].Mean() != 3 || m[1].Mean() != 2.5 {
 		t.Errorf("medians %g and %g, want 3 and 2.5", m[0].Mean(), m[1].Mean())
 	}
-	order := s.Latest(optim.Place(optim.IDs(4), []int{1}))
+	order := s.Latest(collective.Place(collective.IDs(4), []int{1}))
 	if order[0] != (Value{3, 4}) || order[3] != (Value{0, 1}) {
 		t.Errorf("latest values %v are not in descending order", order)
 	}
@@ -141,13 +143,13 @@ func TestJumpsAreCheap(t *testing.T) {
 func TestSnapshotStaysSmall(t *testing.T) {
 	const members, points = 64, 1_000_000
 	v := New()
-	v.Apply(event.Record{Plan: &event.Plan{New: optim.Place(optim.IDs(members), []int{1}), Algorithm: "a"}})
+	v.Apply(event.Record{Plan: &event.Plan{New: collective.Place(collective.IDs(members), []int{1}), Algorithm: "a"}})
 	for r := range uint64(points / members) {
 		x := make([]float64, members)
 		for i := range x {
 			x[i] = float64(r) + float64(i)
 		}
-		v.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: "loss", Members: optim.IDs(members), Values: x}})
+		v.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: "loss", Members: collective.IDs(members), Values: x}})
 	}
 	b, err := cbor.Marshal(v)
 	if err != nil || len(b) > 2_500_000 {
@@ -158,7 +160,7 @@ func TestSnapshotStaysSmall(t *testing.T) {
 func TestDamagedSnapshotsAreRefused(t *testing.T) {
 	s := Series{Name: "s"}
 	for r := range uint64(100) {
-		s.add(&event.Points{Round: r, Members: optim.IDs(2), Values: []float64{1, 2}})
+		s.add(&event.Points{Round: r, Members: collective.IDs(2), Values: []float64{1, 2}})
 	}
 	good, _ := cbor.Marshal(s)
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -168,7 +170,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 		var d Series
 		if cbor.Unmarshal(bad[:len(bad)-rng.IntN(2)*rng.IntN(len(bad))], &d) == nil {
 			d.Band(Even(0, 100, 10)) // what is accepted must not panic
-			d.add(&event.Points{Round: 1000, Members: optim.IDs(3), Values: []float64{1, 2, 3}})
+			d.add(&event.Points{Round: 1000, Members: collective.IDs(3), Values: []float64{1, 2, 3}})
 		}
 	}
 }
@@ -176,7 +178,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 func BenchmarkClone(b *testing.B) {
 	v := New()
 	for r := range uint64(15625) {
-		v.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: "loss", Members: optim.IDs(64), Values: make([]float64, 64)}})
+		v.Apply(event.Record{Points: &event.Points{Round: r + 1, Series: "loss", Members: collective.IDs(64), Values: make([]float64, 64)}})
 	}
 	for b.Loop() {
 		v.Clone()
@@ -188,18 +190,18 @@ func BenchmarkApplyPoints(b *testing.B) {
 	x := make([]float64, 64)
 	for b.Loop() {
 		r++
-		v.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: optim.IDs(64), Values: x}})
+		v.Apply(event.Record{Points: &event.Points{Round: r, Series: "loss", Members: collective.IDs(64), Values: x}})
 	}
 }
 
 func BenchmarkBandAndMembers(b *testing.B) {
 	s := Series{}
 	for r := range uint64(15625) {
-		s.add(&event.Points{Round: r, Members: optim.IDs(64), Values: make([]float64, 64)})
+		s.add(&event.Points{Round: r, Members: collective.IDs(64), Values: make([]float64, 64)})
 	}
 	for b.Loop() {
 		s.Band(Even(0, 15625, 200))
-		for m := range optim.Member(64) {
+		for m := range engine.Member(64) {
 			s.Columns(m, Even(0, 15625, 40))
 		}
 	}
@@ -208,7 +210,7 @@ func BenchmarkBandAndMembers(b *testing.B) {
 func FuzzSeries(f *testing.F) {
 	s := Series{Name: "s"}
 	for r := range uint64(20) {
-		s.add(&event.Points{Round: r, Members: optim.IDs(2), Values: []float64{1, 2}})
+		s.add(&event.Points{Round: r, Members: collective.IDs(2), Values: []float64{1, 2}})
 	}
 	good, _ := cbor.Marshal(s)
 	f.Add(good)
@@ -216,7 +218,7 @@ func FuzzSeries(f *testing.F) {
 		var d Series
 		if cbor.Unmarshal(p, &d) == nil {
 			d.Band(Even(0, 1000, 10))
-			d.add(&event.Points{Round: 5000, Members: optim.IDs(3), Values: []float64{1, 2, 3}})
+			d.add(&event.Points{Round: 5000, Members: collective.IDs(3), Values: []float64{1, 2, 3}})
 			d.truncate(7)
 			d.clone()
 		}

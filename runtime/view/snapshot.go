@@ -4,24 +4,24 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fxamacker/cbor/v2"
+	"brood/models/engine"
 
-	"brood/optim"
+	"github.com/fxamacker/cbor/v2"
 )
 
 // wireSeries is a series in a snapshot: the buckets of the lowest level as bytes, from which the upper ones follow.
 type wireSeries struct {
-	Name    string         `cbor:"0,keyasint"`
-	Level   uint           `cbor:"1,keyasint"`
-	All     wireTrack      `cbor:"2,keyasint"`
-	Median  wireTrack      `cbor:"3,keyasint"`
-	Members []optim.Member `cbor:"4,keyasint"`
-	Tracks  []wireTrack    `cbor:"5,keyasint"`
-	End     uint64         `cbor:"6,keyasint"`
-	Every   uint64         `cbor:"7,keyasint,omitempty"`
-	Swaps   uint           `cbor:"8,keyasint,omitempty"`
-	Gaps    []Gap          `cbor:"9,keyasint,omitempty"`
-	Small   bool           `cbor:"10,keyasint,omitempty"`
+	Name    string          `cbor:"0,keyasint"`
+	Level   uint            `cbor:"1,keyasint"`
+	All     wireTrack       `cbor:"2,keyasint"`
+	Median  wireTrack       `cbor:"3,keyasint"`
+	Members []engine.Member `cbor:"4,keyasint"`
+	Tracks  []wireTrack     `cbor:"5,keyasint"`
+	End     uint64          `cbor:"6,keyasint"`
+	Every   uint64          `cbor:"7,keyasint,omitempty"`
+	Swaps   uint            `cbor:"8,keyasint,omitempty"`
+	Gaps    []Gap           `cbor:"9,keyasint,omitempty"`
+	Small   bool            `cbor:"10,keyasint,omitempty"`
 }
 
 type wireTrack struct {

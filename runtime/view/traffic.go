@@ -3,7 +3,8 @@ package view
 import (
 	"iter"
 
-	"brood/optim"
+	"brood/models/engine"
+
 	"brood/runtime/event"
 )
 
@@ -37,7 +38,7 @@ func carry(all []Series, name string, round uint64, x float64) []Series {
 		all = append(all, Series{Name: name})
 		s = &all[len(all)-1]
 	}
-	s.add(&event.Points{Round: round, Members: []optim.Member{Whole}, Values: []float64{x}})
+	s.add(&event.Points{Round: round, Members: []engine.Member{Whole}, Values: []float64{x}})
 	return all
 }
 

@@ -3,7 +3,8 @@ package view
 import (
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/event"
 )
 
@@ -12,8 +13,8 @@ import (
 func TestTraffic(t *testing.T) {
 	v := New()
 	commit := func(to uint64, sent, predicted int64) {
-		v.Apply(event.Record{Commit: &event.Commit{To: to, Rounds: 4, Nanos: 1e6, Sent: map[optim.Op]int64{"gather": sent, "move": 0},
-			Predicted: map[optim.Op]int64{"gather": predicted, "move": 0}, Progress: event.Progress{Rounds: to}}})
+		v.Apply(event.Record{Commit: &event.Commit{To: to, Rounds: 4, Nanos: 1e6, Sent: map[collective.Op]int64{"gather": sent, "move": 0},
+			Predicted: map[collective.Op]int64{"gather": predicted, "move": 0}, Progress: event.Progress{Rounds: to}}})
 	}
 	for i := range uint64(1000) {
 		commit(4*i+4, 400, 400)

@@ -15,8 +15,9 @@ import (
 	"errors"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/axis"
 	"brood/runtime/event"
 )
@@ -172,9 +173,9 @@ func (v *View) Find(name string) *Series {
 }
 
 // Members is the population's roster, empty before the first plan.
-func (v *View) Members() optim.Roster {
+func (v *View) Members() collective.Roster {
 	if v.Plan == nil {
-		return optim.Roster{}
+		return collective.Roster{}
 	}
 	return v.Plan.New
 }

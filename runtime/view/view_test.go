@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"brood/optim/collective"
+
 	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
 
@@ -23,7 +25,7 @@ func recorded(seed uint64, n int) []event.Record {
 		r.At = at
 		out = append(out, r)
 	}
-	roster := optim.Place(optim.IDs(3), []int{1, 2})
+	roster := collective.Place(collective.IDs(3), []int{1, 2})
 	put(event.Record{Config: &event.Config{Model: "mlp", Data: "glyphs", Limit: event.Limit{Epochs: 4}}})
 	put(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Timeline: []event.Edit{{Algorithm: "parle", Knob: "ell", Expr: "10", By: "preset"}}}})
 	put(event.Record{State: &event.State{Phase: event.Training}})
@@ -49,13 +51,13 @@ func recorded(seed uint64, n int) []event.Record {
 			}
 		}
 		put(event.Record{Commit: &event.Commit{Epoch: 1, To: p.Rounds, Rounds: step, Nanos: 5e7, Progress: p, Overhead: 12,
-			Sent: map[optim.Op]int64{"couple": 800 * int64(step)}, Predicted: map[optim.Op]int64{"couple": 800 * int64(step)}, Evaluation: map[optim.Op]int64{"centre": 4}}})
+			Sent: map[collective.Op]int64{"couple": 800 * int64(step)}, Predicted: map[collective.Op]int64{"couple": 800 * int64(step)}, Evaluation: map[collective.Op]int64{"centre": 4}}})
 		switch rng.IntN(12) {
 		case 0:
 			put(event.Record{Edit: &event.Edit{At: p.Rounds + 3, Algorithm: "parle", Knob: "ell", Expr: "20", By: "ann"}})
 		case 1:
 			old := roster
-			roster = optim.Place(optim.IDs(1+rng.IntN(8)), []int{1, 2})
+			roster = collective.Place(collective.IDs(1+rng.IntN(8)), []int{1, 2})
 			put(event.Record{Plan: &event.Plan{Epoch: 2, At: p.Rounds, From: event.Workers, Old: old, New: roster, Algorithm: "parle", Cause: "resize"}})
 		case 2:
 			put(event.Record{Evaluation: &event.Evaluation{Round: p.Rounds, TestError: 5 * rng.Float64(), TestLoss: rng.Float64()}})
@@ -127,13 +129,13 @@ func TestPrefixThenRest(t *testing.T) {
 }
 
 func TestFoldKeepsWhatScreensShow(t *testing.T) {
-	roster := optim.Place(optim.IDs(2), []int{7})
+	roster := collective.Place(collective.IDs(2), []int{7})
 	v := fold(New(), []event.Record{
 		{At: 1e9, Config: &event.Config{Model: "mlp", Limit: event.Limit{Rounds: 100}}},
 		{At: 2e9, Plan: &event.Plan{New: roster, Algorithm: "parle"}},
 		{At: 2e9, Edit: &event.Edit{Algorithm: "parle", Knob: "ell", Expr: "25", By: "preset"}},
 		{At: 3e9, State: &event.State{Phase: event.Training}},
-		{At: 5e9, Commit: &event.Commit{To: 10, Rounds: 10, Nanos: 2e9, Progress: event.Progress{Rounds: 10, Epochs: 1, Steps: 20}, Sent: map[optim.Op]int64{"b": 3, "a": 4}, Predicted: map[optim.Op]int64{"b": 3}}},
+		{At: 5e9, Commit: &event.Commit{To: 10, Rounds: 10, Nanos: 2e9, Progress: event.Progress{Rounds: 10, Epochs: 1, Steps: 20}, Sent: map[collective.Op]int64{"b": 3, "a": 4}, Predicted: map[collective.Op]int64{"b": 3}}},
 		{At: 5e9, Edit: &event.Edit{At: 15, Algorithm: "parle", Knob: "ell", Expr: "10", By: "ann"}},
 		{At: 7e9, Commit: &event.Commit{To: 20, Rounds: 10, Nanos: 2e9, Progress: event.Progress{Rounds: 20, Epochs: 2, Steps: 40}}},
 		{At: 7e9, Evaluation: &event.Evaluation{Round: 20, TestError: 3}},
@@ -174,7 +176,7 @@ func TestFoldKeepsWhatScreensShow(t *testing.T) {
 }
 
 func TestRollbackForgetsTheFuture(t *testing.T) {
-	roster := optim.Place(optim.IDs(1), []int{1})
+	roster := collective.Place(collective.IDs(1), []int{1})
 	v := New()
 	v.Apply(event.Record{Plan: &event.Plan{New: roster, Algorithm: "a"}})
 	for r := uint64(1); r <= 9; r++ {
@@ -235,7 +237,7 @@ func TestKnobsFollowEditsAndSchedules(t *testing.T) {
 // to.
 func TestFounders(t *testing.T) {
 	v := New()
-	roster := optim.Place(optim.IDs(3), []int{1})
+	roster := collective.Place(collective.IDs(3), []int{1})
 	v.Apply(event.Record{Plan: &event.Plan{Epoch: 1, New: roster, Algorithm: "ga"}})
 	parents := func(round uint64, of ...float64) {
 		v.Apply(event.Record{Points: &event.Points{Round: round, Series: Parent, Members: roster.Members, Values: of}})
@@ -259,11 +261,11 @@ func TestFounders(t *testing.T) {
 	founders(1, 2, 2)
 	parents(3, 0, 0, 2)
 	founders(1, 1, 2)
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 3, From: event.Workers, Old: optim.Place(optim.IDs(2), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 3, At: 3, From: event.Workers, Old: collective.Place(collective.IDs(2), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
 	founders(1, 1, 2) // the third is new
 	parents(4, 2, 2, 2)
 	founders(2, 2, 2)
-	v.Apply(event.Record{Plan: &event.Plan{Epoch: 4, At: 4, From: event.Workers, Old: optim.Place(optim.IDs(1), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
+	v.Apply(event.Record{Plan: &event.Plan{Epoch: 4, At: 4, From: event.Workers, Old: collective.Place(collective.IDs(1), []int{1}), New: roster, Algorithm: "ga", Cause: "resize"}})
 	founders(2, 1, 2)
 	parents(5, 7, 1, math.NaN()) // damage
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/message"
@@ -171,7 +173,7 @@ func positionOf(e *optim.Env) timeline.Position {
 // handOver lets a program use the state of departing members. It works on copies, since the plan may be abandoned.
 func (d *previous) handOver(ctx context.Context, alg *optim.Algorithm, k optim.Values, p message.Plan) error {
 	l, ok := alg.Program.(optim.Leaver)
-	var gone []optim.Member
+	var gone []engine.Member
 	for _, m := range d.Roster.Members {
 		if !p.New.Has(m) {
 			gone = append(gone, m)
@@ -196,16 +198,16 @@ func (d *previous) handOver(ctx context.Context, alg *optim.Algorithm, k optim.V
 // broadcaster sends what the survivors agree on to the workers that join.
 type broadcaster struct {
 	ctx  context.Context
-	comm *optim.Comm
+	comm *collective.Comm
 	from int   // sending worker
 	to   []int // receiving workers
 }
 
 // each calls move for each receiver, with rosters that place one member 0 at the sender and at the receiver.
-func (c broadcaster) each(move func(from, to optim.Roster, edges []optim.Edge) error) error {
+func (c broadcaster) each(move func(from, to collective.Roster, edges []collective.Edge) error) error {
 	for _, to := range c.to {
-		at := func(w int) optim.Roster { return optim.Roster{Members: []optim.Member{0}, Owner: []int{w}} }
-		if err := move(at(c.from), at(to), []optim.Edge{{From: 0, To: 0}}); err != nil {
+		at := func(w int) collective.Roster { return collective.Roster{Members: []engine.Member{0}, Owner: []int{w}} }
+		if err := move(at(c.from), at(to), []collective.Edge{{From: 0, To: 0}}); err != nil {
 			return err
 		}
 	}
@@ -214,7 +216,7 @@ func (c broadcaster) each(move func(from, to optim.Roster, edges []optim.Edge) e
 
 // broadcast sends m, 1 row, from the sender to all receivers, in place.
 func (c broadcaster) broadcast(m engine.Mat) error {
-	return c.each(func(from, to optim.Roster, edges []optim.Edge) error {
+	return c.each(func(from, to collective.Roster, edges []collective.Edge) error {
 		src, dst := engine.Mat{Cols: m.Cols}, engine.Mat{Cols: m.Cols}
 		if c.comm.Self == from.Owner[0] {
 			src = m
@@ -229,7 +231,7 @@ func (c broadcaster) broadcast(m engine.Mat) error {
 // moveRecord moves the rows of a record that is carried over to their new hosts; a shared record goes to all receivers.
 // had reports whether this worker is a survivor, whose rows are in src.
 func (c broadcaster) moveRecord(
-	left, to optim.Roster,
+	left, to collective.Roster,
 	b optim.Block,
 	next *optim.Env,
 	src engine.Host,
@@ -241,7 +243,7 @@ func (c broadcaster) moveRecord(
 		if had {
 			dst.Set(src)
 		}
-		return c.each(func(from, to optim.Roster, edges []optim.Edge) error {
+		return c.each(func(from, to collective.Roster, edges []collective.Edge) error {
 			here, there := none, none
 			if c.comm.Self == from.Owner[0] {
 				here = dst
@@ -256,7 +258,7 @@ func (c broadcaster) moveRecord(
 		src = none
 	}
 	edges := survivorEdges(left, to)
-	in := optim.Incoming(edges, to, next.Self)
+	in := collective.Incoming(edges, to, next.Self)
 	got := engine.NewHost(len(in), b.Cols, b.Type)
 	if err := c.comm.MoveRecordsBetween(c.ctx, "reshape", left, to, edges, src, got); err != nil {
 		return err
@@ -268,19 +270,19 @@ func (c broadcaster) moveRecord(
 }
 
 // survivorEdges returns an edge for each member that stays.
-func survivorEdges(left, to optim.Roster) (edges []optim.Edge) {
+func survivorEdges(left, to collective.Roster) (edges []collective.Edge) {
 	for _, m := range to.Members {
 		if left.Has(m) {
-			edges = append(edges, optim.Edge{From: m, To: m})
+			edges = append(edges, collective.Edge{From: m, To: m})
 		}
 	}
 	return edges
 }
 
 // moveRows moves each surviving member's row of a block to its new host.
-func moveRows(ctx context.Context, next *optim.Env, left, to optim.Roster, b optim.Block, src engine.Mat) error {
+func moveRows(ctx context.Context, next *optim.Env, left, to collective.Roster, b optim.Block, src engine.Mat) error {
 	edges := survivorEdges(left, to)
-	in := optim.Incoming(edges, to, next.Self)
+	in := collective.Incoming(edges, to, next.Self)
 	if src.Cols == 0 {
 		src = engine.Mat{Cols: b.Cols}
 	}

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
-	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
@@ -32,7 +33,7 @@ func TestDoing(t *testing.T) {
 			first(m, p)
 		}})
 	const members = 5
-	p := message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "pesgd", Timeline: []event.Edit{{Algorithm: "pesgd", Knob: "start", Expr: "own"}}, New: optim.Place(optim.IDs(members), []int{0})}}
+	p := message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "pesgd", Timeline: []event.Edit{{Algorithm: "pesgd", Knob: "start", Expr: "own"}}, New: collective.Place(collective.IDs(members), []int{0})}}
 	ready(t, w, p)
 	if want := (worker.Doing{Stage: worker.StageMembers, Since: 7, Done: members, Of: members, Members: members}); seen[len(seen)-1] != want {
 		t.Errorf("once all members are initialised it does %+v, want %+v", seen[len(seen)-1], want)

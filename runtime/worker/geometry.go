@@ -15,7 +15,7 @@ import (
 
 // Geometry measures the parameters of members of, nil for all, after the completed rounds: RMS length, distance to the
 // centre, and pairwise distances. It does not compute Line. This worker must host every member of the roster.
-func (w *Worker) Geometry(ctx context.Context, of []optim.Member) (*geometry.Geometry, error) {
+func (w *Worker) Geometry(ctx context.Context, of []engine.Member) (*geometry.Geometry, error) {
 	x, params, err := w.memberParams(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (w *Worker) Geometry(ctx context.Context, of []optim.Member) (*geometry.Geo
 // Line evaluates the model at evenly spaced points on the straight line from member a to member b, both included, on
 // the probe samples. It rebuilds the batch-norm statistics for each point, as for a centre. This worker must host every
 // member of the roster.
-func (w *Worker) Line(ctx context.Context, a, b optim.Member, points int) ([]optim.Scores, error) {
+func (w *Worker) Line(ctx context.Context, a, b engine.Member, points int) ([]optim.Scores, error) {
 	x, at, err := w.memberParams(ctx)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/optim/catalog"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
@@ -23,7 +25,7 @@ func alone(t *testing.T) (*worker.Worker, message.Plan) {
 	}
 	w := worker.New(worker.Config{ID: 0, Layout: toy.Layout(), Init: toy.Init(1), Engine: toy, Data: toy, Link: (&local.Hub{}).Link(0), Lookup: catalog.Lookup,
 		Store: &conformance.Memory{}, Clock: func() int64 { return 0 }})
-	p := event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: optim.Place(optim.IDs(2), []int{0})}
+	p := event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(2), []int{0})}
 	return w, message.Plan{Plan: p}
 }
 
@@ -126,12 +128,12 @@ func TestSaveOfAPast(t *testing.T) {
 // the centre. Verify could not tell: it executes the same code.
 func TestRowsFollowMembers(t *testing.T) {
 	w, p := alone(t)
-	p.Algorithm, p.New = "popsgd", optim.Place(optim.IDs(4), []int{0})
+	p.Algorithm, p.New = "popsgd", collective.Place(collective.IDs(4), []int{0})
 	p.Timeline = []event.Edit{{Algorithm: "popsgd", Knob: "start", Expr: "own"}}
 	ready(t, w, p)
 	before := done(t, w, grant(1, 0, 3)).Digests.Map()
 	next := event.Plan{Epoch: 2, Base: 1, At: 3, From: event.Workers, Old: p.New, OldAlg: "popsgd", Algorithm: "popsgd", Timeline: p.Timeline,
-		New: optim.Place([]optim.Member{1, 3, 7}, []int{0}), Lost: []optim.Member{3}}
+		New: collective.Place([]engine.Member{1, 3, 7}, []int{0}), Lost: []engine.Member{3}}
 	ready(t, w, message.Plan{Plan: next})
 	if r, ok := w.Handle(t.Context(), message.Save{Epoch: 2, At: 3}).(message.Saved); !ok || r.Err != "" {
 		t.Fatalf("%+v", r)
@@ -170,7 +172,7 @@ func TestLimit(t *testing.T) {
 
 // TestBadPlans are failures with a sentence, never a panic.
 func TestBadPlans(t *testing.T) {
-	roster := optim.Place(optim.IDs(2), []int{0})
+	roster := collective.Place(collective.IDs(2), []int{0})
 	for _, c := range []struct {
 		p   event.Plan
 		cp  *event.Checkpoint

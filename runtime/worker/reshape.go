@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -49,7 +51,7 @@ func (w *Worker) prepare(ctx context.Context, p message.Plan) (r optim.Rates, er
 	if r, err = w.rates(ctx, next); err != nil {
 		return r, err
 	}
-	next.env.Comm.Ledger = optim.Ledger{}
+	next.env.Comm.Ledger = collective.Ledger{}
 	w.next, ready = next, true
 	return r, nil
 }
@@ -90,9 +92,9 @@ func (w *Worker) begin(p message.Plan) (*epochState, error) {
 	return s, nil
 }
 
-func (w *Worker) environment(r optim.Roster, epoch uint32, workers []int) *optim.Env {
+func (w *Worker) environment(r collective.Roster, epoch uint32, workers []int) *optim.Env {
 	c := w.cfg
-	comm := optim.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
+	comm := collective.NewComm(c.ID, epoch, r, workers, c.Link, c.Slow, c.Direct)
 	comm.Watch, comm.Clock = c.Watch, c.Clock
 	return &optim.Env{
 		Seed:    c.Seed,

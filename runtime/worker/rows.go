@@ -42,7 +42,7 @@ func (r row) dtype() engine.DType {
 }
 
 // write sets the row from its bytes in p.
-func (r row) write(ctx context.Context, e optim.Engine, p []byte) error {
+func (r row) write(ctx context.Context, e engine.Engine, p []byte) error {
 	if r.mat.Rows > 0 {
 		return e.Write(ctx, engine.All(r.mat), p)
 	}
@@ -86,7 +86,7 @@ func copyState(dst, src state) (tasks []engine.Task) {
 }
 
 // allocLike allocates a state of the same shape. After an error nothing stays allocated.
-func (s state) allocLike(e optim.Engine) (c state, err error) {
+func (s state) allocLike(e engine.Engine) (c state, err error) {
 	c = state{map[string]engine.Mat{}, map[string]engine.Host{}}
 	for name, m := range s.blocks {
 		if c.blocks[name], err = e.Alloc(m.Rows, m.Cols); err != nil {
@@ -101,7 +101,7 @@ func (s state) allocLike(e optim.Engine) (c state, err error) {
 	return c, nil
 }
 
-func (s state) free(e optim.Engine) {
+func (s state) free(e engine.Engine) {
 	for _, m := range s.blocks {
 		e.Free(m)
 	}

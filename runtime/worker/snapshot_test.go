@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/native"
@@ -25,7 +27,7 @@ func someEpoch(t *testing.T) *epochState {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := optim.Roster{Members: []optim.Member{2, 5}, Owner: []int{0, 0}}
+	r := collective.Roster{Members: []engine.Member{2, 5}, Owner: []int{0, 0}}
 	s := &epochState{alg: twoBlocks, time: tl, snaps: map[uint64]snapshot{}, env: &optim.Env{Roster: r, Mine: r.Members, Layout: engine.Layout{Params: 3}}}
 	v, err := native.New(engine.Layout{}, 1)
 	if err != nil {

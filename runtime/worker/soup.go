@@ -18,7 +18,7 @@ var ErrNoneHeld = errors.New("no validation samples were held out")
 
 // Ingredient is a candidate member of a greedy soup, with its scores on validation samples; lower is better.
 type Ingredient struct {
-	Member optim.Member
+	Member engine.Member
 	Alone  float64 // score of the member
 	With   float64 // score of the mean of the members selected so far and this one
 	In     bool    // selected
@@ -40,7 +40,7 @@ func (w *Worker) Soup(ctx context.Context, score func(optim.Scores) float64) ([]
 	}
 	all := make([]Ingredient, len(w.now.env.Roster.Members))
 	for i, m := range w.now.env.Roster.Members {
-		alone, err := w.scoreMean(ctx, []optim.Member{m}, score)
+		alone, err := w.scoreMean(ctx, []engine.Member{m}, score)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (w *Worker) Soup(ctx context.Context, score func(optim.Scores) float64) ([]
 }
 
 // Chosen returns the selected members of a soup, ascending.
-func Chosen(of []Ingredient) (in []optim.Member) {
+func Chosen(of []Ingredient) (in []engine.Member) {
 	for _, x := range of {
 		if x.In {
 			in = append(in, x.Member)
@@ -78,7 +78,7 @@ func Chosen(of []Ingredient) (in []optim.Member) {
 }
 
 // scoreMean returns the score of the mean of some members on validation samples.
-func (w *Worker) scoreMean(ctx context.Context, of []optim.Member, score func(optim.Scores) float64) (float64, error) {
+func (w *Worker) scoreMean(ctx context.Context, of []engine.Member, score func(optim.Scores) float64) (float64, error) {
 	x, stats, err := w.mean(ctx, of)
 	if err != nil {
 		return 0, err
@@ -92,7 +92,7 @@ func (w *Worker) scoreMean(ctx context.Context, of []optim.Member, score func(op
 
 // Mean returns copies of the mean of some members, nil for all, and of its batch-norm statistics, in the form of
 // [Worker.Centre].
-func (w *Worker) Mean(ctx context.Context, of []optim.Member) (params, stats engine.Host, err error) {
+func (w *Worker) Mean(ctx context.Context, of []engine.Member) (params, stats engine.Host, err error) {
 	if _, _, err := w.memberParams(ctx); err != nil {
 		return params, stats, err
 	}
@@ -107,12 +107,16 @@ func (w *Worker) Mean(ctx context.Context, of []optim.Member) (params, stats eng
 }
 
 // mean computes the mean of some members in scratch, which it recycles first, and rebuilds its statistics.
-func (w *Worker) mean(ctx context.Context, of []optim.Member) (x, stats engine.Mat, err error) {
+func (w *Worker) mean(ctx context.Context, of []engine.Member) (x, stats engine.Mat, err error) {
 	env := w.now.env
 	of = slices.Sorted(slices.Values(of))
 	env.Recycle()
 	x = env.Scratch(1, w.cfg.Layout.Params)
-	if err := env.MeanOf(ctx, env.Block(optim.BlockX), of, x); err != nil {
+	rows := make([]engine.Span, len(of))
+	for i, m := range of {
+		rows[i] = engine.RowOf(env.Block(optim.BlockX), env.Row(m))
+	}
+	if err := env.Comm.MeanOf(ctx, of, rows, x); err != nil {
 		return x, stats, fmt.Errorf("mean of members: %w", rootCause(env, err))
 	}
 	stats, err = w.rebuildStats(ctx, x)
@@ -141,10 +145,10 @@ func (w *Worker) Rebuilt(ctx context.Context, params engine.Host) (stats engine.
 
 // download returns copies of a model's parameters and statistics.
 func (w *Worker) download(ctx context.Context, x, st engine.Mat) (params, stats engine.Host, err error) {
-	if params, err = optim.Download(ctx, w.cfg.Engine, x); err != nil || st.Rows == 0 {
+	if params, err = engine.Download(ctx, w.cfg.Engine, x); err != nil || st.Rows == 0 {
 		return params, stats, err
 	}
-	stats, err = optim.Download(ctx, w.cfg.Engine, st)
+	stats, err = engine.Download(ctx, w.cfg.Engine, st)
 	return params, stats, err
 }
 
@@ -160,7 +164,7 @@ func (w *Worker) callFollow(ctx context.Context) error {
 	if err := s.alg.Program.Centre(ctx, s.env, s.values(), x); err != nil {
 		return fmt.Errorf("centre after round %d: %w", s.round, rootCause(s.env, err))
 	}
-	centre, err := optim.Download(ctx, w.cfg.Engine, x)
+	centre, err := engine.Download(ctx, w.cfg.Engine, x)
 	if err != nil {
 		return fmt.Errorf("centre after round %d: %w", s.round, err)
 	}

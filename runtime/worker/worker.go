@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"brood/optim/collective"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/event"
@@ -28,11 +30,11 @@ type Config struct {
 	Init   func(m engine.Member, params []float32) // initial parameters of a member; the centre is member 0's
 	// initial batch-norm statistics of members; nil: those of a model that has seen no batch
 	Stats    []float32
-	Engine   optim.Engine
-	Slow     optim.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
+	Engine   engine.Engine
+	Slow     engine.Engine // Engine for the program's tasks, slowed down to simulate a slower machine; nil: Engine
 	Data     optim.Data
 	Test     []int32 // ids of test samples, for reporting only
-	Link     optim.Link
+	Link     collective.Link
 	Direct   int
 	Probe    uint64   // rounds between probes; 0: never
 	Evaluate uint64   // rounds between test evaluations; 0: each epoch
@@ -43,7 +45,7 @@ type Config struct {
 	Store    Store
 	Clock    func() int64        // nanoseconds, for durations in reports
 	Overhead func() int64        // cumulative bytes that the transport sent in addition to payload; may be nil
-	Watch    func() (end func()) // see [optim.Comm]; may be nil
+	Watch    func() (end func()) // see [collective.Comm]; may be nil
 	Hollow   bool                // the engine computes nothing (meta tensors): no samples are drawn
 	Measure  bool                // measure rates if a plan leaves a knob to the run; false to execute a record
 }
@@ -69,7 +71,7 @@ type Worker struct {
 	cfg   Config
 	epoch uint32 // newest epoch received
 
-	byteRoster *optim.Roster // recorded placement by which verify predicts bytes; nil: the worker's own
+	byteRoster *collective.Roster // recorded placement by which verify predicts bytes; nil: the worker's own
 
 	follow func(round uint64, centre engine.Host) error // see Follow
 
@@ -106,7 +108,7 @@ func New(cfg Config) *Worker {
 func (w *Worker) ID() int { return w.cfg.ID }
 
 // Placement sets the recorded placement by which the worker predicts bytes: verify hosts all members itself.
-func (w *Worker) Placement(r optim.Roster) { w.byteRoster = &r }
+func (w *Worker) Placement(r collective.Roster) { w.byteRoster = &r }
 
 // State describes the newest prepared epoch, as a checkpoint without files.
 func (w *Worker) State(ctx context.Context) (c event.Checkpoint, err error) {
@@ -302,10 +304,10 @@ func (w *Worker) grant(ctx context.Context, g message.Grant) (message.Done, erro
 		Worker:     w.cfg.ID,
 		Epoch:      g.Epoch,
 		From:       g.From,
-		Predicted:  optim.Ledger{},
-		Evaluation: optim.Ledger{},
+		Predicted:  collective.Ledger{},
+		Evaluation: collective.Ledger{},
 	}
-	s.env.Comm.Ledger, s.env.Comm.Waited = optim.Ledger{}, 0
+	s.env.Comm.Ledger, s.env.Comm.Waited = collective.Ledger{}, 0
 	before := w.overhead()
 	points := &series{}
 	for s.round < g.To {

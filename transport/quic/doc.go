@@ -24,7 +24,7 @@
 //	node, err := quic.Listen(quic.Config{Key: key})
 //	peer, welcome, err := node.Dial(ctx, join.Address, join.Server, wire.Hello{Role: wire.Worker, Token: join.Token, ...})
 //	mesh, err := node.Mesh(welcome.Run)
-//	link := mesh.Link(welcome.Worker)           // optim.Link: Send never waits, Recv returns in order
+//	link := mesh.Link(welcome.Worker)           // collective.Link: Send never waits, Recv returns in order
 //	m, err := peer.Receive(ctx)
 //	if m.Kind == wire.KindRoster {
 //		roster, err := wire.ParseRoster(m.Body)

@@ -14,7 +14,6 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -22,7 +21,7 @@ import (
 
 // deviceEngine is what the stages compute with.
 type deviceEngine interface {
-	optim.Engine
+	engine.Engine
 	Close()
 }
 

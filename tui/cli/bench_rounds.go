@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"brood/optim/collective"
+
 	"github.com/spf13/cobra"
 
 	"brood/models"
@@ -39,7 +41,7 @@ func (s split) least(o split) split {
 
 // timedEngine counts the time of tasks, and of waiting for them.
 type timedEngine struct {
-	optim.Engine
+	engine.Engine
 	nanos *int64
 }
 
@@ -142,7 +144,7 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	hub, roster := &local.Hub{}, optim.Place(optim.IDs(members), []int{0, 1})
+	hub, roster := &local.Hub{}, collective.Place(collective.IDs(members), []int{0, 1})
 	var splits [workers]split
 	var ws [workers]*worker.Worker
 	for id := range ws {

@@ -9,10 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"brood/optim/collective"
+
 	"github.com/spf13/cobra"
 
 	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/library"
 	"brood/runtime/session"
@@ -100,7 +101,7 @@ func makeUp(ctx context.Context, dir string, seed, members, rounds int) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	roster, at := optim.Place(optim.IDs(members), []int{0}), time.Now().Add(-time.Hour).UnixNano()
+	roster, at := collective.Place(collective.IDs(members), []int{0}), time.Now().Add(-time.Hour).UnixNano()
 	wrote := int64(0)
 	write := func(records []event.Record) error {
 		if err := ctx.Err(); err != nil {
@@ -126,10 +127,10 @@ func makeUp(ctx context.Context, dir string, seed, members, rounds int) (int64, 
 		records = append(records, event.Record{Points: &event.Points{Round: round, Series: "loss", Members: roster.Members, Values: loss}})
 		if r%4 == 0 {
 			records = append(records,
-				event.Record{Points: &event.Points{Round: round, Series: event.SeriesCentre, Members: []optim.Member{engine.None}, Values: loss[:1]}},
+				event.Record{Points: &event.Points{Round: round, Series: event.SeriesCentre, Members: []engine.Member{engine.None}, Values: loss[:1]}},
 				event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 4, Nanos: 4e8, Hash: fmt.Sprintf("blake3:%064x", r),
 					Progress: event.Progress{Rounds: round, Steps: round, Samples: 128 * round, Epochs: float64(r) / 100},
-					Sent:     map[optim.Op]int64{"couple": 35344}, Predicted: map[optim.Op]int64{"couple": 35344}}})
+					Sent:     map[collective.Op]int64{"couple": 35344}, Predicted: map[collective.Op]int64{"couple": 35344}}})
 		}
 		if r%20 == 0 {
 			records = append(records, event.Record{Evaluation: &event.Evaluation{Round: round, TestError: 100 * loss[0] / 3, TestLoss: loss[0], Samples: 1000}})

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
+	"brood/optim/collective"
+
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/session"
@@ -22,7 +23,7 @@ func TestResultsBearTheirRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Append(event.Record{At: 1e18, Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Limit: event.Limit{Rounds: 9}}},
-			event.Record{At: 1e18, Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: optim.Place(optim.IDs(2), []int{0})}},
+			event.Record{At: 1e18, Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(2), []int{0})}},
 			event.Record{At: 2e18, Commit: &event.Commit{Epoch: 1, To: 6, Rounds: 6, Nanos: 1e9, Progress: event.Progress{Rounds: 6, Samples: 60, Epochs: 1}}},
 			event.Record{At: 2e18, Evaluation: &event.Evaluation{Round: tested, TestError: 2.5, TestLoss: 0.5, Samples: 10}}); err != nil {
 			t.Fatal(err)
@@ -54,9 +55,9 @@ func TestComparedAsTheWorkbenchDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		records := []event.Record{{Config: &event.Config{Version: 1, Model: "mlp", Data: "glyphs", Objective: objective}},
-			{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: optim.Place(optim.IDs(1), []int{0})}}}
+			{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "dp-sgd", New: collective.Place(collective.IDs(1), []int{0})}}}
 		for _, name := range []string{"loss", "centre.loss", "fitness"} {
-			members := optim.IDs(1)
+			members := collective.IDs(1)
 			if name == "centre.loss" {
 				members = nil
 			}

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"brood/models/engine"
+
 	"github.com/spf13/cobra"
 
 	"brood/models/data"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/worker"
@@ -169,10 +170,10 @@ func madeInto(line map[string]any, t *host.Trained) {
 // ingredients are those of a soup as objects, in the order in which they were tried.
 func ingredients(soup []worker.Ingredient) (out []any) {
 	type ingredient struct {
-		Member optim.Member `json:"member"`
-		Alone  any          `json:"alone"`
-		With   any          `json:"with"`
-		In     bool         `json:"in"`
+		Member engine.Member `json:"member"`
+		Alone  any           `json:"alone"`
+		With   any           `json:"with"`
+		In     bool          `json:"in"`
 	}
 	for _, x := range soup {
 		out = append(out, ingredient{x.Member, finite(x.Alone), finite(x.With), x.In})

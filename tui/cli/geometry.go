@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"brood/models/engine"
+
 	"github.com/spf13/cobra"
 
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
@@ -81,14 +82,14 @@ func lineWidth(s streams) int {
 }
 
 // twoMembers reads A,B, with or without the m that screens put before them.
-func twoMembers(text string) (a, b optim.Member, err error) {
+func twoMembers(text string) (a, b engine.Member, err error) {
 	from, to, ok := strings.Cut(text, ",")
 	x, errA := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(from), "m"), 10, 31)
 	y, errB := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(to), "m"), 10, 31)
 	if !ok || errA != nil || errB != nil {
 		return 0, 0, usage("--line %s: give two members, such as 0,3", text)
 	}
-	return optim.Member(x), optim.Member(y), nil
+	return engine.Member(x), engine.Member(y), nil
 }
 
 // geometryObject is all of it as one object: lists are by place in members.

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"brood/optim/collective"
+
 	"brood/models"
 	"brood/models/format/safetensors"
-	"brood/optim"
 	"brood/runtime/event"
 	"brood/runtime/session"
 )
@@ -27,11 +28,11 @@ func evilSession(t *testing.T, dir string, seed uint64) {
 	}
 	records := []event.Record{
 		{Config: &event.Config{Version: 3, Preset: evil, Model: evil, Data: evil, Seed: seed, Kernels: evil + fmt.Sprint(seed), Limit: event.Limit{Rounds: 9}}},
-		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: evil, New: optim.Place(optim.IDs(1), []int{0}), Cause: event.CauseStart, Note: evil}},
+		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, Algorithm: evil, New: collective.Place(collective.IDs(1), []int{0}), Cause: event.CauseStart, Note: evil}},
 		{Edit: &event.Edit{Algorithm: evil, Knob: evil, Expr: evil, By: evil, Why: evil}},
 		{Alert: &event.Alert{Level: event.LevelInfo, Kind: evil, Text: evil}},
-		{Points: &event.Points{Round: 1, Series: "loss", Members: optim.IDs(1), Values: []float64{float64(seed)}}},
-		{Points: &event.Points{Round: 2, Series: "loss", Members: optim.IDs(1), Values: []float64{1}}},
+		{Points: &event.Points{Round: 1, Series: "loss", Members: collective.IDs(1), Values: []float64{float64(seed)}}},
+		{Points: &event.Points{Round: 2, Series: "loss", Members: collective.IDs(1), Values: []float64{1}}},
 		{Commit: &event.Commit{Epoch: 1, To: 2, Rounds: 2, Nanos: 1e9, Progress: event.Progress{Rounds: 2, Samples: 9}, Hash: evil}},
 		{State: &event.State{Phase: event.Failed, Round: 2, Reason: evil}},
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"brood/optim/collective"
+
 	"github.com/spf13/cobra"
 
 	"brood/models/usererr"
@@ -162,7 +164,7 @@ func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim
 	if threads == 0 {
 		threads = goruntime.NumCPU()
 	}
-	parts := slices.Collect(slices.Chunk(optim.IDs(f.executions), (f.executions+threads-1)/threads))
+	parts := slices.Collect(slices.Chunk(collective.IDs(f.executions), (f.executions+threads-1)/threads))
 	results, errs := make([][]protocol.Result, len(parts)), make([]error, len(parts))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"brood/models/engine"
+	"brood/optim/collective"
+
 	"brood/optim/gossip"
 
 	"brood/models/noise"
@@ -66,7 +69,7 @@ func Run(members, rounds int) (out []event.Record) {
 		r.At = at
 		out = append(out, r)
 	}
-	roster := optim.Place(optim.IDs(members), []int{1, 2, 3})
+	roster := collective.Place(collective.IDs(members), []int{1, 2, 3})
 	put(event.Record{Config: &event.Config{Version: 1, Preset: "sample", Model: "lenet", Data: "glyphs", Seed: 1, Params: 61706, Limit: event.Limit{Rounds: uint64(2 * rounds)}}})
 	put(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "sample", Cause: "start"}})
 	put(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "exp:100*0.999/round", By: "preset"}})
@@ -86,20 +89,20 @@ func Run(members, rounds int) (out []event.Record) {
 		if r%4 == 0 {
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Fitness, Members: roster.Members, Values: fit}})
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Spread, Members: roster.Members, Values: spread}})
-			put(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []optim.Member{view.Whole}, Values: []float64{2.3*math.Exp(-float64(r)/50) + 0.1}}})
+			put(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{2.3*math.Exp(-float64(r)/50) + 0.1}}})
 		}
 		if r%8 == 0 {
 			put(event.Record{Machines: machines(r)})
 		}
 		if r%4 == 0 {
 			p = event.Progress{Rounds: r, Steps: 25 * r * uint64(members), Samples: 3200 * r * uint64(members), Epochs: float64(r) / 100}
-			bytes := map[optim.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
-			sent := map[optim.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
+			bytes := map[collective.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
+			sent := map[collective.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
 			if r == 200 {
 				sent["couple"] -= 999
 			}
 			put(event.Record{Commit: &event.Commit{Epoch: 1, To: r, Hash: fmt.Sprintf("blake3:%064x", r), Progress: p, Sent: sent, Predicted: bytes,
-				Evaluation: map[optim.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
+				Evaluation: map[collective.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
 		}
 		switch r {
 		case uint64(rounds) / 4:
@@ -117,7 +120,7 @@ func Run(members, rounds int) (out []event.Record) {
 // Gossip is [Run] of members who meet in uniformly drawn pairs, half as many a round as there are members; both tell of
 // it.
 func Gossip(members, rounds int) []event.Record {
-	ids := optim.IDs(members)
+	ids := collective.IDs(members)
 	return Partners(Run(members, rounds), func(round uint64) (p *event.Points) {
 		p = &event.Points{}
 		met := make([][]float64, members)
@@ -130,7 +133,7 @@ func Gossip(members, rounds int) []event.Record {
 				partners = []float64{float64(m)}
 			}
 			for _, x := range partners {
-				p.Members, p.Values = append(p.Members, optim.Member(m)), append(p.Values, x)
+				p.Members, p.Values = append(p.Members, engine.Member(m)), append(p.Values, x)
 			}
 		}
 		return p

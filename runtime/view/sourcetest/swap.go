@@ -1,7 +1,8 @@
 package sourcetest
 
 import (
-	"brood/optim"
+	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -35,8 +36,8 @@ func Swapped(members, rounds int, back bool) []event.Record {
 				values[i] = 0.5 + float64(i)/100
 			}
 			put(event.Record{Points: &event.Points{Round: done, Series: series, Members: plan.New.Members, Values: values}})
-			put(event.Record{Points: &event.Points{Round: done, Series: view.CentreLoss, Members: []optim.Member{view.Whole}, Values: []float64{0.25}}})
-			sent := map[optim.Op]int64{optim.Op(op): 100}
+			put(event.Record{Points: &event.Points{Round: done, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{0.25}}})
+			sent := map[collective.Op]int64{collective.Op(op): 100}
 			put(event.Record{Commit: &event.Commit{Epoch: p.Epoch, To: done, Progress: event.Progress{Rounds: done}, Sent: sent, Predicted: sent, Rounds: 4, Nanos: 4e8}})
 		}
 	}

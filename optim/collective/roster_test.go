@@ -1,8 +1,10 @@
-package optim
+package collective
 
 import (
 	"slices"
 	"testing"
+
+	"brood/models/engine"
 
 	"brood/models/noise"
 )
@@ -28,22 +30,22 @@ func TestPlace(t *testing.T) {
 }
 
 func TestRoster(t *testing.T) {
-	r := Roster{[]Member{1, 4, 6, 11}, []int{7, 2, 7, 5}}
-	if !slices.Equal(r.Workers(), []int{2, 5, 7}) || !slices.Equal(r.Hosted(7), []Member{1, 6}) || r.Hosted(3) != nil {
+	r := Roster{[]engine.Member{1, 4, 6, 11}, []int{7, 2, 7, 5}}
+	if !slices.Equal(r.Workers(), []int{2, 5, 7}) || !slices.Equal(r.Hosted(7), []engine.Member{1, 6}) || r.Hosted(3) != nil {
 		t.Errorf("workers %v host %v", r.Workers(), r.Hosted(7))
 	}
 	if r.Rank(6) != 2 || r.Rank(5) != -1 || r.Of(11) != 5 || r.Has(0) {
 		t.Error("ranks or owners are wrong")
 	}
-	left := r.Without([]Member{4, 11, 99})
-	if !slices.Equal(left.Members, []Member{1, 6}) || !slices.Equal(left.Owner, []int{7, 7}) || len(r.Members) != 4 {
+	left := r.Without([]engine.Member{4, 11, 99})
+	if !slices.Equal(left.Members, []engine.Member{1, 6}) || !slices.Equal(left.Owner, []int{7, 7}) || len(r.Members) != 4 {
 		t.Errorf("without 4 and 11: %v", left)
 	}
 	one := r.OnOne(3)
 	if !slices.Equal(one.Members, r.Members) || !slices.Equal(one.Workers(), []int{3}) {
 		t.Errorf("on one: %v", one)
 	}
-	for _, bad := range []Roster{{[]Member{1}, nil}, {[]Member{2, 1}, []int{0, 0}}, {[]Member{1, 1}, []int{0, 0}}} {
+	for _, bad := range []Roster{{[]engine.Member{1}, nil}, {[]engine.Member{2, 1}, []int{0, 0}}, {[]engine.Member{1, 1}, []int{0, 0}}} {
 		if bad.Validate() == nil {
 			t.Errorf("%v is admitted", bad)
 		}
@@ -52,9 +54,9 @@ func TestRoster(t *testing.T) {
 
 // TestCrossings holds what travels beside a list that each crossing is looked for in.
 func TestCrossings(t *testing.T) {
-	r := Roster{[]Member{1, 4, 6, 11, 12}, []int{7, 2, 7, 5, 9}}
+	r := Roster{[]engine.Member{1, 4, 6, 11, 12}, []int{7, 2, 7, 5, 9}}
 	type crossing struct {
-		of       Member
+		of       engine.Member
 		from, to int
 	}
 	key := noise.Key{Purpose: noise.Pair}

@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"context"
@@ -17,33 +17,23 @@ func Incoming(edges []Edge, to Roster, w int) (in []Edge) {
 	return
 }
 
-// incoming is Incoming for this worker and the current roster.
-func (e *Env) Incoming(edges []Edge) (in []Edge) {
-	for _, edge := range touching(edges, nil, e.Mine) {
-		if e.Row(edge.To) >= 0 {
-			in = append(in, edge)
-		}
-	}
-	return in
-}
-
 // reach is the range from the first to the last of some ascending members. It excludes nearly all of thousands of
 // members from a worker's lookup in two comparisons.
-type reach struct{ first, last Member }
+type reach struct{ first, last engine.Member }
 
 // reachOf returns the reach of ascending members; without members, an empty range.
-func reachOf(members []Member) reach {
+func reachOf(members []engine.Member) reach {
 	if len(members) == 0 {
 		return reach{1, 0}
 	}
 	return reach{members[0], members[len(members)-1]}
 }
 
-func (r reach) has(m Member) bool { return r.first <= m && m <= r.last }
+func (r reach) has(m engine.Member) bool { return r.first <= m && m <= r.last }
 
 // touching returns the edges that may begin at a member of from or end at a member of to. It compares ranges only, so
 // the result may contain other edges, but it omits none of these.
-func touching(edges []Edge, from, to []Member) (out []Edge) {
+func touching(edges []Edge, from, to []engine.Member) (out []Edge) {
 	begin, end := reachOf(from), reachOf(to)
 	for _, e := range edges {
 		if begin.has(e.From) || end.has(e.To) {
@@ -106,12 +96,12 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 	defer c.watch()()
 	mine, next := c.hosted(from), c.hosted(to)
 	type parcel struct {
-		m Member
+		m engine.Member
 		w int
 	}
 	shipped, here := map[parcel]bool{}, touching(edges, mine, next)
 	for _, e := range here {
-		src := rowAmong(mine, e.From)
+		src := RowAmong(mine, e.From)
 		if src < 0 {
 			continue
 		}
@@ -131,16 +121,16 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 		edges = []Edge{}
 	}
 	c.exchanged(edges, m.width)
-	i, got := engine.Row(0), map[Member][]byte{}
+	i, got := engine.Row(0), map[engine.Member][]byte{}
 	for _, e := range here {
-		if rowAmong(next, e.To) < 0 {
+		if RowAmong(next, e.To) < 0 {
 			continue
 		}
 		if int(i) >= m.rows {
 			return fmt.Errorf("%s: %d rows for more incoming edges", op, m.rows)
 		}
 		var err error
-		if src := rowAmong(mine, e.From); src >= 0 {
+		if src := RowAmong(mine, e.From); src >= 0 {
 			err = m.keep(i, src)
 		} else {
 			p, ok := got[e.From]
@@ -165,4 +155,13 @@ func EveryNth(edges []Edge, n int) (out []Edge) {
 		out = append(out, edges[i])
 	}
 	return out
+}
+
+// Op names a communication operation in the ledger.
+type Op string
+
+// Edge is a directed transfer between members.
+type Edge struct {
+	From, To engine.Member
+	Op       Op
 }

@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func TestReduceThroughCodes(t *testing.T) {
 		var want []float32
 		for _, owners := range [][]int{{0, 0, 0, 0, 0, 0, 0}, {0, 1, 2, 3, 4, 5, 6}, {0, 0, 1, 1, 1, 2, 2}, {2, 0, 1, 0, 2, 1, 1}} {
 			for _, direct := range []int{0, 1 << 20} {
-				r := Roster{Members: []Member{0, 1, 2, 5, 6, 9, 12}, Owner: owners}
+				r := Roster{Members: []engine.Member{0, 1, 2, 5, 6, 9, 12}, Owner: owners}
 				sent := together(t, r, r.Workers(), direct, func(comm *Comm) error {
 					src, dst := engine.NewHost(len(r.Hosted(comm.Self)), cols, engine.F32), engine.NewHost(1, cols, engine.F32)
 					for i, m := range r.Hosted(comm.Self) {
@@ -42,7 +42,7 @@ func TestReduceThroughCodes(t *testing.T) {
 						}
 					}
 					before := slices.Clone(src.F)
-					if err := comm.reduce(context.Background(), "sum", r, ram.Of(src), ram.Of(dst), true, c); err != nil {
+					if err := comm.Reduce(context.Background(), "sum", r, ram.Of(src), ram.Of(dst), true, c); err != nil {
 						return err
 					}
 					if !slices.Equal(before, src.F) {
@@ -56,7 +56,7 @@ func TestReduceThroughCodes(t *testing.T) {
 					}
 					return nil
 				})
-				if b := (Shape{Roster: r, Direct: direct}).reduceBytes(r, cols, c); sent["sum"] != b {
+				if b := ReduceBytes(nil, r, r, cols, c, direct); sent["sum"] != b {
 					t.Errorf("code %d on %v, direct %d: %d bytes, predicted %d", c, owners, direct, sent["sum"], b)
 				}
 			}

@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"context"
@@ -82,7 +82,7 @@ var vectorEngines = sync.Pool{New: func() any {
 }}
 
 // newVector is an engine of vectors.
-func newVector(t *testing.T) Engine {
+func newVector(t *testing.T) engine.Engine {
 	t.Helper()
 	v, err := native.New(engine.Layout{}, 1)
 	if err != nil {
@@ -123,7 +123,7 @@ func together(t *testing.T, r Roster, workers []int, direct int, f func(c *Comm)
 }
 
 // placements calls f with every way to host these members on up to n workers.
-func placements(members []Member, n int, f func(Roster)) {
+func placements(members []engine.Member, n int, f func(Roster)) {
 	owner := make([]int, len(members))
 	var place func(i int)
 	place = func(i int) {
@@ -140,7 +140,7 @@ func placements(members []Member, n int, f func(Roster)) {
 }
 
 // value is a column of a member's vector: magnitudes differ widely, so that another association gives other bits.
-func value(m Member, col int) float32 {
+func value(m engine.Member, col int) float32 {
 	x := float32(1+(int(m)*7+col*3)%11) / 3
 	for range (int(m)*5 + col) % 7 {
 		x *= -19
@@ -148,7 +148,7 @@ func value(m Member, col int) float32 {
 	return x
 }
 
-func vectors(mine []Member, cols int) engine.Mat {
+func vectors(mine []engine.Member, cols int) engine.Mat {
 	out := engine.NewHost(len(mine), cols, engine.F32)
 	for i, m := range mine {
 		for c := range cols {
@@ -159,9 +159,9 @@ func vectors(mine []Member, cols int) engine.Mat {
 }
 
 // treeSum is the fixed tree by its definition: halves of the id space, absent ids passed over.
-func treeSum(members []Member, lo, size uint64, col int) (sum float32, ok bool) {
+func treeSum(members []engine.Member, lo, size uint64, col int) (sum float32, ok bool) {
 	if size == 1 {
-		return value(Member(lo), col), slices.Contains(members, Member(lo))
+		return value(engine.Member(lo), col), slices.Contains(members, engine.Member(lo))
 	}
 	a, okA := treeSum(members, lo, size/2, col)
 	b, okB := treeSum(members, lo+size/2, size/2, col)

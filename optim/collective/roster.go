@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"fmt"
@@ -8,17 +8,14 @@ import (
 	"brood/models/engine"
 )
 
-// Member is a slot of the population.
-type Member = engine.Member
-
 // Roster says who hosts which member in one membership epoch. Members ascend; Owner[i] hosts Members[i].
 type Roster struct {
-	Members []Member
+	Members []engine.Member
 	Owner   []int // worker ids
 }
 
 // Rank is m's position among the members, -1 when it is absent.
-func (r Roster) Rank(m Member) int {
+func (r Roster) Rank(m engine.Member) int {
 	return Find(r.Members, m)
 }
 
@@ -34,7 +31,7 @@ func Find[T ~int | ~uint32](ascending []T, x T) int {
 }
 
 // rowAmong is the row of m where these members are hosted, which ascend; -1 where m is none of them.
-func rowAmong(hosted []Member, m Member) engine.Row {
+func RowAmong(hosted []engine.Member, m engine.Member) engine.Row {
 	if !reachOf(hosted).has(m) {
 		return -1
 	}
@@ -42,13 +39,13 @@ func rowAmong(hosted []Member, m Member) engine.Row {
 }
 
 // Has says whether m is a member.
-func (r Roster) Has(m Member) bool { return r.Rank(m) >= 0 }
+func (r Roster) Has(m engine.Member) bool { return r.Rank(m) >= 0 }
 
 // Of is the worker that hosts m, which must be a member.
-func (r Roster) Of(m Member) int { return r.Owner[r.Rank(m)] }
+func (r Roster) Of(m engine.Member) int { return r.Owner[r.Rank(m)] }
 
 // Hosted lists the members of worker w, ascending: the rows of its per-member blocks.
-func (r Roster) Hosted(w int) (out []Member) {
+func (r Roster) Hosted(w int) (out []engine.Member) {
 	for i, m := range r.Members {
 		if r.Owner[i] == w {
 			out = append(out, m)
@@ -89,14 +86,14 @@ func (r Roster) Workers() []int {
 
 // Hosting is a roster by its workers.
 type Hosting struct {
-	Workers []int      // that host a member, ascending
-	of      [][]Member // of each of them
+	Workers []int             // that host a member, ascending
+	of      [][]engine.Member // of each of them
 }
 
 // Hosting turns the roster round once, for whoever asks of many workers.
 func (r Roster) Hosting() Hosting {
 	h := Hosting{Workers: r.Workers()}
-	h.of = make([][]Member, len(h.Workers))
+	h.of = make([][]engine.Member, len(h.Workers))
 	for i, w := range r.Owner {
 		k := h.Place(w)
 		h.of[k] = append(h.of[k], r.Members[i])
@@ -108,7 +105,7 @@ func (r Roster) Hosting() Hosting {
 func (h Hosting) Place(w int) int { return Find(h.Workers, w) }
 
 // Of lists the members of worker w, ascending. The caller must not change it.
-func (h Hosting) Of(w int) []Member {
+func (h Hosting) Of(w int) []engine.Member {
 	if k := h.Place(w); k >= 0 {
 		return h.of[k]
 	}
@@ -116,7 +113,7 @@ func (h Hosting) Of(w int) []Member {
 }
 
 // Without is the roster less some members.
-func (r Roster) Without(gone []Member) (n Roster) {
+func (r Roster) Without(gone []engine.Member) (n Roster) {
 	for i, m := range r.Members {
 		if !slices.Contains(gone, m) {
 			n.Members, n.Owner = append(n.Members, m), append(n.Owner, r.Owner[i])
@@ -131,17 +128,17 @@ func (r Roster) OnOne(w int) Roster {
 }
 
 // IDs are the members 0..n-1.
-func IDs(n int) []Member {
-	out := make([]Member, n)
+func IDs(n int) []engine.Member {
+	out := make([]engine.Member, n)
 	for i := range out {
-		out[i] = Member(i)
+		out[i] = engine.Member(i)
 	}
 	return out
 }
 
 // Place deals contiguous runs of members to workers, as even as can be. Contiguous ids share subtrees of the reduction,
 // so a worker sends few parts.
-func Place(members []Member, workers []int) Roster {
+func Place(members []engine.Member, workers []int) Roster {
 	n, w := len(members), len(workers)
 	r := Roster{Members: slices.Clone(members), Owner: make([]int, n)}
 	for i := range n {
@@ -164,7 +161,7 @@ func (r Roster) Validate() error {
 }
 
 // only is the roster of one member: one leaf of a reduction, which so becomes a broadcast.
-func (r Roster) Only(m Member) Roster {
+func (r Roster) Only(m engine.Member) Roster {
 	i := r.Rank(m)
 	return Roster{Members: r.Members[i : i+1], Owner: r.Owner[i : i+1]}
 }

@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"context"
@@ -74,7 +74,7 @@ type Comm struct {
 	Roster  Roster
 	Workers []int // participants of every collective, ascending
 	Link    Link
-	Engine  Engine              // owner of the matrices that the collectives read and write
+	Engine  engine.Engine       // owner of the matrices that the collectives read and write
 	Ledger  Ledger              // payload sent by this worker
 	Direct  int                 // collectives of at most this many bytes take one hop instead of two
 	Watch   func() (end func()) // called at the start of every collective, end at its end, for a benchmark; may be nil
@@ -97,7 +97,7 @@ type Comm struct {
 }
 
 // NewComm returns the collectives of an epoch. The link may implement Teller or Crowd.
-func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e Engine, direct int) *Comm {
+func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e engine.Engine, direct int) *Comm {
 	teller, _ := link.(Teller)
 	crowd, _ := link.(Crowd)
 	if crowd != nil && !crowd.Crowded() {

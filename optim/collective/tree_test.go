@@ -1,9 +1,11 @@
-package optim
+package collective
 
 import (
 	"math"
 	"slices"
 	"testing"
+
+	"brood/models/engine"
 )
 
 // TestTreeAssociation: absent ids change nothing in how the others are grouped. The definition of treeSum walks all ids
@@ -11,8 +13,8 @@ import (
 func TestTreeAssociation(t *testing.T) {
 	differ := 0
 	for set := 1; set < 1<<10; set++ {
-		var members []Member
-		for id := range Member(10) {
+		var members []engine.Member
+		for id := range engine.Member(10) {
 			if set>>id&1 == 1 {
 				members = append(members, 3*id) // with holes
 			}
@@ -52,7 +54,7 @@ func TestTreeAssociation(t *testing.T) {
 }
 
 // rankSum is another tree: that of positions.
-func rankSum(members []Member, lo, size int) (sum float32, ok bool) {
+func rankSum(members []engine.Member, lo, size int) (sum float32, ok bool) {
 	if size == 1 {
 		if lo >= len(members) {
 			return 0, false
@@ -69,8 +71,8 @@ func rankSum(members []Member, lo, size int) (sum float32, ok bool) {
 
 // TestParts: the parts of all workers cover every member once, none holds another's member, and none could be larger.
 func TestParts(t *testing.T) {
-	placements([]Member{0, 1, 2, 5, 6, 9}, 3, func(r Roster) {
-		seen := map[Member]int{}
+	placements([]engine.Member{0, 1, 2, 5, 6, 9}, 3, func(r Roster) {
+		seen := map[engine.Member]int{}
 		for _, w := range r.Workers() {
 			parts := partsOf(r)[w]
 			for _, n := range parts {
@@ -100,8 +102,8 @@ func TestParts(t *testing.T) {
 
 // TestLargeIDs: the ends of the id space.
 func TestLargeIDs(t *testing.T) {
-	top := Member(math.MaxUint32 - 1)
-	r := Roster{[]Member{0, 1 << 31, top}, []int{0, 1, 2}}
+	top := engine.Member(math.MaxUint32 - 1)
+	r := Roster{[]engine.Member{0, 1 << 31, top}, []int{0, 1, 2}}
 	for i, m := range r.Members {
 		parts := partsOf(r)[i]
 		if len(parts) != 1 {

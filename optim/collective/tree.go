@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // add the subtrees it hosts before it sends: the bits do not depend on who hosts what.
 type node struct {
 	level  uint
-	prefix Member
+	prefix engine.Member
 }
 
 func rootOf(r Roster) node {
@@ -34,7 +34,7 @@ func (n node) under(r Roster) (lo, hi int) {
 	lo, _ = slices.BinarySearch(r.Members, n.prefix<<n.level)
 	hi = len(r.Members)
 	if last := (uint64(n.prefix)+1)<<n.level - 1; last < uint64(engine.None) {
-		hi, _ = slices.BinarySearch(r.Members, Member(last)+1)
+		hi, _ = slices.BinarySearch(r.Members, engine.Member(last)+1)
 	}
 	return
 }

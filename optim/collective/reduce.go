@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 // each leaf hosted here, in order. If mean is set, the sum is divided by the number of leaves. With a single worker no
 // data leaves the engine.
 func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool) error {
-	return c.reduce(ctx, op, leaves, src, dst, mean, engine.Float32)
+	return c.Reduce(ctx, op, leaves, src, dst, mean, engine.Float32)
 }
 
 // reduce is AllReduce with rows encoded by code in transit.
-func (c *Comm) reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
+func (c *Comm) Reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
 	todo, err := c.BeginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
 		return err
@@ -101,14 +101,14 @@ func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	return Phases{send, receive}, nil
 }
 
-// MeanOf writes the mean of the rows of x of the given members into dst. The members must be ascending and all hosted
-// here. It sums in the order of the fixed tree, so for all members the result equals that of AllReduce with mean.
-func (e *Env) MeanOf(ctx context.Context, x engine.Mat, members []Member, dst engine.Mat) error {
+// MeanOf writes the mean of some members' rows, which are all hosted here, into dst (1 row). Members ascend; rows[i] is the
+// row of members[i]. It sums in the order of the fixed tree: for all members the result equals that of AllReduce with mean.
+func (c *Comm) MeanOf(ctx context.Context, members []engine.Member, rows []engine.Span, dst engine.Mat) error {
 	leaves, known := Roster{Members: members}, map[node]engine.Span{}
-	for _, m := range members {
-		known[node{0, m}] = engine.RowOf(x, e.Row(m))
+	for i, m := range members {
+		known[node{0, m}] = rows[i]
 	}
-	s := reduction{c: e.Comm, leaves: leaves, code: engine.Float32}
+	s := reduction{c: c, leaves: leaves, code: engine.Float32}
 	return s.add(ctx, rootOf(leaves), known, engine.All(dst), float32(len(members)))
 }
 
@@ -324,7 +324,7 @@ func (c *Comm) sizesOf(m int, code engine.Code) []int {
 }
 
 // hosted returns the leaves that this worker hosts.
-func (c *Comm) hosted(leaves Roster) []Member {
+func (c *Comm) hosted(leaves Roster) []engine.Member {
 	if !sameRoster(leaves, c.Roster) {
 		return leaves.Hosted(c.Self)
 	}

@@ -1,4 +1,4 @@
-package optim
+package collective
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"brood/models/engine/ram"
 )
 
-var populations = [][]Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11}, {0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
+var populations = [][]engine.Member{{0}, {9}, {0, 1}, {2, 5}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}, {1, 4, 6, 11}, {0, 3, 8, 9, 21}, {2, 3, 5, 7, 12, 13}}
 
 // TestAllReduce compares the sum with the tree by its definition, on every placement of up to six members, in one hop
 // and in two: the same bits everywhere, and exactly the predicted bytes.
@@ -38,7 +38,6 @@ func TestAllReduce(t *testing.T) {
 
 func checkReduce(t *testing.T, r Roster, cols, direct int, mean bool, want []float32) {
 	t.Helper()
-	s := Shape{Roster: r, Direct: direct}
 	sent := together(t, r, r.Workers(), direct, func(c *Comm) error {
 		dst := engine.NewHost(1, cols, engine.F32)
 		if err := c.AllReduce(context.Background(), "sum", r, vectors(r.Hosted(c.Self), cols), ram.Of(dst), mean); err != nil {
@@ -55,7 +54,7 @@ func checkReduce(t *testing.T, r Roster, cols, direct int, mean bool, want []flo
 		}
 		return nil
 	})
-	if b := s.AllReduceBytes(r, cols); sent["sum"] != b {
+	if b := ReduceBytes(nil, r, r, cols, engine.Float32, direct); sent["sum"] != b {
 		t.Errorf("%s, direct %d: %d bytes sent, %d predicted", describeRoster(r), direct, sent["sum"], b)
 	}
 }
@@ -96,14 +95,14 @@ func TestReduceOfSomeLeaves(t *testing.T) {
 		}
 		return err
 	})
-	if want := (Shape{Roster: r}).AllReduceBytes(leaf, 8); got["cast"] != want {
+	if want := ReduceBytes(nil, r, leaf, 8, engine.Float32, 0); got["cast"] != want {
 		t.Errorf("%d bytes, predicted %d", got["cast"], want)
 	}
 }
 
 func TestAllGather(t *testing.T) {
 	for _, kind := range []engine.DType{engine.F32, engine.U64} {
-		placements([]Member{1, 4, 6, 11}, 3, func(r Roster) {
+		placements([]engine.Member{1, 4, 6, 11}, 3, func(r Roster) {
 			const cols = 3
 			got := together(t, r, r.Workers(), 0, func(c *Comm) error {
 				mine, all := engine.NewHost(len(r.Hosted(c.Self)), cols, kind), engine.NewHost(len(r.Members), cols, kind)
@@ -122,14 +121,14 @@ func TestAllGather(t *testing.T) {
 				}
 				return nil
 			})
-			if want := (Shape{Roster: r}).AllGatherBytes(cols * kind.Size()); got["gather"] != want {
+			if want := AllGatherBytes(r, cols*kind.Size()); got["gather"] != want {
 				t.Errorf("%s: %d bytes, predicted %d", describeRoster(r), got["gather"], want)
 			}
 		})
 	}
 }
 
-func fill(m engine.Host, r engine.Row, id Member) {
+func fill(m engine.Host, r engine.Row, id engine.Member) {
 	for c := range m.Cols {
 		if m.Type == engine.U64 {
 			m.URow(r)[c] = uint64(id)<<40 + uint64(c)
@@ -160,7 +159,7 @@ func TestGatherSlices(t *testing.T) {
 				}
 				return nil
 			})
-			if want := (Shape{Roster: r}).GatherSlicesBytes(cols); got["slices"] != want {
+			if want := GatherSlicesBytes(r, cols); got["slices"] != want {
 				t.Errorf("%d workers, %d columns: %d bytes, predicted %d", n, cols, got["slices"], want)
 			}
 		}
@@ -170,7 +169,7 @@ func TestGatherSlices(t *testing.T) {
 // TestMove: rows follow their edges; a parent of several children on one worker travels there once.
 func TestMove(t *testing.T) {
 	edges := []Edge{{1, 6, "p"}, {1, 11, "p"}, {6, 1, "p"}, {1, 6, "p"}, {11, 4, "p"}, {4, 4, "p"}, {4, 1, "p"}}
-	placements([]Member{1, 4, 6, 11}, 3, func(r Roster) {
+	placements([]engine.Member{1, 4, 6, 11}, 3, func(r Roster) {
 		const cols = 5
 		got := together(t, r, r.Workers(), 0, func(c *Comm) error {
 			in := Incoming(edges, r, c.Self)
@@ -187,20 +186,20 @@ func TestMove(t *testing.T) {
 			}
 			return nil
 		})
-		if want := (Shape{Roster: r}).MoveBytes(edges, 4*cols); got["p"] != want {
+		if want := MoveBytes(r, edges, 4*cols); got["p"] != want {
 			t.Errorf("%s: %d bytes, predicted %d", describeRoster(r), got["p"], want)
 		}
 	})
-	r := Roster{[]Member{0, 1, 2, 3}, []int{0, 1, 1, 1}}
+	r := Roster{[]engine.Member{0, 1, 2, 3}, []int{0, 1, 1, 1}}
 	shared := []Edge{{0, 1, "p"}, {0, 2, "p"}, {0, 3, "p"}}
-	if b := (Shape{Roster: r}).MoveBytes(shared, 40); b != 40 {
+	if b := MoveBytes(r, shared, 40); b != 40 {
 		t.Errorf("three children of one parent cost %d bytes, want one row", b)
 	}
 }
 
 // TestMoveBetween: from one roster to another, with members that go, come and stay.
 func TestMoveBetween(t *testing.T) {
-	from, to := Roster{[]Member{0, 1, 2}, []int{0, 0, 1}}, Roster{[]Member{0, 2, 5}, []int{2, 0, 1}}
+	from, to := Roster{[]engine.Member{0, 1, 2}, []int{0, 0, 1}}, Roster{[]engine.Member{0, 2, 5}, []int{2, 0, 1}}
 	edges := []Edge{{0, 0, ""}, {2, 2, ""}, {1, 5, ""}}
 	together(t, from, []int{0, 1, 2}, 0, func(c *Comm) error {
 		in := Incoming(edges, to, c.Self)
