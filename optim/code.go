@@ -3,16 +3,16 @@ package optim
 import (
 	"context"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 )
 
-// KnobWire chooses the code of an algorithm's all-reduce of parameters or gradients.
+// KnobWire selects the encoding of values in an all-reduce of parameters or gradients.
 var KnobWire = Knob{Name: "wire", Title: "wire format", Doc: "how the values of an all-reduce are written: exact, or rounded to 16 or 8 bits; what int8 loses is added to the next message (error feedback)",
 	Choices: []string{"float32", "bf16", "int8"}, Max: 2}
 
-// residual is what each member's messages have lost so far: the error feedback of Int8.
+// Residual declares the block of rounding errors of each member's messages, for the error feedback of int8; it does not
+// exist for other encodings.
 func Residual(k Values, l engine.Layout) Block {
 	b := Params(BlockResidual, false, EnterZero, l)
 	if wire(k) != engine.Int8 {
@@ -31,8 +31,8 @@ func wire(k Values) engine.Code {
 	return engine.Float32
 }
 
-// mean writes the mean over all members of the rows of src (one for each hosted here, of Params columns), through the
-// wire's code.
+// AllReduceMean writes the mean over all members of the rows of src (one per member hosted here, Params columns) to dst
+// (1 row), in the encoding of KnobWire.
 func (e *Env) AllReduceMean(ctx context.Context, k Values, op collective.Op, src, dst engine.Mat) error {
 	code := wire(k)
 	if lost := e.Block(BlockResidual); lost.Rows > 0 && code == engine.Int8 {

@@ -2,17 +2,17 @@ package optim
 
 import "math"
 
-// Counts are what schedules count in beside rounds, epochs and steps, with the knobs and the population as they are
-// when a schedule is told.
+// Counts are the variables of schedules besides rounds, epochs and steps, for the knobs and the population at the time
+// that the schedule is set.
 type Counts struct {
-	Replicas int // that take the steps of a round, each its own: the members, or 1 where all share one model
-	Cycle    int // rounds of a cycle
-	Batches  int // of an epoch (B in the papers): steps of a replica in one pass over what it sees; 0 without data
+	Replicas int // models that take separate steps: the members, or 1 if all share one model
+	Cycle    int // rounds per cycle
+	Batches  int // per epoch (B in the papers): steps of a replica in one pass over its samples; 0 without data
 }
 
-// Counts are those of a shape; its phase plays no part.
+// Counts returns the counts for a shape, ignoring its phase.
 func (a *Algorithm) Counts(s Shape) Counts {
-	if a.Blocks == nil { // declared and nothing more, to be shown
+	if a.Blocks == nil { // a bare declaration, for display
 		return Counts{}
 	}
 	c := Counts{Replicas: len(s.Roster.Members), Cycle: 1}
@@ -35,7 +35,7 @@ func (a *Algorithm) Counts(s Shape) Counts {
 	return c
 }
 
-// seen is how many samples a replica has in its part of the training set.
+// SamplesSeen returns the number of training samples in the part of the data that a replica sees.
 func (s Shape) SamplesSeen() float64 {
 	if share := s.K.DataShare(); share > 0 {
 		return share * float64(s.Data.Train)
@@ -43,13 +43,13 @@ func (s Shape) SamplesSeen() float64 {
 	return float64(s.Data.Train) / float64(max(1, len(s.Roster.Members))) // disjoint parts
 }
 
-// slices are the rounds of a cycle of so many steps, of which a round takes at most slice.
+// RoundsOf returns the rounds of a cycle of the given steps, at most slice (a knob) per round.
 func (s Shape) RoundsOf(steps int) int {
 	each := s.K.I(KnobSlice.Name)
 	return (steps + each - 1) / each
 }
 
-// CycleOf is the Cycle of an algorithm whose cycle has as many steps as a knob says.
+// CycleOf returns an Algorithm.Cycle for cycles whose number of steps is the value of a knob.
 func CycleOf(knob string) func(Shape) int {
 	return func(s Shape) int { return s.RoundsOf(s.K.I(knob)) }
 }

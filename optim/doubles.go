@@ -9,22 +9,22 @@ import (
 	"brood/models/engine"
 )
 
-// Holder is an engine that counts what a run will need: it is told of host memory that a programme holds as long as its
-// blocks, by the width of the rows it is for, in bytes an element.
+// Holder is implemented by an engine that estimates memory. Hold reports host memory that a program allocates for the
+// lifetime of its blocks: rows of width elements, bytes per element.
 type Holder interface{ Hold(width, bytes int) }
 
-// inDouble are rows in double precision in host memory, and the bytes through which they come and go.
+// inDouble holds rows of float64 in host memory, and a buffer for their transfer.
 type inDouble struct {
 	rows [][]float64
 	used int
 	raw  []byte
 }
 
-// doublesPiece is how many elements come and go at once, so that no second copy of a row is made.
+// doublesPiece is the number of elements of one transfer. It bounds the buffer.
 const doublesPiece = 1 << 16
 
-// Doubles copies m (1 row) into host memory of this round, once all that was queued before is done, for what a
-// programme computes itself in double precision.
+// Doubles waits for all queued tasks and returns a copy of m (1 row) in host memory, for what a program computes itself
+// in float64. The slice is valid until the end of the round.
 func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
 	if e.inDouble == nil {
 		e.inDouble = &inDouble{raw: make([]byte, 0, 4*doublesPiece)}
@@ -54,7 +54,7 @@ func (e *Env) Doubles(ctx context.Context, m engine.Mat) ([]float64, error) {
 	return out, nil
 }
 
-// SetDoubles copies what [Env.Doubles] gave to m, rounded.
+// SetDoubles copies a row returned by [Env.Doubles] to m, rounded to float32.
 func (e *Env) SetDoubles(ctx context.Context, m engine.Mat, row []float64) error {
 	for lo := 0; lo < m.Cols; lo += doublesPiece {
 		hi := min(lo+doublesPiece, m.Cols)

@@ -36,7 +36,7 @@ type Env struct {
 	fault    error
 	probed   bool // see Probe
 	looks    []look
-	inLane   bool // see InCohorts
+	inLane   bool // this copy belongs to one executor thread, see InCohorts
 }
 
 type shape struct{ rows, cols int }
@@ -153,7 +153,7 @@ func (e *Env) Shape(k Values) Shape {
 	return s
 }
 
-// incoming is Incoming for this worker and the current roster.
+// Incoming returns the edges that end at a member hosted here, in the order of the rows that Comm.Move writes.
 func (e *Env) Incoming(edges []collective.Edge) (in []collective.Edge) {
 	for _, edge := range edges {
 		if e.Row(edge.To) >= 0 {

@@ -3,32 +3,31 @@ package optim
 import (
 	"context"
 
-	"brood/optim/collective"
-
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim/collective"
 )
 
-// MemberStream lists the knobs that Env.step reads: those of a gradient step on one data stream per member.
+// MemberStream lists the knobs that [Env.GradientStep] reads, for algorithms with one data stream per member.
 var MemberStream = []Knob{KnobB, KnobWD, KnobClip, KnobSplit, KnobParts}
 
 // Step is one mini-batch gradient computation for some members.
 type Step struct {
 	X     engine.Mat   // parameters
-	XRows []engine.Row // of X, one per entry of Rows
-	Rows  []engine.Row // rows of Mine that step
-	G     engine.Mat   // out: a row per entry
-	Loss  []float32    // out, of the task: one per entry
+	XRows []engine.Row // row of X of each entry of Rows
+	Rows  []engine.Row // positions in Mine of the members that step
+	G     engine.Mat   // out: a row per entry of Rows
+	Loss  []float32    // out, after the engine's Wait: one per entry of Rows
 	Batch int
-	Frac  float64 // share of the training set that a member sees: a contiguous window of its own; 0: a disjoint part, 1/n
-	Clip  float32 // upper bound of the norm of a gradient, 0: none; applied before Decay
+	Frac  float64 // share of the training set per member, as a contiguous window; 0: disjoint parts of 1/n
+	Clip  float32 // maximum norm of a gradient, applied before Decay; 0: none
 	Decay float32 // weight decay: G += Decay*X
-	Joint bool    // all threads take the optimiser's step of one member, see InCohorts
+	Joint bool    // all threads compute the optimiser's step of one member at a time, see [Env.InCohorts]
 }
 
-// step is a gradient step of members in rows of Mine, at the same rows of x, as the knobs of MemberStream say. A knob
-// that an algorithm does not declare has its default.
+// GradientStep returns the step of the members in the given rows of Mine, at the same rows of x, with the values of the
+// knobs MemberStream. A knob that the algorithm does not declare has its default.
 func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
 	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.DataShare(), Clip: k.Clip(), Decay: k.F("decay"), Joint: k.Orthogonalises()}
 	if k.DecouplesDecay() {
@@ -37,6 +36,7 @@ func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.M
 	return s
 }
 
+// DataShare returns the share of the training set that a member sees: the knob split, or 0 for disjoint parts.
 func (v Values) DataShare() float64 {
 	switch {
 	case v.Has(KnobParts.Name) && v.Is("parts", "disjoint"):
@@ -47,6 +47,7 @@ func (v Values) DataShare() float64 {
 	return KnobSplit.Default
 }
 
+// Clip returns the maximum norm of a gradient, 0 for none.
 func (v Values) Clip() float32 {
 	if v.Has(KnobClip.Name) {
 		return v.F(KnobClip.Name)
@@ -54,8 +55,9 @@ func (v Values) Clip() float32 {
 	return float32(KnobClip.Default)
 }
 
-// MemberGradients draws each member's next mini-batch from its own data stream, advances its cursor and computes the
-// gradients. The member's stream and its dropout masks are addressed by (member, cursor): placement does not matter.
+// MemberGradients draws each member's next mini-batch from its data stream, advances its cursor (block cursor) and
+// queues the gradients, clipping and weight decay. Mini-batches and dropout masks are functions of (member, cursor) and
+// so do not depend on placement.
 func MemberGradients(ctx context.Context, e *Env, s Step) error {
 	cursor := e.Record(BlockCursor)
 	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
@@ -70,6 +72,8 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 	return e.Gradients(ctx, s, batches, masks)
 }
 
+// Gradients queues the gradients of a step on the given mini-batches and dropout masks, one per entry of s.Rows, then
+// clipping and weight decay.
 func (e *Env) Gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
 	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
 		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
@@ -77,7 +81,7 @@ func (e *Env) Gradients(ctx context.Context, s Step, batches [][]int32, masks []
 	return e.Engine.Do(ctx, append(tasks, s.Regularise()...)...)
 }
 
-// regularise returns the tasks that follow the gradients of a step: clipping, then weight decay.
+// Regularise returns the tasks that follow the gradients of a step: clipping, then weight decay.
 func (s Step) Regularise() (tasks []engine.Task) {
 	if s.Clip > 0 {
 		tasks = append(tasks, engine.Clip{X: s.G.Sub(0, len(s.Rows)), Longest: s.Clip})
@@ -91,8 +95,8 @@ func (s Step) Regularise() (tasks []engine.Task) {
 	return tasks
 }
 
-// window is the part of the training set that member m sees: frac*N samples from floor(N*rank/n), wrapping; with frac 0
-// the samples up to the next member's.
+// Window returns the part of the training set (N samples) that member m (of n) sees: frac*N samples from floor(N*rank/n)
+// on, wrapping around; with frac 0 the samples up to the next member's window.
 func (e *Env) Window(m engine.Member, frac float64) data.Window {
 	n := len(e.Data.Train())
 	if frac >= 1 {
@@ -105,14 +109,15 @@ func (e *Env) Window(m engine.Member, frac float64) data.Window {
 	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
 }
 
-// ReportSteps is the report of so many steps of members on streams of their own, in all.
+// ReportSteps returns the report of a round in which members took steps mini-batch steps in total, on one data stream per
+// member.
 func (e *Env) ReportSteps(k Values, steps int64) Report {
 	samples := steps * int64(k.I("batch"))
 	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.DataShare())}}
 }
 
-// windows are the samples that all members' streams have together. With a share of 0 the streams are a cut of the
-// training set into parts of one sample at least, otherwise all have the same length.
+// windows returns the sum of the window lengths of all members. With a share of 0 the windows partition the training
+// set, at least one sample each; otherwise all have the same length.
 func (e *Env) windows(frac float64) int64 {
 	all := e.Roster.Members
 	if frac == 0 {
@@ -121,30 +126,32 @@ func (e *Env) windows(frac float64) int64 {
 	return int64(len(all) * e.Window(all[0], frac).Len)
 }
 
-// Stream draws n samples of member m's data stream from a cursor on; frac is the share of the training set it sees.
+// Stream returns n sample ids of member m's data stream, starting at a cursor. frac is the share of the training set that
+// the member sees.
 func (e *Env) Stream(m engine.Member, cursor uint64, n int, frac float64) []int32 {
 	out := make([]int32, n)
 	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.Window(m, frac))
 	return out
 }
 
-// batch draws samples, unless nobody looks at them.
+// batch draws samples into dst, unless the engine computes nothing.
 func (e *Env) batch(dst []int32, of noise.Key, cursor uint64, w data.Window) {
 	if !e.Hollow {
 		data.Batch(dst, e.Data.Train(), of, cursor, w)
 	}
 }
 
-// SharedBatch draws samples [at, at+len(dst)) of the one stream that a shared model trains on.
+// SharedBatch writes sample ids [at, at+len(dst)) of the single data stream of a shared model to dst.
 func (e *Env) SharedBatch(dst []int32, at uint64) {
 	e.batch(dst, e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
 }
 
-// drawn says of a batch of the one stream where it was drawn, see engine.Evaluate.
+// SharedBatchKey returns the key that identifies the mini-batch at position at of the shared stream, see [engine.Evaluate].
 func (e *Env) SharedBatchKey(at uint64) noise.Key { return e.Rand(noise.Order, at, 0) }
 
-// SharedGradient writes the mean over members of the gradients at one shared row x, each of its part of the next global
-// batch of the one stream, and returns the hosted members' losses. g is scratch for a row each.
+// SharedGradient writes the mean over all members of the gradients at the shared model x (1 row) to mean. Each member
+// computes the gradient of its part of the next global batch of the shared stream. g is scratch with a row per member of
+// Mine. It returns the losses of the members hosted here, valid after the engine's Wait.
 func SharedGradient(ctx context.Context, e *Env, k Values, op collective.Op, x, g, mean engine.Mat) ([]float32, error) {
 	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
 	at := e.Record(BlockCursor).U
@@ -165,7 +172,7 @@ func SharedGradient(ctx context.Context, e *Env, k Values, op collective.Op, x, 
 	return loss, e.AllReduceMean(ctx, k, op, g, mean)
 }
 
-// ReportSharedSteps is the report of so many steps on the one stream.
+// ReportSharedSteps returns the report of the given number of steps on the shared stream.
 func (e *Env) ReportSharedSteps(k Values, steps int64) Report {
 	samples := steps * int64(len(e.Roster.Members)*k.I("batch"))
 	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, int64(len(e.Data.Train()))}}

@@ -11,51 +11,51 @@ import (
 	"brood/models/usererr"
 )
 
-// Knob declares a quantity a person may turn while the run trains. Screens, flags, validation and help derive from it.
+// Knob declares a hyper-parameter that can change while the run trains. Screens, flags, validation and help derive from it.
 type Knob struct {
-	Name  string // as typed, in ASCII: "ell"
-	Label string // as screens write it in place of the name: "ℓ", "population size"; "" for the name
-	Title string // what it is: "inner steps"
-	Unit  string // "steps", "divisor", "" for a pure number
+	Name  string // what users type, in ASCII: "ell"
+	Label string // what screens show instead of the name: "ℓ", "population size"; "" shows the name
+	Title string // a noun phrase: "inner steps"
+	Unit  string // "steps", "divisor"; "" if dimensionless
 	Doc   string
 
 	Min, Max, Default float64
-	Scale             Scale    // how h/l steps and a slider move
-	Integer           bool     // fractions are refused
-	Choices           []string // values are indices into it; typed by name
-	// Begins is what a new run is told where nobody says otherwise, "" for nothing. It stands in for another default of a
-	// knob: logs that were written before it have Default.
+	Scale             Scale    // how the keys h and l and a slider change the value
+	Integer           bool     // rejects fractions
+	Choices           []string // values are indices into it; users type the name
+	// Begins is the value that new runs set and record if the user gives none; "" sets nothing, and Default applies. It
+	// replaces a default that cannot change, since logs without the knob mean Default.
 	Begins string
-	// Follows makes an algorithm that takes over from another one begin with Begins too; else it begins with Default.
+	// Follows applies Begins also when a running session swaps to the algorithm; otherwise a swap applies Default.
 	Follows bool
 }
 
-// Scale is a knob's natural axis.
+// Scale selects how a knob's value is stepped and drawn.
 type Scale uint8
 
 const (
 	Linear Scale = iota
-	Log          // steps multiply; needs Min > 0, or 0 reached by typing
+	Log          // steps multiply; Min must be positive, or 0 is reached only by typing it
 )
 
-// Series declares something an algorithm measures.
+// Series declares a measurement of an algorithm.
 type Series struct {
 	Name, Title, Unit, Doc string
 	Kind                   Kind
 	Combine                Combine
-	Validation             bool // of fitness: it is measured on validation samples, else on those that train
+	Validation             bool // for a fitness: measured on validation samples instead of training samples
 }
 
 // Kind is the shape of a series.
 type Kind uint8
 
 const (
-	Scalar    Kind = iota // one value a round
-	PerMember             // one value a member a round
-	PairEdges             // edges between members: of each the ids at the other ends, a point an edge
+	Scalar    Kind = iota // one value per round
+	PerMember             // one value per member and round
+	PairEdges             // a point per edge of a member; its value is the id of the member at the other end
 )
 
-// Combine says how values of one point of the axis become one value.
+// Combine selects how several values at one position of an axis are combined.
 type Combine uint8
 
 const (
@@ -64,21 +64,21 @@ const (
 	Last
 )
 
-// Values are the knobs of one round, resolved: constant within it, equal on all workers. Nobody changes them; With
-// makes others. Asking for a name that the algorithm did not declare, or for a choice that the knob has not, panics: a
+// Values are the knobs of one round: constant within it, equal on all workers, and immutable (With returns a copy). To
+// read a knob that the algorithm does not declare, or to compare with a choice that it does not have, panics: a
 // programming error that the conformance suite finds.
 type Values struct {
 	knobs []Knob
 	x     map[string]float64 // by name
 }
 
-// F is a float32 knob.
+// F returns a knob as float32.
 func (v Values) F(name string) float32 { return float32(v.Get(name)) }
 
-// I is an integer knob.
+// I returns an integer knob.
 func (v Values) I(name string) int { return int(v.Get(name)) }
 
-// Get is any knob as a number; of one with choices the index, which programs do not ask for: see Is.
+// Get returns a knob as a number; for a knob with choices, the index. Programs compare choices by Is.
 func (v Values) Get(name string) float64 {
 	x, ok := v.x[name]
 	if !ok {
@@ -87,7 +87,7 @@ func (v Values) Get(name string) float64 {
 	return x
 }
 
-// Is says whether a knob with choices stands at one of them: k.Is("backoff", "on").
+// Is reports whether a knob has the named choice: k.Is("backoff", "on").
 func (v Values) Is(name, choice string) bool {
 	if !slices.Contains(v.choices(name), choice) {
 		panic("knob " + name + " is compared with " + choice + ", which is not one of its choices")
@@ -95,7 +95,7 @@ func (v Values) Is(name, choice string) bool {
 	return v.Choice(name) == choice
 }
 
-// Choice is the name that a knob with choices stands at.
+// Choice returns the name of the current choice of a knob.
 func (v Values) Choice(name string) string { return v.choices(name)[v.I(name)] }
 
 func (v Values) choices(name string) []string {
@@ -106,13 +106,13 @@ func (v Values) choices(name string) []string {
 	return v.knobs[i].Choices
 }
 
-// Has says whether the algorithm declares the knob: what is shared by several algorithms may ask.
+// Has reports whether the algorithm declares the knob, for code that several algorithms share.
 func (v Values) Has(name string) bool {
 	_, ok := v.x[name]
 	return ok
 }
 
-// With are the values with another one of a declared knob.
+// With returns a copy with one declared knob set to x.
 func (v Values) With(name string, x float64) Values {
 	v.Get(name)
 	v.x = maps.Clone(v.x)
@@ -120,7 +120,7 @@ func (v Values) With(name string, x float64) Values {
 	return v
 }
 
-// Knob finds a declared knob.
+// Knob returns the declared knob of a name, and whether there is one.
 func (a *Algorithm) Knob(name string) (Knob, bool) {
 	for _, k := range a.Knobs {
 		if k.Name == name {
@@ -130,7 +130,7 @@ func (a *Algorithm) Knob(name string) (Knob, bool) {
 	return Knob{}, false
 }
 
-// KnobNames are those of all declared knobs, sorted.
+// KnobNames returns the names of all declared knobs, sorted.
 func (a *Algorithm) KnobNames() (out []string) {
 	for _, k := range a.Knobs {
 		out = append(out, k.Name)
@@ -139,10 +139,10 @@ func (a *Algorithm) KnobNames() (out []string) {
 	return out
 }
 
-// Defaults are the declared default values.
+// Defaults returns the default of every knob.
 func (a *Algorithm) Defaults() Values { return a.Values(nil) }
 
-// Values are those that are set, by name, and the defaults of all other knobs.
+// Values returns the values in set, by name, and the defaults of all other knobs. It panics for a name that is not declared.
 func (a *Algorithm) Values(set map[string]float64) Values {
 	v := Values{a.Knobs, make(map[string]float64, len(a.Knobs))}
 	for _, k := range a.Knobs {
@@ -155,13 +155,13 @@ func (a *Algorithm) Values(set map[string]float64) Values {
 	return v
 }
 
-// Beginning is what the knob has in a new run where nobody says otherwise.
+// Beginning returns the value of the knob in a new run that does not set it.
 func (k Knob) Beginning() string { return cmp.Or(k.Begins, k.Format(k.Default)) }
 
-// Told is the knob with another value that new runs are told.
+// Told returns the knob with Begins set to value.
 func (k Knob) Told(value string) Knob { k.Begins = value; return k }
 
-// Validate says in one sentence why x is no value of the knob.
+// Validate returns an error, one sentence, if x is not a valid value of the knob.
 func (k Knob) Validate(x float64) error {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
@@ -183,7 +183,7 @@ func unit(u string) string {
 	return " (" + u + ")"
 }
 
-// Parse reads a typed value: a number, or the name of a choice.
+// Parse parses what a user typed, a number or the name of a choice, and validates it.
 func (k Knob) Parse(s string) (float64, error) {
 	for i, c := range k.Choices {
 		if c == s {
@@ -200,7 +200,7 @@ func (k Knob) Parse(s string) (float64, error) {
 	return x, k.Validate(x)
 }
 
-// Format writes a value as a person would type it.
+// Format formats a value so that Parse reads it again.
 func (k Knob) Format(x float64) string {
 	if i := int(x); len(k.Choices) > 0 && i >= 0 && i < len(k.Choices) {
 		return k.Choices[i]

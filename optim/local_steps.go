@@ -8,12 +8,12 @@ import (
 	"brood/models/engine"
 )
 
-// cohort is how many members take their steps before the next do, where an engine has all threads work for the same
-// ones: what their rows hold stays in the caches from step to step, and gradients take memory for them alone. No bit
-// depends on it.
+// CohortSize is the number of members that take all their steps before the next members start, on an engine whose
+// threads work on the same members. Their rows stay in the caches between steps, and only they need gradient memory. It
+// does not affect results.
 const CohortSize = 16
 
-// cohorts cuts n rows into runs [lo, hi) of at most so many.
+// Cohorts yields ranges [lo, hi) of at most `most` rows that partition n rows.
 func Cohorts(n, most int) iter.Seq2[int, int] {
 	return func(yield func(lo, hi int) bool) {
 		for lo := 0; lo < n; lo += most {
@@ -24,7 +24,7 @@ func Cohorts(n, most int) iter.Seq2[int, int] {
 	}
 }
 
-// atOnce is how many members take their steps before the next do, whether together or each on a thread.
+// atOnce returns the maximum number of members whose steps are computed at the same time.
 func (e *Env) atOnce() int {
 	if t, ok := e.Engine.(engine.Threaded); ok {
 		return max(CohortSize, t.Threads())
@@ -32,20 +32,21 @@ func (e *Env) atOnce() int {
 	return CohortSize
 }
 
-// CohortScratch is a row for each of n members who take their steps at once.
+// CohortScratch returns scratch with a parameter row for each of n members that step at the same time, as [Env.InCohorts]
+// addresses it.
 func (e *Env) CohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce()), e.Layout.Params) }
 
-// InCohorts calls f for runs [lo, hi) that cover n rows of members whose steps touch nothing of each other's. at is the
-// first row of CohortScratch that is theirs. On an engine with lanes members step apart, one on each thread from its
-// first step to its last: f is called at the same time for several, each with an Env of its own, of which it takes
-// neither scratch nor the communicator, and whose engine it gives tasks, and nothing else. The last ones, of whom there
-// are fewer than threads, and all where steps are joint, step together.
+// InCohorts calls f for ranges [lo, hi) that partition n rows of members whose steps are independent of each other. at is
+// the first of their rows in CohortScratch. On an engine with executor threads ([engine.Laned]) each thread runs all
+// steps of one member: f is called concurrently, each call with a copy of the Env, on which it may call Engine.Do, but
+// neither Scratch nor Comm. The remaining members, fewer than there are threads, step together, as do all members if
+// joint is true.
 func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, lo, hi int, at engine.Row) error) error {
 	alone, most := 0, CohortSize
 	if !joint {
 		most = e.atOnce()
 	}
-	// tasks that other engines are given may wait in a queue
+	// On other engines tasks may still be queued, so that steps are not reported.
 	l, laned := e.Engine.(engine.Laned)
 	stepped := e.Stepped
 	if !laned || stepped == nil {
@@ -80,23 +81,22 @@ func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 	return nil
 }
 
-// lane is an engine of which one thread computes, and the row of CohortScratch of the member that it works for. Only Do
-// is its own.
+// lane is an engine whose Do runs on one executor thread; at is that thread's row of CohortScratch.
 type lane struct {
 	engine.Engine
 	one engine.Doer
 	at  engine.Row
 }
 
-// Do implements Engine.
+// Do implements [engine.Engine].
 func (l lane) Do(ctx context.Context, tasks ...engine.Task) error { return l.one.Do(ctx, tasks...) }
 
-// updating lists a step of a member in row r along its gradient g. It may be called for several at the same time, each
-// with the Env of its cohort, and writes what is that member's alone.
+// StepTasks returns the tasks of one step of the member in row r along its gradient g (1 row). It may be called
+// concurrently, with the Env of the member's cohort, and must write only state of that member.
 type StepTasks func(e *Env, r engine.Row, g engine.Mat) []engine.Task
 
-// advance takes so many steps of some members: a gradient of each, and then what update lists for it. Of s.G it needs
-// CohortScratch.
+// TakeSteps takes the given number of steps with the members of s: their gradients, then the tasks of update for each.
+// s.G is CohortScratch.
 func TakeSteps(ctx context.Context, e *Env, s Step, steps int, update StepTasks) error {
 	return e.InCohorts(ctx, len(s.Rows), s.Joint, func(e *Env, lo, hi int, at engine.Row) error {
 		part := s
@@ -117,18 +117,19 @@ func TakeSteps(ctx context.Context, e *Env, s Step, steps int, update StepTasks)
 	})
 }
 
-// descend is a step of one member's x by the optimiser.
+// DefaultStep returns the step of block x by the optimiser of the knobs eta and momentum.
 func DefaultStep(k Values) StepTasks { return StepBy(k.Optimiser("eta", "momentum")) }
 
-// StepBy is descend by numbers of one's own.
+// StepBy returns the step of block x by an optimiser.
 func StepBy(d Optimiser) StepTasks {
 	return func(e *Env, r engine.Row, g engine.Mat) []engine.Task {
 		return e.OptimiserTasks(d, e.Block(BlockX).Sub(r, 1), r, g)
 	}
 }
 
-// LocalRound takes the steps of a round of those that train apart for h steps, or slice of them, and counts the phase;
-// ends says that the cycle of h is over, and it is time to meet.
+// LocalRound takes the steps of one round of an algorithm whose members train independently for h steps (a knob), at most
+// slice of them per round, and advances block phase. ends reports whether the cycle is complete, so that members
+// communicate now.
 func LocalRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, err error) {
 	n, shape := len(e.Mine), e.Shape(k)
 	loss, steps := make([]*float32, n), shape.SliceSteps("h")
@@ -145,8 +146,8 @@ func LocalRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, e
 	return rep, ends, nil
 }
 
-// LocalSteps takes h steps of the optimiser on some members, with g as CohortScratch; last receives their last losses,
-// by row.
+// LocalSteps takes h optimiser steps with the members in rows. g is CohortScratch. last, indexed by row, receives pointers
+// to their last losses, valid after the engine's Wait.
 func LocalSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {
 	steps := make([]int, len(rows))
 	for i := range steps {
@@ -155,7 +156,7 @@ func LocalSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int,
 	return UnevenSteps(ctx, e, k, rows, steps, g, last)
 }
 
-// UnevenSteps is LocalSteps with a number of steps for each row; those of a row with none keep their last loss.
+// UnevenSteps is LocalSteps with a number of steps for each row. It does not change last of a row without steps.
 func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []*float32) error {
 	return e.InCohorts(ctx, len(rows), k.Orthogonalises(), func(e *Env, lo, hi int, at engine.Row) error {
 		g := g.Sub(at, hi-lo)
@@ -178,14 +179,15 @@ func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 	})
 }
 
-// InnerSteps takes so many steps of an inner optimiser on every member's x, each with moments and a count of its own.
+// InnerSteps takes the given number of steps of the inner optimiser (InnerKnobs) with every member hosted here. loss
+// receives their last losses, valid after the engine's Wait.
 func (e *Env) InnerSteps(ctx context.Context, k Values, steps int, loss []float32) error {
 	n := len(e.Mine)
 	s := e.GradientStep(k, e.Block(BlockX), engine.Rows(n), e.CohortScratch(n), loss)
 	return TakeSteps(ctx, e, s, steps, StepBy(k.Optimiser("eta_in", "momentum_in")))
 }
 
-// InnerKnobs are those of an inner optimiser, AdamW where nothing else is said: what InnerSteps reads.
+// InnerKnobs are the knobs of an inner optimiser, by default AdamW, that InnerSteps reads.
 var InnerKnobs = append([]Knob{
 	{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner optimiser", Min: 0, Max: 100, Default: 0.001, Scale: Log},
 	knobOptimiser.Choosing("adamw"),
@@ -193,16 +195,16 @@ var InnerKnobs = append([]Knob{
 	{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "of AdamW and Muon decoupled: every inner step shrinks x by eta_in*decay*x; of the others part of the gradient", Min: 0, Max: 1, Scale: Log},
 }, OptimiserKnobsWithoutMomentum[1:]...)
 
-// KnobH is the steps between two communications.
+// KnobH is the number of steps between two communications.
 var KnobH = Knob{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before it communicates (H in the sources)", Min: 1, Max: 10000, Default: 1, Integer: true, Scale: Log}
 
-// SliceSteps is how many steps of a cycle of `length` the next round takes.
+// SliceSteps returns the number of steps of the next round in a cycle whose length is the value of the knob `length`.
 func (s Shape) SliceSteps(length string) int {
 	left := s.K.I(length) - int(min(s.Phase, uint64(s.K.I(length))))
 	return max(1, min(left, s.K.I("slice")))
 }
 
-// ends says whether the next round ends its cycle of `length`.
+// EndsCycle reports whether the next round completes its cycle.
 func (s Shape) EndsCycle(length string) bool {
 	return s.Phase+uint64(s.SliceSteps(length)) >= uint64(s.K.I(length))
 }

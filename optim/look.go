@@ -8,12 +8,12 @@ import (
 	"brood/models/engine"
 )
 
-// SeriesGradient is measured of every algorithm that takes gradients of its members' own mini-batches, by the runtime,
+// SeriesGradient is added by the runtime to every algorithm whose members compute gradients of their own mini-batches,
 // unless the algorithm declares a series of that name.
 var SeriesGradient = Series{Name: "gradient.norm", Title: "gradient norm", Kind: PerMember,
 	Doc: "Euclidean norm of the member's last gradient in a round that a probe follows, before it is clipped and weight decay is added"}
 
-// look is a distance that tasks write out in a round that a probe follows.
+// look is a distance that a task computes in a round before a probe.
 type look struct {
 	member engine.Member
 	series string
@@ -21,12 +21,12 @@ type look struct {
 	scale  float64
 }
 
-// Probe says beforehand whether a probe follows the next round: what costs a pass over the parameters is measured in
-// such rounds alone.
+// Probe announces whether a probe follows the next round. Measurements that cost a pass over the parameters are made only
+// in such rounds. It discards earlier measurements.
 func (e *Env) Probe(follows bool) { e.probed, e.looks = follows, nil }
 
-// Looks is what was measured in a round that a probe follows, by series and member: of each member hosted here its last
-// value. The engine has been waited for.
+// Looks returns the last measurement of each member hosted here in a round before a probe, sorted by series and member.
+// The engine's Wait must have returned.
 func (e *Env) Looks() []Point {
 	last := map[look]float64{}
 	for _, l := range e.looks {
@@ -40,8 +40,9 @@ func (e *Env) Looks() []Point {
 	return out
 }
 
-// far lists what measures how far the first rows of x, which belong to these rows of Mine, are from one row, or from
-// zero where that is the zero Mat, times scale. It lists nothing where no probe follows.
+// DistanceTasks returns the tasks that measure, for a series, the RMS distance of the first len(rows) rows of x from one
+// row (or from zero if from is the zero Mat), times scale. rows are the rows of Mine they belong to. It returns nil unless
+// a probe follows the round.
 func (e *Env) DistanceTasks(series string, rows []engine.Row, x, from engine.Mat, scale float64) []engine.Task {
 	if !e.probed || len(rows) == 0 {
 		return nil
@@ -53,7 +54,7 @@ func (e *Env) DistanceTasks(series string, rows []engine.Row, x, from engine.Mat
 	return []engine.Task{engine.Distance{X: x.Sub(0, len(rows)), Centre: from, RMS: rms}}
 }
 
-// norms lists what measures the gradients of a step.
+// norms returns the tasks that measure the gradient norms of a step.
 func (e *Env) norms(s Step) []engine.Task {
 	return e.DistanceTasks(SeriesGradient.Name, s.Rows, s.G, engine.Mat{}, math.Sqrt(float64(s.G.Cols)))
 }

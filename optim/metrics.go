@@ -2,15 +2,14 @@ package optim
 
 import "brood/models/engine"
 
-// What an objective measures beside the fitness: of each candidate, and of the centre where it is probed.
-
-// Prefixes of the series of metrics. What follows is the metric's name.
+// Prefixes of the series of metrics, values that an objective measures besides the fitness, of candidates and of the
+// centre. The name of the metric follows.
 const (
 	metricPrefix = "metric."
 	centrePrefix = "centre.metric."
 )
 
-// MetricSeries are the series of metrics of these names.
+// MetricSeries returns the series of the named metrics.
 func MetricSeries(names []string) (out []Series) {
 	for _, n := range names {
 		out = append(out,
@@ -20,7 +19,7 @@ func MetricSeries(names []string) (out []Series) {
 	return out
 }
 
-// MetricBuffer is where the metrics of so many candidates go; nil where there are none.
+// MetricBuffer returns a buffer for the metrics of the given number of candidates, or nil without metrics.
 func (e *Env) MetricBuffer(candidates int) []float64 {
 	if len(e.Metrics) == 0 {
 		return nil
@@ -28,7 +27,7 @@ func (e *Env) MetricBuffer(candidates int) []float64 {
 	return make([]float64, candidates*len(e.Metrics))
 }
 
-// MetricPoints are the metrics of the hosted members, a row for each, over so many samples.
+// MetricPoints returns the metrics of the members hosted here. v has a row per member, summed over the given samples.
 func (e *Env) MetricPoints(v []float64, samples int) (out []Point) {
 	for k, name := range e.Metrics {
 		for i, m := range e.Mine {
@@ -38,7 +37,7 @@ func (e *Env) MetricPoints(v []float64, samples int) (out []Point) {
 	return out
 }
 
-// CentreMetrics are the metrics of the centre.
+// CentreMetrics returns the metrics of the centre.
 func (e *Env) CentreMetrics(s Scores) (out []Point) {
 	for k, name := range e.Metrics {
 		out = append(out, Point{Member: engine.None, Series: centrePrefix + name, Value: s.Metrics[k] / float64(max(1, s.Samples))})

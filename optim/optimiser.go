@@ -2,22 +2,21 @@ package optim
 
 import "brood/models/engine"
 
-// How a gradient is followed: by SGD; by Adam (Kingma, Ba: Adam: a method for stochastic optimization, 2014) or AdamW
+// Optimisers of a gradient step: SGD with Nesterov momentum; Adam (Kingma, Ba: Adam: a method for stochastic optimization, 2014) or AdamW
 // (Loshchilov, Hutter: Decoupled weight decay regularization, 2017), with bias correction:
 //
 //	m <- b1*m + (1-b1)*g;  v <- b2*v + (1-b2)*g^2
 //	x <- x - eta*(m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + decay*x)      decay of adamw; of the others g += decay*x
 //
-// or by Muon (Jordan et al.: Muon: an optimizer for hidden layers in neural networks, 2024), whose step along a matrix
-// is the orthogonal factor of its momentum, see engine.Muon, while vectors and tables of embeddings take AdamW's with
-// eta*vectors:
+// or Muon (Jordan et al.: Muon: an optimizer for hidden layers in neural networks, 2024), whose step along a matrix
+// is the orthogonal factor of its momentum, see engine.Muon. Vectors and embedding tables take the step of AdamW with
+// learning rate eta*vectors:
 //
 //	m <- momentum*m + (1-momentum)*g;  x <- x - eta*(sqrt(max(1, rows/cols))*orthogonal(Nes(m, g)) + decay*x)
 //
-// With lengths fixed each matrix has the length sqrt(rows) before a step, which is that of a step with eta 1. With last
-// adamw the last matrix, that of the output layer, is stepped as vectors are. The source leaves the first one to AdamW
-// too; here Muon takes every other matrix but embeddings, and by default the last too, since small nets have hardly any
-// other.
+// With lengths=fixed each matrix is scaled to norm sqrt(rows) before a step, which is the norm of a step with eta 1. With
+// last=adamw the last matrix (the output layer) is stepped as vectors are. The source leaves the first matrix to AdamW
+// too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
 var (
 	knobOptimiser = Knob{Name: "optimiser", Title: "optimiser", Doc: "how a gradient is followed: SGD with Nesterov momentum; Adam, or AdamW, whose weight decay is decoupled: their eta is 0.001 or so; Muon, which makes the momentum of each matrix orthogonal: its eta is 0.02 or so", Choices: []string{"sgd", "adam", "adamw", "muon"}, Max: 3}
 	knobBeta1     = Knob{Name: "beta1", Label: "β₁", Title: "first decay", Doc: "of Adam: what the mean of gradients keeps in a step", Min: 0, Max: 0.99999, Default: 0.9}
@@ -27,17 +26,16 @@ var (
 	knobVectors   = Knob{Name: "vectors", Title: "rate of vectors", Unit: "share of eta", Doc: "of Muon: the learning rate of AdamW, which steps biases and other vectors, as a share of that of matrices", Min: 0, Max: 100, Default: 0.015, Scale: Log}
 )
 
-// OptimiserKnobs are what an algorithm declares beside eta and decay whose replicas may follow their gradients in any
-// of these ways.
+// OptimiserKnobs are the knobs, besides eta and decay, of an algorithm whose members can use any of these optimisers.
 var OptimiserKnobs = append([]Knob{KnobMu}, OptimiserKnobsWithoutMomentum...)
 
-// OptimiserKnobsWithoutMomentum are those beside the momentum.
+// OptimiserKnobsWithoutMomentum are OptimiserKnobs for an algorithm that declares its own knob momentum.
 var OptimiserKnobsWithoutMomentum = []Knob{knobOptimiser, knobBeta1, knobBeta2, knobVectors, KnobLengths, KnobLast}
 
-// AdamEpsilon is added to the root of the mean of squares.
+// AdamEpsilon is added to the square root of the second moment.
 const AdamEpsilon = 1e-8
 
-// descent is how a step follows its gradient.
+// Optimiser holds the settings of one optimiser step.
 type Optimiser struct {
 	Name                     string  // a choice of knobOptimiser
 	Eta, Mu                  float32 // mu: momentum of sgd and muon
@@ -46,7 +44,7 @@ type Optimiser struct {
 	FixedLengths, HiddenOnly bool // lengths and the last matrix, of muon
 }
 
-// descent is what the knobs say, of which the rate and the momentum have these names.
+// Optimiser returns the settings in the knobs; eta and momentum are the names of the knobs of learning rate and momentum.
 func (v Values) Optimiser(eta, momentum string) Optimiser {
 	d := Optimiser{Name: v.Choice(knobOptimiser.Name), Eta: v.F(eta), Mu: v.F(momentum), Beta1: v.F(knobBeta1.Name), Beta2: v.F(knobBeta2.Name), Vectors: v.F(knobVectors.Name), FixedLengths: v.Is(KnobLengths.Name, "fixed"), HiddenOnly: v.Is(KnobLast.Name, "adamw")}
 	if v.DecouplesDecay() {
@@ -55,19 +53,19 @@ func (v Values) Optimiser(eta, momentum string) Optimiser {
 	return d
 }
 
-// adapts says that gradients are followed by another optimiser than SGD.
+// Adapts reports whether the optimiser is not SGD.
 func (v Values) Adapts() bool { return v.Has(knobOptimiser.Name) && !v.Is("optimiser", "sgd") }
 
-// orthogonalises says that the optimiser is Muon, whose matrices all threads iterate on, in memory for one at a time.
+// Orthogonalises reports whether the optimiser is Muon. All threads iterate on one matrix at a time, which bounds memory.
 func (v Values) Orthogonalises() bool { return v.Has(knobOptimiser.Name) && v.Is("optimiser", "muon") }
 
-// decouples says that weight decay is no part of the gradient.
+// DecouplesDecay reports whether weight decay is decoupled from the gradient (AdamW, Muon).
 func (v Values) DecouplesDecay() bool {
 	return v.Has(knobOptimiser.Name) && (v.Is("optimiser", "adamw") || v.Is("optimiser", "muon"))
 }
 
-// Moments are the blocks of an optimiser: a buffer of momentum, or two moments and a count of steps. Those of Muon are
-// its own: what Adam knows of matrices is none of its, and the other way round.
+// Moments returns the blocks of the optimiser's state: a momentum buffer, or two moments and a step count. Muon's blocks
+// have other names than Adam's, since the state of one is invalid for the other.
 func Moments(k Values, shared bool, l engine.Layout) []Block {
 	if !k.Adapts() {
 		return []Block{Params(BlockM, shared, EnterZero, l)}
@@ -76,9 +74,9 @@ func Moments(k Values, shared bool, l engine.Layout) []Block {
 	return []Block{Params(first, shared, EnterZero, l), Params(second, shared, EnterZero, l), Counter(steps, shared)}
 }
 
-// moments are the names of the blocks of an optimiser that is not SGD. Those of Muon that takes hidden layers alone are
-// others, so that a last matrix that AdamW takes over begins with a count of its own: divided by the root of a moment
-// that saw nothing, its first steps would be huge.
+// moments returns the block names of an optimiser other than SGD. Muon with last=adamw has separate names, so that the
+// last matrix starts with step count 0 when AdamW takes it over: a step divided by the root of a second moment that was
+// never updated would be huge.
 func moments(by string, hidden bool) (first, second, steps string) {
 	switch {
 	case by == "muon" && hidden:
@@ -89,8 +87,8 @@ func moments(by string, hidden bool) (first, second, steps string) {
 	return BlockM1, BlockV, BlockT
 }
 
-// follow lists a step of x (1 row) along gradient g, with row r of the blocks of Moments. Statements that come before
-// belong to it: they may make g what is to be followed.
+// OptimiserTasks returns the tasks of one step of x (1 row) along the gradient g (1 row), with row r of the blocks of
+// Moments. The statements before run first, in the same pass where possible; they may modify g.
 func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.Mat, before ...engine.Lin) (tasks []engine.Task) {
 	one := engine.Rows(1)
 	if d.Name == "sgd" {
@@ -110,7 +108,8 @@ func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.M
 	return append(tasks, engine.Adam{X: x, M: m, V: v, G: g, Rows: one, Eta: d.Eta, B1: d.Beta1, B2: d.Beta2, Eps: AdamEpsilon, WD: d.Decay, T: t[0]})
 }
 
-// rest lists what makes row r of the blocks of Moments that of a member that has taken no step.
+// ResetOptimiser resets row r of the blocks of Moments to the state before the first step: records at once, blocks by the
+// tasks it returns.
 func (e *Env) ResetOptimiser(k Values, r engine.Row) (tasks []engine.Task) {
 	for _, b := range Moments(k, false, e.Layout) {
 		if b.Record {

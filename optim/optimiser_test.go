@@ -4,16 +4,15 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/native"
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/optim/coupled"
 	"brood/optim/gossip"
 	"brood/optim/optimtest"
 	"brood/optim/population"
-
-	"brood/models/engine"
-	"brood/models/enginetest"
-	"brood/models/native"
 )
 
 // adaptive are the algorithms whose members follow their gradients by an optimiser of one's choice.

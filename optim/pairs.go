@@ -4,21 +4,21 @@ import "brood/models/engine"
 
 // SeriesPartner is declared by an algorithm whose members meet in pairs, so that the workbench draws the meetings.
 var SeriesPartner = Series{Name: "partner", Title: "partner", Kind: PairEdges,
-	Doc: "whom the member met in the round, a point a meeting in their order, so that the last is whom it met last; its own id where it met nobody. Both who meet tell of it; of a push only who sends does"}
+	Doc: "members that this member met in the round, a point per meeting in order, the last meeting last; its own id if it met none. Both members of a meeting have a point; of a push only the sender"}
 
 // PartnersOf returns the points of SeriesPartner for the members hosted here, in the order of the meetings, which are
 // those of the whole population. With pushes, only the first member of a pair reports it. A pair of a member and itself
 // is no meeting.
 func (e *Env) PartnersOf(meetings [][2]engine.Member, pushes bool) (out []Point) {
 	met := make([][]engine.Member, len(e.Mine))
-	tell := func(m, partner engine.Member) {
+	add := func(m, partner engine.Member) {
 		if r := e.Row(m); r >= 0 && m != partner {
 			met[r] = append(met[r], partner)
 		}
 	}
 	for _, p := range meetings {
-		if tell(p[0], p[1]); !pushes {
-			tell(p[1], p[0])
+		if add(p[0], p[1]); !pushes {
+			add(p[1], p[0])
 		}
 	}
 	for r, m := range e.Mine {

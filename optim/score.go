@@ -7,7 +7,8 @@ import (
 	"brood/models/engine"
 )
 
-// ScoreChunk is the samples of one evaluation task: a constant, so that sums of losses have one association.
+// ScoreChunk is the number of samples of one evaluation task. It is constant, so that losses are always summed in the
+// same order.
 const ScoreChunk = 500
 
 // Scores is the sum over samples of one evaluation.
@@ -15,17 +16,17 @@ type Scores struct {
 	Loss    float64 // summed over the samples
 	Correct int64
 	Samples int64
-	Squares float64   // of a regression: squared errors of the standardised targets, means over the outputs, summed
-	Metrics []float64 // of an objective: what it measures beside the fitness, summed; nil where nobody asked
+	Squares float64   // regression: squared errors of the standardised targets, mean over outputs, summed over samples
+	Metrics []float64 // objective: its metrics besides the fitness, summed over samples; nil if not requested
 }
 
-// Mean is the mean loss.
+// Mean returns the mean loss.
 func (s Scores) Mean() float64 { return s.Loss / float64(max(1, s.Samples)) }
 
-// MeanSquare is the mean squared error of the standardised targets.
+// MeanSquare returns the mean squared error of the standardised targets.
 func (s Scores) MeanSquare() float64 { return s.Squares / float64(max(1, s.Samples)) }
 
-// Error is the share of wrong predictions in percent.
+// Error returns the percentage of wrong predictions.
 func (s Scores) Error() float64 {
 	return 100 * float64(s.Samples-s.Correct) / float64(max(1, s.Samples))
 }
@@ -36,7 +37,7 @@ func Score(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.R
 	return Measure(ctx, eng, x, rows, stats, samples, 0)
 }
 
-// Measure is Score with so many metrics of an objective.
+// Measure is Score with the given number of metrics of an objective.
 func Measure(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32, metrics int) ([]Scores, error) {
 	type part struct {
 		loss    []float64
@@ -75,7 +76,7 @@ func Measure(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine
 	return out, nil
 }
 
-// rms is the root of the mean square of x (1 row).
+// RMS waits for all queued tasks and returns the root mean square of the elements of x (1 row).
 func (e *Env) RMS(ctx context.Context, x engine.Mat) (float64, error) {
 	out := make([]float64, 1)
 	if err := e.Engine.Do(ctx, engine.Distance{X: x, RMS: out}); err != nil {

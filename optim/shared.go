@@ -5,9 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 )
 
 // Knobs that several algorithms declare with the same meaning.
@@ -21,7 +20,7 @@ var (
 	// KnobSplit and KnobParts select the part of the training set from which a member draws.
 	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
 	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
-	// KnobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.enter].
+	// KnobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.EnterX].
 	KnobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
 	// KnobSlice bounds the steps per round of a method with long cycles.
 	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
@@ -30,7 +29,7 @@ var (
 // With returns the knob with default d.
 func (k Knob) With(d float64) Knob { k.Default = d; return k }
 
-// enter returns the initial value of block x according to KnobStart.
+// EnterX returns the initial value of block x according to KnobStart.
 func (v Values) EnterX() Enter {
 	if v.Is("start", "own") {
 		return EnterDrawn
@@ -94,7 +93,7 @@ func (e *Env) LatePoints(series string, v []float32) []Point {
 	return e.LatePointsOf(series, Pointers(v))
 }
 
-// LatePointsOf is LatePoints for the rows whose pointer in v is not nil.
+// LatePointsOf is LatePoints for values that are not adjacent in memory. It skips members whose pointer is nil.
 func (e *Env) LatePointsOf(series string, v []*float32) (out []Point) {
 	for i, m := range e.Mine {
 		if v[i] != nil {
@@ -104,6 +103,7 @@ func (e *Env) LatePointsOf(series string, v []*float32) (out []Point) {
 	return out
 }
 
+// Pointers returns a pointer to each element of v.
 func Pointers(v []float32) []*float32 {
 	out := make([]*float32, len(v))
 	for i := range v {

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"

@@ -4,7 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"brood/models/engine"
-
 	"brood/runtime/axis"
 	"brood/runtime/view"
 	"brood/tui/cell"

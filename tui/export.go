@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"brood/models/engine"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
 	"brood/runtime/view"
 	"brood/tui/cell"
 )

@@ -10,7 +10,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"brood/models/engine"
-	"brood/optim/collective"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"

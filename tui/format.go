@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 	"brood/tui/cell"
 )

@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"

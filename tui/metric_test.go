@@ -3,9 +3,8 @@ package tui
 import (
 	"testing"
 
-	"brood/optim/coupled"
-
 	"brood/optim"
+	"brood/optim/coupled"
 	"brood/runtime/view/sourcetest"
 )
 

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"brood/models/engine"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/axis"
 	"brood/runtime/event"

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/evolution"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/optim/evolution"
 	"brood/runtime/geometry"
 	"brood/runtime/view"
 	"brood/tui/cell"

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/evolution"
-
 	tea "charm.land/bubbletea/v2"
 
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/evolution"
 	"brood/runtime/geometry"
 	"brood/runtime/testutil"
 )

@@ -4,10 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"brood/models/engine"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/tui/cell"

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"brood/models/engine"
-
 	"brood/tui/cell"
 	"brood/tui/chart"
 )

@@ -7,7 +7,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"

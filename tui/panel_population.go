@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"brood/models/engine"
-
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"

@@ -4,11 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/engine"
-	"brood/optim/collective"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/view"

@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/engine"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"

@@ -5,10 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"brood/models/engine"
-
 	tea "charm.land/bubbletea/v2"
 
+	"brood/models/engine"
 	"brood/optim"
 	"brood/runtime/axis"
 	"brood/runtime/view"

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // BGD is gradient descent on the whole training set.

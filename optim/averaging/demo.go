@@ -5,11 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // DeMo lets momenta drift apart, and shares of each what moves fastest.

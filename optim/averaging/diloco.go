@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // DiLoCo takes many AdamW steps per replica for one outer step of Nesterov SGD.

@@ -5,16 +5,14 @@ import (
 	"math"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-	"brood/optim/coupled"
-	"brood/optim/gossip"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/coupled"
+	"brood/optim/gossip"
+	"brood/optim/optimtest"
 )
 
 // Post-local SGD: warmup steps along the mean gradient, then h steps each and x <- mean x.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // LocalSGD averages replicas every h steps, after an optional data-parallel start.

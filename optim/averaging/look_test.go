@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"brood/models/engine"
-
 	"brood/optim"
 	"brood/optim/optimtest"
 )

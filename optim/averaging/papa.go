@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // PAPA trains replicas apart and pulls each a little towards their mean now and then.

@@ -7,11 +7,9 @@ import (
 	"math/bits"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // A sparse code sends a fixed number of values of each chunk of a vector, those of the largest magnitude, with their

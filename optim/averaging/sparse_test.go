@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/optimtest"
 )
 
 // sparse64 is what a message of v says, naively in float64: of each chunk of a tensor the largest values, whole or as

@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // SparseLoCo is DiLoCo whose replicas send few values of how far they went, and keep the rest for later.

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // StreamingDiLoCo is DiLoCo that sends one fragment of the model at a time, and goes on while it is on its way.

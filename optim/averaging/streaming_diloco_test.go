@@ -6,12 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/optimtest"
 )
 
 // fourBits64 is what a message of v says, naively in float64: of blocks of 64 the nearest of zero and seven powers of

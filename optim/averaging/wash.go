@@ -6,12 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // WASH trains replicas that now and then swap a few of their weights.

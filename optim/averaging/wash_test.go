@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/optimtest"
 )
 
 // WASH, algorithm 1: steps of each replica's own, then of each layer a share of the elements, falling with its depth,

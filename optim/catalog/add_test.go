@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/averaging"
-
 	"brood/optim"
+	"brood/optim/averaging"
 )
 
 // TestAdd: an algorithm of somebody's own is found by its name, listed last, and refused where its name is taken or its

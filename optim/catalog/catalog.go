@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"brood/models/usererr"
+	"brood/optim"
 	"brood/optim/averaging"
 	"brood/optim/coupled"
 	"brood/optim/evolution"
 	"brood/optim/gossip"
 	"brood/optim/population"
-
-	"brood/models/usererr"
-	"brood/optim"
 	"brood/optim/protocol"
 )
 

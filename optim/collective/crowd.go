@@ -9,7 +9,7 @@ import (
 
 // Collectives over the link of a simulated fleet, which knows only the frame lengths of most workers: see [Crowd].
 
-// once returns the result of make, a value that is the same on every worker in a round, such as the pairings. make must
+// Once returns the result of make, a value that is the same on every worker in a round, such as the pairings. make must
 // not depend on the worker. what identifies the value within the round. In a simulated fleet one executed worker
 // computes it for all, see [Oncer]. The result must not be modified.
 func Once[T any](c *Comm, what string, round uint64, make func() T) T {

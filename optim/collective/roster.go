@@ -8,18 +8,18 @@ import (
 	"brood/models/engine"
 )
 
-// Roster says who hosts which member in one membership epoch. Members ascend; Owner[i] hosts Members[i].
+// Roster assigns the members of one membership epoch to workers. Members ascend; worker Owner[i] hosts Members[i].
 type Roster struct {
 	Members []engine.Member
 	Owner   []int // worker ids
 }
 
-// Rank is m's position among the members, -1 when it is absent.
+// Rank returns the position of m in Members, or -1 if it is absent.
 func (r Roster) Rank(m engine.Member) int {
 	return Find(r.Members, m)
 }
 
-// Find is where x is among numbers that ascend, -1 when it is absent. Most often they are those from 0 on.
+// Find returns the index of x in an ascending slice, or -1 if it is absent. It is fastest if ascending[x] == x.
 func Find[T ~int | ~uint32](ascending []T, x T) int {
 	if uint64(x) < uint64(len(ascending)) && ascending[x] == x {
 		return int(x)
@@ -30,7 +30,7 @@ func Find[T ~int | ~uint32](ascending []T, x T) int {
 	return -1
 }
 
-// rowAmong is the row of m where these members are hosted, which ascend; -1 where m is none of them.
+// RowAmong returns the index of m in an ascending list of hosted members, its row in per-member blocks, or -1.
 func RowAmong(hosted []engine.Member, m engine.Member) engine.Row {
 	if !reachOf(hosted).has(m) {
 		return -1
@@ -38,10 +38,10 @@ func RowAmong(hosted []engine.Member, m engine.Member) engine.Row {
 	return engine.Row(Find(hosted, m))
 }
 
-// Has says whether m is a member.
+// Has reports whether m is a member.
 func (r Roster) Has(m engine.Member) bool { return r.Rank(m) >= 0 }
 
-// Of is the worker that hosts m, which must be a member.
+// Of returns the worker that hosts m, which must be a member.
 func (r Roster) Of(m engine.Member) int { return r.Owner[r.Rank(m)] }
 
 // Hosted lists the members of worker w, ascending: the rows of its per-member blocks.
@@ -54,11 +54,12 @@ func (r Roster) Hosted(w int) (out []engine.Member) {
 	return
 }
 
-// Crossings are the workers that a row travels between along edges, each row once to each worker, in their order.
+// Crossings yields the sending and the receiving worker of each row that Comm.Move sends along edges, in order. A row is
+// sent to a worker once, however many of its members receive it.
 func (r Roster) Crossings(edges []Edge) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
-		first := make([]int32, len(r.Members)) // the worker that a member's row goes to first, plus one
-		further := map[uint64]bool{}           // likewise to others, by member and worker: few have any
+		first := make([]int32, len(r.Members)) // first worker that receives a member's row, plus one; 0: none yet
+		further := map[uint64]bool{}           // further workers, by member and worker: rare
 		for _, e := range edges {
 			rank := r.Rank(e.From)
 			from, to := r.Owner[rank], r.Of(e.To)
@@ -84,13 +85,13 @@ func (r Roster) Workers() []int {
 	return slices.Compact(out)
 }
 
-// Hosting is a roster by its workers.
+// Hosting is a roster indexed by worker.
 type Hosting struct {
-	Workers []int             // that host a member, ascending
-	of      [][]engine.Member // of each of them
+	Workers []int             // workers that host a member, ascending
+	of      [][]engine.Member // members of each of Workers
 }
 
-// Hosting turns the roster round once, for whoever asks of many workers.
+// Hosting returns the roster indexed by worker, for callers that need the members of many workers.
 func (r Roster) Hosting() Hosting {
 	h := Hosting{Workers: r.Workers()}
 	h.of = make([][]engine.Member, len(h.Workers))
@@ -101,7 +102,7 @@ func (r Roster) Hosting() Hosting {
 	return h
 }
 
-// Place is that of a worker among those that host a member, -1 when it hosts none.
+// Place returns the index of w in Workers, or -1 if it hosts no member.
 func (h Hosting) Place(w int) int { return Find(h.Workers, w) }
 
 // Of lists the members of worker w, ascending. The caller must not change it.
@@ -112,7 +113,7 @@ func (h Hosting) Of(w int) []engine.Member {
 	return nil
 }
 
-// Without is the roster less some members.
+// Without returns the roster without the given members.
 func (r Roster) Without(gone []engine.Member) (n Roster) {
 	for i, m := range r.Members {
 		if !slices.Contains(gone, m) {
@@ -122,12 +123,12 @@ func (r Roster) Without(gone []engine.Member) (n Roster) {
 	return n
 }
 
-// OnOne is the same population hosted by one worker: what verify and resume use.
+// OnOne returns the same members, all hosted by worker w, as verify and resume need it.
 func (r Roster) OnOne(w int) Roster {
 	return Roster{r.Members, slices.Repeat([]int{w}, len(r.Members))}
 }
 
-// IDs are the members 0..n-1.
+// IDs returns the members 0 to n-1.
 func IDs(n int) []engine.Member {
 	out := make([]engine.Member, n)
 	for i := range out {
@@ -136,8 +137,8 @@ func IDs(n int) []engine.Member {
 	return out
 }
 
-// Place deals contiguous runs of members to workers, as even as can be. Contiguous ids share subtrees of the reduction,
-// so a worker sends few parts.
+// Place assigns contiguous ranges of members to workers, as evenly as possible. Contiguous ids share subtrees of the
+// reduction, so that a worker sends few partial sums.
 func Place(members []engine.Member, workers []int) Roster {
 	n, w := len(members), len(workers)
 	r := Roster{Members: slices.Clone(members), Owner: make([]int, n)}
@@ -147,7 +148,7 @@ func Place(members []engine.Member, workers []int) Roster {
 	return r
 }
 
-// Validate says what is wrong with a roster that came from outside.
+// Validate checks a roster that came from a peer or a file.
 func (r Roster) Validate() error {
 	if len(r.Members) != len(r.Owner) {
 		return fmt.Errorf("roster: %d members but %d owners", len(r.Members), len(r.Owner))
@@ -160,18 +161,19 @@ func (r Roster) Validate() error {
 	return nil
 }
 
-// only is the roster of one member: one leaf of a reduction, which so becomes a broadcast.
+// Only returns the roster of a single member. A reduction over it is a broadcast of its row.
 func (r Roster) Only(m engine.Member) Roster {
 	i := r.Rank(m)
 	return Roster{Members: r.Members[i : i+1], Owner: r.Owner[i : i+1]}
 }
 
-// ShardsOf is the range of shards of the member of a rank: neighbours, so that a worker's sums share subtrees.
+// ShardsOf returns the range of shards that the member of a rank computes. They are contiguous, so that the partial sums
+// of a worker share subtrees.
 func (r Roster) ShardsOf(rank, groups int) (lo, hi int) {
 	return engine.Cut(groups, rank, len(r.Members))
 }
 
-// shards is the roster whose leaves are shards 0..groups-1, each where its member is.
+// Shards returns the roster whose members are shards 0 to groups-1, each hosted by the worker of its member.
 func (r Roster) Shards(groups int) Roster {
 	out := Roster{Members: IDs(groups), Owner: make([]int, groups)}
 	for rank, owner := range r.Owner {

@@ -7,9 +7,9 @@ import (
 	"brood/models/engine"
 )
 
-// The fixed reduction tree: a binary trie over the bits of member ids. A node covers the ids with prefix = id>>level.
-// An absent id is passed over, so the association of a sum never changes when others join or leave, and a worker may
-// add the subtrees it hosts before it sends: the bits do not depend on who hosts what.
+// node is a node of the fixed reduction tree, a binary trie over the bits of member ids. It covers the ids with prefix ==
+// id>>level. Absent ids are skipped, so that the order of additions does not change when members join or leave, and a
+// worker can add the subtrees it hosts before it sends: results do not depend on placement.
 type node struct {
 	level  uint
 	prefix engine.Member
@@ -29,7 +29,7 @@ func (n node) children() (a, b node) {
 	return node{n.level - 1, n.prefix * 2}, node{n.level - 1, n.prefix*2 + 1}
 }
 
-// under is the range of r.Members that n covers.
+// under returns the range of r.Members that n covers.
 func (n node) under(r Roster) (lo, hi int) {
 	lo, _ = slices.BinarySearch(r.Members, n.prefix<<n.level)
 	hi = len(r.Members)
@@ -39,10 +39,12 @@ func (n node) under(r Roster) (lo, hi int) {
 	return
 }
 
-// partsOf lists, for each worker, the maximal subtrees that it hosts alone: what it sends in a reduction.
+// partsOf returns, for each worker, the maximal subtrees whose members it hosts all: the partial sums that it sends in a
+// reduction.
 func partsOf(r Roster) map[int][]node {
 	parts := map[int][]node{}
-	// walk says who hosts all members under n, which are those of ranks lo to hi; where several do it lists their parts.
+	// walk returns the worker that hosts all members under n, which have ranks lo to hi. If several workers do, it adds
+	// their parts.
 	var walk func(n node, lo, hi int) (owner int, alone bool)
 	walk = func(n node, lo, hi int) (int, bool) {
 		if hi-lo == 1 {
@@ -80,11 +82,11 @@ func partsOf(r Roster) map[int][]node {
 	return parts
 }
 
-// sumTree lists the additions that make node n, as [engine.Sum] takes them: the known nodes that are its sources, and
-// the sums in an order in which no more of them wait for their second operand than the tree is deep. Nothing is listed
-// for a node without members.
+// sumTree returns the additions that compute node n, as [engine.Sum] expects them: the known nodes as sources, and the
+// sums in an order in which at most as many wait for their second operand as the tree is deep. Both are empty for a node
+// without members.
 func sumTree(r Roster, n node, known func(node) bool) (src []node, sums [][2]int) {
-	// A sum's number is only known with that of the sources: until then it is below zero.
+	// The index of a sum follows those of all sources, whose number is not yet known: until then it is negative.
 	var walk func(n node) (operand int, ok bool)
 	walk = func(n node) (int, bool) {
 		if known(n) {

@@ -5,13 +5,11 @@ import (
 	"testing"
 
 	"brood/models/engine"
-
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/optim/gossip"
 	"brood/optim/optimtest"
-
-	"brood/models/noise"
 )
 
 // Elastic-SGD, eq. 1 of Parle: r = mean x; x -= eta*Nes(m, grad f(x) + (x - r)/rho).

@@ -3,10 +3,9 @@ package coupled
 import (
 	"math"
 
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
 )
 
 // Knobs of local entropy: Entropy-SGD and Parle.

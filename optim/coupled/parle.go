@@ -4,12 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Parle couples replicas of Entropy-SGD.

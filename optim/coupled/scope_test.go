@@ -4,10 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/optimtest"
-
-	"brood/models/longtest"
 )
 
 // Sweeps of Parle's inner cycle on bowls, whose laws are known. One round is one inner step, and x stands still: the

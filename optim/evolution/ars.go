@@ -6,12 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // ARS is random search that follows its best directions, in steps of the deviation of their results.

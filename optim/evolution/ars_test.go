@@ -5,9 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/optim/optimtest"
 )
 

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Candidates of a shared model: what the evolution strategies have in common.

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine"
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/averaging"
 	"brood/optim/optimtest"
-
-	"brood/models/engine"
-	"brood/models/noise"
 )
 
 func ranked(fit []float64) []float64 {

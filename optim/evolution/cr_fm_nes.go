@@ -6,13 +6,11 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // CRFMNES adapts a normal distribution with a standard deviation for each parameter and one direction across all of

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/optimtest"
 )
 
 // crFMNESTwin is the rule as it is published, candidate by candidate in float64.

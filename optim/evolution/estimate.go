@@ -4,10 +4,9 @@ import (
 	"context"
 	"math"
 
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
 )
 
 // Estimator is a program that estimates from candidates which way the fitness rises.

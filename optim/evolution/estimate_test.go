@@ -7,10 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/engine/ram"
 	"brood/optim"
 	"brood/optim/optimtest"
-
-	"brood/models/engine/ram"
 )
 
 // TestSlope: of every algorithm that estimates, both cosines are those of float64 loops, and the parameters stay where

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // GuidedES estimates the gradient from candidates that are drawn farther out in the subspace of surrogate gradients.

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/optimtest"
 )
 
 // guidedESTwin is algorithm 1 of the source in float64, with the last surrogates as they were.

@@ -5,11 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // HybridES tries shifted copies of the last gradient between full gradient steps.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // hybridESCandidates are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale

@@ -6,13 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/optimtest"
 )
 
 // Hybrid-ES: d and a step along it every r-th iteration; between (with r = 1, after it) the best of N*K steps along d +

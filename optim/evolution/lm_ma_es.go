@@ -5,13 +5,11 @@ import (
 	"errors"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // LMMAES adapts a normal distribution that is stretched along directions in which its mean has gone.

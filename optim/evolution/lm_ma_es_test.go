@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/optimtest"
 )
 
 // lmMAESTwin is algorithm 1 of the source, candidate by candidate in float64: d goes through the directions one after

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // OpenAIES estimates the gradient of a smoothed objective from candidates.

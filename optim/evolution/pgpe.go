@@ -5,12 +5,10 @@ import (
 	"errors"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // PGPE follows the likelihood gradient of a normal distribution with a standard deviation for each parameter.

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/optimtest"
-
-	"brood/models/noise"
 )
 
 // PGPE with symmetric samples, naively in float64: the likelihood gradients of mean and deviations, and what follows

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // SNES follows the natural gradient of a normal distribution with a standard deviation for each parameter.

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/optimtest"
 )
 
 // meanWeights is the naive twin of share: each result's weight is the mean over the places of all results equal to it.

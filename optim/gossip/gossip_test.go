@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"brood/models/engine"
-	"brood/optim/collective"
-
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/averaging"
+	"brood/optim/collective"
 	"brood/optim/coupled"
 	"brood/optim/optimtest"
-
-	"brood/models/noise"
 )
 
 // SGP, algorithm 1, with the mass as the source has it: z = x/w; a step at z; x = w*z; push p*(x, w) to the peers at

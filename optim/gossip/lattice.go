@@ -4,12 +4,10 @@ import (
 	"context"
 	"math"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // A lattice code sends a vector as one byte an element: its coordinate on the lattice of a cell's multiples,

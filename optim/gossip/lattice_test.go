@@ -4,10 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/optimtest"
-
-	"brood/models/noise"
 )
 
 // A code decodes to within a cell of what was sent, for every distance up to 126 cells, and is noticed beyond 129.

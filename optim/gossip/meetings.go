@@ -4,12 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Meetings draws count unordered pairs of members, uniform and independent, from the round's pairing stream.

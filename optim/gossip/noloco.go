@@ -4,12 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // NoLoCo is DiLoCo whose outer step is between two replicas at a time: nobody waits for everybody.

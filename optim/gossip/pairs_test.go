@@ -5,11 +5,9 @@ import (
 	"testing"
 
 	"brood/models/engine"
-
+	"brood/models/noise"
 	"brood/optim"
 	"brood/optim/optimtest"
-
-	"brood/models/noise"
 )
 
 // met are the points of partner of a report, by member in their order.

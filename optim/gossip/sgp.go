@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // SGP is stochastic gradient push: push-sum averaging over a directed graph.

@@ -7,14 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/native"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // bowl is an engine for the paper tests: sample s has the loss 1/2 sum_j a_j*(x_j - e_sj)^2, or, flat, the loss -e_s.x

@@ -6,14 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/optimtest"
 )
 
 // breeder is the naive twin of selection and variation, in float64.

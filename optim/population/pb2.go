@@ -7,12 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/arith"
 	"brood/models/engine"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // PB2 is population-based training whose hyper-parameters are chosen by a bandit and not by chance.

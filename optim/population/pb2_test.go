@@ -6,14 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-	"brood/optim/optimtest"
-
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/optimtest"
 )
 
 // naive is a Gaussian process in the form of the textbook: all of K + noise*I, solved by elimination each time.

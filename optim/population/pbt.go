@@ -5,12 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // PBT trains networks side by side, and lets the worst go on from the best with changed hyper-parameters.

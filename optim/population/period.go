@@ -5,13 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Periods of training alone, between comparisons of the members on the validation split.

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"brood/optim/collective"
-
-	"brood/optim"
-
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim"
+	"brood/optim/collective"
 )
 
 // PESGD evolves a population of networks between stretches of local SGD.

@@ -4,11 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // sample is the times of some executions, all of which must converge, and how many answered rightly.

@@ -5,11 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/noise"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // stuck is the end of an execution that can change no more and has not converged.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"math"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Result is how an execution ended.

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 const good = `name = "mine"

@@ -13,9 +13,8 @@ import (
 	"fmt"
 	"time"
 
-	"brood/optim/population"
-
 	"brood/models/engine"
+	"brood/optim/population"
 	"brood/runtime/event"
 )
 

@@ -6,11 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
-	"brood/optim/population"
-
 	"brood/models/engine"
+	"brood/optim/collective"
+	"brood/optim/population"
 	"brood/runtime/event"
 )
 

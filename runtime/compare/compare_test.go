@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"brood/optim/collective"
-
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/option/optiontest"

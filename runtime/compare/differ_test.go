@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 )
 

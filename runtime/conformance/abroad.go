@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"brood/models/engine"
-
 	"brood/models/enginetest"
 )
 

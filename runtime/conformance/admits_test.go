@@ -3,11 +3,10 @@ package conformance
 import (
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 )
 

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // TestARSAgainstNaive follows Algorithm 2 of Mania et al., V1-t, in float64: five directions both ways, the best three

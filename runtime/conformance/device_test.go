@@ -10,10 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"brood/models/engine"
-
 	"brood/models"
 	"brood/models/data"
+	"brood/models/engine"
 	"brood/models/gpu"
 	"brood/models/gpu/opencl"
 	"brood/models/longtest"

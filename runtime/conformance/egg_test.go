@@ -7,12 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // TestEGGAgainstNaive follows the rule in whole numbers: candidates by rounding, signs, their exact sum, and steps of

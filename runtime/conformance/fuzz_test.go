@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/testutil"
 	"brood/transport/local"

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // TestIndependentSamplesAgainstNaive follows Algorithm 1 of DarwiNN: P independent eps_i ~ N(0, I), fitness f_i of

@@ -6,10 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/transport/local"
 )
 

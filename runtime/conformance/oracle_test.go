@@ -6,12 +6,11 @@ import (
 	"math"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/transport/local"

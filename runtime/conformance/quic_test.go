@@ -5,11 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/transport/identity"
 	"brood/transport/local"
 	"brood/transport/quic"

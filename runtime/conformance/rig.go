@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/fleet"

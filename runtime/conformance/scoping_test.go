@@ -5,11 +5,9 @@ import (
 	"strconv"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim/coupled"
-
 	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/coupled"
 	"brood/runtime/timeline"
 )
 

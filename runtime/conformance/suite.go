@@ -6,10 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
 )

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/testutil"

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )

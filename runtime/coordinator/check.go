@@ -11,10 +11,9 @@ import (
 	"time"
 	"unicode"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )

@@ -11,10 +11,9 @@ import (
 	"unicode/utf8"
 
 	"brood/models/engine"
-	"brood/optim/collective"
-
 	"brood/models/usererr"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/timeline"
 )

@@ -21,10 +21,9 @@ import (
 	"slices"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"

@@ -5,9 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )

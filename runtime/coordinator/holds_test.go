@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 )
 

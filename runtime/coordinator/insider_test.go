@@ -6,10 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/longtest"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )

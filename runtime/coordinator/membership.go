@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/usererr"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"

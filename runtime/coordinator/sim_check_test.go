@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"brood/models/engine"
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )

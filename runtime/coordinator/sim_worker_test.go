@@ -6,11 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"

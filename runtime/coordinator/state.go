@@ -4,9 +4,8 @@ import (
 	"time"
 
 	"brood/models/engine"
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 )

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Record is one entry of the log. Exactly one of the pointers is set.

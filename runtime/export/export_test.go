@@ -11,7 +11,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim/collective"
-
 	"brood/runtime/axis"
 	"brood/runtime/event"
 	"brood/runtime/session"

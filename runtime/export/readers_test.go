@@ -14,10 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/engine"
-
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )

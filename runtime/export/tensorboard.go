@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/models/engine"
-
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )

@@ -10,15 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
-	"brood/optim/averaging"
-
 	"go.uber.org/goleak"
 
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/averaging"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/conformance"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"

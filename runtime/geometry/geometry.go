@@ -6,10 +6,8 @@ import (
 	"math"
 
 	"brood/models/engine"
-
-	"brood/optim/evolution"
-
 	"brood/optim"
+	"brood/optim/evolution"
 )
 
 // Geometry is where members stood. Distances are RMS: Euclidean ones, over the root of the number of parameters.

@@ -9,18 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/averaging"
-	"brood/optim/coupled"
-	"brood/optim/evolution"
-	"brood/optim/population"
-
 	"brood/models"
 	"brood/models/arith"
 	"brood/models/data"
 	"brood/models/longtest"
 	"brood/models/native/kernel"
 	"brood/optim"
+	"brood/optim/averaging"
 	"brood/optim/catalog"
+	"brood/optim/coupled"
+	"brood/optim/evolution"
+	"brood/optim/population"
 	"brood/runtime/event"
 )
 

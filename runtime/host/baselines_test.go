@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/worker"

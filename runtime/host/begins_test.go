@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"brood/optim/population"
-
 	"brood/runtime/event"
 )
 

@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/option"

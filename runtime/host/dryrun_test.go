@@ -6,14 +6,12 @@ import (
 	"sync"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/optim/averaging"
-
 	"brood/models/engine/ram"
 	"brood/models/longtest"
 	"brood/optim"
+	"brood/optim/averaging"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/worker"

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/worker"

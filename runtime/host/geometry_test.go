@@ -9,12 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/collective"
-
-	"brood/models/longtest"
-
 	"brood/models/engine"
+	"brood/models/longtest"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 )

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
@@ -23,6 +21,7 @@ import (
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/option"

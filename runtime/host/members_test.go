@@ -5,10 +5,8 @@ import (
 	goruntime "runtime"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/longtest"
-
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/optim/collective"
 	"brood/runtime/machine"
 )
 

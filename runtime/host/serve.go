@@ -3,9 +3,8 @@ package host
 import (
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/objective"
+	"brood/optim/collective"
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/fleet"

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/population"
-
 	"brood/models/data"
+	"brood/optim/population"
 	"brood/runtime/event"
 	"brood/runtime/option"
 )

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/longtest"
-
 	"brood/models/gpu"
+	"brood/models/longtest"
 	"brood/models/noise"
 	"brood/runtime/event"
 )

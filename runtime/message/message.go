@@ -6,7 +6,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 )
 

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"brood/models/engine"
-
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/testutil"
 	"brood/runtime/view"

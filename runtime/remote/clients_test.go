@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"brood/models/longtest"
-
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/testutil"

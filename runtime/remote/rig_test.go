@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"go.uber.org/goleak"
 
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"

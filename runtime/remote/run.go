@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 	"brood/runtime/fleet"
 	"brood/runtime/host"

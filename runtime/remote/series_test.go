@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"brood/models/longtest"
-
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"

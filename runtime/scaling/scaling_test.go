@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 )
 

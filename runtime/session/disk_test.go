@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 )
 

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/testutil"
 )

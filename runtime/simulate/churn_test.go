@@ -11,13 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
-	"brood/optim/evolution"
-
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
+	"brood/optim/evolution"
 	"brood/runtime/simulate"
 	"brood/runtime/worker"
 )

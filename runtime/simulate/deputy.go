@@ -5,9 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 )
 
 // Of a fleet of thousands some workers are simulated, its deputies, and the others do what these do: what one of them

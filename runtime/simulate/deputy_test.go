@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/longtest"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/simulate"
 	"brood/runtime/worker"

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/message"
 )

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"brood/optim/collective"
-
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"

@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/simulate"

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/view"

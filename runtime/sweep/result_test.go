@@ -5,9 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/summary"
 	"brood/runtime/view"

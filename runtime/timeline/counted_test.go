@@ -4,14 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"brood/models/engine"
+	"brood/optim"
 	"brood/optim/collective"
-
 	"brood/optim/coupled"
 	"brood/optim/evolution"
 	"brood/optim/population"
-
-	"brood/models/engine"
-	"brood/optim"
 	"brood/runtime/event"
 )
 

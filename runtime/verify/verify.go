@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/worker"

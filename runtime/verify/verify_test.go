@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
 	"brood/runtime/verify"

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"brood/models/engine"
-
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"

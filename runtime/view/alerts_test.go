@@ -4,9 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 )
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 )
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 )
 

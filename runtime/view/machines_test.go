@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 	"brood/runtime/view"
 )

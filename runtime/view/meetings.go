@@ -5,11 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"brood/models/engine"
-	"brood/optim/collective"
-
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 )
 

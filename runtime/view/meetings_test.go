@@ -6,11 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"brood/models/engine"
-	"brood/optim/collective"
-
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 )
 

@@ -6,12 +6,11 @@ import (
 	"sort"
 	"testing"
 
-	"brood/models/engine"
-	"brood/optim/collective"
-
 	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
 
+	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 )
 

@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"brood/models/engine"
-
 	"brood/runtime/event"
 )
 

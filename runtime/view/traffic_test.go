@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"brood/optim/collective"
-
 	"brood/runtime/event"
 )
 

@@ -15,9 +15,8 @@ import (
 	"errors"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/axis"
 	"brood/runtime/event"
 )

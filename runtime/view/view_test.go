@@ -6,12 +6,11 @@ import (
 	"reflect"
 	"testing"
 
-	"brood/optim/collective"
-
 	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
 
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 )
 

@@ -6,10 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/message"
 	"brood/runtime/timeline"
 )

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
 	"brood/runtime/message"

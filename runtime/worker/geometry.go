@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/evolution"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/evolution"
 	"brood/runtime/geometry"
 )
 

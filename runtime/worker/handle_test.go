@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"brood/models/engine"
-	"brood/optim/collective"
-
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/conformance"
 	"brood/runtime/event"
 	"brood/runtime/message"

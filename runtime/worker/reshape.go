@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"

@@ -4,12 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/native"
 	"brood/optim"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/timeline"

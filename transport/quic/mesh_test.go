@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"brood/models/longtest"
-
 	"brood/transport/linktest"
 	"brood/transport/wire"
 )

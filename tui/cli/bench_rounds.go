@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"brood/optim/collective"
-
 	"github.com/spf13/cobra"
 
 	"brood/models"
@@ -18,6 +16,7 @@ import (
 	"brood/models/native/kernel"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/worker"

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"brood/optim/collective"
-
 	"github.com/spf13/cobra"
 
 	"brood/models/engine"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/library"
 	"brood/runtime/session"

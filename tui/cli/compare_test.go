@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"brood/optim/collective"
-
 	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/session"

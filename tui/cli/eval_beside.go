@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"brood/models/engine"
-
 	"github.com/spf13/cobra"
 
 	"brood/models/data"
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/worker"

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"brood/models/engine"
-
 	"github.com/spf13/cobra"
 
+	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"

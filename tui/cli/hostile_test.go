@@ -11,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/optim/collective"
-
 	"brood/models"
 	"brood/models/format/safetensors"
+	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/session"
 )

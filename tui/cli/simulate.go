@@ -11,13 +11,12 @@ import (
 	"strings"
 	"sync"
 
-	"brood/optim/collective"
-
 	"github.com/spf13/cobra"
 
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/optim/collective"
 	"brood/optim/protocol"
 	"brood/presets"
 )

@@ -5,12 +5,10 @@ import (
 	"math"
 
 	"brood/models/engine"
-	"brood/optim/collective"
-
-	"brood/optim/gossip"
-
 	"brood/models/noise"
 	"brood/optim"
+	"brood/optim/collective"
+	"brood/optim/gossip"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
