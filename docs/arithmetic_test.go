@@ -21,8 +21,8 @@ var (
 	recorded = []string{"/models/", "/optim/", "/runtime/timeline/", "/runtime/worker/", "/runtime/coordinator/"}
 	mayFuse  = []string{
 		"models/native/kernel/fma_arm64.go",
-		"models/arith/arith.go", // by math.FMA
-		"optim/gossip/lattice.go",      // a division by a power of two, which is exact
+		"models/arith/arith.go",   // by math.FMA
+		"optim/gossip/lattice.go", // a division by a power of two, which is exact
 	}
 )
 

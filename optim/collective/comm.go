@@ -17,51 +17,14 @@ type Link interface {
 	Recv(ctx context.Context, from int, epoch uint32) (seq uint64, op string, p []byte, err error)
 }
 
-// Teller is implemented by simulated links. The program announces each exchange so that the simulator can synthesize
-// frames of workers it does not execute.
-type Teller interface {
-	Link
-	// Sent announces that this worker has sent all its frames of an exchange; the frames received next belong to it. All
-	// workers of an epoch announce the same exchanges in the same order. The exchange sends rows of the given size in
-	// bytes along edges; nil edges mean all-to-all.
-	Sent(edges []Edge, bytes int)
-	// Expect announces the sequence number, operation and size in bytes of the frame that the next Recv must return.
-	Expect(seq uint64, op string, bytes int)
-}
-
-// Crowd is a Teller for a simulated fleet of which only a few workers are executed. It knows only the frame lengths of
-// the others, and handles one-to-all and all-to-one transfers in one call each. Matrices whose rows it carries have no
-// storage (see ram.Hollow).
-type Crowd interface {
-	Teller
-	// Crowded reports whether Scatter and Collect apply; if not, frames are sent and received one by one.
-	Crowded() bool
-	// Scatter sends bytes(k) bytes to each worker to[k] except the caller, in list order, and returns the total number of
-	// bytes. frame(k) builds the frame for to[k]; it is called only for executed workers.
-	Scatter(epoch uint32, op string, to []int, bytes func(k int) int, frame func(k int) (seq uint64, p []byte, err error)) (sent int64, err error)
-	// Collect receives bytes(k) bytes from each worker from[k] except the caller, in list order. It calls take(k) with the
-	// frame of each executed worker.
-	Collect(ctx context.Context, epoch uint32, op string, from []int, bytes func(k int) int, take func(k int, seq uint64, op string, p []byte) error) error
-}
-
-// Oncer is implemented by a Crowd that computes values common to all workers only once.
-type Oncer interface {
-	// Once returns the result of make, shared by all callers with this key. The result must be the same on every worker
-	// and must not be modified.
-	Once(key any, make func() any) any
-}
-
 // Ledger counts payload bytes by operation.
 type Ledger map[Op]int64
 
 // Add adds another ledger.
-func (l Ledger) Add(o map[Op]int64) { l.AddTimes(o, 1) }
-
-// AddTimes adds another ledger, multiplied by times.
-func (l Ledger) AddTimes(o map[Op]int64, times int64) {
+func (l Ledger) Add(o map[Op]int64) {
 	for op, n := range o {
 		if n != 0 {
-			l[op] += times * n
+			l[op] += n
 		}
 	}
 }
@@ -81,28 +44,18 @@ type Comm struct {
 	Clock   func() int64        // nanoseconds; nil: waiting is not measured
 	Waited  int64               // nanoseconds that this worker spent waiting for frames
 
-	teller     Teller                      // Link, if it implements Teller; else nil
-	crowd      Crowd                       // Link, if it implements Crowd and Crowded reports true; else nil
-	sent, seen map[int]uint64              // last sequence numbers per peer: a pair may exchange frames without the others
-	all        struct{ sent, seen uint64 } // frames to and from all peers at once, added to the counts per peer
-	parts      map[int][]node              // subtrees by worker, for Roster
-	adding     *addition                   // for Roster, in a simulated fleet
-	spans      []engine.Span               // summands of adding
-	sizes      map[slicing][]int           // bytes of each worker's slice
-	hosting    *Hosting                    // of Roster
-	staging    []engine.Mat                // rows for received frames and partial sums of a collective
-	used       int                         // rows of staging in use
-	floats     []float32                   // buffers for one row that is encoded or decoded
+	sent, seen map[int]uint64    // last sequence numbers per peer: a pair may exchange frames without the others
+	parts      map[int][]node    // subtrees by worker, for Roster
+	sizes      map[slicing][]int // bytes of each worker's slice
+	hosting    *Hosting          // of Roster
+	staging    []engine.Mat      // rows for received frames and partial sums of a collective
+	used       int               // rows of staging in use
+	floats     []float32         // buffers for one row that is encoded or decoded
 	bytes      []byte
 }
 
-// NewComm returns the collectives of an epoch. The link may implement Teller or Crowd.
+// NewComm returns the collectives of an epoch.
 func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e engine.Engine, direct int) *Comm {
-	teller, _ := link.(Teller)
-	crowd, _ := link.(Crowd)
-	if crowd != nil && !crowd.Crowded() {
-		crowd = nil
-	}
 	return &Comm{
 		Self:    self,
 		Epoch:   epoch,
@@ -112,8 +65,6 @@ func NewComm(self int, epoch uint32, r Roster, workers []int, link Link, e engin
 		Engine:  e,
 		Ledger:  Ledger{},
 		Direct:  direct,
-		teller:  teller,
-		crowd:   crowd,
 		sent:    map[int]uint64{},
 		seen:    map[int]uint64{},
 	}
@@ -130,108 +81,62 @@ func (c *Comm) Free() {
 // Continue makes c the successor of from, a Comm of the same epoch: c continues its sequence numbers. from must not be
 // used afterwards.
 func (c *Comm) Continue(from *Comm) {
-	for _, w := range from.Workers { // c may have other workers
-		if from.all.sent > 0 {
-			from.sent[w] += from.all.sent
-		}
-		if from.all.seen > 0 {
-			from.seen[w] += from.all.seen
-		}
-	}
-	from.all.sent, from.all.seen = 0, 0
 	c.sent, c.seen = from.sent, from.seen
 }
 
 func (c *Comm) send(to int, op Op, p []byte) error {
 	c.sent[to]++
 	c.Ledger[op] += int64(len(p))
-	if err := c.Link.Send(to, c.Epoch, c.sent[to]+c.all.sent, string(op), p); err != nil {
+	if err := c.Link.Send(to, c.Epoch, c.sent[to], string(op), p); err != nil {
 		return fmt.Errorf("%s: send to worker %d: %w", op, to, err)
 	}
 	return nil
 }
 
-// scatter sends a frame to every other worker: frame(k) builds the frame for Workers[k], of bytes(k) bytes.
-func (c *Comm) scatter(op Op, bytes func(k int) int, frame func(k int) ([]byte, error)) error {
-	if c.crowd == nil {
-		for k, w := range c.Workers {
-			if w == c.Self {
-				continue
-			}
-			p, err := frame(k)
-			if err == nil {
-				err = c.send(w, op, p)
-			}
-			if err != nil {
-				return err
-			}
+// scatter sends a frame to every other worker: frame(k) builds the frame for Workers[k].
+func (c *Comm) scatter(op Op, frame func(k int) ([]byte, error)) error {
+	for k, w := range c.Workers {
+		if w == c.Self {
+			continue
 		}
-		return nil
-	}
-	c.all.sent++
-	sent, err := c.crowd.Scatter(c.Epoch, string(op), c.Workers, bytes, func(k int) (uint64, []byte, error) {
 		p, err := frame(k)
-		return c.sent[c.Workers[k]] + c.all.sent, p, err
-	})
-	c.Ledger[op] += sent
-	if err != nil {
-		return fmt.Errorf("%s: send to all: %w", op, err)
-	}
-	return nil
-}
-
-// collect receives a frame of bytes(k) bytes from every other worker Workers[k] and passes it to take(k). In a
-// simulated fleet it calls take only for executed workers.
-func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take func(k int, p []byte) error) error {
-	if c.crowd == nil {
-		for k, w := range c.Workers {
-			if w == c.Self {
-				continue
-			}
-			p, err := c.recv(ctx, w, op, bytes(k))
-			if err == nil {
-				err = take(k, p)
-			}
-			if err != nil {
-				return err
-			}
+		if err == nil {
+			err = c.send(w, op, p)
 		}
-		return nil
-	}
-	c.all.seen++
-	defer c.waiting()()
-	err := c.crowd.Collect(ctx, c.Epoch, string(op), c.Workers, bytes, func(k int, seq uint64, got string, p []byte) error {
-		if err := c.inStep(c.Workers[k], op, c.seen[c.Workers[k]]+c.all.seen, bytes(k), seq, got, p); err != nil {
+		if err != nil {
 			return err
 		}
-		return take(k, p)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: receive from all: %w", op, err)
 	}
 	return nil
 }
 
-// exchanged announces to the simulator, if any, that this worker has sent all its frames of an exchange.
-func (c *Comm) exchanged(edges []Edge, bytes int) {
-	if c.teller != nil {
-		c.teller.Sent(edges, bytes)
+// collect receives a frame of bytes(k) bytes from every other worker Workers[k] and passes it to take(k).
+func (c *Comm) collect(ctx context.Context, op Op, bytes func(k int) int, take func(k int, p []byte) error) error {
+	for k, w := range c.Workers {
+		if w == c.Self {
+			continue
+		}
+		p, err := c.recv(ctx, w, op, bytes(k))
+		if err == nil {
+			err = take(k, p)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // recv returns the next frame from a worker. It fails with a ProtocolError unless the frame has operation op and want
 // bytes.
 func (c *Comm) recv(ctx context.Context, from int, op Op, want int) ([]byte, error) {
-	if c.teller != nil {
-		c.teller.Expect(c.seen[from]+c.all.seen+1, string(op), want)
-	}
 	defer c.waiting()()
 	seq, got, p, err := c.Link.Recv(ctx, from, c.Epoch)
 	if err != nil {
 		return nil, fmt.Errorf("%s: receive from worker %d: %w", op, from, err)
 	}
 	c.seen[from]++
-	return p, c.inStep(from, op, c.seen[from]+c.all.seen, want, seq, got, p)
+	return p, c.inStep(from, op, c.seen[from], want, seq, got, p)
 }
 
 // inStep returns a ProtocolError unless a frame has the expected operation, sequence number and size.
@@ -324,58 +229,34 @@ func (c *Comm) BeginAllGather(op Op, mine, all engine.Host) (Phases, error) {
 			op, mine.Rows, mine.Cols, mine.Type, all.Rows, all.Cols, all.Type, len(c.Roster.Members))
 	}
 	own := engine.AppendRows(nil, mine, 0, mine.Rows)
-	if c.allHost() {
-		if err := c.scatter(op, func(int) int { return len(own) }, func(int) ([]byte, error) { return slices.Clone(own), nil }); err != nil {
+	if mine.Rows > 0 {
+		if err := c.scatter(op, func(int) ([]byte, error) { return slices.Clone(own), nil }); err != nil {
 			return nil, err
 		}
-	} else if mine.Rows > 0 {
-		for _, w := range c.Workers {
-			if w == c.Self {
-				continue
-			}
-			if err := c.send(w, op, slices.Clone(own)); err != nil {
-				return nil, err
-			}
-		}
 	}
-	c.exchanged(nil, 0)
 	return Phases{func(ctx context.Context) error { return c.receiveAll(ctx, op, own, all) }}, nil
 }
-
-// allHost reports whether every worker hosts a member, so that each sends a frame to each.
-func (c *Comm) allHost() bool { return len(c.host().Workers) == len(c.Workers) }
 
 // place decodes p, the rows of a worker's members, into their rows of all.
 func (c *Comm) place(all engine.Host, worker int, p []byte) {
 	width := all.Cols * all.Type.Size()
-	for i, m := range c.hosting.Of(worker) {
+	for i, m := range c.host().Of(worker) {
 		engine.ReadRow(all, engine.Row(c.Roster.Rank(m)), p[i*width:])
 	}
 }
 
-// receiveAll fills all with this worker's rows and the rows received from the others in an AllGather. In a simulated
-// fleet the rows of workers that are not executed are zero.
+// receiveAll fills all with this worker's rows and the rows received from the others in an AllGather.
 func (c *Comm) receiveAll(ctx context.Context, op Op, own []byte, all engine.Host) error {
 	defer c.watch()()
-	clear(all.U)
-	clear(all.F)
 	c.place(all, c.Self, own)
 	width := all.Cols * all.Type.Size()
-	bytes := func(k int) int { return width * len(c.hosting.Of(c.Workers[k])) }
-	take := func(k int, p []byte) error { c.place(all, c.Workers[k], p); return nil }
-	if c.allHost() {
-		return c.collect(ctx, op, bytes, take)
-	}
-	for k, w := range c.Workers {
-		if w == c.Self || len(c.hosting.Of(w)) == 0 {
-			continue
-		}
-		p, err := c.recv(ctx, w, op, bytes(k))
-		if err == nil {
-			err = take(k, p)
-		}
-		if err != nil {
-			return err
+	for _, w := range c.Workers {
+		if n := len(c.host().Of(w)); w != c.Self && n > 0 {
+			p, err := c.recv(ctx, w, op, width*n)
+			if err != nil {
+				return err
+			}
+			c.place(all, w, p)
 		}
 	}
 	return nil

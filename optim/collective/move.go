@@ -117,10 +117,6 @@ func (c *Comm) move(ctx context.Context, op Op, from, to Roster, edges []Edge, m
 			}
 		}
 	}
-	if edges == nil {
-		edges = []Edge{}
-	}
-	c.exchanged(edges, m.width)
 	i, got := engine.Row(0), map[engine.Member][]byte{}
 	for _, e := range here {
 		if RowAmong(next, e.To) < 0 {

@@ -15,7 +15,7 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 	return c.Reduce(ctx, op, leaves, src, dst, mean, engine.Float32)
 }
 
-// reduce is AllReduce with rows encoded by code in transit.
+// Reduce is AllReduce with rows encoded by code in transit.
 func (c *Comm) Reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
 	todo, err := c.BeginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
@@ -46,11 +46,7 @@ func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 		return nil, s.add(ctx, rootOf(leaves), local, engine.All(dst), div)
 	}
 	parts := c.partsOf(leaves)
-	a, received := c.additionOf(leaves, parts), 0
-	if a == nil {
-		received = len(ws)
-	}
-	known, err := s.parts(ctx, parts[c.Self], local, m, received)
+	known, err := s.parts(ctx, parts[c.Self], local, m, len(ws))
 	if err != nil {
 		return nil, err
 	}
@@ -61,29 +57,20 @@ func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	}
 	lo, hi := slice(me)
 	out := engine.Span{Mat: dst, Rows: 1, Lo: lo, Hi: hi}
-	var sum phase
-	if a != nil {
-		if err := s.sendCrowd(op, a, direct, m); err != nil {
-			return nil, err
-		}
-		sum = func(ctx context.Context) error { return s.sumCrowd(ctx, op, a, out, div) }
-	} else {
-		if err := s.sendParts(ctx, op, parts[c.Self], known, slice); err != nil {
-			return nil, err
-		}
-		for n, v := range known {
-			v.Lo, v.Hi = lo, hi
-			known[n] = v
-		}
-		sum = func(ctx context.Context) error {
-			defer c.watch()()
-			if err := s.receiveParts(ctx, op, parts, known, hi-lo); err != nil {
-				return err
-			}
-			return s.add(ctx, rootOf(leaves), known, out, div)
-		}
+	if err := s.sendParts(ctx, op, parts[c.Self], known, slice); err != nil {
+		return nil, err
 	}
-	c.exchanged(nil, 0)
+	for n, v := range known {
+		v.Lo, v.Hi = lo, hi
+		known[n] = v
+	}
+	sum := func(ctx context.Context) error {
+		defer c.watch()()
+		if err := s.receiveParts(ctx, op, parts, known, hi-lo); err != nil {
+			return err
+		}
+		return s.add(ctx, rootOf(leaves), known, out, div)
+	}
 	if direct {
 		return Phases{sum}, nil
 	}
@@ -271,31 +258,20 @@ func (c *Comm) sendSlice(ctx context.Context, op Op, v engine.Mat, code engine.C
 		return nil
 	}
 	me := slices.Index(c.Workers, c.Self)
-	size := c.sizesOf(v.Cols, code)[me]
-	mine := make([]byte, 0, size)
-	if c.crowd == nil {
-		var err error
-		if mine, err = c.fetch(ctx, mine, c.sliceOf(v, me, code), code); err != nil {
-			return err
-		}
-	}
-	if err := c.scatter(op, func(int) int { return size }, func(int) ([]byte, error) { return slices.Clone(mine[:size]), nil }); err != nil {
+	mine, err := c.fetch(ctx, make([]byte, 0, c.sizesOf(v.Cols, code)[me]), c.sliceOf(v, me, code), code)
+	if err != nil {
 		return err
 	}
-	c.exchanged(nil, 0)
-	return nil
+	return c.scatter(op, func(int) ([]byte, error) { return slices.Clone(mine), nil })
 }
 
-// receiveSlices receives the columns of the other workers into v. In a simulated fleet it discards them.
+// receiveSlices receives the columns of the other workers into v.
 func (c *Comm) receiveSlices(ctx context.Context, op Op, v engine.Mat, code engine.Code) error {
 	if len(c.Workers) < 2 {
 		return nil
 	}
 	sizes := c.sizesOf(v.Cols, code)
 	return c.collect(ctx, op, func(k int) int { return sizes[k] }, func(k int, p []byte) error {
-		if c.crowd != nil {
-			return nil
-		}
 		return c.put(ctx, c.sliceOf(v, k, code), p, code)
 	})
 }

@@ -67,9 +67,7 @@ type adPSGD struct{}
 func (adPSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	n, M := len(e.Mine), e.Layout.Params
 	x, pull, g, peer := e.Block(optim.BlockX), e.Block(optim.BlockPull), e.Scratch(n, M), e.Scratch(n, M)
-	plan := collective.Once(e.Comm, "plan", round, func() adPSGDPlan {
-		return adPSGDPlanOf(adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip")))
-	})
+	plan := adPSGDPlanOf(adPSGDEvents(e.Rand(noise.Pair, round, 0), e.Roster.Members, k.Get("gossip")))
 	last, step := make([]*float32, n), optim.DefaultStep(k)
 	for _, wave := range plan.waves {
 		var rows []engine.Row

@@ -83,22 +83,15 @@ func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 		return rep, nil
 	}
 	e.Record(optim.BlockPhase).U[0] = 0
-	plan := collective.Once(e.Comm, "plan", round, func() (p noLoCoPlan) {
-		p.pairs = Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
-		for _, pair := range p.pairs {
-			p.edges = append(p.edges, collective.Edge{From: pair[0], To: pair[1], Op: "outer"}, collective.Edge{From: pair[1], To: pair[0], Op: "outer"})
-		}
-		p.edges = slices.Clip(p.edges) // others read them
-		return p
-	})
-	rep.Edges, rep.Points = plan.edges, append(rep.Points, e.PartnersOf(plan.pairs, false)...)
-	return rep, noLoCoStep(ctx, e, k, plan.edges)
-}
-
-// noLoCoPlan is who is paired with whom.
-type noLoCoPlan struct {
-	pairs [][2]engine.Member
-	edges []collective.Edge
+	pairs := Pairing(e.Rand(noise.Pair, round, 0), e.Roster.Members)
+	var edges []collective.Edge
+	for _, pair := range pairs {
+		edges = append(edges,
+			collective.Edge{From: pair[0], To: pair[1], Op: "outer"},
+			collective.Edge{From: pair[1], To: pair[0], Op: "outer"})
+	}
+	rep.Edges, rep.Points = edges, append(rep.Points, e.PartnersOf(pairs, false)...)
+	return rep, noLoCoStep(ctx, e, k, edges)
 }
 
 // noLoCoAlike says that the terms of where a partner began cancel each other.

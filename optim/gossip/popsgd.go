@@ -62,7 +62,7 @@ type popSGD struct{}
 
 func (popSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	n := len(e.Mine)
-	plan := collective.Once(e.Comm, "plan", round, func() popSGDPlan { return popSGDPlanOf(e, k, round) })
+	plan := popSGDPlanOf(e, k, round)
 	last := make([]*float32, n)
 	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
 	var again []collective.Edge

@@ -64,7 +64,7 @@ func (sgp) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	if err := optim.LocalSteps(ctx, e, k, engine.Rows(n), 1, all.Sub(0, n), loss); err != nil {
 		return optim.Report{}, err
 	}
-	edges := collective.Once(e.Comm, "pushes", round, func() []collective.Edge { return sgpPushes(e.Roster, phase[0], peers) })
+	edges := sgpPushes(e.Roster, phase[0], peers)
 	met := make([][2]engine.Member, 0, peers*n)
 	for _, edge := range edges {
 		if e.Row(edge.From) >= 0 {

@@ -63,8 +63,6 @@ var mutants = []mutant{
 		"./runtime/coordinator", sim, 11},
 	{"a commit does not wait for the last worker", "runtime/coordinator/commit.go", "first.received < len(c.hosting.Workers) {", "first.received < max(1, len(c.hosting.Workers)-1) {",
 		"./runtime/coordinator", sim, 1},
-	{"of reports that are alike one is counted", "runtime/coordinator/commit.go", "first.sum.addBytes(k.report, k.times)", "first.sum.addBytes(k.report, 1)",
-		"./runtime/coordinator", "^TestAlike$", 0},
 	{"an edge from elsewhere is not near", "optim/collective/move.go", "if begin.has(e.From) || end.has(e.To) {", "if begin.has(e.From) || end.has(e.From) {",
 		"./optim/collective", "^TestMove$", 0},
 	{"a member's row crosses to one worker alone", "optim/collective/roster.go", "case first[rank] == 0:", "case first[rank] != 0:\n\t\t\t\tcontinue\n\t\t\tcase first[rank] == 0:",

@@ -24,22 +24,13 @@ import (
 // outstanding is a grant whose reports are not complete yet, with the reports so far.
 type outstanding struct {
 	message.Grant
-	sent       time.Time
-	received   int            // number of reports
-	claims     []claim        // distinct claims of the reports; nearly always one
-	claimAt    []int          // per place in hosting.Workers: 1-based index into claims; 0: no report yet
-	sums       [][32]byte     // digests of members' rows, at the offsets of [epochs.from]
-	details    []message.Done // reports with points, notes or test results; without their digests
-	duplicates []duplicate    // reports that several workers share (see [Alike])
-	sum        sum            // totals of all reports; the bytes of duplicates are added at the commit
-}
-
-// duplicate is a report that several simulated workers share.
-type duplicate struct {
-	report    *message.Done
-	committed uint64 // c.committed when it was last checked
-	claim     int    // as in outstanding.claimAt
-	times     int64  // number of workers that reported it
+	sent     time.Time
+	received int            // number of reports
+	claims   []claim        // distinct claims of the reports; nearly always one
+	claimAt  []int          // per place in hosting.Workers: 1-based index into claims; 0: no report yet
+	sums     [][32]byte     // digests of members' rows, at the offsets of [epochs.from]
+	details  []message.Done // reports with points, notes or test results; without their digests
+	sum      sum            // totals of all reports
 }
 
 // Fault is a bug of brood that a worker's message revealed: check panicked. The core evicts that worker and emits the
@@ -47,21 +38,15 @@ type duplicate struct {
 type Fault struct {
 	Value  any // the value of the panic
 	Stack  []byte
-	report workerReport
+	report message.Report
 }
-
-// workerReport is a [message.Report], or an [Alike], which takes the place of one.
-type workerReport interface{ Sender() int }
-
-// Sender implements workerReport.
-func (a *Alike) Sender() int { return a.Worker }
 
 func (f *Fault) Error() string {
 	return fmt.Sprintf("its %T cannot be understood, by a mistake of brood's own: %v; report this", f.report, f.Value)
 }
 
 // check returns an error if a worker's message is impossible in the current state. A panic inside becomes a [Fault].
-func (c *Coordinator) check(r workerReport) (err error) {
+func (c *Coordinator) check(r message.Report) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &Fault{v, debug.Stack(), r}
@@ -75,8 +60,6 @@ func (c *Coordinator) check(r workerReport) (err error) {
 		return c.planned(m.Epoch)
 	case message.Done:
 		return c.checkDone(&m)
-	case *Alike:
-		return c.checkAlike(m)
 	case message.Failed:
 		if nf := m.NonFinite; nf != nil && m.Epoch == c.epoch && c.plan == nil {
 			return c.checkNonFinite(m.Worker, nf)
@@ -114,35 +97,6 @@ func (c *Coordinator) checkDone(d *message.Done) error {
 		return err
 	}
 	return c.checkReport(o, d, place, lead)
-}
-
-// checkAlike validates a duplicate report. The shared part is validated once per committed round; the worker's turn,
-// the number of its digests and its share of the test set are validated each time.
-func (c *Coordinator) checkAlike(a *Alike) error {
-	d := a.Of
-	o := c.done[d.From]
-	if d.Epoch != c.base || c.plan != nil || o == nil {
-		return c.planned(d.Epoch)
-	}
-	if len(d.Points)+len(d.Notes)+len(d.Predicted) > 0 {
-		return errors.New("it repeats the points, notes or prediction of another worker, and has none of its own")
-	}
-	place := c.hosting.Place(a.Worker)
-	if err := o.checkTurn(d, place); err != nil {
-		return err
-	}
-	if k := o.findDuplicate(d); k == nil || k.committed != c.committed {
-		if err := c.checkReport(o, d, c.hosting.Place(d.Worker), c.roster.Owner[0] == d.Worker); err != nil {
-			return err
-		}
-	}
-	if want := len(c.shared) + c.from[place+1] - c.from[place]; len(d.Digests) != want {
-		return fmt.Errorf("it reports %d digests of the %d rows that it holds", len(d.Digests), want)
-	}
-	if len(d.Tests) == 0 {
-		return nil
-	}
-	return c.checkTests(d, place, c.roster.Owner[0] == a.Worker)
 }
 
 // checkTurn rejects a report of a worker that hosts no members (place < 0), and a second report of the same grant.

@@ -22,37 +22,12 @@ func (c *Coordinator) handleDone(d *message.Done) []Effect {
 		o.details = append(o.details, *d)
 		o.details[len(o.details)-1].Digests = nil
 	}
-	o.sum.addBytes(d, 1)
+	o.sum.sent.Add(d.Sent)
+	o.sum.evaluation.Add(d.Evaluation)
+	o.sum.overhead += d.Overhead
 	o.sum.predicted.Add(d.Predicted)
 	o.record(c, d, c.hosting.Place(d.Worker), o.claimIndex(d, len(c.shared)))
 	return c.commitReady(o)
-}
-
-func (c *Coordinator) handleAlike(a *Alike) []Effect {
-	d := a.Of
-	o := c.done[d.From]
-	if o == nil || d.Epoch != c.base || c.plan != nil {
-		return nil
-	}
-	k := o.findDuplicate(d)
-	if k == nil {
-		o.duplicates = append(o.duplicates, duplicate{report: d, claim: o.claimIndex(d, len(c.shared))})
-		k = &o.duplicates[len(o.duplicates)-1]
-	}
-	k.committed = c.committed
-	k.times++
-	o.record(c, d, c.hosting.Place(a.Worker), k.claim)
-	return c.commitReady(o)
-}
-
-// findDuplicate returns the entry of a report that another worker already sent; nil if there is none.
-func (o *outstanding) findDuplicate(d *message.Done) *duplicate {
-	for i := range o.duplicates {
-		if o.duplicates[i].report == d {
-			return &o.duplicates[i]
-		}
-	}
-	return nil
 }
 
 // commitReady commits the grant o if all its workers have reported, and then the grants after it that are complete.
@@ -63,9 +38,6 @@ func (c *Coordinator) commitReady(o *outstanding) (fx []Effect) {
 			break
 		}
 		delete(c.done, first.From)
-		for _, k := range first.duplicates {
-			first.sum.addBytes(k.report, k.times)
-		}
 		agreed, ok := c.agree(first)
 		if fx = append(fx, agreed...); !ok {
 			break
@@ -86,13 +58,6 @@ type sum struct {
 	overhead                    int64
 	nanos, extra                int64 // maximum over workers, in nanoseconds
 	waited                      int64 // mean over workers, in nanoseconds
-}
-
-// addBytes adds the bytes of a report that a number of workers made.
-func (s *sum) addBytes(d *message.Done, workers int64) {
-	s.sent.AddTimes(d.Sent, workers)
-	s.evaluation.AddTimes(d.Evaluation, workers)
-	s.overhead += workers * d.Overhead
 }
 
 // record stores the claim of the worker at a place, the digests of its members' rows, and its times.

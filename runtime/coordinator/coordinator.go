@@ -146,11 +146,6 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 			return nil // its worker left or was evicted
 		}
 		fx = c.handleReport(e.Report)
-	case *Alike:
-		if !c.here(e.Worker) {
-			return nil
-		}
-		fx = c.handleReport(e)
 	case Command:
 		fx = c.command(e.Command)
 	case Trouble:
@@ -172,7 +167,7 @@ func (c *Coordinator) Step(now time.Time, ev Event) []Effect {
 }
 
 // handleReport checks and applies a report of a worker that is present. It evicts a worker whose report is invalid.
-func (c *Coordinator) handleReport(r workerReport) []Effect {
+func (c *Coordinator) handleReport(r message.Report) []Effect {
 	if err := c.check(r); err != nil {
 		fx := c.evict(Lost{r.Sender(), err.Error()})
 		if f, ok := errors.AsType[*Fault](err); ok {
@@ -185,8 +180,6 @@ func (c *Coordinator) handleReport(r workerReport) []Effect {
 		return c.handleReady(m)
 	case message.Done:
 		return c.handleDone(&m)
-	case *Alike:
-		return c.handleAlike(m)
 	case message.Failed:
 		return c.handleFailed(m)
 	case message.Saved:

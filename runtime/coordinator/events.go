@@ -27,13 +27,6 @@ type (
 	}
 	// Report is a message of a worker. The core checks it before use.
 	Report struct{ message.Report }
-	// Alike reports a grant on behalf of a simulated worker: it reuses another worker's Done. The worker has as many
-	// members as the other, which replace the other's in the digests, and has no points, notes or prediction. Nobody
-	// may modify Of while the grant is outstanding, so that it is checked once. Only runtime/simulate sends it.
-	Alike struct {
-		Worker int
-		Of     *message.Done
-	}
 	// Command is a command of an operator. The core answers it with one Receipt.
 	Command struct{ event.Command }
 	// Trouble is a fault outside the run, such as a full disk, that a person must fix before the run can continue. No
@@ -59,7 +52,6 @@ type (
 func (Joined) isEvent()    {}
 func (Lost) isEvent()      {}
 func (Report) isEvent()    {}
-func (*Alike) isEvent()    {}
 func (Command) isEvent()   {}
 func (Trouble) isEvent()   {}
 func (Note) isEvent()      {}

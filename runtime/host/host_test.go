@@ -69,7 +69,16 @@ func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run,
 // prepare readies a job as Prepare does, without timing its engine: a run of milliseconds takes less than that.
 func prepare(t *testing.T, o Options) *Job {
 	t.Helper()
-	j, err := Outline(o)
+	j, err := prepared(o, func(j *Job, _ compute) error {
+		if j.Config.Probe > 0 || j.bare() {
+			return nil
+		}
+		meta := *j
+		meta.metaOnly = true
+		r, err := meta.dryRun()
+		j.Config.Probe = period(r.round.samples(), r.probe.samples())
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

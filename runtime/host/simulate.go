@@ -69,7 +69,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 type undisturbed struct{ compute }
 
 // Simulated readies a simulated fleet of workers that each compute at these prices. Links, pace and rounds are the
-// caller's to add, and deputies of many workers.
+// caller's to add.
 func (j *Job) Simulated(workers int, p Prices) simulate.Config { return j.simulated(workers, p, true) }
 
 // simulated is Simulated, with or without tests and probes.

@@ -123,7 +123,7 @@ func (w *world) counted(n *node, c event.Commit) count {
 
 // plus is what two workers of a machine did.
 func (c count) plus(o count) count {
-	return count{max(c.now, o.now), c.busy + o.busy, c.sent + o.sent, c.line + o.line, c.hops + o.hops}
+	return count{max(c.now, o.now), c.busy + o.busy, c.sent + o.sent, c.line + o.line, c.hops + o.hops, c.frames + o.frames}
 }
 
 // ErrChurn ends a simulation whose machines leave sooner than rounds are committed.

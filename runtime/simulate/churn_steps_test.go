@@ -6,7 +6,7 @@ import "testing"
 func TestUndoTakesAllBack(t *testing.T) {
 	line := &Line{Bytes: []float64{0, 1e6}, Seconds: []float64{.01, 1.01}, Processor: []float64{0, .5}}
 	w := &world{cfg: Config{Owed: 3}, machines: make([]hardware, 1)}
-	n := &node{world: w, ways: map[int]*way{}, state: state{now: 10, busy: 5, owed: 7, counted: 9, sent: 3, hops: 1, work: 2, took: 4}}
+	n := &node{world: w, ways: map[int]*way{}, state: state{now: 10, busy: 5, owed: 7, counted: 9, sent: 3, hops: 1, frames: 2}}
 	n.spent = func() float64 { return 1 }
 	w.cfg.Pace = func(int, func() float64) float64 { return 2 }
 	was := n.state
@@ -16,7 +16,7 @@ func TestUndoTakesAllBack(t *testing.T) {
 	n.sent, n.hops, n.sending = n.sent+1e6, n.hops+1, true
 	n.card.lasts(n.now, n.costs(line, 1e6, n.now))
 	n.receive(n.now, n.now+1, 1e6)
-	if n.work == was.work || n.took == was.took || n.owed == was.owed || n.counted == was.counted || n.card == was.card {
+	if n.owed == was.owed || n.counted == was.counted || n.card == was.card {
 		t.Fatalf("nothing to take back: %+v", n.state)
 	}
 	n.undo(10)

@@ -154,22 +154,24 @@ type toll struct {
 	up, line, down int64   // on the network cards and between them
 	alone          int64   // on the slower of sending and the link
 	packets, lost  float64 // and the chance that some of them vanish
-	certain        bool    // it waits for no chance and no processor
 }
 
-// toll puts that into t, where most often it is already.
-func (n *node) toll(t *toll, l Link, bytes int) {
-	if was := &t.link; t.bytes == bytes && was.Rate == l.Rate && was.Delay == l.Delay && was.Jitter == l.Jitter && was.Loss == l.Loss && was.Line == l.Line {
-		return
-	}
+// toll returns it for a frame of the given payload.
+func (n *node) toll(l Link, bytes int) toll {
 	w, wire, rate := n.world, n.wire(bytes), l.rate(float64(bytes))
 	packets, lost := l.lost(wire)
-	*t = toll{link: l, bytes: bytes, own: nanos(float64(bytes) * w.cfg.PerByte), up: takes(wire, w.cfg.Up), line: takes(wire, rate), down: takes(wire, w.cfg.Down),
-		alone: slowest(wire, w.cfg.Up, rate), packets: packets, lost: lost, certain: l.Line == nil && l.Jitter == 0 && l.Loss == 0}
+	return toll{
+		link:    l,
+		bytes:   bytes,
+		own:     nanos(float64(bytes) * w.cfg.PerByte),
+		up:      takes(wire, w.cfg.Up),
+		line:    takes(wire, rate),
+		down:    takes(wire, w.cfg.Down),
+		alone:   slowest(wire, w.cfg.Up, rate),
+		packets: packets,
+		lost:    lost,
+	}
 }
-
-// noToll is of no frame.
-func noToll() toll { return toll{bytes: -1} }
 
 // frame is what travels: its payload is as long as it would be, and says nothing.
 type frame struct {
@@ -191,17 +193,11 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	if to < 0 || to >= len(w.at) {
 		return fmt.Errorf("there is no worker %d", to)
 	}
-	l, out, dst, t := w.cfg.Link(n.machine, w.machine(to)), n.sentTo(to), w.at[to], noToll()
-	n.toll(&t, l, len(p))
-	if w.crowd != nil && dst == nil { // its deputy receives for it
-		left, _, _ := n.leaves(&t, out)
-		n.notes(to, left, out)
-		return nil
-	}
-	way := n.to(to)
+	dst, way := w.at[to], n.to(to)
+	t := n.toll(w.cfg.Link(n.machine, w.machine(to)), len(p))
 	n.keep(way)
 	began := n.now
-	left, at, long := n.leaves(&t, out)
+	left, at, long := n.leaves(&t, &way.sentTo)
 	crosses := w.crosses(n.machine, w.machine(to))
 	if !crosses {
 		at = max(way.newest, at)
@@ -209,10 +205,6 @@ func (n *node) Send(to int, epoch uint32, seq uint64, op string, p []byte) error
 	}
 	if dst == nil {
 		return nil
-	}
-	if w.crowd != nil {
-		n.notes(to, left, out)
-		n.left[dst.index] = left
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,6 +241,7 @@ func (n *node) leaves(t *toll, out *sentTo) (left, at, long int64) {
 func (n *node) sends(bytes int64, out *sentTo) {
 	out.bytes += bytes
 	n.sent += bytes
+	n.frames++
 	if !n.sending {
 		n.sending = true
 		n.hops++
@@ -266,16 +259,11 @@ func (n *node) Recv(ctx context.Context, from int, epoch uint32) (uint64, string
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	next := n.taken
-	if w.at[from] == nil {
-		next = n.madeUp
-	}
-	f, err := next(ctx, from, epoch)
+	f, err := n.taken(ctx, from, epoch)
 	if err != nil {
 		return 0, "", nil, err
 	}
-	t := noToll()
-	n.toll(&t, w.cfg.Link(w.machine(from), n.machine), len(f.p))
+	t := n.toll(w.cfg.Link(w.machine(from), n.machine), len(f.p))
 	n.arrives(&t, f.first, f.at)
 	return f.seq, f.op, f.p, nil
 }

@@ -10,9 +10,8 @@ import (
 
 // Whom a worker waits for that waits for no other worker.
 const (
-	nobody   = -1 // it runs
-	core     = -2 // for an order
-	settling = -3 // for an exchange to be settled
+	nobody = -1 // it runs
+	core   = -2 // for an order
 )
 
 // node is a worker with a time of its own. While it runs its goroutine owns it; while it waits, whoever holds the
@@ -25,26 +24,13 @@ type node struct {
 	spent   func() float64 // seconds of computing since the last call
 
 	state
-	ways    map[int]*way     // by worker; what a crowd's sent is in all
-	all     []sentTo         // by worker, of a crowd
-	longest int64            // payload of the busiest way to one that is gone; of a crowd, of all
+	ways    map[int]*way     // by worker
+	longest int64            // payload of the busiest way to one that is gone
 	draws   uint64           // of its own chance
 	chances func() float64   // uniform
 	counts  map[uint64]count // at the end of each grant that is not committed
 	steps   []step           // that may be taken back, with churn
 	died    int64            // when it was gone, with churn
-
-	// of a crowd: see deputy.go
-	index  int   // among the deputies
-	began  int64 // when the order came that it is at
-	stood  []standing
-	passed int // exchanges since the start, of which the last are kept
-	left   []int64
-	newest int64  // when what it sent last had left
-	seq    uint64 // what is expected
-	op     string
-	bytes  int
-	zeros  []byte
 
 	waits  int // for a worker's frame, or nobody, or core
 	woken  *sync.Cond
@@ -66,9 +52,8 @@ type state struct {
 	since   int64 // when down was last free
 	sent    int64 // payload
 	hops    int64 // turns from receiving to sending
+	frames  int64 // sent
 	sending bool
-
-	work, took int64 // of its computing since the last exchange, at pace 1 and at its own: see deputy.go
 }
 
 // way is what a worker knows of its connection to another.
@@ -79,7 +64,7 @@ type way struct {
 	racks  struct{ enters, newest int64 } // likewise to that into another one; and its arrival from there
 }
 
-// sentTo is what there is to know of what goes to another: all of it where that one is not simulated.
+// sentTo is what went to another worker.
 type sentTo struct {
 	line  queue
 	bytes int64 // payload
@@ -97,13 +82,6 @@ func (n *node) to(id int) *way {
 	return n.ways[id]
 }
 
-func (n *node) sentTo(id int) *sentTo {
-	if n.all != nil {
-		return &n.all[id]
-	}
-	return &n.to(id).sentTo
-}
-
 // compute lets the time of tasks pass.
 func (n *node) compute() {
 	if s := n.spent(); s > 0 {
@@ -112,8 +90,6 @@ func (n *node) compute() {
 		d := nanos(s * n.world.cfg.Pace(n.machine, n.uniform))
 		n.now += d
 		n.busy += d
-		n.work += nanos(s)
-		n.took += d
 		n.now += n.owed
 		n.owed, n.counted = 0, n.now
 	}
@@ -129,7 +105,7 @@ func (n *node) catchUp(at int64) {
 
 // done is what the worker has counted so far.
 func (n *node) done() count {
-	c := count{now: n.now, busy: n.busy, sent: n.sent, line: n.longest, hops: n.hops}
+	c := count{now: n.now, busy: n.busy, sent: n.sent, line: n.longest, hops: n.hops, frames: n.frames}
 	for _, w := range n.ways {
 		c.line = max(c.line, w.bytes)
 	}
@@ -227,7 +203,7 @@ func (n *node) live(ctx context.Context) {
 		}
 		o := n.orders[0]
 		n.orders = n.orders[1:]
-		n.now, n.began = max(n.now, o.at), o.at
+		n.now = max(n.now, o.at)
 		octx, cancel := context.WithCancel(ctx)
 		n.cancel = cancel
 		w.mu.Unlock()

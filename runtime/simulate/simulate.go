@@ -33,11 +33,7 @@ type Config struct {
 	Core    coordinator.Config
 	Workers int
 	Rounds  uint64 // to simulate; the run's own limit may end it before
-	// Deputies are how many of the workers are simulated, about; the others do as these do. 0 is all. Those that stand
-	// Alone are simulated, and no other does as they do.
-	Deputies int
-	Alone    []int
-	Seed     uint64 // of jitter, loss and pace; the programme has its own
+	Seed    uint64 // of jitter, loss and pace; the programme has its own
 	// Worker makes worker id, whose engine is hollow; spent is the seconds of computing that its engine was asked for
 	// since the last call.
 	Worker func(id int, link collective.Link, clock func() int64) (w *worker.Worker, spent func() float64)
@@ -45,16 +41,14 @@ type Config struct {
 	// are those of the workers that there are in the beginning, by their numbers.
 	Pace func(machine int, uniform func() float64) float64
 	Link func(from, to int) Link // between machines; nil is no time
-	// OneLink says that Link is one for all: it is asked once of many frames.
-	OneLink bool
 	// Churn is how long a machine stays this time, and how long it is away then; nil: nobody leaves. A worker that leaves
-	// dies, or says Goodbye before, as one does that is stopped. All workers have to be simulated.
+	// dies, or says Goodbye before, as one does that is stopped.
 	Churn   func(machine int, uniform func() float64) (stays, away time.Duration)
 	Goodbye bool
 	Shelf   *Shelf // where workers keep checkpoints; nil: there are none
 	// Up and Down are the bytes a second that a worker can send and receive altogether; 0 is no limit.
 	Up, Down float64
-	Racks    *Racks  // nil: nothing is shared. All workers have to be simulated
+	Racks    *Racks  // nil: nothing is shared
 	PerByte  float64 // seconds that a worker spends on each byte that it sends or receives
 	Hop      float64 // seconds that a frame takes beside its bytes and its link
 	// Of frames over a link with a Line: Owed is by how many times what they cost the processor a slowed worker's is
@@ -77,7 +71,8 @@ type Result struct {
 	Training     float64 // share of the time in which a worker computes, on average over workers
 	Bytes        float64 // payload of a round, of all workers
 	Most         float64 // of the worker that sends most
-	Plain        float64 // seconds of a round as latency and bandwidth alone have it: see plain
+	Plain        float64 // seconds of a round by latency and bandwidth alone: see plain
+	Cost         Cost    // of a round
 	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
 	Sent, Predicted collective.Ledger
 	Commits         []event.Commit  // those that no rollback took back, the first too
@@ -91,29 +86,17 @@ type world struct {
 	cfg  Config
 	core *coordinator.Coordinator
 
-	mu        sync.Mutex
-	still     *sync.Cond // no worker runs
-	running   int
-	nodes     []*node // those that are simulated; with churn by machine, with the last worker of those that are away
-	at        []*node // by worker, nil for the others
-	crowd     *crowd  // nil where all are
-	hosting   collective.Hosting
-	roster    collective.Roster
-	said      map[heard][]said
-	settled   int              // exchanges that all deputies have passed
-	clocks    []int64          // of each worker, once it has one of its own
-	exchanges []settled        // the last of those that are
-	up, down  []queue          // of each worker, empty but for a moment
-	own       bool             // clocks are in force
-	works     [classes][]int64 // what deputies of each class computed: see settle
-	draw      draw             // see computes
-	agreed    agreed
-	queue     queued
-	now       int64
-	serial    uint64
-	exit      *coordinator.Exit
-	marks     []mark        // of commits that stand
-	begin     func(n *node) // lets it live
+	mu      sync.Mutex
+	still   *sync.Cond // no worker runs
+	running int
+	nodes   []*node // with churn by machine, with the last worker of those that are away
+	at      []*node // by worker
+	queue   queued
+	now     int64
+	serial  uint64
+	exit    *coordinator.Exit
+	marks   []mark        // of commits that stand
+	begin   func(n *node) // lets it live
 
 	racks []rack
 
@@ -140,6 +123,7 @@ type count struct {
 	sent      int64 // payload
 	line      int64 // payload of its busiest way
 	hops      int64 // turns from receiving to sending
+	frames    int64 // sent
 }
 
 // happening is what reaches the core.
@@ -161,7 +145,7 @@ const (
 // Run simulates until so many rounds are committed, the run ends by itself, or ctx does.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Link == nil {
-		cfg.Link, cfg.OneLink = func(int, int) Link { return Link{} }, true
+		cfg.Link = func(int, int) Link { return Link{} }
 	}
 	if cfg.Pace == nil {
 		cfg.Pace = func(int, func() float64) float64 { return 1 }
@@ -174,25 +158,8 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		return Result{}, err
 	}
 	w := &world{cfg: cfg, core: c, at: make([]*node, cfg.Workers)}
-	if cfg.Deputies > 0 && cfg.Deputies < cfg.Workers {
-		w.crowd = crowdOf(cfg)
-	}
-	if cfg.Racks != nil && w.crowd != nil {
-		return Result{}, fmt.Errorf("%d deputies of %d workers: what workers of a rack share nobody shares for another", cfg.Deputies, cfg.Workers)
-	}
 	if cfg.Churn != nil {
-		if w.crowd != nil {
-			return Result{}, fmt.Errorf("%d deputies of %d workers: in a fleet with churn nobody stands for another", cfg.Deputies, cfg.Workers)
-		}
 		w.machines = make([]hardware, cfg.Workers)
-	}
-	if w.crowd != nil {
-		w.roster = collective.Place(collective.IDs(cfg.Core.Members), workers(cfg.Workers))
-		w.hosting, w.said = w.roster.Hosting(), map[heard][]said{}
-	}
-	w.draw.next = func() float64 {
-		w.draw.draws++
-		return chance(cfg.Seed, w.draw.worker, w.draw.draws)
 	}
 	w.still = sync.NewCond(&w.mu)
 	return w.run(ctx)
@@ -210,17 +177,12 @@ func (w *world) run(ctx context.Context) (Result, error) {
 		cancel()
 		all.Wait()
 	}()
-	simulated := workers(w.cfg.Workers)
-	if w.crowd != nil {
-		simulated = w.crowd.deputies
-	}
 	w.begin = func(n *node) {
 		w.running++
 		all.Go(func() { n.live(ctx) })
 	}
-	for i, id := range simulated {
+	for id := range w.cfg.Workers {
 		n := w.node(id, id)
-		n.index, n.left = i, make([]int64, len(simulated))
 		w.nodes, w.at[id] = append(w.nodes, n), n
 	}
 	for id := range w.cfg.Workers {
@@ -274,9 +236,6 @@ func (w *world) run(ctx context.Context) (Result, error) {
 func (w *world) node(id, machine int) *node {
 	n := &node{world: w, id: id, machine: machine, waits: nobody, ways: map[int]*way{}, boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
 	n.chances = n.uniform
-	if w.crowd != nil {
-		n.all = make([]sentTo, w.cfg.Workers)
-	}
 	n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
 	return n
 }
@@ -306,11 +265,7 @@ func (w *world) report(n *node, r message.Report) {
 	if d, ok := r.(message.Done); ok {
 		n.counts[d.To] = n.done()
 	}
-	at := n.now + int64(w.cfg.Control)
-	w.happens(happening{at: at, worker: n.id, ev: coordinator.Report{Report: r}})
-	if w.crowd != nil {
-		w.speak(said{n, r, at, n.passed, n.began, n.work, n.took})
-	}
+	w.happens(happening{at: n.now + int64(w.cfg.Control), worker: n.id, ev: coordinator.Report{Report: r}})
 }
 
 func (w *world) apply(fx []coordinator.Effect) error {
@@ -379,7 +334,6 @@ func (w *world) mark(c event.Commit) {
 		w.marks[last].counts, w.marks[last].crossed = nil, nil
 	}
 	w.marks = append(w.marks, m)
-	w.forget()
 }
 
 // result is of the rounds behind the first commit: before it the fleet meets.
@@ -396,17 +350,27 @@ func (w *world) result() (Result, error) {
 	rounds := float64(r.Rounds)
 	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
 	r.Departures = z.departures - a.departures
-	var most count // of a worker
+	var most count // of each kind, the worker that does most
 	for i, last := range z.counts {
 		d := last.since(a.counts[i])
-		r.Training += w.weight(i) * float64(d.busy) / float64(max(1, d.now)) / float64(w.cfg.Workers)
+		r.Training += float64(d.busy) / float64(max(1, d.now)) / float64(w.cfg.Workers)
 		r.Bytes += float64(d.sent) / rounds
-		most = count{busy: max(most.busy, d.busy), sent: max(most.sent, d.sent), line: max(most.line, d.line), hops: max(most.hops, d.hops)}
+		most = count{
+			busy:   max(most.busy, d.busy),
+			sent:   max(most.sent, d.sent),
+			line:   max(most.line, d.line),
+			hops:   max(most.hops, d.hops),
+			frames: max(most.frames, d.frames),
+		}
 	}
-	if w.crowd != nil {
-		r.Bytes = float64(bytesOf(w.marks[1:])) / rounds
+	r.Cost = Cost{
+		Busy:   float64(most.busy) / 1e9 / rounds,
+		Turns:  float64(most.hops) / rounds,
+		Sent:   float64(most.sent) / rounds,
+		Line:   float64(most.line) / rounds,
+		Frames: float64(most.frames) / rounds,
 	}
-	r.Most, r.Plain = float64(most.sent)/rounds, w.plain(most, busiest(a, z))/rounds
+	r.Most, r.Plain = r.Cost.Sent, w.plain(r.Cost, float64(busiest(a, z))/rounds)
 	for _, m := range w.marks {
 		r.Commits, r.At = append(r.Commits, m.commit), append(r.At, time.Duration(m.at))
 	}
@@ -426,32 +390,25 @@ func (w *world) result() (Result, error) {
 	return r, nil
 }
 
-// plain is the plainest model of what workers did: the slowest one's computing, a delay for each turn from receiving to
-// sending, and the bytes of the worker, of the link and of the rack that carry most over their rates (Hockney 1994).
-func (w *world) plain(most count, crossed int64) float64 {
-	var l Link
-	if w.cfg.Workers > 1 {
-		l = w.cfg.Link(0, 1)
+// plain is the time of a round by latency and bandwidth alone: see [Cost.seconds]. crossed is the payload of a round that
+// leaves the busiest rack.
+func (w *world) plain(c Cost, crossed float64) float64 {
+	s := c.seconds(w.cfg, false)
+	r := w.cfg.Racks
+	if r == nil || crossed == 0 {
+		return s
 	}
-	bytes := 0.0
-	if l.Rate > 0 {
-		bytes = float64(most.line) / l.Rate
+	s += c.Turns * r.Delay.Seconds()
+	if r.Up > 0 {
+		own := c
+		own.Busy, own.Turns = 0, 0
+		s += max(0, crossed/r.Up-own.seconds(w.cfg, false))
 	}
-	if w.cfg.Up > 0 {
-		bytes = max(bytes, float64(most.sent)/w.cfg.Up)
-	}
-	delay := l.Delay
-	if r := w.cfg.Racks; r != nil && crossed > 0 {
-		delay += r.Delay
-		if r.Up > 0 {
-			bytes = max(bytes, float64(crossed)/r.Up)
-		}
-	}
-	return float64(most.busy)/1e9 + float64(most.hops)*delay.Seconds() + bytes
+	return s
 }
 
 func (c count) since(o count) count {
-	return count{c.now - o.now, c.busy - o.busy, c.sent - o.sent, c.line - o.line, c.hops - o.hops}
+	return count{c.now - o.now, c.busy - o.busy, c.sent - o.sent, c.line - o.line, c.hops - o.hops, c.frames - o.frames}
 }
 
 var _ collective.Link = (*node)(nil)

@@ -353,7 +353,7 @@ func (m *machines) simulate(ctx context.Context, r measuredRun) (f scaling.Foret
 	if link.Line != nil {
 		link.Line = link.Line.Dearer(m.of(dear), m.of(heavy), m.of(played))
 	}
-	cfg.Link, cfg.OneLink = func(int, int) simulate.Link { return link }, true
+	cfg.Link = func(int, int) simulate.Link { return link }
 	if !m.plan.FastFrames {
 		cfg.Owed = m.plan.Slow - 1
 	}

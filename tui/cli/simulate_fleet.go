@@ -92,17 +92,15 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	return c
 }
 
-// Up to mostSimulated workers are simulated each by itself; of more, up to mostWorkers, deputies stand for the others.
+// Up to mostSimulated workers are simulated. Larger fleets, up to mostWorkers, are extrapolated from two that are
+// simulated, of which the smaller also predicts the larger, so that the error is known.
 const (
 	mostSimulated = 256
 	mostWorkers   = 16384
-	deputies      = 8
 )
 
-// irreplaceable are algorithms of whose workers some cannot stand for the others: one has the centre, some have no
-// data, or, in WASH, each hears from all others one after the other, of which deputies make a round that is far too
-// long.
-var irreplaceable = []string{"easgd", "bgd", "wash"}
+// references are the sizes of the fleets that larger ones are extrapolated from.
+var references = [3]int{16, 64, mostSimulated}
 
 // everyWorker stands for all workers where one may be named.
 const everyWorker = -1
@@ -122,6 +120,10 @@ type foretold struct {
 	Most      float64 `json:"worker_bytes"`
 	Rate      float64 `json:"samples_per_second"`
 	Rounds    uint64  `json:"rounds"`
+	// Extrapolated is the number of workers of the largest simulated fleet if this one is larger; Error is by what share
+	// the same extrapolation misses that one.
+	Extrapolated int     `json:"extrapolated_from_workers,omitempty"`
+	Error        float64 `json:"extrapolation_error,omitempty"`
 	// of a fleet with churn: how many workers left in those rounds, the share of the time in which all were there, and
 	// a round's time if none left
 	Departures *int     `json:"departures,omitempty"`
@@ -241,7 +243,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		}
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
 		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
-			cfg.Link, cfg.OneLink, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, true, up, down
+			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
 			cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = link.Delay, perByte, hop, racks
 			if given("control") {
 				cfg.Control = f.control
@@ -254,11 +256,6 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 			every := cmp.Or(slow[everyWorker], 1)
 			cfg.PerByte *= every
 			cfg.Hop *= every
-			for w := range slow {
-				if w < cfg.Workers && w != everyWorker {
-					cfg.Alone = append(cfg.Alone, w)
-				}
-			}
 			cfg.Pace = func(w int, uniform func() float64) float64 {
 				return sharers * every * cmp.Or(slow[w], 1) * drawn(w, uniform)
 			}
@@ -281,13 +278,17 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
-		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[0].of, f.fleet())
+		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[len(all)-1].of, f.fleet())
 	} else {
-		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[0].of, f.fleet())
+		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[len(all)-1].of, f.fleet())
 	}
 	t := newTable(heads...)
 	for _, r := range all {
-		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), seconds(r.P95), seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
+		p95 := seconds(r.P95)
+		if r.Extrapolated > 0 {
+			p95 = "–"
+		}
+		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), p95, seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
 			humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
 		if r.Departures != nil {
 			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures), fmt.Sprintf("%.0f%%", 100**r.Whole))
@@ -308,32 +309,25 @@ func (f *foretellFlags) note(text string) {
 	}
 }
 
-// foretell simulates one algorithm on fleets of these sizes.
+// foretell simulates one algorithm on fleets of these sizes, and extrapolates those that are too large.
 func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []int, rounds uint64, shape func(*simulate.Config)) (out []foretold, err error) {
 	var pace []float64
 	var prices host.Prices
+	type reference struct {
+		of  [len(references)]simulate.Result
+		cfg simulate.Config
+	}
+	known := map[int]reference{} // by members of each worker
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	for _, n := range slices.Backward(sizes) { // the largest first: its workers host fewest members
 		if f.each > 0 {
 			o.Members = n * f.each
 		}
-		prepare := host.Prepare
-		if n <= mostSimulated {
-			o.Workers, o.Wait = n, n
-		} else { // no machine has to hold them
-			prepare, o.Workers, o.Wait = host.Outline, 1, 0
-			if f.rack.of > 0 {
-				return nil, usage("--sizes %d: of more than %d workers some stand for the others, and those of a rack share its ways; give at most %d, or no --rack", n, mostSimulated, mostSimulated)
-			}
-			if f.churn > 0 {
-				return nil, usage("--sizes %d: of more than %d workers some stand for the others, which those that leave cannot; give at most %d, or no --churn", n, mostSimulated, mostSimulated)
-			}
-			if slices.Contains(irreplaceable, o.Algorithm) {
-				return nil, usage("--sizes %d: of more than %d workers some stand for the others, which those of %s cannot; give at most %d", n, mostSimulated, o.Algorithm, mostSimulated)
-			}
-		}
-		j, err := prepare(o)
-		if err != nil {
-			return nil, err
+		if n > mostSimulated && (f.rack.of > 0 || f.churn > 0) {
+			return nil, usage("--sizes %d: fleets of more than %d workers are extrapolated, which --rack and --churn rule out: "+
+				"give at most %d, or neither of them", n, mostSimulated, mostSimulated)
 		}
 		if pace == nil {
 			f.at("%s: measuring what a round computes here", o.Algorithm)
@@ -344,35 +338,64 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			}
 			f.note(busy(o.Algorithm, pace))
 		}
-		cfg := j.Simulated(n, prices)
-		cfg.Rounds = rounds
-		if n > mostSimulated {
-			cfg.Deputies = deputies
-		}
-		cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
-		shape(&cfg)
-		f.at("%s: simulating %d workers", o.Algorithm, n)
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(garbage)
-		}
-		r, err := simulate.Run(ctx, cfg)
-		if err != nil {
-			return nil, err
-		}
-		row := foretold{of: j.Net.Name + " on " + j.Config.Data, Algorithm: o.Algorithm, Workers: n, Members: o.Members, Plain: r.Plain}
-		if f.churn > 0 { // beside the fleet in which all stay
-			row.Steady = r.Seconds
-			cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
-			f.at("%s: simulating %d workers that come and go", o.Algorithm, n)
-			r, err = simulate.Run(ctx, cfg)
-			if errors.Is(err, simulate.ErrChurn) {
-				err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
-			}
+		simulated := func(n, members int) (r simulate.Result, cfg simulate.Config, of string, err error) {
+			o := o
+			o.Members, o.Workers, o.Wait = members, n, n
+			j, err := host.Prepare(o)
 			if err != nil {
-				return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, plural(n, "worker"), err)
+				return r, cfg, of, err
 			}
-			row.Departures, row.Whole = &r.Departures, &r.Whole
+			cfg = j.Simulated(n, prices)
+			cfg.Rounds = rounds
+			cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
+			shape(&cfg)
+			f.at("%s: simulating %d workers", o.Algorithm, n)
+			r, err = simulate.Run(ctx, cfg)
+			return r, cfg, j.Net.Name + " on " + j.Config.Data, err
 		}
+		row := foretold{Algorithm: o.Algorithm, Workers: n, Members: o.Members}
+		var r simulate.Result
+		if n > mostSimulated {
+			each := (o.Members + n - 1) / n
+			ref, ok := known[each]
+			for i, k := range references {
+				if ok {
+					break
+				}
+				if ref.of[i], ref.cfg, row.of, err = simulated(k, k*each); err != nil {
+					return nil, err
+				}
+			}
+			row.Extrapolated = mostSimulated
+			row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], mostSimulated).Seconds/ref.of[2].Seconds - 1
+			if !ok {
+				known[each] = ref
+				f.note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the simulated %d by %+.1f %%",
+					o.Algorithm, mostSimulated, references[1], references[2], references[0], references[1], references[2], 100*row.Error))
+			}
+			r = simulate.Extrapolate(ref.cfg, ref.of[1], ref.of[2], n)
+		} else {
+			var cfg simulate.Config
+			if r, cfg, row.of, err = simulated(n, o.Members); err != nil {
+				return nil, err
+			}
+			if f.churn > 0 { // compared with the fleet in which all stay
+				row.Steady = r.Seconds
+				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
+				f.at("%s: simulating %d workers that come and go", o.Algorithm, n)
+				plain := r.Plain
+				r, err = simulate.Run(ctx, cfg)
+				if errors.Is(err, simulate.ErrChurn) {
+					err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, plural(n, "worker"), err)
+				}
+				r.Plain = plain
+				row.Departures, row.Whole = &r.Departures, &r.Whole
+			}
+		}
+		row.Plain = r.Plain
 		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes, r.Most, r.Rounds
 		row.Rate = float64(r.Samples) / (r.Seconds * float64(r.Rounds))
 		out = append(out, row)
