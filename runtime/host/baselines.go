@@ -111,7 +111,7 @@ func (o *Own) Take(
 	if err != nil {
 		return nil, err
 	}
-	if j.bare() {
+	if j.modelless() {
 		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
 	}
 	means := make([]*average, len(of))

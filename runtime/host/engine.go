@@ -39,7 +39,7 @@ func release(e compute) {
 
 // engine returns a new engine for the job, see newEngine. The engine of a run without a model computes nothing.
 func (j *Job) engine(kind string, threads int) (compute, error) {
-	if j.bare() {
+	if j.modelless() {
 		return memory{}, nil
 	}
 	if j.own.maximises() {

@@ -98,7 +98,7 @@ func (j *Job) passes(r dryRunResult) error {
 // probes sets the period of probes unless the options set it: probes may cost about 5% of a round, a gradient counted
 // as three evaluations.
 func (j *Job) probes(r dryRunResult) {
-	if j.Config.Probe == 0 && !j.bare() {
+	if j.Config.Probe == 0 && !j.modelless() {
 		j.Config.Probe = period(r.round.samples(), r.probe.samples())
 	}
 }
@@ -128,7 +128,7 @@ func (j *Job) single(eng compute) (compute, error) {
 func (j *Job) memory(r dryRunResult, single compute) need {
 	prepared, n := int64(readPeak*float64(j.Samples.Peak())), j.live(r, single)
 	j.kept = n.host
-	if j.bare() {
+	if j.modelless() {
 		j.kept -= shortBytes // most of which is garbage
 		n.host += processBytes
 		return n
@@ -152,7 +152,7 @@ func (j *Job) live(r dryRunResult, single compute) (n need) {
 		copies = 1
 	}
 	n.host = j.Samples.Bytes() + j.reportBytes(r) + r.host
-	if j.bare() {
+	if j.modelless() {
 		n.host += shortBytes
 	}
 	own := &n.host
@@ -169,7 +169,7 @@ func (j *Job) live(r dryRunResult, single compute) (n need) {
 // reportBytes estimates the memory of reports: the newest records, the view that they are applied to, and its
 // encoded form, which exists from time to time.
 func (j *Job) reportBytes(r dryRunResult) (bytes int64) {
-	if j.bare() { // counted as shortBytes
+	if j.modelless() { // counted as shortBytes
 		return 0
 	}
 	rounds := j.rounds(r)

@@ -122,7 +122,7 @@ func (at need) more(each need, n int) need {
 
 // holds refuses a run that needs more memory than there is by a tenth or more, before it is rehearsed.
 func (j *Job) holds(eng compute) error {
-	if j.Wait > 0 || j.bare() {
+	if j.Wait > 0 || j.modelless() {
 		return nil
 	}
 	single, err := j.single(eng)

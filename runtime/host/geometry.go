@@ -38,7 +38,7 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 		return nil, err
 	}
 	name := filepath.Base(dir)
-	if j.bare() {
+	if j.modelless() {
 		return nil, fmt.Errorf("%s trained no model: its members have no place", name)
 	}
 	w, _, err := recompute(ctx, j, dir, at, h, nil, want.Threads, progress)

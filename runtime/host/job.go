@@ -162,7 +162,7 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	} else if alg.Needs.Model() {
 		err = j.prepareModel(o)
 	} else {
-		err = j.prepareBare(o)
+		err = j.prepareModelless(o)
 	}
 	if err != nil {
 		return nil, err
@@ -477,7 +477,7 @@ func (j *Job) Worker(
 	if j.Slow != nil && !j.own.maximises() { // objective programs are other processes, which cannot be slowed
 		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
-	if tests && !j.bare() {
+	if tests && !j.modelless() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
 	cfg.Measured = j.ungraded()
@@ -533,7 +533,7 @@ func (j *Job) core() coordinator.Config {
 // data differ from those of the session, it returns the job together with the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	j, err := o.modelled(dir, c)
-	if err != nil || j.bare() {
+	if err != nil || j.modelless() {
 		return j, err
 	}
 	if o.maximises() {
@@ -566,7 +566,7 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{Config: c, Options: options, own: o}
-	if j.bare() {
+	if j.modelless() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}

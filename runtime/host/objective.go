@@ -18,12 +18,13 @@ import (
 	"brood/runtime/worker"
 )
 
-// A run that maximises an objective has parameters and no layers, seeds in place of samples, and an engine that asks a
-// program, or a function, what candidates are worth. Its session records what the program was, and never how to start
-// it: a session, and a coordinator, are data of others, and which program runs here its owner says.
+// A run that maximises an objective has parameters but no layers, and seeds instead of samples. Its engine evaluates
+// candidates with a program or a Go function. The session records the identity of the program, but no code starts a
+// program from the record: sessions and coordinators are untrusted, so only the owner of the machine chooses a program.
 
-// Program is the objective that a command line names, for a session that was recorded on it or a run that a worker
-// joins. The parameters are the session's. An empty text gives nil, for sessions that have none.
+// Program returns an objective that runs the command line text, for a recorded session or for a worker that joins a
+// run. Its parameter spec is empty: the one of the session applies. If text is empty, it returns nil, for sessions
+// without an objective.
 func Program(text string) (*Own, error) {
 	if text == "" {
 		return nil, nil
@@ -35,10 +36,12 @@ func Program(text string) (*Own, error) {
 	return &Own{Objective: &objective.Objective{Command: words}}, nil
 }
 
-// seeds is what the samples of such a run are called, as [data.Seeds] has it.
+// seeds is the data name of a run that maximises an objective, see [data.Seeds].
 const seeds = "seeds"
 
-// owned is the model that options bring themselves: a Go program's, or the objective that they name.
+// owned returns the model that the options define themselves: the graph or the objective of a Go program (o.Own), or
+// the objective of the options objective and params. It returns nil if there is none, and an error if only one of these
+// two options is set or if both sources are present.
 func owned(o Options) (*Own, error) {
 	own, _ := o.Own.(*Own)
 	text, params := option.Objective.Text(o), option.Params.Text(o)
@@ -46,11 +49,13 @@ func owned(o Options) (*Own, error) {
 	case text == "" && params == "":
 		return own, nil
 	case own != nil:
-		return nil, usererr.Errorf("the program has a model of its own: leave objective and params out")
+		return nil, usererr.Errorf("the program defines its own model: omit objective and params")
 	case text == "":
-		return nil, usererr.Errorf("params = %s are those of an objective: give the program too, such as --objective ./program", params)
+		return nil, usererr.Errorf("params = %s: parameters need an objective: give its program too, such as --objective "+
+			"./program", params)
 	case params == "":
-		return nil, usererr.Errorf("objective %s: how many parameters does it have? give --params N, or --params SPEC.toml", text)
+		return nil, usererr.Errorf("objective %s: the number of parameters is missing: give --params N, or --params SPEC.toml",
+			text)
 	}
 	own, err := Program(text)
 	if err != nil {
@@ -60,11 +65,11 @@ func owned(o Options) (*Own, error) {
 	return own, err
 }
 
-// maximises says whether there is an objective.
+// maximises reports whether the run maximises an objective. o may be nil.
 func (o *Own) maximises() bool { return o != nil && o.Objective != nil }
 
-// measured is the model of an objective, and what a session records of it.
-func (o *Own) measured() (*models.Model, string, error) {
+// objectiveModel returns the model of the objective, which has parameters only, and the text that a session records.
+func (o *Own) objectiveModel() (*models.Model, string, error) {
 	if err := o.Objective.Check(); err != nil {
 		return nil, "", err
 	}
@@ -76,7 +81,8 @@ func (o *Own) measured() (*models.Model, string, error) {
 	return m, text, err
 }
 
-// objectiveName is what a session calls its objective.
+// objectiveName returns the name of the objective in a session: its command line, each path reduced to its last
+// element.
 func (o *Own) objectiveName() string {
 	if len(o.Objective.Command) == 0 {
 		return "a function of a Go program"
@@ -88,7 +94,8 @@ func (o *Own) objectiveName() string {
 	return strings.Join(words, " ")
 }
 
-// completed is the objective with the session's parameters where it has none of its own.
+// completed returns o with the parameter spec of the session if its objective has no parameters, see [Program]. o
+// itself does not change.
 func (o *Own) completed(c event.Config) (*Own, error) {
 	if !o.maximises() || c.Objective == "" || len(o.Objective.Spec.Params) > 0 {
 		return o, nil
@@ -96,55 +103,68 @@ func (o *Own) completed(c event.Config) (*Own, error) {
 	with, own := *o.Objective, *o
 	var err error
 	if with.Spec, err = objective.ReadSpec([]byte(c.ModelSpec)); err != nil {
-		return nil, fmt.Errorf("the session's parameters cannot be read: %w", err)
+		return nil, fmt.Errorf("read the parameters of the session: %w", err)
 	}
 	own.Objective = &with
 	return &own, nil
 }
 
-// recalled is the model of a session of this objective, or a sentence that says what differs.
-func (o *Own) recalled(c event.Config) (*models.Model, error) {
+// recordedObjective returns the model of a session that was recorded on this objective. It returns an error if the
+// session has no objective, if o has none, or if the two differ; the error names the first difference.
+func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 	switch {
 	case c.Objective == "":
-		return nil, fmt.Errorf("the session trains the model %s, and no objective: leave --objective out", c.Model)
+		return nil, fmt.Errorf("the session trains the model %s and has no objective: omit --objective", c.Model)
 	case !o.maximises():
-		return nil, fmt.Errorf("the session maximises %s, which no session starts by itself: give the program again, with --objective; you decide what runs on your machine (docs/objectives.md)", c.Objective)
+		return nil, fmt.Errorf("the session maximises %s, which no session starts by itself: give the program again, with "+
+			"--objective; you decide what runs on your machine (docs/objectives.md)", c.Objective)
 	}
-	m, text, err := o.measured()
+	m, text, err := o.objectiveModel()
 	if err != nil {
 		return nil, err
 	}
 	have, want := objective.What(text), objective.What(c.ModelSpec)
 	for i := range max(len(have), len(want)) {
 		if i >= len(have) || i >= len(want) || have[i] != want[i] {
-			return nil, fmt.Errorf("the session maximises %s, and this objective is another: it has %s, where the session has %s; give the program as it was then", c.Objective, at(have, i), at(want, i))
+			return nil, fmt.Errorf("the session maximises %s, and this objective is another: it has %s, where the session has "+
+				"%s; give the program that was recorded", c.Objective, lineText(have, i), lineText(want, i))
 		}
 	}
 	return m, nil
 }
 
-// at is line i, as words.
-func at(lines []string, i int) string {
+// lineText returns line i without its comment sign, or "nothing" if the line is empty or missing.
+func lineText(lines []string, i int) string {
 	if i >= len(lines) || lines[i] == "" {
 		return "nothing"
 	}
 	return strings.TrimPrefix(lines[i], "# ")
 }
 
-// prepareObjective builds the model and the seeds of a run that maximises an objective.
+// prepareObjective builds the model and the seeds of a run that maximises an objective, and reads the initial model
+// file, if any. It returns an error if an option needs a model of layers, data or a device.
 func (j *Job) prepareObjective(o Options) (err error) {
-	for _, x := range []*option.Option{option.Model, option.Data, option.Label, option.Table, option.Augment, option.ClassWeights, option.Validation, option.Rebuild} {
+	for _, x := range []*option.Option{
+		option.Model,
+		option.Data,
+		option.Label,
+		option.Table,
+		option.Augment,
+		option.ClassWeights,
+		option.Validation,
+		option.Rebuild,
+	} {
 		if text := x.Text(o); text != "" {
-			return usererr.Errorf("%s = %s: an objective has no model and no data: leave it out (docs/objectives.md)", x.Name, text)
+			return usererr.Errorf("%s = %s: an objective has no model and no data: omit it (docs/objectives.md)", x.Name, text)
 		}
 	}
 	if at := option.Device.Text(o); at != "" && at != option.CPU {
-		return usererr.Errorf("device %s: an objective computes in processes of its own: leave the device out", at)
+		return usererr.Errorf("device %s: an objective computes in its own processes: omit the device", at)
 	}
-	if err := ungraded(j.Alg); err != nil {
+	if err := checkNeeds(j.Alg); err != nil {
 		return err
 	}
-	if j.Net, j.Config.ModelSpec, err = j.own.measured(); err != nil {
+	if j.Net, j.Config.ModelSpec, err = j.own.objectiveModel(); err != nil {
 		return err
 	}
 	j.Samples = j.own.Objective.Spec.Data()
@@ -155,8 +175,9 @@ func (j *Job) prepareObjective(o Options) (err error) {
 	return nil
 }
 
-// ungraded refuses an algorithm that asks for what an objective does not give.
-func ungraded(a *optim.Algorithm) error {
+// checkNeeds returns an error if the algorithm needs gradients or whole-number weights, or trains no parameters: an
+// objective provides none of these. The error lists the algorithms that are possible.
+func checkNeeds(a *optim.Algorithm) error {
 	if a.Needs&(optim.Gradients|optim.Whole) == 0 && a.Needs.Model() {
 		return nil
 	}
@@ -176,7 +197,7 @@ func ungraded(a *optim.Algorithm) error {
 	return usererr.Errorf("%s %s: choose one of %s", a.Name, why, strings.Join(names, ", "))
 }
 
-// oneSeed is the edit by which candidates are measured on one seed each, where nobody says on how many.
+// oneSeed adds an edit that evaluates each candidate on one seed, unless the knob batch already has an edit.
 func (j *Job) oneSeed() {
 	if _, ok := j.Alg.Knob("batch"); !ok {
 		return
@@ -189,7 +210,7 @@ func (j *Job) oneSeed() {
 	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: "batch", Expr: "1", By: event.ByNobody})
 }
 
-// metricsOf are the names of what an engine measures beside the fitness.
+// metricsOf returns the names of the metrics that the engine measures in addition to the fitness; nil for none.
 func metricsOf(eng compute) []string {
 	if e, ok := eng.(*objective.Engine); ok {
 		return e.Metrics()
@@ -197,8 +218,8 @@ func metricsOf(eng compute) []string {
 	return nil
 }
 
-// noResult says that the parameters which a run begins with have no fitness: the program is broken, or takes another
-// number of parameters, or the run has to begin elsewhere.
+// noResult returns the error for initial parameters without a fitness: the program fails, or expects another number of
+// parameters, or has no value at that point. It includes the cause if the engine's notes have one.
 func (j *Job) noResult(eng compute) error {
 	why := "it has no fitness"
 	if n, ok := eng.(worker.Noter); ok {
@@ -208,10 +229,12 @@ func (j *Job) noResult(eng compute) error {
 			}
 		}
 	}
-	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; mend it, or begin elsewhere (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
+	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; fix the program, or "+
+		" change the initial values (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
 }
 
-// tryObjective evaluates the initial parameters once, by one program. It returns an error if that has no result.
+// tryObjective evaluates the initial parameters of member 0 once, on the first training seed. It returns an error if
+// there is no result.
 func (j *Job) tryObjective(ctx context.Context, eng compute) error {
 	first := make([]float32, j.Net.Layout.Params)
 	j.init(0, first)

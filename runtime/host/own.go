@@ -16,20 +16,21 @@ import (
 	"brood/runtime/event"
 )
 
-// Own is a model as a gorgonia graph of a Go program's own, in place of a list of layers: every algorithm trains it, on
-// gorgonia. A session records what the graph looks like and where it starts, not the graph, so only a program that has
-// it goes on with the session, by the methods below. A nil Own stands for the models that sessions hold themselves.
+// Own is a model that a Go program defines as a gorgonia graph instead of a list of layers; or an objective, see
+// [Own.Objective]. Every algorithm can train a graph; the engine is gorgonia. A session records a description of the
+// graph and a digest of its initial values, but not the graph. So only a program that has the graph can resume the
+// session, through the methods below. A nil Own stands for models whose layers are in the session.
 type Own struct {
 	Graph graph.Own
-	// Objective is what is maximised in place of a graph; nil: the graph is trained. Its samples are seeds, so that such a
-	// run has no data. Where its spec has no parameters, as [Program] leaves it, a session's own spec counts.
+	// Objective is maximised instead of training a graph; nil: the graph is trained. Such a run has no data: its samples
+	// are seeds. If the spec has no parameters, as after [Program], the spec of the session applies.
 	Objective *objective.Objective
-	// Init writes the initial values of tensor t of a member into dst, its t.Len elements; key is the tensor's own address
-	// of randomness. It must depend on its arguments alone. nil: see [models.Own].
+	// Init writes the initial values of tensor t of a member into dst, which has t.Len elements. key is the random key of
+	// this tensor. Init must depend on its arguments only. nil: see [models.Own].
 	Init func(key noise.Key, t engine.Tensor, dst []float32)
 }
 
-// OwnName is the name of the graph, by which options know that they have one.
+// OwnName returns the name of the graph or the objective. Options detect an own model by this method.
 func (o *Own) OwnName() string {
 	if o.Objective != nil {
 		return cmp.Or(o.Objective.Spec.Name, "objective")
@@ -37,10 +38,11 @@ func (o *Own) OwnName() string {
 	return o.Graph.Name
 }
 
-// model is the model as layers are, and what a session records of it.
+// model returns the model in the form of a list of layers, and the text that a session records. It returns an error if
+// Init draws a value that is not finite.
 func (o *Own) model(seed uint64) (*models.Model, string, error) {
 	if o.Objective != nil {
-		return o.measured()
+		return o.objectiveModel()
 	}
 	m, err := o.Graph.Model()
 	if err != nil {
@@ -60,36 +62,43 @@ func (o *Own) model(seed uint64) (*models.Model, string, error) {
 			return nil, "", fmt.Errorf("graph %s: Init starts parameter %d at %v: give it a finite value", m.Name, i, v)
 		}
 		b := math.Float32bits(v)
-		_, _ = h.Write([]byte{byte(b), byte(b >> 8), byte(b >> 16), byte(b >> 24)}) // a hash takes all
+		_, _ = h.Write([]byte{byte(b), byte(b >> 8), byte(b >> 16), byte(b >> 24)}) // writing to a hash does not fail
 	}
 	return m, fmt.Sprintf("%sstart blake3:%x\n", text, h.Sum(nil)), nil
 }
 
-// init writes the initial parameters of a member.
+// init writes the initial parameters of a member into dst, with Init or else with the initializer of the model.
 func (o *Own) init(m *models.Model, seed uint64, member engine.Member, dst []float32) error {
 	if o == nil || o.Init == nil && o.Objective == nil {
 		return m.Init(seed, member, dst)
 	}
 	if o.Init == nil {
 		for i, t := range m.Layout.Tensors {
-			o.Objective.Spec.Init(noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(member), Stream: uint32(i)}, i, dst[t.Lo:t.Lo+t.Len])
+			o.Objective.Spec.Init(initKey(seed, member, i), i, dst[t.Lo:t.Lo+t.Len])
 		}
 		return nil
 	}
 	for i, t := range m.Layout.Tensors {
-		o.Init(noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(member), Stream: uint32(i)}, t, dst[t.Lo:t.Lo+t.Len])
+		o.Init(initKey(seed, member, i), t, dst[t.Lo:t.Lo+t.Len])
 	}
 	return nil
 }
 
-// recorded is the model of a session of this graph, or a sentence that says what differs.
+// initKey returns the random key of the initial values of a member's tensor.
+func initKey(seed uint64, member engine.Member, tensor int) noise.Key {
+	return noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(member), Stream: uint32(tensor)}
+}
+
+// recorded returns the model of a session that was recorded on this graph or objective. It returns an error that names
+// the first difference if the session was recorded on another one. o may be nil.
 func (o *Own) recorded(c event.Config) (*models.Model, error) {
 	if c.Objective != "" || o.maximises() {
-		return o.recalled(c)
+		return o.recordedObjective(c)
 	}
 	switch {
 	case o == nil:
-		return nil, fmt.Errorf("the session trains %s, a graph of a Go program's own, which is not in it: only that program can go on with it (docs/your-own-graph.md)", c.Model)
+		return nil, fmt.Errorf("the session trains %s, a graph that a Go program defines: only that program can resume it "+
+			"(docs/your-own-graph.md)", c.Model)
 	case !c.Own:
 		return nil, fmt.Errorf("the session trains %s, a list of layers, and not the graph %s", c.Model, o.Graph.Name)
 	}
@@ -100,7 +109,8 @@ func (o *Own) recorded(c event.Config) (*models.Model, error) {
 	have, want := strings.Split(text, "\n"), strings.Split(c.ModelSpec, "\n")
 	for i := 0; i < len(have) && i < len(want); i++ {
 		if have[i] != want[i] {
-			return nil, fmt.Errorf("the session was recorded on a graph with %q where this one has %q: give the graph it was recorded with", want[i], have[i])
+			return nil, fmt.Errorf("the session was recorded on a graph with %q where this one has %q: give the graph it was "+
+				"recorded with", want[i], have[i])
 		}
 	}
 	return nil, fmt.Errorf("the session was recorded on another graph: give the graph it was recorded with")

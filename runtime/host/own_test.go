@@ -68,9 +68,9 @@ func TestOwnResumes(t *testing.T) {
 		t.Fatalf("stopped at %+v, %v", h.last, err)
 	}
 	for says, own := range map[string]*Own{
-		"a graph of a Go program's own": nil,
-		`"parameter w [8 784]" where`:   changed(func(o *Own) { o.Graph.Params[0].Shape, o.Graph.Params[1].Shape = []int{9, 784}, []int{10, 9} }),
-		`"graph bent" where this one`:   changed(func(o *Own) { o.Graph.Name = "straight" }),
+		"a graph that a Go program defines": nil,
+		`"parameter w [8 784]" where`:       changed(func(o *Own) { o.Graph.Params[0].Shape, o.Graph.Params[1].Shape = []int{9, 784}, []int{10, 9} }),
+		`"graph bent" where this one`:       changed(func(o *Own) { o.Graph.Name = "straight" }),
 		`"operators `: changed(func(o *Own) {
 			o.Graph.Build = func(_ *G.ExprGraph, _ int, x *G.Node, p []*G.Node) (*G.Node, error) {
 				return G.Mul(p[1], G.Must(G.Square(G.Must(G.Mul(p[0], x)))))

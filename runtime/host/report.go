@@ -148,7 +148,7 @@ func Mixed(computed, asked string) string {
 // saved that round, as one does in the end.
 func (r *Run) Report(ctx context.Context) (*report.Report, error) {
 	j := r.Job
-	if j.bare() || j.own.maximises() || len(j.Samples.Test()) == 0 {
+	if j.modelless() || j.own.maximises() || len(j.Samples.Test()) == 0 {
 		return nil, nil
 	}
 	h, err := read(r.Session.Dir(), 0)

@@ -519,7 +519,7 @@ func (out *Restored) Continue(o Options) error {
 	if err := j.measurable(); err != nil {
 		return err
 	}
-	if at := j.Device; at != "" && !j.bare() { // before anything is written
+	if at := j.Device; at != "" && !j.modelless() { // before anything is written
 		kinds, err := j.own.Kernels(at)
 		if err != nil {
 			return err

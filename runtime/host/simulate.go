@@ -36,7 +36,7 @@ func (p Prices) of(e operations) float64 {
 
 // Prices times each kind of work that a round of the job, its probes and its tests have, with all threads at it.
 func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
-	if j.bare() {
+	if j.modelless() {
 		return p, usererr.Errorf("%s trains no model: what it would take on a fleet is not simulated", j.Alg.Name)
 	}
 	r, err := j.dryRun()

@@ -81,7 +81,7 @@ func (o *Own) Export(
 func (j *Job) centre(
 	ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit),
 ) (*Trained, error) {
-	if j.bare() {
+	if j.modelless() {
 		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
 	}
 	w, _, err := recompute(ctx, j, dir, at, h, nil, threads, progress)

@@ -98,7 +98,7 @@ func TestBareRefuses(t *testing.T) {
 		"data":   {Options{Algorithm: "or", Data: "glyphs"}, "or trains no model"},
 		"init":   {Options{Algorithm: "or", Init: "x.safetensors"}, "or trains no model"},
 		"target": {Options{Algorithm: "or", Limit: event.Limit{Target: "loss=0.1"}}, "epochs (1: every member has ended)"},
-		"rules":  {Options{Algorithm: "or", Rules: []byte(twoColours)}, "has rules of its own"},
+		"rules":  {Options{Algorithm: "or", Rules: []byte(twoColours)}, "has built-in rules"},
 		"table":  {Options{Algorithm: "dp-sgd", Rules: []byte(twoColours)}, "takes no rule table"},
 		"bad":    {Options{Algorithm: "protocol", Rules: []byte("states = 3")}, "protocol"},
 		"gap":    {Options{Algorithm: "exact-majority", Set: []event.Setting{{Knob: "gap", Expr: "101"}}}, "gap = 101"},
