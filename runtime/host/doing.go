@@ -8,12 +8,13 @@ import (
 	"brood/runtime/worker"
 )
 
-// stages in the order in which a run goes through them; package view has the same names.
+// stages lists the stages of a worker in their order. Package view uses the same names.
 var stages = []worker.Stage{worker.StageMemory, worker.StageMembers, worker.StageRound}
 
-// doing sums up what the workers of this process do, nil where they do nothing: the stage of the last one, in which
-// workers that are further have done all of their part.
-func (s *measuring) doing(now time.Time) *view.Doing {
+// doing summarises the current activity of the workers of this process; nil if all are idle. The stage is the earliest
+// one among the workers. Workers in a later stage count as done in this one. Done and Of are sums, Round is the
+// smallest round and For the longest time since a worker entered the stage.
+func (s *measurements) doing(now time.Time) *view.Doing {
 	s.mu.Lock()
 	workers := slices.Clone(s.all)
 	s.mu.Unlock()
@@ -30,7 +31,7 @@ func (s *measuring) doing(now time.Time) *view.Doing {
 	out := &view.Doing{Stage: view.Stage(stages[stage])}
 	for _, d := range all {
 		out.Members += d.Members
-		if d.Stage != stages[stage] { // it is further, and its parts are of another kind
+		if d.Stage != stages[stage] { // a later stage, which counts in other units
 			if stages[stage] == worker.StageMembers {
 				out.Done, out.Of = out.Done+d.Members, out.Of+d.Members
 			}

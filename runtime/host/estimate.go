@@ -38,7 +38,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		return fmt.Errorf("%d members on %d workers are more than the %d that a worker hosts on %s: take more workers",
 			j.Members, j.Workers, gpu.MostEntries, name)
 	}
-	if err := j.holds(eng); err != nil {
+	if err := j.checkMemory(eng); err != nil {
 		return err
 	}
 	r, err := j.dryRun()

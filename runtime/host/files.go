@@ -21,10 +21,11 @@ import (
 	"brood/runtime/worker"
 )
 
-// Files keeps checkpoints as safetensors files below a session directory: a tensor for each row, named as in digests.
+// Files stores checkpoints as safetensors files in a session directory, with one tensor per row, named as in digests.
+// It implements worker.Store.
 type Files struct {
 	Dir   string
-	Other worker.Store // saves go here instead when set: a fork writes into another session than it reads
+	Other worker.Store // if set, Save writes here instead: a fork reads one session and writes another
 }
 
 // Save implements worker.Store.
@@ -50,6 +51,8 @@ func (f *Files) Save(round uint64, epoch uint32, id int, rows []worker.Row) (eve
 	return describe(rel, path)
 }
 
+// describe returns the log entry of the file at path, which has path rel in the session: its size and its BLAKE3
+// digest.
 func describe(rel, path string) (event.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,7 +64,7 @@ func describe(rel, path string) (event.File, error) {
 	return event.File{Path: rel, Digest: fmt.Sprintf("blake3:%x", h.Sum(nil)), Bytes: n}, err
 }
 
-// Load implements worker.Store. A file that is not what the log says is refused.
+// Load implements worker.Store. It returns an error if a file is missing or its digest differs from the log.
 func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]engine.Host, error) {
 	out := map[string]engine.Host{}
 	for _, file := range cp.Files {
@@ -77,7 +80,8 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 			return nil, err
 		}
 		if d := fmt.Sprintf("blake3:%x", blake3.Sum256(p)); d != file.Digest {
-			return nil, fmt.Errorf("the checkpoint of round %d is damaged: %s has digest %s, the log says %s", cp.Round, path, d, file.Digest)
+			return nil, fmt.Errorf("the checkpoint of round %d is damaged: %s has digest %s, the log has %s",
+				cp.Round, path, d, file.Digest)
 		}
 		st, err := safetensors.Read(bytes.NewReader(p), int64(len(p)))
 		if err != nil {
@@ -96,8 +100,9 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 	return out, nil
 }
 
-// start takes what the run begins with from a model's file: parameters, the running statistics of its batch-norms where
-// it has them, and how the data are read. A session that was recorded before the last two were taken has none of them.
+// start reads the initial parameters from a model file, the batch-norm statistics if the file has them, and how the
+// data are read. If recorded is set, it reads only the parameters, with fewer checks: the session was recorded by a
+// version that did not use the rest.
 func (j *Job) start(path string, recorded bool) error {
 	file, err := openModel(path)
 	if err == nil {
@@ -117,32 +122,37 @@ func (j *Job) start(path string, recorded bool) error {
 	}
 	j.reading = file.reading
 	if text := file.Meta[metaSpec]; text != "" {
-		if m, err := models.FromSource(path, []byte(text)); err == nil && (m.Loss != j.Net.Loss || !reflect.DeepEqual(m.Layers, j.Net.Layers)) {
-			j.Notes = append(j.Notes, fmt.Sprintf("init: %s holds other layers than %s: its parameters fit, and begin a model that computes something else", path, j.Net.Name))
+		m, err := models.FromSource(path, []byte(text))
+		if err == nil && (m.Loss != j.Net.Loss || !reflect.DeepEqual(m.Layers, j.Net.Layers)) {
+			j.Notes = append(j.Notes, fmt.Sprintf("init: %s holds other layers than %s: its parameters fit, but this model "+
+				"computes something else with them", path, j.Net.Name))
 		}
 	}
 	if file.reading.Form == nil {
-		j.Notes = append(j.Notes, fmt.Sprintf("init: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used", path, j.Data))
+		j.Notes = append(j.Notes, fmt.Sprintf("init: %s does not say how its samples were normalised, nor what its classes "+
+			"are called: those of data %s are used", path, j.Data))
 	}
 	if j.Spare, err = file.spare(j.Net.Layout, j.Net.Name); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
-	if !slices.ContainsFunc(j.Net.Layout.StatTensors, func(t engine.Tensor) bool { return file.Find(t.Name) != nil }) {
+	stats := j.Net.Layout.StatTensors
+	if !slices.ContainsFunc(stats, func(t engine.Tensor) bool { return file.Find(t.Name) != nil }) {
 		return nil
 	}
-	if j.stats, err = file.take(j.Net.Name, j.Net.Layout.StatTensors, j.Net.Layout.Stats, false); err != nil {
+	if j.stats, err = file.take(j.Net.Name, stats, j.Net.Layout.Stats, false); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
 	return nil
 }
 
-// keepInit copies the initial parameters into the session, so that it can be executed again.
-func (j *Job) keepInit(dir string) error {
+// saveInit copies the initial model file into the session in dir, so that the session can be recomputed. It sets
+// Config.Init. Without an initial model file it does nothing.
+func (j *Job) saveInit(dir string) error {
 	if j.Init == "" {
 		return nil
 	}
 	path := filepath.Join(dir, initFile)
-	if j.arranged != nil { // under the model's names, so that nobody has to rename them again
+	if j.arranged != nil { // with the names and layouts of the model
 		if err := safetensors.Save(path, j.arranged.Floats()); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}

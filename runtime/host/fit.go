@@ -11,17 +11,19 @@ import (
 	"brood/runtime/option"
 )
 
-// Auto, as a number of members, asks for as many as keep all threads busy and fit into the memory, see [Job.fill].
+// Auto, as a number of members, requests a population that keeps all threads busy and fits into memory, see [Job.fill].
 const Auto = option.Auto
 
-// Filling is how much of the memory an automatic population may take; candidates is its size for each thread where
-// members are only evaluated, which costs little and whose number is the quality of the step.
 const (
-	filling    = 0.8
+	// filling is the share of memory that an automatic population may take.
+	filling = 0.8
+	// candidates is the number of members per thread of an automatic population whose members are only evaluated: a
+	// candidate is cheap, and more of them improve the estimate of the step.
 	candidates = 16
 )
 
-// Memory is what this process may use, in bytes: the machine's or its control group's; 0 when unknown.
+// Memory returns the bytes of memory that this process may use: the lower limit of the machine and its control group.
+// It returns 0 if they are unknown.
 func Memory() int64 { return machineMemory() }
 
 var machineMemory = func() int64 {
@@ -35,8 +37,8 @@ var machineMemory = func() int64 {
 	return int64(min(all, 1<<62))
 }
 
-// fill chooses the members of an automatic population: one for each thread, or some for each where members are only
-// evaluated, or as many more as the algorithm needs; fewer if the memory asks for it.
+// fill chooses the size of an automatic population: one member per thread, or [candidates] if members are only
+// evaluated. It takes more members if the algorithm needs them, and fewer if they do not fit into memory.
 func (j *Job) fill(eng compute) error {
 	if j.Members != Auto {
 		return nil
@@ -46,7 +48,7 @@ func (j *Job) fill(eng compute) error {
 		want *= candidates
 	}
 	var err error
-	for j.Members = want; j.Members <= want+64; j.Members++ { // an even number, a pair
+	for j.Members = want; j.Members <= want+64; j.Members++ { // some algorithms need an even number, or at least a pair
 		if _, err = coordinator.New(j.core()); err == nil {
 			break
 		}
@@ -61,23 +63,24 @@ func (j *Job) fill(eng compute) error {
 	if single != eng {
 		defer release(single)
 	}
-	if !limited(single) || j.share(j.Members, single) <= filling {
+	if !memoryKnown(single) || j.share(j.Members, single) <= filling {
 		return nil
 	}
-	if most := j.most(filling, single); most > 0 {
+	if most := j.maxMembers(filling, single); most > 0 {
 		j.Members = most
 	}
 	return nil
 }
 
-// sampled is a population that is rehearsed in no time; what larger ones need grows in proportion to it.
+// sampled is the size of a population whose dry run takes a fraction of a second. The memory of larger ones is
+// extrapolated linearly.
 const sampled = 512
 
-// need is what a run holds at most, in bytes: in this machine's memory, and in that of the device it computes on.
+// need is the peak memory of a run in bytes: host memory, and memory of the device that it computes on.
 type need struct{ host, device int64 }
 
-// share is how much of the memory that there is it takes, here or on the device of an engine, whichever is the fuller;
-// 0 where nobody knows how much there is.
+// share returns the need as a share of the available memory, of the host or of the engine's device, whichever is
+// larger. It returns 0 if neither limit is known.
 func (n need) share(single compute) (share float64) {
 	if limit := machineMemory(); limit > 0 {
 		share = float64(n.host) / float64(limit)
@@ -88,13 +91,14 @@ func (n need) share(single compute) (share float64) {
 	return share
 }
 
-// limited says whether anybody knows how much memory there is, here or on the device of an engine.
-func limited(single compute) bool {
+// memoryKnown reports whether the memory limit of the host or of the engine's device is known.
+func memoryKnown(single compute) bool {
 	_, limit := deviceOf(single)
 	return limit > 0 || machineMemory() > 0
 }
 
-// deviceOf is the name of the device that an engine has its memory on, and the bytes that are free there; "" for none.
+// deviceOf returns the name of the device on which the engine stores its memory, and the free bytes there. The name is
+// "" for engines on the processor.
 func deviceOf(e compute) (name string, free int64) {
 	if d, ok := e.(interface{ Device() (string, int64) }); ok {
 		return d.Device()
@@ -102,9 +106,9 @@ func deviceOf(e compute) (name string, free int64) {
 	return "", 0
 }
 
-// slope predicts the need of memory from two rehearsals of few members: at sampled ones, and for each more. Of ten
-// thousands of members a rehearsal takes many seconds. ok is false where there are too few members to save anything, or
-// the algorithm refuses these numbers.
+// slope predicts the memory need from dry runs of two small populations, since a dry run of ten thousands of members
+// takes many seconds. at is the need of [sampled] members, each the need of every further member. ok is false if the
+// population is too small to save time, or if the algorithm rejects these sizes.
 func (j *Job) slope(single compute) (at, each need, ok bool) {
 	if j.Members < 8*sampled {
 		return at, each, false
@@ -115,13 +119,15 @@ func (j *Job) slope(single compute) (at, each need, ok bool) {
 	return at, each, ok && more && each.host >= 0 && each.device >= 0 && each != need{}
 }
 
-// more is n times each beyond at.
-func (at need) more(each need, n int) need {
+// plus returns at + n*each.
+func (at need) plus(each need, n int) need {
 	return need{at.host + int64(n)*each.host, at.device + int64(n)*each.device}
 }
 
-// holds refuses a run that needs more memory than there is by a tenth or more, before it is rehearsed.
-func (j *Job) holds(eng compute) error {
+// checkMemory returns an error if the extrapolated need of a large population exceeds the available memory by more than
+// 10%. It takes no dry run of the whole population. A run that waits for other workers is accepted: they share the
+// need.
+func (j *Job) checkMemory(eng compute) error {
 	if j.Wait > 0 || j.modelless() {
 		return nil
 	}
@@ -132,29 +138,32 @@ func (j *Job) holds(eng compute) error {
 	if single != eng {
 		defer release(single)
 	}
-	if !limited(single) {
+	if !memoryKnown(single) {
 		return nil
 	}
 	at, each, ok := j.slope(single)
-	if needs := at.more(each, j.Members-sampled); ok && needs.share(single) > 1.1 {
+	if needs := at.plus(each, j.Members-sampled); ok && needs.share(single) > 1.1 {
 		return j.tooLarge(needs, single)
 	}
 	return nil
 }
 
-// tooLarge says how much memory a run needs, and what would fit.
+// tooLarge returns the error for a run that needs too much memory. It states the need, the limit and the largest
+// population that fits.
 func (j *Job) tooLarge(needs need, single compute) error {
 	instead := "take a smaller model or batch"
-	if most := j.most(1, single); most > 0 {
+	if most := j.maxMembers(1, single); most > 0 {
 		instead = fmt.Sprintf("%d would fit", most)
 	}
 	if name, free := deviceOf(single); free > 0 && needs.device > free {
-		return fmt.Errorf("a run with %d members needs about %s of memory on %s, which has %s: %s", j.Members, gb(needs.device), name, gb(free), instead)
+		return fmt.Errorf("a run with %d members needs about %s of memory on %s, which has %s: %s",
+			j.Members, gb(needs.device), name, gb(free), instead)
 	}
-	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s", j.Members, gb(needs.host), gb(machineMemory()), instead)
+	return fmt.Errorf("a run with %d members needs about %s of memory, and this machine has %s: %s",
+		j.Members, gb(needs.host), gb(machineMemory()), instead)
 }
 
-// gb is a size in the unit of screens and summaries.
+// gb formats a number of bytes in GB with three digits, as screens and summaries do.
 func gb(bytes int64) string {
 	if x := float64(bytes) / 1e9; x < 100 {
 		return fmt.Sprintf("%.3g GB", x)
@@ -162,49 +171,50 @@ func gb(bytes int64) string {
 	return fmt.Sprintf("%.0f GB", float64(bytes)/1e9)
 }
 
-// most is the largest population below the present one that the algorithm takes and that takes no more than this share
-// of the memory, of thousands within some percent; 0 for none.
-func (j *Job) most(share float64, single compute) int {
+// maxMembers returns the largest population below the current one that the algorithm accepts and that needs at most
+// this share of the memory; 0 if there is none. For thousands of members it extrapolates and may be a few percent too
+// low.
+func (j *Job) maxMembers(share float64, single compute) int {
 	n, fewer := 0, j.Members
 	if at, each, ok := j.slope(single); ok {
 		least := at.share(single)
 		n = sort.Search(j.Members-1, func(i int) bool {
-			return at.more(each, i+1-sampled).share(single) > least+0.97*(share-least)
+			return at.plus(each, i+1-sampled).share(single) > least+0.97*(share-least)
 		})
 		if n < sampled {
 			n, fewer = 0, sampled
 		}
 	}
 	if n == 0 {
-		n = sort.Search(fewer-1, func(i int) bool { return j.share(j.accepted(i+1), single) > share })
+		n = sort.Search(fewer-1, func(i int) bool { return j.share(j.largestAccepted(i+1), single) > share })
 	}
-	return j.accepted(n)
+	return j.largestAccepted(n)
 }
 
-// accepted is the largest population of at most n that the algorithm takes; 0 for none.
-func (j *Job) accepted(n int) int {
+// largestAccepted returns the largest population of at most n members that the algorithm accepts; 0 if there is none.
+func (j *Job) largestAccepted(n int) int {
 	for ; n > 0; n-- {
-		if _, err := coordinator.New(j.of(n).core()); err == nil {
+		if _, err := coordinator.New(j.withMembers(n).core()); err == nil {
 			break
 		}
 	}
 	return n
 }
 
-// share is that of the job with so many members, a number that the algorithm takes; 0 for none.
+// share returns the memory share of the job with this number of members; 0 if the algorithm does not accept it.
 func (j *Job) share(members int, single compute) float64 {
 	n, _ := j.needs(members, single)
 	return n.share(single)
 }
 
-// needs predicts the memory of the job with so many members, a number that the algorithm takes; ok is false for others
-// and for none.
+// needs predicts the memory of the job with this number of members. ok is false if the number is 0 or the algorithm
+// does not accept it.
 func (j *Job) needs(members int, single compute) (n need, ok bool) {
-	if j.accepted(members) != members || members == 0 {
+	if j.largestAccepted(members) != members || members == 0 {
 		return n, false
 	}
-	k := j.of(members)
-	k.metaOnly = true // drawing samples would be nearly all of the time
+	k := j.withMembers(members)
+	k.metaOnly = true // sampling would take most of the time
 	r, err := k.dryRun()
 	if err != nil {
 		return n, false
@@ -212,8 +222,8 @@ func (j *Job) needs(members int, single compute) (n need, ok bool) {
 	return k.memory(r, single), true
 }
 
-// of is the job with another number of members.
-func (j *Job) of(members int) *Job {
+// withMembers returns a copy of the job with another number of members.
+func (j *Job) withMembers(members int) *Job {
 	k := *j
 	k.Members = members
 	return &k

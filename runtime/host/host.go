@@ -36,7 +36,7 @@ type Run struct {
 	pinned   []string         // files of checkpoints that a plan rolled back to, which verify needs
 	near     keeper           // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
-	gauges   measuring
+	gauges   measurements
 }
 
 // Start opens the control socket of a run and prepares its fleet. watch is called with every record after it is in the
@@ -49,7 +49,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, near: newKeeper(j.Options)}
 	v := view.New()
 	if from == nil {
-		if err := j.keepInit(s.Dir()); err != nil {
+		if err := j.saveInit(s.Dir()); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +99,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 		Spawn: func(id int) (*worker.Worker, error) {
 			w, err := j.Worker(id, d.Link(id), d.Overhead(id), store, threads, true)
 			if err == nil {
-				r.gauges.hosts(w)
+				r.gauges.add(w)
 			}
 			return w, err
 		},

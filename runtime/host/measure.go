@@ -14,25 +14,27 @@ import (
 	"brood/runtime/worker"
 )
 
-// How often this process is measured, and how often the log has it of all processes: as often at first, and the less
-// the older the run's process is, so that the records of a year are a few thousand.
 const (
+	// measureEvery is the period of measurements of this process.
 	measureEvery = time.Second
-	recordPart   = 600
+	// recordPart bounds the records of all machines in the log: the time between two of them is at least the age of this
+	// process divided by recordPart, so that a year of training has a few thousand.
+	recordPart = 600
 )
 
-// measuring knows the machine below this process, and has the log told of all machines of the run.
-type measuring struct {
+// measurements measures the machine of this process and records the measurements of all machines of the run. Methods
+// may be called from any goroutine.
+type measurements struct {
 	mu      sync.Mutex
-	here    map[event.Measure]float64
-	workers []*worker.Worker // of this process, on a device
-	all     []*worker.Worker // of this process, those that ended too
-	commits uint64
+	here    map[event.Measure]float64 // the last values of this process; replaced, never modified
+	workers []*worker.Worker          // workers of this process that use a device
+	all     []*worker.Worker          // all workers of this process, including ended ones
+	commits uint64                    // number of commits so far
 	work    sync.WaitGroup
 }
 
-// hosts is told of a worker of this process.
-func (s *measuring) hosts(w *worker.Worker) {
+// add registers a worker of this process.
+func (s *measurements) add(w *worker.Worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, w)
@@ -41,8 +43,8 @@ func (s *measuring) hosts(w *worker.Worker) {
 	}
 }
 
-// take is told of each record, on the fleet's loop.
-func (s *measuring) take(rec event.Record) {
+// take counts the commits. It is called for each record, on the event loop of the fleet.
+func (s *measurements) take(rec event.Record) {
 	if rec.Commit != nil {
 		s.mu.Lock()
 		s.commits++
@@ -50,29 +52,32 @@ func (s *measuring) take(rec event.Record) {
 	}
 }
 
-// machine is this process as it was measured last.
-func (s *measuring) machine() event.Machine {
+// machine returns the last measurement of this process. The caller must not modify it.
+func (s *measurements) machine() event.Machine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return event.Machine{Worker: event.Here, Values: s.here}
 }
 
-// begin measures until end is called. fleet tells of all machines, note has them recorded; both may wait for the
-// fleet's loop. Nothing is recorded while no round is committed.
-func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.Fleet, note func(coordinator.Measured)) (end func()) {
+// begin starts a goroutine that measures until end is called or ctx ends; end waits for the goroutine. fleet returns
+// the measurements of all machines and note records them; both may block on the event loop of the fleet. Nothing is
+// recorded without a commit since the last record.
+func (s *measurements) begin(
+	ctx context.Context, fleet func(context.Context) view.Fleet, note func(coordinator.Measured),
+) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.work.Go(func() {
 		meter, start := machine.New(), time.Now()
 		last, was, commits := start, uint64(0), uint64(0)
 		sent := sentBytes{}
-		_ = meter.Measure(start) // rates count from here
+		_ = meter.Measure(start) // the first call starts the rates
 		tick := time.NewTicker(measureEvery)
 		defer tick.Stop()
 		for {
 			var now time.Time
 			select {
 			case <-tick.C:
-				now = time.Now() // a tick that waited has the time when it was due
+				now = time.Now() // a delayed tick has an earlier time
 			case <-ctx.Done():
 				return
 			}
@@ -80,10 +85,10 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 			for _, w := range s.onDevice() {
 				machine.Device(values, w)
 			}
-			s.programs(values)
-			// of a tick ago, so that the workers have reported what they sent in the rounds of the newest commit
+			s.addRestarts(values)
+			// Use the commits of the previous tick: by now workers have reported the bytes that they sent in those rounds.
 			settled := commits
-			if commits = s.measure(values); settled == was || !due(now.Sub(last), now.Sub(start)) {
+			if commits = s.store(values); settled == was || !due(now.Sub(last), now.Sub(start)) {
 				continue
 			}
 			f := fleet(ctx)
@@ -97,13 +102,13 @@ func (s *measuring) begin(ctx context.Context, fleet func(context.Context) view.
 	}
 }
 
-// due says whether a record may follow the one before it, in a process of an age.
+// due reports whether machines are recorded again, given the time since the last record and the age of the process.
 func due(since, age time.Duration) bool {
-	return since >= max(measureEvery/2, age/recordPart) // ticks come a little early and late
+	return since >= max(measureEvery/2, age/recordPart) // half, since ticks jitter
 }
 
-// programs adds the restarts of the programs that workers of this process ask.
-func (s *measuring) programs(values map[event.Measure]float64) {
+// addRestarts adds the number of restarts of the objective programs of this process to values.
+func (s *measurements) addRestarts(values map[event.Measure]float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.all {
@@ -111,34 +116,35 @@ func (s *measuring) programs(values map[event.Measure]float64) {
 	}
 }
 
-// onDevice are the workers of this process that hold memory of a device. Whoever asks them what its driver tells does
-// so without the lock, for which the fleet's loop would wait.
-func (s *measuring) onDevice() []*worker.Worker {
+// onDevice returns the workers of this process that have memory allocated on a device, and removes the others. The
+// caller queries the driver without holding mu, since the event loop of the fleet would block on it.
+func (s *measurements) onDevice() []*worker.Worker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers = slices.DeleteFunc(s.workers, func(w *worker.Worker) bool {
 		used, _, _ := w.Held()
-		return used == 0 // it has ended
+		return used == 0 // the worker has ended
 	})
 	return slices.Clone(s.workers)
 }
 
-// measure keeps what was measured, and says how often was committed.
-func (s *measuring) measure(values map[event.Measure]float64) uint64 {
+// store stores the measurement of this process, rounded, and returns the number of commits so far. The caller must not
+// modify values afterwards.
+func (s *measurements) store(values map[event.Measure]float64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, x := range values {
 		values[name] = event.Short(x)
 	}
-	s.here = values // nobody changes it any more
+	s.here = values
 	return s.commits
 }
 
-// sentBytes are the bytes that each link had sent when machines were recorded last.
+// sentBytes maps a link, as the ids of its sender and receiver, to the bytes that it had sent at the last record.
 type sentBytes map[[2]int]int64
 
-// perSecond returns the machines of a fleet with what their links sent a second since the record before: the rate of
-// the last second alone would miss the bursts of rounds that take longer.
+// perSecond returns the machines of a fleet with the mean rates of their links since the last record, in bytes per
+// second, and updates b. The rate of the last second alone would miss the bursts of longer rounds. f does not change.
 func (b sentBytes) perSecond(f view.Fleet, since time.Duration) []event.Machine {
 	to := map[int]map[int]float64{}
 	for _, l := range f.Links {

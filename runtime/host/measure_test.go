@@ -35,7 +35,7 @@ func TestMeasuring(t *testing.T) {
 }
 
 func measures(t *testing.T) {
-	var s measuring
+	var s measurements
 	got := make(chan coordinator.Measured, 8)
 	survey := func(context.Context) view.Fleet { return view.Fleet{Machines: []event.Machine{s.machine()}} }
 	end := s.begin(t.Context(), survey, func(m coordinator.Measured) { got <- m })

@@ -19,7 +19,7 @@ import (
 	"brood/models/wrongfile"
 )
 
-// The metadata of the file of a model: docs/model-files.md says what they mean.
+// Metadata keys of a model file, see docs/model-files.md.
 const (
 	metaFormat, metaModel, metaSpec, metaData, metaReading = "format", "model", "layers", "data", "reading"
 	metaAlgorithm, metaSession, metaAtRound, metaKernels   = "algorithm", "session", "round", "kernels"
@@ -35,17 +35,17 @@ const (
 	onWhite, onBlack           = "white", "black"
 )
 
-// modelFile is a safetensors file with a model in it.
+// modelFile is an open safetensors file of a model.
 type modelFile struct {
 	safetensors.File
 	path    string
-	reading data.Reading // of the data that it was trained on; Form is nil where the file does not say
+	reading data.Reading // how the training data were read; Form is nil if the file has no preprocessing metadata
 }
 
-// giveModel is what to do where a typed path leads to no file of a model.
+// giveModel is the advice in the error for a user's path that is not a model file.
 const giveModel = "give a .safetensors file, such as `brood export` writes"
 
-// openTyped is openModel of a path that was typed, and not of a session's own file.
+// openTyped is openModel for a path from the user. Its errors are usage errors with the advice giveModel.
 func openTyped(path string) (modelFile, error) {
 	f, err := openModel(path)
 	if err != nil {
@@ -54,26 +54,31 @@ func openTyped(path string) (modelFile, error) {
 	return f, err
 }
 
+// openModel opens a model file and parses its preprocessing metadata. It returns an error if the file is not a
+// safetensors file, if its reading rule is unknown to this version, or if the metadata are invalid.
 func openModel(path string) (f modelFile, err error) {
 	f.File, err = safetensors.Open(path)
 	if cause := otherThan(err, path); cause != nil {
 		return f, cause
 	}
 	if damaged := (*safetensors.FormatError)(nil); errors.As(err, &damaged) && filepath.Ext(path) != ".safetensors" {
-		return f, fmt.Errorf("%s is no safetensors file, and models are read from those alone: save its tensors as one (docs/model-files.md)", path)
+		return f, fmt.Errorf("%s is no safetensors file, and models are read from those alone: save its tensors as one "+
+			"(docs/model-files.md)", path)
 	}
 	if err != nil {
 		return f, err
 	}
 	f.path, f.reading.Rule = path, data.RuleNewest
 	if text, ok := f.Meta[metaReading]; ok {
-		if f.reading.Rule, err = strconv.Atoi(text); err != nil || f.reading.Rule < data.RuleFirst || f.reading.Rule > data.RuleNewest {
-			return f, fmt.Errorf("%s: its data were read by rule %q, which this brood does not know: use the one that wrote it", path, text)
+		f.reading.Rule, err = strconv.Atoi(text)
+		if err != nil || f.reading.Rule < data.RuleFirst || f.reading.Rule > data.RuleNewest {
+			return f, fmt.Errorf("%s: its data were read by rule %q, which this version does not support: use the version "+
+				"that wrote the file", path, text)
 		}
-	} else if f.Meta[metaSession] != "" { // before there was another
+	} else if f.Meta[metaSession] != "" { // files of sessions have no key if they precede the second rule
 		f.reading.Rule = data.RuleFirst
 	}
-	if !data.IsPath(f.Meta[metaData]) { // a named set is read in one way only
+	if !data.IsPath(f.Meta[metaData]) { // named data sets have a single reading rule
 		f.reading.Rule = data.RuleNewest
 	}
 	f.reading.Form, err = readForm(f.Meta)
@@ -87,20 +92,22 @@ func openModel(path string) (f modelFile, err error) {
 	return f, nil
 }
 
-// otherThan says what a file holds that is no safetensors file, as err has it; nil where that is not known.
+// otherThan returns an error that names the actual format of a file that safetensors.Open rejected with err. It returns
+// nil if err is not a format error or the actual format is unknown.
 func otherThan(err error, path string) error {
 	if damaged := (*safetensors.FormatError)(nil); !errors.As(err, &damaged) {
 		return nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil // the first error stands
+		return nil // the caller returns the first error
 	}
 	defer file.Close()
 	return wrongfile.Check(file, path, "its tensors as safetensors")
 }
 
-// writeForm adds a form to metadata. Numbers are the shortest decimals that are the same float32.
+// writeForm adds a preprocessing spec to metadata. It writes numbers as the shortest decimals that parse to the same
+// value.
 func writeForm(meta map[string]string, f data.Form) error {
 	meta[metaSamples] = ofNumbers
 	switch {
@@ -109,11 +116,23 @@ func writeForm(meta map[string]string, f data.Form) error {
 	case f.Bytes:
 		meta[metaSamples] = ofBytes
 	}
-	for key, v := range map[string]any{metaShape: f.Shape, metaMean: f.Mean, metaDeviation: f.Std, metaClasses: f.Classes, metaFeatures: f.Features, metaTargetMean: f.TargetMean, metaTargetDeviation: f.TargetStd} {
-		if f.Text && key != metaShape || key == metaFeatures && f.Features == nil || (key == metaTargetMean || key == metaTargetDeviation) && f.TargetMean == nil || key == metaClasses && f.TargetMean != nil {
+	regression := f.TargetMean != nil
+	for key, x := range map[string]struct {
+		value any
+		omit  bool
+	}{
+		metaShape:           {f.Shape, false},
+		metaMean:            {f.Mean, f.Text},
+		metaDeviation:       {f.Std, f.Text},
+		metaClasses:         {f.Classes, f.Text || regression},
+		metaFeatures:        {f.Features, f.Text || f.Features == nil},
+		metaTargetMean:      {f.TargetMean, f.Text || !regression},
+		metaTargetDeviation: {f.TargetStd, f.Text || !regression},
+	} {
+		if x.omit {
 			continue
 		}
-		text, err := json.Marshal(v)
+		text, err := json.Marshal(x.value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -122,10 +141,10 @@ func writeForm(meta map[string]string, f data.Form) error {
 	if f.Label != "" {
 		meta[metaLabel] = f.Label
 	}
-	if f.White { // black goes without saying, as in files that were written before there was a choice
+	if f.White { // no key means black, as in files of versions without this key
 		meta[metaGround] = onWhite
 	}
-	if names := f.OutputNames(); names != nil { // for other programs: the label says it to this one
+	if names := f.OutputNames(); names != nil { // for other programs; this one reads the label
 		text, err := json.Marshal(names)
 		if err != nil {
 			return fmt.Errorf("%s: %w", metaOutputs, err)
@@ -135,17 +154,30 @@ func writeForm(meta map[string]string, f data.Form) error {
 	return nil
 }
 
-// readForm is the form in metadata, nil where there is none.
+// readForm returns the preprocessing spec in metadata, or nil if the metadata have none. It returns an error if a
+// required key is missing or a value is invalid.
 func readForm(meta map[string]string) (*data.Form, error) {
 	text := meta[metaSamples] == ofText
-	f := &data.Form{Label: meta[metaLabel], Bytes: text || meta[metaSamples] == ofBytes, Text: text, White: meta[metaGround] == onWhite}
+	f := &data.Form{
+		Label: meta[metaLabel],
+		Bytes: text || meta[metaSamples] == ofBytes,
+		Text:  text,
+		White: meta[metaGround] == onWhite,
+	}
 	missing, found := "", false
 	for _, x := range []struct {
 		key      string
 		into     any
 		optional bool
-	}{{metaShape, &f.Shape, false}, {metaMean, &f.Mean, text}, {metaDeviation, &f.Std, text}, {metaClasses, &f.Classes, text || meta[metaTargetMean] != ""},
-		{metaFeatures, &f.Features, true}, {metaTargetMean, &f.TargetMean, true}, {metaTargetDeviation, &f.TargetStd, true}} {
+	}{
+		{metaShape, &f.Shape, false},
+		{metaMean, &f.Mean, text},
+		{metaDeviation, &f.Std, text},
+		{metaClasses, &f.Classes, text || meta[metaTargetMean] != ""},
+		{metaFeatures, &f.Features, true},
+		{metaTargetMean, &f.TargetMean, true},
+		{metaTargetDeviation, &f.TargetStd, true},
+	} {
 		text, ok := meta[x.key]
 		if !ok {
 			if !x.optional {
@@ -155,7 +187,7 @@ func readForm(meta map[string]string) (*data.Form, error) {
 		}
 		found = true
 		if err := json.Unmarshal([]byte(text), x.into); err != nil {
-			return nil, fmt.Errorf("%s is no list of what it should be (%w)", x.key, err)
+			return nil, fmt.Errorf("%s is no list of the required type (%w)", x.key, err)
 		}
 	}
 	kind := meta[metaSamples]
@@ -172,8 +204,9 @@ func readForm(meta map[string]string) (*data.Form, error) {
 	return f, f.Check()
 }
 
-// spare are the tensors of numbers that the model has no place for. One of a layer that the model has, as the bias of
-// one that has none here, is an error: the layer of the file computes something else.
+// spare returns the names of the float tensors that the model does not use. It returns an error if such a tensor
+// belongs to a layer of the model, for example a bias of a layer without one: the layer of the file computes something
+// else.
 func (f *modelFile) spare(l engine.Layout, model string) (names []string, err error) {
 	layer := func(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 	known, layers := map[string]bool{}, map[string]bool{}
@@ -184,7 +217,8 @@ func (f *modelFile) spare(l engine.Layout, model string) (names []string, err er
 		switch {
 		case known[t.Name] || t.F == nil:
 		case layers[layer(t.Name)] && layer(t.Name) != "":
-			return nil, fmt.Errorf("%s holds a tensor %s, and that layer of model %s has none: name the model that it was trained as", f.path, t.Name, model)
+			return nil, fmt.Errorf("%s holds a tensor %s, and that layer of model %s has none: name the model that it was "+
+				"trained as", f.path, t.Name, model)
 		default:
 			names = append(names, t.Name)
 		}
@@ -192,8 +226,9 @@ func (f *modelFile) spare(l engine.Layout, model string) (names []string, err er
 	return names, nil
 }
 
-// instead are names that the file has, for whoever has to rename them.
-func (f *modelFile) instead() string {
+// renameAdvice returns the end of an error text that lists the first tensor names of the file and suggests --rename. It
+// returns "" if the file has no tensors.
+func (f *modelFile) renameAdvice() string {
 	const most = 4
 	var names []string
 	for _, t := range f.Tensors {
@@ -205,26 +240,32 @@ func (f *modelFile) instead() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; it holds %s: name the model that it was trained as, or rename tensors with --rename FROM=TO", strings.Join(names, ", "))
+	return fmt.Sprintf("; it holds %s: name the model that it was trained as, or rename tensors with --rename FROM=TO",
+		strings.Join(names, ", "))
 }
 
-// take copies the tensors of a layout out of the file into one row of n elements. Names and shapes must be the model's,
-// and the elements finite; of a session that was recorded before that was asked for only the lengths are.
+// take copies the tensors of a layout from the file into one row of n elements. It returns an error if a tensor is
+// missing, has another type or shape, or has an element that is not finite. If recorded is set, it compares lengths
+// instead of shapes and accepts such elements, since older versions recorded sessions without these checks.
 func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded bool) ([]float32, error) {
 	row := make([]float32, n)
 	for _, t := range tensors {
 		got := f.Find(t.Name)
 		switch {
 		case got == nil:
-			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs%s", f.path, t.Name, t.Shape, model, f.instead())
+			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs%s",
+				f.path, t.Name, t.Shape, model, f.renameAdvice())
 		case got.Unread != "" || got.U != nil:
-			return nil, fmt.Errorf("%s: tensor %s is of type %s; save it as F32, F16, BF16 or F64", f.path, t.Name, cmp.Or(got.Unread, "U64"))
+			return nil, fmt.Errorf("%s: tensor %s is of type %s; save it as F32, F16, BF16 or F64",
+				f.path, t.Name, cmp.Or(got.Unread, "U64"))
 		case !slices.Equal(got.Shape, t.Shape) && !recorded || len(got.F) != t.Len:
-			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained as, or bring the tensor to that shape", f.path, t.Name, got.Shape, model, t.Shape)
+			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained "+
+				"as, or reshape the tensor", f.path, t.Name, got.Shape, model, t.Shape)
 		}
 		for i, v := range got.F {
 			if math.Float32bits(v)&0x7f800000 == 0x7f800000 && !recorded {
-				return nil, fmt.Errorf("%s: element %d of tensor %s is %v; a model is of finite numbers", f.path, i, t.Name, v)
+				return nil, fmt.Errorf("%s: element %d of tensor %s is %v; all elements must be finite",
+					f.path, i, t.Name, v)
 			}
 		}
 		copy(row[t.Lo:t.Lo+t.Len], got.F)

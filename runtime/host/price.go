@@ -12,7 +12,8 @@ import (
 	"brood/runtime/machine"
 )
 
-// price times each kind of work that all contains for a moment, with all threads at it.
+// price times each kind of work that all contains, on all threads, and returns its cost per unit. It allocates one row
+// of parameters and one of gradients per entry on eng and frees them.
 func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
 	x, err := eng.Alloc(n, params)
@@ -32,8 +33,8 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 		}
 		defer eng.Free(stats)
 	}
-	first, still := make([]float32, params), make([]float32, j.Net.Layout.Stats)
-	j.Net.Layout.FreshStats(still)
+	first, fresh := make([]float32, params), make([]float32, j.Net.Layout.Stats)
+	j.Net.Layout.FreshStats(fresh)
 	for i := range n {
 		clear(first)
 		j.init(engine.Member(i), first)
@@ -41,7 +42,7 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 			return p, err
 		}
 		if stats.Rows > 0 {
-			if err := eng.Write(ctx, engine.RowOf(stats, engine.Row(i)), engine.AppendFloats(nil, still)); err != nil {
+			if err := eng.Write(ctx, engine.RowOf(stats, engine.Row(i)), engine.AppendFloats(nil, fresh)); err != nil {
 				return p, err
 			}
 		}
@@ -66,30 +67,55 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 		scale = one
 	}
 	most, scores, ids := all.most, max(all.most.Scores, all.most.Own), collective.IDs(j.Members)
-	few := min(j.Members, 2*j.Threads) // of what is dealt to threads one by one or in pairs
+	few := min(j.Members, 2*j.Threads) // entries of tasks that threads take one by one or in pairs
 	for _, work := range []struct {
-		amount    float64
-		to        *float64
-		once      int // of the amount an entry of the task has; of samples it may be timed with fewer
-		few, most int // entries
+		amount    float64  // skip this kind of work if 0
+		to        *float64 // receives the price
+		once      int      // units per entry of the task; if these are samples, the task may be timed with fewer
+		few, most int      // bounds of the number of entries
 		task      func(n, once int) engine.Task
 	}{
 		{all.gradients, &p.Gradient, most.Gradients, n, n, func(n, once int) engine.Task {
-			return engine.Gradients{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Masks: drawn(n), G: g, Loss: make([]float32, n)}
+			return engine.Gradients{
+				X:       x,
+				Rows:    rows,
+				Batches: samples(n, once),
+				Stats:   stats,
+				Masks:   drawn(n),
+				G:       g,
+				Loss:    make([]float32, n),
+			}
 		}},
 		{all.scores, &p.Score, scores, n, n, func(n, once int) engine.Task {
-			return engine.Evaluate{X: x, Rows: rows, Batches: samples(n, once), Stats: stats, Loss: make([]float64, n), Correct: make([]int64, n)}
+			return engine.Evaluate{
+				X:       x,
+				Rows:    rows,
+				Batches: samples(n, once),
+				Stats:   stats,
+				Loss:    make([]float64, n),
+				Correct: make([]int64, n),
+			}
 		}},
 		{all.candidates, &p.Candidate, most.Batch, few, j.Members, func(n, once int) engine.Task {
 			batches := 1
 			if all.fresh {
 				batches = n
 			}
-			return engine.Candidates{Theta: one, Noise: most.Noise, Scale: scale, Sigma: 0.01, Antithetic: most.Antithetic,
-				IDs: ids[:n], Batches: samples(batches, once), Drawn: drawn(batches), Fitness: make([]float32, n)}
+			return engine.Candidates{
+				Theta:      one,
+				Noise:      most.Noise,
+				Scale:      scale,
+				Sigma:      0.01,
+				Antithetic: most.Antithetic,
+				IDs:        ids[:n],
+				Batches:    samples(batches, once),
+				Drawn:      drawn(batches),
+				Fitness:    make([]float32, n),
+			}
 		}},
 		{all.terms, &p.Term, termsOfUpdate, n, n, func(int, int) engine.Task {
-			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}}}}
+			terms := []engine.Term{{C: 0.5, Src: g}, {C: 0.5, Src: x}}
+			return engine.Update{Rows: rows, Prog: []engine.Lin{{Dst: g, Terms: terms}}}
 		}},
 		{all.muon, &p.Muon, 1, n, n, func(int, int) engine.Task {
 			return engine.Muon{X: x, M: g, V: g, G: g, Rows: rows, T: 1}
@@ -98,20 +124,27 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 			return engine.Distance{X: x, Centre: one, RMS: make([]float64, n)}
 		}},
 		{all.normals, &p.Normal, 1, min(few, most.Sums), most.Sums, func(n, _ int) engine.Task {
-			return engine.NoiseSum{Noise: most.Noise, Dst: engine.All(g.Sub(0, 1)), Weights: make([]float32, n), IDs: ids[:n]}
+			return engine.NoiseSum{
+				Noise:   most.Noise,
+				Dst:     engine.All(g.Sub(0, 1)),
+				Weights: make([]float32, n),
+				IDs:     ids[:n],
+			}
 		}},
 	} {
 		if work.amount == 0 {
 			continue
 		}
 		few := max(1, work.few)
-		blocks := (j.Threads + few - 1) / few // so that threads which help an entry have one each
-		once, each, err := portion(ctx, eng, blocks*block, work.once, func(once int) engine.Task { return work.task(few, once) })
+		blocks := (j.Threads + few - 1) / few // one block for each thread that shares an entry
+		once, each, err := reducedSamples(ctx, eng, blocks*block, work.once, func(once int) engine.Task {
+			return work.task(few, once)
+		})
 		if err != nil {
 			return p, err
 		}
 		if each /= float64(few); each == 0 {
-			each, err = entry(ctx, eng, few, work.most, func(n int) engine.Task { return work.task(n, once) })
+			each, err = perEntry(ctx, eng, few, work.most, func(n int) engine.Task { return work.task(n, once) })
 		}
 		if err != nil {
 			return p, err
@@ -121,24 +154,26 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 	return p, nil
 }
 
-// termsOfUpdate is the rows that the update which is timed reads or writes, see effort.terms.
+// termsOfUpdate is the number of rows that the timed update reads or writes per entry, see operations.terms.
 const termsOfUpdate = 3
 
-// block is so many samples that engines compute at a time: fewer take hardly less.
+// block is the number of samples that engines compute at once. Fewer samples take hardly less time.
 const block = 32
 
-// A task that takes this long is not done again to learn how long it takes.
-const ages = 4 * time.Second
+// longTask is the duration from which on a task is timed only once.
+const longTask = 4 * time.Second
 
-// portion is with how many samples, at least and at most so many, the entries of a task are timed: a step of a large
-// model may take many seconds, and twice the samples twice as long. Where a task of them is no matter of moments it
-// also says how many seconds it took, else 0.
-func portion(ctx context.Context, eng compute, least, most int, task func(samples int) engine.Task) (n int, seconds float64, err error) {
+// reducedSamples returns the number of samples per entry, between least and most, with which a task is timed: a step of
+// a large model may take many seconds, in proportion to its samples. seconds is the time of the task if it is long
+// enough that no further measurement is needed, else 0.
+func reducedSamples(
+	ctx context.Context, eng compute, least, most int, task func(samples int) engine.Task,
+) (n int, seconds float64, err error) {
 	for n = min(least, most); ; n = min(4*n, most) {
 		work := task(n)
-		took, err := spell(ctx, eng, work)
-		if err == nil && took > enough && took < ages { // the first time also grew what is kept
-			took, err = spell(ctx, eng, work)
+		took, err := timeOnce(ctx, eng, work)
+		if err == nil && took > enough && took < longTask { // the first run also allocated buffers
+			took, err = timeOnce(ctx, eng, work)
 		}
 		switch {
 		case err != nil:
@@ -151,9 +186,9 @@ func portion(ctx context.Context, eng compute, least, most int, task func(sample
 	}
 }
 
-// entry returns the seconds of an entry of a task. It begins with few entries and doubles them, up to most, until what
-// entries have in common hardly counts.
-func entry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
+// perEntry returns the seconds per entry of a task. It starts with few entries and doubles their number, up to most,
+// until the fixed cost of the task is small in comparison.
+func perEntry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
 	for n, warm := few, false; ; warm = true {
 		work := task(n)
 		began := time.Now()
@@ -171,7 +206,7 @@ func entry(ctx context.Context, eng compute, few, most int, task func(entries in
 	}
 }
 
-// done runs a task to its end.
+// done submits a task and waits until it is done.
 func done(ctx context.Context, eng compute, task engine.Task) error {
 	if err := eng.Do(ctx, task); err != nil {
 		return err
@@ -179,17 +214,18 @@ func done(ctx context.Context, eng compute, task engine.Task) error {
 	return eng.Wait(ctx)
 }
 
-// enough is the time of a task that is long enough to be timed.
+// enough is the duration from which on a task is long enough to be timed.
 const enough = 8 * time.Millisecond
 
-// timed runs a task once to warm up and then for 15 ms, and returns the median: the machine may be shared.
+// timed runs a task once to warm up and then repeatedly for 15 ms. It returns the median in seconds, since other
+// processes may use the machine.
 func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
 	if err := done(ctx, eng, task); err != nil {
 		return 0, err
 	}
 	var runs []float64
 	for begin := time.Now(); len(runs) == 0 || time.Since(begin) < 15*time.Millisecond; {
-		took, err := spell(ctx, eng, task)
+		took, err := timeOnce(ctx, eng, task)
 		if err != nil {
 			return 0, err
 		}
@@ -199,16 +235,17 @@ func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) 
 	return runs[len(runs)/2], nil
 }
 
-// spell is how long a task takes this time; of an engine that is undisturbed, the processor's time where that is less.
-func spell(ctx context.Context, eng compute, task engine.Task) (time.Duration, error) {
-	_, alone := eng.(undisturbed)
+// timeOnce runs a task once and returns its duration. For an engine of type processorTimed it returns the processor
+// time if that is shorter.
+func timeOnce(ctx context.Context, eng compute, task engine.Task) (time.Duration, error) {
+	_, processor := eng.(processorTimed)
 	began := time.Now()
 	used, known := machine.ProcessorTime()
 	if err := done(ctx, eng, task); err != nil {
 		return 0, err
 	}
 	took := time.Since(began)
-	if now, _ := machine.ProcessorTime(); known && alone && now > used {
+	if now, _ := machine.ProcessorTime(); known && processor && now > used {
 		took = min(took, now-used)
 	}
 	return took, nil

@@ -54,7 +54,7 @@ func TestPortion(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sleeper{sample: c.sample, seen: map[int]bool{}}
-			n, seconds, err := portion(t.Context(), s, block, c.most, func(n int) engine.Task {
+			n, seconds, err := reducedSamples(t.Context(), s, block, c.most, func(n int) engine.Task {
 				return engine.Gradients{Batches: [][]int32{make([]int32, n)}}
 			})
 			if err != nil || n != c.want || seconds != c.took.Seconds() || s.slept > c.within {

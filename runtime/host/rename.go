@@ -11,26 +11,27 @@ import (
 	"brood/runtime/option"
 )
 
-// arrange brings the tensors of a file under the model's names and into its layouts: first by what a person said, then
-// by what Flax does. It says whether anything was changed.
+// arrange converts the tensors of the file to the names and layouts of model m: first by the renames in text, a list of
+// FROM=TO, then by the conventions of Flax if the file has Flax kernels. It reports whether any tensor changed. It
+// returns an error if a rename matches no tensor or if two tensors have the same name afterwards.
 func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err error) {
 	rs, err := option.Renamings(text)
 	if err != nil {
 		return false, err
 	}
-	kernels := make([]bool, len(f.Tensors)) // by the names that the file has
+	kernels := make([]bool, len(f.Tensors)) // Flax kernels, by their names before renaming
 	for i, t := range f.Tensors {
 		kernels[i] = strings.HasSuffix(t.Name, ".kernel") || strings.HasSuffix(t.Name, "/kernel")
 	}
 	for _, r := range rs {
-		some := false
+		matched := false
 		for i := range f.Tensors {
 			t := &f.Tensors[i]
 			if name, ok := r.Of(t.Name); ok {
-				t.Name, some = name, true
+				t.Name, matched = name, true
 			}
 		}
-		if !some {
+		if !matched {
 			return false, usererr.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.path, r.From)
 		}
 		changed = true
@@ -43,22 +44,36 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 	names := map[string]bool{}
 	for _, t := range f.Tensors {
 		if names[t.Name] {
-			return false, usererr.Errorf("%s holds two tensors %s once they are renamed: give each a name of its own with --rename", f.path, t.Name)
+			return false, usererr.Errorf("%s holds two tensors %s once they are renamed: give each a unique name with --rename",
+				f.path, t.Name)
 		}
 		names[t.Name] = true
 	}
 	return changed, nil
 }
 
-// flaxLayers are Flax's names of layers, which it counts from 0, and ours.
-var flaxLayers = [][2]string{{"Dense_", "fc"}, {"Conv_", "conv"}, {"BatchNorm_", "bn"}, {"LayerNorm_", "ln"}, {"Embed_", "embed"}}
+// flaxLayers maps Flax's prefixes of layer names to brood's. Flax numbers the layers of a kind from 0, brood from 1.
+var flaxLayers = [][2]string{
+	{"Dense_", "fc"},
+	{"Conv_", "conv"},
+	{"BatchNorm_", "bn"},
+	{"LayerNorm_", "ln"},
+	{"Embed_", "embed"},
+}
 
-// flaxLeaves are its names of tensors. A mean and a var are those of a batch-norm's statistics.
-var flaxLeaves = [][2]string{{"kernel", "weight"}, {"scale", "weight"}, {"embedding", "weight"}, {"mean", "running_mean"}, {"var", "running_var"}}
+// flaxLeaves maps Flax's names of the tensors of a layer to brood's. mean and var are batch-norm statistics.
+var flaxLeaves = [][2]string{
+	{"kernel", "weight"},
+	{"scale", "weight"},
+	{"embedding", "weight"},
+	{"mean", "running_mean"},
+	{"var", "running_var"},
+}
 
-// flax renames and transposes a tensor of a Flax model, flattened with dots or slashes: kernels of dense layers are
-// [in, out] there, those of convolutions [height, width, in, out], and flatten goes place by place, channels last.
-// Others stay as they are.
+// flax converts tensor t of a Flax model to the name and layout of model m; it reports whether it did. Names of nested
+// modules are joined by dots or slashes. In Flax, kernels of dense layers have shape [in, out], kernels of convolutions
+// [height, width, in, out], and flattening an image puts channels last. Tensors without a counterpart in m do not
+// change. kernel reports whether the tensor was named kernel in the file.
 func flax(t *safetensors.Tensor, kernel bool, m *models.Model) (changed bool) {
 	path := strings.FieldsFunc(t.Name, func(r rune) bool { return r == '.' || r == '/' })
 	if len(path) > 1 && (path[0] == "params" || path[0] == "batch_stats") {
@@ -85,7 +100,7 @@ func flax(t *safetensors.Tensor, kernel bool, m *models.Model) (changed bool) {
 		return false
 	}
 	t.Name = name
-	order := flattened(m, l.From)
+	order := shapeBeforeFlatten(m, l.From)
 	switch {
 	case kernel && l.Kind == models.Conv && len(t.Shape) == 4:
 		t.F, t.Shape = permuted(t.F, t.Shape, 3, 2, 0, 1)
@@ -101,7 +116,7 @@ func flax(t *safetensors.Tensor, kernel bool, m *models.Model) (changed bool) {
 	return true
 }
 
-// layerOf is the layer that a tensor of this name belongs to, nil for none.
+// layerOf returns the layer of the model that has a tensor of this name, or nil.
 func layerOf(m *models.Model, name string) *models.Layer {
 	for i := range m.Layers {
 		l := &m.Layers[i]
@@ -119,15 +134,16 @@ func layerOf(m *models.Model, name string) *models.Layer {
 	return nil
 }
 
-// flattened is the shape [channels, height, width] that a flat result had before it was flattened; nil where it is
-// none.
-func flattened(m *models.Model, result int) []int {
+// shapeBeforeFlatten returns the shape [channels, height, width] that a result of the model had before it was
+// flattened. It looks through layers that keep the order of elements. It returns nil if the result is not a flattened
+// image.
+func shapeBeforeFlatten(m *models.Model, result int) []int {
 	for result > 0 {
 		l := &m.Layers[result-1]
 		switch {
 		case l.Kind == models.Flatten && len(l.In) == 3:
 			return l.In
-		case slices.Contains([]models.Kind{models.ReLU, models.LeakyReLU, models.Tanh, models.SiLU, models.GELU, models.Scale, models.Dropout, models.BatchNorm, models.LayerNorm, models.Add}, l.Kind):
+		case slices.Contains(orderPreserving, l.Kind):
 			result = l.From
 		default:
 			return nil
@@ -136,7 +152,21 @@ func flattened(m *models.Model, result int) []int {
 	return nil
 }
 
-// permuted is a tensor whose axis i is the given one's axis order[i].
+// orderPreserving lists the kinds of layers whose output has the order of elements of their input.
+var orderPreserving = []models.Kind{
+	models.ReLU,
+	models.LeakyReLU,
+	models.Tanh,
+	models.SiLU,
+	models.GELU,
+	models.Scale,
+	models.Dropout,
+	models.BatchNorm,
+	models.LayerNorm,
+	models.Add,
+}
+
+// permuted returns a transposed copy y of tensor x and its shape. Axis i of y is axis order[i] of x.
 func permuted(x []float32, shape []int, order ...int) (y []float32, to []int) {
 	stride, n := make([]int, len(shape)), 1
 	for d := len(shape) - 1; d >= 0; d-- {

@@ -116,7 +116,7 @@ func TestFlax(t *testing.T) {
 		if err := j.start(path, false); err != nil || !slices.Equal(j.initState, want.Params) {
 			t.Errorf("%q: a run does not begin with it: %v", rename, err)
 		}
-		if err := j.keepInit(dir); err != nil {
+		if err := j.saveInit(dir); err != nil {
 			t.Fatal(err)
 		}
 		kept, err := OpenTrained(filepath.Join(dir, initFile), torchModel)

@@ -14,17 +14,19 @@ import (
 	"brood/runtime/report"
 )
 
-// errNotFinite is of results that are no numbers, of which no report can be made.
+// errNotFinite is returned for outputs that are NaN or infinite. No report can contain them.
 var errNotFinite = errors.New("the model's results are not finite")
 
-// Report asks the model about labelled samples of a set, on the processor; nil where its results are not finite, or it
-// predicts nothing.
+// Report evaluates the predictions of the model for labelled samples of a set, on the processor. It returns nil without
+// an error if an output is not finite, or if the model has no predictions. threads 0 means one per processor.
 func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, threads int) (*report.Report, error) {
 	return t.reported(ctx, set, ids, threads, func(int, [][]float64) {})
 }
 
-// reported is Report, and passes on what the model says of samples from one on.
-func (t *Trained) reported(ctx context.Context, set *data.Set, ids []int32, threads int, also func(at int, p [][]float64)) (*report.Report, error) {
+// reported is Report. It also passes the predictions p of the samples ids[at:at+len(p)] to the function also, in order.
+func (t *Trained) reported(
+	ctx context.Context, set *data.Set, ids []int32, threads int, also func(at int, p [][]float64),
+) (*report.Report, error) {
 	if t.Net.Outputs == 0 || t.Net.Classes == 0 && !t.Net.Regression() {
 		return nil, nil
 	}
@@ -70,35 +72,40 @@ func (t *Trained) reported(ctx context.Context, set *data.Set, ids []int32, thre
 	return r, nil
 }
 
-// Viewable says whether the model can be asked about samples of a set in several views.
+// Viewable returns an error if the model or the set does not support predictions from several views of an image. They
+// require a classifier with one class per sample, and images.
 func (t *Trained) Viewable(set *data.Set, views data.Views) error {
 	if t.Net.Classes == 0 || t.Net.MultiLabel() {
-		return usererr.Errorf("model %s (loss %s) does not say one class of each sample, which is what views are asked for", t.Net.Name, t.Net.Loss)
+		return usererr.Errorf("model %s (loss %s) does not predict one class per sample, as views require",
+			t.Net.Name, t.Net.Loss)
 	}
 	return set.Viewable(views.List())
 }
 
-// Viewed is Report, with the share of samples whose class is not the likeliest by the mean of what the model says of an
-// image in these views.
-func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views) (r *report.Report, wrong float64, err error) {
+// Viewed is Report, which covers the first view: the images as they are. wrong is the share of samples that are
+// misclassified by the weighted sum of the predicted probabilities over all views. It returns an error if an output is
+// not finite.
+func (t *Trained) Viewed(
+	ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views,
+) (r *report.Report, wrong float64, err error) {
 	if err := t.Viewable(set, views); err != nil {
 		return nil, 0, err
 	}
-	mean := make([][]float64, len(ids))
-	for i := range mean {
-		mean[i] = make([]float64, t.Net.Classes)
+	sums := make([][]float64, len(ids))
+	for i := range sums {
+		sums[i] = make([]float64, t.Net.Classes)
 	}
-	of := func(view data.View) func(int, [][]float64) {
+	sum := func(view data.View) func(int, [][]float64) {
 		return func(at int, p [][]float64) {
 			for i, row := range p {
 				for k, v := range row {
-					mean[at+i][k] += float64(view.Weight * v)
+					sums[at+i][k] += float64(view.Weight * v)
 				}
 			}
 		}
 	}
 	list := views.List()
-	if r, err = t.reported(ctx, set, ids, threads, of(list[0])); err != nil || r == nil { // as the images are
+	if r, err = t.reported(ctx, set, ids, threads, sum(list[0])); err != nil || r == nil {
 		return nil, 0, cmp.Or(err, errNotFinite)
 	}
 	for _, view := range list[1:] {
@@ -106,13 +113,16 @@ func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, thread
 		if err != nil {
 			return nil, 0, err
 		}
-		add := of(view)
-		if _, err := t.Predict(ctx, shown, ids, threads, func(at int, p [][]float64) error { add(at, p); return nil }); err != nil {
+		add := sum(view)
+		if _, err := t.Predict(ctx, shown, ids, threads, func(at int, p [][]float64) error {
+			add(at, p)
+			return nil
+		}); err != nil {
 			return nil, 0, err
 		}
 	}
 	misses := 0
-	for i, row := range mean {
+	for i, row := range sums {
 		if report.Likeliest(row) != int(set.Label(ids[i])) {
 			misses++
 		}
@@ -120,8 +130,8 @@ func (t *Trained) Viewed(ctx context.Context, set *data.Set, ids []int32, thread
 	return r, float64(misses) / float64(len(ids)), nil
 }
 
-// OutputNames are those of the numbers that the model predicts: those of the columns that it was trained on, or, where
-// its file does not say, of the data. Nil where they have none.
+// OutputNames returns the names of the outputs of a regression: the columns that it was trained on or, if its file does
+// not contain them, the columns of set. It returns nil if the outputs have no names.
 func (t *Trained) OutputNames(set *data.Set) []string {
 	if t.Read.Form != nil {
 		return t.Read.Form.OutputNames()
@@ -129,23 +139,23 @@ func (t *Trained) OutputNames(set *data.Set) []string {
 	return set.Form().OutputNames()
 }
 
-// Mixed says that a model was computed by tensor cores and asked for its predictions by other kernels, which is another
-// arithmetic; "" where no tensor cores are involved.
-func Mixed(computed, asked string) string {
-	arithmetic, _, ok := gpu.ParseTensorKind(computed)
-	if !ok || computed == asked {
+// Mixed returns a warning if a model was trained with the tensor-core kernels trained and its predictions were computed
+// with other kernels, whose arithmetic differs. It returns "" if trained are no tensor-core kernels or both are equal.
+func Mixed(trained, predicted string) string {
+	arithmetic, _, ok := gpu.ParseTensorKind(trained)
+	if !ok || trained == predicted {
 		return ""
 	}
-	in := asked
-	if asked == arith.Name {
+	in := predicted
+	if predicted == arith.Name {
 		in = "float32"
 	}
 	return fmt.Sprintf("computed in %s, asked in %s: predictions may differ", arithmetic, in)
 }
 
-// Report asks the centre of a run that is over about the test set, after the round of its last commit; nil where there
-// is nothing to ask. The samples are those that the run holds already, and nothing is executed again where the run has
-// saved that round, as one does in the end.
+// Report evaluates the centre of a completed run on the test set, after the round of its last commit. It returns nil
+// without an error if the run has no model, maximises an objective, has no test samples or has no commit. It uses the
+// samples in memory. It recomputes rounds only if the last one has no checkpoint; a run saves one when it ends.
 func (r *Run) Report(ctx context.Context) (*report.Report, error) {
 	j := r.Job
 	if j.modelless() || j.own.maximises() || len(j.Samples.Test()) == 0 {
@@ -163,7 +173,8 @@ func (r *Run) Report(ctx context.Context) (*report.Report, error) {
 	return t.Report(ctx, j.Samples, j.Samples.Test(), j.Threads)
 }
 
-// Scores are what the model is tested by, as a run that trained it was, with their values on a split of the data.
+// Scores returns the test scores that a training run of this model reports, with their values for an evaluation sc of
+// the samples ids.
 func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Score, values []float64) {
 	c := event.Config{Model: t.Net.Name, Loss: t.Net.Loss, ModelSpec: t.Spec, Targets: targetsOf(set, ids), Text: set.Text}
 	e := event.Evaluation{TestError: sc.Error(), TestLoss: sc.Mean(), Samples: sc.Samples, Squares: sc.MeanSquare()}
@@ -173,8 +184,8 @@ func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Scor
 	return of, values
 }
 
-// targetsOf is what the scores of a regression need to know of its data and the samples that it is tested on; nil
-// where there are no numbers to predict.
+// targetsOf returns the label, the scale and the variance of the targets of a regression, which its scores need. The
+// variance is the mean over the outputs, of the samples ids. It returns nil for data without numeric targets.
 func targetsOf(s *data.Set, ids []int32) *event.Targets {
 	if s.Outputs == 0 || s.MultiLabel {
 		return nil

@@ -49,7 +49,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	}
 	defer release(eng)
 	if name, _ := deviceOf(eng); name == "" && j.Threads == 1 {
-		eng = undisturbed{eng}
+		eng = processorTimed{eng}
 	}
 	all := operations{}.add(r.round, 1).add(r.probe, 1).add(r.test, 1)
 	if p, err = j.price(ctx, all, eng); err != nil {
@@ -66,7 +66,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 
 // undisturbed is an engine of one thread whose tasks are timed by the processor: other work that holds the machine up
 // is none of a fleet's.
-type undisturbed struct{ compute }
+type processorTimed struct{ compute }
 
 // Simulated readies a simulated fleet of workers that each compute at these prices. Links, pace and rounds are the
 // caller's to add.

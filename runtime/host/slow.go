@@ -12,44 +12,45 @@ import (
 	"brood/runtime/worker"
 )
 
-// slowed is an engine on a machine that is so many times slower than this one: what the process used of its processors
-// takes factor times as long. Several such workers share the cores of one machine, and each keeps the pace that it
-// would have alone, as long as all of them together need no more processor time than there is. Results are the engine's
-// own.
+// slowed wraps an engine and emulates a machine that is slower by a factor: it sleeps after each call, so that the call
+// takes factor times its processor time. Several such processes can share the cores of one machine. Each keeps its pace
+// as long as all of them together need no more processor time than the machine has. Results do not change.
 //
-// A call that used c of processor time within itself lasts factor*c, and longer by what the slower machine's processor
-// would still have been busy with frames when it began: see [Debt]. Evaluations and checkpoints are as fast as they can
-// be.
+// A call that used processor time c lasts factor*c, plus the time for which the slower machine's processor would still
+// have been busy with frames when the call began, see [Debt]. Evaluations and checkpoints are not slowed.
 type slowed struct {
 	engine.Engine
 	factor float64
 	debt   *Debt
 	sleep  func(context.Context, time.Duration)
-	thread bool          // a call uses what its thread used, whatever others did meanwhile
-	over   time.Duration // by which the last call lasted longer than it was due, since sleep is not exact
+	thread bool          // measure the processor time of the calling thread instead of the process
+	over   time.Duration // by which earlier calls lasted too long, since sleep is inexact; later calls make up for it
 	lag    *Lag
 }
 
-// Debt is what the processor of a slowed worker is behind with frames that were sent and received. What they use
-// here, u, keeps a processor that is factor times slower busy for factor*u: it is (factor-1)*u more behind when this
-// one is done, and catches up while this one has nothing to do, such as while bytes are under way on a slow link.
-// Where frames are fast they cost what they cost here, as on a machine whose network card does that work: also those
-// that come within a call, where that computes on its caller's thread alone, whose time can be told from the
-// others'. It may be used by any goroutine; a nil one does nothing.
+// Debt is the backlog of the emulated slower processor with the frames that the worker sends and receives. Processor
+// time u that frames use here takes factor*u on the slower machine. So the backlog grows by (factor-1)*u, and shrinks
+// while this process is idle, for example while it waits for a slow link.
+//
+// With fast frames, frames cost the same as here, as on a machine whose network card does that work. This also applies
+// to frames that arrive during a call, if the engine computes only on the calling thread: the time of that thread
+// excludes them.
+//
+// Methods may be called from any goroutine. Count may be called on nil, and then does nothing.
 type Debt struct {
-	factor float64                      // of computing
-	frames float64                      // and of frames
+	factor float64                      // slowdown of computing
+	frames float64                      // slowdown of frames: factor, or 1 with fast frames
 	used   func() (time.Duration, bool) // processor time of this process
 	now    func() time.Time
 
-	mu   sync.Mutex
-	at   time.Time     // when it was counted last
-	last time.Duration // used at that time
-	owed time.Duration
+	mu      sync.Mutex
+	at      time.Time     // time of the last count
+	last    time.Duration // processor time used up to the last count
+	backlog time.Duration
 }
 
-// NewDebt is that of a worker that is so many times slower than this machine, perhaps but for its frames; nil: it is
-// not.
+// NewDebt returns the Debt of a worker that is slower than this machine by a factor. fastFrames excludes frames from
+// the slowdown. It returns nil, which means full speed, if factor is at most 1 or NaN.
 func NewDebt(factor float64, fastFrames bool) *Debt {
 	if !(factor > 1) {
 		return nil
@@ -58,12 +59,12 @@ func NewDebt(factor float64, fastFrames bool) *Debt {
 	if fastFrames {
 		d.frames = 1
 	}
-	d.forget()
+	d.reset()
 	return d
 }
 
-// Count counts what was used since the last time. The oftener it is called while frames come and go, the better is
-// known when the processor had nothing to do.
+// Count updates the backlog with the processor time since the last count. Frequent calls during the exchange of frames
+// improve the estimate of idle time.
 func (d *Debt) Count() {
 	if d != nil {
 		d.mu.Lock()
@@ -72,38 +73,39 @@ func (d *Debt) Count() {
 	}
 }
 
-// count is called with the lock held. It takes it that what was used was used last.
+// count updates the backlog. It assumes that the process was idle first and busy at the end of the interval. The caller
+// holds mu.
 func (d *Debt) count() {
 	now := d.now()
 	used, _ := d.used()
 	u := used - d.last
 	idle := now.Sub(d.at) - u
-	d.owed = max(0, d.owed-max(0, idle)) + time.Duration((d.frames-1)*float64(u))
+	d.backlog = max(0, d.backlog-max(0, idle)) + time.Duration((d.frames-1)*float64(u))
 	d.at, d.last = now, used
 }
 
-// take is what is owed, and no longer afterwards, since a call begins that takes as much longer.
-func (d *Debt) take() (owed time.Duration) {
+// take returns the backlog and sets it to zero. The caller extends its call by that time.
+func (d *Debt) take() (backlog time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.count()
-	owed, d.owed = d.owed, 0
-	return owed
+	backlog, d.backlog = d.backlog, 0
+	return backlog
 }
 
-// forget has what was used until now be of no account.
-func (d *Debt) forget() {
+// reset clears the backlog and excludes the processor time used up to now.
+func (d *Debt) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.at, d.owed = d.now(), 0
+	d.at, d.backlog = d.now(), 0
 	d.last, _ = d.used()
 }
 
-// Lag says how a slowed worker kept its pace. It may be read by any goroutine.
-type Lag struct{ due, late atomic.Int64 }
+// Lag measures how well a slowed worker kept its pace. It is safe for concurrent use.
+type Lag struct{ due, late atomic.Int64 } // nanoseconds
 
-// Late is the share of the time of computing by which this machine was too slow for a pace, since other work had its
-// processors: 0 where the pace was kept.
+// Late returns by how much this machine was too slow for the pace, as a share of the computing time that was due, since
+// other processes used the processors. 0 means that the pace was kept.
 func (l *Lag) Late() float64 {
 	if due := l.due.Load(); due > 0 {
 		return float64(l.late.Load()) / float64(due)
@@ -111,23 +113,31 @@ func (l *Lag) Late() float64 {
 	return 0
 }
 
-// inline is an engine that may compute on the thread of its caller, and on no other.
+// inline is implemented by engines that can report whether they compute only on the calling thread.
 type inline interface{ Inline() bool }
 
-// slow makes an engine slower for programmes; the other one is as fast as it was, for what no figure counts.
-func slow(e compute, d *Debt, l *Lag) (fast, slower engine.Engine) {
-	if l == nil {
-		l = &Lag{}
+// slow returns two views of an engine: slower emulates a slower machine, for the programs of algorithms; fast has full
+// speed, for work that measurements exclude. lag may be nil.
+func slow(e compute, d *Debt, lag *Lag) (fast, slower engine.Engine) {
+	if lag == nil {
+		lag = &Lag{}
 	}
-	d.forget()
+	d.reset()
 	_, known := machine.ThreadTime()
 	in, _ := e.(inline)
-	s := &slowed{Engine: e, factor: d.factor, debt: d, sleep: rest, lag: l, thread: known && d.frames == 1 && in != nil && in.Inline()}
+	s := &slowed{
+		Engine: e,
+		factor: d.factor,
+		debt:   d,
+		sleep:  sleep,
+		lag:    lag,
+		thread: known && d.frames == 1 && in != nil && in.Inline(),
+	}
 	return &unslowed{e, s}, s
 }
 
-// rest sleeps, unless ctx ends.
-func rest(ctx context.Context, d time.Duration) {
+// sleep returns after d, or earlier if ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
@@ -144,9 +154,11 @@ func (s *slowed) Wait(ctx context.Context) error {
 	return s.paced(ctx, func() error { return s.Engine.Wait(ctx) })
 }
 
+// paced calls f and then sleeps until the call has lasted as long as on the slower machine. It does not sleep if the
+// processor time is unknown.
 func (s *slowed) paced(ctx context.Context, f func() error) error {
-	owed := s.debt.take()
-	defer s.debt.forget()
+	backlog := s.debt.take()
+	defer s.debt.reset()
 	used := s.debt.used
 	if s.thread {
 		used = machine.ThreadTime
@@ -161,7 +173,7 @@ func (s *slowed) paced(ctx context.Context, f func() error) error {
 		return err
 	}
 	took := s.debt.now().Sub(began)
-	due := time.Duration(s.factor*float64(after-before)) + owed
+	due := time.Duration(s.factor*float64(after-before)) + backlog
 	s.lag.due.Add(int64(due))
 	due -= s.over
 	switch s.over = 0; {
@@ -170,13 +182,13 @@ func (s *slowed) paced(ctx context.Context, f func() error) error {
 		s.over = s.debt.now().Sub(began) - due
 	case due > 0:
 		s.lag.late.Add(int64(took - due))
-	default: // it had slept for longer before
+	default: // earlier calls slept for longer than this call was due
 		s.over = took - due
 	}
 	return err
 }
 
-// unslowed is the engine of a slowed one. What its calls use of the processor makes no later call longer.
+// unslowed is the engine inside a slowed one, at full speed. The processor time of its calls does not slow later calls.
 type unslowed struct {
 	compute
 	of *slowed
@@ -184,32 +196,32 @@ type unslowed struct {
 
 // Do implements engine.Engine.
 func (u *unslowed) Do(ctx context.Context, tasks ...engine.Task) error {
-	defer u.forget()
+	defer u.reset()
 	return u.compute.Do(ctx, tasks...)
 }
 
 // Wait implements engine.Engine.
 func (u *unslowed) Wait(ctx context.Context) error {
-	defer u.forget()
+	defer u.reset()
 	return u.compute.Wait(ctx)
 }
 
 // Write implements engine.Memory.
 func (u *unslowed) Write(ctx context.Context, dst engine.Span, p []byte) error {
-	defer u.forget()
+	defer u.reset()
 	return u.compute.Write(ctx, dst, p)
 }
 
 // Read implements engine.Memory.
 func (u *unslowed) Read(ctx context.Context, p []byte, src engine.Span) error {
-	defer u.forget()
+	defer u.reset()
 	return u.compute.Read(ctx, p, src)
 }
 
-// forget has what was used until now make no later call longer.
-func (u *unslowed) forget() { u.of.debt.forget() }
+// reset excludes the processor time used up to now from the backlog.
+func (u *unslowed) reset() { u.of.debt.reset() }
 
-// Notes implements worker.Noter for engines that have some.
+// Notes implements worker.Noter. It returns nil if the engine has no notes.
 func (u *unslowed) Notes() []engine.Note {
 	if n, ok := u.compute.(worker.Noter); ok {
 		return n.Notes()

@@ -31,7 +31,7 @@ func TestSlowed(t *testing.T) {
 	at := time.Now()
 	b := &busy{clock: &clock, used: &used, takes: 10 * ms}
 	debt := &Debt{factor: 5, frames: 5, used: func() (time.Duration, bool) { return used, true }, now: func() time.Time { return at.Add(clock) }}
-	debt.forget()
+	debt.reset()
 	s := &slowed{Engine: b, factor: 5, debt: debt, sleep: func(_ context.Context, d time.Duration) { clock += d + over }, lag: &Lag{}}
 	packets := func(n int, gap time.Duration) { // each uses a millisecond, and comes so late after the one before
 		for range n {
