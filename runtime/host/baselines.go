@@ -302,7 +302,7 @@ func (j *Job) baseline(
 	}
 	switch {
 	case errors.Is(err, worker.ErrNoReplicas):
-		return nil, fmt.Errorf("--of %s: %s has one model in round %d: %s gives its members no parameters of their own", of, name, now.Round, now.Algorithm)
+		return nil, fmt.Errorf("--of %s: %w", of, noReplicas(name, now))
 	case errors.Is(err, worker.ErrNoneHeld):
 		return nil, noneHeld(of, name)
 	case err != nil:
@@ -318,12 +318,14 @@ func (j *Job) baseline(
 
 // tooLate returns the error for an average that starts after the requested round.
 func tooLate(of Of, session string, round uint64) error {
-	return usererr.Errorf("%s: the model of %s is that of round %d: give this round or an earlier one", of, session, round)
+	return usererr.Errorf("%s: the model of %s is of round %d: give this round or an earlier one", of, session, round)
 }
 
 // noneHeld returns the error for a selection among members of a session that has no validation samples.
 func noneHeld(of Of, session string) error {
-	return fmt.Errorf("--of %s: %s held out no validation samples by which members could be chosen: --of %s takes all of them", of, session, OfMean)
+	return fmt.Errorf("--of %s: %s held out no validation samples by which members could be chosen: --of %s takes "+
+		"all of them",
+		of, session, OfMean)
 }
 
 // judged returns the score by which members are selected, lower is better: the error rate in percent, or the mean loss

@@ -250,7 +250,7 @@ func TestBesideRefuses(t *testing.T) {
 	}{
 		{"one", "soup", "--of soup: one has one model in round 3: dp-sgd gives its members no parameters of their own"},
 		{"one", "mean", "--of mean: one has one model in round 3: dp-sgd gives its members no parameters of their own"},
-		{"one", "swa=4", "swa=4: the model of one is that of round 3: give this round or an earlier one"},
+		{"one", "swa=4", "swa=4: the model of one is of round 3: give this round or an earlier one"},
 		{"none", "best", "--of best: none held out no validation samples by which members could be chosen: --of mean takes all of them"},
 	} {
 		of, err := ParseOf(c.of)

@@ -118,7 +118,8 @@ func device(text string) (Device, error) {
 	list, absent := Devices()
 	var of []Device
 	for _, d := range list {
-		if driver == "gpu" && d.Same == "" && d.Info.Refuse == "" && (arithmetic == "" || d.Info.Tensor != "") || driver == d.driver.Name() {
+		usable := d.Same == "" && d.Info.Refuse == "" && (arithmetic == "" || d.Info.Tensor != "")
+		if driver == "gpu" && usable || driver == d.driver.Name() {
 			of = append(of, d)
 		}
 	}
@@ -141,7 +142,8 @@ func device(text string) (Device, error) {
 		why = []string{"there is none here: see brood doctor"}
 	}
 	if arithmetic != "" {
-		why = append(why, fmt.Sprintf("a run of %s is prepared where such a card is: whoever begins or serves it needs one, and not its workers alone", arithmetic))
+		why = append(why, fmt.Sprintf("a run in %s needs such a card on the machine that starts or serves it, not only on "+
+			"its workers", arithmetic))
 	}
 	return Device{}, fmt.Errorf("device %s: %s", text, strings.Join(why, "; "))
 }
@@ -162,7 +164,8 @@ func DeviceText(text string) (string, error) {
 // on opens an engine on the device. kind names the kernels of a recorded session, "" for a new one.
 func (d Device) on(kind string, own *Own, net *models.Model, set *data.Set) (compute, error) {
 	if own != nil {
-		return nil, fmt.Errorf("graph %s: gorgonia computes a graph of one's own, and no device does: leave --device out", net.Name)
+		return nil, fmt.Errorf("graph %s: only gorgonia computes a graph of a Go program, and it uses no device: omit "+
+			"--device", net.Name)
 	}
 	if arithmetic, _, ok := gpu.ParseTensorKind(kind); ok && d.arithmetic == "" {
 		d.arithmetic = arithmetic
@@ -173,7 +176,8 @@ func (d Device) on(kind string, own *Own, net *models.Model, set *data.Set) (com
 // Engine opens an engine on the device. The caller closes it.
 func (d Device) Engine(net *models.Model, set *data.Set) (*gpu.Engine, error) {
 	if d.arithmetic != "" && d.Info.Tensor == "" {
-		return nil, fmt.Errorf("device %s: it has no tensor cores for %s: train on an NVIDIA card, by CUDA", d.Name, d.arithmetic)
+		return nil, fmt.Errorf("device %s: it has no tensor cores for %s: train on an NVIDIA card with CUDA",
+			d.Name, d.arithmetic)
 	}
 	open, err := d.driver.Open(d.index)
 	if err != nil {

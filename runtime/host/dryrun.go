@@ -135,7 +135,13 @@ func (c *counter) Do(ctx context.Context, tasks ...engine.Task) error {
 			for i, id := range t.IDs { // distinct, since ties would change the number of terms to sum
 				t.Fitness[i] = -float32(id)
 			}
-			c.candidates += c.work(engine.Work{Candidates: len(t.IDs), Antithetic: t.Antithetic, Batch: longest(t.Batches), Noise: t.Noise}, t.Batches, each)
+			work := engine.Work{
+				Candidates: len(t.IDs),
+				Antithetic: t.Antithetic,
+				Batch:      longest(t.Batches),
+				Noise:      t.Noise,
+			}
+			c.candidates += c.work(work, t.Batches, each)
 		case engine.NoiseSum:
 			c.normals += float64(len(t.IDs)) * c.share(t.Dst)
 			c.most = c.most.Max(engine.Work{Sums: len(t.IDs), Noise: t.Noise})
@@ -256,7 +262,12 @@ func (j *Job) dryRun() (r dryRunResult, err error) {
 	}
 	whole := *j
 	whole.metaOnly = true
-	base, err := whole.count(excerpt{evaluate: event.NoTest, rounds: dryRunRounds, limit: j.Limit.Rounds, within: dryRunTime})
+	base, err := whole.count(excerpt{
+		evaluate: event.NoTest,
+		rounds:   dryRunRounds,
+		limit:    j.Limit.Rounds,
+		within:   dryRunTime,
+	})
 	if err != nil {
 		return r, err
 	}
@@ -316,7 +327,8 @@ type excerpt struct {
 // count executes the rounds of an excerpt. It returns the first error of a worker, by worker id.
 func (j *Job) count(t excerpt) (out workerTotals, err error) {
 	workers := min(j.Workers, j.Members)
-	hub, counters, ws, ids := &local.Hub{}, make([]*counter, workers), make([]*worker.Worker, workers), make([]int, workers)
+	hub, counters := &local.Hub{}, make([]*counter, workers)
+	ws, ids := make([]*worker.Worker, workers), make([]int, workers)
 	for i := range workers {
 		ids[i], counters[i] = i, j.counter()
 		ws[i] = worker.New(j.dryRunWorker(counters[i], hub.Link(i), i, t))

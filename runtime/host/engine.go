@@ -145,8 +145,9 @@ func uncovered(err error) bool {
 
 // newEngine returns an engine for a model, or for the graph of a Go program. kind names the kernels of a recorded
 // session. If kind is empty, $BROOD_ENGINE selects the engine (native, gorgonia, cuda, opencl, native-bf16 or
-// native-amx), and if that is empty too, the first engine that supports the model. $BROOD_CPU selects the kernel variant
-// of the native engine (amx, avx512, avx2, neon or portable); all variants of an arithmetic compute the same bits.
+// native-amx), and if that is empty too, the first engine that supports the model. $BROOD_CPU selects the kernel
+// variant of the native engine (amx, avx512, avx2, neon or portable); all variants of an arithmetic compute the same
+// bits.
 //
 // at is the value of --device; "" leaves the choice to the environment. A device is never used without a request.
 func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
@@ -160,7 +161,8 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 		if own != nil {
 			return nil, &ownError{net.Name, "--device " + at}
 		}
-		return engines[slices.IndexFunc(engines, func(m maker) bool { return m.kernels == kernels })].open(own, net, set, threads)
+		at := slices.IndexFunc(engines, func(m maker) bool { return m.kernels == kernels })
+		return engines[at].open(own, net, set, threads)
 	}
 	if !option.Processor(at) {
 		e, err := onDevice(at, kind)(own, net, set, threads)
@@ -241,8 +243,8 @@ func cores(kind string) (*maker, error) {
 			return &maker{d.Name, kind, true, onDevice(d.Name, kind)}, nil
 		}
 	}
-	return nil, fmt.Errorf("the session was computed by kernels %s, which is %s on tensor cores of compute capability %s, "+
-		"and this machine has no card of these: execute it on one; brood replay shows what it holds",
+	return nil, fmt.Errorf("the session was computed by kernels %s, which is %s on tensor cores of compute capability "+
+		"%s, and this machine has no card of these: execute it on one; brood replay shows what it holds",
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
@@ -251,9 +253,11 @@ func cores(kind string) (*maker, error) {
 func TensorWorker(kind string, has []string) string {
 	switch {
 	case kernelWord(kind) != "":
-		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out, or join with a newer brood", kind)
+		return fmt.Sprintf("this run computes with kernels %s, which every processor has and no device: leave --device out, "+
+			"or join with a newer brood", kind)
 	case len(has) == 1 && kernelWord(has[0]) != "":
-		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out", kind, kernelWord(has[0]))
+		return fmt.Sprintf("this run computes with kernels %s, and your processor was asked for %s: leave --device out",
+			kind, kernelWord(has[0]))
 	}
 	arithmetic, family, ok := gpu.ParseTensorKind(kind)
 	if !ok {
@@ -265,14 +269,17 @@ func TensorWorker(kind string, has []string) string {
 		if !ok {
 			return ""
 		}
-		return fmt.Sprintf("this run computes with kernels %s, and your device was asked for %s: leave ,%s out of --device", kind, arithmetic, arithmetic)
+		return fmt.Sprintf("this run computes with kernels %s, and your device was asked for %s: leave ,%s out of --device",
+			kind, arithmetic, arithmetic)
 	}
-	return fmt.Sprintf("this run computes with kernels %s, which is %s on tensor cores of compute capability %s: join with --device cuda:0 on a machine that has such a card",
+	return fmt.Sprintf("this run computes with kernels %s, which is %s on tensor cores of compute capability %s: join "+
+		"with --device cuda:0 on a machine that has such a card",
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
 // recorded returns today's name of the kernels that compute the bits of a recorded kind. Before f32/1 each kernel
-// variant had its own name: avx512 had the bits of f32/1, avx2 only for models without convolutions, and portable never.
+// variant had its own name: avx512 had the bits of f32/1, avx2 only for models without convolutions, and portable
+// never.
 func recorded(kind string, net *models.Model) (string, error) {
 	variant, old := strings.CutPrefix(kind, "native/")
 	why := "are not known here"
@@ -286,9 +293,11 @@ func recorded(kind string, net *models.Model) (string, error) {
 	case strings.HasPrefix(variant, "portable/"):
 		why = "rounded each product before it was added, as " + arith.Name + ", the arithmetic of this brood, does not"
 	}
-	return "", fmt.Errorf("the session was computed by kernels %s, which %s: execute it with the brood that recorded it; brood replay shows what it holds", kind, why)
+	return "", fmt.Errorf("the session was computed by kernels %s, which %s: execute it with the brood version that "+
+		"recorded it; brood replay shows its contents", kind, why)
 }
 
+// convolves reports whether the model has a convolution.
 func convolves(net *models.Model) bool {
 	return slices.ContainsFunc(net.Layers, func(l models.Layer) bool { return l.Kind == models.Conv })
 }
@@ -299,8 +308,9 @@ func older(kind string, err error) error {
 	if !strings.HasPrefix(kind, "native/") || !errors.As(err, &m) {
 		return err
 	}
-	return fmt.Errorf("%w; kernels %s, which computed it, are of before %s: products of low rank (avx2), and the lengths of clipped gradients and of the shifts of hybrid-es (a last bit), were added up in another order, "+
-		"which only the brood that recorded it has", err, kind, arith.Name)
+	return fmt.Errorf("%w; the session was computed by kernels %s, which precede %s: they added up low-rank products "+
+		"(avx2) and the lengths of clipped gradients and of the shifts of hybrid-es (a last bit) in another order, which only "+
+		"the brood version that recorded it uses", err, kind, arith.Name)
 }
 
 // Available returns the kernels of a new run on this machine, for models that the native engine supports. It returns an

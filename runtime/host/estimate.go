@@ -48,8 +48,10 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 	if err := j.passes(r); err != nil {
 		return err
 	}
-	if word := kernelWord(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }) {
-		return usererr.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave %s out", j.Config.Kernels, j.Alg.Name, word)
+	rounds := func(w engine.Work) bool { return w.Candidates > 0 && w.Noise.Rank == 0 }
+	if word := kernelWord(j.Config.Kernels); word != "" && !slices.ContainsFunc(r.works, rounds) {
+		return usererr.Errorf("kernels %s: %s with these knobs evaluates no candidates whose products are rounded: leave "+
+			"%s out", j.Config.Kernels, j.Alg.Name, word)
 	}
 	j.probes(r)
 	single, err := j.single(eng)
@@ -81,7 +83,7 @@ func (j *Job) passes(r dryRunResult) error {
 	if most == 0 || r.epochs <= max(1, most)*rounding {
 		return nil
 	}
-	advice := "say --rounds instead"
+	advice := "give --rounds instead"
 	if slices.ContainsFunc(j.Alg.Knobs, func(k optim.Knob) bool { return k.Name == "batch" }) {
 		edits, err := timeline.New(j.Alg, j.Edits)
 		if err != nil {
@@ -89,10 +91,12 @@ func (j *Job) passes(r dryRunResult) error {
 		}
 		batch := edits.Values(timeline.Position{}).Get("batch")
 		if fits := math.Floor(batch * max(1, most) / r.epochs * rounding); fits >= 1 {
-			advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or say --rounds instead", batch, fits, fits)
+			advice = fmt.Sprintf("batch %.0f is too large, give %.0f or less (--set batch=%.0f); or give --rounds instead",
+				batch, fits, fits)
 		}
 	}
-	return usererr.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s", most, j.Members, r.epochs, j.Config.Train, advice)
+	return usererr.Errorf("epochs = %.4g: a round of %d members goes %.4g times over the %d training samples: %s",
+		most, j.Members, r.epochs, j.Config.Train, advice)
 }
 
 // probes sets the period of probes unless the options set it: probes may cost about 5% of a round, a gradient counted

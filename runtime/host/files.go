@@ -40,7 +40,13 @@ func (f *Files) Save(round uint64, epoch uint32, id int, rows []worker.Row) (eve
 	}
 	file := safetensors.File{Meta: map[string]string{"format": "brood-checkpoint"}}
 	for _, r := range rows {
-		file.Tensors = append(file.Tensors, safetensors.Tensor{Name: r.Name, Shape: []int{r.Cols}, F: r.Record.F, U: r.Record.U, Pull: r.Pull})
+		file.Tensors = append(file.Tensors, safetensors.Tensor{
+			Name:  r.Name,
+			Shape: []int{r.Cols},
+			F:     r.Record.F,
+			U:     r.Record.U,
+			Pull:  r.Pull,
+		})
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return event.File{}, err

@@ -14,21 +14,26 @@ import (
 	"brood/runtime/worker"
 )
 
-// linePoints are those of a line, and geometryMembers the most that are compared with each other.
 const (
-	linePoints      = 21
-	geometryMembers = 128
+	linePoints      = 21  // default number of points on a line
+	geometryMembers = 128 // maximum number of members that are compared pairwise
 )
 
-// MeasureGeometry brings back a round of the session in dir, as Export does, and measures its population on the samples
-// of its probes: of the validation split, or of the training split where that is empty. The session may be running, and
-// is not changed. Of a population of more than 128 as many are compared, evenly from the first on.
-func MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
+// MeasureGeometry recomputes a round of the session in dir, as [Export] does, and measures the distances within its
+// population and the losses on the line between two members. Losses use the samples of probes: of the validation split,
+// or of the training split if that is empty. If the members share one model, it compares the estimates of its gradient
+// instead. The session may be running, and does not change. Of more than 128 members, 128 evenly spaced ones are
+// compared.
+func MeasureGeometry(
+	ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit),
+) (*geometry.Geometry, error) {
 	return (*Own)(nil).MeasureGeometry(ctx, dir, want, progress)
 }
 
-// MeasureGeometry is [MeasureGeometry] for a session of this graph.
-func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit)) (*geometry.Geometry, error) {
+// MeasureGeometry is [MeasureGeometry] for a session of this graph or objective.
+func (o *Own) MeasureGeometry(
+	ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit),
+) (*geometry.Geometry, error) {
 	at, err := Checkpointed(dir, want.At)
 	if err != nil {
 		return nil, err
@@ -39,7 +44,7 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	}
 	name := filepath.Base(dir)
 	if j.modelless() {
-		return nil, fmt.Errorf("%s trained no model: its members have no place", name)
+		return nil, fmt.Errorf("%s trained no model: its members have no parameters to compare", name)
 	}
 	w, _, err := recompute(ctx, j, dir, at, h, nil, want.Threads, progress)
 	if err != nil {
@@ -54,7 +59,8 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	if want.Pair {
 		for _, m := range []engine.Member{want.From, want.To} {
 			if !slices.Contains(all, m) {
-				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d", m, now.Round, name, all[0], all[len(all)-1])
+				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d",
+					m, now.Round, name, all[0], all[len(all)-1])
 			}
 		}
 		if want.From == want.To {
@@ -66,12 +72,12 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	case errors.Is(err, worker.ErrNoReplicas) && !want.Pair:
 		return o.slopes(ctx, w, name, now, j)
 	case errors.Is(err, worker.ErrNoReplicas):
-		return nil, fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own", name, now.Round, now.Algorithm)
+		return nil, noReplicas(name, now)
 	case err != nil:
 		return nil, err
 	}
-	g.Session, g.Algorithm, g.Round, g.Population, g.Measured = name, now.Algorithm, now.Round, len(all), j.own.maximises()
-	g.Graded = j.Config.Graded()
+	g.Session, g.Algorithm, g.Round, g.Population = name, now.Algorithm, now.Round, len(all)
+	g.Measured, g.Graded = j.own.maximises(), j.Config.Graded()
 	if len(g.Members) < 2 {
 		return g, nil
 	}
@@ -82,26 +88,43 @@ func (o *Own) MeasureGeometry(ctx context.Context, dir string, want geometry.Wan
 	return g, err
 }
 
-// generations are those whose estimates are compared with the gradient.
+// noReplicas returns the error for a session whose members share one model.
+func noReplicas(name string, now event.Checkpoint) error {
+	return fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own",
+		name, now.Round, now.Algorithm)
+}
+
+// generations is the number of generations whose estimates are compared with the gradient.
 const generations = 8
 
-// slopes measures an algorithm of one model, whose members are candidates.
-func (o *Own) slopes(ctx context.Context, w *worker.Worker, name string, now event.Checkpoint, j *Job) (*geometry.Geometry, error) {
+// slopes compares gradient estimates with the gradient, for an algorithm whose members are candidates around one model.
+// It returns an error if the run maximises an objective, which has no gradient.
+func (o *Own) slopes(
+	ctx context.Context, w *worker.Worker, name string, now event.Checkpoint, j *Job,
+) (*geometry.Geometry, error) {
 	if j.own.maximises() {
-		return nil, fmt.Errorf("%s has one model in round %d, and its objective has no gradient to compare an estimate with", name, now.Round)
+		return nil, fmt.Errorf("%s has one model in round %d, and its objective has no gradient to compare an estimate with",
+			name, now.Round)
 	}
 	all, samples, err := w.Slope(ctx, generations)
 	switch {
 	case errors.Is(err, worker.ErrNoReplicas):
-		return nil, fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own", name, now.Round, now.Algorithm)
+		return nil, noReplicas(name, now)
 	case err != nil:
 		return nil, err
 	}
-	return &geometry.Geometry{Session: name, Algorithm: now.Algorithm, Round: now.Round, Population: len(now.Roster.Members), Slopes: all,
-		Params: j.Net.Layout.Params, Samples: samples}, nil
+	return &geometry.Geometry{
+		Session:    name,
+		Algorithm:  now.Algorithm,
+		Round:      now.Round,
+		Population: len(now.Roster.Members),
+		Slopes:     all,
+		Params:     j.Net.Layout.Params,
+		Samples:    samples,
+	}, nil
 }
 
-// compared are the members that are: at most geometryMembers of all, evenly, and the pair that was asked for.
+// compared returns the members to compare: all, or geometryMembers evenly spaced ones plus the requested pair.
 func compared(all []engine.Member, want geometry.Wanted) (some []engine.Member) {
 	if len(all) <= geometryMembers {
 		return all

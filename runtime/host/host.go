@@ -34,7 +34,7 @@ type Run struct {
 	listen   net.Listener
 	lastGood coordinator.Sane // its checkpoint is retained: a run in trouble rolls back to it
 	pinned   []string         // files of checkpoints that a plan rolled back to, which verify needs
-	near     keeper           // the newest two checkpoints, and older ones to fork from
+	retained retention        // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
 	gauges   measurements
 }
@@ -45,8 +45,10 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 	return start(j, s, from, watch, alone(j), 0)
 }
 
-func start(j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting, grace time.Duration) (*Run, error) {
-	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, near: newKeeper(j.Options)}
+func start(
+	j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting, grace time.Duration,
+) (*Run, error) {
+	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, retained: newRetention(j.Options)}
 	v := view.New()
 	if from == nil {
 		if err := j.saveInit(s.Dir()); err != nil {
@@ -56,7 +58,7 @@ func start(j *Job, s *session.Session, from *Restored, watch func(event.Record),
 	if err := r.replayInto(v); err != nil {
 		return nil, err
 	}
-	r.near.lost(s.Dir())
+	r.retained.dropMissing(s.Dir())
 	var err error
 	head := append(r.head(), r.gone()...)
 	if err := s.Append(head...); err != nil { // in one call: the log of a fork always has its initial checkpoint
@@ -203,7 +205,7 @@ func (r *Run) open() (err error) {
 // plan rolled back to, which verify needs.
 func (r *Run) track(rec event.Record) {
 	r.lastGood.Take(rec)
-	r.near.take(rec)
+	r.retained.take(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
 		r.pinned = append(r.pinned, paths(r.lastGood.Newest())...)
 	}
@@ -224,7 +226,7 @@ func paths(cp *event.Checkpoint) (out []string) {
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
 		// a file that cannot be removed only takes up space
-		_ = r.Session.Prune(slices.Concat(paths(r.lastGood.Good), r.pinned, r.near.paths()))
+		_ = r.Session.Prune(slices.Concat(paths(r.lastGood.Good), r.pinned, r.retained.paths()))
 	}
 }
 

@@ -181,7 +181,8 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	if err := j.fill(eng); err != nil {
 		return nil, err
 	}
-	shape := optim.Shape{Roster: collective.Place(collective.IDs(j.Members), []int{0}), Layout: j.Net.Layout, Data: j.size()}
+	roster := collective.Place(collective.IDs(j.Members), []int{0})
+	shape := optim.Shape{Roster: roster, Layout: j.Net.Layout, Data: j.size()}
 	if err := timeline.Count(j.Alg, nil, j.Edits, shape, timeline.Position{}); err != nil {
 		return nil, err
 	}
@@ -317,7 +318,9 @@ func (j *Job) noteScale(file string) {
 			continue
 		}
 		unit := float64(j.Samples.TargetStd[k])
-		j.Notes = append(j.Notes, fmt.Sprintf("init: %s was trained on targets about %.4g with a deviation of %.4g, and those of data %s lie about %.4g with %.4g: the run keeps the scale of the file, so that losses and steps are of another size; bring the labels to its unit, or begin without --init",
+		j.Notes = append(j.Notes, fmt.Sprintf("init: %s was trained on targets about %.4g with a deviation of %.4g, and "+
+			"those of data %s lie about %.4g with %.4g: the run keeps the scale of the file, so that losses and steps have "+
+			"another magnitude; convert the labels to its unit, or train without --init",
 			file, j.Samples.TargetMean[k], unit, j.Data, j.Samples.Restore(k, float32(mean)), unit*spread))
 		return
 	}
@@ -369,8 +372,11 @@ func (j *Job) load(augment string) error {
 	if set, err = splitAs(set, option.Validation.Text(j.Options)); err != nil {
 		return err
 	}
-	if metric, _, err := coordinator.Target(j.Limit.Target); err == nil && len(set.Validation()) == 0 && (metric == coordinator.Loss || metric == coordinator.Fitness) {
-		return usererr.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0", j.Limit.Target)
+	metric, _, err := coordinator.Target(j.Limit.Target)
+	validated := err == nil && (metric == coordinator.Loss || metric == coordinator.Fitness)
+	if validated && len(set.Validation()) == 0 {
+		return usererr.Errorf("target %s is measured on validation samples, and there are none: give --validation above 0",
+			j.Limit.Target)
 	}
 	if err := j.fits(set); err != nil {
 		return fmt.Errorf("data %s: %w", name, err)
@@ -392,8 +398,10 @@ func (j *Job) load(augment string) error {
 func (j *Job) fits(set *data.Set) error {
 	d := set.Info
 	err := j.Net.Fits(d)
-	if err == nil && j.reading.Rule >= data.RuleDoubles && j.Net.Loss == models.CrossEntropy && !d.Text && j.Net.Classes > d.Classes {
-		err = usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match", j.Net.Name, j.Net.Classes, d.Classes)
+	classifies := j.Net.Loss == models.CrossEntropy && !d.Text
+	if err == nil && j.reading.Rule >= data.RuleDoubles && classifies && j.Net.Classes > d.Classes {
+		err = usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match",
+			j.Net.Name, j.Net.Classes, d.Classes)
 	}
 	if err == nil || j.own != nil {
 		return err
@@ -542,7 +550,8 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		return j, err
 	}
 	if d := j.Samples.Digest(); d != c.Digest {
-		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files", c.Data, d, c.Digest)
+		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files",
+			c.Data, d, c.Digest)
 	}
 	if !o.maximises() {
 		_, err = chosen(j.Config.Kernels)

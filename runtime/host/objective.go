@@ -54,7 +54,7 @@ func owned(o Options) (*Own, error) {
 		return nil, usererr.Errorf("params = %s: parameters need an objective: give its program too, such as --objective "+
 			"./program", params)
 	case params == "":
-		return nil, usererr.Errorf("objective %s: the number of parameters is missing: give --params N, or --params SPEC.toml",
+		return nil, usererr.Errorf("objective %s: the number of parameters is missing: give --params N or --params SPEC.toml",
 			text)
 	}
 	own, err := Program(text)
@@ -229,8 +229,8 @@ func (j *Job) noResult(eng compute) error {
 			}
 		}
 	}
-	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; fix the program, or "+
-		" change the initial values (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
+	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; fix the "+
+		"program, or  change the initial values (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
 }
 
 // tryObjective evaluates the initial parameters of member 0 once, on the first training seed. It returns an error if

@@ -7,8 +7,9 @@ import (
 	"brood/models/format/onnx"
 )
 
-// ONNX writes the model as package onnx does, with the same metadata as [Trained.Save]. Where the form of its data is
-// not known it takes samples that are normalised already.
+// ONNX writes the model as ONNX, with the same metadata as [Trained.Save]. The ONNX graph includes the preprocessing of
+// samples; if it is unknown, the graph expects normalised samples. It returns an error for objectives and for graphs of
+// Go programs.
 func (t *Trained) ONNX(w io.Writer) error {
 	meta, err := t.meta()
 	if err != nil {
@@ -16,10 +17,12 @@ func (t *Trained) ONNX(w io.Writer) error {
 	}
 	doc := fmt.Sprintf("%s after round %d of %s", t.Net.Name, t.Round, t.Session)
 	if t.own.maximises() {
-		return fmt.Errorf("%s is parameters of an objective and no model of layers, so that it has no form in ONNX: export it as safetensors", t.Net.Name)
+		return fmt.Errorf("%s holds the parameters of an objective, which ONNX cannot represent: export it as safetensors",
+			t.Net.Name)
 	}
 	if t.own != nil {
-		return fmt.Errorf("%s is a graph of a Go program's own, which has no form in ONNX: export it as safetensors", t.Net.Name)
+		return fmt.Errorf("%s is a graph that a Go program defines, which ONNX cannot represent: export it as safetensors",
+			t.Net.Name)
 	}
 	return onnx.Write(w, onnx.Model{Net: t.Net, Params: t.Params, Stats: t.Stats, Form: t.Read.Form, Meta: meta, Doc: doc})
 }

@@ -15,39 +15,42 @@ import (
 	"brood/runtime/session"
 )
 
-// Order is a run as a value, for who trains it: in this process, or in another that it is written to. It is a new run;
-// or, with Resume, the session that goes on; or, with From, a branch.
+// Order specifies a run, for this process or for another one that it is sent to. It starts a new run; with Resume it
+// resumes the session Dir; with From it forks that session.
 type Order struct {
-	Dir    string // of the session; a new run and a branch make it. "" of a new run: one among a person's sessions
+	// Dir is the directory of the session. A new run and a fork create it. For a new run, "" means a new directory among
+	// the user's sessions.
+	Dir    string
 	Resume bool
-	From   string // directory of the session that it branches off
-	At     uint64 // and the round, 1 or more
+	From   string // directory of the parent session of a fork
+	At     uint64 // round of the parent after which the fork starts, at least 1
 
-	// Options of a new run. Of the others what changes, where zero fields keep what was: options that may be told again,
-	// with Unattended and what is Set.
+	// Options are the options of a new run. For a resumed run or a fork they contain only changes: options that may
+	// change, Unattended and Set. A zero field keeps the recorded value.
 	Options Options
 }
 
-// Opened is a run that is ready to start, with its session, which the caller closes or hands to [Start].
+// Opened is a run that is ready to start. The caller closes its session or passes it to [Start], which then owns it.
 type Opened struct {
 	Job     *Job
 	Session *session.Session
 	From    *Restored // nil for a new run
 }
 
-// Write hands the order to the process that reads it with [ReadOrder].
+// Write encodes the order as CBOR, for [ReadOrder].
 func (o Order) Write(w io.Writer) error { return cbor.NewEncoder(w).Encode(o) }
 
-// ReadOrder takes an order from the process that writes it.
+// ReadOrder decodes an order that [Order.Write] encoded.
 func ReadOrder(r io.Reader) (o Order, err error) {
 	if err = cbor.NewDecoder(r).Decode(&o); err != nil {
-		err = fmt.Errorf("read which run to train: %w", err)
+		err = fmt.Errorf("read order of a run: %w", err)
 	}
 	return o, err
 }
 
-// Open readies the run, or says in a sentence what cannot be; what it made of a directory until then stays. progress
-// hears of the rounds of a branch that are executed again; nil tells them at the control socket of its session.
+// Open prepares the run. If it fails, a directory that it created remains. A fork recomputes the rounds since a
+// checkpoint of its parent; progress is called after each of them. If progress is nil, Open announces them on the
+// control socket of the new session.
 func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, error) {
 	if o.Resume || o.From != "" {
 		if err := o.Options.Kept(); err != nil {
@@ -58,7 +61,7 @@ func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, e
 	case o.Resume:
 		return o.resume(ctx)
 	case o.From != "":
-		return o.branch(ctx, progress)
+		return o.fork(ctx, progress)
 	}
 	j, err := Prepare(o.Options)
 	if err != nil {
@@ -73,6 +76,7 @@ func (o Order) Open(ctx context.Context, progress func(event.Commit)) (Opened, e
 	return Opened{Job: j, Session: s}, err
 }
 
+// resume opens the session Dir and restores its last committed state.
 func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	if r.Session, err = session.Open(o.Dir); err != nil {
 		return r, err
@@ -92,7 +96,8 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	return r, r.From.Continue(o.changes(r.From))
 }
 
-func (o Order) branch(ctx context.Context, progress func(event.Commit)) (r Opened, err error) {
+// fork creates the session Dir from the state of session From after round At.
+func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened, err error) {
 	if err = Settable(o.From, o.At, o.Options.Set); err != nil {
 		return r, err
 	}
@@ -119,7 +124,7 @@ func (o Order) branch(ctx context.Context, progress func(event.Commit)) (r Opene
 	return r, r.From.Fork(filepath.Base(o.From), o.changes(r.From))
 }
 
-// changes are the options with the limit that was, where no other is given.
+// changes returns the options with the recorded limit if they have none.
 func (o Order) changes(from *Restored) Options {
 	out := o.Options
 	if out.Limit == (event.Limit{}) {
@@ -128,7 +133,7 @@ func (o Order) changes(from *Restored) Options {
 	return out
 }
 
-// closeAfter closes the session of what could not be opened.
+// closeAfter closes the session if *err is not nil.
 func (r *Opened) closeAfter(err *error) {
 	if *err != nil {
 		r.Session.Close()

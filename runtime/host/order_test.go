@@ -75,7 +75,7 @@ func TestOrder(t *testing.T) {
 	if x := session.Describe(branch); x.Round != 300 || x.Phase != event.Finished {
 		t.Errorf("the branch is %s at round %d", x.Phase, x.Round)
 	}
-	if _, err := ReadOrder(strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "which run to train") {
+	if _, err := ReadOrder(strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "read order of a run") {
 		t.Errorf("no order at all: %v", err)
 	}
 	if _, err := (Order{Dir: filepath.Join(home, "none"), Resume: true}).Open(t.Context(), nil); err == nil {

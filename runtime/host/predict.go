@@ -14,16 +14,21 @@ import (
 	"brood/runtime/option"
 )
 
-// predictor is the second power of engines on processors: what a model makes of samples, before the softmax.
+// predictor is implemented by engines on the processor. Logits writes the outputs of the model for the samples ids,
+// before the softmax or sigmoid, to out, which has a row of Net.Outputs values per sample. stats may be nil.
 type predictor interface {
 	Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error
 }
 
-// Predict asks the model about samples of a set, without dropout, on the processor; threads 0 takes the machine's. each
-// hears of them in their order: at is the place in ids of the first of p, which are probabilities of the classes of the
-// model, each by itself where a sample may be in several, or of a regression the numbers that it predicts, in the unit
-// of its targets: a row for each sample, each's until it returns. It gives what computed them.
-func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error) (kernels string, err error) {
+// Predict computes the predictions of the model for the samples ids of a set, without dropout, on the processor.
+// threads 0 means one per processor. It calls each with chunks of predictions in the order of ids: p[i] is the row of
+// sample ids[at+i]. A row holds the probabilities of the classes, which are independent for a multi-label model; for a
+// regression it holds the predicted values in the unit of the targets. p is valid until each returns; an error of each
+// ends Predict. Predict returns the name of the kernels that computed the predictions. It returns an error if the model
+// has no predictions, does not fit the set, or has an output that is not finite.
+func (t *Trained) Predict(
+	ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error,
+) (kernels string, err error) {
 	if t.Net.Loss == models.Distance {
 		return "", fmt.Errorf("model %s has no classes to predict: its loss is %s", t.Net.Name, models.Distance)
 	}
@@ -43,7 +48,7 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 	defer release(eng)
 	of, ok := eng.(predictor)
 	if !ok {
-		return "", fmt.Errorf("kernels %s have no predictions: leave BROOD_ENGINE out", eng.Kernels())
+		return "", fmt.Errorf("kernels %s do not support predictions: unset BROOD_ENGINE", eng.Kernels())
 	}
 	var stats []float32
 	if len(t.Stats) > 0 {
@@ -56,7 +61,8 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 			return "", err
 		}
 		if !engine.AllFinite(z) {
-			return "", fmt.Errorf("data %s: %w for a sample: its numbers lie far outside of those it was trained on", set.Name, errNotFinite)
+			return "", fmt.Errorf("data %s: %w for a sample: its values are far outside the range of the training data",
+				set.Name, errNotFinite)
 		}
 		var p [][]float64
 		for row := range slices.Chunk(z, t.Net.Outputs) {
@@ -77,10 +83,10 @@ func (t *Trained) Predict(ctx context.Context, set *data.Set, ids []int32, threa
 	return eng.Kernels(), nil
 }
 
-// resultsAtOnce bounds the values that are held: with many classes a row is long.
+// resultsAtOnce bounds the number of outputs per chunk: with many classes a row is long.
 const resultsAtOnce = 1 << 22
 
-// restored is results in the unit of the targets.
+// restored returns a row of outputs in the unit of the targets.
 func restored(set *data.Set, z []float32) (out []float64) {
 	for k, v := range z {
 		out = append(out, set.Restore(k, v))
@@ -88,7 +94,8 @@ func restored(set *data.Set, z []float32) (out []float64) {
 	return out
 }
 
-// softmax is exp(z_c) / sum_k exp(z_k), with the largest z taken away from all first.
+// softmax returns exp(z_c) / sum_k exp(z_k) for each c. It subtracts the largest z first, so that exp does not
+// overflow.
 func softmax(z []float32) []float64 {
 	top := float64(slices.Max(z))
 	p, sum := make([]float64, len(z)), 0.0
@@ -102,7 +109,7 @@ func softmax(z []float32) []float64 {
 	return p
 }
 
-// sigmoids are 1/(1 + exp(-z_c)).
+// sigmoids returns 1/(1 + exp(-z_c)) for each c.
 func sigmoids(z []float32) (p []float64) {
 	for _, v := range z {
 		p = append(p, 1/(1+math.Exp(-float64(v))))

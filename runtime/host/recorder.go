@@ -12,28 +12,29 @@ import (
 	"brood/runtime/session"
 )
 
-// keyframePeriod is the least time between views saved in the log, so that a viewer can seek without folding it all.
-// What was appended since is at least as large as the view was, so that they take no more of the log than records do:
-// to fold so many costs no more than to read one.
+// keyframePeriod is the minimum time between keyframes: views saved in the log, so that a viewer can seek without
+// applying all records. The records between two keyframes are also at least as large as the first of them, so that
+// keyframes take at most half of the log. Applying that many records costs no more than reading a keyframe.
 const keyframePeriod = 5 * time.Second
 
-// A record and a value in one take about so many bytes of the log, before it is compressed.
+// Estimated bytes in the log, before compression, of a record and of each value in its points.
 const recordBytes, valueBytes = 100, 12
 
-// recorder is the log as the fleet sees it: what is in the session is then shown at the control socket. It belongs to the fleet's
-// event loop.
+// recorder implements fleet.Recorder: it appends records to the session and then passes them to the control socket. It
+// must be used only on the event loop of the fleet.
 type recorder struct {
 	sess    *session.Session
 	control *control.Server
-	trouble func(why event.PauseReason, reason string)
-	framed  time.Time
-	size    int    // of the last keyframe, in bytes
-	since   int    // bytes appended after it
-	alerted uint64 // of the dropped records, those that an alert speaks of
+	trouble func(why event.PauseReason, reason string) // pauses the run
+	framed  time.Time                                  // time of the last keyframe
+	size    int                                        // bytes of the last keyframe
+	since   int                                        // estimated bytes of the records after it
+	alerted uint64                                     // number of dropped records that alerts have reported
 }
 
-// Append implements fleet.Recorder. A disk that is full or failing pauses the run while records still find room in what
-// was reserved, and ends it when they do not.
+// Append implements fleet.Recorder. If the disk is full or fails, it pauses the run as long as the records fit into the
+// reserved space; otherwise it returns the error, which ends the run. Once the disk works again, it records an alert
+// with the number of dropped records.
 func (r *recorder) Append(records ...event.Record) error {
 	if err := r.sess.Append(records...); err != nil {
 		var disk *session.DiskError
@@ -41,8 +42,10 @@ func (r *recorder) Append(records ...event.Record) error {
 			return err
 		}
 		r.trouble(event.PauseDisk, err.Error())
-	} else if n := r.sess.Dropped(); n > r.alerted { // there is room again
-		records = append(records, alertRecord(r.control.View().Progress.Rounds, event.AlertDisk, fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the charts of a replay have a gap", n-r.alerted)))
+	} else if n := r.sess.Dropped(); n > r.alerted { // the disk works again
+		text := fmt.Sprintf("%d points, evaluations and measurements were not recorded while the disk had no room: the "+
+			"charts of a replay have a gap", n-r.alerted)
+		records = append(records, alertRecord(r.control.View().Progress.Rounds, event.AlertDisk, text))
 		r.alerted = n
 		if err := r.sess.Append(records[len(records)-1]); err != nil {
 			return err
@@ -62,8 +65,8 @@ func (r *recorder) Append(records ...event.Record) error {
 	return nil
 }
 
-// keyframe saves the present view. One that cannot be saved, or is too large since there are tens of thousands of
-// members, is only missed by seeks.
+// keyframe saves the current view in the log. It ignores a disk error, and a view that is too large, as with tens of
+// thousands of members: without a keyframe only seeks are slower.
 func (r *recorder) keyframe() error {
 	v := r.control.View()
 	p, err := cbor.Marshal(v)

@@ -110,7 +110,8 @@ func flax(t *safetensors.Tensor, kernel bool, m *models.Model) (changed bool) {
 			t.F = x
 		}
 		t.F, t.Shape = permuted(t.F, t.Shape, 1, 0)
-	case (l.Kind == models.BatchNorm || l.Kind == models.LayerNorm) && order != nil && len(t.Shape) == 1 && t.Shape[0] == models.Size(order):
+	case (l.Kind == models.BatchNorm || l.Kind == models.LayerNorm) &&
+		order != nil && len(t.Shape) == 1 && t.Shape[0] == models.Size(order):
 		t.F, _ = permuted(t.F, []int{order[1], order[2], order[0]}, 2, 0, 1)
 	}
 	return true

@@ -46,8 +46,8 @@ type history struct {
 	settled         uint64        // index of the record of the last plan that rolled back to before the requested round
 }
 
-// read reads the log of the session in dir. at is the requested round, which bounds the checkpoints to consider; 0 means
-// the last commit.
+// read reads the log of the session in dir. at is the requested round, which bounds the checkpoints to consider; 0
+// means the last commit.
 func read(dir string, at uint64) (h history, err error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -138,8 +138,8 @@ func (h *history) nearest(dir string) {
 	}
 }
 
-// Checkpointed returns at if it is not 0. Otherwise it returns the round of the newest intact checkpoint, or of the last
-// commit if there is none. With this fixed round a caller does not chase a run that is still training.
+// Checkpointed returns at if it is not 0. Otherwise it returns the round of the newest intact checkpoint, or of the
+// last commit if there is none. With this fixed round a caller does not chase a run that is still training.
 func Checkpointed(dir string, at uint64) (uint64, error) {
 	if at > 0 {
 		return at, nil
@@ -212,7 +212,8 @@ func Settable(dir string, at uint64, set []event.Setting) error {
 	if l := h.last; l != nil && (at == 0 || at == l.To) {
 		here = timeline.Position{Round: l.To, Epochs: l.Progress.Epochs, Steps: l.Progress.Steps}
 	} else if cp := h.saved(); l == nil && cp != nil {
-		here, h.alg = timeline.Position{Round: cp.Round, Epochs: cp.Progress.Epochs, Steps: cp.Progress.Steps}, cmp.Or(h.alg, cp.Algorithm)
+		here = timeline.Position{Round: cp.Round, Epochs: cp.Progress.Epochs, Steps: cp.Progress.Steps}
+		h.alg = cmp.Or(h.alg, cp.Algorithm)
 	}
 	if h.alg == "" { // nothing to resume from: Restore returns the error
 		return nil
@@ -297,7 +298,13 @@ func (h *history) pendingForkEdits(cp event.Checkpoint) (out []event.Edit) {
 		return nil
 	}
 	for _, s := range h.config.Set {
-		e := event.Edit{At: cp.Round, Algorithm: cp.Algorithm, Knob: s.Knob, Expr: timeline.Absolute(s.Expr, cp.Round), By: h.config.By}
+		e := event.Edit{
+			At:        cp.Round,
+			Algorithm: cp.Algorithm,
+			Knob:      s.Knob,
+			Expr:      timeline.Absolute(s.Expr, cp.Round),
+			By:        h.config.By,
+		}
 		if !slices.ContainsFunc(h.edits, func(x event.Edit) bool {
 			return x.At >= e.At && x.Algorithm == e.Algorithm && x.Knob == e.Knob && x.Expr == e.Expr
 		}) {

@@ -19,25 +19,44 @@ import (
 	"brood/transport/local"
 )
 
-// Prices are the seconds that units of work take on this machine: a sample of a gradient, of a score, of a candidate; a
-// parameter's worth of reading or writing all of them; the normals of all of them, their digest, a step of Muon, and
-// the length of all of them as a vector.
-type Prices struct{ Gradient, Score, Candidate, Term, Normal, Digest, Muon, Length float64 }
+// Prices are the times of units of work on this machine, in seconds. A parameter vector has as many elements as the
+// model has parameters.
+type Prices struct {
+	Gradient  float64 // gradient of one sample
+	Score     float64 // evaluation of one sample
+	Candidate float64 // evaluation of one sample by a candidate
+	Term      float64 // reading or writing one parameter vector
+	Normal    float64 // drawing normals for one parameter vector
+	Digest    float64 // hashing one parameter vector
+	Muon      float64 // one step of Muon
+	Length    float64 // reading one parameter vector to compute its length
+}
 
-// Lower has the lower of two prices for each kind of work.
+// Lower returns the lower price for each kind of work.
 func (p Prices) Lower(o Prices) Prices {
-	return Prices{min(p.Gradient, o.Gradient), min(p.Score, o.Score), min(p.Candidate, o.Candidate), min(p.Term, o.Term), min(p.Normal, o.Normal), min(p.Digest, o.Digest), min(p.Muon, o.Muon), min(p.Length, o.Length)}
+	return Prices{
+		Gradient:  min(p.Gradient, o.Gradient),
+		Score:     min(p.Score, o.Score),
+		Candidate: min(p.Candidate, o.Candidate),
+		Term:      min(p.Term, o.Term),
+		Normal:    min(p.Normal, o.Normal),
+		Digest:    min(p.Digest, o.Digest),
+		Muon:      min(p.Muon, o.Muon),
+		Length:    min(p.Length, o.Length),
+	}
 }
 
-// of is what an effort costs.
-func (p Prices) of(e operations) float64 {
-	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms + p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon + p.Length*e.lengths
+// seconds returns the time that the operations take.
+func (p Prices) seconds(e operations) float64 {
+	return p.Gradient*e.gradients + p.Score*e.scores + p.Candidate*e.candidates + p.Term*e.terms +
+		p.Normal*e.normals + p.Digest*e.digests + p.Muon*e.muon + p.Length*e.lengths
 }
 
-// Prices times each kind of work that a round of the job, its probes and its tests have, with all threads at it.
+// Prices measures the price of each kind of work in the rounds, probes and tests of the job, on all threads. The price
+// of other kinds is 0. It returns an error if the run has no model.
 func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	if j.modelless() {
-		return p, usererr.Errorf("%s trains no model: what it would take on a fleet is not simulated", j.Alg.Name)
+		return p, usererr.Errorf("%s trains no model: only runs with a model can be simulated", j.Alg.Name)
 	}
 	r, err := j.dryRun()
 	if err != nil {
@@ -64,39 +83,68 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	return p, err
 }
 
-// undisturbed is an engine of one thread whose tasks are timed by the processor: other work that holds the machine up
-// is none of a fleet's.
+// processorTimed marks an engine with one thread, whose tasks are timed by processor time: the load of other processes
+// on this machine must not enter the prices.
 type processorTimed struct{ compute }
 
-// Simulated readies a simulated fleet of workers that each compute at these prices. Links, pace and rounds are the
-// caller's to add.
+// Simulated returns the configuration of a simulated fleet whose workers compute at these prices. The caller adds
+// links, pace and rounds.
 func (j *Job) Simulated(workers int, p Prices) simulate.Config { return j.simulated(workers, p, true) }
 
-// simulated is Simulated, with or without tests and probes.
+// simulated is Simulated, optionally without tests and probes.
 func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 	core := j.core()
-	core.SavePeriod, core.Limit = 0, event.Limit{} // it is ended by its caller
+	core.SavePeriod, core.Limit = 0, event.Limit{} // the caller ends the simulation
 	core.Wait, core.OnTrouble = workers, coordinator.OnTroubleStop
 	store := &simulate.Shelf{}
-	return simulate.Config{Core: core, Workers: workers, Seed: j.Config.Seed, Overhead: wireShare, Shelf: store,
-		Worker: func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
-			c := &counter{sizes: ram.Hollow{}, width: float64(j.Net.Layout.Params), params: int64(j.Net.Layout.Params), stats: int64(j.Net.Layout.Stats)}
-			cfg := worker.Config{ID: id, Seed: j.Config.Seed, Layout: j.Net.Layout, Init: func(engine.Member, []float32) {}, Rebuild: option.Rebuilt(option.Rebuild.Text(j.Options)), Engine: c, Metrics: j.Config.Metrics, Data: j.Samples,
-				Link: link, Direct: j.Config.Direct, Evaluate: j.Config.Evaluate, Lookup: j.lookup, Hollow: true, Measure: true, Clock: clock, Store: store}
-			if tests {
-				cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
-			}
-			return worker.New(cfg), func() float64 {
-				s := p.of(c.operations)
-				c.operations = operations{}
-				return s
-			}
-		}}
+	layout := j.Net.Layout
+	newWorker := func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
+		c := &counter{
+			sizes:  ram.Hollow{},
+			width:  float64(layout.Params),
+			params: int64(layout.Params),
+			stats:  int64(layout.Stats),
+		}
+		cfg := worker.Config{
+			ID:       id,
+			Seed:     j.Config.Seed,
+			Layout:   layout,
+			Init:     func(engine.Member, []float32) {},
+			Rebuild:  option.Rebuilt(option.Rebuild.Text(j.Options)),
+			Engine:   c,
+			Metrics:  j.Config.Metrics,
+			Data:     j.Samples,
+			Link:     link,
+			Direct:   j.Config.Direct,
+			Evaluate: j.Config.Evaluate,
+			Lookup:   j.lookup,
+			Hollow:   true,
+			Measure:  true,
+			Clock:    clock,
+			Store:    store,
+		}
+		if tests {
+			cfg.Test, cfg.Probe = j.Samples.Test(), j.Config.Probe
+		}
+		return worker.New(cfg), func() float64 {
+			s := p.seconds(c.operations)
+			c.operations = operations{}
+			return s
+		}
+	}
+	return simulate.Config{
+		Core:     core,
+		Workers:  workers,
+		Seed:     j.Config.Seed,
+		Overhead: wireShare,
+		Shelf:    store,
+		Worker:   newWorker,
+	}
 }
 
-// Pace is by how much real rounds of one worker take longer than their prices, a factor for each of those that are run
-// for about so long. There are no probes and tests among them.
-func (j *Job) Pace(ctx context.Context, p Prices, long time.Duration) ([]float64, error) {
+// Pace runs real rounds on one worker for about the duration, without probes and tests. For each round it returns the
+// ratio of its time to the time that the prices predict.
+func (j *Job) Pace(ctx context.Context, p Prices, duration time.Duration) ([]float64, error) {
 	cfg := j.simulated(1, p, false)
 	cfg.Rounds = 8
 	virtual, err := simulate.Run(ctx, cfg)
@@ -106,16 +154,16 @@ func (j *Job) Pace(ctx context.Context, p Prices, long time.Duration) ([]float64
 	if virtual.Seconds <= 0 {
 		return nil, fmt.Errorf("a round of %s computes nothing: there is nothing to simulate", j.Alg.Name)
 	}
-	real, err := j.timeRounds(ctx, long)
+	real, err := j.timeRounds(ctx, duration)
 	for i := range real {
 		real[i] /= virtual.Seconds
 	}
 	return real, err
 }
 
-// timeRounds trains the job on one worker of this process for about so long, and gives the seconds of each round but
-// the first: they warm it up. Nothing is recorded.
-func (j *Job) timeRounds(ctx context.Context, long time.Duration) (seconds []float64, err error) {
+// timeRounds trains the job on one worker of this process for about the duration, at least 3 rounds. It returns the
+// seconds of each round except the first, which warms up the engine. Nothing is recorded.
+func (j *Job) timeRounds(ctx context.Context, duration time.Duration) (seconds []float64, err error) {
 	one := *j
 	one.Config.Probe, one.Config.Evaluate = 0, 0
 	w, err := one.Worker(0, (&local.Hub{}).Link(0), nil, nil, j.Threads, false)
@@ -123,15 +171,22 @@ func (j *Job) timeRounds(ctx context.Context, long time.Duration) (seconds []flo
 		return nil, err
 	}
 	defer w.Free()
-	plan := event.Plan{Epoch: 1, From: event.Fresh, New: collective.Place(collective.IDs(j.Members), []int{0}), Algorithm: j.Alg.Name, Timeline: j.Edits}
+	plan := event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       collective.Place(collective.IDs(j.Members), []int{0}),
+		Algorithm: j.Alg.Name,
+		Timeline:  j.Edits,
+	}
 	if f, failed := w.Handle(ctx, message.Plan{Plan: plan}).(message.Failed); failed {
 		return nil, errors.New(f.Err)
 	}
-	for n, began := uint64(0), time.Now(); n < 3 || time.Since(began) < long; n++ {
+	for n, began := uint64(0), time.Now(); n < 3 || time.Since(began) < duration; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		switch r := w.Handle(ctx, message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true}).(type) {
+		grant := message.Grant{Epoch: 1, From: n, To: n + 1, Committed: n, Onward: true}
+		switch r := w.Handle(ctx, grant).(type) {
 		case message.Done:
 			if n > 0 {
 				seconds = append(seconds, float64(r.Nanos)/1e9)
@@ -143,6 +198,6 @@ func (j *Job) timeRounds(ctx context.Context, long time.Duration) (seconds []flo
 	return seconds, nil
 }
 
-// wireShare is what QUIC sends beyond payload, as a share of it: headers of packets, and what acknowledges them. It was
-// measured on links of 10 Mbit/s.
+// wireShare is the overhead of QUIC, packet headers and acknowledgements, as a share of the payload. It was measured on
+// links of 10 Mbit/s.
 const wireShare = 0.037

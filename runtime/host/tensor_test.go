@@ -171,7 +171,7 @@ func TestTensorKinds(t *testing.T) {
 		}
 	}
 	drivers = []gpu.Driver{cards{name: "opencl"}}
-	want := "; a run of bf16 is prepared where such a card is: whoever begins or serves it needs one, and not its workers alone"
+	want := "; a run in bf16 needs such a card on the machine that starts or serves it, not only on its workers"
 	if _, err := device("gpu,bf16"); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("without a card: %v", err)
 	}

@@ -10,18 +10,18 @@ import (
 	"brood/models/gpu/toolkit"
 )
 
-// Assembled is what the assembler of a card makes of one text of kernels.
+// Assembled is the result of assembling one source of kernels for a card.
 type Assembled struct {
-	Source    string // of [gpu.Sources]
-	Kernels   int
-	Registers int      // the most that a work item of a kernel takes
-	Of        string   // which kernel
-	Stack     int      // the most bytes of a work item that a kernel keeps in memory
-	StackOf   string   // which kernel; "" where none does
-	Spills    []string // kernels that keep registers in memory, each with what it keeps
+	Source    string   // name in [gpu.Sources]
+	Kernels   int      // number of kernels
+	Registers int      // maximum number of registers per thread over the kernels
+	Of        string   // kernel with that maximum
+	Stack     int      // maximum stack frame per thread over the kernels, in bytes
+	StackOf   string   // kernel with that maximum; "" if no kernel has a stack frame
+	Spills    []string // one text per kernel that spills registers to memory
 }
 
-// Arithmetics are those that the device may be asked for besides f32/1, see [Device.With].
+// Arithmetics returns the arithmetics that the device supports besides f32/1, see [Device.With].
 func (d Device) Arithmetics() []string {
 	if d.Info.Tensor == "" {
 		return nil
@@ -29,10 +29,11 @@ func (d Device) Arithmetics() []string {
 	return gpu.Tensors
 }
 
-// Assembler is where NVIDIA's ptxas is, or where it was looked for.
+// Assembler returns the path of NVIDIA's ptxas, or an error with the places that were searched.
 func Assembler() (string, error) { return toolkit.Find("ptxas") }
 
-// Assemble has ptxas assemble all kernels for the card; the error is what it refuses.
+// Assemble assembles all kernels for the card with ptxas, without running them. It returns an error if ptxas rejects a
+// source.
 func (d Device) Assemble(ctx context.Context, ptxas string) (out []Assembled, err error) {
 	arch := "sm_" + strings.ReplaceAll(strings.TrimPrefix(d.Info.Tensor, "cuda"), ".", "")
 	for _, name := range gpu.Sources {
@@ -57,7 +58,8 @@ func (d Device) Assemble(ctx context.Context, ptxas string) (out []Assembled, er
 				a.Stack, a.StackOf = u.Stack, u.Kernel
 			}
 			if u.Stores+u.Loads > 0 {
-				a.Spills = append(a.Spills, fmt.Sprintf("%s writes %d bytes of registers and reads %d", u.Kernel, u.Stores, u.Loads))
+				spill := fmt.Sprintf("%s writes %d bytes of registers and reads %d", u.Kernel, u.Stores, u.Loads)
+				a.Spills = append(a.Spills, spill)
 			}
 		}
 		out = append(out, a)
@@ -65,10 +67,10 @@ func (d Device) Assemble(ctx context.Context, ptxas string) (out []Assembled, er
 	return out, nil
 }
 
-// Sanitizer is where NVIDIA's compute-sanitizer is, or where it was looked for.
+// Sanitizer returns the path of NVIDIA's compute-sanitizer, or an error with the places that were searched.
 func Sanitizer() (string, error) { return toolkit.Find("compute-sanitizer") }
 
-// Sanitize has it watch a command by one of its tools, and counts what it finds.
+// Sanitize runs a command under a tool of compute-sanitizer and returns the number of errors that it reports.
 func Sanitize(ctx context.Context, sanitizer, tool string, command ...string) (int, error) {
 	return toolkit.Sanitize(ctx, sanitizer, tool, command...)
 }

@@ -244,8 +244,15 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trained{Spec: file.Meta[metaSpec], Data: file.Meta[metaData], Algorithm: file.Meta[metaAlgorithm], Session: file.Meta[metaSession],
-		Read: file.reading, Held: file.Meta[metaHeld], Kernels: file.Meta[metaKernels]}
+	t := &Trained{
+		Spec:      file.Meta[metaSpec],
+		Data:      file.Meta[metaData],
+		Algorithm: file.Meta[metaAlgorithm],
+		Session:   file.Meta[metaSession],
+		Read:      file.reading,
+		Held:      file.Meta[metaHeld],
+		Kernels:   file.Meta[metaKernels],
+	}
 	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 if another program wrote the file
 	switch {
 	case model != "":
@@ -255,7 +262,8 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 		}
 		t.Spec = string(text)
 	case t.Spec == "" && t.Data == seeds:
-		return nil, fmt.Errorf("%s holds the parameters of an objective, which no data set can score: go on with them by brood run --objective PROGRAM --params SPEC.toml --init %s", path, path)
+		return nil, fmt.Errorf("%s holds the parameters of an objective, which no data set can score: continue with brood "+
+			"run --objective PROGRAM --params SPEC.toml --init %s", path, path)
 	case t.Spec == "":
 		return nil, fmt.Errorf("%s does not say which model it holds: name it with --model", path)
 	default:
@@ -267,10 +275,13 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	t.reads()
 	if t.Net.MultiLabel() {
 		if f := t.Read.Form; f != nil && len(f.Classes) != t.Net.Classes {
-			return nil, fmt.Errorf("%s has %d classes as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.Classes), t.Net.Name, t.Net.Classes)
+			return nil, fmt.Errorf("%s has %d classes according to its metadata, and model %s has %d: name the model that it "+
+				"was trained as", path, len(f.Classes), t.Net.Name, t.Net.Classes)
 		}
-	} else if f := t.Read.Form; f != nil && len(f.TargetMean) != t.Read.Outputs && (f.TargetMean != nil || t.Net.Regression()) {
-		return nil, fmt.Errorf("%s predicts %d numbers as its metadata have it, and model %s %d: name the model that it was trained as", path, len(f.TargetMean), t.Net.Name, t.Read.Outputs)
+	} else if f := t.Read.Form; f != nil && len(f.TargetMean) != t.Read.Outputs &&
+		(f.TargetMean != nil || t.Net.Regression()) {
+		return nil, fmt.Errorf("%s predicts %d numbers according to its metadata, and model %s predicts %d: name the model "+
+			"that it was trained as", path, len(f.TargetMean), t.Net.Name, t.Read.Outputs)
 	}
 	if kind, err := recorded(t.Kernels, t.Net); err == nil {
 		t.Kernels = kind
@@ -368,7 +379,8 @@ func (t *Trained) Score(ctx context.Context, set *data.Set, split string, thread
 	}
 	samples := SplitOf(set, split)
 	if len(samples) == 0 {
-		return Scored{}, fmt.Errorf("there are no %s samples: choose another part with --split, of %s", split, strings.Join(Splits, ", "))
+		return Scored{}, fmt.Errorf("there are no %s samples: choose another split with --split: %s",
+			split, strings.Join(Splits, ", "))
 	}
 	if threads == 0 {
 		threads = goruntime.NumCPU()

@@ -14,8 +14,8 @@ import (
 	"brood/runtime/session"
 )
 
-// saves gives a keeper checkpoints of so many bytes at the rounds.
-func saves(k *keeper, bytes int64, rounds ...uint64) {
+// saves gives a retention checkpoints of so many bytes at the rounds.
+func saves(k *retention, bytes int64, rounds ...uint64) {
 	for _, r := range rounds {
 		files := []event.File{{Path: fmt.Sprint("checkpoints/", r, "/x"), Bytes: bytes}}
 		k.take(event.Record{Checkpoint: &event.Checkpoint{Round: r, Files: files}})
@@ -23,7 +23,7 @@ func saves(k *keeper, bytes int64, rounds ...uint64) {
 }
 
 // again is how many rounds a branch after a round executes again.
-func (k *keeper) again(at uint64) uint64 {
+func (k *retention) again(at uint64) uint64 {
 	from := uint64(0)
 	for _, cp := range k.cps {
 		if cp.round <= at {
@@ -37,7 +37,7 @@ func (k *keeper) again(at uint64) uint64 {
 // newest checkpoint, or than between two checkpoints; and they are few.
 func TestCheckpointsStayNear(t *testing.T) {
 	const every = 10
-	k := keeper{most: 1000, room: 1 << 40}
+	k := retention{maxCount: 1000, maxBytes: 1 << 40}
 	for r := uint64(every); r <= 1000*every; r += every {
 		saves(&k, 1, r)
 		for at := uint64(1); at <= r; at++ {
@@ -52,23 +52,23 @@ func TestCheckpointsStayNear(t *testing.T) {
 }
 
 func TestCheckpointsAreBounded(t *testing.T) {
-	rounds := func(k keeper) (out []uint64) {
+	rounds := func(k retention) (out []uint64) {
 		for _, cp := range k.cps {
 			out = append(out, cp.round)
 		}
 		return out
 	}
-	few, small := keeper{most: 5, room: 1 << 40}, keeper{most: 100, room: 35}
-	none, old := keeper{most: 2, room: 1 << 40}, keeper{most: 100, room: 5}
+	few, small := retention{maxCount: 5, maxBytes: 1 << 40}, retention{maxCount: 100, maxBytes: 35}
+	none, old := retention{maxCount: 2, maxBytes: 1 << 40}, retention{maxCount: 100, maxBytes: 5}
 	for r := uint64(10); r <= 10_000; r += 10 {
-		for _, k := range []*keeper{&few, &small, &none, &old} {
+		for _, k := range []*retention{&few, &small, &none, &old} {
 			saves(k, 10, r)
 		}
 		if len(few.cps) > 5 || len(small.cps) > 5 || len(none.cps) > 2 || len(old.cps) > 2 {
 			t.Fatalf("at %d there are %d, %d, %d and %d", r, len(few.cps), len(small.cps), len(none.cps), len(old.cps))
 		}
 	}
-	for name, k := range map[string]keeper{"2 at most": none, "large ones": old} {
+	for name, k := range map[string]retention{"2 at most": none, "large ones": old} {
 		if got := rounds(k); !slices.Equal(got, []uint64{9990, 10_000}) {
 			t.Errorf("%s: %v stay", name, got)
 		}
@@ -80,7 +80,7 @@ func TestCheckpointsAreBounded(t *testing.T) {
 
 // A run that went back has nothing of what it undid, and one whose disk is full keeps what it goes on from.
 func TestCheckpointsAfterTrouble(t *testing.T) {
-	k := newKeeper(option.Options{})
+	k := newRetention(option.Options{})
 	for r := uint64(10); r <= 200; r += 10 {
 		saves(&k, 1, r)
 	}
@@ -93,12 +93,12 @@ func TestCheckpointsAfterTrouble(t *testing.T) {
 	if n := len(k.cps); n != 2 || k.cps[0].round != 200 {
 		t.Errorf("on a full disk: %+v", k.cps)
 	}
-	k.lost(t.TempDir())
+	k.dropMissing(t.TempDir())
 	if len(k.cps) > 0 || k.paths() != nil {
 		t.Error("what has no file stays")
 	}
-	if k = newKeeper(option.Options{More: map[string]string{"checkpoints": "3"}}); k.most != 3 {
-		t.Errorf("3 are %d", k.most)
+	if k = newRetention(option.Options{More: map[string]string{"checkpoints": "3"}}); k.maxCount != 3 {
+		t.Errorf("3 are %d", k.maxCount)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestFullDiskTakesOlderCheckpoints(t *testing.T) {
 		slices.Sort(rounds)
 		return rounds
 	}
-	r := &Run{Session: s, near: newKeeper(option.Options{})}
+	r := &Run{Session: s, retained: newRetention(option.Options{})}
 	for round := uint64(10); round <= 1000; round += 10 {
 		rel := session.CheckpointFile(round, 1, 0)
 		path := filepath.Join(s.Dir(), filepath.FromSlash(rel))
@@ -182,7 +182,7 @@ func TestFullDiskTakesOlderCheckpoints(t *testing.T) {
 		r.prune(event.Record{Checkpoint: &event.Checkpoint{Round: round, Files: []event.File{{Path: rel, Bytes: 1}}}})
 	}
 	var want []uint64
-	for _, x := range r.near.cps {
+	for _, x := range r.retained.cps {
 		want = append(want, x.round)
 	}
 	if got := there(); len(got) < 6 || !slices.Equal(got, want) {

@@ -130,7 +130,7 @@ func TestGroundOfForm(t *testing.T) {
 			toml += fmt.Sprintf("ground = %q\n", ground)
 		}
 		write(t, path, []byte(toml))
-		f, err := m.writtenForm(path)
+		f, err := m.parseForm(path)
 		if err != nil || f.White != white {
 			t.Fatalf("ground %q: %+v, %v", ground, f, err)
 		}
@@ -143,7 +143,7 @@ func TestGroundOfForm(t *testing.T) {
 		}
 	}
 	write(t, path, []byte("samples = \"bytes\"\nmean = [0.0]\ndeviation = [1.0]\nground = \"grey\"\n"))
-	if _, err := m.writtenForm(path); err == nil || !strings.Contains(err.Error(), `ground = "grey": it is "white" or "black"`) {
+	if _, err := m.parseForm(path); err == nil || !strings.Contains(err.Error(), `ground = "grey": it is "white" or "black"`) {
 		t.Errorf("another ground: %v", err)
 	}
 }

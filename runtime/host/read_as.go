@@ -14,7 +14,7 @@ import (
 	"brood/runtime/session"
 )
 
-// formFile is a form as a person writes it: the keys of a model file's metadata.
+// formFile is a preprocessing spec that a user writes as TOML. Its keys are those of the metadata of a model file.
 type formFile struct {
 	Samples, Ground   string
 	Shape             []int
@@ -25,12 +25,13 @@ type formFile struct {
 	TargetDeviation   []float32 `toml:"target_deviation"`
 }
 
-// ReadAs has a model whose file does not say how its samples were normalised take them as something else does: a
-// session by its directory, the .safetensors file of a model, a .toml file of the keys of docs/model-files.md, or data
-// by name or path, as a run of this model would read them. What does not fit the model is refused.
+// ReadAs sets the preprocessing spec of a model whose file has none. of names the source of the spec: the directory of
+// a session, a .safetensors file of a model, a .toml file with the keys of docs/model-files.md, or data by name or
+// path, as a run of this model would read them. ReadAs returns an error if the model has a spec already, if the source
+// has none, or if the spec does not fit the model.
 func (t *Trained) ReadAs(of string) error {
 	if t.Read.Form != nil {
-		return usererr.Errorf("form %s: the model says itself how its samples become its input; leave it out", of)
+		return usererr.Errorf("form %s: the model says itself how its samples become its input; omit it", of)
 	}
 	r, err := t.readingOf(of)
 	if err != nil {
@@ -51,7 +52,7 @@ func (t *Trained) ReadAs(of string) error {
 	return nil
 }
 
-// readingOf is how something reads its data.
+// readingOf returns how the source reads its data, see [Trained.ReadAs]. Its Form may be nil.
 func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 	_, _, recorded := session.LogSize(of)
 	switch {
@@ -60,7 +61,7 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 		return file.reading, err
 	case strings.HasSuffix(of, ".toml"):
 		r.Rule = data.RuleNewest
-		r.Form, err = t.writtenForm(of)
+		r.Form, err = t.parseForm(of)
 		return r, err
 	case recorded:
 		return formOfSession(of)
@@ -75,14 +76,16 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 	return r, nil
 }
 
-// formOfSession reads the data of a session.
+// formOfSession returns how the session in dir reads its data. It loads the data, and returns an error if they changed
+// since the session was recorded.
 func formOfSession(dir string) (r data.Reading, err error) {
 	h, err := read(dir, 0)
 	if err != nil {
 		return r, err
 	}
 	if h.config.Data == "" || h.config.Own || h.config.Objective != "" {
-		return r, fmt.Errorf("form %s: the session has no data that brood reads by itself: name another one", filepath.Base(dir))
+		return r, fmt.Errorf("form %s: the session has no data that brood can read itself: name another session",
+			filepath.Base(dir))
 	}
 	j, err := (*Own)(nil).modelled(dir, h.config)
 	if err == nil {
@@ -92,14 +95,17 @@ func formOfSession(dir string) (r data.Reading, err error) {
 		return r, usererr.Recorded(err)
 	}
 	if d := j.Samples.Digest(); d != h.config.Digest {
-		return r, fmt.Errorf("form %s: its data %s are no longer those that it was recorded on: restore those files", filepath.Base(dir), h.config.Data)
+		return r, fmt.Errorf("form %s: its data %s changed since it was recorded: restore those files",
+			filepath.Base(dir), h.config.Data)
 	}
 	form := j.Samples.Form()
 	return data.Reading{Rule: j.Config.Reading, Form: &form}, nil
 }
 
-// writtenForm is the form in a .toml file. Of mean, deviation and those of targets one number stands for all.
-func (t *Trained) writtenForm(path string) (*data.Form, error) {
+// parseForm reads the preprocessing spec in a .toml file. A single number for the mean or the deviation of samples or
+// targets applies to all channels or outputs. Missing shapes, class names and target scales get the defaults of the
+// model.
+func (t *Trained) parseForm(path string) (*data.Form, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("form: %w", err)
@@ -109,30 +115,42 @@ func (t *Trained) writtenForm(path string) (*data.Form, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if w.Mean == nil || w.Deviation == nil || w.Samples != ofBytes && w.Samples != ofNumbers {
-		return nil, fmt.Errorf(`%s: it lacks samples = "bytes" or "numbers", or mean and deviation, such as mean = [0.5], deviation = [0.25]`, path)
+		return nil, fmt.Errorf(`%s: it lacks samples = "bytes" or "numbers", or mean and deviation, such as mean = [0.5], `+
+			`deviation = [0.25]`, path)
 	}
 	if w.Ground != "" && w.Ground != onWhite && w.Ground != onBlack {
 		return nil, fmt.Errorf(`%s: ground = %q: it is "white" or "black"`, path, w.Ground)
 	}
-	f := &data.Form{Shape: w.Shape, Bytes: w.Samples == ofBytes, White: w.Ground == onWhite, Classes: w.Classes, Features: w.Features, Label: w.Label, TargetMean: w.TargetMean, TargetStd: w.TargetDeviation}
+	f := &data.Form{
+		Shape:      w.Shape,
+		Bytes:      w.Samples == ofBytes,
+		White:      w.Ground == onWhite,
+		Classes:    w.Classes,
+		Features:   w.Features,
+		Label:      w.Label,
+		TargetMean: w.TargetMean,
+		TargetStd:  w.TargetDeviation,
+	}
 	if f.Shape == nil {
 		f.Shape = t.Net.Input
 	}
 	if len(f.Shape) > 0 {
 		n := min(f.Shape[0], t.Net.Features)
-		f.Mean, f.Std = forEach(w.Mean, n), forEach(w.Deviation, n)
+		f.Mean, f.Std = broadcast(w.Mean, n), broadcast(w.Deviation, n)
 	}
 	if t.Net.Regression() {
-		if f.TargetMean == nil && f.TargetStd == nil { // results are in the unit of the label
+		if f.TargetMean == nil && f.TargetStd == nil { // outputs are in the unit of the label
 			f.TargetMean, f.TargetStd = []float32{0}, []float32{1}
 		}
-		f.TargetMean, f.TargetStd = forEach(f.TargetMean, t.Net.Outputs), forEach(f.TargetStd, t.Net.Outputs)
+		f.TargetMean = broadcast(f.TargetMean, t.Net.Outputs)
+		f.TargetStd = broadcast(f.TargetStd, t.Net.Outputs)
 	} else if f.Classes == nil {
 		for c := range t.Net.Classes {
 			f.Classes = append(f.Classes, strconv.Itoa(c))
 		}
 	} else if len(f.Classes) != t.Net.Classes {
-		return nil, fmt.Errorf("%s: it names %d classes, and model %s has %d: name each", path, len(f.Classes), t.Net.Name, t.Net.Classes)
+		return nil, fmt.Errorf("%s: it names %d classes, and model %s has %d: name each",
+			path, len(f.Classes), t.Net.Name, t.Net.Classes)
 	}
 	if err := f.Check(); err != nil {
 		return nil, fmt.Errorf("%s: it cannot be used: %w", path, err)
@@ -140,8 +158,8 @@ func (t *Trained) writtenForm(path string) (*data.Form, error) {
 	return f, nil
 }
 
-// forEach is one number for each of n, where one is given for all; others stay as they are.
-func forEach[F float32 | float64](x []F, n int) []F {
+// broadcast returns n copies of a single element. It returns other slices unchanged.
+func broadcast[F float32 | float64](x []F, n int) []F {
 	if len(x) == 1 && n > 1 {
 		return slices.Repeat(x, n)
 	}
