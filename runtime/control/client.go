@@ -70,6 +70,7 @@ type answer struct {
 	After   int            `cbor:"12,keyasint,omitempty"` // lines of the client that precede Said; 0 from older servers
 }
 
+// transmit writes v as one message: its length as a little-endian uint32, then CBOR.
 func transmit(w io.Writer, v any) error {
 	p, err := cbor.Marshal(v)
 	if err != nil {
@@ -91,6 +92,7 @@ func head(r io.Reader, most uint32) (size uint32, err error) {
 	return size, nil
 }
 
+// receive reads one message of at most most bytes into v.
 func receive(r io.Reader, most uint32, v any) error {
 	size, err := head(r, most)
 	if err != nil {
@@ -161,6 +163,7 @@ func Dial(dir, id string, take bool) (*Client, error) {
 	return c, nil
 }
 
+// local returns a client of the control socket of the session in dir, not yet connected.
 func local(dir, id string, take bool) *Client {
 	c := NewClient(id, take, func(ctx context.Context) (net.Conn, error) {
 		socket, err := session.SocketPath(dir)
@@ -190,6 +193,8 @@ func (c *Client) Close() {
 	}
 }
 
+// ask sends a request over l, which it dials if needed, and returns the answer. After an error of the connection or the
+// end of ctx it closes the connection. The end of a run is io.EOF.
 func (c *Client) ask(ctx context.Context, l *line, q request) (a answer, err error) {
 	if c.readOnly && q.commands() {
 		return refuse(q), errLooks

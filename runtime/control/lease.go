@@ -9,41 +9,42 @@ import (
 	"brood/runtime/view"
 )
 
-// leaseFor is how long a viewer may write alone after a command. A link to another machine that breaks off meanwhile
-// does not end it: the viewer that comes back by itself still writes, and who leaves says so. The end of a connection
-// on this machine is that of its viewer.
+// leaseFor is the time after a command for which a viewer holds the lease. If the connection of a remote viewer breaks
+// during this time, the lease continues: the viewer may reconnect, and one that exits releases the lease explicitly. A
+// local viewer loses the lease when its connection ends.
 const leaseFor = 10 * time.Second
 
 // lease is the writer's lease. At most one viewer holds it, even if its user has several viewers open.
 type lease struct {
-	holder, next party // next asked for it
+	holder, next party // next has requested the lease; both may be zero
 	until        time.Time
 }
 
-// party is a viewer, by the connection over which it last asked or commanded: what it asked for ends with that. The
-// client drew what tells it from others of its person, which nobody else is told, so that nobody comes back in its
-// place; a command that comes from no viewer, as of `brood set`, has nothing there, and is its person's.
+// party identifies a viewer. The zero party is none.
 type party struct {
-	name, viewer string
-	by           net.Conn
+	name string // of the user
+	// viewer is a random identifier that the client drew. It is secret, so that no other client can take the viewer's
+	// place. It is "" for commands that come from no viewer, as those of `brood set`.
+	viewer string
+	by     net.Conn // connection of its last request or command; its request for the lease ends with the connection
 }
 
-func (p party) nobody() bool { return p.by == nil }
+func (p party) isZero() bool { return p.by == nil }
 
 // same reports whether both are the same viewer.
-func (p party) same(q party) bool { return !p.nobody() && p.name == q.name && p.viewer == q.viewer }
+func (p party) same(q party) bool { return !p.isZero() && p.name == q.name && p.viewer == q.viewer }
 
-// person says whether what q asks is asked by p, or by no viewer but by its person.
-func (p party) person(q party) bool {
-	return p.same(q) || !p.nobody() && p.name == q.name && q.viewer == ""
+// actsFor reports whether q is the same viewer as p, or no viewer but the same user.
+func (p party) actsFor(q party) bool {
+	return p.same(q) || !p.isZero() && p.name == q.name && q.viewer == ""
 }
 
 // linked reports whether the viewer is on another machine: only those have a name of the form NAME@KEY.
 func (p party) linked() bool { return strings.Contains(p.name, "@") }
 
-// seen is p's name as q is told it.
-func (p party) seen(q party) string {
-	if p.nobody() || p.name != q.name || p.person(q) {
+// nameFor returns the name of p as shown to q. It marks another viewer of q's user.
+func (p party) nameFor(q party) string {
+	if p.isZero() || p.name != q.name || p.actsFor(q) {
 		return p.name
 	}
 	return p.name + " elsewhere"
@@ -51,7 +52,7 @@ func (p party) seen(q party) string {
 
 // settle passes an expired lease to the next viewer.
 func (l *lease) settle(now time.Time) {
-	if !l.holder.nobody() && now.Before(l.until) {
+	if !l.holder.isZero() && now.Before(l.until) {
 		return
 	}
 	l.grant(l.next, now)
@@ -64,21 +65,29 @@ func (l *lease) grant(to party, now time.Time) {
 
 // of returns the lease as reported to a client.
 func (l *lease) of(client party, now time.Time) view.Lease {
-	if l.settle(now); l.holder.nobody() {
+	if l.settle(now); l.holder.isZero() {
 		return view.Lease{}
 	}
-	return view.Lease{Holder: l.holder.seen(client), Mine: l.holder.person(client), Left: l.until.Sub(now), Asks: l.next.seen(client)}
+	return view.Lease{
+		Holder: l.holder.nameFor(client),
+		Mine:   l.holder.actsFor(client),
+		Left:   l.until.Sub(now),
+		Asks:   l.next.nameFor(client),
+	}
 }
 
-// command gives the lease to who commands, or says why not. A person who comes as no viewer leaves it with their own.
+// command checks whether a command is allowed. It grants the lease to the viewer that commands and returns "". If
+// another viewer holds the lease and take is not set, it returns the reason for the rejection. A command of the
+// holder's user that comes from no viewer is allowed and does not change the lease.
 func (l *lease) command(from party, take bool, now time.Time) string {
 	l.settle(now)
 	switch {
-	case l.holder.nobody(), take, l.holder.same(from):
-	case l.holder.person(from):
+	case l.holder.isZero(), take, l.holder.same(from):
+	case l.holder.actsFor(from):
 		return ""
 	default:
-		return fmt.Sprintf("%s writes for %.0f s more: wait, ask (:take in the workbench), or take the lease (--take)", l.holder.seen(from), l.until.Sub(now).Seconds()+1)
+		return fmt.Sprintf("%s writes for %.0f s more: wait, ask (:take in the workbench), or take the lease (--take)",
+			l.holder.nameFor(from), l.until.Sub(now).Seconds()+1)
 	}
 	l.grant(from, now)
 	if l.next.same(from) {
@@ -87,19 +96,22 @@ func (l *lease) command(from party, take bool, now time.Time) string {
 	return ""
 }
 
+// ask grants a free lease, or queues the viewer as the next holder. It returns an error if another viewer is queued.
 func (l *lease) ask(from party, now time.Time) error {
 	switch l.settle(now); {
-	case l.holder.nobody():
+	case l.holder.isZero():
 		l.grant(from, now)
 	case l.holder.same(from):
-	case !l.next.nobody() && !l.next.same(from):
-		return fmt.Errorf("%s writes, and %s asked before you: ask again when %s has it", l.holder.seen(from), l.next.seen(from), l.next.seen(from))
+	case !l.next.isZero() && !l.next.same(from):
+		next := l.next.nameFor(from)
+		return fmt.Errorf("%s writes, and %s asked before you: ask again when %s has it", l.holder.nameFor(from), next, next)
 	default:
 		l.next = from
 	}
 	return nil
 }
 
+// give passes the lease to the next viewer, or frees it. It returns an error if from does not hold it.
 func (l *lease) give(from party, now time.Time) error {
 	if l.settle(now); !l.holder.same(from) {
 		return fmt.Errorf("you do not hold the writer's lease: there is nothing to give")
@@ -111,16 +123,17 @@ func (l *lease) give(from party, now time.Time) error {
 
 // leave removes a viewer that has left; a request without a viewer removes all viewers of its user.
 func (l *lease) leave(from party) {
-	if l.holder.person(from) {
+	if l.holder.actsFor(from) {
 		l.holder = party{}
 	}
-	if l.next.person(from) {
+	if l.next.actsFor(from) {
 		l.next = party{}
 	}
 }
 
-// gone forgets what was asked for over a connection, and what is held by nobody who could come back to it.
-func (l *lease) gone(c net.Conn) {
+// disconnected removes the request that came over connection c. It also frees the lease if its holder used c and cannot
+// reconnect: it is local, or it is no viewer.
+func (l *lease) disconnected(c net.Conn) {
 	if l.holder.by == c && (l.holder.viewer == "" || !l.holder.linked()) {
 		l.holder = party{}
 	}

@@ -91,7 +91,7 @@ func TestLeaseOfALostLinkEnds(t *testing.T) {
 	if err := l.ask(bob, now); err != nil {
 		t.Fatal(err)
 	}
-	l.gone(one)
+	l.disconnected(one)
 	if why := l.command(bob, false, now.Add(leaseFor-time.Second)); !strings.HasPrefix(why, "ada@elsewhere writes for ") {
 		t.Errorf("a second before its end: %q", why)
 	}
@@ -100,19 +100,19 @@ func TestLeaseOfALostLinkEnds(t *testing.T) {
 	}
 	l = lease{}
 	_ = l.command(ada, false, now)
-	l.gone(one)
+	l.disconnected(one)
 	ada.by = again
 	if why := l.command(ada, false, now.Add(time.Second)); why != "" || !l.until.Equal(now.Add(time.Second+leaseFor)) {
 		t.Errorf("over another link: %q, until %v", why, l.until)
 	}
 	l = lease{}
 	_ = l.command(party{"ada@elsewhere", "", one}, false, now)
-	if l.gone(one); !l.holder.nobody() {
+	if l.disconnected(one); !l.holder.isZero() {
 		t.Error("what is held by no viewer outlives its connection")
 	}
 	l = lease{}
 	_ = l.command(party{"ada", "drawn", one}, false, now)
-	if l.gone(one); !l.holder.nobody() {
+	if l.disconnected(one); !l.holder.isZero() {
 		t.Error("what a viewer on this machine holds outlives its process")
 	}
 }

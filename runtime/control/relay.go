@@ -12,28 +12,28 @@ import (
 	"brood/runtime/view"
 )
 
-// Visitor is a client that reaches a session other than through its Unix socket.
+// Visitor describes a remote client, which does not use the Unix socket of the session.
 type Visitor struct {
 	Name    string // for the writer's lease and the log of edits; overrides the name that the client sends
 	Command bool   // the client may command; otherwise it is read-only
 }
 
-// maxAsked bounds a request of a visitor, in bytes.
+// maxAsked bounds a request of a remote client, in bytes.
 const maxAsked = 1 << 20
 
-// Relay passes a visitor's requests to the control socket of a session, under the visitor's name, and the replies back,
-// until either side or ctx ends. It closes both. gate handles the requests about the listener that accepted the visitor;
-// if gate is nil, the session handles them.
-func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
+// Relay forwards the requests of a remote client to the control socket of a session, under the name v.Name, and the
+// replies back, until either side or ctx ends. It closes both connections. gate handles requests about the listener
+// that accepted the client; if gate is nil, the session handles them.
+func Relay(ctx context.Context, client, session net.Conn, v Visitor, gate func(Gate) (string, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer visitor.Close()
+	defer client.Close()
 	defer session.Close()
 	defer context.AfterFunc(ctx, func() {
-		visitor.Close()
+		client.Close()
 		session.Close()
 	})()
-	asked := requests(ctx, cancel, visitor, maxAsked)
+	asked := requests(ctx, cancel, client, maxAsked)
 	for {
 		var q request
 		select {
@@ -44,20 +44,20 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 		var err error
 		switch {
 		case !v.Command && q.commands():
-			err = answerTo(visitor, refuse(q))
+			err = answerTo(client, refuse(q))
 		case q.Gate != nil && gate != nil:
 			var a answer
-			var no error
-			if a.URL, no = gate(*q.Gate); no != nil {
-				a.Err = no.Error()
+			var refused error
+			if a.URL, refused = gate(*q.Gate); refused != nil {
+				a.Err = refused.Error()
 			}
-			err = answerTo(visitor, a)
+			err = answerTo(client, a)
 		default:
 			if q.Client = v.Name; q.Command != nil {
 				q.Command.By = v.Name
 			}
 			if err = transmit(session, q); err == nil {
-				err = pass(visitor, session)
+				err = pass(client, session)
 			}
 		}
 		if err != nil {
@@ -66,8 +66,8 @@ func Relay(ctx context.Context, visitor, session net.Conn, v Visitor, gate func(
 	}
 }
 
-// requests hands on what a client asks until it hangs up: then it cancels, also while an answer waits for records. Its
-// goroutine ends with c.
+// requests returns a channel of the requests that arrive on c. When c is closed or fails it calls cancel, which also
+// interrupts an answer that waits for records. Its goroutine ends then.
 func requests(ctx context.Context, cancel context.CancelFunc, c net.Conn, most uint32) <-chan request {
 	asked := make(chan request)
 	go func() {
@@ -90,6 +90,7 @@ func requests(ctx context.Context, cancel context.CancelFunc, c net.Conn, most u
 // readsWithin is the write timeout of an answer: a client that does not read is disconnected.
 const readsWithin = 30 * time.Second
 
+// answerTo sends an answer with the write timeout readsWithin.
 func answerTo(c net.Conn, a answer) error {
 	if err := c.SetWriteDeadline(time.Now().Add(readsWithin)); err != nil {
 		return err
@@ -104,6 +105,7 @@ func (q request) commands() bool {
 
 var errLooks = errors.New("a viewer may look only: ask for an operator's URL (brood invite SESSION --role operator)")
 
+// refuse returns the answer to a request that a read-only client may not send.
 func refuse(q request) (a answer) {
 	if q.Command != nil {
 		a.Receipt = event.Receipt{ID: q.Command.ID, Reason: errLooks.Error()}
@@ -129,6 +131,7 @@ func pass(to net.Conn, from io.Reader) error {
 	return err
 }
 
+// ended returns nil for io.EOF, and err otherwise.
 func ended(err error) error {
 	if err == io.EOF {
 		return nil

@@ -47,10 +47,10 @@ type Server struct {
 	ring    []event.Record // positions [base, base+len)
 	base    uint64
 	points  int           // in the ring
-	changed chan struct{} // closed and replaced when there is more
+	changed chan struct{} // closed and replaced at each new record, and at the end
 	over    bool          // there will be no more records
 	viewers int
-	owed    int // commands whose receipt is not yet sent
+	pending int // commands whose receipt is not yet sent
 	lease   lease
 
 	wg     sync.WaitGroup
@@ -94,6 +94,7 @@ func (s *Server) Watch(r event.Record) {
 	s.changed = make(chan struct{})
 }
 
+// points returns the number of values in a record.
 func points(r event.Record) int {
 	if r.Points == nil {
 		return 0
@@ -145,7 +146,7 @@ func (s *Server) Close() {
 	deadline := time.Now().Add(lastLook)
 	for time.Now().Before(deadline) {
 		s.mu.Lock()
-		n := s.viewers + s.owed
+		n := s.viewers + s.pending
 		s.mu.Unlock()
 		if n == 0 {
 			break
@@ -156,6 +157,8 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
+// talk answers the requests of connection c until it ends. The connection counts as a viewer from its first request
+// with a client name that reads records or a snapshot.
 func (s *Server) talk(c net.Conn) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -167,7 +170,7 @@ func (s *Server) talk(c net.Conn) {
 		if viewer {
 			s.viewers--
 		}
-		s.lease.gone(c)
+		s.lease.disconnected(c)
 	}()
 	asked := requests(ctx, cancel, c, maxMessage)
 	for {
@@ -183,26 +186,27 @@ func (s *Server) talk(c net.Conn) {
 			s.viewers++
 			s.mu.Unlock()
 		}
-		s.owe(q, 1)
+		s.addPending(q, 1)
 		a := s.answer(ctx, c, q)
 		err := answerTo(c, a)
-		s.owe(q, -1)
+		s.addPending(q, -1)
 		if err != nil || a.EOF {
 			return
 		}
 	}
 }
 
-// owe adds n to the number of commands that wait for a receipt, if q is a command.
-func (s *Server) owe(q request, n int) {
+// addPending adds n to the number of commands that wait for a receipt, if q is a command.
+func (s *Server) addPending(q request, n int) {
 	if q.Command == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.owed += n
+	s.pending += n
 }
 
+// answer executes a request from connection c. Errors are part of the answer.
 func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	var err error
 	from := party{q.Client, q.Viewer[:min(len(q.Viewer), maxViewer)], c}
@@ -213,7 +217,7 @@ func (s *Server) answer(ctx context.Context, c net.Conn, q request) (a answer) {
 	case q.Command != nil:
 		a.Receipt, err = s.apply(ctx, from, q.Take, *q.Command)
 	case q.Gate != nil:
-		err = errors.New("this run is not served: brood open SESSION lets others look, by URLs that it prints")
+		err = errors.New("this run is not served: brood open SESSION prints URLs that let others watch it")
 		if s.Gate != nil {
 			a.URL, err = s.Gate(*q.Gate)
 		}
@@ -271,6 +275,7 @@ func (s *Server) changeLease(from party, act view.LeaseAct) error {
 	return nil
 }
 
+// snapshot returns the view after the first at records, or a copy of the current one if there are fewer.
 func (s *Server) snapshot(at uint64) (*view.View, error) {
 	s.mu.Lock()
 	if at >= s.view.Position {
@@ -281,8 +286,8 @@ func (s *Server) snapshot(at uint64) (*view.View, error) {
 	return folded(s.dir, at)
 }
 
-// next waits for records after a position and returns at most the given number of them (1 to 4096). If wait is not 0, it
-// returns an empty batch after that time. It returns io.EOF at the end of the run.
+// next waits for records after a position and returns at most the given number of them (1 to 4096). If wait is not 0,
+// it returns an empty batch after that time. It returns io.EOF at the end of the run.
 func (s *Server) next(ctx context.Context, after uint64, most int, wait time.Duration) (b view.Batch, err error) {
 	most = max(1, min(most, 4096))
 	var enough <-chan time.Time
