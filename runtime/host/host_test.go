@@ -70,7 +70,7 @@ func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run,
 func prepare(t *testing.T, o Options) *Job {
 	t.Helper()
 	j, err := prepared(o, func(j *Job, _ compute) error {
-		if j.Config.Probe > 0 || j.bare() {
+		if j.Config.Probe > 0 || j.modelless() {
 			return nil
 		}
 		meta := *j
