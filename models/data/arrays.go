@@ -88,14 +88,14 @@ func (r Reading) readArrays(from string, a arrays, only string) (own splits, err
 		return own, err
 	}
 	for _, name := range validationNames {
-		if name = "x_" + name; own.validation == nil && r.Rule >= RuleDoubles && slices.Contains(a.names, name) {
+		if name = "x_" + name; own.validation == nil && slices.Contains(a.names, name) {
 			if own.validation, err = a.pair(from, name); err != nil {
 				return own, err
 			}
 		}
 	}
 	labelled := slices.Contains(a.names, "y_test")
-	if slices.Contains(a.names, "x_test") && (x == "x_train" || labelled && r.Rule >= RuleDoubles) {
+	if slices.Contains(a.names, "x_test") && (x == "x_train" || labelled) {
 		own.test, err = a.pair(from, "x_test")
 	}
 	return own, err

@@ -66,7 +66,7 @@ func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
 	if r.MultiLabel {
 		info.Classes, info.Outputs = 0, len(f.Classes)
 	}
-	s := &Set{Info: info, place: p.place, rounded: r.Rule < RuleDoubles}
+	s := &Set{Info: info, place: p.place}
 	s.take(p.Raster)
 	s.labels, s.targets = make([]uint16, n), make([]float32, n*info.Outputs)
 	if err := s.build(n, 0); err != nil {
@@ -237,7 +237,7 @@ func (r Reading) askIDX(path string) (*part, error) {
 	if _, _, ok := labelsBeside(path); ok {
 		return r.readIDXPair(path)
 	}
-	_, shape, pixels, err := readImages(path, 0, r.Rule)
+	_, shape, pixels, err := readImages(path, 0)
 	return &part{Raster: Raster{Pixels: pixels}, shape: shape, from: path}, err
 }
 

@@ -46,7 +46,7 @@ func TestAskTable(t *testing.T) {
 		{name: "counted in vain", text: "5,20,7\n", pick: "4", err: `x.csv has no line of names, and so no column "4"`},
 	} {
 		path := filepath.Join(put(t, map[string][]byte{"x.csv": []byte(x.text)}), "x.csv")
-		a, err := Reading{Rule: RuleByClass, Form: flowerForm(x.named), Label: x.pick}.Ask(path)
+		a, err := Reading{Form: flowerForm(x.named), Label: x.pick}.Ask(path)
 		if x.err != "" {
 			if err == nil || !strings.Contains(err.Error(), x.err) {
 				t.Errorf("%s: %v, want %s", x.name, err, x.err)
@@ -65,7 +65,7 @@ func TestAskTable(t *testing.T) {
 			t.Errorf("%s: %v, labels %q, names %q", x.name, v, a.Answers, a.Names)
 		}
 	}
-	if _, err := (Reading{Rule: RuleByClass}).Ask("./x.csv"); err == nil || !strings.Contains(err.Error(), "name a data set") {
+	if _, err := (Reading{}).Ask("./x.csv"); err == nil || !strings.Contains(err.Error(), "name a data set") {
 		t.Errorf("a model without a form: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestAskArrays(t *testing.T) {
 	y := npy("<i8", "(2,)", []int64{7, 1})
 	for name, answers := range map[string][]string{"a/new.npy": nil, "b.npz": nil, "c.npz": {"7", "1"}, "d": {"7", "1"}} {
 		dir := put(t, map[string][]byte{"a/new.npy": x, "b.npz": npz(map[string][]byte{"x": x}), "c.npz": npz(map[string][]byte{"x_train": other, "x_test": x, "y_test": y}), "d/x.npy": x, "d/y.npy": y})
-		a, err := Reading{Rule: RuleByClass, Form: flowerForm(true)}.Ask(filepath.Join(dir, name))
+		a, err := Reading{Form: flowerForm(true)}.Ask(filepath.Join(dir, name))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -85,7 +85,7 @@ func TestAskArrays(t *testing.T) {
 		if len(a.IDs) != 2 || !slices.Equal(a.Answers, answers) {
 			t.Errorf("%s: %d samples with the labels %q", name, len(a.IDs), a.Answers)
 		}
-		_, err = Reading{Rule: RuleByClass, Form: flowerForm(true), Label: "kind"}.Ask(filepath.Join(dir, name))
+		_, err = Reading{Form: flowerForm(true), Label: "kind"}.Ask(filepath.Join(dir, name))
 		if err == nil || !strings.Contains(err.Error(), "label kind: ") {
 			t.Errorf("%s with a column of labels: %v", name, err)
 		}
@@ -94,7 +94,7 @@ func TestAskArrays(t *testing.T) {
 
 // The test samples of a named set are asked about, by the names of their classes.
 func TestAskNamed(t *testing.T) {
-	a, err := Reading{Rule: RuleByClass}.Ask("glyphs")
+	a, err := Reading{}.Ask("glyphs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestAskPictures(t *testing.T) {
 		"flat":    {"b.png": grey, "a.png": grey},
 		"classes": {"cat/b.png": grey, "owl/a.png": grey},
 	} {
-		a, err := Reading{Rule: RuleByClass, Form: form}.Ask(put(t, files))
+		a, err := Reading{Form: form}.Ask(put(t, files))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -126,7 +126,7 @@ func TestAskPictures(t *testing.T) {
 	}
 	form = &Form{Shape: []int{1, 1, 2}, Bytes: true, Mean: []float64{0}, Std: []float64{1}, Classes: []string{"0", "1"}}
 	dir := put(t, map[string][]byte{"new-images-idx3-ubyte": {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 5, 6}})
-	a, err := Reading{Rule: RuleByClass, Form: form}.Ask(dir)
+	a, err := Reading{Form: form}.Ask(dir)
 	if err != nil || len(a.IDs) != 1 || a.Answers != nil {
 		t.Errorf("images without labels: %+v, %v", a, err)
 	}

@@ -74,7 +74,7 @@ func (r Reading) readCSV(text io.Reader, file string, want *columns, targets boo
 	first, err := lines.next()
 	if err == nil {
 		first.cells, t.width = strip(first.cells), len(first.cells)
-		guess := r.Rule >= RuleDoubles && r.Table.Header == HeaderGuessed
+		guess := r.Table.Header == HeaderGuessed
 		var rest [][]string // the cells of ahead
 		var ahead []csvLine // the lines that the guess looks at
 		for guess && err == nil && len(ahead) < headerRows {
@@ -137,9 +137,7 @@ func (t *csvTable) open(text io.Reader) (*csvLines, error) {
 	if len(head) == headBytes {
 		head = wholeLines(head)
 	}
-	if t.read.Rule < RuleDoubles {
-		t.dialect.separator = mostFrequent(head)
-	} else if t.dialect, err = guessDialect(head); err != nil {
+	if t.dialect, err = guessDialect(head); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.from, err)
 	}
 	if t.dialect.named {
@@ -165,6 +163,7 @@ type csvLines struct {
 	bound   *lineBound
 	text    recorder
 	skipped int // lines before the first that csv reads
+	rows    int // that were read
 }
 
 // csvLine is a line of a table.
@@ -177,13 +176,16 @@ type csvLine struct {
 // next returns the next line, whose cells are valid until the call after it, or io.EOF.
 func (l *csvLines) next() (csvLine, error) {
 	row, err := l.csv.Read()
+	if err == nil {
+		l.rows++
+	}
 	t := l.t
 	var p *csv.ParseError
 	switch {
 	case errors.Is(err, io.EOF):
 		return csvLine{}, err
 	case errors.Is(err, errLongLine):
-		return csvLine{}, fmt.Errorf("%s: sample %d is longer than %d MiB: end its line, or close its quotation mark", t.from, len(t.lines)+1, maxLine>>20)
+		return csvLine{}, fmt.Errorf("%s: row %d is longer than %d MiB: end its line, or close its quotation mark", t.from, l.rows+1, maxLine>>20)
 	case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &p):
 		return csvLine{}, fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same", t.from, p.StartLine+l.skipped, len(row), t.width)
 	case errors.As(err, &p):
@@ -315,7 +317,7 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 // checkNames refuses names of columns that are not UTF-8.
 func (t *csvTable) checkNames() error {
 	for i, name := range t.header {
-		if t.read.Rule >= RuleDoubles && !utf8.ValidString(name) {
+		if !utf8.ValidString(name) {
 			return t.notUTF8(1, strconv.Itoa(i+1), name)
 		}
 	}
@@ -475,7 +477,7 @@ func (t *csvTable) add(l csvLine) error {
 			t.names = append(t.names, t.name(f))
 		case (err != nil || v != v) && isMissing(f) && !(isLabel && t.outputs == 0 && l.quoted):
 			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
-		case isLabel && t.outputs == 0 && t.read.Rule >= RuleDoubles && !utf8.ValidString(f):
+		case isLabel && t.outputs == 0 && !utf8.ValidString(f):
 			return t.notUTF8(line, t.column(i), f)
 		case isLabel && t.outputs == 0:
 			t.names = append(t.names, t.name(f))

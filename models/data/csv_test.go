@@ -28,14 +28,9 @@ func loadFile(t *testing.T, name string, b []byte) (*Set, error) {
 	return Load(filepath.Join(put(t, map[string][]byte{name: b}), name))
 }
 
-// However a table is written, it is the same data. The digests are frozen: sessions name them, of the rule that they
-// were recorded by.
+// However a table is written, it is the same data. The digest is frozen, since sessions name it.
 func TestCSVForms(t *testing.T) {
-	digests := map[int]string{
-		RuleFirst:   "blake3:dee7729d948c1e85ed98564a61de14911907a44faa38a778eea16e288a537196",
-		RuleByClass: "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda",
-		RuleDoubles: "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda",
-	}
+	const digest = "blake3:200b278770d1a34016e08fba1d0fe596a17aa49aa0d240516a20f18bcb9c6cda"
 	for name, b := range map[string][]byte{
 		"plain.csv":      flowers(60, "", ","),
 		"header.csv":     flowers(60, "size,shade,kind", ","),
@@ -49,15 +44,13 @@ func TestCSVForms(t *testing.T) {
 		"no newline.csv": []byte(strings.TrimSpace(string(flowers(60, "", ",")))),
 	} {
 		path := filepath.Join(put(t, map[string][]byte{name: b}), name)
-		for rule, digest := range digests {
-			s, err := Reading{Rule: rule}.Load(path)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) || !slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
-				t.Errorf("%s: %d samples of %v in %v, digest %s", name, s.Len(), s.Shape, s.Names, s.Digest())
-			}
+		s, err := Reading{}.Load(path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if s.Digest() != digest || s.Len() != 60 || !slices.Equal(s.Shape, []int{2}) || !slices.Equal(s.Names, []string{"aster", "rose", "tulip"}) {
+			t.Errorf("%s: %d samples of %v in %v, digest %s", name, s.Len(), s.Shape, s.Names, s.Digest())
 		}
 	}
 }
@@ -117,7 +110,7 @@ func TestCSVColumnsByName(t *testing.T) {
 		var rows [2][]float32
 		var classes [2][]int32
 		for i, test := range [][]byte{flowers(9, "size,shade,kind", ","), swapped} {
-			s, err := Reading{Rule: RuleByClass, Label: label}.Load(put(t, map[string][]byte{"train.csv": train, "test.csv": test}))
+			s, err := Reading{Label: label}.Load(put(t, map[string][]byte{"train.csv": train, "test.csv": test}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,14 +188,14 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1,2\n3\n"))
 	f.Add(gzipped([]byte("1\t2\n")))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Reading{Rule: RuleNewest}.readCSV(strings.NewReader(string(b)), "fuzz", nil, false)
+		p, err := Reading{}.readCSV(strings.NewReader(string(b)), "fuzz", nil, false)
 		if err != nil {
 			return
 		}
 		if len(p.names) == 0 || len(p.Values)+len(p.Doubles) != len(p.names)*p.shape[0] || slices.ContainsFunc(p.Values, func(v float32) bool { return !finite(v) }) {
 			t.Fatalf("%d labels, %d values of shape %v", len(p.names), len(p.Values), p.shape)
 		}
-		if s, err := (Reading{Rule: RuleByClass}).assemble("fuzz", splits{train: p}); err == nil && s.Len() != len(p.names) {
+		if s, err := (Reading{}).assemble("fuzz", splits{train: p}); err == nil && s.Len() != len(p.names) {
 			t.Fatalf("%d samples of %d", s.Len(), len(p.names))
 		}
 	})
@@ -237,7 +230,7 @@ func TestLongLine(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := Reading{}.readCSV(in, "long.csv", nil, false)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), "long.csv: sample 2 is longer than 4 MiB") {
+		if err == nil || !strings.Contains(err.Error(), "long.csv: row 2 is longer than 4 MiB") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 64 {

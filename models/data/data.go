@@ -70,7 +70,7 @@ func IsPath(name string) bool {
 
 // Load reads a set by name, or a person's own by its path, with the default validation share. The files of a named set
 // are looked for in $BROOD_DATA/NAME, then in the user's cache; glyphs and tales need none.
-func Load(nameOrPath string) (*Set, error) { return Reading{Rule: RuleNewest}.Load(nameOrPath) }
+func Load(nameOrPath string) (*Set, error) { return Reading{}.Load(nameOrPath) }
 
 // from reads the set from the first of dirs that has it.
 func (k Known) from(dirs []string) (*Set, error) {

@@ -15,7 +15,6 @@ import (
 type drawing struct {
 	size  image.Point // of the sample
 	grey  bool        // one channel, else red, green and blue
-	round bool        // channels of 16 bits are rounded to 8; else they are cut
 	white bool        // the ground of what is transparent; else black
 }
 
@@ -62,7 +61,7 @@ func (d drawing) planes(dst []byte, img image.Image) (appearance, error) {
 		return appearance{}, fmt.Errorf("it is %v, its header says %v", img.Bounds().Size(), d.size)
 	}
 	a := look(img)
-	if d.round && a.deep || d.white && a.transparent {
+	if a.deep || d.white && a.transparent {
 		d.exact(dst, img)
 		return a, nil
 	}

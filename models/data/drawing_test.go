@@ -30,29 +30,27 @@ func icons(shade byte, below string) map[string][]byte {
 	return files
 }
 
-// Dark pictures on a transparent ground are drawn on white, and others on black; by older rules all are on black.
+// Dark pictures on a transparent ground are drawn on white, and others on black.
 func TestGround(t *testing.T) {
 	for _, c := range []struct {
-		rule  int
 		shade byte
 		want  []byte // the red plane of class a
 		note  string
 	}{
-		{RuleNewest, 0, []byte{0, 127, 255}, "transparent pixels are drawn on white, since the pictures that have some are darker than mid-grey"},
-		{RuleNewest, 126, []byte{126, 190, 255}, "drawn on white"},
-		{RuleNewest, 128, []byte{128, 64, 0}, "transparent pixels are drawn on black, since the pictures that have some are no darker"},
-		{RuleByClass, 0, []byte{0, 0, 0}, "transparent pixels are drawn on black"},
+		{0, []byte{0, 127, 255}, "transparent pixels are drawn on white, since the pictures that have some are darker than mid-grey"},
+		{126, []byte{126, 190, 255}, "drawn on white"},
+		{128, []byte{128, 64, 0}, "transparent pixels are drawn on black, since the pictures that have some are no darker"},
 	} {
-		s, err := Reading{Rule: c.rule}.Load(put(t, icons(c.shade, "")))
+		s, err := Reading{}.Load(put(t, icons(c.shade, "")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := s.Image(0)[:3]
 		if near := func(i int) bool { return got[i] <= c.want[i]+1 && c.want[i] <= got[i]+1 }; s.Label(0) != 0 || !near(0) || !near(1) || got[2] != c.want[2] {
-			t.Errorf("rule %d, shade %d: %v, want %v", c.rule, c.shade, got, c.want)
+			t.Errorf("shade %d: %v, want %v", c.shade, got, c.want)
 		}
 		if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], c.note) || s.Form().White != strings.Contains(c.note, "white") {
-			t.Errorf("rule %d, shade %d: notes %q, form %+v", c.rule, c.shade, s.Notes, s.Form())
+			t.Errorf("shade %d: notes %q, form %+v", c.shade, s.Notes, s.Form())
 		}
 	}
 	files := map[string][]byte{}
@@ -80,7 +78,7 @@ func TestGroundIsKept(t *testing.T) {
 	for _, white := range []bool{true, false} {
 		form := s.Form()
 		form.White = white
-		r := Reading{Rule: RuleNewest, Form: &form}
+		r := Reading{Form: &form}
 		dark, light := encodePNG(ink(0)), encodePNG(ink(250))
 		a, err := r.Ask(put(t, map[string][]byte{"1.png": dark, "2.png": light}))
 		if err != nil {
@@ -105,7 +103,7 @@ func TestGroundOfOtherKinds(t *testing.T) {
 	deep := image.NewNRGBA64(image.Rect(0, 0, 2, 1))
 	deep.SetNRGBA64(0, 0, color.NRGBA64{A: 65535})
 	got := make([]byte, 6)
-	d := drawing{size: image.Pt(2, 1), round: true, white: true}
+	d := drawing{size: image.Pt(2, 1), white: true}
 	if _, err := d.planes(got, deep); err != nil || !bytes.Equal(got, []byte{0, 255, 0, 255, 0, 255}) {
 		t.Errorf("16 bits: %v, %v", got, err)
 	}

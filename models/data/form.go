@@ -11,22 +11,8 @@ import (
 	"brood/models/usererr"
 )
 
-// Rules by which a person's own data are read. A session records its own, since runs on other rules are other runs.
-const (
-	RuleFirst = 0 // splits are of all samples, columns are taken in their order, and pictures of 16 bits are cut to 8
-	// splits are of each class, columns of tests are found by name, and pictures of 16 bits are rounded to 8
-	RuleByClass = 1
-	// features are standardised in float64 before they are rounded to float32, and a table is never of bytes by its values;
-	// pictures are turned as EXIF says, dark ones with transparent pixels are drawn on white, and the channels of IDX images
-	// may come last
-	RuleDoubles = 2
-	// what new runs record
-	RuleNewest = RuleDoubles
-)
-
 // Reading says how data are read.
 type Reading struct {
-	Rule int   // of a person's own; named sets have no other
 	Form *Form // that of a model, which the data must fit; nil: their own
 
 	Outputs int // targets of a sample, for a model that predicts numbers; 0: labels are classes
@@ -125,15 +111,6 @@ func (f Form) OutputNames() []string {
 		return nil
 	}
 	return names
-}
-
-// Rounded returns the form as rules before RuleDoubles have it: means and deviations rounded to float32.
-func (f Form) Rounded() Form {
-	f.Mean, f.Std = slices.Clone(f.Mean), slices.Clone(f.Std)
-	for c := range f.Mean {
-		f.Mean[c], f.Std[c] = float64(float32(f.Mean[c])), float64(float32(f.Std[c]))
-	}
-	return f
 }
 
 // Wide reports whether float32 is too coarse for a feature as it is read: its steps about the mean exceed a thousandth of

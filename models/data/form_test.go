@@ -37,7 +37,7 @@ func TestFormOfModel(t *testing.T) {
 		}
 	}
 	path := put(t, map[string][]byte{"x.csv": table.Bytes()}) + "/x.csv"
-	flat, err := Reading{Rule: RuleByClass, Form: &f}.Load(path)
+	flat, err := Reading{Form: &f}.Load(path)
 	if err != nil || !slices.Equal(flat.Shape, f.Shape) || flat.Image(0) == nil || flat.Classes != 10 {
 		t.Fatalf("a table of pictures: %v", err)
 	}
@@ -54,7 +54,7 @@ func TestFormOfModel(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(table.String(), ",")
 	path = put(t, map[string][]byte{"x.csv": []byte("0.5," + rest)}) + "/x.csv"
-	if _, err := (Reading{Rule: RuleByClass, Form: &f}).Load(path); err == nil || !strings.Contains(err.Error(), "x.csv: line 1: the value 0.5 is no byte") {
+	if _, err := (Reading{Form: &f}).Load(path); err == nil || !strings.Contains(err.Error(), "x.csv: line 1: the value 0.5 is no byte") {
 		t.Errorf("halves of bytes: %v", err)
 	}
 }

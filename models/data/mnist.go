@@ -9,7 +9,7 @@ import (
 func loadMNIST(k Known, p places) (*Set, error) {
 	var parts [2]Raster
 	for i, more := range []int{k.Test, 0} {
-		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1], more*28*28, RuleNewest)
+		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1], more*28*28)
 		if err != nil {
 			return nil, err
 		}
@@ -31,9 +31,9 @@ func loadMNIST(k Known, p places) (*Set, error) {
 }
 
 // readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples, with room
-// for so many more bytes, by a rule.
-func readPair(images, labels string, more, rule int) (shape []int, r Raster, err error) {
-	n, shape, px, err := readImages(images, more, rule)
+// for the given number of further bytes.
+func readPair(images, labels string, more int) (shape []int, r Raster, err error) {
+	n, shape, px, err := readImages(images, more)
 	if err != nil {
 		return nil, r, err
 	}
@@ -47,9 +47,8 @@ func readPair(images, labels string, more, rule int) (shape []int, r Raster, err
 	return shape, Raster{Pixels: px, Labels: widened(ls)}, nil
 }
 
-// readImages reads the n samples of a file, and their shape, with room for so many more bytes. Before [RuleDoubles]
-// channels came first, whatever their number.
-func readImages(path string, more, rule int) (n int, shape []int, pixels []byte, err error) {
+// readImages reads the n samples of a file, and their shape, with room for the given number of further bytes.
+func readImages(path string, more int) (n int, shape []int, pixels []byte, err error) {
 	dims, pixels, err := readIDXFile(path, more)
 	if err != nil {
 		return 0, nil, nil, err
@@ -59,7 +58,7 @@ func readImages(path string, more, rule int) (n int, shape []int, pixels []byte,
 	}
 	shape, last := sampleShape(dims)
 	switch {
-	case shape == nil || last && rule < RuleDoubles: // channels that are neither 1 nor 3 come first
+	case shape == nil: // channels that are neither 1 nor 3 come first
 		shape = dims[1:]
 	case last:
 		pixels = channelsFirst(pixels, shape)

@@ -23,7 +23,7 @@ func tagged() (text string, want [][]float32) {
 func TestSeveralClasses(t *testing.T) {
 	text, want := tagged()
 	path := put(t, map[string][]byte{"x.csv": []byte(text)}) + "/x.csv"
-	r := Reading{Rule: RuleByClass, Label: "red,round,sweet", Outputs: 3, MultiLabel: true}
+	r := Reading{Label: "red,round,sweet", Outputs: 3, MultiLabel: true}
 	s, err := r.Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +43,11 @@ func TestSeveralClasses(t *testing.T) {
 	if err := form.Check(); err != nil || !slices.Equal(form.Classes, s.Names) || form.TargetMean != nil {
 		t.Errorf("form %+v, %v", form, err)
 	}
-	again, err := Reading{Rule: RuleByClass, Form: &form, Outputs: 3, MultiLabel: true}.Load(path)
+	again, err := Reading{Form: &form, Outputs: 3, MultiLabel: true}.Load(path)
 	if err != nil || again.Digest() != s.Digest() || !slices.Equal(again.Names, s.Names) {
 		t.Errorf("by the form: %v", err)
 	}
-	asked, err := Reading{Rule: RuleByClass, Form: &form, Outputs: 3, MultiLabel: true}.Ask(put(t, map[string][]byte{"x.csv": []byte("shade,size\n1,2\n3,4\n")}) + "/x.csv")
+	asked, err := Reading{Form: &form, Outputs: 3, MultiLabel: true}.Ask(put(t, map[string][]byte{"x.csv": []byte("shade,size\n1,2\n3,4\n")}) + "/x.csv")
 	if err != nil || len(asked.IDs) != 2 || asked.Answers != nil || !asked.MultiLabel || asked.Outputs != 3 {
 		t.Errorf("without labels: %+v, %v", asked, err)
 	}
@@ -55,18 +55,18 @@ func TestSeveralClasses(t *testing.T) {
 	for i, row := range want {
 		x, y = append(x, float32(i), float32(i%5)), append(y, row...)
 	}
-	array, err := Reading{Rule: RuleByClass, Outputs: 3, MultiLabel: true}.Load(put(t, map[string][]byte{"x.npy": npy("<f4", "(40, 2)", x), "y.npy": npy("<f4", "(40, 3)", y)}))
+	array, err := Reading{Outputs: 3, MultiLabel: true}.Load(put(t, map[string][]byte{"x.npy": npy("<f4", "(40, 2)", x), "y.npy": npy("<f4", "(40, 3)", y)}))
 	if err != nil || array.Names != nil && !slices.Equal(array.Names, []string{"0", "1", "2"}) || array.ClassName(2) != "2" {
 		t.Fatalf("arrays: %v", err)
 	}
 	for label, why := range map[string]string{"size": "has the label 10 for class size; where a sample may be in several classes each label is 0 or 1", "red,shade": "has the label 2.5 for class shade"} {
-		if _, err := (Reading{Rule: RuleByClass, Label: label, Outputs: 1, MultiLabel: true}).Load(path); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := (Reading{Label: label, Outputs: 1, MultiLabel: true}).Load(path); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("label %s: %v, want %q", label, err, why)
 		}
 	}
 	short := form
 	short.Classes = short.Classes[:2]
-	if _, err := (Reading{Rule: RuleByClass, Form: &short, Label: "red,round,sweet", Outputs: 2, MultiLabel: true}).Load(path); err == nil || !strings.Contains(err.Error(), "a label is of 3 classes, and the model has 2") {
+	if _, err := (Reading{Form: &short, Label: "red,round,sweet", Outputs: 2, MultiLabel: true}).Load(path); err == nil || !strings.Contains(err.Error(), "a label is of 3 classes, and the model has 2") {
 		t.Errorf("another number of classes: %v", err)
 	}
 	if _, err := (Reading{MultiLabel: true, Outputs: 3}).Load("glyphs"); err == nil || !strings.Contains(err.Error(), "one class for each sample, and the model tells several") {

@@ -22,9 +22,6 @@ func (s *Set) measure() {
 		case len(s.Shape) == 3:
 			s.Mean[c], s.Std[c] = s.spreadOfBytes(c)
 		}
-		if s.rounded {
-			s.Mean[c], s.Std[c] = float64(float32(s.Mean[c])), float64(float32(s.Std[c]))
-		}
 		if !(s.Std[c] > 0) || !finite(float32(1/s.Std[c])) { // a constant channel
 			s.Std[c] = 1
 		}
@@ -45,7 +42,7 @@ func spread[F float32 | float64](s *Set, all []F, c int) (mean, std float64) {
 			equal = equal && v == first
 		}
 	}
-	if equal && !s.rounded { // rounding may put the mean beside the value
+	if equal { // rounding may put the mean beside the value
 		return float64(first), 0
 	}
 	mean /= n

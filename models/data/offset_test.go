@@ -47,7 +47,7 @@ func TestLargeOffsets(t *testing.T) {
 		"csv": func(o float64) string { return filepath.Join(put(t, map[string][]byte{"x.csv": table(o)}), "x.csv") },
 		"npy": func(o float64) string { return put(t, map[string][]byte{"x.npy": array(o), "y.npy": y}) },
 	} {
-		r := Reading{Rule: RuleNewest}
+		r := Reading{}
 		near, err := r.Load(write(0))
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestLargeOffsets(t *testing.T) {
 		}
 
 		form := far.Form() // a model reads its samples the same way
-		asked, err := Reading{Rule: RuleNewest, Form: &form}.Ask(write(offset))
+		asked, err := Reading{Form: &form}.Ask(write(offset))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,10 +83,6 @@ func TestLargeOffsets(t *testing.T) {
 		}
 		if mean /= 2 * n; math.Abs(mean) > 0.1 {
 			t.Errorf("%s: asked samples have the mean %g", name, mean)
-		}
-
-		if old, err := (Reading{Rule: RuleByClass}).Load(write(offset)); err != nil || math.Abs(old.Std[0]/near.Std[0]-1) < 0.1 {
-			t.Errorf("%s: sessions of older rules have lost what they were recorded with: deviation %g, %v", name, old.Std[0], err)
 		}
 	}
 }
@@ -99,7 +95,7 @@ func TestNothingVaries(t *testing.T) {
 			fmt.Fprintf(&b, "%s,%d\n", strings.ReplaceAll(line, "V", strconv.Itoa(i*i)), i%2)
 		}
 		path := filepath.Join(put(t, map[string][]byte{"x.csv": []byte(b.String())}), "x.csv")
-		return Reading{Rule: RuleNewest}.Load(path)
+		return Reading{}.Load(path)
 	}
 	if _, err := load("0.1,7"); err == nil || !strings.Contains(err.Error(), "no feature varies") {
 		t.Errorf("constants: %v", err)
@@ -127,7 +123,7 @@ func TestBytesAreAsked(t *testing.T) {
 		return filepath.Join(put(t, map[string][]byte{"x.csv": []byte(b.String())}), "x.csv")
 	}
 	for _, largest := range []int{254, 255, 256} {
-		s, err := Reading{Rule: RuleNewest}.Load(table(largest))
+		s, err := Reading{}.Load(table(largest))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,10 +131,7 @@ func TestBytesAreAsked(t *testing.T) {
 		if s.Form().Bytes || s.Std[0] < 10 || noted != (largest == 255) {
 			t.Errorf("largest %d: bytes %t, deviation %g, notes %q", largest, s.Form().Bytes, s.Std[0], s.Notes)
 		}
-		if s, err := (Reading{Rule: RuleByClass}).Load(table(largest)); err != nil || s.Form().Bytes != (largest == 255) {
-			t.Errorf("largest %d, by the rule of older sessions: %v", largest, err)
-		}
-		s, err = Reading{Rule: RuleNewest, Table: Table{Bytes: true}}.Load(table(largest))
+		s, err = Reading{Table: Table{Bytes: true}}.Load(table(largest))
 		switch {
 		case largest > 255 && (err == nil || !strings.Contains(err.Error(), "x.csv: line 27: the value 256 is no byte; leave out --table bytes")):
 			t.Errorf("largest %d: %v", largest, err)
@@ -173,7 +166,7 @@ func TestHeaders(t *testing.T) {
 		{name: "names that are numbers of the data", first: "1.5,1.75,0", table: Table{Header: HeaderPresent}, header: true},
 	} {
 		path := filepath.Join(put(t, map[string][]byte{"x.csv": []byte(c.first + "\n" + body(40))}), "x.csv")
-		s, err := Reading{Rule: RuleNewest, Table: c.table}.Load(path)
+		s, err := Reading{Table: c.table}.Load(path)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

@@ -135,9 +135,7 @@ func (r Reading) folder(dir string, want *columns) (splits, error) {
 	for _, ext := range []string{"", ".csv", ".csv.gz", ".tsv"} {
 		validation := ""
 		for _, name := range validationNames {
-			if r.Rule >= RuleDoubles {
-				validation = cmp.Or(validation, found[name+ext])
-			}
+			validation = cmp.Or(validation, found[name+ext])
 		}
 		if train, test := found["train"+ext], found["test"+ext]; train != "" && (test != "" || validation != "") {
 			return r.marked(train, validation, test, want)
@@ -181,7 +179,7 @@ func (r Reading) marked(train, validation, test string, want *columns) (own spli
 		if len(inner.all()) > 1 {
 			return splits{}, fmt.Errorf("%s has splits of its own; give that path instead of its parent", x.path)
 		}
-		if (want == nil || want.features == nil) && p.features != nil && r.Rule >= RuleByClass {
+		if (want == nil || want.features == nil) && p.features != nil {
 			want = &columns{of: train, features: p.features, label: p.labelName}
 			if r.Label != "" { // by its name, where a number was asked for
 				want.pick = p.labelName

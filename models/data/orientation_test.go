@@ -63,7 +63,7 @@ func sixth(pixels []byte, orientation int) *image.Gray {
 	return img
 }
 
-// Pictures that are stored turned or mirrored are read upright; by older rules they are read as they are stored.
+// Pictures that are stored turned or mirrored are read upright.
 func TestOrientation(t *testing.T) {
 	files := map[string][]byte{}
 	for o := 1; o <= 8; o++ {
@@ -87,18 +87,8 @@ func TestOrientation(t *testing.T) {
 			t.Errorf("picture %d of class %s: %v", i, s.ClassName(int(s.Label(i))), got)
 		}
 	}
-	same := map[string][]byte{}
-	for i := range 10 {
-		for _, class := range []string{"a", "b"} {
-			same[fmt.Sprintf("%s/%d.png", class, i)] = files["png/3.png"]
-		}
-	}
-	old, err := Reading{Rule: RuleByClass}.Load(put(t, same))
-	if err != nil || !bytes.Equal(old.Image(0), sixth(stored[3], 3).Pix) {
-		t.Errorf("by an older rule: %v", err)
-	}
 	form := &Form{Shape: []int{1, 2, 3}, Bytes: true, Mean: []float64{0}, Std: []float64{1}, Classes: []string{"jpeg", "png"}}
-	a, err := Reading{Rule: RuleNewest, Form: form}.Ask(put(t, map[string][]byte{"6.png": files["png/6.png"]}))
+	a, err := Reading{Form: form}.Ask(put(t, map[string][]byte{"6.png": files["png/6.png"]}))
 	if err != nil || !bytes.Equal(a.Image(0), sixth(stored[1], 1).Pix) {
 		t.Errorf("a model is asked about another picture: %v", err)
 	}

@@ -78,7 +78,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	if at, _ := train.noByte(); at < 0 && train.text && train.Pixels == nil && slices.Contains(train.Values, 255) {
 		notes = append(notes, "all numbers are whole and from 0 to 255; they are standardised as numbers, and --table bytes reads them as pixels")
 	}
-	byClass := r.Rule >= RuleByClass && r.Outputs == 0
+	byClass := r.Outputs == 0
 	all, tests := join(parts), 0
 	var order []int
 	switch {
@@ -110,7 +110,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	}
 	s := &Set{Info: info, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
 	s.take(all)
-	s.drawn, s.rounded, s.white = order != nil, r.Rule < RuleDoubles, train.white || r.Form != nil && r.Form.White
+	s.drawn, s.white = order != nil, train.white || r.Form != nil && r.Form.White
 	s.place = func(i int) string {
 		if order != nil {
 			i = order[i]
@@ -130,7 +130,7 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	if r.Form != nil { // whoever trains on it asks, and a test may well lack a class
 		return s, nil
 	}
-	if r.Rule >= RuleDoubles && s.constant() {
+	if s.constant() {
 		return nil, fmt.Errorf("data %s: no feature varies over the training samples, so there is nothing to learn from; look at the columns", s.Name)
 	}
 	return s, s.CheckClasses()

@@ -34,40 +34,7 @@ func raw(t *testing.T, s *Set, which []int32) (out []int) {
 	return out
 }
 
-// By the first rule a sixth is for tests, a twelfth of the rest for validation, spread over the file, without overlap
-// and always the same.
-func TestOwnSplit(t *testing.T) {
-	s, err := Reading{}.assemble("x", splits{train: column(600, 3)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, validation, test := raw(t, s, s.Train()), raw(t, s, s.Validation()), raw(t, s, s.Test())
-	if len(train) != 458 || len(validation) != 42 || len(test) != 100 {
-		t.Fatalf("%d + %d + %d samples", len(train), len(validation), len(test))
-	}
-	all := slices.Sorted(slices.Values(slices.Concat(train, validation, test)))
-	for i, v := range all {
-		if v != i {
-			t.Fatalf("sample %d of the file is %d", i, v)
-		}
-	}
-	for name, part := range map[string][]int{"validation": validation, "test": test} {
-		low := 0
-		for _, v := range part {
-			if v < 300 {
-				low++
-			}
-		}
-		if n := len(part); low < n/4 || low > 3*n/4 {
-			t.Errorf("%d of %d %s samples are of the first half", low, n, name)
-		}
-	}
-	if want := []int{2, 3, 6, 8, 19, 31}; !slices.Equal(test[:6], want) {
-		t.Errorf("the split has changed: test samples %v, recorded %v", test[:6], want)
-	}
-}
-
-// By the newest rule every class has its share of every split, without overlap and always the same; a rare one has a
+// Every class has its share of every split, without overlap and always the same; a rare one has a
 // sample in each.
 func TestSplitByClass(t *testing.T) {
 	p := column(603, 3)
@@ -75,7 +42,7 @@ func TestSplitByClass(t *testing.T) {
 		p.names[i] = strconv.Itoa(min(1, i/480))
 	}
 	p.names[600], p.names[601], p.names[602] = "2", "2", "2"
-	s, err := Reading{Rule: RuleByClass}.assemble("x", splits{train: p})
+	s, err := Reading{}.assemble("x", splits{train: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +79,7 @@ func TestNormalisedByTrainingSplit(t *testing.T) {
 	for i := range test.Values {
 		test.Values[i] = 1e6
 	}
-	s, err := Reading{Rule: RuleByClass}.assemble("x", splits{train: train, test: test})
+	s, err := Reading{}.assemble("x", splits{train: train, test: test})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,15 +102,19 @@ func TestNormalisedByTrainingSplit(t *testing.T) {
 
 func TestConstantFeature(t *testing.T) {
 	p := column(20, 2)
+	p.shape, p.Values = []int{2}, make([]float32, 40)
 	for i := range p.Values {
 		p.Values[i] = 5
+		if i%2 == 1 {
+			p.Values[i] = float32(i)
+		}
 	}
-	s, err := Reading{Rule: RuleByClass}.assemble("x", splits{train: p})
+	s, err := Reading{}.assemble("x", splits{train: p})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, y := make([]float32, 1), make([]int32, 1)
-	if err := s.Gather([]int32{3}, x, y); err != nil || x[0] != 0 {
+	x, y := make([]float32, 2), make([]int32, 1)
+	if err := s.Gather([]int32{3}, x, y); err != nil || x[0] != 0 || x[1] == 0 {
 		t.Errorf("a constant becomes %v (%v)", x[0], err)
 	}
 }
@@ -178,7 +149,7 @@ func TestAssembleRefuses(t *testing.T) {
 		"test":  {column(24, 2), untested, "class 0 has no sample in the test split"},
 		"far":   {far, outlier, "column: row 1 has the value 3e+38, too far from the mean"},
 	} {
-		if _, err := (Reading{Rule: RuleByClass}).assemble("x", splits{train: c.train, test: c.test}); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := (Reading{}).assemble("x", splits{train: c.train, test: c.test}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -218,7 +189,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestUndivided(t *testing.T) {
 	dir := put(t, map[string][]byte{"x.csv": []byte("size,shade,kind\n5,20,rose\n1,0,aster\n"), "one.csv": []byte("size,shade,kind\n5,20,rose\n"),
 		"both/train.csv": []byte("size,shade,kind\n5,20,rose\n"), "both/test.csv": []byte("size,shade,kind\n1,0,aster\n1,0,rose\n"), "own.txt": []byte("abcde"), "texts/a.txt": []byte("abc"), "texts/b.txt": []byte("de"), "long.txt": []byte(strings.Repeat("abcde", 20))})
-	r := Reading{Rule: RuleByClass, Form: flowerForm(true), Undivided: true}
+	r := Reading{Form: flowerForm(true), Undivided: true}
 	for name, n := range map[string]int{"x.csv": 2, "one.csv": 1, "both": 3} {
 		s, err := r.Load(filepath.Join(dir, name))
 		if err != nil {
@@ -244,7 +215,7 @@ func TestUndivided(t *testing.T) {
 			t.Errorf("%s, five bytes: %v", path, err)
 		}
 	}
-	if s, err := (Reading{Rule: RuleByClass, Context: 1}).Load(filepath.Join(dir, "long.txt")); err != nil || !s.TestsDrawn() {
+	if s, err := (Reading{Context: 1}).Load(filepath.Join(dir, "long.txt")); err != nil || !s.TestsDrawn() {
 		t.Errorf("a text whose tests are drawn: %v", err)
 	}
 }
@@ -352,7 +323,7 @@ func TestWrongFiles(t *testing.T) {
 		if !c.asked {
 			continue
 		}
-		if _, err := (Reading{Rule: RuleNewest, Form: form}).Ask(path); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := (Reading{Form: form}).Ask(path); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("asked: %v, want %q", err, c.says)
 		}
 	}

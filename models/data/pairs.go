@@ -65,7 +65,7 @@ func (r Reading) readIDXPair(path string) (*part, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has no labels: put them into %s beside it", path, name)
 	}
-	shape, all, err := readPair(path, labels, 0, r.Rule)
+	shape, all, err := readPair(path, labels, 0)
 	if err != nil {
 		return nil, err
 	}

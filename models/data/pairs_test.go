@@ -61,29 +61,27 @@ func TestIDXPairsRefuse(t *testing.T) {
 	}
 }
 
-// IDX images may have their channels last, as NPY arrays may; by older rules the first size counts the channels.
+// IDX images may have their channels last, as NPY arrays may.
 func TestIDXChannelsLast(t *testing.T) {
 	px := make([]byte, 24*4*5*3)
 	for i := range px {
 		px[i] = byte(i % 3) // the channel, where it is last
 	}
 	for name, c := range map[string]struct {
-		rule  int
 		dims  []int
 		shape []int
 		image []byte // the beginning
 	}{
-		"last":      {RuleNewest, []int{24, 4, 5, 3}, []int{3, 4, 5}, make([]byte, 20)},
-		"one":       {RuleNewest, []int{24, 4, 15, 1}, []int{1, 4, 15}, []byte{0, 1, 2, 0}},
-		"first":     {RuleNewest, []int{24, 3, 4, 5}, []int{3, 4, 5}, []byte{0, 1, 2, 0}},
-		"neither":   {RuleNewest, []int{24, 5, 3, 4}, []int{5, 3, 4}, []byte{0, 1, 2, 0}},
-		"old, last": {RuleByClass, []int{24, 4, 5, 3}, []int{4, 5, 3}, []byte{0, 1, 2, 0}},
+		"last":    {[]int{24, 4, 5, 3}, []int{3, 4, 5}, make([]byte, 20)},
+		"one":     {[]int{24, 4, 15, 1}, []int{1, 4, 15}, []byte{0, 1, 2, 0}},
+		"first":   {[]int{24, 3, 4, 5}, []int{3, 4, 5}, []byte{0, 1, 2, 0}},
+		"neither": {[]int{24, 5, 3, 4}, []int{5, 3, 4}, []byte{0, 1, 2, 0}},
 	} {
 		files := fashion(24, 9)
 		delete(files, "t10k-images-idx3-ubyte")
 		files["train-images-idx3-ubyte.gz"] = idx(px, c.dims...)
 		dir := put(t, files)
-		s, err := Reading{Rule: c.rule}.Load(dir)
+		s, err := Reading{}.Load(dir)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -92,7 +90,7 @@ func TestIDXChannelsLast(t *testing.T) {
 			t.Errorf("%s: shape %v, %v", name, s.Shape, s.Image(0))
 		}
 		form := s.Form()
-		a, err := Reading{Rule: c.rule, Form: &form}.Ask(dir)
+		a, err := Reading{Form: &form}.Ask(dir)
 		if err != nil || !bytes.Equal(a.Image(0), s.Image(0)) {
 			t.Errorf("%s: a model is asked about another image: %v", name, err)
 		}

@@ -31,12 +31,12 @@ func (r Reading) readPictures(dir string) (*part, error) {
 }
 
 // readFiles reads pictures of one size, turned upright as EXIF says. They are in colour where that is asked for, or
-// where one of them is stored in colour, and else grey. Channels of 16 bits are rounded to 8, or cut by [RuleFirst].
+// where one of them is stored in colour, and else grey. Channels of 16 bits are rounded to 8.
 //
 // Transparent pixels are drawn on white where the pictures of the folder that have some are darker than mid-grey in the
 // mean, each pixel weighted by its alpha, and else on black; see [Reading.ground] for where that is settled before.
 func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, error) {
-	size, grey, err := measurePictures(files, r.Rule >= RuleDoubles)
+	size, grey, err := measurePictures(files)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 	}
 	seen := make([]appearance, len(files))
 	white, settled := r.ground()
-	d := drawing{size: size, grey: grey, round: r.Rule >= RuleByClass, white: white}
+	d := drawing{size: size, grey: grey, white: white}
 	draw := func(i int) (err error) {
 		seen[i], err = d.read(p.Pixels[i*row:(i+1)*row], files[i])
 		return err
@@ -81,7 +81,7 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 }
 
 // ground says whether the transparent pixels of pictures are drawn on white, and not on black, and whether that is
-// settled before the pictures are seen: by the model, by the training samples of the same folder, or by an old rule.
+// settled before the pictures are seen: by the model, or by the training samples of the same folder.
 func (r Reading) ground() (white, settled bool) {
 	switch {
 	case r.Form != nil:
@@ -89,7 +89,7 @@ func (r Reading) ground() (white, settled bool) {
 	case r.white != nil:
 		return *r.white, true
 	}
-	return false, r.Rule < RuleDoubles
+	return false, false
 }
 
 // inParallel calls do for 0 to n-1, and returns the error of the least.
@@ -163,13 +163,13 @@ func visible(dir string) (names []string, err error) {
 	return names, err
 }
 
-// measurePictures reads the headers: the one size, and whether all are grey. Where pictures are turned it sets their
-// orientation, and the size is that of the turned ones.
-func measurePictures(files []picture, turned bool) (size image.Point, grey bool, err error) {
+// measurePictures reads the headers: the one size, and whether all are grey. It sets their
+// orientation; the size is that of the upright pictures.
+func measurePictures(files []picture) (size image.Point, grey bool, err error) {
 	grey = true
 	for i := range files {
 		f := &files[i]
-		c, err := f.header(turned)
+		c, err := f.header()
 		if err != nil {
 			return size, false, err
 		}
@@ -213,14 +213,14 @@ func (f *picture) with(do func(in io.ReadSeeker, isPNG bool) error) error {
 	return nil
 }
 
-// header reads the size and the colours, and sets the orientation where the picture is turned.
-func (f *picture) header(turned bool) (c image.Config, err error) {
+// header reads the size, the colours and the orientation.
+func (f *picture) header() (c image.Config, err error) {
 	err = f.with(func(in io.ReadSeeker, isPNG bool) (err error) {
 		decode := jpeg.DecodeConfig
 		if isPNG {
 			decode = png.DecodeConfig
 		}
-		if c, err = decode(in); err != nil || !turned {
+		if c, err = decode(in); err != nil {
 			return err
 		}
 		if _, err = in.Seek(0, io.SeekStart); err == nil {

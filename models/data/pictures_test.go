@@ -153,7 +153,7 @@ func FuzzPicture(f *testing.F) {
 		}
 		p := picture{path: filepath.Join(put(t, map[string][]byte{name: b}), name)}
 		files := []picture{p}
-		size, grey, err := measurePictures(files, true)
+		size, grey, err := measurePictures(files)
 		if err != nil || size.X*size.Y > 1<<16 {
 			return
 		}
@@ -162,7 +162,7 @@ func FuzzPicture(f *testing.F) {
 			dst = dst[:size.X*size.Y]
 		}
 		for _, white := range []bool{false, true} {
-			_, _ = drawing{size: size, grey: grey, round: true, white: white}.read(dst, files[0])
+			_, _ = drawing{size: size, grey: grey, white: white}.read(dst, files[0])
 		}
 	})
 }
@@ -174,8 +174,7 @@ func fixCRC(b []byte) []byte {
 	return b
 }
 
-// Channels of 16 bits are rounded to 8: 65535/255 = 257 steps are one. By the first rule they were cut, and sessions on
-// them still are.
+// Channels of 16 bits are rounded to 8: 65535/255 = 257 steps are one.
 func TestDeepPictures(t *testing.T) {
 	values := []uint16{0, 128, 129, 255, 256, 32768, 65406, 65407, 65535}
 	files := map[string][]byte{}
@@ -191,20 +190,19 @@ func TestDeepPictures(t *testing.T) {
 		}
 	}
 	dir := put(t, files)
-	for rule, want := range [][]byte{{0, 0, 0, 0, 1, 128, 255, 255, 255}, {0, 0, 1, 1, 1, 128, 254, 255, 255}} {
-		grey, err := Reading{Rule: rule}.Load(dir + "/grey")
-		if err != nil {
-			t.Fatal(err)
-		}
-		colour, err := Reading{Rule: rule}.Load(dir + "/colour")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := grey.Image(0); !bytes.Equal(got, want) {
-			t.Errorf("rule %d: grey %v, want %v", rule, got, want)
-		}
-		if got := colour.Image(0); !bytes.Equal(got[:9], want) || !bytes.Equal(got[18:], want) || got[9] != 255 || got[17] != 0 {
-			t.Errorf("rule %d: coloured %v, want %v", rule, got, want)
-		}
+	want := []byte{0, 0, 1, 1, 1, 128, 254, 255, 255}
+	grey, err := Load(dir + "/grey")
+	if err != nil {
+		t.Fatal(err)
+	}
+	colour, err := Load(dir + "/colour")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := grey.Image(0); !bytes.Equal(got, want) {
+		t.Errorf("grey %v, want %v", got, want)
+	}
+	if got := colour.Image(0); !bytes.Equal(got[:9], want) || !bytes.Equal(got[18:], want) || got[9] != 255 || got[17] != 0 {
+		t.Errorf("coloured %v, want %v", got, want)
 	}
 }

@@ -70,7 +70,6 @@ type Set struct {
 	doubles                 []float64 // what becomes values; nil after the set is built
 	wide                    bool      // it was read as doubles
 	white                   bool      // the ground of transparent pixels, see [Form]
-	rounded                 bool      // mean and deviation are rounded to float32, as by rules before RuleDoubles
 	targets                 []float32 // standardised; nil where labels are classes
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel

@@ -37,7 +37,7 @@ func TestOneHot(t *testing.T) {
 		if header {
 			label = "kind"
 		}
-		r := Reading{Rule: RuleByClass, Label: label}
+		r := Reading{Label: label}
 		want, err := r.Load(put(t, map[string][]byte{"x.csv": []byte(named)}) + "/x.csv")
 		if err != nil {
 			t.Fatal(err)
@@ -57,13 +57,13 @@ func TestOneHot(t *testing.T) {
 			if header { // a test table has its columns in another order, and a model reads them as well
 				split[0] = "size,kind_aster,kind_tulip,kind_rose,shade\n"
 			}
-			other, err := Reading{Rule: RuleByClass, Form: &form}.Load(put(t, map[string][]byte{"x.csv": []byte(strings.Join(split, ""))}) + "/x.csv")
+			other, err := Reading{Form: &form}.Load(put(t, map[string][]byte{"x.csv": []byte(strings.Join(split, ""))}) + "/x.csv")
 			if err != nil {
 				t.Errorf("%q: by the model %v", text, err)
 			} else if same := other.Digest() == got.Digest(); same == header {
 				t.Errorf("%q: by the model the digest is the same: %v", text, same)
 			}
-			a, err := Reading{Rule: RuleByClass, Form: &form}.Ask(put(t, map[string][]byte{"x.csv": []byte(hot)}) + "/x.csv")
+			a, err := Reading{Form: &form}.Ask(put(t, map[string][]byte{"x.csv": []byte(hot)}) + "/x.csv")
 			if err != nil || a.Answers == nil || !slices.Contains(form.Classes, a.Answers[7]) {
 				t.Errorf("%q: asked %v, %v", text, a, err)
 			}
@@ -71,7 +71,7 @@ func TestOneHot(t *testing.T) {
 	}
 	// test tables are matched by the names of those that training found
 	_, hot := flowersHot(true)
-	if _, err := (Reading{Rule: RuleByClass, Label: "kind_*"}).Load(put(t, map[string][]byte{"train.csv": []byte(hot), "test.csv": []byte(hot)})); err != nil {
+	if _, err := (Reading{Label: "kind_*"}).Load(put(t, map[string][]byte{"train.csv": []byte(hot), "test.csv": []byte(hot)})); err != nil {
 		t.Error(err)
 	}
 }
@@ -84,7 +84,7 @@ func TestSeveralTargets(t *testing.T) {
 		fmt.Fprintf(&text, "%d,%d,%d,%d\n", i, 100+3*i, i%7, 5-i%4)
 	}
 	for label, order := range map[string][2]int{"y_*": {0, 1}, "y_2,y_1": {1, 0}, "4,2": {1, 0}} {
-		s, err := Reading{Rule: RuleByClass, Label: label, Outputs: 2}.Load(put(t, map[string][]byte{"x.csv": []byte(text.String())}) + "/x.csv")
+		s, err := Reading{Label: label, Outputs: 2}.Load(put(t, map[string][]byte{"x.csv": []byte(text.String())}) + "/x.csv")
 		if err != nil || s.Outputs != 2 || s.Features() != 2 {
 			t.Fatalf("%s: %v", label, err)
 		}
@@ -118,7 +118,7 @@ func TestOneHotRefuses(t *testing.T) {
 		"label x,y,2: it names column 2 of":                                         {"x,y,2", rows("1,1,0,0")},
 		`has no column "" for labels`:                                               {"x,", rows("1,1,0,0")},
 	} {
-		if _, err := (Reading{Rule: RuleByClass, Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := (Reading{Label: c[0]}).Load(put(t, map[string][]byte{"x.csv": []byte(c[1])}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestNumbersAreNoNames(t *testing.T) {
 		text    string
 		outputs int
 	}{"4": {one.String(), 0}, "4,5,6": {hot.String(), 0}, "4,5": {wide.String(), 2}} {
-		r := Reading{Rule: RuleByClass, Label: label, Outputs: c.outputs}
+		r := Reading{Label: label, Outputs: c.outputs}
 		path := put(t, map[string][]byte{"x.csv": []byte(c.text)}) + "/x.csv"
 		s, err := r.Load(path)
 		if err != nil {
@@ -184,14 +184,14 @@ func TestNumbersAreNoNames(t *testing.T) {
 			t.Errorf("%s: the means of its outputs are %v", label, s.TargetMean)
 		}
 		form := s.Form()
-		a, err := Reading{Rule: RuleByClass, Form: &form}.Ask(path)
+		a, err := Reading{Form: &form}.Ask(path)
 		if err != nil || len(a.IDs) != 30 {
 			t.Errorf("%s: asked %v, %v", label, a, err)
 		}
 	}
 	twice := "a,b,b\n" + strings.Repeat("1,0,1\n2,1,0\n", 8)
 	for _, label := range []string{"b,a", "b*,a", "a,b"} {
-		if _, err := (Reading{Rule: RuleByClass, Label: label}).Load(put(t, map[string][]byte{"x.csv": []byte(twice)}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), `has two columns "b": rename one of them`) {
+		if _, err := (Reading{Label: label}).Load(put(t, map[string][]byte{"x.csv": []byte(twice)}) + "/x.csv"); err == nil || !strings.Contains(err.Error(), `has two columns "b": rename one of them`) {
 			t.Errorf("%s: %v", label, err)
 		}
 	}

@@ -56,7 +56,7 @@ func TestValidationSplit(t *testing.T) {
 		"NPY":             {put(t, arrays), 24, 4, 6},
 		"NPZ":             {filepath.Join(put(t, map[string][]byte{"a.npz": npz(trimmed(arrays))}), "a.npz"), 24, 4, 6},
 	} {
-		s, err := Reading{Rule: RuleNewest}.Load(c.path)
+		s, err := Reading{}.Load(c.path)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -73,11 +73,7 @@ func TestValidationSplit(t *testing.T) {
 		if _, err := s.WithValidation(0.5); err == nil || !strings.Contains(err.Error(), "4 validation samples of its own") {
 			t.Errorf("%s: another validation share: %v", name, err)
 		}
-		old, err := Reading{Rule: RuleByClass}.Load(c.path)
-		if err == nil && old.given > 0 {
-			t.Errorf("%s: an older rule uses the validation samples", name)
-		}
-		all, err := Reading{Rule: RuleNewest, Form: pointer(s.Form()), Undivided: true}.Load(c.path)
+		all, err := Reading{Form: pointer(s.Form()), Undivided: true}.Load(c.path)
 		if err != nil || len(all.Train()) != c.train+c.held+c.test {
 			t.Errorf("%s: undivided: %d samples, %v", name, len(all.Train()), err)
 		}
@@ -101,7 +97,7 @@ func TestValidationIsHeldOut(t *testing.T) {
 	y := npy("<i4", "(16,)", []int32{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1})
 	far := npy("<f4", "(2, 1)", []float32{1e6, -1e6})
 	labels := npy("<i4", "(2,)", []int32{0, 1})
-	s, err := Reading{Rule: RuleNewest}.Load(filepath.Join(put(t, map[string][]byte{"a.npz": npz(map[string][]byte{
+	s, err := Reading{}.Load(filepath.Join(put(t, map[string][]byte{"a.npz": npz(map[string][]byte{
 		"x_train": x, "y_train": y, "x_val": far, "y_val": labels, "x_test": far, "y_test": labels,
 	})}), "a.npz"))
 	if err != nil {

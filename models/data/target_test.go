@@ -23,13 +23,13 @@ func TestTargetsFarFromZero(t *testing.T) {
 		"100000000":     "subtract a constant near their mean",
 		"1000000000000": "subtract a constant near their mean",
 	} {
-		_, err := Reading{Rule: RuleByClass, Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, offset), "test.csv": prices(9, offset)}))
+		_, err := Reading{Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, offset), "test.csv": prices(9, offset)}))
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("offset %s: %v, want %q", offset, err, says)
 		}
 	}
 	same := []byte("size,price\n" + strings.Repeat("1,0\n2,0\n", 30))
-	if _, err := (Reading{Rule: RuleByClass, Outputs: 1}).Load(put(t, map[string][]byte{"train.csv": same, "test.csv": same})); err == nil || !strings.Contains(err.Error(), "nothing to learn") {
+	if _, err := (Reading{Outputs: 1}).Load(put(t, map[string][]byte{"train.csv": same, "test.csv": same})); err == nil || !strings.Contains(err.Error(), "nothing to learn") {
 		t.Errorf("targets that are all 0: %v", err)
 	}
 }
@@ -37,7 +37,7 @@ func TestTargetsFarFromZero(t *testing.T) {
 // The memory of a set counts its targets, and what does not vary has no variance, however it is rounded.
 func TestTargetsCount(t *testing.T) {
 	alike := []byte("size,price\n" + strings.Repeat("1,0.1\n2,0.1\n", 5))
-	s, err := Reading{Rule: RuleByClass, Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, ""), "test.csv": alike}))
+	s, err := Reading{Outputs: 1}.Load(put(t, map[string][]byte{"train.csv": prices(60, ""), "test.csv": alike}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func (p *part) widen() {
 	p.Values = nil
 }
 
-// settleType gives all parts one type of samples. Numbers of a table become bytes where the user says so, where the
-// model was trained on bytes, and by rules before RuleDoubles where all are bytes and 255 is among them.
+// settleType gives all parts one type of samples. Numbers of a table become bytes where the user says so, or where the
+// model was trained on bytes.
 func (r Reading) settleType(parts []*part) error {
 	train, wide := parts[0], false
 	for _, p := range parts {
@@ -48,18 +48,14 @@ func (r Reading) settleType(parts []*part) error {
 		wide = wide || p.Doubles != nil
 	}
 	for _, p := range parts {
-		switch {
-		case r.Rule < RuleDoubles:
-			p.round()
-		case wide:
+		if wide {
 			p.widen()
 		}
 	}
-	guess := r.Form == nil && !r.Table.Bytes && r.Rule < RuleDoubles
 	switch {
 	case r.Form != nil && !r.Form.Bytes && train.Pixels != nil:
 		return fmt.Errorf("%s: %w", train.from, typeError(false))
-	case r.Form != nil && !r.Form.Bytes, r.Form == nil && !r.Table.Bytes && !guess:
+	case r.Form != nil && !r.Form.Bytes, r.Form == nil && !r.Table.Bytes:
 		return nil
 	}
 	for _, p := range parts {
@@ -68,8 +64,6 @@ func (r Reading) settleType(parts []*part) error {
 		}
 		odd, value := p.noByte()
 		switch {
-		case guess && (!p.text || odd >= 0):
-			return nil
 		case r.Form != nil && !p.text:
 			return fmt.Errorf("%s: %w", p.from, typeError(true))
 		case r.Form != nil && odd >= 0:
@@ -77,9 +71,6 @@ func (r Reading) settleType(parts []*part) error {
 		case odd >= 0:
 			return fmt.Errorf("%s: the value %g is no byte; leave out --table bytes, or save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
 		}
-	}
-	if guess && !slices.Contains(train.Values, 255) {
-		return nil
 	}
 	for _, p := range parts {
 		if p.Pixels != nil {

@@ -40,14 +40,15 @@ const NoTest = ^uint64(0)
 
 // Config is the first record of a log. It holds what cannot change during the run.
 type Config struct {
-	Version   int    `cbor:"0,keyasint"` // of the log's vocabulary
+	// Version of the log's vocabulary. It has a late key, so that logs before v0.1, whose version had key 0, have 0.
+	Version   int    `cbor:"35,keyasint"`
 	Preset    string `cbor:"1,keyasint"` // its name, "" for flags alone
 	Model     string `cbor:"2,keyasint"` // name
 	ModelSpec string `cbor:"3,keyasint"` // the layer list as TOML; with Own what the graph looks like
 	Data      string `cbor:"4,keyasint"` // name
 	Digest    string `cbor:"5,keyasint"` // of the data, "blake3:..."
 	Seed      uint64 `cbor:"6,keyasint"`
-	// kind that produced the bits: f32/1, or engine/library/architecture; before f32/1 native/twin/architecture
+	// kind that produced the bits: f32/1, or engine/library/architecture
 	Kernels  string `cbor:"7,keyasint"`
 	Direct   int    `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
 	Probe    uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
@@ -63,12 +64,10 @@ type Config struct {
 	Valid    int    `cbor:"19,keyasint"`
 	Test     int    `cbor:"20,keyasint"`
 	Memory   int64  `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
-	// 22 was the estimated time of older logs
-	Own bool `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
+	Own      bool   `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
 	// how samples change where they are drawn for training, see data.ParseAugment
 	Augment   string `cbor:"24,keyasint,omitempty"`
 	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
-	Reading   int    `cbor:"25,keyasint,omitempty"` // the rule by which a person's own data were read, see data.RuleFirst
 
 	// options that have no key of their own, by name, see package option
 	Told map[string]string `cbor:"27,keyasint,omitempty"`
@@ -80,7 +79,7 @@ type Config struct {
 	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
-	// loss of the model if it is not cross-entropy; older logs have it only in ModelSpec
+	// loss of the model if it is not cross-entropy
 	Loss    string   `cbor:"31,keyasint,omitempty"`
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
 	Metrics []string `cbor:"34,keyasint,omitempty"` // of an objective: what it measures beside the fitness

@@ -107,9 +107,8 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 }
 
 // start reads the initial parameters from a model file, the batch-norm statistics if the file has them, and how the
-// data are read. If recorded is set, it reads only the parameters, with fewer checks: the session was recorded by a
-// version that did not use the rest.
-func (j *Job) start(path string, recorded bool) error {
+// data are read.
+func (j *Job) start(path string) error {
 	file, err := openModel(path)
 	if err == nil {
 		var changed bool
@@ -118,13 +117,10 @@ func (j *Job) start(path string, recorded bool) error {
 		}
 	}
 	if err == nil {
-		j.initState, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params, recorded)
+		j.initState, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params)
 	}
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
-	}
-	if recorded {
-		return nil
 	}
 	j.reading = file.reading
 	if text := file.Meta[metaSpec]; text != "" {
@@ -145,7 +141,7 @@ func (j *Job) start(path string, recorded bool) error {
 	if !slices.ContainsFunc(stats, func(t engine.Tensor) bool { return file.Find(t.Name) != nil }) {
 		return nil
 	}
-	if j.stats, err = file.take(j.Net.Name, stats, j.Net.Layout.Stats, false); err != nil {
+	if j.stats, err = file.take(j.Net.Name, stats, j.Net.Layout.Stats); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
 	return nil

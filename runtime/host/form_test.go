@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/data"
 	"brood/models/format/safetensors"
 	"brood/runtime/event"
 )
@@ -76,7 +75,7 @@ func TestForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels || m.Read.Rule != data.RuleNewest {
+	if want := j.Samples.Form(); m.Read.Form == nil || !reflect.DeepEqual(*m.Read.Form, want) || m.Kernels != j.Config.Kernels {
 		t.Fatalf("the file says %+v by %s, the run had %+v by %s", m.Read, m.Kernels, want, j.Config.Kernels)
 	}
 	score := func(name string, b []byte) (float64, error) {
@@ -141,9 +140,6 @@ func TestFormOfStart(t *testing.T) {
 	if v, err := Verify(context.Background(), filepath.Join(dir, "again"), 1, nil); err != nil || v.Rounds != 3 {
 		t.Errorf("%d rounds agree: %v", v.Rounds, err)
 	}
-	if j.Config.Version != logVersionFiles || j.Config.Reading != data.RuleNewest {
-		t.Errorf("the session has version %d and rule %d", j.Config.Version, j.Config.Reading)
-	}
 	write(t, filepath.Join(dir, "more.csv"), meadow(300, "tint,size,kind", plainRow))
 	_, err = Prepare(Options{Model: filepath.Join(dir, "linear.toml"), Data: filepath.Join(dir, "more.csv"), Init: path, Limit: event.Limit{Rounds: 3}})
 	if err == nil || !strings.Contains(err.Error(), `has no column "shade", which the model has`) {
@@ -161,7 +157,7 @@ func TestFormRefused(t *testing.T) {
 		"shape":     {"[3]", "2 means and 2 deviations for samples of [3]"},
 		"samples":   {"words", `samples is "words"`},
 		"features":  {`["x"]`, "1 names of features"},
-		"reading":   {"9", `rule "9"`},
+		"reading":   {"9", `version "9" of the rules`},
 		"ground":    {"grey", `ground is "grey", neither white nor black`},
 	} {
 		meta := map[string]string{key: c[0]}
@@ -183,37 +179,21 @@ func TestFormRefused(t *testing.T) {
 	}
 }
 
-// TestFormOfOldFile: a file that an older brood exported says nothing of a form; its data are read by the rule of then,
-// and by their own form.
-func TestFormOfOldFile(t *testing.T) {
-	dir, path, _ := trainedMeadow(t)
+// TestOldModelFile: a model file that a version before v0.1 exported is refused, since its data were read by other rules.
+func TestOldModelFile(t *testing.T) {
+	_, path, _ := trainedMeadow(t)
 	file, err := safetensors.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"format", "reading", "kernels", "shape", "samples", "mean", "deviation", "classes", "features", "label"} {
-		delete(file.Meta, key)
-	}
-	if err := safetensors.Save(path, file); err != nil {
-		t.Fatal(err)
-	}
-	first, err := data.Reading{}.Load(filepath.Join(dir, "flowers.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := OpenTrained(path, "")
-	if err != nil || m.Read.Form != nil {
-		t.Fatalf("form %v: %v", m.Read.Form, err)
-	}
-	set, err := m.Load(m.Data)
-	if err != nil || set.Digest() != first.Digest() {
-		t.Errorf("scored on other splits than it was trained on: %v", err)
-	}
-	j := prepare(t, Options{Model: filepath.Join(dir, "linear.toml"), Data: m.Data, Algorithm: "dp-sgd", Members: 1, Init: path, Limit: event.Limit{Rounds: 2}, By: "test"})
-	if j.Config.Reading != data.RuleFirst || j.Config.Digest != first.Digest() {
-		t.Errorf("a run from it reads by rule %d", j.Config.Reading)
-	}
-	if len(j.Notes) != 1 || !strings.Contains(j.Notes[0], "model.safetensors does not say how its samples were normalised") {
-		t.Errorf("it says %q of a file without a form", j.Notes)
+	for _, version := range []string{"", "1"} {
+		file.Meta["reading"] = version
+		if err := safetensors.Save(path, file); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenTrained(path, "")
+		if want := fmt.Sprintf("its data were read by version %q of the rules", version); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %q: %v", version, err)
+		}
 	}
 }

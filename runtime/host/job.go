@@ -66,15 +66,9 @@ type Job struct {
 	metaOnly bool
 }
 
-// Versions of the record vocabulary. Code that is older than a session's version rejects the session, since it would
+// logVersion is the version of the record vocabulary. Sessions of another version are rejected, since this code would
 // execute something else.
-const (
-	logVersion      = 1
-	logVersionMore  = 2 // a graph of a Go program, or augmented data
-	logVersionFiles = 3 // data from a path read by a rule newer than the first, or an initial model file
-	logVersionTold  = 4 // options that have no key in the configuration record
-	logVersionAim   = 5 // an objective
-)
+const logVersion = 1
 
 // SavePeriod is the time between checkpoints of a run.
 const SavePeriod = 10 * time.Second
@@ -154,7 +148,7 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{Options: o, Alg: alg, own: own, reading: data.Reading{Rule: data.RuleNewest}}
+	j := &Job{Options: o, Alg: alg, own: own}
 	j.Edits = Edits(alg, o)
 	if own.maximises() {
 		j.oneSeed()
@@ -192,7 +186,7 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	return j, estimate(j, eng)
 }
 
-// configure fills Config from the options, the model and the data, and sets the lowest version that covers them.
+// configure fills Config from the options, the model and the data, .
 func (j *Job) configure(o Options) {
 	was := j.Config
 	c := event.Config{
@@ -215,19 +209,6 @@ func (j *Job) configure(o Options) {
 	o.Record(&c)
 	// the resolved values, not the text of the options
 	c.Model, c.Data, c.Augment = j.Net.Name, was.Data, j.Samples.Augment().String()
-	if data.IsPath(c.Data) {
-		c.Reading = j.reading.Rule
-	}
-	switch {
-	case c.Objective != "":
-		c.Version = logVersionAim
-	case c.Told != nil:
-		c.Version = logVersionTold
-	case c.Reading != data.RuleFirst || o.Init != "":
-		c.Version = logVersionFiles
-	case c.Own || c.Augment != "":
-		c.Version = logVersionMore
-	}
 	j.Config = c
 }
 
@@ -280,7 +261,7 @@ func (j *Job) prepareModel(o Options) error {
 			names)
 	}
 	if o.Init != "" {
-		if err := usererr.File(j.start(o.Init, false), o.Init, giveModel); err != nil {
+		if err := usererr.File(j.start(o.Init), o.Init, giveModel); err != nil {
 			return err
 		}
 	}
@@ -399,7 +380,7 @@ func (j *Job) fits(set *data.Set) error {
 	d := set.Info
 	err := j.Net.Fits(d)
 	classifies := j.Net.Loss == models.CrossEntropy && !d.Text
-	if err == nil && j.reading.Rule >= data.RuleDoubles && classifies && j.Net.Classes > d.Classes {
+	if err == nil && classifies && j.Net.Classes > d.Classes {
 		err = usererr.Errorf("model %s has %d classes, the data %d; choose a model and a data set that match",
 			j.Net.Name, j.Net.Classes, d.Classes)
 	}
@@ -562,9 +543,9 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 // modelled returns the job of a recorded configuration without its data. It does not check that this machine has an
 // engine for it.
 func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
-	if c.Version < logVersion || c.Version > logVersionAim {
-		return nil, fmt.Errorf("the session has version %d and this brood reads versions %d to %d",
-			c.Version, logVersion, logVersionAim)
+	if c.Version != logVersion {
+		return nil, fmt.Errorf("the log of the session has version %d, and this brood reads version %d: use the brood that "+
+			"recorded it (0 is a version before v0.1)", c.Version, logVersion)
 	}
 	options, err := option.Recorded(c)
 	if err != nil {
@@ -601,10 +582,9 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := j.start(path, c.Version < logVersionFiles); err != nil {
+		if err := j.start(path); err != nil {
 			return nil, err
 		}
 	}
-	j.reading.Rule = c.Reading
 	return j, nil
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"brood/models/data"
@@ -31,6 +30,7 @@ const (
 
 const (
 	modelFormat                = "brood-model"
+	readingVersion             = "2" // version of the rules by which data are read
 	ofBytes, ofNumbers, ofText = "bytes", "numbers", "text"
 	onWhite, onBlack           = "white", "black"
 )
@@ -68,26 +68,14 @@ func openModel(path string) (f modelFile, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.path, f.reading.Rule = path, data.RuleNewest
-	if text, ok := f.Meta[metaReading]; ok {
-		f.reading.Rule, err = strconv.Atoi(text)
-		if err != nil || f.reading.Rule < data.RuleFirst || f.reading.Rule > data.RuleNewest {
-			return f, fmt.Errorf("%s: its data were read by rule %q, which this version does not support: use the version "+
-				"that wrote the file", path, text)
-		}
-	} else if f.Meta[metaSession] != "" { // files of sessions have no key if they precede the second rule
-		f.reading.Rule = data.RuleFirst
-	}
-	if !data.IsPath(f.Meta[metaData]) { // named data sets have a single reading rule
-		f.reading.Rule = data.RuleNewest
+	f.path = path
+	if text, ok := f.Meta[metaReading]; ok && text != readingVersion || !ok && f.Meta[metaSession] != "" {
+		return f, fmt.Errorf("%s: its data were read by version %q of the rules, and this brood has version %s: use the brood "+
+			"that exported the model", path, text, readingVersion)
 	}
 	f.reading.Form, err = readForm(f.Meta)
 	if err != nil {
 		return f, fmt.Errorf("%s: its metadata cannot be used: %w; export the model again", path, err)
-	}
-	if f.reading.Form != nil && f.reading.Rule < data.RuleDoubles {
-		rounded := f.reading.Form.Rounded()
-		f.reading.Form = &rounded
 	}
 	return f, nil
 }
@@ -245,9 +233,8 @@ func (f *modelFile) renameAdvice() string {
 }
 
 // take copies the tensors of a layout from the file into one row of n elements. It returns an error if a tensor is
-// missing, has another type or shape, or has an element that is not finite. If recorded is set, it compares lengths
-// instead of shapes and accepts such elements, since older versions recorded sessions without these checks.
-func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded bool) ([]float32, error) {
+// missing, has another type or shape, or has an element that is not finite.
+func (f *modelFile) take(model string, tensors []engine.Tensor, n int) ([]float32, error) {
 	row := make([]float32, n)
 	for _, t := range tensors {
 		got := f.Find(t.Name)
@@ -258,12 +245,12 @@ func (f *modelFile) take(model string, tensors []engine.Tensor, n int, recorded 
 		case got.Unread != "" || got.U != nil:
 			return nil, fmt.Errorf("%s: tensor %s is of type %s; save it as F32, F16, BF16 or F64",
 				f.path, t.Name, cmp.Or(got.Unread, "U64"))
-		case !slices.Equal(got.Shape, t.Shape) && !recorded || len(got.F) != t.Len:
+		case !slices.Equal(got.Shape, t.Shape):
 			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained "+
 				"as, or reshape the tensor", f.path, t.Name, got.Shape, model, t.Shape)
 		}
 		for i, v := range got.F {
-			if math.Float32bits(v)&0x7f800000 == 0x7f800000 && !recorded {
+			if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
 				return nil, fmt.Errorf("%s: element %d of tensor %s is %v; all elements must be finite",
 					f.path, i, t.Name, v)
 			}

@@ -170,7 +170,7 @@ func (j *Job) prepareObjective(o Options) (err error) {
 	j.Samples = j.own.Objective.Spec.Data()
 	j.Data, j.Config.Data, j.Config.Objective = j.Samples.Name, j.Samples.Name, j.own.objectiveName()
 	if o.Init != "" {
-		return usererr.File(j.start(o.Init, false), o.Init, giveModel)
+		return usererr.File(j.start(o.Init), o.Init, giveModel)
 	}
 	return nil
 }

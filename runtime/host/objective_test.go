@@ -226,7 +226,7 @@ func TestObjectiveHasNoGradientToGuide(t *testing.T) {
 func TestSessionsStartNothing(t *testing.T) {
 	dir := t.TempDir()
 	touched := filepath.Join(dir, "touched")
-	c := event.Config{Version: 5, Model: "x", Data: "seeds", Objective: "touch " + touched, ModelSpec: "[[param]]\nname = \"x\"\nshape = [1]\n# word touch\n# word " + touched + "\n",
+	c := event.Config{Version: 1, Model: "x", Data: "seeds", Objective: "touch " + touched, ModelSpec: "[[param]]\nname = \"x\"\nshape = [1]\n# word touch\n# word " + touched + "\n",
 		Kernels: objective.Kernels, Told: map[string]string{}}
 	if _, err := host.FromSession(dir, c); err == nil || !strings.Contains(err.Error(), "no session starts by itself") {
 		t.Errorf("%v", err)

@@ -48,7 +48,7 @@ func (t *Trained) ReadAs(of string) error {
 	if err := t.Net.Fits(info); err != nil {
 		return fmt.Errorf("form %s: %w", of, err)
 	}
-	t.Read.Rule, t.Read.Form = r.Rule, &f
+	t.Read.Form = &f
 	return nil
 }
 
@@ -60,7 +60,6 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 		file, err := openTyped(of)
 		return file.reading, err
 	case strings.HasSuffix(of, ".toml"):
-		r.Rule = data.RuleNewest
 		r.Form, err = t.parseForm(of)
 		return r, err
 	case recorded:
@@ -99,7 +98,7 @@ func formOfSession(dir string) (r data.Reading, err error) {
 			filepath.Base(dir), h.config.Data)
 	}
 	form := j.Samples.Form()
-	return data.Reading{Rule: j.Config.Reading, Form: &form}, nil
+	return data.Reading{Form: &form}, nil
 }
 
 // parseForm reads the preprocessing spec in a .toml file. A single number for the mean or the deviation of samples or

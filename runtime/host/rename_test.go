@@ -113,7 +113,7 @@ func TestFlax(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := j.start(path, false); err != nil || !slices.Equal(j.initState, want.Params) {
+		if err := j.start(path); err != nil || !slices.Equal(j.initState, want.Params) {
 			t.Errorf("%q: a run does not begin with it: %v", rename, err)
 		}
 		if err := j.saveInit(dir); err != nil {

@@ -519,9 +519,7 @@ func (h *history) explainMismatch(err error) error {
 func (out *Restored) Continue(o Options) error {
 	j := out.Job
 	j.Workers, j.Threads = max(out.Hosts, 1), goruntime.NumCPU()
-	if j.Retell(&j.Config, o); j.Config.Told != nil && j.Config.Objective == "" {
-		j.Config.Version = logVersionTold
-	}
+	j.Retell(&j.Config, o)
 	j.Limit, j.Unattended = o.Limit, o.Unattended
 	if err := j.measurable(); err != nil {
 		return err

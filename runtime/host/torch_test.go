@@ -54,7 +54,7 @@ func TestTorch(t *testing.T) {
 		t.Errorf("passed over %q, want %q", got.Spare, want)
 	}
 	j := &Job{Net: got.Net}
-	if err := j.start(torchFile, false); err != nil || !slices.Equal(j.initState, got.Params) || !slices.Equal(j.stats, got.Stats) || j.stats[0] == 0 {
+	if err := j.start(torchFile); err != nil || !slices.Equal(j.initState, got.Params) || !slices.Equal(j.stats, got.Stats) || j.stats[0] == 0 {
 		t.Errorf("a run does not begin with parameters and statistics of the file: %v", err)
 	}
 	if math.Abs(sc.Mean()-torchLoss) > 1e-6 || math.Abs(sc.Error()-torchError) > 1e-4 {

@@ -116,7 +116,7 @@ func (j *Job) trained(now event.Checkpoint, dir string, params, stats engine.Hos
 		Algorithm: now.Algorithm,
 		Session:   filepath.Base(dir),
 		Round:     now.Round,
-		Read:      data.Reading{Rule: j.Config.Reading, Table: j.reading.Table},
+		Read:      data.Reading{Table: j.reading.Table},
 		Held:      option.Validation.Text(j.Options),
 		Kernels:   j.Config.Kernels,
 	}
@@ -213,7 +213,7 @@ func (t *Trained) meta() (map[string]string, error) {
 		metaAlgorithm: t.Algorithm,
 		metaSession:   t.Session,
 		metaAtRound:   strconv.FormatUint(t.Round, 10),
-		metaReading:   strconv.Itoa(t.Read.Rule),
+		metaReading:   readingVersion,
 		metaKernels:   t.Kernels,
 	}
 	if t.Held != "" {
@@ -289,13 +289,13 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if _, err := file.arrange(renames, t.Net); err != nil {
 		return nil, err
 	}
-	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params, false); err != nil {
+	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params); err != nil {
 		return nil, err
 	}
 	if t.Spare, err = file.spare(t.Net.Layout, t.Net.Name); err != nil {
 		return nil, err
 	}
-	t.Stats, err = file.take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats, false)
+	t.Stats, err = file.take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats)
 	return t, err
 }
 

@@ -35,7 +35,7 @@ func dataCommand(s streams) *cobra.Command {
 	numbers := info.Flags().Bool("numbers", false, "labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
 	several := info.Flags().Bool("several", false, "labels are 0 and 1 for each of several classes of a sample, as a model of the loss bce reads them")
 	info.RunE = func(_ *cobra.Command, args []string) error {
-		r := data.Reading{Rule: data.RuleNewest, Label: *label, MultiLabel: *several}
+		r := data.Reading{Label: *label, MultiLabel: *several}
 		var err error
 		if r.Table, err = data.ParseTable(*table); err != nil {
 			return err

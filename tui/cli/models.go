@@ -87,7 +87,7 @@ func modelsCommand(s streams) *cobra.Command {
 
 // fitTo returns the text of a model with the input and the classes of a data set, which it reads as the model would.
 func fitTo(m *models.Model, name string, text []byte, set, label, table string) ([]byte, error) {
-	r := data.Reading{Rule: data.RuleNewest, Label: label, MultiLabel: m.MultiLabel(), Context: m.Context()}
+	r := data.Reading{Label: label, MultiLabel: m.MultiLabel(), Context: m.Context()}
 	if m.Targeted() {
 		r.Outputs = 1
 	}
