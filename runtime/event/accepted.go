@@ -2,22 +2,23 @@ package event
 
 import "slices"
 
-// Accepted is a command that asks for knobs, a population or an algorithm, as it was accepted. It is pending until its
-// edits or its plan are in the log too.
+// Accepted records the acceptance of a command that changes knobs, the population size or the algorithm. The command is
+// pending until the log also contains its edits or its plan.
 type Accepted struct {
-	N       uint64  `cbor:"0,keyasint"` // counts the accepted commands of a log from 1
+	N       uint64  `cbor:"0,keyasint"` // number of the accepted command in its log, from 1
 	Command Command `cbor:"1,keyasint"`
 }
 
-// Pending folds a log into the commands that were accepted and have not come into effect. The zero Pending is that of
-// an empty log.
+// Pending collects the commands of a log that were accepted but are not yet applied. The zero Pending is that of an
+// empty log.
 type Pending struct {
 	Last     uint64 // number of the newest accepted command
 	Commands []Accepted
 }
 
-// Take adds the next record. Commands are obeyed in the order of their numbers, so that an edit of a later one says
-// that all before it were obeyed or rejected. A command for knobs alone is obeyed knob by knob, any other by a plan.
+// Take adds the next record of the log. Commands are applied in the order of their numbers, so an edit of one command
+// implies that all earlier ones were applied or rejected. A command that only sets knobs is applied by one edit per
+// knob, any other by a plan.
 func (p *Pending) Take(r Record) {
 	switch {
 	case r.Accepted != nil:
@@ -29,11 +30,15 @@ func (p *Pending) Take(r Record) {
 			return
 		}
 		c := &p.Commands[0].Command
-		c.Set = slices.DeleteFunc(slices.Clone(c.Set), func(s Setting) bool { return s.Knob == r.Edit.Knob && c.Members == 0 && c.Algorithm == "" })
+		c.Set = slices.DeleteFunc(slices.Clone(c.Set), func(s Setting) bool {
+			return s.Knob == r.Edit.Knob && c.Members == 0 && c.Algorithm == ""
+		})
 		if len(c.Set) == 0 && c.Members == 0 && c.Algorithm == "" {
 			p.Commands = p.Commands[1:]
 		}
 	case r.Plan != nil:
-		p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(a Accepted) bool { return a.N <= r.Plan.Obeyed })
+		p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(a Accepted) bool {
+			return a.N <= r.Plan.Obeyed
+		})
 	}
 }

@@ -30,8 +30,8 @@ type Record struct {
 	Machines   *Machines   `cbor:"11,keyasint,omitempty"`
 }
 
-// Essential records must survive: they are written before the messages that rely on them leave. Only points,
-// evaluations and what machines measure may wait.
+// Essential reports whether the record must survive a crash: it is written before the messages that rely on it are
+// sent. Points, evaluations and measurements of machines are not essential and may be written later.
 func (r Record) Essential() bool { return r.Points == nil && r.Evaluation == nil && r.Machines == nil }
 
 // NoTest as [Config.Evaluate] also skips the test and the probe at the end of a run and the probe of its first round.
@@ -42,48 +42,48 @@ const NoTest = ^uint64(0)
 type Config struct {
 	// Version of the log's vocabulary. It has a late key, so that logs before v0.1, whose version had key 0, have 0.
 	Version   int    `cbor:"35,keyasint"`
-	Preset    string `cbor:"1,keyasint"` // its name, "" for flags alone
+	Preset    string `cbor:"1,keyasint"` // its name; "" if there is none
 	Model     string `cbor:"2,keyasint"` // name
-	ModelSpec string `cbor:"3,keyasint"` // the layer list as TOML; with Own what the graph looks like
+	ModelSpec string `cbor:"3,keyasint"` // the layer list as TOML; with Own a description of the graph
 	Data      string `cbor:"4,keyasint"` // name
 	Digest    string `cbor:"5,keyasint"` // of the data, "blake3:..."
 	Seed      uint64 `cbor:"6,keyasint"`
-	// kind that produced the bits: f32/1, or engine/library/architecture
+	// kernels that computed the run: f32/1, or engine/library/architecture
 	Kernels  string `cbor:"7,keyasint"`
-	Direct   int    `cbor:"8,keyasint"`  // collectives up to this many bytes go in one hop
-	Probe    uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0 never
+	Direct   int    `cbor:"8,keyasint"`  // collectives of at most this many bytes take one hop
+	Probe    uint64 `cbor:"9,keyasint"`  // rounds between probes of the centre on validation samples; 0: never
 	Evaluate uint64 `cbor:"10,keyasint"` // rounds between test evaluations; 0: at the end of each epoch; [NoTest]: never
 	OnLoss   string `cbor:"11,keyasint"` // reseed, rollback, shrink
 	Parent   string `cbor:"12,keyasint"` // session this run was forked from
-	ParentAt uint64 `cbor:"13,keyasint"` // and the round
+	ParentAt uint64 `cbor:"13,keyasint"` // and the round after which
 	Params   int    `cbor:"14,keyasint"`
 	Stats    int    `cbor:"15,keyasint"`
 	Limit    Limit  `cbor:"16,keyasint"`
-	Init     *File  `cbor:"17,keyasint,omitempty"` // initial parameters given by a person
+	Init     *File  `cbor:"17,keyasint,omitempty"` // initial model file
 	Train    int    `cbor:"18,keyasint"`           // samples
 	Valid    int    `cbor:"19,keyasint"`
 	Test     int    `cbor:"20,keyasint"`
-	Memory   int64  `cbor:"21,keyasint,omitempty"` // bytes the run was expected to need when it began
-	Own      bool   `cbor:"23,keyasint,omitempty"` // the model is a graph of a Go program's own, which is not in the log
-	// how samples change where they are drawn for training, see data.ParseAugment
+	Memory   int64  `cbor:"21,keyasint,omitempty"` // memory in bytes that the run was expected to need
+	Own      bool   `cbor:"23,keyasint,omitempty"` // the model is a graph that a Go program defines; it is not in the log
+	// augmentation of training samples, see data.ParseAugment
 	Augment   string `cbor:"24,keyasint,omitempty"`
-	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait where a terminal looks, else stop
+	OnTrouble string `cbor:"26,keyasint,omitempty"` // wait, stop, back; "": wait if a terminal is attached, else stop
 
-	// options that have no key of their own, by name, see package option
+	// options without a key in this record, by name, see package option
 	Told map[string]string `cbor:"27,keyasint,omitempty"`
 
 	// Set holds the knob edits that a fork applies in its first round, until the first Plan record contains them.
 	Set []Setting `cbor:"28,keyasint,omitempty"`
 	By  string    `cbor:"29,keyasint,omitempty"` // operator who requested Set
 
-	// the program whose fitness is maximised, as its files are called; ModelSpec has its parameters and digests
+	// name of the program that computes the objective; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
 	// loss of the model if it is not cross-entropy
 	Loss    string   `cbor:"31,keyasint,omitempty"`
-	Targets *Targets `cbor:"32,keyasint,omitempty"` // of a regression
-	Metrics []string `cbor:"34,keyasint,omitempty"` // of an objective: what it measures beside the fitness
-	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are a text: losses are told in bits a byte too
+	Targets *Targets `cbor:"32,keyasint,omitempty"` // only for a regression
+	Metrics []string `cbor:"34,keyasint,omitempty"` // of an objective: its metrics in addition to the fitness
+	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are text: losses are also reported in bits per byte
 }
 
 // Limit is the end of a run; zero fields do not limit it. A State record changes the limit of a resumed run.
@@ -114,8 +114,8 @@ func (l Limit) Part(p Progress) float64 {
 	return min(part, 1)
 }
 
-// Left returns the seconds until the first limit is reached, after so many seconds of training, at these rates per
-// second; ok is false if no limit has a rate.
+// Left returns the seconds until the first limit is reached. trained is the time of training so far in seconds; rounds
+// and epochs are rates per second. ok is false if there is no limit with a rate.
 func (l Limit) Left(p Progress, trained, rounds, epochs float64) (seconds float64, ok bool) {
 	seconds = math.Inf(1)
 	for _, x := range []struct{ limit, done, rate float64 }{
@@ -133,8 +133,8 @@ func (l Limit) Left(p Progress, trained, rounds, epochs float64) (seconds float6
 	return seconds, true
 }
 
-// MaxMembers is the largest population: a plan names all of them up to three times, with their workers, and those that
-// were lost, and is one record of the log and one message (8 MiB).
+// MaxMembers is the maximum population size. A plan contains up to three rosters of it and the lost members, and must
+// fit into one record of the log and one message (8 MiB).
 const MaxMembers = 1 << 18
 
 // MembersLabel is the label of the population knob on screens.
@@ -145,45 +145,45 @@ type Source string
 
 const (
 	Fresh   Source = "fresh"      // initialised from the seed
-	Workers Source = "workers"    // the blocks of the surviving workers of the last epoch at round At
-	Saved   Source = "checkpoint" // the checkpoint of round At, exactly its roster's members and algorithm
+	Workers Source = "workers"    // blocks of the surviving workers of the last epoch, at round At
+	Saved   Source = "checkpoint" // checkpoint of round At, with exactly its members and algorithm
 )
 
-// Plan is a new epoch: from one roster, algorithm and set of blocks to another, at a committed round.
+// Plan starts a new epoch at a committed round: a change of the roster, the algorithm or the source of the blocks.
 type Plan struct {
 	Epoch     uint32            `cbor:"0,keyasint"`
 	At        uint64            `cbor:"1,keyasint"` // rounds done
 	From      Source            `cbor:"2,keyasint"`
-	Old       collective.Roster `cbor:"3,keyasint"` // of the last installed epoch; empty when Fresh
+	Old       collective.Roster `cbor:"3,keyasint"` // roster of the last installed epoch; empty when Fresh
 	New       collective.Roster `cbor:"4,keyasint"`
 	Lost      []engine.Member   `cbor:"5,keyasint,omitempty"` // members of Old without a surviving copy
 	OldAlg    string            `cbor:"6,keyasint,omitempty"`
 	Algorithm string            `cbor:"7,keyasint"`
-	Timeline  []Edit            `cbor:"8,keyasint,omitempty"` // edits in force, for joiners
+	Timeline  []Edit            `cbor:"8,keyasint,omitempty"` // edits in effect, for workers that join
 	Base      uint32            `cbor:"9,keyasint,omitempty"` // epoch that was installed when this plan was made
 	Cause     Cause             `cbor:"10,keyasint,omitempty"`
-	Note      string            `cbor:"11,keyasint,omitempty"` // a sentence for the event lane
-	// edits that shaped the blocks of Old, where they come from the workers
+	Note      string            `cbor:"11,keyasint,omitempty"` // a sentence for the event list
+	// edits that determine the shapes of the blocks of Old, if those come from the workers
 	Before []Edit `cbor:"12,keyasint,omitempty"`
-	// accepted commands up to this number are in it; 0: none is new
+	// number up to which the plan applies accepted commands; 0: it applies no new ones
 	Obeyed uint64 `cbor:"13,keyasint,omitempty"`
 }
 
-// Edit is a change of one knob: effective from round At on. Expr is a value or a schedule as typed.
+// Edit is a change of one knob, in effect after round At. Expr is a value or a schedule as the user typed it.
 type Edit struct {
 	At        uint64 `cbor:"0,keyasint"`
 	Algorithm string `cbor:"1,keyasint"`
 	Knob      string `cbor:"2,keyasint"`
 	Expr      string `cbor:"3,keyasint"`
 	By        string `cbor:"4,keyasint,omitempty"` // one of Givers, or the operator who made it
-	ID        uint64 `cbor:"5,keyasint,omitempty"` // of the command that asked for it
+	ID        uint64 `cbor:"5,keyasint,omitempty"` // id of the command that requested it
 
-	// Where the run stood at round At: filled in once that round is committed, for schedules in epochs or steps.
+	// Progress at round At, for schedules in epochs or steps. Set once that round is committed.
 	Epochs float64 `cbor:"6,keyasint,omitempty"`
 	Steps  uint64  `cbor:"7,keyasint,omitempty"`
 
 	Obeys uint64 `cbor:"8,keyasint,omitempty"` // number of the accepted command
-	// the reason that the command gave; of a choice that was left to the run (optim.Auto) what was measured
+	// reason given with the command; for a choice by the run (optim.Auto), the measurements
 	Why string `cbor:"9,keyasint,omitempty"`
 }
 
@@ -229,7 +229,7 @@ type Commit struct {
 	Sent       map[collective.Op]int64 `cbor:"4,keyasint,omitempty"`
 	Predicted  map[collective.Op]int64 `cbor:"5,keyasint,omitempty"`
 	Evaluation map[collective.Op]int64 `cbor:"6,keyasint,omitempty"` // bytes of evaluation and probes
-	Aborted    int64                   `cbor:"7,keyasint,omitempty"` // payload of rounds that were thrown away
+	Aborted    int64                   `cbor:"7,keyasint,omitempty"` // payload of rounds that were discarded
 	Overhead   int64                   `cbor:"8,keyasint,omitempty"` // bytes on the wire beyond payload
 	Rounds     uint64                  `cbor:"9,keyasint"`           // rounds in this commit
 	Nanos      int64                   `cbor:"10,keyasint"`          // wall time of the slowest worker
@@ -243,11 +243,11 @@ type Progress struct {
 	Epochs                              float64
 }
 
-// Points are the values of one series at one round, all of them finite or NaN as measured.
+// Points are the values of one series after one round, as measured: they may be NaN or infinite.
 type Points struct {
-	Round  uint64 `cbor:"0,keyasint"` // the round that was done, counted from 1
+	Round  uint64 `cbor:"0,keyasint"` // completed round, from 1
 	Series string `cbor:"1,keyasint"`
-	// ascending, of edges as often as a member has one; [engine.None] for a value of the whole population
+	// ascending; a series of edges repeats a member per edge; [engine.None] for a value of the whole population
 	Members []engine.Member `cbor:"2,keyasint"`
 	Values  []float64       `cbor:"3,keyasint"`
 }
@@ -255,11 +255,12 @@ type Points struct {
 // Evaluation is the centre's score on the test set.
 type Evaluation struct {
 	Round     uint64  `cbor:"0,keyasint"`
-	TestError float64 `cbor:"1,keyasint"` // percent; means nothing where [Config.Graded] says so
+	TestError float64 `cbor:"1,keyasint"` // percent; undefined unless [Config.Graded]
 	TestLoss  float64 `cbor:"2,keyasint"`
 	Samples   int64   `cbor:"3,keyasint"`
 	Centre    string  `cbor:"4,keyasint"` // "blake3:..." of the centre's parameters
-	// of a regression: mean squared error of the standardised targets over samples and outputs
+	// of a regression: mean squared error of the standardised targets over samples and outputs; of a multi-label model:
+	// share of wrong labels
 	Squares float64 `cbor:"5,keyasint,omitempty"`
 }
 
@@ -280,7 +281,7 @@ type Checkpoint struct {
 	Algorithm string            `cbor:"3,keyasint"`
 	Hash      string            `cbor:"4,keyasint"` // of the commit
 	Files     []File            `cbor:"5,keyasint"`
-	Timeline  []Edit            `cbor:"6,keyasint,omitempty"` // all edits in the log before this record that still hold
+	Timeline  []Edit            `cbor:"6,keyasint,omitempty"` // all earlier edits in the log that are still valid
 	Progress  Progress          `cbor:"7,keyasint"`
 }
 
@@ -304,11 +305,11 @@ type Phase string
 
 const (
 	Waiting  Phase = "waiting"  // for workers
-	Training Phase = "training" //
-	Paused   Phase = "paused"   // by a person, or by an alert
-	Finished Phase = "finished" // its limit or target was reached
-	Stopped  Phase = "stopped"  // by a person or a signal; may be resumed
-	Failed   Phase = "failed"   // nothing survived, or the disk is full
+	Training Phase = "training" // rounds are executed
+	Paused   Phase = "paused"   // by a user, or by an alert
+	Finished Phase = "finished" // the limit or target was reached
+	Stopped  Phase = "stopped"  // by a user or a signal; may be resumed
+	Failed   Phase = "failed"   // no worker is left, or the disk is full
 )
 
 // Over reports whether a run has ended; it may still be resumed.

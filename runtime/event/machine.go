@@ -6,34 +6,33 @@ import (
 	"strings"
 )
 
-// Machines is what was measured of the processes of a run around a round, and of the machines that they are on. Nothing
-// decides by it, no digest holds it, and verify does not look at it: two runs with the same bits have others.
+// Machines holds measurements of the processes of a run and of their machines. No decision of the run depends on them,
+// no digest includes them and verify ignores them: two runs with identical results have different measurements.
 type Machines struct {
-	Round uint64    `cbor:"0,keyasint"` // committed by then
-	Of    []Machine `cbor:"1,keyasint"` // workers ascend
+	Round uint64    `cbor:"0,keyasint"` // last committed round at the time of the measurement
+	Of    []Machine `cbor:"1,keyasint"` // in ascending order of workers
 }
 
-// Machine is what was measured of one process.
+// Machine holds the measurements of one process.
 type Machine struct {
-	Worker int                 `cbor:"0,keyasint"` // that it is, or [Here]
-	Values map[Measure]float64 `cbor:"1,keyasint"` // what is not known is not there
+	Worker int                 `cbor:"0,keyasint"` // id of the worker, or [Here]
+	Values map[Measure]float64 `cbor:"1,keyasint"` // without the measures that are unknown
 
-	// To is what the worker sends to each other worker, in bytes a second; nil where nobody measured it, where it has
-	// links to more than [MostLinks], and in logs of before
+	// To is the rate at which the worker sends to each other worker, in bytes per second. It is nil if the rates were
+	// not measured, if the worker has more than [MostLinks] links, and in older logs.
 	To map[int]float64 `cbor:"2,keyasint,omitempty"`
 }
 
-// MostLinks is how many links of a worker are recorded: of one with more only what it sends over all of them, since
-// links grow as the square of the workers.
+// MostLinks is the maximum number of links of a worker that are recorded one by one. If a worker has more, only their
+// total is recorded, since the number of links grows with the square of the number of workers.
 const MostLinks = 16
 
-// Here is the coordinator's own process, with all workers that it hosts.
+// Here stands for the process of the coordinator, with all workers that it hosts.
 const Here = -1
 
-// Measure is a quantity of a machine, by its name in logs, in JSON and in what Prometheus reads.
+// Measure is the name of a measured quantity of a machine, in logs, in JSON and in Prometheus metrics.
 type Measure string
 
-// What is measured.
 const (
 	Busy        Measure = "cpu"
 	Cores       Measure = "cores"
@@ -53,13 +52,13 @@ const (
 	Restarts    Measure = "restarts"
 )
 
-// MeasureInfo says what a measure is.
+// MeasureInfo describes a measure.
 type MeasureInfo struct {
 	Measure
 	Unit string
 	Doc  string
-	Most float64 // beyond it a value is nonsense
-	Told bool    // the process tells it of itself; else the coordinator measures it
+	Most float64 // largest plausible value; larger reports are rejected
+	Told bool    // the process reports it about itself; otherwise the coordinator measures it
 }
 
 const (
@@ -69,7 +68,7 @@ const (
 	mostCount   = 1 << 53
 )
 
-// Measures are all of them. A further one is a constant, a line here, and whoever measures it.
+// Measures lists all measures. To add one, add a constant, a line here and the code that measures it.
 var Measures = []MeasureInfo{
 	{Busy, "cores", "processors that the process keeps busy", mostCores, true},
 	{Cores, "cores", "processors that the process may use, by its affinity and its control group", mostCores, true},
@@ -89,14 +88,15 @@ var Measures = []MeasureInfo{
 	{Restarts, "restarts", "of the programs of an objective that ended, since the process began", mostCount, true},
 }
 
-// mostMeasures is how many a worker may tell: all, and what later versions know besides.
+// mostMeasures is the maximum number of measures in a report: more than there are, since later versions may add some.
 const mostMeasures = 64
 
-// Told is what a process says of itself, without what this version does not know; or an error that says what of it
-// cannot be.
+// Told validates the measures that a process reports about itself. It returns them rounded, without those that this
+// version does not know; nil if none remain. It returns an error if there are too many, if a value is out of range or
+// not a number, if a name is invalid, or if the coordinator has to measure the quantity.
 func Told(values map[Measure]float64) (map[Measure]float64, error) {
 	if len(values) > mostMeasures {
-		return nil, fmt.Errorf("it tells %d measures of its machine, and there are %d", len(values), len(Measures))
+		return nil, fmt.Errorf("it reports %d measures of its machine, and there are %d", len(values), len(Measures))
 	}
 	left := len(values)
 	var out map[Measure]float64
@@ -106,7 +106,7 @@ func Told(values map[Measure]float64) (map[Measure]float64, error) {
 		case !ok:
 			continue
 		case !m.Told:
-			return nil, fmt.Errorf("it tells its %s, which is for the coordinator to measure", m.Measure)
+			return nil, fmt.Errorf("it reports its %s, which the coordinator measures", m.Measure)
 		case !(x >= 0 && x <= m.Most):
 			return nil, fmt.Errorf("it measures its %s as %g %s", m.Measure, x, m.Unit)
 		}
@@ -120,14 +120,15 @@ func Told(values map[Measure]float64) (map[Measure]float64, error) {
 		if left == 0 {
 			break
 		}
-		if len(name) == 0 || len(name) > 40 || strings.ContainsFunc(string(name), func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }) {
+		invalid := func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' }
+		if len(name) == 0 || len(name) > 40 || strings.ContainsFunc(string(name), invalid) {
 			return nil, fmt.Errorf("it measures %.40q of its machine, which is no name", string(name))
 		}
 	}
 	return out, nil
 }
 
-// Short is x with the digits that are worth keeping.
+// Short returns x rounded to float32, which takes less space in a log; x itself if it is out of the range of float32.
 func Short(x float64) float64 {
 	if short := float64(float32(x)); !math.IsInf(short, 0) {
 		return short

@@ -30,7 +30,7 @@ func TestTold(t *testing.T) {
 		"no end":        {map[Measure]float64{Memory: math.Inf(1)}, "memory as +Inf"},
 		"less than 0":   {map[Measure]float64{Load: -0.001}, "load as -0.001"},
 		"too much":      {map[Measure]float64{DeviceLoad: 1.01}, "device_load as 1.01"},
-		"not its own":   {map[Measure]float64{RoundTrip: 0.01}, "for the coordinator"},
+		"not its own":   {map[Measure]float64{RoundTrip: 0.01}, "which the coordinator measures"},
 		"no text":       {map[Measure]float64{"\xff\xfe": 1}, "no name"},
 		"an escape":     {map[Measure]float64{"\x1b[2J": 1}, "no name"},
 		"a long name":   {map[Measure]float64{Measure(strings.Repeat("x", 41)): 1}, "no name"},

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Targets is what a regression predicts, as its scores need it.
+// Targets describes the targets of a regression, as far as its scores need it.
 type Targets struct {
-	Label string `cbor:"0,keyasint,omitempty"` // the column, where it has a name
-	// per output, of the training samples
+	Label string `cbor:"0,keyasint,omitempty"` // name of the column; "" if it has none
+	// mean and standard deviation of each output over the training samples
 	Mean      []float32 `cbor:"1,keyasint"`
 	Deviation []float32 `cbor:"2,keyasint"`
-	// of the test set's standardised targets about their own mean, mean over the outputs
+	// variance of the standardised targets of the test samples about their mean, averaged over the outputs
 	Variance float64 `cbor:"3,keyasint"`
 }
 
-// unit is what one deviation is in the unit of the targets: 1 where several outputs have several units.
+// unit returns the standard deviation in the unit of the target; 1 for several outputs, whose units differ.
 func (t *Targets) unit() float64 {
 	if len(t.Deviation) == 1 {
 		return float64(t.Deviation[0])
@@ -25,7 +25,7 @@ func (t *Targets) unit() float64 {
 	return 1
 }
 
-// explained is R2; no number where the targets of the test set are all alike.
+// explained returns R2, the explained share of the variance; NaN if all targets of the test samples are equal.
 func (t *Targets) explained(e *Evaluation) float64 {
 	if t.Variance == 0 {
 		return math.NaN()
@@ -33,20 +33,20 @@ func (t *Targets) explained(e *Evaluation) float64 {
 	return 1 - e.Squares/t.Variance
 }
 
-// Score is what the centre of a run is tested by: one place says it for screens, summaries, tables and exports.
+// Score is a test metric of the centre. Screens, summaries, tables and exports all use this definition.
 type Score struct {
-	Series  string // of views and exports
-	Key     string // in JSON, and of a metric
+	Series  string // name in views and exports
+	Key     string // name in JSON and of a target
 	Title   string
 	Percent bool
-	More    bool // is better
+	More    bool // higher is better
 	of      func(e *Evaluation) float64
 }
 
-// Of is the score of an evaluation.
+// Of returns the score of an evaluation.
 func (s Score) Of(e *Evaluation) float64 { return s.of(e) }
 
-// Better says whether score x is better than y.
+// Better reports whether score x is better than y.
 func (s Score) Better(x, y float64) bool {
 	if s.More {
 		return x > y
@@ -54,7 +54,7 @@ func (s Score) Better(x, y float64) bool {
 	return x < y
 }
 
-// Unit is what stands beside a number, "" for none.
+// Unit returns the unit to print after a value; "" if there is none.
 func (s Score) Unit() string {
 	if s.Percent {
 		return "%"
@@ -62,55 +62,93 @@ func (s Score) Unit() string {
 	return ""
 }
 
-// Keys of scores that others know by name.
+// Keys of scores.
 const (
 	KeyTestError, KeyTestRMSE, KeyTestR2 = "test_error", "test_rmse", "test_r2"
 	KeyTestBits, KeyTestHamming          = "test_bits", "test_hamming"
 	KeyTestFitness, KeyTestLoss          = "test_fitness", "test_loss"
 )
 
-// Scores are what the centre is tested by, what a line has room for first:
+// Scores returns the scores by which the centre is tested, the most important one first:
 //
-//	classes         the share of wrong predictions
-//	several classes the share of samples of which any label is wrong (the subset error, 1 - accuracy), and that of labels
-//	                that are wrong (the Hamming loss)
-//	a text          bits a byte = loss / ln 2; and the share of wrong predictions
-//	a regression    RMSE = sqrt(mean (result - target)^2), in the target's unit, with several outputs in deviations; and
-//	                R2 = 1 - mean (result - target)^2 / variance of the targets
-//	an objective    its fitness
-//	distance        the loss: nothing is predicted
+//	classification  the error: the share of wrong predictions
+//	multi-label     the subset error (1 - accuracy): the share of samples with at least one wrong label; and the Hamming
+//	                loss: the share of wrong labels
+//	text            bits per byte = loss / ln 2; and the error
+//	regression      RMSE = sqrt(mean (result - target)^2), in the unit of the target, or for several outputs in standard
+//	                deviations; and R2 = 1 - mean (result - target)^2 / variance of the targets
+//	objective       the fitness
+//	distance        the loss, since nothing is predicted
+//
+// c may be nil.
 func (c *Config) Scores() []Score {
 	switch {
 	case c.Maximises():
-		return []Score{{SeriesTestFitness, KeyTestFitness, "test fitness", false, true, func(e *Evaluation) float64 { return 0 - e.TestLoss }}}
+		return []Score{{
+			Series: SeriesTestFitness,
+			Key:    KeyTestFitness,
+			Title:  "test fitness",
+			More:   true,
+			of:     func(e *Evaluation) float64 { return 0 - e.TestLoss },
+		}}
 	case c != nil && c.Targets != nil:
 		t := c.Targets
 		return []Score{
-			{SeriesTestRMSE, KeyTestRMSE, "test RMSE", false, false, func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) }},
-			{SeriesTestR2, KeyTestR2, "test R2", false, true, t.explained},
+			{
+				Series: SeriesTestRMSE,
+				Key:    KeyTestRMSE,
+				Title:  "test RMSE",
+				of:     func(e *Evaluation) float64 { return t.unit() * math.Sqrt(e.Squares) },
+			},
+			{Series: SeriesTestR2, Key: KeyTestR2, Title: "test R2", More: true, of: t.explained},
 		}
 	case c.distance():
-		return []Score{{SeriesTestLoss, KeyTestLoss, "test loss", false, false, func(e *Evaluation) float64 { return e.TestLoss }}}
+		return []Score{{
+			Series: SeriesTestLoss,
+			Key:    KeyTestLoss,
+			Title:  "test loss",
+			of:     func(e *Evaluation) float64 { return e.TestLoss },
+		}}
 	}
-	wrong := Score{SeriesTestError, KeyTestError, "test error", true, false, func(e *Evaluation) float64 { return e.TestError }}
+	wrong := Score{
+		Series:  SeriesTestError,
+		Key:     KeyTestError,
+		Title:   "test error",
+		Percent: true,
+		of:      func(e *Evaluation) float64 { return e.TestError },
+	}
 	if c != nil && c.Text {
-		return []Score{{SeriesTestBits, KeyTestBits, "test bits", false, false, func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 }}, wrong}
+		bits := Score{
+			Series: SeriesTestBits,
+			Key:    KeyTestBits,
+			Title:  "test bits",
+			of:     func(e *Evaluation) float64 { return e.TestLoss / math.Ln2 },
+		}
+		return []Score{bits, wrong}
 	}
 	if c.multiLabel() {
-		return []Score{wrong, {SeriesTestHamming, KeyTestHamming, "test Hamming", true, false, func(e *Evaluation) float64 { return 100 * e.Squares }}}
+		hamming := Score{
+			Series:  SeriesTestHamming,
+			Key:     KeyTestHamming,
+			Title:   "test Hamming",
+			Percent: true,
+			of:      func(e *Evaluation) float64 { return 100 * e.Squares },
+		}
+		return []Score{wrong, hamming}
 	}
 	return []Score{wrong}
 }
 
-// Score is the first of [Config.Scores].
+// Score returns the first of [Config.Scores].
 func (c *Config) Score() Score { return c.Scores()[0] }
 
-// Graded says that predictions are right or wrong, so that there is a test error.
+// Graded reports whether predictions are right or wrong, so that there is a test error.
 func (c *Config) Graded() bool {
 	return slices.ContainsFunc(c.Scores(), func(s Score) bool { return s.Key == KeyTestError })
 }
 
-// Unit is that of a figure for which nats are declared: only the loss of a model of classes is in nats.
+// Unit returns the unit of a quantity whose declared unit is declared. It returns "" instead of nats for models without
+// a test error, since only the loss of a classifier is in nats.
 func (c *Config) Unit(declared string) string {
 	if strings.TrimPrefix(declared, "-") == "nats" && !c.Graded() {
 		return ""
@@ -118,10 +156,10 @@ func (c *Config) Unit(declared string) string {
 	return declared
 }
 
-// Maximises says that a fitness is all there is: the run is of an objective.
+// Maximises reports whether the run maximises an objective. c may be nil.
 func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
 
-// ModelName is what the model is called: of an objective whose parameters nobody named, the program.
+// ModelName returns the name of the model; for an objective whose parameters have no name, that of its program.
 func (c *Config) ModelName() string {
 	if c.Maximises() && c.Model == "objective" {
 		return c.Objective
@@ -129,13 +167,13 @@ func (c *Config) ModelName() string {
 	return c.Model
 }
 
-// multiLabel says that a sample may be in several classes at once.
+// multiLabel reports whether a sample may have several classes.
 func (c *Config) multiLabel() bool { return c != nil && c.Loss == "bce" }
 
-// distance says that nothing is predicted, so that there is a loss alone.
+// distance reports whether the model predicts nothing and has only a loss.
 func (c *Config) distance() bool {
 	return c != nil && (c.Loss == "distance" || c.Loss == "" && !c.Own && saysDistance.MatchString(c.ModelSpec))
 }
 
-// saysDistance finds the key of a layer list in logs that do not name the loss.
+// saysDistance matches the loss in the layer list of older logs, whose configuration has no loss.
 var saysDistance = regexp.MustCompile(`(?m)^\s*loss\s*=\s*["']distance["']`)
