@@ -17,37 +17,36 @@ import (
 	"brood/models/usererr"
 )
 
-// About is what a person wrote of a session: the file about.json of its directory. The log knows nothing of it, and
-// nothing that executes the session reads it.
+// About holds a user's annotations of a session: the file about.json in its directory. They are not part of the log and
+// do not influence the run.
 type About struct {
-	Name string   `json:"name,omitempty"` // shown in place of the directory's
+	Name string   `json:"name,omitempty"` // title that is shown instead of the name of the directory
 	Tags []string `json:"tags,omitempty"` // words without blanks, each once
 	Note string   `json:"note,omitempty"`
 
 	Rounds []RoundNote `json:"rounds,omitempty"` // ascending, each round once
 }
 
-// RoundNote is what a person wrote of a round of a session.
+// RoundNote is a user's note on a round.
 type RoundNote struct {
 	Round uint64 `json:"round"`
 	Text  string `json:"text"`
 }
 
-// AboutName is the file's name.
+// AboutName is the name of the file.
 const AboutName = "about.json"
 
-// The longest of each, in characters.
 const (
-	maxNamed = 60
-	maxTag   = 24
-	maxTags  = 16
-	maxNote  = 1000
-
-	maxRoundNote  = 200
-	maxRoundNotes = 200
+	maxNamed      = 60   // characters of a title
+	maxTag        = 24   // characters of a tag
+	maxTags       = 16   // number of tags
+	maxNote       = 1000 // characters of the note on a session
+	maxRoundNote  = 200  // characters of the note on a round
+	maxRoundNotes = 200  // number of notes on rounds
 )
 
-// ReadAbout is what was written of the session in dir; what cannot be read is as if nobody had written anything.
+// ReadAbout returns the annotations of the session in dir. It returns the zero About if there are none or if the file
+// cannot be read or is invalid.
 func ReadAbout(dir string) (a About) {
 	f, err := openRegular(filepath.Join(dir, AboutName))
 	if err != nil {
@@ -61,7 +60,8 @@ func ReadAbout(dir string) (a About) {
 	return a
 }
 
-// Check says what is too long, or cannot be shown.
+// Check returns an error if a text is too long or has characters that cannot be shown, if a tag is not a single word,
+// or if the notes on rounds are not in ascending order.
 func (a About) Check() error {
 	plain := func(what, text string, most int) error {
 		switch {
@@ -89,23 +89,26 @@ func (a About) Check() error {
 		}
 	}
 	if len(a.Rounds) > maxRoundNotes {
-		err = errors.Join(err, usererr.Errorf("%d notes on rounds are too many: write %d at most", len(a.Rounds), maxRoundNotes))
+		err = errors.Join(err,
+			usererr.Errorf("%d notes on rounds are too many: write %d at most", len(a.Rounds), maxRoundNotes))
 	}
 	return err
 }
 
-// Noted is a with a note on a round in place of what was there; an empty text takes it away.
+// Noted returns a copy of a with the given note on a round; an empty text removes the note. a does not change.
 func (a About) Noted(round uint64, text string) About {
 	a.Rounds = slices.DeleteFunc(slices.Clone(a.Rounds), func(n RoundNote) bool { return n.Round == round })
 	if text = strings.TrimSpace(text); text != "" {
-		at, _ := slices.BinarySearchFunc(a.Rounds, round, func(n RoundNote, r uint64) int { return cmp.Compare(n.Round, r) })
+		at, _ := slices.BinarySearchFunc(a.Rounds, round, func(n RoundNote, r uint64) int {
+			return cmp.Compare(n.Round, r)
+		})
 		a.Rounds = slices.Insert(a.Rounds, at, RoundNote{round, text})
 	}
 	return a
 }
 
-// Write puts it beside the log of the session in dir, whole or not at all; where nothing is left to say, there is no
-// file.
+// Write stores the annotations in the directory of a session, atomically. It removes the file if a is empty. It returns
+// an error if a is invalid or dir has no log.
 func (a About) Write(dir string) error {
 	if !holdsLog(dir) {
 		return noLog(dir)

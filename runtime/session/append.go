@@ -9,13 +9,13 @@ import (
 	"brood/runtime/event"
 )
 
-// waiting bounds, in bytes, what may wait for the timer.
-const waiting = 256 << 10
+// maxQueued is the number of bytes in the queue from which on it is written without waiting for the timer.
+const maxQueued = 256 << 10
 
-// Append adds records to the log in their order. If one of them is essential, all are with the operating system when it
-// returns; else they follow within 250 ms. A record that cannot be encoded, or is too large, is refused, and then none
-// is appended. A *DiskError says that the run should pause, and how many essential records are missing. The records are
-// not kept.
+// Append adds records to the log in their order. If one of them is essential, all of them are written to the operating
+// system before Append returns; otherwise within 250 ms. If a record cannot be encoded or is too large, Append returns
+// an error and appends none. A *DiskError means that the run should pause; it has the number of essential records that
+// are missing. Append does not retain the records.
 func (s *Session) Append(records ...event.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Session) Append(records ...event.Record) error {
 	for _, q := range encoded {
 		s.queue.push(q)
 	}
-	if essential || s.queue.bytes >= waiting {
+	if essential || s.queue.bytes >= maxQueued {
 		if err := s.flush(); err != nil {
 			return err
 		}
@@ -46,11 +46,12 @@ func (s *Session) Append(records ...event.Record) error {
 	return s.takeFailure()
 }
 
-// ErrKeyframe says that a keyframe is over the limit of 16 MiB. Nothing was written.
+// ErrKeyframe is returned for a keyframe that exceeds the limit of 16 MiB. Nothing was written.
 var ErrKeyframe = errors.New("session: the keyframe is over the limit of 16 MiB")
 
-// AppendKeyframe adds what a viewer needs to begin here, at most 16 MiB: else [ErrKeyframe]. It is not essential: on a
-// full disk it is dropped and counted.
+// AppendKeyframe adds a keyframe: the data with which a viewer can start at this position. It returns [ErrKeyframe] if
+// the payload exceeds 16 MiB. A keyframe is not essential: if the disk is full it is dropped and counted, see
+// [Session.Dropped].
 func (s *Session) AppendKeyframe(payload []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,7 @@ func (s *Session) AppendKeyframe(payload []byte) error {
 	return s.takeFailure()
 }
 
-// Sync returns once all that was appended is on stable storage.
+// Sync returns when all appended records are on stable storage.
 func (s *Session) Sync() error {
 	s.mu.Lock()
 	if s.closed {
@@ -81,8 +82,9 @@ func (s *Session) Sync() error {
 	return errors.Join(err, s.sync())
 }
 
-// flush writes the queue and leaves it empty, whatever happens. Points give way to essential records, and those may use
-// the reserve. The caller holds mu.
+// flush writes the queue. The queue is empty afterwards, even after an error: if writing fails, flush drops the records
+// that are not essential and retries, and on a full disk it releases the reserve and retries again. The caller holds
+// mu.
 func (s *Session) flush() error {
 	err := s.log.write(&s.queue)
 	if err == nil {
@@ -102,7 +104,7 @@ func (s *Session) flush() error {
 	return s.diskError("write", missing, err)
 }
 
-// sync makes what was written durable.
+// sync flushes the written records to stable storage.
 func (s *Session) sync() error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
@@ -117,7 +119,7 @@ func (s *Session) sync() error {
 	defer s.mu.Unlock()
 	switch {
 	case number != s.log.number || s.closed && errors.Is(err, os.ErrClosed):
-		return nil // it was synced when it was closed
+		return nil // the segment was synced when it was closed
 	case err != nil:
 		return s.diskError("sync", 0, err)
 	}
@@ -126,13 +128,14 @@ func (s *Session) sync() error {
 	return nil
 }
 
-// flushSome and syncSome are the timers' calls.
+// flushSome is called periodically to write the queue.
 func (s *Session) flushSome() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.flush() // no essential record waits, and what else did not fit is counted
+	_ = s.flush() // the queue has no essential records, and dropped ones are counted
 }
 
+// syncSome is called periodically to sync the log. It also restores the reserve after a full disk.
 func (s *Session) syncSome() {
 	err := s.sync()
 	s.mu.Lock()
@@ -140,10 +143,10 @@ func (s *Session) syncSome() {
 	if err != nil {
 		s.failed = err
 	}
-	_ = s.reserve.take() // again, once there is space; until then essential records have none in reserve
+	_ = s.reserve.take() // if there is no space yet, the next call retries
 }
 
-// takeFailure returns what went wrong in the background, once. The caller holds mu.
+// takeFailure returns the error of a background sync, once. The caller holds mu.
 func (s *Session) takeFailure() error {
 	err := s.failed
 	s.failed = nil

@@ -12,20 +12,23 @@ import (
 	"strings"
 )
 
-// CheckpointDir holds a directory for each checkpoint, named by its round, relative to the session.
+// CheckpointDir is the directory of checkpoints in a session. It contains a directory per checkpoint, named by its
+// round.
 const CheckpointDir = "checkpoints"
 
-// CheckpointFile is the path of what worker saved of a round in an epoch, relative to the session, with slashes: as in
-// [event.File]. A plan between two checkpoints of one round makes another epoch, so neither overwrites the other.
+// CheckpointFile returns the path of a worker's part of a checkpoint, relative to the session and with slashes, as in
+// [event.File]. It includes the epoch so that two checkpoints of the same round, before and after a plan, do not
+// overwrite each other.
 func CheckpointFile(round uint64, epoch uint32, worker int) string {
-	return path.Join(CheckpointDir, strconv.FormatUint(round, 10), fmt.Sprintf("epoch-%d-worker-%d.safetensors", epoch, worker))
+	name := fmt.Sprintf("epoch-%d-worker-%d.safetensors", epoch, worker)
+	return path.Join(CheckpointDir, strconv.FormatUint(round, 10), name)
 }
 
-// Path turns a path relative to the session, with slashes, into one that can be opened. It refuses one that leads out
-// of the session: such paths come from logs, and logs from anywhere.
+// Path converts a path relative to the session, with slashes, to a path of the operating system. It returns an error
+// for a path outside the session: paths come from logs, and logs are untrusted.
 func (s *Session) Path(rel string) (string, error) { return Path(s.dir, rel) }
 
-// Path is [Session.Path] for the session in dir, for those who only read it.
+// Path is [Session.Path] for a session that is only read.
 func Path(dir, rel string) (string, error) {
 	local, err := filepath.Localize(rel)
 	if err != nil {
@@ -34,7 +37,8 @@ func Path(dir, rel string) (string, error) {
 	return filepath.Join(dir, local), nil
 }
 
-// Checkpoints are the rounds of the checkpoints in dir, by their names alone, in no order.
+// Checkpoints returns the rounds of the checkpoints of the session in dir, in no particular order. It does not look
+// into the files.
 func Checkpoints(dir string) (rounds []uint64, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, CheckpointDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +52,8 @@ func Checkpoints(dir string) (rounds []uint64, err error) {
 	return rounds, err
 }
 
-// Prune removes checkpoints that lie at or before the newest round of keep and have no file in it. Later ones may be
-// still in the making; with nothing to keep nothing is removed. Paths are those of [event.File].
+// Prune removes the checkpoints of rounds without a file in keep, a list of paths as in [event.File]. It keeps
+// checkpoints that are newer than all of keep, since they may be incomplete. If keep is empty it removes nothing.
 func (s *Session) Prune(keep []string) error {
 	var newest uint64
 	var kept []uint64

@@ -10,10 +10,11 @@ import (
 	"brood/runtime/event"
 )
 
-// maxElements bounds an array in a record: a value of each member, or 27 MB of forged empty edits.
+// maxElements bounds the elements of an array in a record: one value per member. Forged empty edits up to this bound
+// take 27 MB.
 const maxElements = event.MaxMembers
 
-// coder turns records into bytes and frames, and back. It is used by one goroutine at a time.
+// coder encodes records and frames, and decodes them. It is not safe for concurrent use.
 type coder struct {
 	enc  cbor.EncMode
 	dec  cbor.DecMode
@@ -30,7 +31,7 @@ func newCoder() (*coder, error) {
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		IndefLength:      cbor.IndefLengthForbidden,
 		TagsMd:           cbor.TagsForbidden,
-		UTF8:             cbor.UTF8DecodeInvalid, // text that was written must be readable
+		UTF8:             cbor.UTF8DecodeInvalid, // accept any text that could be written
 		MaxNestedLevels:  16,
 		MaxArrayElements: maxElements,
 		MaxMapPairs:      4096,
@@ -53,15 +54,25 @@ func newCoder() (*coder, error) {
 
 func (c *coder) close() {
 	c.zdec.Close()
-	_ = c.zenc.Close() // it never had a stream
+	_ = c.zenc.Close() // cannot fail: it was not used as a stream
 }
 
-// kindOf is the CBOR key of what r holds, and whether it holds exactly one thing.
+// kindOf returns the CBOR key of the field that is set in r; ok is false unless exactly one is set.
 func kindOf(r event.Record) (kind int, ok bool) {
 	n := 0
-	for k, set := range [...]bool{1: r.Config != nil, 2: r.Plan != nil, 3: r.Edit != nil, 4: r.Commit != nil, 5: r.Points != nil,
-		6: r.Evaluation != nil, 7: r.Alert != nil, 8: r.Checkpoint != nil, 9: r.State != nil, 10: r.Accepted != nil,
-		11: r.Machines != nil} {
+	for k, set := range [...]bool{
+		1:  r.Config != nil,
+		2:  r.Plan != nil,
+		3:  r.Edit != nil,
+		4:  r.Commit != nil,
+		5:  r.Points != nil,
+		6:  r.Evaluation != nil,
+		7:  r.Alert != nil,
+		8:  r.Checkpoint != nil,
+		9:  r.State != nil,
+		10: r.Accepted != nil,
+		11: r.Machines != nil,
+	} {
 		if set {
 			kind, n = k, n+1
 		}
@@ -69,7 +80,7 @@ func kindOf(r event.Record) (kind int, ok bool) {
 	return kind, n == 1
 }
 
-// record encodes r. It refuses what this package could not read again.
+// record encodes r and returns its kind. It returns an error if decode would reject the result.
 func (c *coder) record(r event.Record) ([]byte, int, error) {
 	kind, ok := kindOf(r)
 	if !ok {
@@ -80,9 +91,10 @@ func (c *coder) record(r event.Record) ([]byte, int, error) {
 		return nil, 0, fmt.Errorf("session: encode a record: %w", err)
 	}
 	if len(b) > maxRecord {
-		return nil, 0, fmt.Errorf("session: a record of %d bytes is over the limit of %d: use fewer members or fewer series", len(b), maxRecord)
+		return nil, 0, fmt.Errorf("session: a record of %d bytes is over the limit of %d: use fewer members or fewer series",
+			len(b), maxRecord)
 	}
-	// Below this size no array can be over the limit; maps and levels are bounded by the types but for the ledgers.
+	// Smaller records cannot exceed the limits: arrays are too short, and the types bound nesting and most maps.
 	if len(b) > 4096 {
 		if err := c.dec.Wellformed(b); err != nil {
 			return nil, 0, fmt.Errorf("session: a record that could not be read again: %w", err)
@@ -91,10 +103,11 @@ func (c *coder) record(r event.Record) ([]byte, int, error) {
 	return b, kind, nil
 }
 
-// decode is the inverse of record, for hostile bytes too. A record of a kind that this version does not know is empty.
+// decode is the inverse of record. Its input is untrusted. It returns a record without a field for kinds that this
+// version does not know.
 func (c *coder) decode(b []byte) (r event.Record, err error) {
 	if err := c.dec.Unmarshal(b, &r); err != nil {
-		return event.Record{}, badFrame("a record is not as it should be: " + err.Error())
+		return event.Record{}, badFrame("a record is invalid: " + err.Error())
 	}
 	if _, ok := kindOf(r); !ok && (r != event.Record{At: r.At}) {
 		return event.Record{}, badFrame("a record holds several kinds")
@@ -102,7 +115,8 @@ func (c *coder) decode(b []byte) (r event.Record, err error) {
 	return r, nil
 }
 
-// frame appends a frame with this plain payload to dst; h gives kinds, count and first.
+// frame appends a frame with the given uncompressed payload to dst. The caller sets kinds, count and first in h; frame
+// returns the complete header.
 func (c *coder) frame(dst []byte, h header, plain []byte) ([]byte, header) {
 	at := len(dst)
 	dst = append(dst, make([]byte, frameHeader)...)
@@ -117,7 +131,7 @@ func (c *coder) frame(dst []byte, h header, plain []byte) ([]byte, header) {
 	return dst, h
 }
 
-// open returns the plain payload of a frame whose checksum was checked. The result is the caller's.
+// open returns the uncompressed payload of a frame whose checksum was verified. The caller owns the result.
 func (c *coder) open(h header, stored []byte) ([]byte, error) {
 	plain := make([]byte, 0, h.plain)
 	if h.flags&flagZstd == 0 {
@@ -133,7 +147,8 @@ func (c *coder) open(h header, stored []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// split cuts a plain payload into its count records, which share its memory.
+// split returns the count encoded records in an uncompressed payload. They share its memory. It returns an error if the
+// payload contains another number of records.
 func split(plain []byte, count int) ([][]byte, error) {
 	out := make([][]byte, 0, count)
 	for len(plain) > 0 {

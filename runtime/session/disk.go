@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// disk is the few calls that writing a log needs, so that tests can fill it up and tear its writes.
+// disk is the file system as the log uses it. Tests replace it to simulate a full disk and incomplete writes.
 type disk interface {
-	// open opens a file for writing and creates it when absent; empty also drops what it holds.
+	// open opens a file for writing and creates it if it does not exist. If empty is set, it truncates the file.
 	open(path string, empty bool) (diskFile, error)
 	remove(path string) error
 	// syncDir makes the entries of a directory durable.
 	syncDir(path string) error
 }
 
-// diskFile is a file being written. WriteAt may write less than asked only together with an error.
+// diskFile is a file that is open for writing. WriteAt returns an error if it writes less than requested.
 type diskFile interface {
 	io.WriterAt
 	Truncate(size int64) error
@@ -24,7 +24,7 @@ type diskFile interface {
 	Close() error
 }
 
-// osDisk is the real one.
+// osDisk is the file system of the operating system.
 type osDisk struct{}
 
 func (osDisk) open(path string, empty bool) (diskFile, error) {
@@ -43,9 +43,10 @@ func (osDisk) syncDir(path string) error {
 		return err
 	}
 	defer d.Close()
-	// Windows, and some network file systems, cannot sync a directory; they need not.
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
-		return err
+	// Windows and some network file systems cannot sync a directory, and do not need to.
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, os.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -63,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		break
 	}
-	if !strings.Contains(disk.Error(), segmentName(1)) || !strings.Contains(disk.Error(), "make room") {
+	if !strings.Contains(disk.Error(), segmentName(1)) || !strings.Contains(disk.Error(), "free some space") {
 		t.Error(disk)
 	}
 	d.setCapacity(1 << 20)
@@ -142,7 +142,7 @@ func TestReserveEndsWithItsWriter(t *testing.T) {
 	o.disk = d
 	d.setCapacity(1)
 	var disk *DiskError
-	if _, err := open(dir, o); !errors.As(err, &disk) || !strings.Contains(err.Error(), "make room") {
+	if _, err := open(dir, o); !errors.As(err, &disk) || !strings.Contains(err.Error(), "free some space") {
 		t.Errorf("without room the session opens: %v", err)
 	}
 	d.setCapacity(0)

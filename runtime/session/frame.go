@@ -12,7 +12,7 @@ const (
 	segmentHeader = 32
 	frameHeader   = 36
 	frameRecords  = 64
-	framePlain    = 1 << 20 // a frame takes no further record beyond this
+	framePlain    = 1 << 20 // uncompressed size from which on no more records are added to a frame
 	maxPayload    = 16 << 20
 	maxRecord     = 8 << 20
 	segmentBytes  = 256 << 20
@@ -28,10 +28,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// badFrame says why bytes are not a frame. It becomes a torn tail or a CorruptError once it is known where it stands.
+// badFrame is the reason why bytes are not a valid frame. At the end of the log this is an incomplete tail; elsewhere
+// it becomes a CorruptError.
 type badFrame string
 
-// cutHeader is the badFrame of a segment shorter than its header.
+// cutHeader is the badFrame for a segment that is shorter than its header.
 const cutHeader = badFrame("the segment header is cut off")
 
 func (b badFrame) Error() string { return string(b) }
@@ -45,7 +46,7 @@ type header struct {
 	first         uint64
 }
 
-// size is the bytes of the whole frame.
+// size returns the number of bytes of the frame, including its header.
 func (h header) size() int64 { return frameHeader + int64(h.stored) }
 
 func (h header) keyframe() bool { return h.kinds == 1<<kindKeyframe }
@@ -63,7 +64,7 @@ func (h header) put(b []byte) {
 	binary.LittleEndian.PutUint32(b[32:], crc(b[:32]))
 }
 
-// parseHeader reads a frame header and checks all that can be checked without its payload. It fails with a badFrame.
+// parseHeader decodes a frame header and validates it as far as possible without the payload. Its error is a badFrame.
 func parseHeader(b []byte) (header, error) {
 	if len(b) < frameHeader {
 		return header{}, badFrame("the frame header is cut off")
@@ -87,7 +88,8 @@ func parseHeader(b []byte) (header, error) {
 	case h.flags&^flagZstd != 0:
 		return h, badFrame(fmt.Sprintf("unknown flags %#x", h.flags))
 	case h.stored > maxPayload || h.plain > maxPayload:
-		return h, badFrame(fmt.Sprintf("a payload of %d bytes (%d plain) is over the limit of %d", h.stored, h.plain, maxPayload))
+		return h, badFrame(fmt.Sprintf("a payload of %d bytes (%d plain) is over the limit of %d",
+			h.stored, h.plain, maxPayload))
 	case h.flags&flagZstd == 0 && h.stored != h.plain:
 		return h, badFrame("a plain payload with two lengths")
 	case h.keyframe() && h.count != 0:
@@ -100,7 +102,7 @@ func parseHeader(b []byte) (header, error) {
 	return h, nil
 }
 
-// putSegmentHeader is the header of segment number whose first record is first.
+// putSegmentHeader returns the encoded header of a segment. first is the number of its first record.
 func putSegmentHeader(number uint32, first uint64) []byte {
 	b := make([]byte, segmentHeader)
 	copy(b, segmentMagic)
@@ -111,7 +113,8 @@ func putSegmentHeader(number uint32, first uint64) []byte {
 	return b
 }
 
-// parseSegmentHeader returns the number of the first record. It fails with a badFrame or a *VersionError.
+// parseSegmentHeader decodes the header of a segment and returns the number of its first record. Its error is a
+// badFrame or a *VersionError.
 func parseSegmentHeader(b []byte, number uint32) (first uint64, err error) {
 	switch {
 	case len(b) < segmentHeader:

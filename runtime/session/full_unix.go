@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// full says whether an error means that space, not the disk, is missing.
+// full reports whether an error means that the disk is full or a quota is exceeded.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -61,7 +61,7 @@ func NewDir(preset string, now time.Time) (string, error) {
 	stem := filepath.Join(home, now.Format(time.DateOnly)+"-"+plain(preset)+"-")
 	for {
 		var b [2]byte
-		_, _ = rand.Read(b[:]) // it never fails
+		_, _ = rand.Read(b[:]) // never fails
 		dir := stem + hex.EncodeToString(b[:])
 		err := os.Mkdir(dir, 0o700)
 		if err == nil {
@@ -102,7 +102,7 @@ func Resolve(home, what string) (string, error) {
 	if holdsLog(what) {
 		return filepath.Abs(what)
 	}
-	within := filepath.Join(home, what) // of a sweep or a study, where it is a path
+	within := filepath.Join(home, what) // sessions of sweeps and studies are in subdirectories of home
 	if strings.ContainsRune(what, '/') || strings.ContainsRune(what, filepath.Separator) {
 		switch {
 		case filepath.IsLocal(what) && holdsLog(within):
@@ -149,7 +149,8 @@ func Resolve(home, what string) (string, error) {
 		return 0
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(written(a), written(b)) })
-	return "", fmt.Errorf("session: there is no session %q%s in %s; the latest are %s", what, usererr.Suggest(what, names), home, some3(names))
+	return "", fmt.Errorf("session: there is no session %q%s in %s; the latest are %s",
+		what, usererr.Suggest(what, names), home, some3(names))
 }
 
 // some3 returns the last three names as text, latest first.
@@ -168,6 +169,7 @@ func some3(names []string) string {
 	return strings.Join(out, ", ")
 }
 
+// holdsLog reports whether dir contains a log.
 func holdsLog(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, segmentName(1)))
 	return err == nil
@@ -192,7 +194,8 @@ func Closed(home string) (out []string) {
 
 // Denied returns the error for a session file or directory that this user may not open.
 func Denied(path string) error {
-	return fmt.Errorf("session: %s: %w: ask its owner for the right to read it, or for a URL, which brood open prints", path, fs.ErrPermission)
+	return fmt.Errorf("session: %s: %w: ask its owner for the right to read it, or for a URL, which brood open prints",
+		path, fs.ErrPermission)
 }
 
 // ErrNoLog is returned for a directory that contains no session or does not exist.

@@ -11,7 +11,7 @@ const (
 	indexEntry  = 24
 )
 
-// chunk is a run of whole frames.
+// chunk is a sequence of complete frames.
 type chunk struct {
 	first  uint64 // number of its first record
 	off    int64
@@ -19,14 +19,14 @@ type chunk struct {
 	kinds  uint32
 }
 
-// index covers the frames of a segment from its header to end. All chunks but the last are closed.
+// index lists the chunks of a segment from its header to end. All chunks except the last are complete.
 type index struct {
 	chunks []chunk
 	end    int64
 	next   uint64 // number of the next record
 }
 
-// add takes in the frame at x.end.
+// add appends the frame at x.end.
 func (x *index) add(h header) {
 	if n := len(x.chunks); n == 0 || x.chunks[n-1].length >= chunkBytes {
 		x.chunks = append(x.chunks, chunk{first: h.first, off: x.end})
@@ -38,8 +38,7 @@ func (x *index) add(h header) {
 	x.next = h.first + uint64(h.count)
 }
 
-// at is the position of the chunk that holds record n, or -1 when there is no chunk: the last that begins at or before
-// it.
+// at returns the position in chunks of the last chunk that begins at or before record n; -1 if there is none.
 func (x *index) at(n uint64) int {
 	lo, hi := 0, len(x.chunks)
 	for lo < hi {
@@ -69,7 +68,7 @@ func (c chunk) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc(b[at:]))
 }
 
-// parseIndex returns the chunks that b lists for a segment of size bytes: as many as are plausible.
+// parseIndex returns the chunks in the index file b of a segment of size bytes, up to the first invalid entry.
 func parseIndex(b []byte, segment uint32, size int64) (out []chunk) {
 	if len(b) < indexHeader || string(b[:indexHeader]) != string(putIndexHeader(segment)) {
 		return nil
@@ -82,7 +81,8 @@ func parseIndex(b []byte, segment uint32, size int64) (out []chunk) {
 			length: int64(binary.LittleEndian.Uint32(b[12:])),
 			kinds:  binary.LittleEndian.Uint32(b[16:]),
 		}
-		if crc(b[:20]) != binary.LittleEndian.Uint32(b[20:]) || c.off != end || c.length < chunkBytes || c.first < first || end+c.length > size {
+		intact := crc(b[:20]) == binary.LittleEndian.Uint32(b[20:])
+		if !intact || c.off != end || c.length < chunkBytes || c.first < first || end+c.length > size {
 			break
 		}
 		end, first = end+c.length, c.first

@@ -22,15 +22,15 @@ type Info struct {
 	Preset, Algorithm, Model, Data string
 	Seed                           uint64
 
-	Started   time.Time // of the first record; of the directory where there is none
-	Objective string    // what it maximises in place of a model's score, as its command was called; "" for nothing
+	Started   time.Time // time of the first record; if there is none, of the directory
+	Objective string    // name of the program of the objective; "" if the run trains a model
 	Round     uint64    // rounds done
 	Phase     event.Phase
-	Score     *Scored // newest test score of the centre; nil before the first evaluation
+	Score     *Scored // latest test score of the centre; nil before the first evaluation
 	TestRound uint64  // round of Score
 	Size      int64   // bytes of all files
 	Err       string  // why it cannot be read, a sentence; "" if it can
-	About     About   // what a person wrote of it
+	About     About   // annotations of the user
 }
 
 // Scored is a score of a run, see [event.Score].
@@ -88,8 +88,8 @@ func describe(dir string, whole bool) Info {
 	return x
 }
 
-// read fills in what the log says, and looks at the whole of it where that is asked for. What it found before an error
-// stays.
+// read fills in the fields that come from the log. If whole is set, it also verifies the checksums of the whole log.
+// After an error the fields that were already read remain set.
 func (x *Info) read(whole bool) error {
 	r, err := OpenReader(x.Dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func (x *Info) read(whole bool) error {
 	defer r.Close()
 	first, err := r.Next()
 	if err == io.EOF && x.Running {
-		return nil // a branch, say, whose rounds are executed again before it begins
+		return nil // for example a fork that is recomputing rounds of its parent
 	}
 	if err == io.EOF {
 		return errors.New("session: the log is empty: the run ended before it began")
@@ -114,7 +114,12 @@ func (x *Info) read(whole bool) error {
 		return err
 	}
 	epoch := uint32(0)
-	for _, want := range []event.Record{{Plan: &event.Plan{}}, {Commit: &event.Commit{}}, {State: &event.State{}}, {Evaluation: &event.Evaluation{}}} {
+	for _, want := range []event.Record{
+		{Plan: &event.Plan{}},
+		{Commit: &event.Commit{}},
+		{State: &event.State{}},
+		{Evaluation: &event.Evaluation{}},
+	} {
 		kind, _ := kindOf(want)
 		rec, err := r.latest(kind)
 		if err == io.EOF {
@@ -126,11 +131,11 @@ func (x *Info) read(whole bool) error {
 		switch {
 		case rec.Plan != nil:
 			x.Algorithm, x.Round, epoch = rec.Plan.Algorithm, rec.Plan.At, rec.Plan.Epoch
-		case rec.Commit != nil && rec.Commit.Epoch >= epoch: // else the plan may have gone back behind it
+		case rec.Commit != nil && rec.Commit.Epoch >= epoch: // an older commit may have been rolled back
 			x.Round = rec.Commit.To
 		case rec.State != nil:
 			x.Phase = rec.State.Phase
-		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // else its round was undone
+		case rec.Evaluation != nil && rec.Evaluation.Round <= x.Round: // otherwise its round was rolled back
 			x.TestRound, x.Score = rec.Evaluation.Round, ScoredOf(first.Config, rec.Evaluation)
 		}
 	}
@@ -169,7 +174,7 @@ func (r *Reader) latest(kind int) (out event.Record, err error) {
 func Size(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
 		if err != nil {
-			return nil // removed while it was looked at
+			return nil // removed meanwhile
 		}
 		if st, err := e.Info(); err == nil && st.Mode().IsRegular() {
 			n += st.Size()
@@ -187,7 +192,7 @@ func LogSize(dir string) (bytes int64, written time.Time, ok bool) {
 			return bytes, written, n > 1
 		}
 		bytes, written = bytes+st.Size(), st.ModTime()
-		if st.Size() < segmentBytes { // no other follows
+		if st.Size() < segmentBytes { // this is the last segment
 			return bytes, written, true
 		}
 	}

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// LockName is the file of a directory that its writer locks.
+// LockName is the name of the file in a session that its writer locks.
 const LockName = "lock"
 
-// How long a lock is waited for. A listing holds it for a moment, shared, to see whether it is free, and for longer
-// where the machine leaves it no time.
+// Timeouts for the lock. A listing of sessions takes it shared for a moment, to find out whether it is free; on a busy
+// machine this can take longer.
 const (
 	writerWait  = 200 * time.Millisecond
 	listingWait = 10 * time.Second
 )
 
-// lock takes the writer's lock of dir. It lasts until the file is closed or the process dies.
+// lock takes the writer's lock of dir and writes the process id into its file. The lock lasts until the file is closed
+// or the process ends. It returns a *LockedError if another process holds the lock.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -47,7 +48,7 @@ func lock(dir string) (*os.File, error) {
 			err = f.Truncate(int64(len(text)))
 		}
 		if full(err) {
-			err = nil // the text is a courtesy
+			err = nil // the process id is only informative
 		}
 	}
 	if err != nil {
@@ -60,8 +61,8 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock takes the lock of dir, made when absent, as the writer of a session does: for work of which sessions are a part.
-// It is held until the closer is closed or the process ends; meanwhile [Running] says so, and another Lock is a
+// Lock takes the writer's lock of dir, which it creates if needed, for work that consists of several sessions. The lock
+// lasts until the closer is closed or the process ends. Meanwhile [Running] reports true and another Lock returns a
 // [LockedError].
 func Lock(dir string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -70,7 +71,7 @@ func Lock(dir string) (io.Closer, error) {
 	return lock(dir)
 }
 
-// readPID is the process named in the lock, 0 when there is none.
+// readPID returns the process id in the lock file; 0 if it has none.
 func readPID(f *os.File) int {
 	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
@@ -80,7 +81,7 @@ func readPID(f *os.File) int {
 	return pid
 }
 
-// Taken is when the lock of dir was last taken; the zero time where that is not known.
+// Taken returns the time when the lock of dir was last taken; the zero time if unknown.
 func Taken(dir string) time.Time {
 	st, err := os.Stat(filepath.Join(dir, LockName))
 	if err != nil {
@@ -89,7 +90,8 @@ func Taken(dir string) time.Time {
 	return st.ModTime()
 }
 
-// MayWatch returns why this user cannot know whether a process writes the session in dir: its lock may not be opened.
+// MayWatch returns an error if this user may not open the lock of the session in dir, so that [Running] cannot know
+// whether a process writes it.
 func MayWatch(dir string) error {
 	path := filepath.Join(dir, LockName)
 	f, err := openRegular(path)
@@ -102,7 +104,7 @@ func MayWatch(dir string) error {
 	return nil
 }
 
-// Running says whether a process writes the session in dir, and which (0 when that cannot be read).
+// Running reports whether a process writes the session in dir, and returns its id (0 if unknown).
 func Running(dir string) (running bool, pid int) {
 	f, err := openRegular(filepath.Join(dir, LockName))
 	if err != nil {

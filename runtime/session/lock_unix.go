@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock without waiting; ok is false when another holds it. The system releases it with the file.
+// tryLock takes the lock without waiting; ok is false if another process holds it. Closing the file releases it.
 func tryLock(f *os.File, exclusive bool) (ok bool, err error) {
 	how := unix.LOCK_SH
 	if exclusive {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// flushBytes bounds the plain bytes of one write call, but for a single record beyond it.
+// flushBytes is the number of uncompressed bytes from which on no more frames are added to a write call.
 const flushBytes = 4 << 20
 
 // log writes segments. It is not safe for concurrent use.
@@ -14,19 +14,20 @@ type log struct {
 	dir    string
 	disk   disk
 	code   *coder
-	limit  int64 // a segment of this size is closed
+	limit  int64 // size from which on a segment is closed
 	number uint32
 	file   diskFile
 	index  index
-	synced int64 // bytes of this segment that are on stable storage
+	synced int64 // number of bytes of the segment on stable storage
 
-	hints     diskFile // index file; nil once it failed
-	persisted int      // chunks that it lists
+	hints     diskFile // index file; nil after an error
+	persisted int      // number of chunks in it
 
 	plain, out []byte // reused
 }
 
-// begin creates segment number, whose first record is first, and makes it the current one. On an error nothing changed.
+// begin creates a segment, which becomes the current one. first is the number of its first record. After an error
+// nothing has changed.
 func (l *log) begin(number uint32, first uint64) error {
 	path := filepath.Join(l.dir, segmentName(number))
 	f, err := l.disk.open(path, true)
@@ -50,7 +51,8 @@ func (l *log) begin(number uint32, first uint64) error {
 	return nil
 }
 
-// openHints begins the index file of the current segment anew. An index may be lost at any time, so errors only end it.
+// openHints creates or truncates the index file of the current segment. After an error there is none: readers do not
+// need it.
 func (l *log) openHints() {
 	l.hints, l.persisted = nil, 0
 	f, err := l.disk.open(filepath.Join(l.dir, indexName(l.number)), true)
@@ -65,7 +67,7 @@ func (l *log) openHints() {
 	l.persist()
 }
 
-// persist lists the closed chunks that are on stable storage.
+// persist writes the complete chunks that are on stable storage to the index file.
 func (l *log) persist() {
 	if l.hints == nil {
 		return
@@ -90,7 +92,7 @@ func (l *log) persist() {
 	l.persisted = n
 }
 
-// roll closes a full segment and begins the next one.
+// roll syncs and closes the current segment and begins the next one.
 func (l *log) roll() error {
 	if err := l.file.Sync(); err != nil {
 		return err
@@ -104,7 +106,8 @@ func (l *log) roll() error {
 	return old.Close()
 }
 
-// write writes records from the front of q and takes them off it, as far as whole frames of them reach the file.
+// write writes the records of q in order and removes them from q. After an error q still has the records whose frames
+// are not completely in the file.
 func (l *log) write(q *queue) error {
 	for len(q.records) > 0 {
 		if l.index.end >= l.limit {
@@ -145,8 +148,9 @@ func (l *log) keyframe(payload []byte) error {
 	return err
 }
 
-// put writes l.out, which holds these frames, and counts the records of those that reached the file whole. The rest
-// of a failed write is cut off, so that a reader, who may have seen the whole frames, sees nothing taken back.
+// put writes l.out, which contains the given frames, and returns the number of records in completely written frames.
+// After a failed write it truncates the incomplete rest but keeps the complete frames, since a reader may have read
+// them.
 func (l *log) put(headers []header) (records int, err error) {
 	n, err := l.file.WriteAt(l.out, l.index.end)
 	if err == nil && n < len(l.out) {
@@ -161,7 +165,7 @@ func (l *log) put(headers []header) (records int, err error) {
 		l.index.add(h)
 	}
 	if err != nil {
-		// If this fails too, the next frame covers the rest, and a reader takes it for a torn tail.
+		// If this fails too, the next frame overwrites the rest; until then readers treat it as an incomplete tail.
 		_ = l.file.Truncate(l.index.end)
 	}
 	return records, err

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// extend brings the index up to the last whole frame; payloads are checked too if verify is set. It returns nil where
-// the file ends there, or the badFrame that follows.
+// extend adds the frames up to the last complete one to the index. If verify is set, it also checks their payloads. It
+// returns nil if the file ends after that frame, and otherwise the badFrame that follows.
 func (s *segment) extend(verify bool) error {
 	if !s.hinted {
 		s.hinted = true
@@ -28,7 +28,7 @@ func (s *segment) extend(verify bool) error {
 	}
 }
 
-// load takes what the index file says if its last chunk agrees with the frames there.
+// load reads the index file. It ignores the file unless its last chunk matches the frames of the segment.
 func (s *segment) load() {
 	size, err := s.size()
 	if err != nil {
@@ -61,16 +61,17 @@ func (s *segment) load() {
 	}
 }
 
-// frames calls f with the frames of chunk i and those behind it until f says stop or the segment ends. ok is false when
-// the index file lied about where that chunk begins; the index is then built from the frames alone.
+// frames calls f for the frames from chunk i on, until f returns true or the segment ends. ok is false if the index
+// file was wrong about the start of the chunk; frames has then rebuilt the index from the frames, and the caller
+// retries.
 func (s *segment) frames(i int, f func(off int64, h header) (stop bool)) (ok bool, err error) {
 	c := s.index.chunks[i]
 	x := index{end: c.off, next: c.first}
 	for x.end < s.index.end {
 		h, err := s.header(x.end, x.next)
 		if err != nil {
-			if errors.As(err, new(badFrame)) && !s.alone {
-				s.index, s.alone, s.whole = index{end: segmentHeader, next: s.first}, true, false
+			if errors.As(err, new(badFrame)) && !s.distrusted {
+				s.index, s.distrusted, s.whole = index{end: segmentHeader, next: s.first}, true, false
 				return false, s.ensure()
 			}
 			return true, s.corrupt(x.end, err)
@@ -83,7 +84,7 @@ func (s *segment) frames(i int, f func(off int64, h header) (stop bool)) (ok boo
 	return true, nil
 }
 
-// ensure brings the index up to the last whole frame. What follows that is no error here.
+// ensure extends the index to the last complete frame. Invalid bytes after it are not an error here.
 func (s *segment) ensure() error {
 	if s.whole {
 		return nil
@@ -96,7 +97,8 @@ func (s *segment) ensure() error {
 	return nil
 }
 
-// find returns the frame that holds record n, or io.EOF and the end of the segment.
+// find returns the offset and header of the frame that contains record n; io.EOF and the end of the segment if there is
+// none.
 func (s *segment) find(n uint64) (off int64, h header, err error) {
 	if err := s.ensure(); err != nil {
 		return 0, h, err
@@ -121,7 +123,8 @@ func (s *segment) find(n uint64) (off int64, h header, err error) {
 	}
 }
 
-// last returns the latest frame that holds a record of this kind and begins at or before record n, or io.EOF.
+// last returns the offset and header of the last frame that contains a record of this kind and begins at or before
+// record n; io.EOF if there is none.
 func (s *segment) last(kind int, n uint64) (off int64, h header, err error) {
 	if err := s.ensure(); err != nil {
 		return 0, h, err

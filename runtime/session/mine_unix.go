@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// mine refuses a directory that another user could have put there or can look into.
+// mine returns an error unless dir is a directory that only this user owns and may read.
 func mine(dir string) error {
 	st, err := os.Lstat(dir)
 	if err != nil {

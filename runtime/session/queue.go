@@ -2,14 +2,14 @@ package session
 
 import "encoding/binary"
 
-// queued is one encoded record that waits to be written.
+// queued is an encoded record in the queue.
 type queued struct {
 	data      []byte
 	kind      int
 	essential bool
 }
 
-// queue holds what was appended and not yet written, in order.
+// queue holds the appended records that are not yet written, in order.
 type queue struct {
 	records []queued
 	bytes   int
@@ -20,7 +20,7 @@ func (q *queue) push(r queued) {
 	q.bytes += len(r.data)
 }
 
-// pop drops the first n records: they are written.
+// pop removes the first n records after they are written.
 func (q *queue) pop(n int) {
 	for _, r := range q.records[:n] {
 		q.bytes -= len(r.data)
@@ -32,7 +32,7 @@ func (q *queue) pop(n int) {
 	}
 }
 
-// keepEssential drops all other records and counts them.
+// keepEssential removes the records that are not essential and returns their number.
 func (q *queue) keepEssential() (dropped uint64) {
 	kept := queue{}
 	for _, r := range q.records {
@@ -45,7 +45,8 @@ func (q *queue) keepEssential() (dropped uint64) {
 	return dropped
 }
 
-// fill returns the plain payload of a frame of the first records, and its header as far as they say it.
+// fill appends the records of one frame, from index from on, to plain. It returns the uncompressed payload and a header
+// with count and kinds.
 func (q *queue) fill(from int, plain []byte) ([]byte, header) {
 	var h header
 	for _, r := range q.records[from:] {

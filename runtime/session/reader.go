@@ -16,8 +16,8 @@ import (
 type Reader struct {
 	dir   string
 	code  *coder
-	segs  []*segment // 1, 2, ... as far as they are known
-	cur   int        // segment of the position
+	segs  []*segment // segments 1, 2, ... that are open
+	cur   int        // index in segs of the segment of the position
 	off   int64      // of the next frame in it
 	at    uint64     // number of the next record
 	ready [][]byte   // encoded records of the frame before off that Next has not yet returned
@@ -72,8 +72,8 @@ func (r *Reader) Torn() *Recovered {
 	return &Recovered{Segment: seg.name(), Offset: r.off, Lost: size - r.off}
 }
 
-// Next returns the next record, or io.EOF if there is none yet; a later call may return one. After a *CorruptError every
-// call fails.
+// Next returns the next record, or io.EOF if there is none yet; a later call may return one. After a *CorruptError
+// every call fails.
 func (r *Reader) Next() (event.Record, error) {
 	for len(r.ready) == 0 {
 		if err := r.load(); err != nil {
@@ -109,8 +109,8 @@ func (r *Reader) load() error {
 	return nil
 }
 
-// peek is the frame at the position, with its checksums checked; stored is valid until the next call. It is nil where
-// there is no frame yet, and the position may have moved on to the next segment: look again.
+// peek returns the frame at the position after verifying its checksums. stored is valid until the next call. If stored
+// and err are nil, the position may have moved to the next segment: the caller calls peek again.
 func (r *Reader) peek() (h header, stored []byte, err error) {
 	if r.shut {
 		return h, nil, ErrClosed

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// resume makes the last segment of dir the current one of l and cuts off a torn tail, which it reports.
+// resume opens the last segment in dir for appending. It truncates an incomplete tail and returns its description; nil
+// if there was none.
 func (l *log) resume() (*Recovered, error) {
 	r, err := OpenReader(l.dir)
 	if err != nil {
@@ -25,7 +26,7 @@ func (l *log) resume() (*Recovered, error) {
 			return rec, err
 		}
 	}
-	// A writer may have died while it made the next segment; it then has no whole header.
+	// A writer may have been killed while it created the next segment, whose header is then incomplete.
 	torn := filepath.Join(l.dir, segmentName(number+1))
 	st, err := os.Stat(torn)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +42,8 @@ func (l *log) resume() (*Recovered, error) {
 	return rec, onDisk("open", torn, 0, l.begin(1, 0))
 }
 
-// attach makes s, the last segment, the current one of l.
+// attach makes s, the last segment, the current one of l, and truncates an incomplete tail. It returns an error if
+// there is a valid frame after invalid bytes.
 func (l *log) attach(s *segment) (rec *Recovered, err error) {
 	why := s.extend(true)
 	var bad badFrame
@@ -68,7 +70,7 @@ func (l *log) attach(s *segment) (rec *Recovered, err error) {
 		rec = &Recovered{Segment: s.name(), Offset: s.index.end, Lost: size - s.index.end}
 		err = f.Truncate(s.index.end)
 	}
-	// What survived a kill may still be in memory only; from here on it counts as synced.
+	// Data that survived a kill may be only in the page cache: sync it, since it counts as synced from here on.
 	if err = errors.Join(err, f.Sync()); err != nil {
 		return nil, onDisk("open", path, 0, errors.Join(err, f.Close()))
 	}

@@ -6,27 +6,27 @@ import (
 	"math/rand/v2"
 )
 
-// reserve is space for essential records when the disk is full.
+// reserve is a file that occupies disk space. On a full disk it is removed, to write essential records.
 type reserve struct {
 	path  string
 	disk  disk
-	bytes int // that this run needs, as far as its records tell
-	most  int
-	held  int // of them
+	bytes int // size that the run needs, estimated from its records
+	most  int // maximum of bytes
+	held  int // current size of the file
 }
 
-// A run that finds the disk full pauses: until it has, it writes what was on its way and what tells of the trouble. The
-// reserve has room for reserveTimes the largest essential records that were written together so far: those with a
-// member each grow with the population. The bounds are those of a run of a few members and of tens of thousands.
+// When the disk is full, the run pauses. Until then it writes the records in progress and those that report the
+// problem. The reserve is reserveTimes as large as the largest batch of essential records so far, since some records
+// grow with the population. The bounds suit runs of a few members and of tens of thousands.
 const (
 	reserveLeast, reserveMost = 64 << 10, 1 << 20
 	reserveTimes              = 16
 )
 
-// need makes the reserve large enough for such records, at the next take.
+// need sets the size of the reserve for batches of essential records of this many bytes. take applies it.
 func (r *reserve) need(bytes int) { r.bytes = max(r.bytes, min(reserveTimes*bytes, r.most)) }
 
-// take reserves what is not reserved yet; without space it leaves what it had.
+// take extends the file to the needed size. If there is no space, the file keeps its size.
 func (r *reserve) take() error {
 	if r.held >= r.bytes {
 		return nil
@@ -36,7 +36,7 @@ func (r *reserve) take() error {
 		return err
 	}
 	b := make([]byte, r.bytes-r.held)
-	// not zeros: a file system that compresses must hold space too
+	// random bytes, since a compressing file system would not reserve space for zeros
 	_, _ = rand.NewChaCha8([32]byte{byte(r.held >> 16)}).Read(b)
 	if err = writeAll(f, b, int64(r.held)); err == nil {
 		err = f.Sync()
@@ -51,7 +51,7 @@ func (r *reserve) take() error {
 	return nil
 }
 
-// release gives the space back to the disk and says whether there was any.
+// release removes the file. It reports whether that freed space.
 func (r *reserve) release() bool {
 	if r.held == 0 {
 		return false

@@ -24,9 +24,9 @@ const (
 
 // Line is one line of the process log.
 type Line struct {
-	At   int64  `cbor:"0,keyasint"` // Unix nanoseconds, to the millisecond; 0 where nothing tells it
+	At   int64  `cbor:"0,keyasint"` // Unix nanoseconds, with millisecond resolution; 0 if unknown
 	Text string `cbor:"1,keyasint"`
-	Late bool   `cbor:"2,keyasint,omitempty"` // said at At or before: its file has no times, and was last written then
+	Late bool   `cbor:"2,keyasint,omitempty"` // the time is At or earlier: the file has no times
 }
 
 // Say appends the lines of a text to the process log, with the time now. Several processes may append at once; lines
@@ -52,8 +52,8 @@ func Say(dir, text string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	rest = rest[:bytes.LastIndexByte(rest, '\n')+1]   // the end may be of a line that another has not written whole
-	shorter, err := os.CreateTemp(dir, SaidFile+"~*") // each of several processes has its own
+	rest = rest[:bytes.LastIndexByte(rest, '\n')+1]   // another process may not have finished the last line
+	shorter, err := os.CreateTemp(dir, SaidFile+"~*") // several processes may do this at once
 	if err != nil {
 		return err
 	}

@@ -16,16 +16,16 @@ import (
 // Said returns the process log of a session, oldest line first, followed by the standard error of the last process
 // without a terminal ([HostLog]) without the lines that are in the process log already.
 func Said(dir string) ([]Line, error) {
-	lines, err := kept(dir)
+	lines, err := logged(dir)
 	if err != nil {
 		return nil, err
 	}
-	late, err := unkept(dir, lines)
+	late, err := unlogged(dir, lines)
 	return append(lines, late...), err
 }
 
-// kept returns the lines of SaidFile.
-func kept(dir string) (lines []Line, err error) {
+// logged returns the lines of SaidFile.
+func logged(dir string) (lines []Line, err error) {
 	p, err := tailOf(filepath.Join(dir, SaidFile), saidMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -47,12 +47,12 @@ func kept(dir string) (lines []Line, err error) {
 	return lines, nil
 }
 
-// alike is for how long a process that ends may have kept why before it said so on its standard error.
-const alike = time.Minute
+// sameLine is the maximum time between the two copies of the last line of a process, in SaidFile and in HostLog.
+const sameLine = time.Minute
 
-// unkept are the lines of a process without a terminal that are not among those kept. What it says last of all, why it
-// ended, it keeps too, without the name in front.
-func unkept(dir string, kept []Line) (lines []Line, err error) {
+// unlogged returns the lines of HostLog that are not among the recent lines of SaidFile, which logged contains. The
+// last line of a process, the reason why it ended, is in both files, but without the prefix "brood: " in SaidFile.
+func unlogged(dir string, logged []Line) (lines []Line, err error) {
 	path := filepath.Join(dir, HostLog)
 	p, err := tailOf(path, saidMost)
 	stat, failed := os.Stat(path)
@@ -63,8 +63,8 @@ func unkept(dir string, kept []Line) (lines []Line, err error) {
 	}
 	at := stat.ModTime().UnixNano()
 	recent := map[string]bool{}
-	for _, l := range slices.Backward(kept) {
-		if l.At < at-int64(alike) {
+	for _, l := range slices.Backward(logged) {
+		if l.At < at-int64(sameLine) {
 			break
 		}
 		recent[l.Text] = true
@@ -86,11 +86,11 @@ func KeepSaid(dir string) error {
 	if !holdsLog(dir) {
 		return nil
 	}
-	lines, err := kept(dir)
+	lines, err := logged(dir)
 	if err != nil {
 		return err
 	}
-	late, err := unkept(dir, lines)
+	late, err := unlogged(dir, lines)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func digest(lines []Line) uint64 {
 	var p []byte
 	for _, l := range lines {
 		p = append(binary.LittleEndian.AppendUint64(p[:0], uint64(l.At)), l.Text...)
-		_, _ = h.Write(append(p, '\n')) // it takes everything
+		_, _ = h.Write(append(p, '\n')) // writing to a hash does not fail
 	}
 	return h.Sum64()
 }

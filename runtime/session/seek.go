@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// Records counts the records that can be read at present. Where the log is damaged it counts up to there.
+// Records returns the number of records that can be read now. If the log is damaged, it counts the records before that.
 func (r *Reader) Records() uint64 {
 	if r.shut || r.refresh() != nil || len(r.segs) == 0 {
 		return r.at
@@ -14,7 +14,7 @@ func (r *Reader) Records() uint64 {
 	return r.segs[len(r.segs)-1].index.next
 }
 
-// refresh learns of new segments and of all whole frames of the last one.
+// refresh opens new segments and indexes all complete frames of the last one.
 func (r *Reader) refresh() error {
 	if r.shut {
 		return ErrClosed
@@ -28,7 +28,7 @@ func (r *Reader) refresh() error {
 	return r.segs[len(r.segs)-1].ensure()
 }
 
-// Seek makes record n the next one; Records() is the end. On an error the position is as before.
+// Seek makes record n the next one; n = Records() is the end of the log. After an error the position has not changed.
 func (r *Reader) Seek(n uint64) error {
 	if err := r.refresh(); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (r *Reader) Seek(n uint64) error {
 	return nil
 }
 
-// Keyframe returns the latest keyframe at or before record n: the number of the record that follows it, and what
-// AppendKeyframe was given. The payload is the caller's. ok is false when there is none.
+// Keyframe returns the last keyframe at or before record before: the number of the record that follows the keyframe,
+// and the payload passed to AppendKeyframe, which the caller owns. ok is false if there is none.
 func (r *Reader) Keyframe(before uint64) (record uint64, payload []byte, ok bool, err error) {
 	if err := r.refresh(); err != nil {
 		return 0, nil, false, err
@@ -84,7 +84,7 @@ func (r *Reader) Keyframe(before uint64) (record uint64, payload []byte, ok bool
 	return h.first, payload, true, nil
 }
 
-// last finds the latest frame that holds a record of this kind and begins at or before record n; seg is nil when there
+// last returns the last frame that contains a record of this kind and begins at or before record n; seg is nil if there
 // is none.
 func (r *Reader) last(kind int, n uint64) (seg *segment, off int64, h header, err error) {
 	for i := len(r.segs) - 1; i >= 0; i-- {

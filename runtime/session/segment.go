@@ -14,24 +14,26 @@ func segmentName(number uint32) string { return fmt.Sprintf("log-%06d.brood", nu
 
 func indexName(number uint32) string { return fmt.Sprintf("log-%06d.index", number) }
 
-// segment reads one segment file. It trusts nothing that it finds.
+// segment reads one segment file. All data in the file are untrusted.
 type segment struct {
 	dir    string
 	number uint32
 	first  uint64
 	file   *os.File
-	win    []byte // file content from winAt on, as it was when it was read
+	win    []byte // cached part of the file, from offset winAt on
 	winAt  int64
 	index  index
 	closed bool // a later segment exists
-	hinted bool // the index file was asked
-	whole  bool // the index covers all of a closed segment
-	alone  bool // the index file lied
+	hinted bool // the index file was read
+	whole  bool // the index covers the whole of a closed segment
+	// distrusted means that the index file was wrong and is ignored.
+	distrusted bool
 }
 
 const window = 256 << 10
 
-// openRegular opens a file to read it. A pipe or a device, on which a reader could wait forever, is refused.
+// openRegular opens a file for reading. It returns an error for pipes and devices, on which a reader could block
+// forever.
 func openRegular(path string) (*os.File, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -43,7 +45,8 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// openSegment opens segment number of dir and reads its header. A header that is cut off is a badFrame.
+// openSegment opens a segment in dir and reads its header. It returns cutHeader, a badFrame, if the header is
+// incomplete.
 func openSegment(dir string, number uint32) (*segment, error) {
 	path := filepath.Join(dir, segmentName(number))
 	f, err := openRegular(path)
@@ -76,10 +79,10 @@ func (s *segment) size() (int64, error) {
 	return st.Size(), nil
 }
 
-// forget drops what was read of the file: it may have been half written.
+// forget drops the cached part of the file: a frame may have been incomplete when it was read.
 func (s *segment) forget() { s.win = s.win[:0] }
 
-// bytes are up to n bytes from off on, fewer at the end of the file. They are valid until the next call.
+// bytes returns n bytes of the file from off on, fewer at its end. They are valid until the next call.
 func (s *segment) bytes(off int64, n int) ([]byte, error) {
 	if lo := off - s.winAt; lo >= 0 && lo+int64(n) <= int64(len(s.win)) {
 		return s.win[lo : lo+int64(n)], nil
@@ -96,8 +99,8 @@ func (s *segment) bytes(off int64, n int) ([]byte, error) {
 	return s.win[:min(n, got)], nil
 }
 
-// header is the frame header at off, where record want is due, of a frame that lies within the file. It fails with
-// io.EOF where the file ends, or with a badFrame.
+// header returns the header of the frame at off, whose first record must be want. It returns io.EOF if the file ends at
+// off, and a badFrame if there is no complete and valid frame. It does not check the payload.
 func (s *segment) header(off int64, want uint64) (header, error) {
 	b, err := s.bytes(off, frameHeader)
 	if err != nil {
@@ -123,7 +126,8 @@ func (s *segment) header(off int64, want uint64) (header, error) {
 	return h, nil
 }
 
-// frame is header plus the stored payload with its checksum checked; the payload is valid until the next call.
+// frame is header and also returns the stored payload after verifying its checksum. The payload is valid until the next
+// call.
 func (s *segment) frame(off int64, want uint64) (header, []byte, error) {
 	h, err := s.header(off, want)
 	if err != nil {
@@ -142,9 +146,10 @@ func (s *segment) frame(off int64, want uint64) (header, []byte, error) {
 	return h, b, nil
 }
 
-// later says whether a whole frame that could follow record want lies anywhere behind off.
+// later reports whether there is a valid frame anywhere after off whose first record is at least want. It also returns
+// true when it has examined too many bytes.
 func (s *segment) later(off int64, want uint64) (bool, error) {
-	budget := int64(2 * segmentBytes) // of payload bytes looked at: forged headers must not cost a person's day
+	budget := int64(2 * segmentBytes) // of payload bytes, since forged headers could make the search take very long
 	for off++; ; {
 		b, err := s.bytes(off, window)
 		if err != nil {
@@ -174,7 +179,8 @@ func (s *segment) later(off int64, want uint64) (bool, error) {
 	}
 }
 
-// corrupt says where the damage is. bad is why the bytes at off are no frame.
+// corrupt returns a *CorruptError with the position of the damage. bad is the reason why there is no frame at off; if
+// it is not a badFrame, corrupt returns it unchanged.
 func (s *segment) corrupt(off int64, bad error) error {
 	if !errors.As(bad, new(badFrame)) {
 		return bad

@@ -31,7 +31,7 @@ type Session struct {
 	queue   queue
 	reserve reserve
 	dropped uint64
-	failed  error // of a background sync, for the next call
+	failed  error // of a background sync, returned by the next call
 	closed  bool
 
 	syncing sync.Mutex // one sync at a time, without mu so that Append need not wait for it
@@ -49,7 +49,13 @@ type options struct {
 }
 
 func defaults() options {
-	return options{disk: osDisk{}, segment: segmentBytes, reserve: reserveLeast, flush: 250 * time.Millisecond, sync: time.Second}
+	return options{
+		disk:    osDisk{},
+		segment: segmentBytes,
+		reserve: reserveLeast,
+		flush:   250 * time.Millisecond,
+		sync:    time.Second,
+	}
 }
 
 // Create creates an empty log in dir, and dir itself if it does not exist. It returns an error if dir contains a log or
@@ -60,7 +66,7 @@ func Create(dir string) (*Session, error) { return create(dir, defaults()) }
 func Open(dir string) (*Session, error) { return open(dir, defaults()) }
 
 func create(dir string, o options) (*Session, error) {
-	if !holdsLog(dir) { // else whoever holds its lock is named first
+	if !holdsLog(dir) { // otherwise an error about its lock takes precedence
 		if err := Vacant(dir); err != nil {
 			return nil, err
 		}
@@ -89,7 +95,9 @@ func Vacant(dir string) error {
 		return fmt.Errorf("session: %w", err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); !slices.Contains([]string{LockName, "reserve", "socket", HostLog, CheckpointDir}, name) && !strings.HasPrefix(name, ".") {
+		name := e.Name()
+		own := slices.Contains([]string{LockName, "reserve", "socket", HostLog, CheckpointDir}, name)
+		if !own && !strings.HasPrefix(name, ".") {
 			return fmt.Errorf("session: %s holds other files (%s): choose an empty or a new directory", dir, name)
 		}
 	}
@@ -115,7 +123,12 @@ func start(dir string, o options, prepare func(*log) (*Recovered, error)) (_ *Se
 	}
 	s := &Session{dir: dir, lock: held, stop: make(chan struct{})}
 	s.log = &log{dir: dir, disk: o.disk, code: code, limit: o.segment}
-	s.reserve = reserve{path: filepath.Join(dir, "reserve"), disk: o.disk, bytes: o.reserve, most: max(o.reserve, reserveMost)}
+	s.reserve = reserve{
+		path:  filepath.Join(dir, "reserve"),
+		disk:  o.disk,
+		bytes: o.reserve,
+		most:  max(o.reserve, reserveMost),
+	}
 	s.recovered, err = prepare(s.log)
 	if err == nil {
 		if err = onDisk("open", s.reserve.path, 0, s.reserve.take()); err != nil {

@@ -9,17 +9,17 @@ import (
 	"strconv"
 )
 
-// maxSocket is the longest path of a Unix socket, in bytes, that every system takes.
+// maxSocket is the maximum length in bytes of the path of a Unix socket that all systems support.
 const maxSocket = 100
 
-// SocketPath is where viewers attach to the session in dir: inside it, or, where that path is too long for a socket,
-// under a name of its own in a directory of this user among the temporary files, which is made.
+// SocketPath returns the path of the control socket of the session in dir. It is in dir or, if that path is too long
+// for a socket, in a private directory of this user for temporary files, which SocketPath creates.
 func SocketPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("session: %w", err)
 	}
-	// Whoever attaches may have come here by a link.
+	// A viewer may use a symbolic link to dir.
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
 	}

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file for its owner alone, whole or not at all: after a crash it is the old one or the new one.
-// unfinished begins the name of the file beside it that takes the text first; nothing with that name is left after an
-// error.
+// WriteFile atomically writes a file that only its owner may read: after a crash the file has its old or its new
+// content. It writes a temporary file in the same directory, whose name begins with unfinished, and renames it. After
+// an error it removes the temporary file.
 func WriteFile(path, unfinished string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*") // mode 0600
 	if err != nil {
