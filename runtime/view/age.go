@@ -5,19 +5,19 @@ import (
 	"sort"
 )
 
-// Gap is rounds in which a series was not measured, though others were: an algorithm without it ran. From is the last
-// round before it with a value, To the first one after.
+// Gap is a range of rounds in which a series was not measured, since an algorithm without this series ran. From is the
+// last round with a value before the gap, To the first one after it.
 type Gap struct {
 	_        struct{} `cbor:",toarray"`
 	From, To uint64
 }
 
-// maxGaps is how many a series remembers; a line across an older one is drawn as if it had been measured.
+// maxGaps is the maximum number of gaps that a series stores. A line across an older gap is drawn as if it had values.
 const maxGaps = 64
 
-// pass is told of each point: when it is the first since another algorithm has come and gone, nobody measured in
-// between.
-func (s *Series) pass(r uint64) {
+// trackGap updates the gaps and the interval of the series before a point of round r is added. If the algorithm was
+// swapped more than once since the last point, the rounds between are a gap.
+func (s *Series) trackGap(r uint64) {
 	if r <= s.end {
 		return
 	}
@@ -29,13 +29,13 @@ func (s *Series) pass(r uint64) {
 	case s.swaps == 0 && s.end > 0:
 		s.every = r - s.end
 	}
-	if s.swaps > 0 { // the interval may be another
+	if s.swaps > 0 { // the interval may have changed
 		s.every = 0
 	}
 	s.swaps = 0
 }
 
-// Gaps are the series' gaps, in order; the slice belongs to the series.
+// Gaps returns the gaps of the series in order. The caller must not modify them. s may be nil.
 func (s *Series) Gaps() []Gap {
 	if s == nil {
 		return nil
@@ -43,15 +43,15 @@ func (s *Series) Gaps() []Gap {
 	return s.gaps
 }
 
-// Unmeasured says which columns of rounds with these edges lie in a gap, and which behind the end of a series that was
-// given up.
+// Unmeasured reports for each column of rounds between two edges whether it is in a gap, or after the last value of a
+// series that the current algorithm does not measure.
 func (s *Series) Unmeasured(edges []uint64) []bool {
 	n := len(edges) - 1
 	out := make([]bool, n)
 	if s == nil || edges[n] <= edges[0] {
 		return out
 	}
-	// the column that has a round, n behind the last
+	// column returns the column that contains a round; n after the last one
 	column := func(r uint64) int { return sort.Search(n, func(c int) bool { return edges[c+1] > r }) }
 	for _, g := range s.gaps {
 		for c := column(g.From) + 1; c < min(n, column(g.To)) && g.To > edges[0]; c++ {
@@ -64,8 +64,8 @@ func (s *Series) Unmeasured(edges []uint64) []bool {
 	return out
 }
 
-// Fresh says whether the last value of a series is as new as its interval lets expect: a grant tells its points all at
-// once. A single value says nothing of an interval.
+// Fresh reports whether the last value of a series is as recent as its interval suggests. It allows for two grants,
+// since the points of a grant arrive together. A series with a single value has no interval and is fresh.
 func (v *View) Fresh(s *Series) bool {
 	if s.every == 0 && s.swaps == 0 {
 		return true
@@ -77,6 +77,6 @@ func (v *View) Fresh(s *Series) bool {
 	return v.Progress.Rounds <= s.end+slack
 }
 
-// Dropped says whether the algorithm that runs does not measure a series, as far as that shows: it has taken over since
-// the last value, which is older than the series' interval.
+// Dropped reports whether the current algorithm apparently does not measure a series: the algorithm was swapped after
+// the last value, which is older than the interval of the series suggests. s may be nil.
 func (v *View) Dropped(s *Series) bool { return s == nil || s.swaps > 0 && !v.Fresh(s) }

@@ -6,18 +6,19 @@ import (
 	"brood/runtime/event"
 )
 
-// An alert is answered by what ends what it told of, as far as the log says that:
+// An alert is resolved when the log shows that its condition is over:
 //
-//	what paused the run             it trains again
-//	a checkpoint was not written    one of that round or a later one is written
-//	a worker is lost                a worker hosts members that hosted none, one for each that was lost
+//	alert                           resolved when
+//	the run paused                  it trains again
+//	a checkpoint was not written    a checkpoint of that round or a later one is written
+//	a worker is lost                a worker that hosted no members hosts some; one for each lost worker
 //	no worker is left               any worker hosts members
-//	two workers lost each other     members are placed anew
-//	what a run is watched for       an alert of its kind in level info
+//	two workers lost their link     a plan places the members again
+//	an alert rule                   there is an alert of this kind with level info
 //
-// All others, such as a command that was rejected, stay until a person acknowledges them.
+// Other alerts, such as a rejected command, remain until a user acknowledges them.
 
-// alert adds one to the lane.
+// alert adds an alert to the event list.
 func (v *View) alert(a *event.Alert) {
 	v.note(a.Level, "alert", a.Round, a.Text)
 	v.Lane[len(v.Lane)-1].Alert = a.Kind
@@ -29,7 +30,7 @@ func (v *View) alert(a *event.Alert) {
 	}
 }
 
-// answer takes the oldest n of the alerts of a kind as answered.
+// answer marks the oldest n unresolved alerts that match as resolved; all if n is negative.
 func (v *View) answer(n int, of func(Entry) bool) {
 	cloned := false
 	for i, e := range v.Lane {
@@ -47,20 +48,22 @@ func (v *View) answer(n int, of func(Entry) bool) {
 	}
 }
 
+// trainsAgain resolves the alerts that paused the run.
 func (v *View) trainsAgain() {
 	v.answer(-1, func(e Entry) bool {
 		return e.Level == event.LevelError && e.Alert != event.AlertLostWorker && e.Alert != event.AlertRejected
 	})
 }
 
-// saved follows a checkpoint. What was lost before, such as points that were not recorded, stays lost.
+// saved resolves the alerts about checkpoints that could not be written. Alerts about dropped points, which have
+// another level, remain: the points are lost.
 func (v *View) saved(c *event.Checkpoint) {
 	v.answer(-1, func(e Entry) bool {
 		return e.Alert == event.AlertDisk && e.Level == event.LevelError && e.Round <= c.Round
 	})
 }
 
-// hosted follows a plan that installs other hosts; old is the plan before, nil for none.
+// hosted resolves the alerts about workers that plan p replaces. old is the previous plan; nil if there is none.
 func (v *View) hosted(old, p *event.Plan) {
 	var before []int
 	if old != nil {
@@ -71,7 +74,8 @@ func (v *View) hosted(old, p *event.Plan) {
 		return
 	}
 	v.answer(-1, func(e Entry) bool {
-		return e.Alert == event.AlertLostWorker && e.Level == event.LevelError || e.Alert == event.AlertLeave || e.Alert == event.AlertLostLink
+		return e.Alert == event.AlertLostWorker && e.Level == event.LevelError ||
+			e.Alert == event.AlertLeave || e.Alert == event.AlertLostLink
 	})
 	fresh := 0
 	for _, w := range now {

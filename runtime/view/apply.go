@@ -10,12 +10,12 @@ import (
 	"brood/runtime/event"
 )
 
-// Apply folds the next record. Records are kept by reference and must not change afterwards.
+// Apply updates the view with the next record. The view references the record, which must not change afterwards.
 func (v *View) Apply(r event.Record) {
 	if v.First == 0 {
 		v.First = r.At
 	}
-	// What lies before a run waits is no training: its process was killed, and another goes on, or its workers were lost.
+	// The time before a run starts to wait is not training: its process was killed, or its workers were lost.
 	if waits := r.State != nil && r.State.Phase == event.Waiting; v.Running() && r.At > v.Last && !waits {
 		v.Trained += r.At - v.Last
 	}
@@ -63,7 +63,7 @@ func (v *View) points(p *event.Points) {
 	}
 }
 
-// newcomers begin lines of their own, also in the place of members that had left.
+// newcomers makes each member that joins with plan p its own founder, even if the id was in use before.
 func (v *View) newcomers(p *event.Plan) {
 	if v.Find(Founder) == nil {
 		return
@@ -79,9 +79,9 @@ func (v *View) newcomers(p *event.Plan) {
 	}
 }
 
-// founders are the first ancestors of members, from their parents in a round: a member without a line is the first of
-// its own. What is known of the parents is from before the round, so a run that goes back takes the lines up where they
-// were.
+// founders returns the first ancestors of members, given their parents in a round: the founder of the parent, or the
+// parent itself if it has none. It uses the founders from before the round, so after a rollback the lines continue
+// correctly.
 func (v *View) founders(p *event.Points) *event.Points {
 	out := &event.Points{Round: p.Round, Series: Founder, Members: p.Members}
 	line := v.Find(Founder)
@@ -115,8 +115,13 @@ func (v *View) commit(c *event.Commit) {
 	old := v.Progress
 	v.Clock.Begin(old)
 	v.Clock.Commit(c)
-	d := event.Progress{Rounds: c.Rounds, Steps: under(c.Progress.Steps, old.Steps), Samples: under(c.Progress.Samples, old.Samples),
-		Evaluations: under(c.Progress.Evaluations, old.Evaluations), Epochs: max(0, c.Progress.Epochs-old.Epochs)}
+	d := event.Progress{
+		Rounds:      c.Rounds,
+		Steps:       saturatingSub(c.Progress.Steps, old.Steps),
+		Samples:     saturatingSub(c.Progress.Samples, old.Samples),
+		Evaluations: saturatingSub(c.Progress.Evaluations, old.Evaluations),
+		Epochs:      max(0, c.Progress.Epochs-old.Epochs),
+	}
 	sent := v.Ledger.add(c)
 	v.sent(&v.Ledger.Ring[len(v.Ledger.Ring)-1])
 	v.paced(c, d)
@@ -126,7 +131,7 @@ func (v *View) commit(c *event.Commit) {
 	v.Progress = c.Progress
 }
 
-// reach tells edits whose first round was passed where the run stood there, interpolated within the commit.
+// reach sets the progress of edits whose round is within the commit, by interpolation.
 func (v *View) reach(from, to event.Progress) {
 	for i := range v.Edits {
 		e := &v.Edits[i]
@@ -137,11 +142,12 @@ func (v *View) reach(from, to event.Progress) {
 		e = &v.Edits[i]
 		t := float64(e.At-from.Rounds) / float64(to.Rounds-from.Rounds)
 		e.Epochs = from.Epochs + t*(to.Epochs-from.Epochs)
-		e.Steps = from.Steps + uint64(t*float64(under(to.Steps, from.Steps)))
+		e.Steps = from.Steps + uint64(t*float64(saturatingSub(to.Steps, from.Steps)))
 	}
 }
 
-func under(a, b uint64) uint64 {
+// saturatingSub returns a-b, or 0 if b is larger.
+func saturatingSub(a, b uint64) uint64 {
 	if a < b {
 		return 0
 	}
@@ -154,7 +160,8 @@ func scalar(name string, round uint64, x float64) *event.Points {
 
 func (v *View) edit(e event.Edit, at int64) {
 	old := ""
-	if v.Plan == nil || e.Algorithm == v.Plan.Algorithm { // else it is of a swap, which begins with defaults
+	// The edit of another algorithm belongs to a swap, after which knobs have their defaults.
+	if v.Plan == nil || e.Algorithm == v.Plan.Algorithm {
 		for _, x := range v.Edits {
 			if x.Algorithm == e.Algorithm && x.Knob == e.Knob && !x.Void {
 				old = x.Expr
@@ -162,7 +169,7 @@ func (v *View) edit(e event.Edit, at int64) {
 		}
 	}
 	v.Edits = append(v.Edits, Edit{Edit: e, Old: old, When: at})
-	if e.Why == "" && (e.Given() || e.At == 0 && !e.Commanded()) { // what the run began with
+	if e.Why == "" && (e.Given() || e.At == 0 && !e.Commanded()) { // an initial edit of the run
 		return
 	}
 	text := e.Knob + " " + e.Expr
@@ -174,7 +181,8 @@ func (v *View) edit(e event.Edit, at int64) {
 		who = e.Whose()
 	}
 	v.mark(Mark{Round: e.First(), Text: text, Who: who})
-	v.note(event.LevelInfo, "edit", e.First(), strings.ReplaceAll(text, "→", " → ")+fmt.Sprintf(" from round %d", e.First())+by(e.Whose()))
+	text = strings.ReplaceAll(text, "→", " → ") + fmt.Sprintf(" from round %d", e.First()) + by(e.Whose())
+	v.note(event.LevelInfo, "edit", e.First(), text)
 }
 
 func by(who string) string {
@@ -211,7 +219,7 @@ func (v *View) plan(p *event.Plan) {
 			s.swaps++
 		}
 	}
-	if swaps(p) { // what is recent is of the algorithm before
+	if swaps(p) { // recent commits and rates are of the previous algorithm
 		v.Ledger.Ring, v.Rates = nil, Rates{}
 	}
 	if !slices.Equal(p.Old.Members, p.New.Members) || !slices.Equal(p.Old.Owner, p.New.Owner) {
@@ -222,7 +230,7 @@ func (v *View) plan(p *event.Plan) {
 		level = event.LevelWarning
 	}
 	at := p.At
-	if swaps(p) || p.Cause == event.CauseResize { // like an edit, it is told by the first round under it
+	if swaps(p) || p.Cause == event.CauseResize { // like an edit, it is shown at the first round in which it is in effect
 		at++
 	}
 	v.note(level, "plan", at, text)
@@ -248,11 +256,12 @@ func (v *View) plan(p *event.Plan) {
 	}
 }
 
-// swaps says whether a plan puts another algorithm in the place of one.
+// swaps reports whether a plan replaces the algorithm.
 func swaps(p *event.Plan) bool { return p.OldAlg != "" && p.OldAlg != p.Algorithm }
 
-// void puts the knobs of an algorithm that takes over back at their defaults, but for the edits of the swap itself. A
-// plan that goes back to a round before such a swap has the edits of then in force.
+// void updates which edits of the plan's algorithm are void. A swap resets the knobs to their defaults, so it voids all
+// edits except those in its timeline. A plan that rolls back to before a swap makes the edits in its timeline valid
+// again.
 func (v *View) void(p *event.Plan) {
 	v.Edits = slices.Clone(v.Edits)
 	for i := range v.Edits {
@@ -266,7 +275,8 @@ func planText(p *event.Plan) string {
 	if p.Note != "" {
 		return p.Note
 	}
-	text := fmt.Sprintf("plan %d: %s with %s on %s", p.Epoch, p.Algorithm, plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker"))
+	members, workers := plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker")
+	text := fmt.Sprintf("plan %d: %s with %s on %s", p.Epoch, p.Algorithm, members, workers)
 	if p.Cause != "" {
 		text += " (" + string(p.Cause) + ")"
 	}
@@ -280,7 +290,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// back forgets the curves and marks after round r, and the test of one.
+// back removes the points, marks and the evaluation after round r.
 func (v *View) back(r uint64) {
 	if v.Evaluation != nil && v.Evaluation.Round > r {
 		v.Evaluation = nil
@@ -318,14 +328,24 @@ func (v *View) state(s *event.State) {
 	v.note(level, "state", s.Round, text)
 }
 
+// mark adds a mark. It removes the oldest ones if there are too many.
 func (v *View) mark(m Mark) {
 	if v.Marks = append(v.Marks, m); len(v.Marks) > maxMarks {
 		v.Marks = slices.Delete(slices.Clone(v.Marks), 0, maxMarks/4)
 	}
 }
 
+// note adds an entry to the event list. It removes the oldest ones if there are too many.
 func (v *View) note(level event.Level, kind string, round uint64, text string) {
-	v.Lane = append(v.Lane, Entry{At: v.Position, When: v.Last, Trained: v.Trained, Round: round, Level: level, Kind: kind, Text: text})
+	v.Lane = append(v.Lane, Entry{
+		At:      v.Position,
+		When:    v.Last,
+		Trained: v.Trained,
+		Round:   round,
+		Level:   level,
+		Kind:    kind,
+		Text:    text,
+	})
 	v.Events++
 	if len(v.Lane) > maxLane {
 		v.Lane = slices.Delete(slices.Clone(v.Lane), 0, maxLane/4)

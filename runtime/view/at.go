@@ -7,7 +7,7 @@ import (
 	"brood/optim/collective"
 )
 
-// before is the last bucket up to the one at index i that holds a value.
+// before returns the last bucket at or before index i that is not empty, and its index.
 func (t *track) before(i uint64) (b Bucket, at uint64, ok bool) {
 	if !t.some || i < t.origin {
 		return b, 0, false
@@ -24,9 +24,10 @@ func (t *track) before(i uint64) (b Bucket, at uint64, ok bool) {
 	return b, 0, false
 }
 
-// At is what was measured of a member at a round, or last before it, and in which round: of a bucket of several rounds
-// their mean, and the round that was asked for where that is among them. ok is false where there was nothing yet.
-// [Whole] is a scalar's, or of all members.
+// At returns the value of a member in a round, or its last value before that, and the round of the value. If the value
+// is in a bucket of several rounds, At returns their mean, and the requested round if the bucket contains it. ok is
+// false if there is no value yet. The member [Whole] selects the value of a scalar, or the mean of all members. s may
+// be nil.
 func (s *Series) At(m engine.Member, round uint64) (x float64, at uint64, ok bool) {
 	if s == nil {
 		return 0, 0, false
@@ -49,8 +50,8 @@ func (s *Series) At(m engine.Member, round uint64) (x float64, at uint64, ok boo
 	return b.Mean(), at, true
 }
 
-// LatestAt is [Series.Latest] as it was at a round: the roster's members that had a value when any had one last, and
-// when that was.
+// LatestAt is [Series.Latest] as of a round. It returns the values of those members of the roster that have one in the
+// last round in which any member had one, and that round. s may be nil.
 func (s *Series) LatestAt(r collective.Roster, round uint64) (out []Value, at uint64) {
 	if s == nil {
 		return nil, 0

@@ -12,10 +12,10 @@ type Bucket struct {
 	Count         uint64
 }
 
-// Empty says that no value fell into the range.
+// Empty reports whether the range has no values.
 func (b Bucket) Empty() bool { return b.Count == 0 }
 
-// Mean is NaN for an empty bucket.
+// Mean returns the mean of the values; NaN for an empty bucket.
 func (b Bucket) Mean() float64 {
 	if b.Count == 0 {
 		return math.NaN()
@@ -41,7 +41,8 @@ func (b *Bucket) merge(o Bucket) {
 	}
 }
 
-// appendTo writes the count and then as many of min, max and sum as the count needs.
+// appendTo appends the encoded bucket to p: the count, then nothing if it is 0, the value if it is 1, otherwise min,
+// max and sum.
 func (b Bucket) appendTo(p []byte) []byte {
 	p = binary.AppendUvarint(p, b.Count)
 	if b.Count == 0 {

@@ -9,26 +9,30 @@ import (
 	"brood/runtime/timeline"
 )
 
-// MembersKnob is the pseudo-knob of the population size: it is edited like a knob and answered with a plan.
+// MembersKnob is the name of the pseudo-knob for the population size. It is edited like a knob, but applied by a plan.
 const MembersKnob = "members"
 
-// Knobs are the knobs of the algorithm that runs, resolved against the edits that a view holds.
+// Knobs resolves the knobs of the current algorithm from the edits of a view.
 type Knobs struct {
 	Algorithm *optim.Algorithm
 
 	now    timeline.Position
-	epochs float64 // that a round gets on, for what lies ahead
-	steps  float64
+	epochs float64 // epochs per round so far, to extrapolate later rounds
+	steps  float64 // steps per round so far
 	line   *timeline.Timeline
 	edits  map[string][]Edit // by knob, in the order of the log
-	counts optim.Counts      // what schedules are told in; zero before there is a population
+	counts optim.Counts      // units of schedules; zero before there is a population
 }
 
-// Resolve reads the edits of alg, which must be the algorithm of the plan. Edits that it does not understand (a newer
-// coordinator's) are left out, and those that a swap made void. The result does not change when the view does.
+// Resolve returns the knobs of alg, which must be the algorithm of the plan. It ignores void edits and edits that are
+// invalid, for example because a newer coordinator made them. Later changes of the view do not affect the result.
 func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 	p := v.Progress
-	k := &Knobs{Algorithm: alg, now: timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps}, edits: map[string][]Edit{}}
+	k := &Knobs{
+		Algorithm: alg,
+		now:       timeline.Position{Round: p.Rounds, Epochs: p.Epochs, Steps: p.Steps},
+		edits:     map[string][]Edit{},
+	}
 	if p.Rounds > 0 {
 		k.epochs, k.steps = p.Epochs/float64(p.Rounds), float64(p.Steps)/float64(p.Rounds)
 	}
@@ -39,14 +43,18 @@ func (v *View) Resolve(alg *optim.Algorithm) *Knobs {
 		}
 	}
 	if r, c := v.Members(), v.Config; c != nil && len(r.Members) > 0 {
-		k.counts = alg.Counts(optim.Shape{Roster: r, Layout: engine.Layout{Params: c.Params, Stats: c.Stats}, K: k.line.Values(k.now),
-			Data: optim.DataSize{Train: c.Train, Validation: c.Valid}})
+		k.counts = alg.Counts(optim.Shape{
+			Roster: r,
+			Layout: engine.Layout{Params: c.Params, Stats: c.Stats},
+			K:      k.line.Values(k.now),
+			Data:   optim.DataSize{Train: c.Train, Validation: c.Valid},
+		})
 	}
 	return k
 }
 
-// Expecting are the knobs of a run that has done nothing and is expected to get to p: schedules in epochs or steps move
-// with its rounds.
+// Expecting returns a copy for a run that has not started, with the expected final progress p. It sets the epochs and
+// steps per round, with which schedules in these units are extrapolated.
 func (k *Knobs) Expecting(p event.Progress) *Knobs {
 	out := *k
 	if p.Rounds > 0 {
@@ -55,14 +63,15 @@ func (k *Knobs) Expecting(p event.Progress) *Knobs {
 	return &out
 }
 
-// Counts are what schedules count in; zero before there is a population, and of an algorithm that is only declared.
+// Counts returns the units of schedules. They are zero before there is a population, and for an algorithm that is only
+// declared.
 func (k *Knobs) Counts() optim.Counts { return k.counts }
 
-// Value is a knob's value in the next round.
+// Value returns the value of a knob in the next round.
 func (k *Knobs) Value(knob optim.Knob) float64 { return k.At(knob, k.now.Round) }
 
-// At is a knob's value in the round that starts when `round` rounds are done. For schedules in epochs or steps, rounds
-// to come are assumed to get as far as those done.
+// At returns the value of a knob in the round that follows the given number of completed rounds. For schedules in
+// epochs or steps it assumes that later rounds have as many of them as the previous ones on average.
 func (k *Knobs) At(knob optim.Knob, round uint64) float64 {
 	s, e, ok := k.line.Ruling(knob.Name, round)
 	if !ok {
@@ -75,12 +84,17 @@ func (k *Knobs) At(knob optim.Knob, round uint64) float64 {
 	return min(max(x, knob.Min), knob.Max)
 }
 
+// position extrapolates the progress at a round.
 func (k *Knobs) position(round uint64) timeline.Position {
 	d := float64(round) - float64(k.now.Round)
-	return timeline.Position{Round: round, Epochs: max(0, k.now.Epochs+d*k.epochs), Steps: uint64(max(0, float64(k.now.Steps)+d*k.steps))}
+	return timeline.Position{
+		Round:  round,
+		Epochs: max(0, k.now.Epochs+d*k.epochs),
+		Steps:  uint64(max(0, float64(k.now.Steps)+d*k.steps)),
+	}
 }
 
-// Expr is what governs a knob in the next round as it was typed, "" for its default; moving says that it is a schedule.
+// Expr returns the expression of a knob in the next round; "" for its default. moving reports whether it is a schedule.
 func (k *Knobs) Expr(knob string) (expr string, moving bool) {
 	s, _, ok := k.line.Ruling(knob, k.now.Round)
 	if !ok {
@@ -89,11 +103,18 @@ func (k *Knobs) Expr(knob string) (expr string, moving bool) {
 	return s.String(), !s.Constant()
 }
 
-// With are the knobs as they would be if an expression took effect now: what it would draw before it is sent. One that
-// is no expression of the knob changes nothing.
+// With returns the knobs as if an edit took effect now, for a preview. It returns k itself if the expression is invalid
+// for the knob.
 func (k *Knobs) With(knob, expr string) *Knobs {
 	out, p := *k, k.now
-	e := event.Edit{At: p.Round, Algorithm: k.Algorithm.Name, Knob: knob, Expr: timeline.Absolute(k.counted(knob, expr), p.Round), Epochs: p.Epochs, Steps: p.Steps}
+	e := event.Edit{
+		At:        p.Round,
+		Algorithm: k.Algorithm.Name,
+		Knob:      knob,
+		Expr:      timeline.Absolute(k.counted(knob, expr), p.Round),
+		Epochs:    p.Epochs,
+		Steps:     p.Steps,
+	}
 	line, err := timeline.New(k.Algorithm, append(k.line.Edits(), e))
 	if err != nil {
 		return k
@@ -102,12 +123,12 @@ func (k *Knobs) With(knob, expr string) *Knobs {
 	return &out
 }
 
-// Accept says why an expression cannot be asked for now, as the run would.
+// Accept returns the error with which the run would reject an expression now; nil if it would accept it.
 func (k *Knobs) Accept(knob optim.Knob, expr string) error {
 	return timeline.Accept(knob, k.counted(knob.Name, expr), k.now)
 }
 
-// counted is an expression in the units of a log, as far as they are known; as it is where it is none.
+// counted returns an expression in the units of the log. It returns expr unchanged if that is not possible.
 func (k *Knobs) counted(knob, expr string) string {
 	of, _ := k.Algorithm.Knob(knob)
 	out, err := timeline.Counted(of, expr, k.counts)
@@ -117,7 +138,7 @@ func (k *Knobs) counted(knob, expr string) string {
 	return out
 }
 
-// Ends is the round from which the schedule of a knob keeps its last value, where that is known.
+// Ends returns the round from which on the schedule of a knob is constant; 0 if unknown.
 func (k *Knobs) Ends(knob string) (last uint64) {
 	if s, _, ok := k.line.Ruling(knob, k.now.Round); ok {
 		for _, b := range s.Breakpoints() {
@@ -127,7 +148,7 @@ func (k *Knobs) Ends(knob string) (last uint64) {
 	return last
 }
 
-// Pending is the next edit that is accepted and not yet in effect.
+// Pending returns the next edit of a knob that is not yet in effect.
 func (k *Knobs) Pending(knob string) (e event.Edit, ok bool) {
 	for _, x := range k.edits[knob] {
 		if x.At > k.now.Round {
@@ -137,10 +158,10 @@ func (k *Knobs) Pending(knob string) (e event.Edit, ok bool) {
 	return e, false
 }
 
-// History lists a knob's edits, oldest first; the slice belongs to k.
+// History returns the edits of a knob, oldest first. The caller must not modify them.
 func (k *Knobs) History(knob string) []Edit { return k.edits[knob] }
 
-// Curve samples a knob at n rounds from lo to hi.
+// Curve returns the values of a knob at n evenly spaced rounds from lo to hi, inclusive.
 func (k *Knobs) Curve(knob optim.Knob, lo, hi uint64, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {

@@ -2,9 +2,9 @@ package view
 
 import "brood/runtime/axis"
 
-// Lean is the view for whoever draws many runs at once: a series with a value for each member is the median of those
-// alone, as if it had one value, and events, marks, meetings, traffic, machines, speed and the clock are left out. Its
-// size does not depend on the population. Nothing is applied to it; what never changes it shares with v.
+// Lean returns a reduced view for drawing many runs at once. A series with values per member becomes a scalar series of
+// their medians. Events, marks, meetings, traffic, machines, speed and the clock are omitted. The size of the result
+// does not depend on the population. It shares immutable data with v; the caller must not apply records to it.
 func (v *View) Lean() *View {
 	c := v.Clone()
 	c.Edits, c.Marks, c.Lane, c.Meetings, c.Traffic = nil, nil, nil, nil, nil

@@ -10,19 +10,19 @@ import (
 	"brood/runtime/event"
 )
 
-// Rates are what the run does per second of wall time while it trains, smoothed over about [smoothing].
+// Rates are the rates of the run per second of training time, exponentially smoothed over [smoothing].
 type Rates struct {
 	Rounds  float64 `cbor:"0,keyasint"`
 	Steps   float64 `cbor:"1,keyasint"`
 	Samples float64 `cbor:"2,keyasint"`
 	Epochs  float64 `cbor:"3,keyasint"`
 	Bytes   float64 `cbor:"4,keyasint"` // payload sent by all workers
-	Weight  float64 `cbor:"5,keyasint"` // seconds behind the means, discounted: 0 before the first commit
+	Weight  float64 `cbor:"5,keyasint"` // discounted seconds that the means cover; 0 before the first commit
 }
 
 const smoothing = 5 * time.Second
 
-// observe takes what was done in dt seconds. The means are debiased: early ones are true means.
+// observe adds the work d and the bytes of dt seconds. The means are bias-corrected: early ones are plain means.
 func (r *Rates) observe(dt float64, d event.Progress, bytes int64) {
 	if dt <= 0 {
 		return
@@ -38,14 +38,14 @@ func (r *Rates) observe(dt float64, d event.Progress, bytes int64) {
 	r.Weight = w + dt
 }
 
-// Ledger is the traffic of the run: payload of committed rounds by operation, and what else was on the wire.
+// Ledger is the traffic of the run: the payload of committed rounds by operation, and all other bytes on the wire.
 type Ledger struct {
 	Ops        []Bytes  `cbor:"0,keyasint"` // ascending by name
 	Evaluation []Bytes  `cbor:"1,keyasint"` // evaluation and probes, Predicted is 0
 	Aborted    int64    `cbor:"2,keyasint"`
 	Overhead   int64    `cbor:"3,keyasint"`
 	Ring       []Commit `cbor:"4,keyasint"` // the last commits, oldest first
-	Since      uint32   `cbor:"5,keyasint"` // membership epoch from which on the members are where they are
+	Since      uint32   `cbor:"5,keyasint"` // epoch of the last plan that changed the members or their placement
 }
 
 // Bytes of one operation, summed over workers.
@@ -55,7 +55,7 @@ type Bytes struct {
 	Predicted int64         `cbor:"2,keyasint"`
 }
 
-// Commit is one grant's traffic.
+// Commit is the traffic of one commit.
 type Commit struct {
 	To        uint64  `cbor:"0,keyasint"`
 	Rounds    uint64  `cbor:"1,keyasint"`
@@ -65,11 +65,12 @@ type Commit struct {
 	Overhead  int64   `cbor:"5,keyasint"`
 	Ops       []Bytes `cbor:"6,keyasint"`
 	Epoch     uint32  `cbor:"7,keyasint"`
-	Waited    int64   `cbor:"8,keyasint,omitempty"` // of Nanos, see [event.Commit]
+	Waited    int64   `cbor:"8,keyasint,omitempty"` // part of Nanos spent waiting, see [event.Commit]
 }
 
 const maxRing = 256
 
+// add adds a commit and returns its payload bytes.
 func (l *Ledger) add(c *event.Commit) (sent int64) {
 	k := Commit{To: c.To, Rounds: c.Rounds, Nanos: c.Nanos, Overhead: c.Overhead, Epoch: c.Epoch, Waited: c.Waited}
 	for _, op := range slices.Sorted(maps.Keys(union(c.Sent, c.Predicted))) {
@@ -121,7 +122,7 @@ func (l *Ledger) clone() Ledger {
 	return c
 }
 
-// Total is the payload of committed rounds.
+// Total returns the payload of all committed rounds.
 func (l *Ledger) Total() (t Bytes) {
 	for _, b := range l.Ops {
 		t.Sent, t.Predicted = t.Sent+b.Sent, t.Predicted+b.Predicted
@@ -129,8 +130,8 @@ func (l *Ledger) Total() (t Bytes) {
 	return t
 }
 
-// Recent sums the ring, but for what was sent between other workers or members than now: bytes by operation, ascending
-// by name, and the rounds they belong to.
+// Recent sums the commits in Ring with the current placement of members. It returns the bytes by operation, ascending
+// by name, the overhead in bytes, and the number of rounds.
 func (l *Ledger) Recent() (ops []Bytes, overhead int64, rounds uint64) {
 	for _, c := range l.Ring {
 		if c.Epoch < l.Since {
@@ -144,8 +145,8 @@ func (l *Ledger) Recent() (ops []Bytes, overhead int64, rounds uint64) {
 	return ops, overhead, rounds
 }
 
-// Waiting is the share of the time of these commits in which a worker waited for others' frames; 0 where nobody counts
-// it.
+// Waiting returns the share of the time of these commits in which a worker waited for frames of others, on average; 0
+// if it was not measured.
 func (l *Ledger) Waiting() float64 {
 	var nanos, waited int64
 	for _, c := range l.Ring {

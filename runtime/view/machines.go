@@ -10,31 +10,31 @@ import (
 	"brood/runtime/event"
 )
 
-// Series of the run's speed, of each commit over the rounds: a second of its slowest worker.
+// Series of the speed of the run: the rate of each commit, by the time of its slowest worker.
 const (
 	RoundsASecond  = "rounds/s"
 	SamplesASecond = "samples/s"
 )
 
-// Samples is the series of the machines that has what a process's members had of the samples a second. The view works
-// it out: rounds are done together, so that a member has its share.
+// Samples is the machine series of samples per second of a process. The view derives it: all members execute a round
+// together, so each has an equal share of the rate of the run.
 const Samples event.Measure = "samples"
 
-// Between is the series of the machines that has what is sent over each link in bytes a second, by [LinkOf]. The view
-// works it out: what one worker sends to all is in every log of a fleet, what it sends to one other in newer ones, and
-// what all send to all is known where every process tells it.
+// Between is the machine series of bytes per second over each link, by [LinkOf]. The view derives it from the
+// measurements. The rate from one worker to all others is in every log of a fleet, the rates of single links only in
+// newer logs. The rate from all to all is known if every process reports its own.
 const Between event.Measure = "between"
 
-// mostEnds bounds the worker numbers whose links are kept.
+// mostEnds bounds the ids of workers whose links are stored.
 const mostEnds = 1<<15 - 1
 
-// LinkOf is whose values [Between] has: of the link from a worker to another, either of them [event.Every] for all.
+// LinkOf returns the member id under which [Between] has the link between two workers. Either may be [event.Every].
 func LinkOf(from, to int) engine.Member { return engine.Member(from+1)<<16 | engine.Member(to+1) }
 
-// LinkEnds is the link whose values [Between] has under an id.
+// LinkEnds is the inverse of [LinkOf].
 func LinkEnds(id engine.Member) (from, to int) { return int(id>>16) - 1, int(id&(1<<16-1)) - 1 }
 
-// between adds what was sent over the links.
+// between adds the rates of the links to [Between].
 func (v *View) between(r *event.Machines) {
 	sent, known := map[engine.Member]float64{}, true
 	total, workers := 0.0, 0
@@ -63,10 +63,10 @@ func (v *View) between(r *event.Machines) {
 	v.keep(Between, p)
 }
 
-// Process is whose values a series of the machines has: of the process of a worker, or of [event.Here].
+// Process returns the member id under which machine series have the process of a worker, or of [event.Here].
 func Process(worker int) engine.Member { return engine.Member(worker + 1) }
 
-// A series of the machines has few buckets: they are drawn small, and there are many of them.
+// Bounds of the buckets of machine series, which are many and are drawn small.
 const (
 	machineBudget = 1 << 13
 	machineMost   = 512
@@ -76,15 +76,15 @@ func machineLimit(processes int) uint64 {
 	return uint64(min(max(machineBudget/max(1, processes), minBuckets), machineMost))
 }
 
-// MachineRoom predicts the bytes that a view holds of the machines of so many processes after so many rounds, and what
-// a snapshot has of them.
+// MachineRoom estimates the bytes of the machine series of this many processes after this many rounds: held in memory,
+// and encoded in a snapshot.
 func MachineRoom(processes int, rounds float64) (held, encoded int64) {
 	held, encoded = Room(processes, min(rounds, float64(machineLimit(processes))))
 	n := int64(len(event.Measures) + 1)
 	return n * held, n * encoded
 }
 
-// MachinesOf is the series of a measure of the machines, nil where nobody told it.
+// MachinesOf returns the machine series of a measure; nil if it has no points.
 func (v *View) MachinesOf(m event.Measure) *Series { return find(v.Machines, string(m)) }
 
 func (v *View) machines(r *event.Machines) {
@@ -108,7 +108,7 @@ func (v *View) machines(r *event.Machines) {
 	v.between(r)
 }
 
-// measured adds what the processes have of a measure.
+// measured adds the values of the processes to the machine series of a measure. of returns the value of a machine.
 func (v *View) measured(r *event.Machines, name event.Measure, of func(event.Machine) (float64, bool)) {
 	p := &event.Points{Round: r.Round}
 	for _, m := range r.Of {
@@ -119,7 +119,7 @@ func (v *View) measured(r *event.Machines, name event.Measure, of func(event.Mac
 	v.keep(name, p)
 }
 
-// keep adds points to a series of the machines. What is not among those of the record is forgotten once there is much.
+// keep adds points to a machine series. It removes processes or links that are not in p once there are many of them.
 func (v *View) keep(name event.Measure, p *event.Points) {
 	if len(p.Members) == 0 {
 		return
@@ -133,8 +133,8 @@ func (v *View) keep(name event.Measure, p *event.Points) {
 	s.forget(collective.Roster{Members: p.Members})
 }
 
-// Hosted is how many members a process hosts: a worker's own, and of [event.Here] all of workers that are none of these
-// processes of their own, which ascend.
+// Hosted returns the number of members that a process hosts. processes lists the processes with measurements,
+// ascending. All workers that are not among them belong to the process of [event.Here].
 func (v *View) Hosted(worker int, processes []int) (n int) {
 	r := v.Members()
 	for i := range r.Members {
@@ -149,7 +149,7 @@ func (v *View) Hosted(worker int, processes []int) (n int) {
 	return n
 }
 
-// paced adds a commit to the run's speed.
+// paced adds a commit to the speed series.
 func (v *View) paced(c *event.Commit, d event.Progress) {
 	if c.Nanos <= 0 || c.Rounds == 0 {
 		return

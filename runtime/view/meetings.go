@@ -12,21 +12,21 @@ import (
 	"brood/runtime/event"
 )
 
-// Meetings are who met whom in the last rounds. They follow from the series [Partner], which is kept in no other form.
-// What they hold is bounded: so many rounds, and fewer where those would have more than so many meetings.
+// Meetings lists which members were paired in the last rounds. They come from the series [Partner], which the view does
+// not store in another form. At most metRounds rounds are stored, and fewer if they have more than maxMet meetings.
 type Meetings struct {
-	most   uint64 // rounds that are kept: metRounds, halved each time they held more than maxMet meetings
-	count  int    // meetings of all rounds
+	most   uint64 // maximum age in rounds: metRounds, halved each time there are more than maxMet meetings
+	count  int    // number of meetings in all rounds
 	rounds []metIn
 }
 
-// metIn is one round's meetings. The pairs never change.
+// metIn is the meetings of one round. pairs is immutable.
 type metIn struct {
 	round uint64
 	pairs []pair
 }
 
-// pair is two members, the lower id first.
+// pair is two members, with the lower id first.
 type pair struct{ a, b engine.Member }
 
 const (
@@ -34,10 +34,10 @@ const (
 	maxMet    = 1 << 14
 )
 
-// Rounds is how many rounds the meetings are of.
+// Rounds returns the number of rounds with stored meetings.
 func (s *Meetings) Rounds() int { return len(s.rounds) }
 
-// Pairs are the meetings from the oldest kept to the newest: of each its round and the two, the lower id first.
+// Pairs calls yield for each stored meeting, oldest first, with its round and its members, the lower id first.
 func (s *Meetings) Pairs(yield func(round uint64, a, b engine.Member)) {
 	for _, in := range s.rounds {
 		for _, p := range in.pairs {
@@ -46,9 +46,10 @@ func (s *Meetings) Pairs(yield func(round uint64, a, b engine.Member)) {
 	}
 }
 
-// Between says how often pairs met. It cuts the members into blocks of `each`, the last one of what is left, and gives
-// for two blocks the mean over the pairs of a member of one and a member of the other: symmetric, NaN where there is no
-// such pair, which is the diagonal where each is 1. even is the mean over all pairs. The rows are the caller's.
+// Between returns how often members met. It divides the members of the roster into blocks of size each; the last one
+// may be smaller. rows[i][j] is the mean number of meetings over all pairs of a member of block i and a member of block
+// j. The matrix is symmetric. An entry without pairs is NaN, as the diagonal with each = 1. even is the mean over all
+// pairs. The caller owns rows.
 func (s *Meetings) Between(r collective.Roster, each int) (rows [][]float64, even float64) {
 	n := len(r.Members)
 	k := (n + each - 1) / each
@@ -82,8 +83,8 @@ func (s *Meetings) Between(r collective.Roster, each int) (rows [][]float64, eve
 	return rows, even / float64(n*(n-1)/2)
 }
 
-// met takes a round's partners. Those who meet both tell of it, of a push only who sends: what both tell is one
-// meeting.
+// met adds the partners of a round. In a symmetric exchange both members report their partner; that is one meeting. In
+// a push only the sender does.
 func (v *View) met(p *event.Points) {
 	if v.Meetings == nil {
 		v.Meetings = &Meetings{most: metRounds}
@@ -91,9 +92,9 @@ func (v *View) met(p *event.Points) {
 	v.Meetings.add(p.Round, pairsOf(p))
 }
 
-// pairsOf are the meetings of a round, ascending.
+// pairsOf returns the meetings of a round, ascending and without duplicates between the reports of both members.
 func pairsOf(p *event.Points) (out []pair) {
-	var up, down []pair // told by the lower member, and by the higher
+	var up, down []pair // reported by the lower member, and by the higher one
 	for i, m := range p.Members[:min(len(p.Members), len(p.Values))] {
 		x := p.Values[i]
 		if m == Whole || !(x >= 0 && x < float64(Whole)) || x != math.Trunc(x) {
@@ -133,7 +134,7 @@ func (p pair) compare(q pair) int {
 	return 0
 }
 
-// add takes the meetings of a round after those before; another order is damage.
+// add appends the meetings of a round. It ignores rounds that are not after the last one.
 func (s *Meetings) add(round uint64, pairs []pair) {
 	if n := len(s.rounds); round >= maxRound || n > 0 && round <= s.rounds[n-1].round {
 		return
@@ -146,7 +147,7 @@ func (s *Meetings) add(round uint64, pairs []pair) {
 	}
 }
 
-// drop forgets the rounds that are too long ago.
+// drop removes the rounds that are too old.
 func (s *Meetings) drop() {
 	last := s.rounds[len(s.rounds)-1].round
 	for s.rounds[0].round+s.most <= last {
@@ -155,7 +156,7 @@ func (s *Meetings) drop() {
 	}
 }
 
-// truncate forgets what lies after round r.
+// truncate removes the meetings after round r.
 func (s *Meetings) truncate(r uint64) {
 	for n := len(s.rounds); n > 0 && s.rounds[n-1].round > r; n-- {
 		s.count -= len(s.rounds[n-1].pairs)
@@ -163,8 +164,8 @@ func (s *Meetings) truncate(r uint64) {
 	}
 }
 
-// regroup follows a plan: rounds after it are to be done again, members that left take their meetings along, and
-// another algorithm begins with none.
+// regroup updates the meetings for a plan. It removes those after the round of the plan and those of members that left;
+// if the algorithm changes, it removes all.
 func (v *View) regroup(p *event.Plan) {
 	old := v.Meetings
 	if old == nil {
@@ -197,14 +198,15 @@ func (s *Meetings) clone() *Meetings {
 	return &c
 }
 
-// wireMeetings is a snapshot's form, as varints: of each round how far it is behind the one before and its number of
-// pairs, which ascend; of a pair how far its lower id is above that of the one before, and its higher id above that.
+// wireMeetings is the encoded form of Meetings, in varints. A round is its distance to the previous round, its number
+// of pairs, and the pairs in ascending order. A pair is the difference of its lower id to that of the previous pair,
+// and the difference of its higher id to its lower one.
 type wireMeetings struct {
 	Most   uint64 `cbor:"0,keyasint"`
 	Rounds []byte `cbor:"1,keyasint"`
 }
 
-// MarshalCBOR writes meetings.
+// MarshalCBOR implements cbor.Marshaler.
 func (s *Meetings) MarshalCBOR() ([]byte, error) {
 	w, before := wireMeetings{Most: s.most}, uint64(0)
 	for _, in := range s.rounds {
@@ -219,7 +221,7 @@ func (s *Meetings) MarshalCBOR() ([]byte, error) {
 	return cbor.Marshal(w)
 }
 
-// UnmarshalCBOR reads meetings, or says what is wrong with them.
+// UnmarshalCBOR implements cbor.Unmarshaler. Its input is untrusted; it returns an error if it is inconsistent.
 func (s *Meetings) UnmarshalCBOR(p []byte) error {
 	var w wireMeetings
 	if err := cbor.Unmarshal(p, &w); err != nil {

@@ -10,32 +10,34 @@ import (
 	"brood/runtime/event"
 )
 
-// Series is the history of one named quantity: of each member that had it, of all members together, and the median over
-// members of each round. Every point is kept while there are few; then buckets of 2, 4, 8... rounds keep exact minima,
-// maxima, sums and counts.
+// Series is the history of one named quantity: per member, over all members, and the median over the members of each
+// round. While there are few points it stores each of them; then it stores buckets of 2, 4, 8... rounds with exact
+// minima, maxima, sums and counts.
 type Series struct {
 	Name    string
-	Members []engine.Member // that ever had a value and are still remembered, ascending; empty for a scalar
+	Members []engine.Member // members with stored values, ascending; empty for a scalar
 
 	level   uint
-	end     uint64 // last round that had a point
-	every   uint64 // rounds between the last two that had one
-	swaps   uint   // of the algorithm, since the last point
+	end     uint64 // last round with a point
+	every   uint64 // rounds between the last two points; 0 if unknown
+	swaps   uint   // number of swaps of the algorithm since the last point
 	gaps    []Gap
 	all     track
 	median  track
 	tracks  []track // one per entry of Members
 	scratch []float64
-	small   bool // it has the buckets of one of the machines
+	small   bool // it has fewer buckets, as the series of machines
 }
 
-// Buckets a track may hold: the budget is shared by the members, so that a view of 64 takes no more than one of 16.
+// Bounds of the number of buckets per track. The members share the budget, so that a view of 64 members takes no more
+// memory than one of 16.
 const (
 	maxBuckets = 4096
 	minBuckets = 64
 	budget     = 1 << 16
 )
 
+// limit returns the maximum number of buckets per track.
 func (s *Series) limit() uint64 {
 	if s.small {
 		return machineLimit(len(s.tracks))
@@ -47,30 +49,30 @@ func limit(members int) uint64 {
 	return uint64(min(max(budget/max(1, members), minBuckets), maxBuckets))
 }
 
-// Room predicts the bytes that a view holds of a series of so many members after so many rounds: their tracks, of all
-// together and the median, each with its buckets and half as many in every further level. encoded is what a snapshot
-// has of it.
+// Room estimates the bytes of a series with this many members after this many rounds: held in memory, and encoded in a
+// snapshot. There is a track per member, one over all members and one for the median. In memory, each further level of
+// a track has half as many buckets as the one before.
 func Room(members int, rounds float64) (held, encoded int64) {
 	tracks, buckets, each := float64(members+2), min(rounds, float64(limit(members))), 9.0
 	if rounds > buckets {
-		each = 25 // with minimum and maximum
+		each = 25 // bytes with minimum and maximum
 	}
 	return int64(tracks * (trackBytes + 2*buckets*float64(unsafe.Sizeof(Bucket{})))), int64(tracks * buckets * each)
 }
 
-// trackBytes is a track without its buckets: the slots of its levels among them.
+// trackBytes is the size of a track without its buckets, but with the slice headers of its levels.
 const trackBytes = float64(unsafe.Sizeof(track{})) + 8*float64(unsafe.Sizeof([]Bucket(nil)))
 
-// maxRound is further than any run gets; points beyond it are damage.
+// maxRound is a bound that no run reaches; points beyond it are invalid and ignored.
 const maxRound = 1 << 50
 
-// add takes a record's points.
+// add adds the points of a record.
 func (s *Series) add(p *event.Points) {
 	if p.Round >= maxRound {
 		return
 	}
 	s.fit(p.Round)
-	s.pass(p.Round)
+	s.trackGap(p.Round)
 	s.end = max(s.end, p.Round)
 	s.scratch = s.scratch[:0]
 	n := min(len(p.Members), len(p.Values))
@@ -90,7 +92,7 @@ func (s *Series) add(p *event.Points) {
 	}
 }
 
-// fit halves the resolution until a point of round r leaves every track within the limit.
+// fit halves the resolution until all tracks, with a point of round r, are within the limit.
 func (s *Series) fit(r uint64) {
 	if !s.all.some {
 		return
@@ -105,12 +107,12 @@ func (s *Series) fit(r uint64) {
 	}
 }
 
-// track is the member's, made when it is new.
+// track returns the track of a member, which it creates if needed.
 func (s *Series) track(m engine.Member) *track {
 	i, ok := slices.BinarySearch(s.Members, m)
 	switch {
 	case ok:
-	case i == len(s.Members): // clones end before it
+	case i == len(s.Members): // appending is safe, since the slices of clones are clipped
 		s.Members, s.tracks = append(s.Members, m), append(s.tracks, track{})
 	default:
 		s.Members = slices.Insert(slices.Clone(s.Members), i, m)
@@ -119,7 +121,7 @@ func (s *Series) track(m engine.Member) *track {
 	return &s.tracks[i]
 }
 
-// truncate forgets what lies after round r: the run went back there.
+// truncate removes the points after round r, to which the run rolled back.
 func (s *Series) truncate(r uint64) {
 	if s.end > r {
 		s.end, s.swaps = r, 0
@@ -132,7 +134,7 @@ func (s *Series) truncate(r uint64) {
 	}
 }
 
-// forget drops members that left once they outnumber the ones that stay.
+// forget removes members that are not in the roster once there are more of them than in the roster.
 func (s *Series) forget(r collective.Roster) {
 	if len(s.tracks) <= 2*len(r.Members)+64 {
 		return
@@ -159,10 +161,10 @@ func (s *Series) clone() Series {
 	return c
 }
 
-// Width is the rounds of one bucket: 1 while every point is kept.
+// Width returns the number of rounds per bucket; it is 1 as long as every point is stored.
 func (s *Series) Width() uint64 { return 1 << s.level }
 
-// Rounds are the first round with a value, in whole buckets, and one past the last.
+// Rounds returns the first round with a point, rounded down to a bucket, and one past the last. s may be nil.
 func (s *Series) Rounds() (lo, hi uint64) {
 	if s == nil || !s.all.some {
 		return 0, 0
@@ -170,9 +172,9 @@ func (s *Series) Rounds() (lo, hi uint64) {
 	return s.all.origin << s.level, s.end + 1
 }
 
-// Even are the edges of n equal columns of the rounds [lo, hi): n+1 rounds, of which each column has those from its own
-// edge to the next: round lo+k is in column k*n/(hi-lo), rounded down, where charts have its tick. Columns of an axis
-// that runs unevenly have others.
+// Even returns the n+1 edges of n equal columns of the rounds [lo, hi). Column i has the rounds from edge i to edge
+// i+1, exclusive. Round lo+k is in column k*n/(hi-lo), rounded down, where charts place its tick. Other axes than
+// rounds may have uneven columns.
 func Even(lo, hi uint64, n int) []uint64 {
 	lo, hi = min(lo, maxRound), min(hi, maxRound)
 	out := make([]uint64, n+1)
@@ -183,13 +185,13 @@ func Even(lo, hi uint64, n int) []uint64 {
 	return out
 }
 
-// Band summarises all members' values in columns of rounds with these edges, which ascend. The slice is the caller's.
+// Band summarises the values of all members in columns of rounds between ascending edges. The caller owns the result.
 func (s *Series) Band(edges []uint64) []Bucket { return s.columns(&s.all, edges) }
 
-// Median summarises the rounds' medians over members the same way.
+// Median is [Series.Band] for the medians over members of each round.
 func (s *Series) Median(edges []uint64) []Bucket { return s.columns(&s.median, edges) }
 
-// Columns summarises one member's values the same way; [Whole] is a scalar's. All are empty for an unknown member.
+// Columns is [Series.Band] for one member, or for a scalar with [Whole]. All buckets are empty for an unknown member.
 func (s *Series) Columns(m engine.Member, edges []uint64) []Bucket {
 	if m == Whole {
 		return s.columns(&s.all, edges)
@@ -200,7 +202,8 @@ func (s *Series) Columns(m engine.Member, edges []uint64) []Bucket {
 	return make([]Bucket, len(edges)-1)
 }
 
-// columns puts a bucket into the column that its first round (or the first edge, where it began before) falls into.
+// columns assigns each bucket to the column of its first round, or to the first column if it begins before the first
+// edge.
 func (s *Series) columns(t *track, edges []uint64) []Bucket {
 	out := make([]Bucket, len(edges)-1)
 	w := s.Width()
@@ -216,7 +219,8 @@ func (s *Series) columns(t *track, edges []uint64) []Bucket {
 	return out
 }
 
-// Last is a member's latest value as measured (it may be NaN); ok is false when there is none. [Whole] is a scalar's.
+// Last returns the latest value of a member, or of a scalar with [Whole], as measured: it may be NaN. ok is false if
+// there is none. s may be nil.
 func (s *Series) Last(m engine.Member) (x float64, ok bool) {
 	if s == nil {
 		return 0, false
@@ -230,14 +234,14 @@ func (s *Series) Last(m engine.Member) (x float64, ok bool) {
 	return 0, false
 }
 
-// Value is a member's latest value.
+// Value is a value of a member.
 type Value struct {
 	Member engine.Member
 	X      float64
 }
 
-// Latest lists the roster's members that have a value, ordered from the highest to the lowest, those that are not
-// finite last; equal ones by id.
+// Latest returns the latest values of the members of the roster that have one, highest first. Values that are not
+// finite come last; equal ones are ordered by id.
 func (s *Series) Latest(r collective.Roster) (out []Value) {
 	for _, m := range r.Members {
 		if x, ok := s.Last(m); ok {
@@ -261,7 +265,7 @@ func sortValues(out []Value) {
 	})
 }
 
-// Median of finite values, which it sorts; NaN of none.
+// Median returns the median of finite values; NaN if there are none. It sorts x.
 func Median(x []float64) float64 {
 	n := len(x)
 	if n == 0 {

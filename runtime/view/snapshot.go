@@ -9,7 +9,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// wireSeries is a series in a snapshot: the buckets of the lowest level as bytes, from which the upper ones follow.
+// wireSeries is the encoded form of a series. It contains only the buckets of the lowest level; decoding rebuilds the
+// others.
 type wireSeries struct {
 	Name    string          `cbor:"0,keyasint"`
 	Level   uint            `cbor:"1,keyasint"`
@@ -30,28 +31,50 @@ type wireTrack struct {
 	Origin  uint64
 	Sealed  uint64
 	Last    float64
-	Buckets []byte // sealed ones and the open one
+	Buckets []byte // the sealed buckets and the open one
 }
 
-// MarshalCBOR writes a series.
+// MarshalCBOR implements cbor.Marshaler.
 func (s Series) MarshalCBOR() ([]byte, error) {
-	w := wireSeries{Name: s.Name, Level: s.level, All: s.all.wire(), Median: s.median.wire(), Members: s.Members, End: s.end, Every: s.every, Swaps: s.swaps, Gaps: s.gaps, Small: s.small}
+	w := wireSeries{
+		Name:    s.Name,
+		Level:   s.level,
+		All:     s.all.wire(),
+		Median:  s.median.wire(),
+		Members: s.Members,
+		End:     s.end,
+		Every:   s.every,
+		Swaps:   s.swaps,
+		Gaps:    s.gaps,
+		Small:   s.small,
+	}
 	for i := range s.tracks {
 		w.Tracks = append(w.Tracks, s.tracks[i].wire())
 	}
 	return cbor.Marshal(w)
 }
 
-// UnmarshalCBOR reads a series, or says what is wrong with it.
+// UnmarshalCBOR implements cbor.Unmarshaler. Its input is untrusted; it returns an error if it is inconsistent.
 func (s *Series) UnmarshalCBOR(p []byte) (err error) {
 	var w wireSeries
 	if err = cbor.Unmarshal(p, &w); err != nil {
 		return err
 	}
 	if len(w.Tracks) != len(w.Members) || w.Level > 63 || !slices.IsSorted(w.Members) {
-		return fmt.Errorf("series %q: %d members but %d tracks at level %d: the snapshot is damaged, attach again", w.Name, len(w.Members), len(w.Tracks), w.Level)
+		return fmt.Errorf("series %q: %d members but %d tracks at level %d: the snapshot is damaged, attach again",
+			w.Name, len(w.Members), len(w.Tracks), w.Level)
 	}
-	*s = Series{Name: w.Name, Members: w.Members, level: w.Level, end: w.End, every: w.Every, swaps: w.Swaps, gaps: w.Gaps, small: w.Small, tracks: make([]track, len(w.Tracks))}
+	*s = Series{
+		Name:    w.Name,
+		Members: w.Members,
+		level:   w.Level,
+		end:     w.End,
+		every:   w.Every,
+		swaps:   w.Swaps,
+		gaps:    w.Gaps,
+		small:   w.Small,
+		tracks:  make([]track, len(w.Tracks)),
+	}
 	if s.all, err = w.All.track(); err != nil {
 		return err
 	}
@@ -62,18 +85,18 @@ func (s *Series) UnmarshalCBOR(p []byte) (err error) {
 		if s.tracks[i], err = t.track(); err != nil {
 			return err
 		}
-		if !s.holds(&s.tracks[i]) {
+		if !s.contains(&s.tracks[i]) {
 			return errShort
 		}
 	}
-	if !s.holds(&s.median) {
+	if !s.contains(&s.median) {
 		return errShort
 	}
 	return nil
 }
 
-// holds says whether a track lies within the one of all members: add relies on it to be quick.
-func (s *Series) holds(t *track) bool {
+// contains reports whether a track is within the range of the track over all members, on which add relies.
+func (s *Series) contains(t *track) bool {
 	return !t.some || s.all.some && t.origin >= s.all.origin && t.at <= s.all.at
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // track is the history of one quantity: buckets of 2^level rounds, aligned to multiples of that width. Buckets before
-// the last are sealed and never change; levels[k+1] holds the pairs of levels[k] that are complete, so a range is a few
-// nodes and halving the resolution is dropping levels[0].
+// the last one are sealed and never change. levels[k+1] contains the merged complete pairs of levels[k]. So a range
+// consists of a few nodes, and removing levels[0] halves the resolution.
 //
 // Invariants: levels[0] holds the buckets origin .. at-1, open is bucket at, and levels[k] starts with node origin>>k.
 type track struct {
@@ -15,11 +15,11 @@ type track struct {
 	at     uint64 // index of the open bucket
 	open   Bucket
 	levels [][]Bucket
-	last   float64 // the last point, not finite where it was measured so
-	some   bool    // there was a point
+	last   float64 // value of the last point; may be NaN or infinite
+	some   bool    // whether there is a point
 }
 
-// add takes a point of round r. A value that is not finite moves the end on and adds nothing to the buckets.
+// add adds a point of round r. A value that is not finite extends the track but is not added to a bucket.
 func (t *track) add(level uint, r uint64, x float64) {
 	i := r >> level
 	if !t.some {
@@ -38,7 +38,7 @@ func (t *track) add(level uint, r uint64, x float64) {
 	}
 }
 
-// seal closes the open bucket and all parents that it completes.
+// seal closes the open bucket and merges it into all parents that it completes.
 func (t *track) seal() {
 	b := t.open
 	for k, i := 0, t.at; ; k, i = k+1, i>>1 {
@@ -59,7 +59,7 @@ func (t *track) seal() {
 	t.open = Bucket{}
 }
 
-// late adds to a sealed bucket, or to one before the first: rare, so it rebuilds.
+// late adds a value to a sealed bucket, or to one before the first. This is rare, so it rebuilds all levels.
 func (t *track) late(i uint64, x float64) {
 	base := slices.Clone(t.base())
 	if i < t.origin {
@@ -77,7 +77,7 @@ func (t *track) base() []Bucket {
 	return t.levels[0]
 }
 
-// rebuild keeps the origin and replaces the buckets.
+// rebuild replaces all buckets from the origin on.
 func (t *track) rebuild(base []Bucket, open Bucket) {
 	t.at, t.levels = t.origin, nil
 	for _, b := range base {
@@ -95,13 +95,13 @@ func (t *track) halve() {
 		t.open = left
 	}
 	if len(t.levels) > 0 {
-		t.levels[0] = nil // else the slots keep it
+		t.levels[0] = nil // otherwise the backing array retains it
 		t.levels = t.levels[1:]
 	}
 	t.origin, t.at = t.origin>>1, t.at>>1
 }
 
-// truncate forgets the buckets that begin after round r.
+// truncate removes the buckets that begin after round r.
 func (t *track) truncate(level uint, r uint64) {
 	i := r >> level
 	switch {
@@ -116,7 +116,7 @@ func (t *track) truncate(level uint, r uint64) {
 	}
 }
 
-// span summarises the buckets [l, r).
+// span returns the merged buckets [l, r).
 func (t *track) span(l, r uint64) (out Bucket) {
 	if !t.some {
 		return out
@@ -143,7 +143,8 @@ func (t *track) span(l, r uint64) (out Bucket) {
 	return out
 }
 
-// clone shares the sealed buckets: the clone's appends move elsewhere, the original's stay beyond the clone's ends.
+// clone returns a copy that shares the sealed buckets. Appending to the copy reallocates; appending to the original
+// does not affect the copy, whose slices are clipped.
 func (t *track) clone() track {
 	c := *t
 	c.levels = make([][]Bucket, len(t.levels))

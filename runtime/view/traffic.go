@@ -7,11 +7,11 @@ import (
 	"brood/runtime/event"
 )
 
-// Excess is the series of the traffic that has what was sent beyond what the algorithm's formula says, in bytes a
-// round: below 0 where less was sent. It begins with the first commit in which the two differ.
+// Excess is the traffic series of the difference between sent and predicted bytes per round; negative if less was sent.
+// It begins with the first commit in which the two differ.
 const Excess = "excess"
 
-// sent adds a commit to the traffic, in bytes a round, summed over workers.
+// sent adds a commit to the traffic series, in bytes per round, summed over workers.
 func (v *View) sent(c *Commit) {
 	if c.Rounds == 0 {
 		return
@@ -23,14 +23,14 @@ func (v *View) sent(c *Commit) {
 	v.carried(Excess, c.To, float64(c.Sent-c.Predicted)/per)
 }
 
-// carried adds a value; a series begins with the first that is not 0.
+// carried adds a value to a traffic series. A series begins with the first value that is not 0.
 func (v *View) carried(name string, round uint64, x float64) {
 	if find(v.Traffic, name) != nil || x != 0 {
 		v.Traffic = carry(v.Traffic, name, round, x)
 	}
 }
 
-// carry adds a value of the whole population to the series of a name, which may be the first.
+// carry adds a value of the whole population to the named series in all, which it creates if needed.
 func carry(all []Series, name string, round uint64, x float64) []Series {
 	s := find(all, name)
 	if s == nil {
@@ -41,7 +41,7 @@ func carry(all []Series, name string, round uint64, x float64) []Series {
 	return all
 }
 
-// all are the series of what was measured, and those of the traffic.
+// all iterates over the measured series and those of the traffic.
 func (v *View) all() iter.Seq[*Series] {
 	return func(yield func(*Series) bool) {
 		for _, some := range [][]Series{v.Series, v.Traffic} {
@@ -54,6 +54,7 @@ func (v *View) all() iter.Seq[*Series] {
 	}
 }
 
+// find returns the series with the name, or nil.
 func find(all []Series, name string) *Series {
 	for i := range all {
 		if all[i].Name == name {

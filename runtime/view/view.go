@@ -1,7 +1,7 @@
-// Package view folds the records of a run into what a screen shows. A View is plain data: the same records give the
-// same View whatever the batches they came in, it survives CBOR, and its size depends on the population and not on how
-// long the run has trained. It imports the seam, the records and the timeline, and knows no clock: time is what records
-// say.
+// Package view folds the records of a run into the state that screens show. A View is plain data: it depends only on
+// the records and not on how they are batched, it can be encoded as CBOR, and its size depends on the population but
+// not on the length of the run. The package imports the engine and algorithm interfaces, the records and the timeline.
+// It uses no clock: times come from the records.
 //
 //	v := view.New()
 //	for _, r := range records {
@@ -21,17 +21,17 @@ import (
 	"brood/runtime/event"
 )
 
-// Whole is the member of a value that belongs to the whole population.
+// Whole is the member id of a value of the whole population.
 const Whole = engine.None
 
-// Series that the runtime measures for every algorithm. An algorithm's own carry the names it declares.
+// Names of series that the runtime measures. The series of an algorithm have the names that it declares.
 const (
 	CentreLoss = event.SeriesCentre  // scalar, nats: loss of the centre on validation samples
 	Fitness    = event.SeriesFitness // per member, on validation samples: higher is better
 	Spread     = event.SeriesSpread  // per member: RMS distance to the centre
-	Parent     = "parent"            // per member: whose child it is since the round, of algorithms that breed
-	Founder    = "founder"           // per member: the first of its line, which the view works out of parents
-	// of each member whom it met in the round, of algorithms that pair: the view keeps them as Meetings alone
+	Parent     = "parent"            // per member: its parent, for algorithms with inheritance
+	Founder    = "founder"           // per member: its first ancestor, which the view derives from Parent
+	// per member: its partner in the round, for algorithms that pair members; the view stores them only as Meetings
 	Partner     = "partner"
 	TestFitness = event.SeriesTestFitness
 	TestError   = event.SeriesTestError
@@ -42,68 +42,68 @@ const (
 	TestLoss    = event.SeriesTestLoss
 )
 
-// Position counts the records that were folded; it is also the index of the next one.
+// Position is the number of applied records, which is also the index of the next one.
 type Position = uint64
 
-// Batch is consecutive records as a source hands them on.
+// Batch is a sequence of consecutive records from a source.
 type Batch struct {
 	Records []event.Record
-	Next    Position // after the last of Records
-	Live    bool     // there was nothing further to read at that moment
+	Next    Position // position after the last of Records
+	Live    bool     // there were no further records at that time
 }
 
-// ErrKilled is of a source whose run is recorded by no process any more, and whose log does not say that it ended.
+// ErrKilled is returned by a source if no process records the run any more but its log has no end of the run.
 var ErrKilled = errors.New("the process of the run is gone, and did not say that it ends")
 
-// ErrNoProcess is of a source on another machine, which says that no process has the run's address any more. Whether it
-// was killed or ended after the way there was cut, it cannot say.
+// ErrNoProcess is returned by a remote source if no process listens at the address of the run any more. The source
+// cannot know whether the run was killed or ended after the connection was lost.
 var ErrNoProcess = errors.New("no process listens at the run's address any more: it was killed, or has ended")
 
-// View is the state of a run at a position. Apply is its only writer; everything that it points to is never changed, so
-// Clone shares it.
+// View is the state of a run at a position. Only Apply modifies it. Data behind its pointers are immutable, so that
+// Clone can share them. It is not safe for concurrent use.
 type View struct {
 	Position Position       `cbor:"0,keyasint"`
 	Config   *event.Config  `cbor:"1,keyasint,omitempty"`
-	Plan     *event.Plan    `cbor:"2,keyasint,omitempty"` // of the membership epoch that was announced last
+	Plan     *event.Plan    `cbor:"2,keyasint,omitempty"` // the latest plan
 	State    event.State    `cbor:"3,keyasint"`
 	Limit    event.Limit    `cbor:"4,keyasint"`
 	Progress event.Progress `cbor:"5,keyasint"`
 
 	First   int64 `cbor:"6,keyasint"` // Unix nanoseconds of the first record
-	Last    int64 `cbor:"7,keyasint"` // and of the last
-	Trained int64 `cbor:"8,keyasint"` // nanoseconds between records in phase training
+	Last    int64 `cbor:"7,keyasint"` // Unix nanoseconds of the last record
+	Trained int64 `cbor:"8,keyasint"` // training time in nanoseconds
 
 	Rates  Rates   `cbor:"9,keyasint"`
 	Ledger Ledger  `cbor:"10,keyasint"`
-	Hash   string  `cbor:"11,keyasint"` // of all blocks, as last committed
+	Hash   string  `cbor:"11,keyasint"` // hash of all blocks in the last commit
 	Edits  []Edit  `cbor:"12,keyasint"` // in the order of the log
-	Marks  []Mark  `cbor:"13,keyasint"` // edits, resizes, swaps, losses: by round
-	Lane   []Entry `cbor:"14,keyasint"` // the last events, oldest first
-	Events uint64  `cbor:"15,keyasint"` // how many there were
+	Marks  []Mark  `cbor:"13,keyasint"` // edits, resizes, swaps and losses, by round
+	Lane   []Entry `cbor:"14,keyasint"` // event list: the last events, oldest first
+	Events uint64  `cbor:"15,keyasint"` // number of all events
 
 	Evaluation  *event.Evaluation `cbor:"16,keyasint,omitempty"` // the last one
 	BestError   float64           `cbor:"17,keyasint"`           // the best score of all evaluations
 	Evaluations uint64            `cbor:"18,keyasint"`
 	Checkpoint  *event.Checkpoint `cbor:"19,keyasint,omitempty"` // the last one
 	Series      []Series          `cbor:"20,keyasint"`           // in the order of their first points
-	Meetings    *Meetings         `cbor:"21,keyasint,omitempty"` // nil where the algorithm does not pair
-	// payload a round of each operation that sent some, see [Excess]
+	Meetings    *Meetings         `cbor:"21,keyasint,omitempty"` // nil if the algorithm does not pair members
+	// payload bytes per round of each operation that sent any, and [Excess]
 	Traffic []Series `cbor:"22,keyasint,omitempty"`
-	Fold    int      `cbor:"23,keyasint"` // version of the fold that made it, see [Fold]
+	Fold    int      `cbor:"23,keyasint"` // version of Apply that built it, see [Fold]
 
-	Machines  []Series `cbor:"24,keyasint,omitempty"` // of each [event.Measure] and [Samples], by [Process]
-	Processes []int    `cbor:"25,keyasint,omitempty"` // that were measured last, ascending: workers, and [event.Here]
+	Machines  []Series `cbor:"24,keyasint,omitempty"` // by [Process], except [Between], by [LinkOf]
+	Processes []int    `cbor:"25,keyasint,omitempty"` // in the last measurement, ascending; with [event.Here]
 	Speed     []Series `cbor:"26,keyasint,omitempty"` // [RoundsASecond] and [SamplesASecond]
 
-	Clock axis.Clock `cbor:"27,keyasint"` // how far the run was on other axes than that of rounds
+	Clock axis.Clock `cbor:"27,keyasint"` // converts rounds to other axes
 }
 
-// Edit is a change of a knob with what it replaced.
+// Edit is a change of a knob and the expression that it replaced.
 type Edit struct {
 	event.Edit
-	Old  string `cbor:"16,keyasint,omitempty"` // expression it replaced; "" for the algorithm's default
+	Old  string `cbor:"16,keyasint,omitempty"` // replaced expression; "" for the default of the algorithm
 	When int64  `cbor:"17,keyasint"`           // Unix nanoseconds of its record
-	Void bool   `cbor:"18,keyasint,omitempty"` // its algorithm has been swapped for another and taken over again since
+	Void bool   `cbor:"18,keyasint,omitempty"` // a later swap to its algorithm has reset the knob
 }
 
 // Mark is a point on the round axis that explains the curves after it.
@@ -111,42 +111,42 @@ type Mark struct {
 	Round uint64 `cbor:"0,keyasint"`
 	Text  string `cbor:"1,keyasint"` // short: "ell 25→10"
 	Alert bool   `cbor:"2,keyasint,omitempty"`
-	Who   string `cbor:"3,keyasint,omitempty"` // of an edit: who made it, and why, as event.Edit.Whose has it
-	// of a change of the population: how many members there were, and are; 0 of others
+	Who   string `cbor:"3,keyasint,omitempty"` // of an edit: its author and reason, see event.Edit.Whose
+	// of a resize: number of members before and after; otherwise 0
 	Before int `cbor:"4,keyasint,omitempty"`
 	After  int `cbor:"5,keyasint,omitempty"`
 
-	Swap bool `cbor:"6,keyasint,omitempty"` // another algorithm takes over
+	Swap bool `cbor:"6,keyasint,omitempty"` // the algorithm changes
 }
 
-// Entry is a line of the event lane.
+// Entry is an entry of the event list.
 type Entry struct {
-	At      Position    `cbor:"0,keyasint"` // of its record: the name under which a viewer acknowledges it
+	At      Position    `cbor:"0,keyasint"` // position of its record, by which viewers acknowledge it
 	When    int64       `cbor:"1,keyasint"` // Unix nanoseconds
-	Trained int64       `cbor:"2,keyasint"` // nanoseconds of training before it
+	Trained int64       `cbor:"2,keyasint"` // training time before it, in nanoseconds
 	Round   uint64      `cbor:"3,keyasint"`
 	Level   event.Level `cbor:"4,keyasint"`
 	Kind    string      `cbor:"5,keyasint"` // edit, plan, alert, checkpoint, state
 	Text    string      `cbor:"6,keyasint"`
 
-	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // of an alert, its kind
-	Answered bool            `cbor:"8,keyasint,omitempty"` // what it told of is over
+	Alert    event.AlertKind `cbor:"7,keyasint,omitempty"` // kind of the alert; "" for other entries
+	Answered bool            `cbor:"8,keyasint,omitempty"` // the condition of the alert is over
 }
 
-// Fold is the version of Apply. A view that was saved by another lacks what this one would have folded.
+// Fold is the version of Apply. A view that was saved by another version may lack data.
 const Fold = 8
 
-// What a View keeps of lists that grow with a run's age.
+// Maximum lengths of lists that grow with the length of a run.
 const (
 	maxLane  = 512
 	maxMarks = 512
 )
 
-// New is the view of an empty log.
+// New returns the view of an empty log.
 func New() *View { return &View{State: event.State{Phase: event.Waiting}, Fold: Fold} }
 
-// Clone is an independent snapshot: neither sees what is applied to the other. Its cost does not depend on the number
-// of points, since sealed buckets are shared.
+// Clone returns an independent copy: records applied to one do not affect the other. Its cost does not depend on the
+// number of points, since the copies share sealed buckets.
 func (v *View) Clone() *View {
 	c := *v
 	c.Edits, c.Marks, c.Lane = slices.Clip(v.Edits), slices.Clip(v.Marks), slices.Clip(v.Lane)
@@ -166,12 +166,12 @@ func cloneAll(all []Series) []Series {
 	return out
 }
 
-// Find is the series of that name, nil when nothing was measured under it.
+// Find returns the series with the name; nil if it has no points.
 func (v *View) Find(name string) *Series {
 	return find(v.Series, name)
 }
 
-// Members is the population's roster, empty before the first plan.
+// Members returns the roster of the population; it is empty before the first plan.
 func (v *View) Members() collective.Roster {
 	if v.Plan == nil {
 		return collective.Roster{}
@@ -179,7 +179,7 @@ func (v *View) Members() collective.Roster {
 	return v.Plan.New
 }
 
-// Algorithm is the name of the one that runs, "" before the first plan.
+// Algorithm returns the name of the current algorithm; "" before the first plan.
 func (v *View) Algorithm() string {
 	if v.Plan == nil {
 		return ""
@@ -187,8 +187,8 @@ func (v *View) Algorithm() string {
 	return v.Plan.Algorithm
 }
 
-// Running says whether rounds are being done.
+// Running reports whether the run is training.
 func (v *View) Running() bool { return v.State.Phase == event.Training }
 
-// Over says whether the run has ended; it may still be resumed.
+// Over reports whether the run has ended; it may still be resumed.
 func (v *View) Over() bool { return v.State.Phase.Over() }
