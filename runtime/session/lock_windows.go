@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock without waiting; ok is false when another holds it. The system releases it with the file. The
-// locked byte lies far beyond the text, which a lock on Windows would hide from others.
+// tryLock takes the lock without waiting; ok is false if another process holds it. Closing the file releases it. The
+// locked byte is far beyond the text, since on Windows other processes cannot read locked bytes.
 func tryLock(f *os.File, exclusive bool) (ok bool, err error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {
