@@ -79,16 +79,19 @@ func requestedKernels(device string) string {
 // engines lists all engines in order of preference.
 var engines = []maker{
 	{"native", arith.Name, false, onProcessor("native", native.NewEngine)},
-	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-		if own != nil {
-			return graph.NewOwn(own.Graph, set, threads)
-		}
-		return graph.New(net, set, threads)
-	}},
+	{"gorgonia", (*graph.Engine)(nil).Kernels(), false, openGraph},
 	{"cuda", arith.Name, true, onDevice("cuda", "")},
 	{"opencl", arith.Name, true, onDevice("opencl", "")},
 	{"native-bf16", arith.BF16, true, onProcessor("native-bf16", native.NewBF16)},
 	{"native-amx", arith.AMX, true, onProcessor("native-amx", native.NewAMX)},
+}
+
+// openGraph is the maker.open of gorgonia. It trains the graph of a Go program if there is one.
+func openGraph(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+	if own != nil {
+		return graph.NewOwn(own.Graph, set, threads)
+	}
+	return graph.New(net, set, threads)
 }
 
 // onProcessor returns a maker.open for the native engine in one of its arithmetics. name is its $BROOD_ENGINE value.
@@ -309,8 +312,8 @@ func older(kind string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; the session was computed by kernels %s, which precede %s: they added up low-rank products "+
-		"(avx2) and the lengths of clipped gradients and of the shifts of hybrid-es (a last bit) in another order, which only "+
-		"the brood version that recorded it uses", err, kind, arith.Name)
+		"(avx2) and the lengths of clipped gradients and of the shifts of hybrid-es (a last bit) in another order, which "+
+		"only the brood version that recorded it uses", err, kind, arith.Name)
 }
 
 // Available returns the kernels of a new run on this machine, for models that the native engine supports. It returns an
