@@ -131,7 +131,7 @@ func TestHostileWorkers(t *testing.T) {
 		"measures what is not its own": {func(x *stranger) {
 			ready(x)
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{event.RoundTrip: 1}})
-		}, "for the coordinator to measure"},
+		}, "which the coordinator measures"},
 		"measures what has no name": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{"\x1b[2J": 1}})
 		}, "no name"},
