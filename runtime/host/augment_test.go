@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 )
 
@@ -74,7 +75,7 @@ func TestAugmentedResumes(t *testing.T) {
 		t.Errorf("resumed: %s, undisturbed %s", got, want)
 	}
 	branch := filepath.Join(home, "branch")
-	if from, err = Restore(ctx, dir, 7, &Files{Dir: branch}, 1, nil); err != nil {
+	if from, err = Restore(ctx, dir, 7, &checkpoint.Files{Dir: branch}, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := from.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: whole}}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"brood/models/engine"
 	"brood/models/usererr"
 	"brood/optim"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/verify"
@@ -156,7 +157,7 @@ func (j *Job) followed(
 	if err != nil {
 		return nil, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
 	}

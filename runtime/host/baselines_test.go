@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"brood/models/engine"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
+	"brood/runtime/modelfile"
 	"brood/runtime/option"
 	"brood/runtime/worker"
 )
@@ -22,7 +24,7 @@ func membersOf(t *testing.T, dir string) (x [][]float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := (&Files{Dir: dir}).Load(*h.saved(), func(string) bool { return true })
+	rows, err := (&checkpoint.Files{Dir: dir}).Load(*h.saved(), func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +131,9 @@ func TestBeside(t *testing.T) {
 	if err := soup.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	file, err := openModel(path)
-	if err != nil || !strings.HasPrefix(file.Meta[metaOf], "soup: members ") {
-		t.Errorf("its file says %q, %v", file.Meta[metaOf], err)
+	file, err := modelfile.Open(path)
+	if err != nil || !strings.HasPrefix(file.Meta[modelfile.MetaOf], "soup: members ") {
+		t.Errorf("its file says %q, %v", file.Meta[modelfile.MetaOf], err)
 	}
 }
 
@@ -204,7 +206,7 @@ func TestAverages(t *testing.T) {
 	averagesAre(t, dir, 0, 12)
 	averagesAre(t, dir, 0, 9)
 	branch := filepath.Join(home, "branch")
-	from, err := Restore(ctx, dir, 5, &Files{Dir: branch}, 1, nil)
+	from, err := Restore(ctx, dir, 5, &checkpoint.Files{Dir: branch}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

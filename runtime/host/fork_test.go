@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"brood/runtime/checkpoint"
+
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/testutil"
@@ -100,7 +102,7 @@ func TestNearestCheckpoint(t *testing.T) {
 			break
 		}
 		into := filepath.Join(home, "branch")
-		r, err := Restore(t.Context(), dir, 90, &Files{Dir: into}, 1, nil)
+		r, err := Restore(t.Context(), dir, 90, &checkpoint.Files{Dir: into}, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

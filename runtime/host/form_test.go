@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/modelfile"
+
 	"brood/models/format/safetensors"
 	"brood/runtime/event"
 )
@@ -173,7 +175,7 @@ func TestFormRefused(t *testing.T) {
 		if err := safetensors.Save(path, safetensors.File{Meta: meta}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openModel(path); err == nil || !strings.Contains(err.Error(), c[1]) {
+		if _, err := modelfile.Open(path); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s: %v, want %q", key, err, c[1])
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/checkpoint"
+
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/optim"
@@ -48,7 +50,7 @@ func measuresGeometry(t *testing.T, model string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := (&Files{Dir: dir}).Load(*h.saved(), func(string) bool { return true })
+	rows, err := (&checkpoint.Files{Dir: dir}).Load(*h.saved(), func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}

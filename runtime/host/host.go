@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"brood/runtime/checkpoint"
+
 	"brood/models/engine"
 	"brood/runtime/alert"
 	"brood/runtime/control"
@@ -32,9 +34,9 @@ type Run struct {
 	hosting  Hosting
 	control  *control.Server
 	listen   net.Listener
-	lastGood coordinator.Sane // its checkpoint is retained: a run in trouble rolls back to it
-	pinned   []string         // files of checkpoints that a plan rolled back to, which verify needs
-	retained retention        // the newest two checkpoints, and older ones to fork from
+	lastGood coordinator.Sane     // its checkpoint is retained: a run in trouble rolls back to it
+	pinned   []string             // files of checkpoints that a plan rolled back to, which verify needs
+	retained checkpoint.Retention // the newest two checkpoints, and older ones to fork from
 	alerts   alert.Dispatcher
 	gauges   measurements
 }
@@ -48,7 +50,7 @@ func Start(j *Job, s *session.Session, from *Restored, watch func(event.Record))
 func start(
 	j *Job, s *session.Session, from *Restored, watch func(event.Record), d Hosting, grace time.Duration,
 ) (*Run, error) {
-	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, retained: newRetention(j.Options)}
+	r := &Run{Job: j, Session: s, Resumed: from, hosting: d, retained: checkpoint.NewRetention(j.Options)}
 	v := view.New()
 	if from == nil {
 		if err := j.saveInit(s.Dir()); err != nil {
@@ -58,7 +60,7 @@ func start(
 	if err := r.replayInto(v); err != nil {
 		return nil, err
 	}
-	r.retained.dropMissing(s.Dir())
+	r.retained.DropMissing(s.Dir())
 	var err error
 	head := append(r.head(), r.gone()...)
 	if err := s.Append(head...); err != nil { // in one call: the log of a fork always has its initial checkpoint
@@ -83,7 +85,7 @@ func start(
 			core.Cause = event.CauseFork
 		}
 	}
-	store := &Files{Dir: s.Dir()}
+	store := &checkpoint.Files{Dir: s.Dir()}
 	threads := max(1, j.Threads/max(1, d.Workers))
 	log := &recorder{
 		sess:    s,
@@ -205,20 +207,10 @@ func (r *Run) open() (err error) {
 // plan rolled back to, which verify needs.
 func (r *Run) track(rec event.Record) {
 	r.lastGood.Take(rec)
-	r.retained.take(rec)
+	r.retained.Add(rec)
 	if rec.Plan != nil && rec.Plan.From == event.Saved {
-		r.pinned = append(r.pinned, paths(r.lastGood.Newest())...)
+		r.pinned = append(r.pinned, checkpoint.Paths(r.lastGood.Newest())...)
 	}
-}
-
-// paths returns the files of a checkpoint, nil for a nil checkpoint.
-func paths(cp *event.Checkpoint) (out []string) {
-	if cp != nil {
-		for _, f := range cp.Files {
-			out = append(out, f.Path)
-		}
-	}
-	return out
 }
 
 // prune tracks a record. After a checkpoint, or an alert about the disk, it removes the files of all checkpoints that
@@ -226,7 +218,7 @@ func paths(cp *event.Checkpoint) (out []string) {
 func (r *Run) prune(rec event.Record) {
 	if r.track(rec); rec.Checkpoint != nil || rec.Alert != nil && rec.Alert.Kind == event.AlertDisk {
 		// a file that cannot be removed only takes up space
-		_ = r.Session.Prune(slices.Concat(paths(r.lastGood.Good), r.pinned, r.retained.paths()))
+		_ = r.Session.Prune(slices.Concat(checkpoint.Paths(r.lastGood.Good), r.pinned, r.retained.Paths()))
 	}
 }
 

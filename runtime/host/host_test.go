@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/checkpoint"
+
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/format/safetensors"
@@ -134,7 +136,7 @@ func TestResumeForkVerify(t *testing.T) {
 	}
 
 	branch := filepath.Join(home, "branch")
-	f, err := Restore(ctx, dir, 17, &Files{Dir: branch}, 1, nil)
+	f, err := Restore(ctx, dir, 17, &checkpoint.Files{Dir: branch}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestResumeForkVerify(t *testing.T) {
 	}
 	// The same branch without an edit goes the parent's way.
 	same := filepath.Join(home, "same")
-	f, err = Restore(ctx, dir, 17, &Files{Dir: same}, 1, nil)
+	f, err = Restore(ctx, dir, 17, &checkpoint.Files{Dir: same}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +333,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if err := os.WriteFile(files[0], p, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	st := &Files{Dir: dir}
+	st := &checkpoint.Files{Dir: dir}
 	if _, err := st.Load(from.Checkpoint, func(string) bool { return true }); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a flipped bit in a checkpoint: %v", err)
 	}

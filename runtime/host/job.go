@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"brood/runtime/modelfile"
+
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
@@ -261,7 +263,7 @@ func (j *Job) prepareModel(o Options) error {
 			names)
 	}
 	if o.Init != "" {
-		if err := usererr.File(j.start(o.Init), o.Init, giveModel); err != nil {
+		if err := usererr.File(j.start(o.Init), o.Init, modelfile.Advice); err != nil {
 			return err
 		}
 	}

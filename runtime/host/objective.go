@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"brood/runtime/modelfile"
+
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/objective"
@@ -170,7 +172,7 @@ func (j *Job) prepareObjective(o Options) (err error) {
 	j.Samples = j.own.Objective.Spec.Data()
 	j.Data, j.Config.Data, j.Config.Objective = j.Samples.Name, j.Samples.Name, j.own.objectiveName()
 	if o.Init != "" {
-		return usererr.File(j.start(o.Init), o.Init, giveModel)
+		return usererr.File(j.start(o.Init), o.Init, modelfile.Advice)
 	}
 	return nil
 }

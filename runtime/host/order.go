@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"brood/runtime/checkpoint"
+
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/control"
@@ -117,7 +119,7 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 	if err != nil {
 		return r, err
 	}
-	if r.From, err = own.Restore(ctx, o.From, o.At, &Files{Dir: o.Dir}, o.Options.Threads, progress); err != nil {
+	if r.From, err = own.Restore(ctx, o.From, o.At, &checkpoint.Files{Dir: o.Dir}, o.Options.Threads, progress); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/checkpoint"
+
 	"github.com/fxamacker/cbor/v2"
 	G "gorgonia.org/gorgonia"
 
@@ -79,7 +81,7 @@ func TestOwnResumes(t *testing.T) {
 		`"start `: changed(func(o *Own) { o.Init = func(_ noise.Key, _ engine.Tensor, dst []float32) { clear(dst) } }),
 	} {
 		_, err1 := own.Restore(ctx, dir, 0, nil, 1, nil)
-		_, err2 := own.Restore(ctx, dir, 2, &Files{Dir: filepath.Join(home, "none")}, 1, nil)
+		_, err2 := own.Restore(ctx, dir, 2, &checkpoint.Files{Dir: filepath.Join(home, "none")}, 1, nil)
 		_, err3 := own.Verify(ctx, dir, 1, nil)
 		for _, err := range []error{err1, err2, err3} {
 			if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
@@ -98,7 +100,7 @@ func TestOwnResumes(t *testing.T) {
 		t.Errorf("resumed: %s, undisturbed %s", got, want)
 	}
 	branch := filepath.Join(home, "branch")
-	if from, err = bent().Restore(ctx, dir, 3, &Files{Dir: branch}, 1, nil); err != nil {
+	if from, err = bent().Restore(ctx, dir, 3, &checkpoint.Files{Dir: branch}, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := from.Fork("half", Options{Threads: 1, Limit: event.Limit{Rounds: whole}}); err != nil {

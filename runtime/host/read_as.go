@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/runtime/modelfile"
+
 	"brood/models/data"
 	"brood/models/tomlerr"
 	"brood/models/usererr"
@@ -57,8 +59,8 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 	_, _, recorded := session.LogSize(of)
 	switch {
 	case strings.HasSuffix(of, ".safetensors"):
-		file, err := openTyped(of)
-		return file.reading, err
+		file, err := modelfile.OpenNamed(of)
+		return file.Reading, err
 	case strings.HasSuffix(of, ".toml"):
 		r.Form, err = t.parseForm(of)
 		return r, err
@@ -113,17 +115,17 @@ func (t *Trained) parseForm(path string) (*data.Form, error) {
 	if err := tomlerr.Decode(text, &w); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if w.Mean == nil || w.Deviation == nil || w.Samples != ofBytes && w.Samples != ofNumbers {
+	if w.Mean == nil || w.Deviation == nil || w.Samples != modelfile.OfBytes && w.Samples != modelfile.OfNumbers {
 		return nil, fmt.Errorf(`%s: it lacks samples = "bytes" or "numbers", or mean and deviation, such as mean = [0.5], `+
 			`deviation = [0.25]`, path)
 	}
-	if w.Ground != "" && w.Ground != onWhite && w.Ground != onBlack {
+	if w.Ground != "" && w.Ground != modelfile.OnWhite && w.Ground != modelfile.OnBlack {
 		return nil, fmt.Errorf(`%s: ground = %q: it is "white" or "black"`, path, w.Ground)
 	}
 	f := &data.Form{
 		Shape:      w.Shape,
-		Bytes:      w.Samples == ofBytes,
-		White:      w.Ground == onWhite,
+		Bytes:      w.Samples == modelfile.OfBytes,
+		White:      w.Ground == modelfile.OnWhite,
 		Classes:    w.Classes,
 		Features:   w.Features,
 		Label:      w.Label,

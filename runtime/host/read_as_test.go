@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/modelfile"
+
 	"brood/models"
 	"brood/models/data"
 	"brood/models/format/safetensors"
@@ -135,10 +137,10 @@ func TestGroundOfForm(t *testing.T) {
 			t.Fatalf("ground %q: %+v, %v", ground, f, err)
 		}
 		meta := map[string]string{}
-		if err := writeForm(meta, *f); err != nil {
+		if err := modelfile.WriteForm(meta, *f); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := readForm(meta); err != nil || !reflect.DeepEqual(got, f) {
+		if got, err := modelfile.ReadForm(meta); err != nil || !reflect.DeepEqual(got, f) {
 			t.Errorf("ground %q: the file says %+v, want %+v (%v)", ground, got, f, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	goruntime "runtime"
 	"slices"
 
+	"brood/runtime/checkpoint"
+
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -177,7 +179,7 @@ func Askable(dir string) error {
 
 // intact returns an error if a file of the checkpoint is missing or does not match its digest in the log.
 func intact(dir string, cp *event.Checkpoint) error {
-	_, err := (&Files{Dir: dir}).Load(*cp, func(string) bool { return false })
+	_, err := (&checkpoint.Files{Dir: dir}).Load(*cp, func(string) bool { return false })
 	return err
 }
 
@@ -351,7 +353,7 @@ func recomputeFrom(
 	ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int,
 	progress func(event.Commit),
 ) (*worker.Worker, uint64, error) {
-	files := &Files{Dir: dir, Other: store}
+	files := &checkpoint.Files{Dir: dir, Other: store}
 	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, files, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, 0, err
@@ -438,7 +440,7 @@ func (o *Own) Verify(
 	if err != nil {
 		return out, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), true)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), true)
 	if err != nil {
 		return out, err
 	}

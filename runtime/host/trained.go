@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/runtime/checkpoint"
+	"brood/runtime/modelfile"
+
 	"brood/models"
 	"brood/models/arith"
 	"brood/models/data"
@@ -147,7 +150,7 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 	if _, _, ok := gpu.ParseTensorKind(j.Config.Kernels); ok {
 		on.Config.Kernels, on.Device = arith.Name, ""
 	}
-	w, err := on.Worker(0, (&local.Hub{}).Link(0), nil, &Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	w, err := on.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
 	if err != nil {
 		return nil, err
 	}
@@ -206,29 +209,29 @@ func (t *Trained) Save(path string) error {
 // meta returns the metadata of the model for its file.
 func (t *Trained) meta() (map[string]string, error) {
 	meta := map[string]string{
-		metaFormat:    modelFormat,
-		metaModel:     t.Net.Name,
-		metaSpec:      t.Spec,
-		metaData:      t.Data,
-		metaAlgorithm: t.Algorithm,
-		metaSession:   t.Session,
-		metaAtRound:   strconv.FormatUint(t.Round, 10),
-		metaReading:   readingVersion,
-		metaKernels:   t.Kernels,
+		modelfile.MetaFormat:    modelfile.Format,
+		modelfile.MetaModel:     t.Net.Name,
+		modelfile.MetaSpec:      t.Spec,
+		modelfile.MetaData:      t.Data,
+		modelfile.MetaAlgorithm: t.Algorithm,
+		modelfile.MetaSession:   t.Session,
+		modelfile.MetaRound:     strconv.FormatUint(t.Round, 10),
+		modelfile.MetaReading:   modelfile.ReadingVersion,
+		modelfile.MetaKernels:   t.Kernels,
 	}
 	if t.Held != "" {
-		meta[metaHeld] = t.Held
+		meta[modelfile.MetaHeld] = t.Held
 	}
 	if made := t.Made(); made != "" {
-		meta[metaOf] = t.Of.String() + ": " + made
+		meta[modelfile.MetaOf] = t.Of.String() + ": " + made
 	}
 	if f := t.Read.Form; f != nil {
-		if err := writeForm(meta, *f); err != nil {
+		if err := modelfile.WriteForm(meta, *f); err != nil {
 			return nil, err
 		}
 	}
 	if t.own != nil { // only its program can build the model from this text
-		delete(meta, metaSpec)
+		delete(meta, modelfile.MetaSpec)
 	}
 	return meta, nil
 }
@@ -240,20 +243,20 @@ func OpenTrained(path, model string) (*Trained, error) { return OpenRenamed(path
 // OpenRenamed is [OpenTrained] for a file whose tensors have other names. renames is a comma-separated list of FROM=TO.
 // Flax files with Flax's default names need no renames, see docs/model-files.md.
 func OpenRenamed(path, model, renames string) (*Trained, error) {
-	file, err := openTyped(path)
+	file, err := modelfile.OpenNamed(path)
 	if err != nil {
 		return nil, err
 	}
 	t := &Trained{
-		Spec:      file.Meta[metaSpec],
-		Data:      file.Meta[metaData],
-		Algorithm: file.Meta[metaAlgorithm],
-		Session:   file.Meta[metaSession],
-		Read:      file.reading,
-		Held:      file.Meta[metaHeld],
-		Kernels:   file.Meta[metaKernels],
+		Spec:      file.Meta[modelfile.MetaSpec],
+		Data:      file.Meta[modelfile.MetaData],
+		Algorithm: file.Meta[modelfile.MetaAlgorithm],
+		Session:   file.Meta[modelfile.MetaSession],
+		Read:      file.Reading,
+		Held:      file.Meta[modelfile.MetaHeld],
+		Kernels:   file.Meta[modelfile.MetaKernels],
 	}
-	t.Round, _ = strconv.ParseUint(file.Meta[metaAtRound], 10, 64) // 0 if another program wrote the file
+	t.Round, _ = strconv.ParseUint(file.Meta[modelfile.MetaRound], 10, 64) // 0 if another program wrote the file
 	switch {
 	case model != "":
 		text, err := models.Source(model)
@@ -286,16 +289,16 @@ func OpenRenamed(path, model, renames string) (*Trained, error) {
 	if kind, err := recorded(t.Kernels, t.Net); err == nil {
 		t.Kernels = kind
 	}
-	if _, err := file.arrange(renames, t.Net); err != nil {
+	if _, err := file.Arrange(renames, t.Net); err != nil {
 		return nil, err
 	}
-	if t.Params, err = file.take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params); err != nil {
+	if t.Params, err = file.Take(t.Net.Name, t.Net.Layout.Tensors, t.Net.Layout.Params); err != nil {
 		return nil, err
 	}
-	if t.Spare, err = file.spare(t.Net.Layout, t.Net.Name); err != nil {
+	if t.Spare, err = file.Spare(t.Net.Layout, t.Net.Name); err != nil {
 		return nil, err
 	}
-	t.Stats, err = file.take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats)
+	t.Stats, err = file.Take(t.Net.Name, t.Net.Layout.StatTensors, t.Net.Layout.Stats)
 	return t, err
 }
 

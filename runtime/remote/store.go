@@ -8,11 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"brood/runtime/checkpoint"
+
 	"github.com/zeebo/blake3"
 
 	"brood/models/engine"
 	"brood/runtime/event"
-	"brood/runtime/host"
 	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/runtime/worker"
@@ -42,7 +43,7 @@ func (s *store) ask(msg any) (any, error) {
 
 // Save implements worker.Store.
 func (s *store) Save(round uint64, epoch uint32, id int, rows []worker.Row) (event.File, error) {
-	f, err := (&host.Files{Dir: s.dir}).Save(round, epoch, id, rows)
+	f, err := (&checkpoint.Files{Dir: s.dir}).Save(round, epoch, id, rows)
 	if err != nil {
 		return f, fmt.Errorf("write the checkpoint to a temporary file: %w", err)
 	}
@@ -97,7 +98,7 @@ func (s *store) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 		}
 		defer os.Remove(path)
 	}
-	return (&host.Files{Dir: s.dir}).Load(cp, want)
+	return (&checkpoint.Files{Dir: s.dir}).Load(cp, want)
 }
 
 // fetch downloads a file into dir and returns its path. It fails if the digest differs from the one in the log.

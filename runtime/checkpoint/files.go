@@ -1,4 +1,6 @@
-package host
+// Package checkpoint stores the checkpoints of a run as safetensors files, and selects which of them a run
+// retains.
+package checkpoint
 
 import (
 	"bytes"
@@ -7,16 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 
 	"github.com/zeebo/blake3"
 
-	"brood/models"
 	"brood/models/engine"
 	"brood/models/format/safetensors"
 	"brood/runtime/event"
-	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/worker"
 )
@@ -54,12 +52,12 @@ func (f *Files) Save(round uint64, epoch uint32, id int, rows []worker.Row) (eve
 	if err := safetensors.Save(path, file); err != nil {
 		return event.File{}, err
 	}
-	return describe(rel, path)
+	return Describe(rel, path)
 }
 
-// describe returns the log entry of the file at path, which has path rel in the session: its size and its BLAKE3
+// Describe returns the log entry of the file at path, which has path rel in the session: its size and its BLAKE3
 // digest.
-func describe(rel, path string) (event.File, error) {
+func Describe(rel, path string) (event.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return event.File{}, err
@@ -105,71 +103,3 @@ func (f *Files) Load(cp event.Checkpoint, want func(string) bool) (map[string]en
 	}
 	return out, nil
 }
-
-// start reads the initial parameters from a model file, the batch-norm statistics if the file has them, and how the
-// data are read.
-func (j *Job) start(path string) error {
-	file, err := openModel(path)
-	if err == nil {
-		var changed bool
-		if changed, err = file.arrange(option.Rename.Text(j.Options), j.Net); changed {
-			j.arranged = &file.File
-		}
-	}
-	if err == nil {
-		j.initState, err = file.take(j.Net.Name, j.Net.Layout.Tensors, j.Net.Layout.Params)
-	}
-	if err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
-	j.reading = file.reading
-	if text := file.Meta[metaSpec]; text != "" {
-		m, err := models.FromSource(path, []byte(text))
-		if err == nil && (m.Loss != j.Net.Loss || !reflect.DeepEqual(m.Layers, j.Net.Layers)) {
-			j.Notes = append(j.Notes, fmt.Sprintf("init: %s holds other layers than %s: its parameters fit, but this model "+
-				"computes something else with them", path, j.Net.Name))
-		}
-	}
-	if file.reading.Form == nil {
-		j.Notes = append(j.Notes, fmt.Sprintf("init: %s does not say how its samples were normalised, nor what its classes "+
-			"are called: those of data %s are used", path, j.Data))
-	}
-	if j.Spare, err = file.spare(j.Net.Layout, j.Net.Name); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
-	stats := j.Net.Layout.StatTensors
-	if !slices.ContainsFunc(stats, func(t engine.Tensor) bool { return file.Find(t.Name) != nil }) {
-		return nil
-	}
-	if j.stats, err = file.take(j.Net.Name, stats, j.Net.Layout.Stats); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
-	return nil
-}
-
-// saveInit copies the initial model file into the session in dir, so that the session can be recomputed. It sets
-// Config.Init. Without an initial model file it does nothing.
-func (j *Job) saveInit(dir string) error {
-	if j.Init == "" {
-		return nil
-	}
-	path := filepath.Join(dir, initFile)
-	if j.arranged != nil { // with the names and layouts of the model
-		if err := safetensors.Save(path, j.arranged.Floats()); err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-	} else {
-		p, err := os.ReadFile(j.Init)
-		if err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-		if err := os.WriteFile(path, p, 0o644); err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-	}
-	f, err := describe(initFile, path)
-	j.Config.Init = &f
-	return err
-}
-
-const initFile = "init.safetensors"

@@ -1,4 +1,6 @@
-package host
+// Package modelfile reads and writes trained models as safetensors files: the metadata that describe layers, data and
+// preprocessing (docs/model-files.md), and the tensors of a layout, also from files whose names or layouts differ.
+package modelfile
 
 import (
 	"cmp"
@@ -20,43 +22,43 @@ import (
 
 // Metadata keys of a model file, see docs/model-files.md.
 const (
-	metaFormat, metaModel, metaSpec, metaData, metaReading = "format", "model", "layers", "data", "reading"
-	metaAlgorithm, metaSession, metaAtRound, metaKernels   = "algorithm", "session", "round", "kernels"
+	MetaFormat, MetaModel, MetaSpec, MetaData, MetaReading = "format", "model", "layers", "data", "reading"
+	MetaAlgorithm, MetaSession, MetaRound, MetaKernels     = "algorithm", "session", "round", "kernels"
 	metaShape, metaSamples, metaMean, metaDeviation        = "shape", "samples", "mean", "deviation"
 	metaClasses, metaFeatures, metaLabel                   = "classes", "features", "label"
 	metaTargetMean, metaTargetDeviation                    = "target_mean", "target_deviation"
-	metaHeld, metaOutputs, metaOf, metaGround              = "validation", "outputs", "of", "ground"
+	MetaHeld, metaOutputs, MetaOf, metaGround              = "validation", "outputs", "of", "ground"
 )
 
 const (
-	modelFormat                = "brood-model"
-	readingVersion             = "2" // version of the rules by which data are read
-	ofBytes, ofNumbers, ofText = "bytes", "numbers", "text"
-	onWhite, onBlack           = "white", "black"
+	Format                     = "brood-model"
+	ReadingVersion             = "2" // version of the rules by which data are read
+	OfBytes, OfNumbers, ofText = "bytes", "numbers", "text"
+	OnWhite, OnBlack           = "white", "black"
 )
 
-// modelFile is an open safetensors file of a model.
-type modelFile struct {
+// File is an open safetensors file of a model.
+type File struct {
 	safetensors.File
-	path    string
-	reading data.Reading // how the training data were read; Form is nil if the file has no preprocessing metadata
+	Path    string
+	Reading data.Reading // how the training data were read; Form is nil if the file has no preprocessing metadata
 }
 
-// giveModel is the advice in the error for a user's path that is not a model file.
-const giveModel = "give a .safetensors file, such as `brood export` writes"
+// Advice is the advice in the error for a user's path that is not a model file.
+const Advice = "give a .safetensors file, such as `brood export` writes"
 
-// openTyped is openModel for a path from the user. Its errors are usage errors with the advice giveModel.
-func openTyped(path string) (modelFile, error) {
-	f, err := openModel(path)
+// OpenNamed is Open for a path from the user. Its errors are usage errors with the advice Advice.
+func OpenNamed(path string) (File, error) {
+	f, err := Open(path)
 	if err != nil {
-		err = usererr.File(err, path, giveModel)
+		err = usererr.File(err, path, Advice)
 	}
 	return f, err
 }
 
-// openModel opens a model file and parses its preprocessing metadata. It returns an error if the file is not a
+// Open opens a model file and parses its preprocessing metadata. It returns an error if the file is not a
 // safetensors file, if its reading rule is unknown to this version, or if the metadata are invalid.
-func openModel(path string) (f modelFile, err error) {
+func Open(path string) (f File, err error) {
 	f.File, err = safetensors.Open(path)
 	if cause := otherThan(err, path); cause != nil {
 		return f, cause
@@ -68,12 +70,12 @@ func openModel(path string) (f modelFile, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.path = path
-	if text, ok := f.Meta[metaReading]; ok && text != readingVersion || !ok && f.Meta[metaSession] != "" {
+	f.Path = path
+	if text, ok := f.Meta[MetaReading]; ok && text != ReadingVersion || !ok && f.Meta[MetaSession] != "" {
 		return f, fmt.Errorf("%s: its data were read by version %q of the rules, and this brood has version %s: use the brood "+
-			"that exported the model", path, text, readingVersion)
+			"that exported the model", path, text, ReadingVersion)
 	}
-	f.reading.Form, err = readForm(f.Meta)
+	f.Reading.Form, err = ReadForm(f.Meta)
 	if err != nil {
 		return f, fmt.Errorf("%s: its metadata cannot be used: %w; export the model again", path, err)
 	}
@@ -94,15 +96,15 @@ func otherThan(err error, path string) error {
 	return wrongfile.Check(file, path, "its tensors as safetensors")
 }
 
-// writeForm adds a preprocessing spec to metadata. It writes numbers as the shortest decimals that parse to the same
+// WriteForm adds a preprocessing spec to metadata. It writes numbers as the shortest decimals that parse to the same
 // value.
-func writeForm(meta map[string]string, f data.Form) error {
-	meta[metaSamples] = ofNumbers
+func WriteForm(meta map[string]string, f data.Form) error {
+	meta[metaSamples] = OfNumbers
 	switch {
 	case f.Text:
 		meta[metaSamples] = ofText
 	case f.Bytes:
-		meta[metaSamples] = ofBytes
+		meta[metaSamples] = OfBytes
 	}
 	regression := f.TargetMean != nil
 	for key, x := range map[string]struct {
@@ -130,7 +132,7 @@ func writeForm(meta map[string]string, f data.Form) error {
 		meta[metaLabel] = f.Label
 	}
 	if f.White { // no key means black, as in files of versions without this key
-		meta[metaGround] = onWhite
+		meta[metaGround] = OnWhite
 	}
 	if names := f.OutputNames(); names != nil { // for other programs; this one reads the label
 		text, err := json.Marshal(names)
@@ -142,15 +144,15 @@ func writeForm(meta map[string]string, f data.Form) error {
 	return nil
 }
 
-// readForm returns the preprocessing spec in metadata, or nil if the metadata have none. It returns an error if a
+// ReadForm returns the preprocessing spec in metadata, or nil if the metadata have none. It returns an error if a
 // required key is missing or a value is invalid.
-func readForm(meta map[string]string) (*data.Form, error) {
+func ReadForm(meta map[string]string) (*data.Form, error) {
 	text := meta[metaSamples] == ofText
 	f := &data.Form{
 		Label: meta[metaLabel],
-		Bytes: text || meta[metaSamples] == ofBytes,
+		Bytes: text || meta[metaSamples] == OfBytes,
 		Text:  text,
-		White: meta[metaGround] == onWhite,
+		White: meta[metaGround] == OnWhite,
 	}
 	missing, found := "", false
 	for _, x := range []struct {
@@ -184,10 +186,10 @@ func readForm(meta map[string]string) (*data.Form, error) {
 		return nil, nil
 	case missing != "":
 		return nil, fmt.Errorf("it lacks %s", missing)
-	case meta[metaGround] != "" && meta[metaGround] != onWhite && meta[metaGround] != onBlack:
-		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaGround, meta[metaGround], onWhite, onBlack)
-	case kind != ofBytes && kind != ofNumbers && kind != ofText:
-		return nil, fmt.Errorf("%s is %q, none of %s, %s and %s", metaSamples, kind, ofBytes, ofNumbers, ofText)
+	case meta[metaGround] != "" && meta[metaGround] != OnWhite && meta[metaGround] != OnBlack:
+		return nil, fmt.Errorf("%s is %q, neither %s nor %s", metaGround, meta[metaGround], OnWhite, OnBlack)
+	case kind != OfBytes && kind != OfNumbers && kind != ofText:
+		return nil, fmt.Errorf("%s is %q, none of %s, %s and %s", metaSamples, kind, OfBytes, OfNumbers, ofText)
 	}
 	return f, f.Check()
 }
@@ -195,7 +197,7 @@ func readForm(meta map[string]string) (*data.Form, error) {
 // spare returns the names of the float tensors that the model does not use. It returns an error if such a tensor
 // belongs to a layer of the model, for example a bias of a layer without one: the layer of the file computes something
 // else.
-func (f *modelFile) spare(l engine.Layout, model string) (names []string, err error) {
+func (f *File) Spare(l engine.Layout, model string) (names []string, err error) {
 	layer := func(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 	known, layers := map[string]bool{}, map[string]bool{}
 	for _, t := range slices.Concat(l.Tensors, l.StatTensors) {
@@ -206,7 +208,7 @@ func (f *modelFile) spare(l engine.Layout, model string) (names []string, err er
 		case known[t.Name] || t.F == nil:
 		case layers[layer(t.Name)] && layer(t.Name) != "":
 			return nil, fmt.Errorf("%s holds a tensor %s, and that layer of model %s has none: name the model that it was "+
-				"trained as", f.path, t.Name, model)
+				"trained as", f.Path, t.Name, model)
 		default:
 			names = append(names, t.Name)
 		}
@@ -216,7 +218,7 @@ func (f *modelFile) spare(l engine.Layout, model string) (names []string, err er
 
 // renameAdvice returns the end of an error text that lists the first tensor names of the file and suggests --rename. It
 // returns "" if the file has no tensors.
-func (f *modelFile) renameAdvice() string {
+func (f *File) renameAdvice() string {
 	const most = 4
 	var names []string
 	for _, t := range f.Tensors {
@@ -234,25 +236,25 @@ func (f *modelFile) renameAdvice() string {
 
 // take copies the tensors of a layout from the file into one row of n elements. It returns an error if a tensor is
 // missing, has another type or shape, or has an element that is not finite.
-func (f *modelFile) take(model string, tensors []engine.Tensor, n int) ([]float32, error) {
+func (f *File) Take(model string, tensors []engine.Tensor, n int) ([]float32, error) {
 	row := make([]float32, n)
 	for _, t := range tensors {
 		got := f.Find(t.Name)
 		switch {
 		case got == nil:
 			return nil, fmt.Errorf("%s holds no tensor %s of shape %v, which model %s needs%s",
-				f.path, t.Name, t.Shape, model, f.renameAdvice())
+				f.Path, t.Name, t.Shape, model, f.renameAdvice())
 		case got.Unread != "" || got.U != nil:
 			return nil, fmt.Errorf("%s: tensor %s is of type %s; save it as F32, F16, BF16 or F64",
-				f.path, t.Name, cmp.Or(got.Unread, "U64"))
+				f.Path, t.Name, cmp.Or(got.Unread, "U64"))
 		case !slices.Equal(got.Shape, t.Shape):
 			return nil, fmt.Errorf("%s: tensor %s is of shape %v, and model %s takes %v; name the model that it was trained "+
-				"as, or reshape the tensor", f.path, t.Name, got.Shape, model, t.Shape)
+				"as, or reshape the tensor", f.Path, t.Name, got.Shape, model, t.Shape)
 		}
 		for i, v := range got.F {
 			if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
 				return nil, fmt.Errorf("%s: element %d of tensor %s is %v; all elements must be finite",
-					f.path, i, t.Name, v)
+					f.Path, i, t.Name, v)
 			}
 		}
 		copy(row[t.Lo:t.Lo+t.Len], got.F)

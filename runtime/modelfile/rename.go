@@ -1,4 +1,4 @@
-package host
+package modelfile
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 // arrange converts the tensors of the file to the names and layouts of model m: first by the renames in text, a list of
 // FROM=TO, then by the conventions of Flax if the file has Flax kernels. It reports whether any tensor changed. It
 // returns an error if a rename matches no tensor or if two tensors have the same name afterwards.
-func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err error) {
+func (f *File) Arrange(text string, m *models.Model) (changed bool, err error) {
 	rs, err := option.Renamings(text)
 	if err != nil {
 		return false, err
@@ -32,7 +32,7 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 			}
 		}
 		if !matched {
-			return false, usererr.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.path, r.From)
+			return false, usererr.Errorf("--rename %s=%s: %s holds no tensor %s", r.From, r.To, f.Path, r.From)
 		}
 		changed = true
 	}
@@ -45,7 +45,7 @@ func (f *modelFile) arrange(text string, m *models.Model) (changed bool, err err
 	for _, t := range f.Tensors {
 		if names[t.Name] {
 			return false, usererr.Errorf("%s holds two tensors %s once they are renamed: give each a unique name with --rename",
-				f.path, t.Name)
+				f.Path, t.Name)
 		}
 		names[t.Name] = true
 	}

@@ -1,4 +1,4 @@
-package host
+package checkpoint
 
 import (
 	"os"
@@ -10,11 +10,11 @@ import (
 	"brood/runtime/session"
 )
 
-// retention selects the checkpoints that a run retains, so that a fork from any round has a checkpoint nearby. Let the
+// Retention selects the checkpoints that a run retains, so that a fork from any round has a checkpoint nearby. Let the
 // age of a checkpoint be its distance to the newest one in rounds. A checkpoint is removed if the ages of its
 // neighbours differ by at most a factor of two. Then the distance from any round back to the checkpoint before it is at
 // most its distance to the newest one. If the limits require it, checkpoints with larger factors are removed too.
-type retention struct {
+type Retention struct {
 	maxCount int   // number of checkpoints
 	maxBytes int64 // total size of all checkpoints but the newest two
 	cps      []retained
@@ -28,22 +28,22 @@ type retained struct {
 }
 
 const (
-	defaultCheckpoints = 16
-	defaultOlderBytes  = 1 << 30 // limit of the total size of all checkpoints but the newest ones
-	newestRetained     = 2       // number of newest checkpoints, which are retained regardless of their size
+	DefaultCount      = 16
+	defaultOlderBytes = 1 << 30 // limit of the total size of all checkpoints but the newest ones
+	newestRetained    = 2       // number of newest checkpoints, which are retained regardless of their size
 )
 
-// newRetention returns the retention with the limits of the options, without checkpoints.
-func newRetention(o option.Options) retention {
-	k := retention{maxCount: defaultCheckpoints, maxBytes: defaultOlderBytes}
+// NewRetention returns the retention with the limits of the options, without checkpoints.
+func NewRetention(o option.Options) Retention {
+	k := Retention{maxCount: DefaultCount, maxBytes: defaultOlderBytes}
 	if n, err := strconv.Atoi(option.Checkpoints.Text(o)); err == nil {
 		k.maxCount = n
 	}
 	return k
 }
 
-// take updates the checkpoints with the next record of the log.
-func (k *retention) take(rec event.Record) {
+// Add updates the checkpoints with the next record of the log.
+func (k *Retention) Add(rec event.Record) {
 	switch cp := rec.Checkpoint; {
 	case rec.Plan != nil: // later rounds are recomputed
 		k.cps = slices.DeleteFunc(k.cps, func(x retained) bool { return x.round > rec.Plan.At })
@@ -51,7 +51,7 @@ func (k *retention) take(rec event.Record) {
 		k.cps = k.cps[max(0, len(k.cps)-newestRetained):]
 	case cp != nil:
 		k.cps = slices.DeleteFunc(k.cps, func(x retained) bool { return x.round >= cp.Round })
-		x := retained{round: cp.Round, files: paths(cp)}
+		x := retained{round: cp.Round, files: Paths(cp)}
 		for _, f := range cp.Files {
 			x.bytes += f.Bytes
 		}
@@ -62,7 +62,7 @@ func (k *retention) take(rec event.Record) {
 
 // thin removes checkpoints until the limits hold and every factor exceeds two; each time the one with the smallest
 // factor.
-func (k *retention) thin() {
+func (k *Retention) thin() {
 	for {
 		n := len(k.cps) - newestRetained
 		least, ratio := -1, 0.0
@@ -83,7 +83,7 @@ func (k *retention) thin() {
 }
 
 // age returns the rounds from the i-th checkpoint to the newest one. Index -1 is the start of the run, at round 0.
-func (k *retention) age(i int) float64 {
+func (k *Retention) age(i int) float64 {
 	newest := k.cps[len(k.cps)-1].round
 	if i < 0 {
 		return float64(newest)
@@ -91,8 +91,8 @@ func (k *retention) age(i int) float64 {
 	return float64(newest - k.cps[i].round)
 }
 
-// dropMissing removes checkpoints whose files do not exist in dir: an earlier process with lower limits deleted them.
-func (k *retention) dropMissing(dir string) {
+// DropMissing removes checkpoints whose files do not exist in dir: an earlier process with lower limits deleted them.
+func (k *Retention) DropMissing(dir string) {
 	k.cps = slices.DeleteFunc(k.cps, func(x retained) bool {
 		for _, rel := range x.files {
 			if path, err := session.Path(dir, rel); err != nil || !regular(path) {
@@ -109,10 +109,20 @@ func regular(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// paths returns the files of the retained checkpoints, relative to the session.
-func (k *retention) paths() (out []string) {
+// Paths returns the files of the retained checkpoints, relative to the session.
+func (k *Retention) Paths() (out []string) {
 	for _, x := range k.cps {
 		out = append(out, x.files...)
+	}
+	return out
+}
+
+// Paths returns the files of a checkpoint, nil for a nil checkpoint.
+func Paths(cp *event.Checkpoint) (out []string) {
+	if cp != nil {
+		for _, f := range cp.Files {
+			out = append(out, f.Path)
+		}
 	}
 	return out
 }
