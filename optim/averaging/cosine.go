@@ -7,9 +7,10 @@ import (
 	"brood/models/arith"
 )
 
-// cosines are the orthonormal cosine transform of type II of n values: row k has those of frequency k.
-func cosines(n int) []float64 {
-	table := make([]float64, 4*n) // over a whole turn
+// dctBasis returns the orthonormal cosine transform of type II of n values as an n x n matrix, row by row: row k
+// contains the basis vector of frequency k.
+func dctBasis(n int) []float64 {
+	table := make([]float64, 4*n) // cos over a full period, in steps of pi/2n
 	for i := range table {
 		table[i] = arith.Cos(math.Pi * float64(i) / float64(2*n))
 	}
@@ -25,31 +26,33 @@ func cosines(n int) []float64 {
 	return basis
 }
 
-// transform writes each chunk of v as its cosines, or back. bases are those of the lengths seen so far.
-func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
+// dct replaces each chunk of v by its cosine transform, or by the inverse transform. It computes in float64. bases
+// caches dctBasis by length; dct adds missing ones.
+func (c sparseCode) dct(v []float32, inverse bool, bases map[int][]float64) {
 	var out, a []float64
-	var rows [][]float64 // of the cosines that are not zero, and a these
+	var rows [][]float64 // the basis vectors of the coefficients in a, which are the nonzero ones
 	for _, p := range c.chunks {
-		basis, known := bases[p.n]
-		if !known {
-			basis = cosines(p.n)
+		basis, cached := bases[p.n]
+		if !cached {
+			basis = dctBasis(p.n)
 			bases[p.n] = basis
 		}
 		x := v[p.lo : p.lo+p.n]
 		out = slices.Grow(out[:0], p.n)[:p.n]
-		if back {
+		if inverse {
 			a, rows = a[:0], rows[:0]
-			for k, cosine := range x {
-				if cosine != 0 {
-					a, rows = append(a, float64(cosine)), append(rows, basis[k*p.n:(k+1)*p.n])
+			for k, coefficient := range x {
+				if coefficient != 0 {
+					a, rows = append(a, float64(coefficient)), append(rows, basis[k*p.n:(k+1)*p.n])
 				}
 			}
-			for i := 0; i < p.n; i += 4 { // four at a time, of which none waits for another; the last four may be done twice
+			// Four independent sums at a time. The last four may overlap the previous ones.
+			for i := 0; i < p.n; i += 4 {
 				at := min(i, max(0, p.n-4))
-				backFour(out[at:min(at+4, p.n)], at, a, rows)
+				inverseFour(out[at:min(at+4, p.n)], at, a, rows)
 			}
 		} else {
-			for k := 0; k < p.n; k += 4 { // likewise
+			for k := 0; k < p.n; k += 4 { // four independent sums at a time
 				var rows [4][]float64
 				for j := range rows {
 					at := min(k+j, p.n-1) * p.n
@@ -72,8 +75,9 @@ func (c sparseCode) transform(v []float32, back bool, bases map[int][]float64) {
 	}
 }
 
-// backFour sums frequencies, ascending, into up to four values from place i on.
-func backFour(out []float64, i int, a []float64, rows [][]float64) {
+// inverseFour writes elements [i, i+len(out)) of sum_k a[k]*rows[k] to out, which has up to four elements. It adds in
+// the order of k, that is of ascending frequency.
+func inverseFour(out []float64, i int, a []float64, rows [][]float64) {
 	if len(out) < 4 {
 		for j := range out {
 			out[j] = 0

@@ -89,12 +89,12 @@ func TestCosines(t *testing.T) {
 		for i := range v {
 			v[i] = float32(optimtest.Start(i))
 		}
-		code, was, bases := sparseOf(cut(n), 64, 1, true), optimtest.Doubles(v), map[int][]float64{}
-		code.transform(v, false, bases)
+		code, was, bases := newSparseCode(cut(n), 64, 1, true), optimtest.Doubles(v), map[int][]float64{}
+		code.dct(v, false, bases)
 		if far := optimtest.Distance(optimtest.Doubles(v), cosines64(was, 64, false)); far > 1e-6 {
 			t.Errorf("%d values: cosines are %g from their definition", n, far)
 		}
-		code.transform(v, true, bases)
+		code.dct(v, true, bases)
 		if far := optimtest.Distance(optimtest.Doubles(v), was); far > 1e-6 {
 			t.Errorf("%d values: the way back ends %g beside", n, far)
 		}
@@ -111,9 +111,9 @@ func TestCosinesBackInOrder(t *testing.T) {
 					v[i] = float32(optimtest.Start(i))
 				}
 			}
-			code, want := sparseOf(cut(n), 64, 1, true), make([]float32, 0, n)
+			code, want := newSparseCode(cut(n), 64, 1, true), make([]float32, 0, n)
 			for _, p := range code.chunks {
-				basis := cosines(p.n)
+				basis := dctBasis(p.n)
 				out := make([]float64, p.n)
 				for k, a := range v[p.lo : p.lo+p.n] {
 					for i := range out {
@@ -126,7 +126,7 @@ func TestCosinesBackInOrder(t *testing.T) {
 					want = append(want, float32(x))
 				}
 			}
-			if code.transform(v, true, map[int][]float64{}); !slices.Equal(v, want) {
+			if code.dct(v, true, map[int][]float64{}); !slices.Equal(v, want) {
 				t.Errorf("%d values, of which every %d. is not zero: the way back has other bits", n, of)
 			}
 		}

@@ -6,28 +6,29 @@ import (
 	"brood/models/engine"
 )
 
-// messageCode makes a message of a row and reads it back. The bits of a message do not depend on what is in it.
+// messageCode encodes a row of float32 as a message and decodes it. The length of a message does not depend on the values
+// in it, so that the bytes of a round are known before it runs.
 type messageCode interface {
-	// length is the words of a message, 64 bits each.
-	length() int
-	// encode writes the message of x and takes what it says from x: what is left was not sent.
+	// messageWords returns the length of a message in 64-bit words.
+	messageWords() int
+	// encode writes the message of x to message and subtracts the decoded message from x: the encoding error remains.
 	encode(message []uint64, x []float32)
-	// decode adds what a message says to sum.
+	// decode adds the values of a message to sum. It may reject a message that encode never writes.
 	decode(sum []float32, message []uint64) error
 }
 
-// fourBits writes each of so many values as a sign and a power of two (e3m0: an exponent of three bits and no
-// mantissa): zero, or one of seven magnitudes 2^(top-6) ... 2^top, the nearest. top is of a block of engine.CodeBlock
-// values: the power that is nearest to the largest of them, in 16 bits.
+// fourBits is a messageCode for rows of that number of values. A value takes four bits (e3m0: a sign, an exponent of
+// three bits, no mantissa) and decodes to the nearest of zero and the seven magnitudes 2^(top-6) ... 2^top. Each block of
+// engine.CodeBlock values has its own top, stored in 16 bits: the exponent of the power of two nearest to its largest
+// magnitude.
 type fourBits int
 
-// Tops of blocks that are no exponent: of one that holds what is no number, and the largest of a float32.
 const (
-	fourBitsNone = math.MaxInt16
-	fourBitsMost = 127
+	fourBitsNaN    = math.MaxInt16 // the top of a block with a NaN or infinite value; all its values decode to NaN
+	fourBitsMaxTop = 127           // the largest exponent of a float32
 )
 
-func (c fourBits) length() int {
+func (c fourBits) messageWords() int {
 	blocks := (int(c) + engine.CodeBlock - 1) / engine.CodeBlock
 	return (16*blocks + 4*int(c) + 63) / 64
 }
@@ -40,7 +41,7 @@ func (c fourBits) encode(message []uint64, x []float32) {
 		top := fourBitsTop(block)
 		w.put(uint64(uint16(int16(top))), 16)
 		for i, v := range block {
-			code := fourBitsOf(v, top)
+			code := fourBitsCode(v, top)
 			w.put(code, 4)
 			block[i] -= fourBitsValue(code, top)
 		}
@@ -63,22 +64,23 @@ func (c fourBits) decode(sum []float32, message []uint64) error {
 	return nil
 }
 
+// fourBitsTop returns the top of a block: fourBitsNaN if a value is NaN or infinite, 0 if all are zero.
 func fourBitsTop(block []float32) int {
 	top := 0.0
 	for _, v := range block {
 		m := math.Abs(float64(v))
 		if !(m <= math.MaxFloat32) {
-			return fourBitsNone
+			return fourBitsNaN
 		}
 		top = max(top, m)
 	}
 	if top == 0 {
 		return 0
 	}
-	return min(fourBitsPower(top), fourBitsMost)
+	return min(fourBitsPower(top), fourBitsMaxTop)
 }
 
-// fourBitsPower is e of the power of two that is nearest to m > 0.
+// fourBitsPower returns the e for which 2^e is nearest to m, for m > 0; the larger e if two are equally near.
 func fourBitsPower(m float64) int {
 	frac, e := math.Frexp(m) // m = frac*2^e, frac in [0.5, 1)
 	if frac < 0.75 {
@@ -87,9 +89,11 @@ func fourBitsPower(m float64) int {
 	return e
 }
 
-func fourBitsOf(v float32, top int) (code uint64) {
+// fourBitsCode returns the code of v in a block with the given top: the sign in bit 3; in the low bits 0 for zero, or
+// 1 to 7 for the magnitude 2^(top-7+bits).
+func fourBitsCode(v float32, top int) (code uint64) {
 	m := math.Abs(float64(v))
-	if top == fourBitsNone || m == 0 {
+	if top == fourBitsNaN || m == 0 {
 		return 0
 	}
 	switch e := fourBitsPower(m) - top + 7; {
@@ -104,10 +108,11 @@ func fourBitsOf(v float32, top int) (code uint64) {
 	return code
 }
 
-// fourBitsValue reads any bits: what is no exponent of a float32 becomes zero, infinite or no number.
+// fourBitsValue returns the value of a code of fourBitsCode. It accepts any top: one beyond the exponents of float32
+// gives zero or an infinity.
 func fourBitsValue(code uint64, top int) float32 {
 	switch {
-	case top == fourBitsNone:
+	case top == fourBitsNaN:
 		return float32(math.NaN())
 	case code&7 == 0:
 		return 0

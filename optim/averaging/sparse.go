@@ -12,142 +12,151 @@ import (
 	"brood/optim/collective"
 )
 
-// A sparse code sends a fixed number of values of each chunk of a vector, those of the largest magnitude, with their
-// places. Chunks are consecutive elements of one tensor. A value is written in two bits, a sign and one of two
-// magnitudes of its chunk, or as it is.
-
-// sparseCode is such a code for one layout.
+// sparseCode is a messageCode for the vectors of one layout. It cuts each tensor into chunks of consecutive elements and
+// sends a fixed number of values of each chunk, those of largest magnitude, with their indices in the chunk. A value is
+// sent exactly (32 bits), or in two bits: a sign and the choice between two magnitudes (levels) of its chunk.
 type sparseCode struct {
 	chunks []sparseChunk
-	whole  bool // values as they are
-	words  int  // of a message, 64 bits each
+	exact  bool // values are sent as float32, not in two bits
+	words  int  // length of a message in 64-bit words
 }
 
-// sparseForm is how a row is seen while it is shared: what is done to a copy before a message is made of it, how what a
-// message says becomes a row again, and likewise the mean of messages. The zero form takes rows as they are.
-type sparseForm struct{ into, back, mean func(v []float32) }
+// sparseTransform changes the representation in which values are selected and sent, for example to cosines. The zero
+// value sends rows unchanged; otherwise all of forward and inverse are set. All functions work in place.
+type sparseTransform struct {
+	forward func(v []float32) // applied to a copy of a row before it is encoded
+	inverse func(v []float32) // applied to a decoded message; undoes forward
+	mean    func(v []float32) // applied to the mean of the decoded messages, if not nil; includes the inverse
+}
 
 // sparseChunk is elements [lo, lo+n) of a vector, of which keep are sent.
 type sparseChunk struct{ lo, n, keep int }
 
-// sparseOf cuts tensors into chunks of at most so many elements. A chunk of that length sends keep values, a shorter
-// one its share, at least one.
-func sparseOf(l engine.Layout, chunk, keep int, whole bool) (c sparseCode) {
-	c.whole = whole
+// newSparseCode cuts the tensors of l into chunks of at most chunk elements. A full chunk sends keep values; a shorter
+// one sends the same fraction of its elements, rounded up. exact sends values as float32.
+func newSparseCode(l engine.Layout, chunk, keep int, exact bool) (c sparseCode) {
+	c.exact = exact
 	size := 0
 	for _, t := range l.Tensors {
 		for lo := 0; lo < t.Len; lo += chunk {
 			n := min(chunk, t.Len-lo)
 			p := sparseChunk{t.Lo + lo, n, min(n, (keep*n+chunk-1)/chunk)}
 			c.chunks = append(c.chunks, p)
-			size += p.bits(whole)
+			size += p.messageBits(exact)
 		}
 	}
 	c.words = (size + 63) / 64
 	return c
 }
 
-// place is the bits of a value's place: none where all are sent.
-func (p sparseChunk) place() int {
+// indexBits returns the bits of an index in the chunk: 0 if all elements are sent, since their order gives the indices.
+func (p sparseChunk) indexBits() int {
 	if p.keep == p.n {
 		return 0
 	}
 	return bits.Len(uint(p.n - 1))
 }
 
-func (p sparseChunk) bits(whole bool) int {
-	if whole {
-		return p.keep * (p.place() + 32)
+// messageBits returns the bits that the chunk takes in a message: the indices and values sent and, unless exact, two
+// levels as float32.
+func (p sparseChunk) messageBits(exact bool) int {
+	if exact {
+		return p.keep * (p.indexBits() + 32)
 	}
-	return 64 + p.keep*(p.place()+2)
+	return 64 + p.keep*(p.indexBits()+2)
 }
 
-func (c sparseCode) length() int { return c.words }
+func (c sparseCode) messageWords() int { return c.words }
 
+// encode implements messageCode. Elements that are not sent keep their value in x; exactly sent ones become 0, or NaN if
+// they were NaN or infinite.
 func (c sparseCode) encode(message []uint64, x []float32) {
 	clear(message)
 	w := bitString{words: message}
-	var sorted []uint32
-	var kept []int
+	var scratch []uint32
+	var sent []int
 	for _, p := range c.chunks {
 		v := x[p.lo : p.lo+p.n]
-		sorted, kept = largest(v, p.keep, sorted, kept)
+		scratch, sent = largest(v, p.keep, scratch, sent)
 		var levels [2]float32
-		if !c.whole {
-			levels = levelsOf(v, kept)
+		if !c.exact {
+			levels = sparseLevels(v, sent)
 			w.put(uint64(math.Float32bits(levels[0])), 32)
 			w.put(uint64(math.Float32bits(levels[1])), 32)
 		}
-		for _, i := range kept {
-			w.put(uint64(i), p.place())
-			if c.whole {
+		for _, i := range sent {
+			w.put(uint64(i), p.indexBits())
+			if c.exact {
 				w.put(uint64(math.Float32bits(v[i])), 32)
 				v[i] -= v[i]
 				continue
 			}
-			code := levelOf(v[i], levels)
+			code := quantize(v[i], levels)
 			w.put(code, 2)
-			v[i] -= valueOf(code, levels)
+			v[i] -= dequantize(code, levels)
 		}
 	}
 }
 
+// decode implements messageCode. It fails if the message contains an index beyond its chunk.
 func (c sparseCode) decode(sum []float32, message []uint64) error {
 	r := bitString{words: message}
 	for _, p := range c.chunks {
 		var levels [2]float32
-		if !c.whole {
+		if !c.exact {
 			levels[0], levels[1] = math.Float32frombits(uint32(r.get(32))), math.Float32frombits(uint32(r.get(32)))
 		}
 		for j := range p.keep {
-			i := int(r.get(p.place()))
-			if p.place() == 0 {
+			i := int(r.get(p.indexBits()))
+			if p.indexBits() == 0 {
 				i = j
 			}
 			if i >= p.n {
-				return fmt.Errorf("a message names place %d of a chunk of %d", i, p.n)
+				return fmt.Errorf("decode sparse message: index %d is outside a chunk of %d values", i, p.n)
 			}
-			if c.whole {
+			if c.exact {
 				sum[p.lo+i] += math.Float32frombits(uint32(r.get(32)))
 				continue
 			}
-			sum[p.lo+i] += valueOf(r.get(2), levels)
+			sum[p.lo+i] += dequantize(r.get(2), levels)
 		}
 	}
 	return nil
 }
 
-// largest lists the places of the keep values of the largest magnitude, ascending; of equals those in front. What is no
-// number counts as larger than all that are. Both slices are scratch.
-func largest(v []float32, keep int, sorted []uint32, places []int) ([]uint32, []int) {
-	sorted, places = sorted[:0], places[:0]
-	if keep <= keptInOrder {
-		sorted = highest(v, keep, sorted)
-		return sorted, atLeast(v, sorted, places)
+// largest returns the indices of the keep values of v of largest magnitude, ascending. Of equal magnitudes it takes the
+// first. NaN counts as larger than any number, so that it is sent and not hidden. scratch and indices are reused and
+// returned, possibly grown.
+func largest(v []float32, keep int, scratch []uint32, indices []int) ([]uint32, []int) {
+	scratch, indices = scratch[:0], indices[:0]
+	if keep <= insertionLimit {
+		scratch = topMagnitudes(v, keep, scratch)
+		return scratch, appendTop(v, scratch, indices)
 	}
-	var count [1 << (31 - coarse)]int // by the upper bits of magnitudes; those in the last that counts are sorted
+	// Count values by the upper bits of their magnitudes. Only the lowest bucket that is needed has to be sorted.
+	var count [1 << (31 - uncountedBits)]int
 	for _, x := range v {
-		count[magnitude(x)>>coarse]++
+		count[magnitude(x)>>uncountedBits]++
 	}
 	last, equals := len(count)-1, keep
 	for ; count[last] < equals; last-- {
 		equals -= count[last]
 	}
 	for _, x := range v {
-		if m := magnitude(x); int(m>>coarse) == last {
-			sorted = append(sorted, m)
+		if m := magnitude(x); int(m>>uncountedBits) == last {
+			scratch = append(scratch, m)
 		}
 	}
-	slices.Sort(sorted)
-	return sorted, atLeast(v, sorted[len(sorted)-equals:], places)
+	slices.Sort(scratch)
+	return scratch, appendTop(v, scratch[len(scratch)-equals:], indices)
 }
 
-// keptInOrder is up to how many values are found by keeping the largest seen so far in their order: to clear the counts
-// takes longer.
-const keptInOrder = 16
+// insertionLimit is the largest number of values for which largest uses insertion into a sorted list. For so few values,
+// clearing the counts takes longer.
+const insertionLimit = 16
 
-// highest lists the keep largest magnitudes of v, ascending.
-func highest(v []float32, keep int, top []uint32) []uint32 {
+// topMagnitudes appends the keep largest magnitudes of v to the empty slice top, ascending.
+func topMagnitudes(v []float32, keep int, top []uint32) []uint32 {
 	for _, x := range v[:keep] {
 		top = append(top, magnitude(x))
 	}
@@ -166,9 +175,9 @@ func highest(v []float32, keep int, top []uint32) []uint32 {
 	return top
 }
 
-// atLeast appends the places of the values that are larger than the least of these magnitudes, which are ascending and
-// among the largest of v, and of as many that are equal to it as there are.
-func atLeast(v []float32, top []uint32, places []int) []int {
+// appendTop appends the indices of all values of v whose magnitude exceeds top[0], and of the first values equal to
+// top[0], as many as top contains. top is ascending and a part of the largest magnitudes of v.
+func appendTop(v []float32, top []uint32, indices []int) []int {
 	least, equals := top[0], 0
 	for equals < len(top) && top[equals] == least {
 		equals++
@@ -176,27 +185,29 @@ func atLeast(v []float32, top []uint32, places []int) []int {
 	for i, x := range v {
 		switch m := magnitude(x); {
 		case m > least:
-			places = append(places, i)
+			indices = append(indices, i)
 		case m == least && equals > 0:
-			places = append(places, i)
+			indices = append(indices, i)
 			equals--
 		}
 	}
-	return places
+	return indices
 }
 
-// coarse is the lower bits of a magnitude that are not counted: an exponent and three bits are.
-const coarse = 20
+// uncountedBits is the number of low bits of a magnitude that the counts of largest ignore. The exponent and three bits
+// of the mantissa remain.
+const uncountedBits = 20
 
-// magnitude orders values as their magnitudes are ordered, and all that are no numbers behind.
+// magnitude returns the bits of |x|. As integers they are ordered like the magnitudes, with NaN last.
 func magnitude(x float32) uint32 { return math.Float32bits(x) &^ (1 << 31) }
 
-// levelsOf are two magnitudes: the mean of those values at these places that are at most as large as the mean of all,
-// and the mean of the others, or the first where there are none. They are NaN where a value is not finite.
-func levelsOf(v []float32, places []int) (levels [2]float32) {
-	mean := func(lo, hi float64) (float64, int) {
+// sparseLevels returns the two levels of a chunk v whose elements at indices are sent. levels[0] is the mean of the sent
+// magnitudes up to their overall mean. levels[1] is the mean of the others, or levels[0] if there are none. Both are NaN
+// if a sent value is NaN or infinite.
+func sparseLevels(v []float32, indices []int) (levels [2]float32) {
+	mean := func(lo, hi float64) (float64, int) { // of the magnitudes in (lo, hi], and their number
 		sum, n := 0.0, 0
-		for _, i := range places {
+		for _, i := range indices {
 			if m := math.Abs(float64(v[i])); !(m <= lo) && !(m > hi) {
 				sum += m
 				n++
@@ -216,8 +227,8 @@ func levelsOf(v []float32, places []int) (levels [2]float32) {
 	return levels
 }
 
-// levelOf is the code of x: the nearer level, and the sign in the second bit.
-func levelOf(x float32, levels [2]float32) (code uint64) {
+// quantize returns the code of x: bit 0 selects the nearer level, the lower one at equal distance; bit 1 is the sign.
+func quantize(x float32, levels [2]float32) (code uint64) {
 	m := math.Abs(float64(x))
 	if m-float64(levels[0]) > float64(levels[1])-m {
 		code = 1
@@ -228,79 +239,87 @@ func levelOf(x float32, levels [2]float32) (code uint64) {
 	return code
 }
 
-func valueOf(code uint64, levels [2]float32) float32 {
+// dequantize returns the value of a code of quantize.
+func dequantize(code uint64, levels [2]float32) float32 {
 	if code&2 != 0 {
 		return -levels[code&1]
 	}
 	return levels[code&1]
 }
 
-// bitString writes and reads numbers of up to 32 bits, one behind the other, the lowest bit first.
+// bitString writes or reads consecutive integers of up to 32 bits, lowest bit first. To be written, words must be zero.
 type bitString struct {
 	words []uint64
-	at    int
+	at    int // position of the next bit
 }
 
+// put appends the low n bits of x.
 func (b *bitString) put(x uint64, n int) {
 	for left := n; left > 0; {
 		word, off := b.at/64, b.at%64
-		some := min(left, 64-off)
-		b.words[word] |= (x & (1<<some - 1)) << off
-		x >>= some
-		b.at += some
-		left -= some
+		step := min(left, 64-off)
+		b.words[word] |= (x & (1<<step - 1)) << off
+		x >>= step
+		b.at += step
+		left -= step
 	}
 }
 
+// get reads the next n bits.
 func (b *bitString) get(n int) (x uint64) {
 	for got := 0; got < n; {
 		word, off := b.at/64, b.at%64
-		some := min(n-got, 64-off)
-		x |= b.words[word] >> off & (1<<some - 1) << got
-		b.at += some
-		got += some
+		step := min(n-got, 64-off)
+		x |= b.words[word] >> off & (1<<step - 1) << got
+		b.at += step
+		got += step
 	}
 	return x
 }
 
-// sparseMean sends a message of each hosted member's row of v, in a form, to everybody, takes what it says from the
-// row, and writes the mean of what all members' messages say into dst (1 row). Members are added in the order of their
-// ids, on every worker alike.
-func sparseMean(ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseForm, v, dst engine.Mat) error {
-	todo, err := beginSparseMean(ctx, e, op, c, f, v, dst)
+// sparseMean encodes each hosted member's row of v as a message, sends it to every worker, and writes the mean of the
+// decoded messages of all members into dst (1 row). It subtracts each decoded message from its row of v, so that v keeps
+// what was not sent. Messages are added in the order of member ids, so that all workers compute the same bits.
+func sparseMean(
+	ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseTransform, v, dst engine.Mat,
+) error {
+	phases, err := beginSparseMean(ctx, e, op, c, f, v, dst)
 	if err != nil {
 		return err
 	}
-	return todo.Run(ctx)
+	return phases.Run(ctx)
 }
 
-// beginSparseMean begins a sparseMean: v is done with when it returns, and dst is there after the last phase.
-func beginSparseMean(ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseForm, v, dst engine.Mat) (collective.Phases, error) {
-	mine, all := engine.NewHost(len(e.Mine), c.length(), engine.U64), engine.NewHost(len(e.Roster.Members), c.length(), engine.U64)
+// beginSparseMean begins a sparseMean. v has its final contents when it returns; the last phase fills dst.
+func beginSparseMean(
+	ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseTransform, v, dst engine.Mat,
+) (collective.Phases, error) {
+	mine := engine.NewHost(len(e.Mine), c.messageWords(), engine.U64)
+	all := engine.NewHost(len(e.Roster.Members), c.messageWords(), engine.U64)
 	for i := range e.Mine {
 		r := engine.Row(i)
 		row, err := engine.Download(ctx, e.Engine, v.Sub(r, 1))
 		if err != nil {
 			return nil, err
 		}
-		if f.into == nil {
+		if f.forward == nil {
 			c.encode(mine.URow(r), row.F)
-		} else if err := f.take(c, mine.URow(r), row.F); err != nil {
+		} else if err := f.encode(c, mine.URow(r), row.F); err != nil {
 			return nil, err
 		}
 		if err := e.Engine.Write(ctx, engine.RowOf(v, r), engine.AppendRows(nil, row, 0, 1)); err != nil {
 			return nil, err
 		}
 	}
-	todo, err := e.Comm.BeginAllGather(op, mine, all)
+	phases, err := e.Comm.BeginAllGather(op, mine, all)
 	if err != nil {
 		return nil, err
 	}
-	return todo.Then(func(ctx context.Context) error {
+	return phases.Then(func(ctx context.Context) error {
 		sum := engine.NewHost(1, v.Cols, engine.F32)
 		for i := range all.Rows {
 			if err := c.decode(sum.F, all.URow(engine.Row(i))); err != nil {
-				return fmt.Errorf("%s: of member %d: %w", op, e.Roster.Members[i], err)
+				return fmt.Errorf("%s: message of member %d: %w", op, e.Roster.Members[i], err)
 			}
 		}
 		for i := range sum.F {
@@ -313,16 +332,16 @@ func beginSparseMean(ctx context.Context, e *optim.Env, op collective.Op, c mess
 	}), nil
 }
 
-// take writes the message of x in its form, and takes what it says from x.
-func (f sparseForm) take(c messageCode, message []uint64, x []float32) error {
-	form, said := slices.Clone(x), make([]float32, len(x))
-	f.into(form)
-	c.encode(message, form)
-	if err := c.decode(said, message); err != nil {
+// encode writes the message of the transformed x, and subtracts the decoded and inversely transformed message from x.
+func (f sparseTransform) encode(c messageCode, message []uint64, x []float32) error {
+	transformed, decoded := slices.Clone(x), make([]float32, len(x))
+	f.forward(transformed)
+	c.encode(message, transformed)
+	if err := c.decode(decoded, message); err != nil {
 		return err
 	}
-	f.back(said)
-	for i, s := range said {
+	f.inverse(decoded)
+	for i, s := range decoded {
 		x[i] -= s
 	}
 	return nil

@@ -82,7 +82,7 @@ func TestSparseCode(t *testing.T) {
 			for i := range x {
 				x[i] = float32(noise.Key{Seed: 9, Member: seed}.Gauss(i))
 			}
-			was, code := slices.Clone(x), sparseOf(l, c.chunk, c.keep, c.whole)
+			was, code := slices.Clone(x), newSparseCode(l, c.chunk, c.keep, c.whole)
 			message, said := make([]uint64, code.words), make([]float32, l.Params)
 			code.encode(message, x)
 			if err := code.decode(said, message); err != nil {
@@ -127,7 +127,7 @@ func TestSparseCode(t *testing.T) {
 // What is written is frozen: workers of different versions must agree, and bits of runs are made of it. Of equals those
 // in front are sent; what is no number is not hidden.
 func TestSparseCodeGolden(t *testing.T) {
-	code := sparseOf(cut(8, 2), 8, 3, false)
+	code := newSparseCode(cut(8, 2), 8, 3, false)
 	x := []float32{0.5, -2, 0.5, 8, 0, -0.5, 2, -2, 3, 3}
 	message := make([]uint64, code.words)
 	code.encode(message, x)
@@ -145,8 +145,8 @@ func TestSparseCodeGolden(t *testing.T) {
 
 // A message that no encoder writes is an error.
 func TestSparseCodeRefuses(t *testing.T) {
-	code := sparseOf(cut(5), 5, 2, true) // places of three bits
-	if err := code.decode(make([]float32, 5), []uint64{7, 0}); err == nil || !strings.Contains(err.Error(), "place 7 of a chunk of 5") {
+	code := newSparseCode(cut(5), 5, 2, true) // places of three bits
+	if err := code.decode(make([]float32, 5), []uint64{7, 0}); err == nil || !strings.Contains(err.Error(), "index 7 is outside a chunk of 5") {
 		t.Errorf("a place beyond the chunk: %v", err)
 	}
 }
