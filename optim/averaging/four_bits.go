@@ -6,8 +6,8 @@ import (
 	"brood/models/engine"
 )
 
-// messageCode encodes a row of float32 as a message and decodes it. The length of a message does not depend on the values
-// in it, so that the bytes of a round are known before it runs.
+// messageCode encodes a row of float32 as a message and decodes it. The length of a message does not depend on the
+// values in it, so that the bytes of a round are known before it runs.
 type messageCode interface {
 	// messageWords returns the length of a message in 64-bit words.
 	messageWords() int
@@ -18,9 +18,9 @@ type messageCode interface {
 }
 
 // fourBits is a messageCode for rows of that number of values. A value takes four bits (e3m0: a sign, an exponent of
-// three bits, no mantissa) and decodes to the nearest of zero and the seven magnitudes 2^(top-6) ... 2^top. Each block of
-// engine.CodeBlock values has its own top, stored in 16 bits: the exponent of the power of two nearest to its largest
-// magnitude.
+// three bits, no mantissa) and decodes to the nearest of zero and the seven magnitudes 2^(top-6) ... 2^top. Each block
+// of engine.CodeBlock values has its own top, stored in 16 bits: the exponent of the power of two nearest to its
+// largest magnitude.
 type fourBits int
 
 const (

@@ -12,9 +12,9 @@ import (
 	"brood/optim/collective"
 )
 
-// sparseCode is a messageCode for the vectors of one layout. It cuts each tensor into chunks of consecutive elements and
-// sends a fixed number of values of each chunk, those of largest magnitude, with their indices in the chunk. A value is
-// sent exactly (32 bits), or in two bits: a sign and the choice between two magnitudes (levels) of its chunk.
+// sparseCode is a messageCode for the vectors of one layout. It cuts each tensor into chunks of consecutive elements
+// and sends a fixed number of values of each chunk, those of largest magnitude, with their indices in the chunk. A
+// value is sent exactly (32 bits), or in two bits: a sign and the choice between two magnitudes (levels) of its chunk.
 type sparseCode struct {
 	chunks []sparseChunk
 	exact  bool // values are sent as float32, not in two bits
@@ -68,8 +68,8 @@ func (p sparseChunk) messageBits(exact bool) int {
 
 func (c sparseCode) messageWords() int { return c.words }
 
-// encode implements messageCode. Elements that are not sent keep their value in x; exactly sent ones become 0, or NaN if
-// they were NaN or infinite.
+// encode implements messageCode. Elements that are not sent keep their value in x; exactly sent ones become 0, or NaN
+// if they were NaN or infinite.
 func (c sparseCode) encode(message []uint64, x []float32) {
 	clear(message)
 	w := bitString{words: message}
@@ -151,8 +151,8 @@ func largest(v []float32, keep int, scratch []uint32, indices []int) ([]uint32, 
 	return scratch, appendTop(v, scratch[len(scratch)-equals:], indices)
 }
 
-// insertionLimit is the largest number of values for which largest uses insertion into a sorted list. For so few values,
-// clearing the counts takes longer.
+// insertionLimit is the largest number of values for which largest uses insertion into a sorted list. For so few
+// values, clearing the counts takes longer.
 const insertionLimit = 16
 
 // topMagnitudes appends the keep largest magnitudes of v to the empty slice top, ascending.
@@ -201,9 +201,9 @@ const uncountedBits = 20
 // magnitude returns the bits of |x|. As integers they are ordered like the magnitudes, with NaN last.
 func magnitude(x float32) uint32 { return math.Float32bits(x) &^ (1 << 31) }
 
-// sparseLevels returns the two levels of a chunk v whose elements at indices are sent. levels[0] is the mean of the sent
-// magnitudes up to their overall mean. levels[1] is the mean of the others, or levels[0] if there are none. Both are NaN
-// if a sent value is NaN or infinite.
+// sparseLevels returns the two levels of a chunk v whose elements at indices are sent. levels[0] is the mean of the
+// sent magnitudes up to their overall mean. levels[1] is the mean of the others, or levels[0] if there are none. Both
+// are NaN if a sent value is NaN or infinite.
 func sparseLevels(v []float32, indices []int) (levels [2]float32) {
 	mean := func(lo, hi float64) (float64, int) { // of the magnitudes in (lo, hi], and their number
 		sum, n := 0.0, 0
@@ -278,8 +278,8 @@ func (b *bitString) get(n int) (x uint64) {
 }
 
 // sparseMean encodes each hosted member's row of v as a message, sends it to every worker, and writes the mean of the
-// decoded messages of all members into dst (1 row). It subtracts each decoded message from its row of v, so that v keeps
-// what was not sent. Messages are added in the order of member ids, so that all workers compute the same bits.
+// decoded messages of all members into dst (1 row). It subtracts each decoded message from its row of v, so that v
+// keeps what was not sent. Messages are added in the order of member ids, so that all workers compute the same bits.
 func sparseMean(
 	ctx context.Context, e *optim.Env, op collective.Op, c messageCode, f sparseTransform, v, dst engine.Mat,
 ) error {

@@ -16,48 +16,95 @@ var SparseLoCo = &optim.Algorithm{
 	Title: "SparseLoCo",
 	Paper: "Sarfi, Therien, Lidin, Belilovsky: Communication efficient LLM pre-training with SparseLoCo (2025), algorithm 1",
 	Doc: `Replicas start from the agreed model xbar and take h steps of an optimiser, by default AdamW, each on its own
-mini-batches. A replica adds its change over the cycle to its residual, the sum of what it has not sent so far. It sends the
-largest values of every chunk of the residual, in two bits each, and subtracts them. There is no outer momentum: the residual
-takes its place.
+mini-batches. A replica adds its change over the cycle to its residual, the sum of what it has not sent so far. It sends
+the largest values of every chunk of the residual, in two bits each, and subtracts them. There is no outer momentum: the
+residual takes its place.
 
     x^a <- AdamW(x^a, grad f(x^a); eta_in, beta1, beta2, decay)      h times
     e^a <- beta*e^a + (xbar - x^a);  s^a = Q(top(e^a));  e^a <- e^a - s^a
     xbar <- xbar - eta*mean_a s^a;  x^a <- xbar
 
-top selects the keep values of largest magnitude of each chunk of chunk consecutive elements of a tensor; of a shorter chunk
-the same fraction, at least one. Q encodes a value as its sign and the nearer of two magnitudes of its chunk: the mean of the
-selected magnitudes that are at most their overall mean, and the mean of the others. values float32 sends the exact values. e
-is the block residual. A round is a whole cycle if h is at most slice, else slice steps of it; the phase block counts the
-steps. The centre is xbar.
+top selects the keep values of largest magnitude of each chunk of chunk consecutive elements of a tensor; of a shorter
+chunk the same fraction, at least one. Q encodes a value as its sign and the nearer of two magnitudes of its chunk: the
+mean of the selected magnitudes that are at most their overall mean, and the mean of the others. values float32 sends
+the exact values. e is the block residual. A round is a whole cycle if h is at most slice, else slice steps of it; the
+phase block counts the steps. The centre is xbar.
 Series: loss.
-Bytes: a cycle sends each replica's message to every other worker; its length does not depend on the values. A chunk of n
-takes 64 bits and keep times 2 bits and an index below n (12 bits for 4096); messages are padded to a multiple of 64 bits. At
-the defaults that is 15 bits for each of 1.6 % of the values, 1/137 of the model.
+Bytes: a cycle sends each replica's message to every other worker; its length does not depend on the values. A chunk of
+n takes 64 bits and keep times 2 bits and an index below n (12 bits for 4096); messages are padded to a multiple of 64
+bits. At the defaults that is 15 bits for each of 1.6 % of the values, 1/137 of the model.
 
-Deviations: the source cuts matrices into blocks of 64 x 64 and other tensors into chunks of 4096, and its code has a table of
-four values for each tensor; here chunks are consecutive elements and each has its own table. The source warms eta_in up; here
-a schedule of the knob does. The CPU encodes messages, so that on a device a row of e is copied twice a cycle, and a mean once.
+Deviations: the source cuts matrices into blocks of 64 x 64 and other tensors into chunks of 4096, and its code has a
+table of four values for each tensor; here chunks are consecutive elements and each has its own table. The source warms
+eta_in up; here a schedule of the knob does. The CPU encodes messages, so that on a device a row of e is copied twice a
+cycle, and a mean once.
 Reductions: with keep = chunk and values float32 it is DiLoCo without outer momentum, for any beta.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{
-		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size along the mean of what was sent", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
+		{
+			Name:    "eta",
+			Label:   "η",
+			Title:   "outer learning rate",
+			Doc:     "step size along the mean of what was sent",
+			Min:     0,
+			Max:     100,
+			Default: 1,
+			Scale:   optim.Log,
+		},
 	}, optim.InnerKnobs, []optim.Knob{
-		{Name: "beta", Label: "β", Title: "memory", Doc: "factor on the residual, the values not sent so far, in each cycle", Min: 0, Max: 1, Default: 0.95},
-		{Name: "chunk", Title: "chunk", Unit: "values", Doc: "consecutive values of a tensor of which the largest are sent", Min: 2, Max: 1 << 20, Default: 4096, Integer: true, Scale: optim.Log},
-		{Name: "keep", Title: "values of a chunk", Unit: "values", Doc: "values sent of a full chunk; a shorter one sends the same fraction", Min: 1, Max: 1 << 20, Default: 64, Integer: true, Scale: optim.Log},
-		{Name: "values", Title: "values", Doc: "encoding of a sent value: two bits, or exact", Choices: []string{"2bit", "float32"}, Max: 1},
+		{
+			Name:    "beta",
+			Label:   "β",
+			Title:   "memory",
+			Doc:     "factor on the residual, the values not sent so far, in each cycle",
+			Min:     0,
+			Max:     1,
+			Default: 0.95,
+		},
+		{
+			Name:    "chunk",
+			Title:   "chunk",
+			Unit:    "values",
+			Doc:     "consecutive values of a tensor of which the largest are sent",
+			Min:     2,
+			Max:     1 << 20,
+			Default: 4096,
+			Integer: true,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "keep",
+			Title:   "values of a chunk",
+			Unit:    "values",
+			Doc:     "values sent of a full chunk; a shorter one sends the same fraction",
+			Min:     1,
+			Max:     1 << 20,
+			Default: 64,
+			Integer: true,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "values",
+			Title:   "values",
+			Doc:     "encoding of a sent value: two bits, or exact",
+			Choices: []string{"2bit", "float32"},
+			Max:     1,
+		},
 		optim.KnobH.With(32), optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
 			[]optim.Block{
 				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
 				optim.Params(optim.BlockResidual, false, optim.EnterZero, l),
 				optim.Counter(optim.BlockCursor, false),
 				optim.Counter(optim.BlockPhase, true),
 				optim.Stats(false, l),
-			})
+			},
+		)
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {

@@ -15,47 +15,98 @@ var StreamingDiLoCo = &optim.Algorithm{
 	Name:  "streaming-diloco",
 	Title: "Streaming DiLoCo",
 	Paper: "Douillard, Donchev, Rush, Kale, Charles, Garrett, Teston, Lacey, McIlroy, Shen, Ramé, Szlam, Ranzato, Barham: Streaming DiLoCo with overlapping communication (2025), algorithm 2",
-	Doc: `DiLoCo on fragments of the parameters. Each fragment is sent every h steps, one after the other, so that no round sends
-more than one. The outer step of a fragment is taken delay steps after it was sent. A replica then mixes the new agreed
-fragment with its own, so that it does not lose what it learned in between.
+	Doc: `DiLoCo on fragments of the parameters. Each fragment is sent every h steps, one after the other, so that no round
+sends more than one. The outer step of a fragment is taken delay steps after it was sent. A replica then mixes the new
+agreed fragment with its own, so that it does not lose what it learned in between.
 
     x^a <- AdamW(x^a, grad f(x^a); eta_in, beta1, beta2, decay)      in every step
     fragment p, after step t:           d_p = mean_a (xbar_p - x^a_p)
     the same p, after step t + delay:   xbar_p <- xbar_p - eta*Nes(mx_p, d_p);  x^a_p <- alpha*x^a_p + (1-alpha)*xbar_p
 
-Fragment p of fragments is sent after step floor(h*(p+1)/fragments) of each cycle of h. The block sent contains the means d_p
-in transit, the block due the steps until the outer step of each fragment. Both belong to the state of the run. A change of delay
-applies to fragments sent from then on. With overlap on a fragment is sent at the start of the round after its step, and
-members take up to delay steps of that round during the transfer. As long as delay and population stay the same, overlap does
-not change the bits of the model; a fragment is sent one round later. values e3m0 sends each replica's xbar - x in four bits a
-value: a sign, and a power of two or zero, scaled by blocks of 64; sums are in float32. optimiser, momentum_in and the moments
-are as in diloco. A round ends where a fragment is sent, or after slice steps; the phase block counts the steps. The centre is
-xbar.
+Fragment p of fragments is sent after step floor(h*(p+1)/fragments) of each cycle of h. The block sent contains the
+means d_p in transit, the block due the steps until the outer step of each fragment. Both belong to the state of the
+run. A change of delay applies to fragments sent from then on. With overlap on a fragment is sent at the start of the
+round after its step, and members take up to delay steps of that round during the transfer. As long as delay and
+population stay the same, overlap does not change the bits of the model; a fragment is sent one round later. values e3m0
+sends each replica's xbar - x in four bits a value: a sign, and a power of two or zero, scaled by blocks of 64; sums are
+in float32. optimiser, momentum_in and the moments are as in diloco. A round ends where a fragment is sent, or after
+slice steps; the phase block counts the steps. The centre is xbar.
 Series: loss.
-Bytes: a round that sends a fragment of m values, float32: an all-reduce of m values; e3m0: each replica's message to every
-other worker, 4m bits and 16 bits a block of 64, padded to a multiple of 64 bits. Per cycle float32 sends the bytes of diloco,
-unless a fragment is so short that an all-reduce sends it directly, without slices: then every worker sends it to every other.
+Bytes: a round that sends a fragment of m values, float32: an all-reduce of m values; e3m0: each replica's message to
+every other worker, 4m bits and 16 bits a block of 64, padded to a multiple of 64 bits. Per cycle float32 sends the
+bytes of diloco, unless a fragment is so short that an all-reduce sends it directly, without slices: then every worker
+sends it to every other.
 
 Deviations: the source cuts between the blocks of a transformer, consecutively or in strides; here fragments are runs of
-equally many parameters, so that a net of one large layer is cut evenly too. The source does not specify how its four bits are
-scaled. A round waits at its end for the fragment it sent, so that its state is complete: overlap hides at most one round of
-transfer, however long the delay.
+equally many parameters, so that a net of one large layer is cut evenly too. The source does not specify how its four
+bits are scaled. A round waits at its end for the fragment it sent, so that its state is complete: overlap hides at most
+one round of transfer, however long the delay.
 Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 1 is n independent runs.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{
-		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size of the outer step on a fragment of the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: optim.Log},
+		{
+			Name:    "eta",
+			Label:   "η",
+			Title:   "outer learning rate",
+			Doc:     "step size of the outer step on a fragment of the agreed model",
+			Min:     0,
+			Max:     100,
+			Default: 0.7,
+			Scale:   optim.Log,
+		},
 	}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu, optim.KnobH.With(32),
-		{Name: "fragments", Title: "fragments", Doc: "parts of the parameters that are sent one after the other; a change drops fragments in transit", Min: 1, Max: 64, Default: 4, Integer: true, Scale: optim.Log},
-		{Name: "delay", Label: "τ", Title: "delay", Unit: "steps", Doc: "inner steps between sending a fragment and its outer step", Min: 0, Max: 9999, Default: 1, Integer: true},
-		{Name: "alpha", Label: "α", Title: "kept share", Doc: "weight of a replica's own fragment in the mix after an outer step; the agreed one has 1-alpha", Min: 0, Max: 1, Default: 0.5},
-		{Name: "values", Title: "values", Doc: "encoding of a sent value: exact, or four bits", Choices: []string{"float32", "e3m0"}, Max: 1},
-		{Name: "overlap", Title: "overlap", Doc: "whether members take steps during the transfer of a fragment, at most delay steps", Choices: []string{"off", "on"}, Max: 1},
+		{
+			Name:    "fragments",
+			Title:   "fragments",
+			Doc:     "parts of the parameters that are sent one after the other; a change drops fragments in transit",
+			Min:     1,
+			Max:     64,
+			Default: 4,
+			Integer: true,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "delay",
+			Label:   "τ",
+			Title:   "delay",
+			Unit:    "steps",
+			Doc:     "inner steps between sending a fragment and its outer step",
+			Min:     0,
+			Max:     9999,
+			Default: 1,
+			Integer: true,
+		},
+		{
+			Name:    "alpha",
+			Label:   "α",
+			Title:   "kept share",
+			Doc:     "weight of a replica's own fragment in the mix after an outer step; the agreed one has 1-alpha",
+			Min:     0,
+			Max:     1,
+			Default: 0.5,
+		},
+		{
+			Name:    "values",
+			Title:   "values",
+			Doc:     "encoding of a sent value: exact, or four bits",
+			Choices: []string{"float32", "e3m0"},
+			Max:     1,
+		},
+		{
+			Name:    "overlap",
+			Title:   "overlap",
+			Doc:     "whether members take steps during the transfer of a fragment, at most delay steps",
+			Choices: []string{"off", "on"},
+			Max:     1,
+		},
 		optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
 			[]optim.Block{
 				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
 				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
@@ -64,14 +115,17 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 				optim.Counter(optim.BlockCursor, false),
 				optim.Counter(optim.BlockPhase, true),
 				optim.Stats(false, l),
-			})
+			},
+		)
 	},
 	Check: func(s optim.Shape) error {
 		switch f := s.K.I("fragments"); {
 		case f > s.K.I("h"):
-			return fmt.Errorf("%d fragments one after the other take as many steps, and h is %d: lower fragments or raise h", f, s.K.I("h"))
+			return fmt.Errorf("%d fragments one after the other take as many steps, and h is %d: lower fragments or raise h",
+				f, s.K.I("h"))
 		case s.K.I("delay") >= s.K.I("h"):
-			return fmt.Errorf("a fragment is sent again after %d steps, so that a delay of %d is too long: lower delay or raise h", s.K.I("h"), s.K.I("delay"))
+			return fmt.Errorf("a fragment is sent again after %d steps, so that a delay of %d is too long: lower delay or raise h",
+				s.K.I("h"), s.K.I("delay"))
 		case f > s.Layout.Params:
 			return fmt.Errorf("%d parameters are too few for %d fragments: lower fragments", s.Layout.Params, f)
 		}
@@ -175,8 +229,8 @@ func (r *streamingDiLoCoRound) takeSteps(ctx context.Context, steps int) error {
 	return nil
 }
 
-// send begins the exchange of fragment p. If steps is 0, it also completes it, and takes the outer step if the delay is 0.
-// Otherwise takeSteps runs the phases of the exchange, the last one after the given number of steps of this round.
+// send begins the exchange of fragment p. If steps is 0, it also completes it, and takes the outer step if the delay is
+// 0. Otherwise takeSteps runs the phases of the exchange, the last one after the given number of steps of this round.
 func (r *streamingDiLoCoRound) send(ctx context.Context, p, steps int) error {
 	if r.due[p] > 0 { // still in transit: h was lowered below the remaining delay
 		r.due[p] = 0
@@ -209,12 +263,12 @@ func (r *streamingDiLoCoRound) outerStep(ctx context.Context, p int) error {
 // streamingDiLoCoOverlaps reports whether members take steps during the transfer of a fragment.
 func streamingDiLoCoOverlaps(k optim.Values) bool { return k.Is("overlap", "on") && k.I("delay") > 0 }
 
-// streamingDiLoCoPendingUnit encodes a pending fragment in the phase block. The phase is the position in the cycle, plus
-// streamingDiLoCoPendingUnit*(p+1) if fragment p is to be sent at the start of the next round.
+// streamingDiLoCoPendingUnit encodes a pending fragment in the phase block. The phase is the position in the cycle,
+// plus streamingDiLoCoPendingUnit*(p+1) if fragment p is to be sent at the start of the next round.
 const streamingDiLoCoPendingUnit = 1 << 32
 
-// streamingDiLoCoPending returns the fragment to send at the start of the next round. It returns -1 if there is none, or
-// if the knob fragments was lowered and it no longer exists.
+// streamingDiLoCoPending returns the fragment to send at the start of the next round. It returns -1 if there is none,
+// or if the knob fragments was lowered and it no longer exists.
 func streamingDiLoCoPending(s optim.Shape) int {
 	if p := int(s.Phase/streamingDiLoCoPendingUnit) - 1; p < s.K.I("fragments") {
 		return p
@@ -252,8 +306,8 @@ func streamingDiLoCoSteps(s optim.Shape) (steps, fragment int) {
 	return 1, -1 // not reached: the last fragment is sent after step h, and phase < h
 }
 
-// streamingDiLoCoBeginSend begins the exchange of fragment p. The last phase writes the mean of the members' xbar - x to
-// the columns of the fragment in the block sent.
+// streamingDiLoCoBeginSend begins the exchange of fragment p. The last phase writes the mean of the members' xbar - x
+// to the columns of the fragment in the block sent.
 func streamingDiLoCoBeginSend(
 	ctx context.Context, e *optim.Env, k optim.Values, p int,
 ) (collective.Phases, error) {
