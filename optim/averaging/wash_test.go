@@ -94,7 +94,7 @@ func TestWASHShiftsEvenly(t *testing.T) {
 	k, l := optimtest.Set{"share": 0.2, "depth": 1}.Of(WASH), cut(100)
 	from := map[int]int{}
 	for round := range rounds {
-		places := washPlaces(k, l, func(layer int) noise.Key {
+		places := washElements(k, l, func(layer int) noise.Key {
 			return noise.Key{Seed: 3, Purpose: noise.Pair, Round: uint64(round), Member: uint32(layer)}
 		})
 		for i, place := range places {
