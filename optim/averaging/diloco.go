@@ -9,35 +9,54 @@ import (
 	"brood/optim/collective"
 )
 
-// DiLoCo takes many AdamW steps per replica for one outer step of Nesterov SGD.
+// DiLoCo alternates many AdamW steps per replica with one outer step of Nesterov SGD on the agreed model.
 var DiLoCo = &optim.Algorithm{
 	Name:  "diloco",
 	Title: "DiLoCo",
 	Paper: "Douillard, Feng, Rusu, Chhaparia, Donchev, Kuncoro, Ranzato, Szlam, Shen: DiLoCo: distributed low-communication training of language models (2023), algorithm 1",
-	Doc: `Replicas start from the agreed model xbar, take h steps of an optimiser, by default AdamW, on mini-batches of their own, and the mean of how far
-they went is the gradient of an outer step:
+	Doc: `Replicas start from the agreed model xbar and take h steps of an optimiser, by default AdamW, on their own
+mini-batches. The mean of xbar minus each replica is the gradient of an outer step:
 
     x^a <- AdamW(x^a, grad f(x^a); eta_in, beta1, beta2, decay)      h times
     d = mean_a (xbar - x^a);  xbar <- xbar - eta*Nes(mx, d);  x^a <- xbar
 
-Adam's moments and step count stay with the replica over cycles. decay is decoupled: x shrinks by eta_in*decay*x a step.
-optimiser muon, with eta_in 0.02 or so, is MuLoCo (Therien, Huang, Rish, Belilovsky: MuLoCo: Muon is a practical inner
-optimizer for DiLoCo, 2025); sgd and adam are FedOpt's form. momentum_in is that of sgd and muon. A round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is xbar.
+A replica keeps Adam's moments and step count over cycles. decay is decoupled: x shrinks by eta_in*decay*x a step.
+optimiser muon, with eta_in of about 0.02, is MuLoCo (Therien, Huang, Rish, Belilovsky: MuLoCo: Muon is a practical
+inner optimizer for DiLoCo, 2025); sgd and adam give the form of FedOpt. momentum_in applies to sgd and muon. A round is
+a whole cycle if h is at most slice, else slice steps of it; the phase block counts the steps. The centre is xbar.
 Series: loss.
-Bytes: an all-reduce of M values a cycle: data-parallel SGD's, divided by h.
+Bytes: an all-reduce of M values a cycle: those of data-parallel SGD divided by h.
 
 Deviations: none in the rule; the source's h of 500 and its warm-up and cosine schedule of eta_in are left to knobs.
 Reductions: eta 1 and momentum 0 make xbar the mean of the replicas: local AdamW with averaging.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{
-		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "step size of the outer step on the agreed model", Min: 0, Max: 100, Default: 0.7, Scale: optim.Log},
+		{
+			Name:    "eta",
+			Label:   "η",
+			Title:   "outer learning rate",
+			Doc:     "step size of the outer step on the agreed model",
+			Min:     0,
+			Max:     100,
+			Default: 0.7,
+			Scale:   optim.Log,
+		},
 	}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu, optim.KnobH.With(32), optim.KnobSlice, optim.KnobB, optim.KnobClip, optim.KnobSplit, optim.KnobParts,
 	}),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
-			[]optim.Block{optim.Params(optim.BlockXBar, true, optim.EnterCentre, l), optim.Params(optim.BlockMX, true, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{
+				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l),
+				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
+				optim.Counter(optim.BlockCursor, false),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Stats(false, l),
+			},
+		)
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
@@ -53,7 +72,8 @@ type diLoCo struct{}
 
 func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
 	n, M, shape := len(e.Mine), e.Layout.Params, e.Shape(k)
-	x, xbar, loss, steps := e.Block(optim.BlockX), e.Block(optim.BlockXBar), make([]float32, n), shape.SliceSteps("h")
+	x, xbar := e.Block(optim.BlockX), e.Block(optim.BlockXBar)
+	loss, steps := make([]float32, n), shape.SliceSteps("h")
 	if err := e.InnerSteps(ctx, k, steps, loss); err != nil {
 		return optim.Report{}, err
 	}
@@ -68,8 +88,10 @@ func (diLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64)
 	if err := e.Comm.AllReduce(ctx, "outer", e.Roster, x, d, true); err != nil {
 		return rep, err
 	}
-	outer := append([]engine.Lin{optim.Assign(d, optim.T(1, xbar), optim.T(-1, d))}, optim.Nesterov(xbar, e.Block(optim.BlockMX), d, k.F("eta"), k.F("momentum"))...)
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer}, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))}})
+	outer := []engine.Lin{optim.Assign(d, optim.T(1, xbar), optim.T(-1, d))}
+	outer = append(outer, optim.Nesterov(xbar, e.Block(optim.BlockMX), d, k.F("eta"), k.F("momentum"))...)
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer},
+		engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, xbar))}})
 }
 
 func (diLoCo) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

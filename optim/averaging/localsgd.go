@@ -16,33 +16,52 @@ var LocalSGD = &optim.Algorithm{
 	Paper: "Stich: Local SGD converges fast and communicates little (2018); post-local: Lin, Stich, Patel, Jaggi: Don't use large mini-batches, use local SGD (2018)",
 	Doc: `Replicas start equal, take h steps each and are averaged:
 
-    x^a <- x^a - eta*Nes(m^a, grad f(x^a))      h times, on mini-batches of the replica's own
+    x^a <- x^a - eta*Nes(m^a, grad f(x^a))      h times, on the replica's own mini-batches
     x^a <- mean_b x^b
 
-Post-local SGD: in the first warmup rounds, counted in the block warm, every step is data-parallel instead:
+Post-local SGD: in the first warmup rounds, which the block warm counts, every step is data-parallel instead:
 
     g = mean_a grad f(x^a);  x^a <- x^a - eta*Nes(m^a, g)      one step a round
 
-optimiser adam, adamw or muon takes its step in place of Nes's; moments, like momentum, stay with the replica.
+optimiser adam, adamw or muon replaces the step of Nes; moments, like momentum, stay with the replica and are not
+averaged.
 
-A round is h steps and an averaging while h is at most slice, else slice steps; the phase block counts. Momentum stays with
-the replica. The centre is mean_a x.
+A round is h steps and an averaging if h is at most slice, else slice steps; the phase block counts the steps. The
+centre is mean_a x.
 Series: loss.
-Bytes: an all-reduce of M values a warm-up round or an averaging: data-parallel SGD's, divided by h after the warm-up.
+Bytes: an all-reduce of M values a warm-up round or an averaging: those of data-parallel SGD, after the warm-up divided
+by h.
 
-Deviations: replicas draw from streams of their own in the warm-up too. A warmup that is raised while the run trains takes
-effect at the next averaging, and momenta that went apart stay apart.
-Reductions: h 1 without momentum is data-parallel SGD on the same mini-batches, and so is the warm-up with any momentum; h 1
-with momentum is too while all replicas have been there from the start, since averaging is linear.`,
+Deviations: each replica draws from its own data stream in the warm-up too. If warmup is raised during a run, it takes
+effect at the next averaging; momenta that differ by then continue to differ.
+Reductions: h 1 without momentum is data-parallel SGD on the same mini-batches, and so is the warm-up with any momentum;
+h 1 with momentum is too if all replicas have been present from the start, since averaging is linear.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{optim.KnobH.With(8),
-		{Name: "warmup", Title: "warm-up", Unit: "rounds", Doc: "data-parallel steps before the replicas go their own way", Min: 0, Max: 1e9, Integer: true, Scale: optim.Log},
+		{
+			Name:    "warmup",
+			Title:   "warm-up",
+			Unit:    "rounds",
+			Doc:     "data-parallel steps before the replicas train independently",
+			Min:     0,
+			Max:     1e9,
+			Integer: true,
+			Scale:   optim.Log,
+		},
 		optim.KnobSlice,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
-			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Counter(optim.BlockWarm, true), optim.Stats(false, l)})
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{
+				optim.Counter(optim.BlockCursor, false),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Counter(optim.BlockWarm, true),
+				optim.Stats(false, l),
+			},
+		)
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
@@ -85,14 +104,20 @@ func (localSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint6
 	if err := e.Comm.AllReduce(ctx, "average", e.Roster, x, r, true); err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(n), Prog: []engine.Lin{optim.Assign(x, optim.T(1, r))}})
+	return rep, e.Engine.Do(ctx, engine.Update{
+		Rows: engine.Rows(n),
+		Prog: []engine.Lin{optim.Assign(x, optim.T(1, r))},
+	})
 }
 
-// localSGDWarm says whether the next round is one of the warm-up.
+// localSGDWarm reports whether the next round belongs to the warm-up.
 func localSGDWarm(s optim.Shape) bool { return s.Phase == 0 && s.Warm < uint64(s.K.I("warmup")) }
 
-// localSGDWarmStep is the data-parallel step: every replica follows the mean gradient.
-func localSGDWarmStep(ctx context.Context, e *optim.Env, k optim.Values, g, mean engine.Mat, last []*float32) error {
+// localSGDWarmStep takes a data-parallel step: every replica follows the mean gradient. g is scratch with a row for
+// each hosted member, mean scratch with one row. last receives the losses, by row of the members.
+func localSGDWarmStep(
+	ctx context.Context, e *optim.Env, k optim.Values, g, mean engine.Mat, last []*float32,
+) error {
 	x, rows := e.Block(optim.BlockX), engine.Rows(len(e.Mine))
 	loss := make([]float32, len(rows))
 	copy(last, optim.Pointers(loss))
@@ -102,8 +127,9 @@ func localSGDWarmStep(ctx context.Context, e *optim.Env, k optim.Values, g, mean
 	if err := e.Comm.AllReduce(ctx, "gradient", e.Roster, g, mean, true); err != nil {
 		return err
 	}
-	if !k.Adapts() { // all rows at once
-		return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: optim.Nesterov(x, e.Block(optim.BlockM), mean, k.F("eta"), k.F("momentum"))})
+	if !k.Adapts() { // SGD: one task updates all rows
+		step := optim.Nesterov(x, e.Block(optim.BlockM), mean, k.F("eta"), k.F("momentum"))
+		return e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: step})
 	}
 	var tasks []engine.Task
 	d := k.Optimiser("eta", "momentum")

@@ -81,7 +81,7 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 			Name:    "alpha",
 			Label:   "α",
 			Title:   "kept share",
-			Doc:     "weight of a replica's own fragment in the mix after an outer step; the agreed one has 1-alpha",
+			Doc:     "weight of a replica's own fragment in the mix after an outer step; the agreed one has weight 1-alpha",
 			Min:     0,
 			Max:     1,
 			Default: 0.5,
@@ -121,10 +121,10 @@ Reductions: one fragment with delay 0 and alpha 0 is diloco, bit for bit; alpha 
 	Check: func(s optim.Shape) error {
 		switch f := s.K.I("fragments"); {
 		case f > s.K.I("h"):
-			return fmt.Errorf("%d fragments one after the other take as many steps, and h is %d: lower fragments or raise h",
+			return fmt.Errorf("%d fragments need a cycle of as many steps, but h is %d: lower fragments or raise h",
 				f, s.K.I("h"))
 		case s.K.I("delay") >= s.K.I("h"):
-			return fmt.Errorf("a fragment is sent again after %d steps, so that a delay of %d is too long: lower delay or raise h",
+			return fmt.Errorf("each fragment is sent every %d steps, so a delay of %d is too long: lower delay or raise h",
 				s.K.I("h"), s.K.I("delay"))
 		case f > s.Layout.Params:
 			return fmt.Errorf("%d parameters are too few for %d fragments: lower fragments", s.Layout.Params, f)

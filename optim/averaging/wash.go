@@ -64,7 +64,11 @@ Reductions: share 0 is n independent runs.`,
 		return slices.Concat(
 			[]optim.Block{optim.Params(optim.BlockX, false, k.EnterX(), l)},
 			optim.Moments(k, false, l),
-			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)},
+			[]optim.Block{
+				optim.Counter(optim.BlockCursor, false),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Stats(false, l),
+			},
 		)
 	},
 	Cycle: optim.CycleOf("h"),

@@ -101,8 +101,8 @@ func TestAdmits(t *testing.T) {
 		{"bgd", set{"groups": "50"}, 4, floats, none, ""},
 		{"sgp", set{"peers": "3"}, 4, floats, none, "4 members have out-peers at 2 distances: give peers at most 2, or more members"},
 		{"sgp", set{"peers": "2"}, 4, floats, none, ""},
-		{"streaming-diloco", set{"fragments": "4", "h": "3", "delay": "0"}, 4, floats, none, "4 fragments one after the other take as many steps, and h is 3: lower fragments or raise h"},
-		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "3"}, 4, floats, none, "a fragment is sent again after 3 steps, so that a delay of 3 is too long: lower delay or raise h"},
+		{"streaming-diloco", set{"fragments": "4", "h": "3", "delay": "0"}, 4, floats, none, "4 fragments need a cycle of as many steps, but h is 3: lower fragments or raise h"},
+		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "3"}, 4, floats, none, "each fragment is sent every 3 steps, so a delay of 3 is too long: lower delay or raise h"},
 		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "2"}, 4, one, none, "1 parameters are too few for 2 fragments: lower fragments"},
 		{"streaming-diloco", set{"fragments": "2", "h": "3", "delay": "2"}, 4, floats, none, ""},
 	} {
