@@ -10,15 +10,17 @@ import (
 	"brood/optim/collective"
 )
 
-// A lattice code sends a vector as one byte an element: its coordinate on the lattice of a cell's multiples,
-// modulo 256. The receiver takes the candidate nearest to its own vector, which is right while the two differ by less
-// than about 127 cells; a checksum of the whole coordinates tells when it was not. (Davies, Gurunathan, Moshrefi,
-// Ashkboos, Alistarh: New bounds for distributed mean estimation and variance reduction, 2020.)
+// A lattice code sends a vector as one byte an element: its coordinate on the lattice of multiples of a cell, modulo
+// 256. The receiver chooses the candidate nearest to its own vector. That is the value sent if the two vectors differ
+// by less than about 127 cells; a checksum of the full coordinates detects when it is not. (Davies, Gurunathan,
+// Moshrefi, Ashkboos, Alistarh: New bounds for distributed mean estimation and variance reduction, 2020.)
 
-// latticeWords is the 64-bit words of a code of cols elements: eight to a word, and the checksum.
+// latticeWords returns the length of the code of cols elements in 64-bit words: eight elements a word, and the
+// checksum.
 func latticeWords(cols int) int { return (cols+7)/8 + 1 }
 
-// coordinate of x on the lattice, rounded down after a shift of u cells. ok is false beyond 2^40 cells and for NaN.
+// coordinate returns floor(x/cell + u), the lattice coordinate of x rounded down after a shift of u cells. ok is false
+// if its magnitude is 2^40 or more, and for NaN.
 func coordinate(x float32, cell, u float64) (l int64, ok bool) {
 	v := math.Floor(float64(x)/cell + u)
 	if !(math.Abs(v) < 1<<40) {
@@ -27,10 +29,11 @@ func coordinate(x float32, cell, u float64) (l int64, ok bool) {
 	return int64(v), true
 }
 
-// latticeSum adds a coordinate to a checksum: FNV-1a over words. A single wrong coordinate always shows.
+// latticeSum adds a coordinate to a checksum, as FNV-1a does for a byte. It always detects a single wrong coordinate.
 func latticeSum(sum uint64, l int64) uint64 { return (sum ^ uint64(l)) * 0x100000001b3 }
 
-// latticeEncode writes the code of x: each coordinate is rounded at random, by words of key, so that it is unbiased.
+// latticeEncode writes the code of x. Coordinates are rounded at random, with random words of key, so that the code is
+// unbiased. If a coordinate is out of range, it inverts the checksum so that decoding fails.
 func latticeEncode(code []uint64, x []float32, cell float64, key noise.Key) {
 	clear(code)
 	s, fits, sum := key.Schedule(), true, uint64(0)
@@ -50,7 +53,8 @@ func latticeEncode(code []uint64, x []float32, cell float64, key noise.Key) {
 	code[len(code)-1] = sum
 }
 
-// latticeDecode writes the vector that a code stands for near x. ok is false when the code was made too far from x.
+// latticeDecode writes the vector nearest to x that has the given code. ok is false if the checksum does not match: the
+// encoded vector is too far from x, or out of range.
 func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok bool) {
 	sum := uint64(0)
 	for i, v := range x {
@@ -62,10 +66,14 @@ func latticeDecode(dst []float32, code []uint64, x []float32, cell float64) (ok 
 	return sum == code[len(code)-1]
 }
 
-// moveLattice is Move of rows of src as lattice codes, decoded against the receiving member's x. Codes that did not
-// decode are asked for again in full: verdicts go to everybody, so that all know the edges of the fallback, which are
-// returned. salt tells the calls of a round apart; spare is scratch for a row for each hosted member.
-func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, salt int, edges []collective.Edge, src, dst, spare engine.Mat) ([]collective.Edge, error) {
+// moveLattice is Comm.Move for rows of src as lattice codes, decoded against the receiving member's x. A member must be
+// the end of at most one edge. Rows whose code does not decode are sent again in full. Every worker receives the
+// verdicts on all codes, so that all know the edges of this fallback, which moveLattice returns. salt distinguishes the
+// calls of a round, so that each draws other random numbers. spare is scratch with a row for each hosted member.
+func moveLattice(
+	ctx context.Context, e *optim.Env, cell float64, round uint64, salt int, edges []collective.Edge,
+	src, dst, spare engine.Mat,
+) ([]collective.Edge, error) {
 	in, words := e.Incoming(edges), latticeWords(src.Cols)
 	codes, got := engine.NewHost(len(e.Mine), words, engine.U64), engine.NewHost(len(in), words, engine.U64)
 	for _, edge := range edges {
@@ -82,6 +90,7 @@ func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, 
 	if err := e.Comm.MoveRecords(ctx, "exchange", edges, codes, got); err != nil {
 		return nil, err
 	}
+	// Verdict of each member: 1 if the code that it received did not decode.
 	mine, all := engine.NewHost(len(e.Mine), 1, engine.F32), engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	for i, edge := range in {
 		r := e.Row(edge.To)
@@ -100,14 +109,14 @@ func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, 
 	if err := e.Comm.AllGather(ctx, "verdict", mine, all); err != nil {
 		return nil, err
 	}
-	var again []collective.Edge
+	var fallback []collective.Edge
 	for _, edge := range edges {
 		if all.F[e.Roster.Rank(edge.To)] == 1 {
-			again = append(again, collective.Edge{From: edge.From, To: edge.To, Op: "fallback"})
+			fallback = append(fallback, collective.Edge{From: edge.From, To: edge.To, Op: "fallback"})
 		}
 	}
-	full := spare.Sub(0, len(e.Incoming(again)))
-	if err := e.Comm.Move(ctx, "fallback", again, src, full); err != nil {
+	full := spare.Sub(0, len(e.Incoming(fallback)))
+	if err := e.Comm.Move(ctx, "fallback", fallback, src, full); err != nil {
 		return nil, err
 	}
 	var tasks []engine.Task
@@ -118,5 +127,5 @@ func moveLattice(ctx context.Context, e *optim.Env, cell float64, round uint64, 
 			next++
 		}
 	}
-	return again, e.Engine.Do(ctx, tasks...)
+	return fallback, e.Engine.Do(ctx, tasks...)
 }

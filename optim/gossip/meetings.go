@@ -10,7 +10,8 @@ import (
 	"brood/optim/collective"
 )
 
-// Meetings draws count unordered pairs of members, uniform and independent, from the round's pairing stream.
+// Meetings draws count pairs of different members, uniform and independent. key is the pairing key of the round.
+// members must have at least two elements.
 func Meetings(key noise.Key, members []engine.Member, count int) [][2]engine.Member {
 	n, out := len(members), make([][2]engine.Member, count)
 	for i := range out {
@@ -23,10 +24,10 @@ func Meetings(key noise.Key, members []engine.Member, count int) [][2]engine.Mem
 	return out
 }
 
-// Pairing draws a random matching: every member is in one pair, but for one that an odd number leaves alone.
+// Pairing draws a uniform random matching: every member is in exactly one pair, except one if their number is odd.
 func Pairing(key noise.Key, members []engine.Member) [][2]engine.Member {
 	left, out := slices.Clone(members), make([][2]engine.Member, len(members)/2)
-	for i := range left { // Fisher and Yates: a keyed permutation of so few is not uniform
+	for i := range left { // Fisher-Yates shuffle, since a keyed permutation of few elements is not uniform
 		j := i + key.Below(i, len(left)-i)
 		left[i], left[j] = left[j], left[i]
 	}
@@ -36,8 +37,8 @@ func Pairing(key noise.Key, members []engine.Member) [][2]engine.Member {
 	return out
 }
 
-// Waves groups an ordered list of meetings into sets of disjoint ones, by index: running the sets in order gives the
-// same bits as running the list in order.
+// Waves groups an ordered list of meetings, by index, into sets of disjoint meetings that may run concurrently. Running
+// the sets in order gives the same bits as running the list in order.
 func Waves(meetings [][2]engine.Member) (waves [][]int) {
 	var last engine.Member
 	for _, m := range meetings {
@@ -55,28 +56,31 @@ func Waves(meetings [][2]engine.Member) (waves [][]int) {
 	return waves
 }
 
-// halve replaces x at the end of each incoming edge by its mean with the edge's row of peer. A member ends one edge at
-// most.
-func halve(e *optim.Env, in []collective.Edge, peer engine.Mat) (tasks []engine.Task) {
+// averageTasks returns the tasks that replace x at the end of the i-th incoming edge by its mean with row i of peer. A
+// member may be the end of at most one edge.
+func averageTasks(e *optim.Env, in []collective.Edge, peer engine.Mat) (tasks []engine.Task) {
 	x := e.Block(optim.BlockX)
 	for i, edge := range in {
 		xr := x.Sub(e.Row(edge.To), 1)
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(xr, optim.T(0.5, xr), optim.T(0.5, peer.Sub(engine.Row(i), 1)))}})
+		mean := optim.Assign(xr, optim.T(0.5, xr), optim.T(0.5, peer.Sub(engine.Row(i), 1)))
+		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mean}})
 	}
 	return tasks
 }
 
-// average moves x along edges and halves. peer is scratch for a row for each hosted end.
+// average moves rows of x along edges and replaces x at the end of each edge by the mean of both ends. peer is scratch
+// with a row for each edge that ends at a hosted member.
 func average(ctx context.Context, e *optim.Env, op collective.Op, edges []collective.Edge, peer engine.Mat) error {
 	in := e.Incoming(edges)
 	if err := e.Comm.Move(ctx, op, edges, e.Block(optim.BlockX), peer.Sub(0, len(in))); err != nil {
 		return err
 	}
-	return e.Engine.Do(ctx, halve(e, in, peer)...)
+	return e.Engine.Do(ctx, averageTasks(e, in, peer)...)
 }
 
-// eachMoveBytes is the payload of the recorded edges of an operation, each moved by itself.
-func eachMoveBytes(s optim.Shape, op collective.Op, width int) (b int64) {
+// edgeBytes returns the payload of the drawn edges of an operation, width bytes for each edge between different
+// workers. It fits operations that move at most one row of a member per Move; compare Shape.MoveBytes.
+func edgeBytes(s optim.Shape, op collective.Op, width int) (b int64) {
 	for _, e := range s.Edges {
 		if e.Op == op && s.Roster.Of(e.From) != s.Roster.Of(e.To) {
 			b += int64(width)

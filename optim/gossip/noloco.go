@@ -10,40 +10,68 @@ import (
 	"brood/optim/collective"
 )
 
-// NoLoCo is DiLoCo whose outer step is between two replicas at a time: nobody waits for everybody.
+// NoLoCo is DiLoCo with outer steps between pairs of replicas, so that no replica waits for all others.
 var NoLoCo = &optim.Algorithm{
 	Name:  "noloco",
 	Title: "NoLoCo",
 	Paper: "Kolehmainen, Blagoev, Donaghy, Ersoy, Nies: NoLoCo: no-all-reduce low communication training method for large models (2025), section 3",
-	Doc: `Replicas take h steps of AdamW on mini-batches of their own. Then they are paired at random, each once, and a replica's
-outer step follows how far its pair went, and the middle of where its pair had begun:
+	Doc: `Replicas take h steps of AdamW on their own mini-batches. Then they are paired at random, each once. The outer
+step of a replica follows the mean change of its pair, and moves towards the mean of the models where its pair began:
 
     x_i <- AdamW(x_i, grad f(x_i); eta_in, beta1, beta2, decay)      h times
     m_i <- momentum*m_i + eta*mean_j(x_j - s_j) + gamma*(mean_j s_j - s_i);  s_i <- s_i + m_i;  x_i <- s_i
 
-with j over the pair, and s where a replica began: its own model, unlike DiLoCo's agreed one. gamma holds the replicas
-together; with an odd number of members one is alone, and its mean is itself. Adam's moments stay with the replica.
-optimiser puts SGD, Adam or Muon in AdamW's place, with momentum_in that of sgd and muon. A round is a whole cycle while h is at most slice, else slice steps of it; the phase block counts. The centre is mean_i s.
-Series: loss, and whom each replica was paired with.
-Bytes: a cycle 4M each way for a pair on different workers, and twice as much where gamma is not eta: else s_j is in no
-term and does not travel.
+with j over the pair, and s the model where a replica began its cycle: each has its own, unlike the agreed model of
+DiLoCo. gamma keeps the replicas together. With an odd number of members one is alone and takes its own values as the
+mean. Adam's moments stay with the replica. optimiser replaces AdamW by SGD, Adam or Muon; momentum_in applies to sgd
+and muon. A round is a whole cycle if h is at most slice, else slice steps of it; the phase block counts the steps. The
+centre is mean_i s.
+Series: loss, and the partner of each replica.
+Bytes: a cycle 4M each way for a pair on different workers, and twice as much if gamma differs from eta; if they are
+equal, the terms of s_j cancel and it is not sent.
 
-Deviations: the source routes activations at random between pipeline stages, of which there are none here; AdamW's decay is
-0 there, whose inner optimiser is Adam.
-Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of its x; two members are always such a pair.`,
+Deviations: the source also routes activations at random between pipeline stages, of which there are none here. Its
+inner optimiser is Adam: AdamW with decay 0.
+Reductions: momentum 0 and eta 1 put a pair with equal s at the mean of its x; two members are always such a pair.`,
 	Needs: optim.Gradients | optim.Pairs,
 	Knobs: slices.Concat([]optim.Knob{
-		{Name: "eta", Label: "η", Title: "outer learning rate", Doc: "share of how far a pair went that an outer step goes (β in the source)", Min: 0, Max: 100, Default: 0.7, Scale: optim.Log},
+		{
+			Name:    "eta",
+			Label:   "η",
+			Title:   "outer learning rate",
+			Doc:     "step size of the outer step along the mean change of a pair (β in the source)",
+			Min:     0,
+			Max:     100,
+			Default: 0.7,
+			Scale:   optim.Log,
+		},
 	}, optim.InnerKnobs, []optim.Knob{
 		optim.KnobMu.With(0.5),
-		{Name: "gamma", Label: "γ", Title: "pull to the pair", Doc: "share of the way to the middle of where a pair began that an outer step goes", Min: 0, Max: 3, Default: 0.7},
+		{
+			Name:    "gamma",
+			Label:   "γ",
+			Title:   "pull to the pair",
+			Doc:     "share of the way to the mean of the models where a pair began, in an outer step",
+			Min:     0,
+			Max:     3,
+			Default: 0.7,
+		},
 		optim.KnobH.With(32), optim.KnobSlice, optim.KnobB,
 		optim.KnobClip, optim.KnobSplit, optim.KnobParts,
 	}),
 	Series: []optim.Series{optim.SeriesLoss, optim.SeriesPartner},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l),
-			[]optim.Block{optim.Params(optim.BlockBegun, false, optim.EnterCentre, l), optim.Params(optim.BlockMX, false, optim.EnterZero, l), optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{
+				optim.Params(optim.BlockBegun, false, optim.EnterCentre, l),
+				optim.Params(optim.BlockMX, false, optim.EnterZero, l),
+				optim.Counter(optim.BlockCursor, false),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Stats(false, l),
+			},
+		)
 	},
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
@@ -51,7 +79,7 @@ Reductions: momentum 0 and eta 1 leave a pair that began alike at the mean of it
 			return nil
 		}
 		width := 4 * s.Layout.Params
-		if !noLoCoAlike(s.K) {
+		if !noLoCoOmitsBegun(s.K) {
 			width *= 2
 		}
 		if s.Drawn {
@@ -94,8 +122,9 @@ func (noLoCo) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	return rep, noLoCoStep(ctx, e, k, edges)
 }
 
-// noLoCoAlike says that the terms of where a partner began cancel each other.
-func noLoCoAlike(k optim.Values) bool { return k.F("gamma") == k.F("eta") }
+// noLoCoOmitsBegun reports whether the outer step does not depend on the model where the partner began, since its terms
+// cancel.
+func noLoCoOmitsBegun(k optim.Values) bool { return k.F("gamma") == k.F("eta") }
 
 // noLoCoStep takes the outer step of every member hosted here.
 func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []collective.Edge) error {
@@ -104,14 +133,14 @@ func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []colle
 	if err := e.Comm.Move(ctx, "outer", edges, x, theirs); err != nil {
 		return err
 	}
-	var began engine.Mat
-	if !noLoCoAlike(k) {
-		began = e.Scratch(len(in), e.Layout.Params)
-		if err := e.Comm.Move(ctx, "outer", edges, s, began); err != nil {
+	var theirBegun engine.Mat
+	if !noLoCoOmitsBegun(k) {
+		theirBegun = e.Scratch(len(in), e.Layout.Params)
+		if err := e.Comm.Move(ctx, "outer", edges, s, theirBegun); err != nil {
 			return err
 		}
 	}
-	partner := map[engine.Row]engine.Row{}
+	partner := map[engine.Row]engine.Row{} // from a hosted member's row to its partner's row of theirs
 	for i, edge := range in {
 		partner[e.Row(edge.To)] = engine.Row(i)
 	}
@@ -121,12 +150,25 @@ func noLoCoStep(ctx context.Context, e *optim.Env, k optim.Values, edges []colle
 		mr, sr, xr := m.Sub(r, 1), s.Sub(r, 1), x.Sub(r, 1)
 		step := optim.Assign(mr, optim.T(k.F("momentum"), mr), optim.T(eta, xr), optim.T(-eta, sr))
 		if i, ok := partner[r]; ok {
-			step = optim.Assign(mr, optim.T(k.F("momentum"), mr), optim.T(eta/2, xr), optim.T(eta/2, theirs.Sub(i, 1)), optim.T(-(eta+gamma)/2, sr))
-			if began.Rows > 0 {
-				step.Terms = append(step.Terms, optim.T((gamma-eta)/2, began.Sub(i, 1)))
+			step = optim.Assign(
+				mr,
+				optim.T(k.F("momentum"), mr),
+				optim.T(eta/2, xr),
+				optim.T(eta/2, theirs.Sub(i, 1)),
+				optim.T(-(eta+gamma)/2, sr),
+			)
+			if theirBegun.Rows > 0 {
+				step.Terms = append(step.Terms, optim.T((gamma-eta)/2, theirBegun.Sub(i, 1)))
 			}
 		}
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{step, optim.Assign(sr, optim.T(1, sr), optim.T(1, mr)), optim.Assign(xr, optim.T(1, sr))}})
+		tasks = append(tasks, engine.Update{
+			Rows: engine.Rows(1),
+			Prog: []engine.Lin{
+				step,
+				optim.Assign(sr, optim.T(1, sr), optim.T(1, mr)),
+				optim.Assign(xr, optim.T(1, sr)),
+			},
+		})
 	}
 	return e.Engine.Do(ctx, tasks...)
 }

@@ -10,45 +10,97 @@ import (
 	"brood/optim/collective"
 )
 
-// PopSGD lets random pairs meet and average.
+// PopSGD averages the models of random pairs of members.
 var PopSGD = &optim.Algorithm{
 	Name:  "popsgd",
 	Title: "PopSGD",
 	Paper: "Nadiradze, Sabour, Davies, Li, Alistarh: Asynchronous decentralized SGD with quantized and local updates (SwarmSGD, 2019)",
-	Doc: `A fair scheduler draws pairs (i, j), one after another, uniformly; both take local steps and then average:
+	Doc: `Pairs (i, j) are drawn one after another, uniformly. Both members of a pair take local steps and then average:
 
     x_i, x_j <- h_i, h_j steps of SGD;  x_i = x_j = (x_i + x_j)/2                            blocking
     x_i, x_j <- h_i, h_j steps of SGD;  x_i <- (x_i + s_j)/2;  x_j <- (x_j + s_i)/2          non-blocking
     x_i <- h_i steps of SGD;            x_i <- (x_i + s_j)/2                                 one-sided
 
-where s is what a member last published: its x at the end of its own last meeting (the block shown), so that nobody waits
-for the other's local steps. h_i is h, or geometric on 1, 2, ... with mean h. Momentum, or the moments
-of another optimiser, and batch-norm statistics stay with the member. Only blocking conserves the mean. A round is n/2 meetings (n when one-sided); those of disjoint pairs run at
-once, which gives the same bits as one after another. The centre is mean_a x.
-With code lattice8 an exchanged row is one byte an element, decoded against the receiver's own x; a code that wrapped is
-noticed by its checksum and the row is sent again in full.
-Without gradients, blocking, per meeting and for independent members, E[Gamma'] = Gamma*(1 - 1/(n-1)), Gamma = sum ||x_i - mean||^2;
-with pure noise of variance s^2 as gradient, E[Gamma] = h*eta^2*s^2*(n-1)*(1-2/n) a coordinate in the long run.
-Series: loss, whom each member met, and the fallbacks of a round.
-Bytes: 4M each way for a meeting of members of different workers; as a code 8*(ceil(M/8)+1), a verdict of 4 bytes a member to
-every other worker for each set of meetings that run at once, and 4M for a fallback.
+where s is the model that a member last published: its x at the end of its last meeting (the block shown), so that no
+member waits for the local steps of its partner. h_i is h, or geometric on 1, 2, ... with mean h. Momentum, or the
+moments of another optimiser, and batch-norm statistics stay with the member. Only blocking conserves the mean. A round
+is n/2 meetings (n when one-sided); meetings of disjoint pairs run concurrently, with the same bits as one after
+another. The centre is mean_a x.
+With code lattice8 an exchanged row takes one byte an element and is decoded against the receiver's own x. If it decodes
+wrongly because the two differ too much, its checksum does not match and the row is sent again in full.
+Without gradients, blocking, per meeting and for independent members, E[Gamma'] = Gamma*(1 - 1/(n-1)), with
+Gamma = sum ||x_i - mean||^2; with pure noise of variance s^2 as gradient, the limit of E[Gamma] over many meetings is
+h*eta^2*s^2*(n-1)*(1-2/n) a coordinate.
+Series: loss, the partner of each member, and the fallbacks of a round.
+Bytes: 4M each way for a meeting of members of different workers. With code lattice8: 8*(ceil(M/8)+1) each way; for each
+set of concurrent meetings a verdict of 4 bytes a member to every other worker; and 4M for a fallback.
 
-Deviations: local steps are taken when a pair meets, not between meetings, which no one can tell from outside; in the
+Deviations: local steps are taken when a pair meets, not between meetings, which other members cannot observe; in the
 source's non-blocking form the average precedes the local steps of the meeting. Codes are rounded at random (unbiased).
 Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(g_i + g_j)/2.`,
 	Needs: optim.Gradients | optim.Pairs,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
-		{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before a meeting", Min: 0, Max: 1000, Default: 1, Integer: true},
-		{Name: "steps", Title: "step counts", Doc: "every meeting after h steps, or after a geometric number with mean h", Choices: []string{"fixed", "geometric"}, Max: 1},
-		{Name: "mode", Title: "mode", Doc: "average with the partner as it is, with its last published copy, or with that while the partner stays as it is", Choices: []string{"blocking", "non-blocking", "one-sided"}, Max: 2},
-		{Name: "code", Title: "exchange as", Doc: "parameters as they are, or as lattice codes of a byte each", Choices: []string{"float32", "lattice8"}, Max: 1},
-		{Name: "cell", Title: "lattice cell", Doc: "spacing of the lattice: partners may differ by 127 cells in each parameter", Min: 1e-9, Max: 1, Default: 0.001, Scale: optim.Log},
+		{
+			Name:    "h",
+			Title:   "local steps",
+			Unit:    "steps",
+			Doc:     "steps of each member before a meeting",
+			Min:     0,
+			Max:     1000,
+			Default: 1,
+			Integer: true,
+		},
+		{
+			Name:    "steps",
+			Title:   "step counts",
+			Doc:     "local steps before each meeting: exactly h, or a geometric number with mean h",
+			Choices: []string{"fixed", "geometric"},
+			Max:     1,
+		},
+		{
+			Name:  "mode",
+			Title: "mode",
+			Doc: "blocking: average with the partner's current model; non-blocking: with its last published copy; " +
+				"one-sided: likewise, but the partner does not change",
+			Choices: []string{"blocking", "non-blocking", "one-sided"},
+			Max:     2,
+		},
+		{
+			Name:    "code",
+			Title:   "exchange as",
+			Doc:     "encoding of exchanged parameters: float32, or lattice codes of one byte each",
+			Choices: []string{"float32", "lattice8"},
+			Max:     1,
+		},
+		{
+			Name:    "cell",
+			Title:   "lattice cell",
+			Doc:     "spacing of the lattice; decoding needs partners that differ by less than 127 cells in each parameter",
+			Min:     1e-9,
+			Max:     1,
+			Default: 0.001,
+			Scale:   optim.Log,
+		},
 		optim.KnobStart,
 	}, optim.MemberStream),
-	Series: []optim.Series{optim.SeriesLoss, optim.SeriesPartner, {Name: "fallbacks", Title: "fallbacks", Unit: "rows", Doc: "rows that did not decode and were sent in full", Combine: optim.Mean}},
+	Series: []optim.Series{
+		optim.SeriesLoss,
+		optim.SeriesPartner,
+		{
+			Name:    "fallbacks",
+			Title:   "fallbacks",
+			Unit:    "rows",
+			Doc:     "rows that did not decode and were sent in full",
+			Combine: optim.Mean,
+		},
+	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		enter := k.EnterX()
-		b := slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, enter, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l)})
+		b := slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, enter, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l)},
+		)
 		if !k.Is("mode", "blocking") {
 			b = append(b, optim.Params(optim.BlockShown, false, enter, l))
 		}
@@ -65,12 +117,13 @@ func (popSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	plan := popSGDPlanOf(e, k, round)
 	last := make([]*float32, n)
 	g, peer := e.Scratch(n, e.Layout.Params), e.Scratch(n, e.Layout.Params)
-	var again []collective.Edge
+	var fallback []collective.Edge
 	for w, wave := range plan.waves {
 		var rows []engine.Row
 		var steps []int
 		for _, edge := range e.Incoming(wave) {
-			rows, steps = append(rows, e.Row(edge.To)), append(steps, popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w))
+			rows = append(rows, e.Row(edge.To))
+			steps = append(steps, popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w))
 		}
 		if err := optim.UnevenSteps(ctx, e, k, rows, steps, g, last); err != nil {
 			return optim.Report{}, err
@@ -79,32 +132,39 @@ func (popSGD) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 		if err != nil {
 			return optim.Report{}, err
 		}
-		again = append(again, full...)
+		fallback = append(fallback, full...)
 	}
 	rep := e.ReportSteps(k, plan.steps)
-	rep.Edges, rep.Points = append(slices.Clip(plan.edges), again...), append(e.LatePointsOf("loss", last), e.PartnersOf(plan.meetings, false)...)
+	rep.Edges = append(slices.Clip(plan.edges), fallback...)
+	rep.Points = append(e.LatePointsOf("loss", last), e.PartnersOf(plan.meetings, false)...)
 	if k.Is("code", "lattice8") {
-		rep.Points = append(rep.Points, e.PopulationPoint("fallbacks", float64(len(again)))...)
+		rep.Points = append(rep.Points, e.PopulationPoint("fallbacks", float64(len(fallback)))...)
 	}
 	return rep, nil
 }
 
-// popSGDPlan is who meets whom in a round, wave by wave.
+// popSGDPlan contains the meetings of a round. All workers draw the same plan.
 type popSGDPlan struct {
-	meetings [][2]engine.Member
-	waves    [][]collective.Edge
-	edges    []collective.Edge // of all waves
-	steps    int64             // of all members
+	meetings [][2]engine.Member  // in the order drawn
+	waves    [][]collective.Edge // for each set of concurrent meetings, the edges to average along
+	edges    []collective.Edge   // of all waves
+	steps    int64               // local steps of all members in the round
 }
 
 func popSGDPlanOf(e *optim.Env, k optim.Values, round uint64) popSGDPlan {
 	count, each := popSGDMeetings(k, len(e.Roster.Members))
-	p := popSGDPlan{meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count), edges: make([]collective.Edge, 0, each*count)}
+	p := popSGDPlan{
+		meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count),
+		edges:    make([]collective.Edge, 0, each*count),
+	}
 	for w, met := range Waves(p.meetings) {
 		first := len(p.edges)
 		for _, i := range met {
 			a, b := p.meetings[i][0], p.meetings[i][1]
-			for _, edge := range []collective.Edge{{From: b, To: a, Op: "exchange"}, {From: a, To: b, Op: "exchange"}}[:each] {
+			for _, edge := range []collective.Edge{
+				{From: b, To: a, Op: "exchange"},
+				{From: a, To: b, Op: "exchange"},
+			}[:each] {
 				p.edges = append(p.edges, edge)
 				p.steps += int64(popSGDSteps(e.Rand(noise.Pair, round, edge.To), k, w))
 			}
@@ -114,7 +174,7 @@ func popSGDPlanOf(e *optim.Env, k optim.Values, round uint64) popSGDPlan {
 	return p
 }
 
-// popSGDMeetings also says how many edges a meeting has.
+// popSGDMeetings returns the number of meetings in a round of n members, and the number of edges of a meeting.
 func popSGDMeetings(k optim.Values, n int) (meetings, edges int) {
 	if k.Is("mode", "one-sided") {
 		return n, 1
@@ -122,6 +182,7 @@ func popSGDMeetings(k optim.Values, n int) (meetings, edges int) {
 	return max(1, n/2), 2
 }
 
+// popSGDBytes returns the payload of a round. Before the round's pairs are drawn it returns the expectation.
 func popSGDBytes(s optim.Shape) map[collective.Op]int64 {
 	n, width := len(s.Roster.Members), 4*s.Layout.Params
 	count, each := popSGDMeetings(s.K, n)
@@ -137,7 +198,7 @@ func popSGDBytes(s optim.Shape) map[collective.Op]int64 {
 		}
 		b := map[collective.Op]int64{"exchange": int64(count*each) * pairs * int64(width) / max(1, int64(n*(n-1)))}
 		if lattice && n > 1 {
-			const rounds = 64 // some, as they may be drawn
+			const rounds = 64 // sample rounds, over which the number of waves is averaged
 			waves := 0
 			for r := range uint64(rounds) {
 				waves += len(Waves(Meetings(noise.Key{Purpose: noise.Pair, Round: r}, s.Roster.Members, count)))
@@ -146,27 +207,29 @@ func popSGDBytes(s optim.Shape) map[collective.Op]int64 {
 		}
 		return b
 	}
-	b := map[collective.Op]int64{"exchange": eachMoveBytes(s, "exchange", width)}
+	b := map[collective.Op]int64{"exchange": edgeBytes(s, "exchange", width)}
 	if lattice {
 		var meetings [][2]engine.Member
-		exchanges := slices.DeleteFunc(slices.Clone(s.Edges), func(e collective.Edge) bool { return e.Op != "exchange" })
+		exchanges := slices.DeleteFunc(slices.Clone(s.Edges), func(e collective.Edge) bool {
+			return e.Op != "exchange"
+		})
 		for _, e := range collective.EveryNth(exchanges, each) {
 			meetings = append(meetings, [2]engine.Member{e.From, e.To})
 		}
-		b["fallback"] = eachMoveBytes(s, "fallback", 4*s.Layout.Params)
+		b["fallback"] = edgeBytes(s, "fallback", 4*s.Layout.Params)
 		b["verdict"] = int64(len(Waves(meetings))) * s.AllGatherBytes(4)
 	}
 	return b
 }
 
-// popSGDSteps is the steps of a member before its meeting in wave w: h, or the draws up to the first success of odds
-// 1/h.
+// popSGDSteps returns the local steps of a member before its meeting in wave w: h, or a geometric number with mean h,
+// at most 50*h. key is the pairing key of the member and round.
 func popSGDSteps(key noise.Key, k optim.Values, w int) int {
 	h := k.I("h")
 	if h < 2 || k.Is("steps", "fixed") {
 		return h
 	}
-	key.Stream = 1<<31 | uint32(w) // apart from pairings and lattice codes
+	key.Stream = 1<<31 | uint32(w) // distinct from the streams of pairings and lattice codes
 	s := 1
 	for float64(key.Uniform(s)) >= 1/float64(h) && s < 50*h {
 		s++
@@ -174,9 +237,13 @@ func popSGDSteps(key noise.Key, k optim.Values, w int) int {
 	return s
 }
 
-// popSGDExchange averages along the edges of a wave, and publishes. It returns the edges that fell back to a full row.
-// peer and spare are scratch.
-func popSGDExchange(ctx context.Context, e *optim.Env, k optim.Values, round uint64, wave int, edges []collective.Edge, peer, spare engine.Mat) (again []collective.Edge, err error) {
+// popSGDExchange averages along the edges of a wave and, unless the mode is blocking, publishes the results in the
+// block shown. It returns the edges whose lattice codes did not decode, so that a full row was sent. peer and spare are
+// scratch with a row for each hosted member.
+func popSGDExchange(
+	ctx context.Context, e *optim.Env, k optim.Values, round uint64, wave int, edges []collective.Edge,
+	peer, spare engine.Mat,
+) (fallback []collective.Edge, err error) {
 	in, x, shown := e.Incoming(edges), e.Block(optim.BlockX), e.Block(optim.BlockShown)
 	src, stale := x, !k.Is("mode", "blocking")
 	if stale {
@@ -184,21 +251,22 @@ func popSGDExchange(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	}
 	peer = peer.Sub(0, len(in))
 	if k.Is("code", "lattice8") {
-		again, err = moveLattice(ctx, e, k.Get("cell"), round, wave, edges, src, peer, spare)
+		fallback, err = moveLattice(ctx, e, k.Get("cell"), round, wave, edges, src, peer, spare)
 	} else {
 		err = e.Comm.Move(ctx, "exchange", edges, src, peer)
 	}
 	if err != nil {
 		return nil, err
 	}
-	tasks := halve(e, in, peer)
+	tasks := averageTasks(e, in, peer)
 	if stale {
 		for _, edge := range in {
 			r := e.Row(edge.To)
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(shown.Sub(r, 1), optim.T(1, x.Sub(r, 1)))}})
+			publish := optim.Assign(shown.Sub(r, 1), optim.T(1, x.Sub(r, 1)))
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{publish}})
 		}
 	}
-	return again, e.Engine.Do(ctx, tasks...)
+	return fallback, e.Engine.Do(ctx, tasks...)
 }
 
 func (popSGD) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

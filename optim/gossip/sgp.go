@@ -15,37 +15,60 @@ var SGP = &optim.Algorithm{
 	Name:  "sgp",
 	Title: "Stochastic gradient push",
 	Paper: "Assran, Loizou, Ballas, Rabbat: Stochastic gradient push for distributed deep learning (2019), algorithm 1",
-	Doc: `Every member carries a mass w*x and a weight w, which starts at one; its model is the quotient x. It takes a gradient
+	Doc: `Every member has a mass w*x and a weight w, which starts at one; its model is the quotient x. It takes a gradient
 step on the model and pushes equal shares of mass and weight to itself and to its out-peers:
 
     x_i <- x_i - eta*Nes(m_i, grad f(x_i))
     w_i x_i <- sum_j p*w_j x_j;  w_i <- sum_j p*w_j;  p = 1/(peers+1), j over i itself and those that push to it
 
-optimiser adam, adamw or muon takes its step in place of Nes's (adam is the source's Adam-SGP).
+optimiser adam, adamw or muon replaces the step of Nes (adam is the source's Adam-SGP).
 
-The out-peers are 2^a members further round the ring of ids, for peers successive exponents a of those with 2^a < n; a moves
-on by one each round, counted in the phase block. Nobody waits for an answer and the sum of masses is conserved: the centre
-is sum w*x / sum w. In and out degrees are equal here, so all weights stay one until a member leaves: it hands its mass to
-the next one that stays. A member that dies takes its mass along, which moves the centre but not the rule.
-Series: loss, the weight w, and whom each member pushed to.
-Bytes: 4M+4 for each row that crosses to another worker, at most peers a member.
+The out-peers are 2^a members ahead on the ring of ids, for as many successive exponents a with 2^a < n as the knob
+peers says. The first exponent increases by one each round, cyclically; the phase block stores it. No member waits for
+an answer and the sum of masses is conserved: the centre is sum w*x / sum w. Since in and out degrees are equal here,
+all weights stay one until a member leaves: it passes its mass to the next member that stays. The mass of a member that
+fails is lost, which moves the centre but does not change the rule.
+Series: loss, the weight w, and the members that each one pushed to.
+Bytes: 4M+4 for each row sent to another worker, at most peers a member.
 
-Deviations: the block x holds the de-biased model z = x/w of the source instead of the mass, so that it means what it means
-elsewhere; the mass is formed when it is pushed. One synchronous step a round (the source's overlap of 0).
+Deviations: the block x contains the de-biased model z = x/w of the source instead of the mass, as in other algorithms;
+the mass is computed when it is pushed. One synchronous step a round (the source's overlap of 0).
 Reductions: eta 0 is push-sum, which solves distributed averaging; two members with one peer average fully each round.`,
 	Needs: optim.Gradients | optim.Pairs,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
-		{Name: "peers", Title: "out-peers", Doc: "members that each one pushes to in a round", Min: 1, Max: 30, Default: 1, Integer: true},
+		{
+			Name:    "peers",
+			Title:   "out-peers",
+			Doc:     "members that each member pushes to in a round",
+			Min:     1,
+			Max:     30,
+			Default: 1,
+			Integer: true,
+		},
 	}, optim.MemberStream),
-	Series: []optim.Series{optim.SeriesLoss, {Name: "weight", Title: "push-sum weight", Doc: "share of the member in the centre, times n", Kind: optim.PerMember}, optim.SeriesPartner},
+	Series: []optim.Series{
+		optim.SeriesLoss,
+		{
+			Name:  "weight",
+			Title: "push-sum weight",
+			Doc:   "share of the member in the centre, times n",
+			Kind:  optim.PerMember,
+		},
+		optim.SeriesPartner,
+	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
-			optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)})
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
+				optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)},
+		)
 	},
 	Check: func(s optim.Shape) error {
 		n := len(s.Roster.Members)
 		if most := len(sgpHops(n)); s.K.I("peers") > most {
-			return fmt.Errorf("%d members have out-peers at %d distances: give peers at most %d, or more members", n, most, most)
+			return fmt.Errorf("%d members have out-peers at %d distances: give peers at most %d, or more members",
+				n, most, most)
 		}
 		return nil
 	},
@@ -65,10 +88,10 @@ func (sgp) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 		return optim.Report{}, err
 	}
 	edges := sgpPushes(e.Roster, phase[0], peers)
-	met := make([][2]engine.Member, 0, peers*n)
+	pushes := make([][2]engine.Member, 0, peers*n)
 	for _, edge := range edges {
 		if e.Row(edge.From) >= 0 {
-			met = append(met, [2]engine.Member{edge.From, edge.To})
+			pushes = append(pushes, [2]engine.Member{edge.From, edge.To})
 		}
 	}
 	phase[0] = (phase[0] + 1) % uint64(len(sgpHops(len(e.Roster.Members))))
@@ -77,11 +100,15 @@ func (sgp) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 		return optim.Report{}, err
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)))
-	rep.Points = slices.Concat(e.LatePointsOf("loss", loss), e.MemberPoints("weight", e.Record(optim.BlockW).F), e.PartnersOf(met, true))
+	rep.Points = slices.Concat(
+		e.LatePointsOf("loss", loss),
+		e.MemberPoints("weight", e.Record(optim.BlockW).F),
+		e.PartnersOf(pushes, true),
+	)
 	return rep, nil
 }
 
-// sgpHops are the distances 2^a < n of the exponential graph.
+// sgpHops returns the distances 2^a < n of the exponential graph, ascending.
 func sgpHops(n int) (out []int) {
 	for h := 1; h < n; h *= 2 {
 		out = append(out, h)
@@ -89,7 +116,7 @@ func sgpHops(n int) (out []int) {
 	return out
 }
 
-// sgpPushes lists the edges into every member, peers each.
+// sgpPushes returns the edges of a round: peers edges into each member, in the order of members.
 func sgpPushes(r collective.Roster, phase uint64, peers int) (edges []collective.Edge) {
 	n := len(r.Members)
 	h := sgpHops(n)
@@ -103,9 +130,12 @@ func sgpPushes(r collective.Roster, phase uint64, peers int) (edges []collective
 	return edges
 }
 
-// sgpReceive gives every end of an edge its mass: a hosted member keeps a share of its own and adds the share p of what
-// each incoming edge brings, in their order. got is scratch for a row per hosted member and incoming edge.
-func sgpReceive(ctx context.Context, e *optim.Env, op collective.Op, edges []collective.Edge, keep, p float64, got engine.Mat) error {
+// sgpReceive moves mass along edges. Each hosted member keeps the share keep of its mass and weight and adds the share
+// p of the source's mass and weight for each incoming edge, in the order of edges. got is scratch with a row for each
+// edge that ends at a hosted member.
+func sgpReceive(
+	ctx context.Context, e *optim.Env, op collective.Op, edges []collective.Edge, keep, p float64, got engine.Mat,
+) error {
 	x, w, in := e.Block(optim.BlockX), e.Record(optim.BlockW), e.Incoming(edges)
 	rows, weights := got.Sub(0, len(in)), engine.NewHost(len(in), 1, engine.F32)
 	if err := e.Comm.Move(ctx, op, edges, x, rows); err != nil {
@@ -127,7 +157,8 @@ func sgpReceive(ctx context.Context, e *optim.Env, op collective.Op, edges []col
 		mix := optim.Assign(xr, optim.T(float32(own/sum), xr))
 		for i, edge := range in {
 			if edge.To == m {
-				mix.Terms = append(mix.Terms, optim.T(float32(p*float64(weights.F[i])/sum), rows.Sub(engine.Row(i), 1)))
+				share := float32(p * float64(weights.F[i]) / sum)
+				mix.Terms = append(mix.Terms, optim.T(share, rows.Sub(engine.Row(i), 1)))
 			}
 		}
 		w.F[r] = float32(sum)
@@ -138,7 +169,7 @@ func sgpReceive(ctx context.Context, e *optim.Env, op collective.Op, edges []col
 	return e.Engine.Do(ctx, tasks...)
 }
 
-// Leave hands the mass of each departing member to the next one round the ring that stays.
+// Leave passes the mass of each leaving member to the next member on the ring that stays, and sets its weight to 0.
 func (sgp) Leave(ctx context.Context, e *optim.Env, _ optim.Values, gone []engine.Member) error {
 	members, n := e.Roster.Members, len(e.Roster.Members)
 	var edges []collective.Edge
@@ -161,30 +192,35 @@ func (sgp) Leave(ctx context.Context, e *optim.Env, _ optim.Values, gone []engin
 	return nil
 }
 
-// Centre is sum w*x / sum w.
+// Centre computes sum w*x / sum w.
 func (sgp) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
-	x, w, mass, sum := e.Block(optim.BlockX), e.Record(optim.BlockW), e.Scratch(len(e.Mine), e.Layout.Params), e.Scratch(1, 1)
+	x, w := e.Block(optim.BlockX), e.Record(optim.BlockW)
+	masses, sum := e.Scratch(len(e.Mine), e.Layout.Params), e.Scratch(1, 1)
 	var tasks []engine.Task
 	for r := range e.Mine {
 		row := engine.Row(r)
-		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(mass.Sub(row, 1), optim.T(w.F[r], x.Sub(row, 1)))}})
+		mass := optim.Assign(masses.Sub(row, 1), optim.T(w.F[r], x.Sub(row, 1)))
+		tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{mass}})
 	}
 	if err := e.Engine.Do(ctx, tasks...); err != nil {
 		return err
 	}
-	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, mass, dst, false); err != nil {
+	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, masses, dst, false); err != nil {
 		return err
 	}
-	masses := e.Scratch(len(e.Mine), 1)
-	if err := e.Engine.Write(ctx, engine.All(masses), engine.AppendFloats(nil, w.F)); err != nil {
+	weights := e.Scratch(len(e.Mine), 1)
+	if err := e.Engine.Write(ctx, engine.All(weights), engine.AppendFloats(nil, w.F)); err != nil {
 		return err
 	}
-	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, masses, sum, false); err != nil {
+	if err := e.Comm.AllReduce(ctx, "centre", e.Roster, weights, sum, false); err != nil {
 		return err
 	}
 	total, err := engine.Download(ctx, e.Engine, sum)
 	if err != nil {
 		return err
 	}
-	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(dst, optim.T(1/total.F[0], dst))}})
+	return e.Engine.Do(ctx, engine.Update{
+		Rows: engine.Rows(1),
+		Prog: []engine.Lin{optim.Assign(dst, optim.T(1/total.F[0], dst))},
+	})
 }
