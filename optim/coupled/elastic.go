@@ -18,19 +18,28 @@ var Elastic = &optim.Algorithm{
 
     r = mean_a x^a;  x^a <- x^a - eta*Nes(m, grad f(x^a) + (x^a - r)/rho)
 
-which is Nesterov SGD on sum_a f(x^a) + 1/(2 rho) ||x^a - r||^2 (eq. 1); optimiser puts Adam, AdamW or Muon on the same
-objective in its place, for which the source has no figures. rho is a divisor: larger is looser. A round is one
-step of every replica. With split below 1, or parts disjoint, a replica sees only its part of the data. The centre is mean_a x.
+which is Nesterov SGD on sum_a f(x^a) + 1/(2 rho) ||x^a - r||^2 (eq. 1). optimiser applies Adam, AdamW or Muon to the
+same objective instead, for which the source has no figures. rho is a divisor: a larger one couples more weakly. A round
+is one step of every replica. With split below 1, or parts disjoint, a replica sees only its part of the data. The
+centre is mean_a x.
 Series: loss, and the coefficient 1/rho.
 Bytes: one all-reduce of M values a step, as data-parallel SGD.
 
-Deviations: none in the rule. rho's default of 1 is the source's alpha = eta/rho = 0.9/n at eta = 0.1 and about nine replicas.
+Deviations: none in the rule. rho's default of 1 is the source's alpha = eta/rho = 0.9/n at eta = 0.1 and about nine
+replicas.
 Reductions: rho -> infinity makes n independent SGDs; with equal replicas on equal batches it is SGD for any rho.`,
-	Needs:  optim.Gradients,
-	Knobs:  slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobRho, optim.KnobWire}, optim.MemberStream),
+	Needs: optim.Gradients,
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+		knobRho,
+		optim.KnobWire,
+	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesRho},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l), optim.Residual(k, l)})
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l), optim.Residual(k, l)},
+		)
 	},
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		return map[collective.Op]int64{"couple": s.AllReduceMeanBytes()}
@@ -47,11 +56,11 @@ func (elastic) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64
 		return optim.Report{}, err
 	}
 	pull, d := 1/k.F("rho"), k.Optimiser("eta", "momentum")
-	err := optim.TakeSteps(ctx, e, e.GradientStep(k, x, engine.Rows(n), g, loss), 1, func(e *optim.Env, row engine.Row, g engine.Mat) []engine.Task {
+	step := func(e *optim.Env, row engine.Row, g engine.Mat) []engine.Task {
 		x := x.Sub(row, 1)
 		return e.OptimiserTasks(d, x, row, g, optim.Assign(g, optim.T(1, g), optim.T(pull, x), optim.T(-pull, r)))
-	})
-	if err != nil {
+	}
+	if err := optim.TakeSteps(ctx, e, e.GradientStep(k, x, engine.Rows(n), g, loss), 1, step); err != nil {
 		return optim.Report{}, err
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)))

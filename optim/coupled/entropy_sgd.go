@@ -10,13 +10,13 @@ import (
 	"brood/optim/collective"
 )
 
-// EntropySGD descends local entropy with one model.
+// EntropySGD minimises the negative local entropy of the loss with one model.
 var EntropySGD = &optim.Algorithm{
 	Name:  "entropy-sgd",
 	Title: "Entropy-SGD",
 	Paper: "Chaudhari, Choromanska, Soatto, LeCun, Baldassi, Borgs, Chayes, Sagun, Zecchina: Entropy-SGD: biasing gradient descent into wide valleys (2016), algorithm 1",
-	Doc: `One model x follows the gradient (x - <y>)/gamma of the local entropy of f, whose mean <y> is estimated by ell steps of
-Langevin dynamics around x:
+	Doc: `One model x follows the gradient (x - <y>)/gamma of the local entropy of f, whose mean <y> is estimated by ell
+steps of Langevin dynamics around x:
 
     y = z = x;  m = 0                                                                             start of a cycle
     y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma) + thermal*sqrt(2*eta_in)*N(0, 1)            ell times, pull inside
@@ -24,37 +24,72 @@ Langevin dynamics around x:
     z <- alpha*z + (1-alpha)*y                                                                    after each
     x <- x - eta*Nes(mx, x - z)                                                                   end of a cycle
 
-The inner momentum is the knob momentum, the outer momentum_out; below 0 that is the inner one too. gamma is a divisor: larger
-is looser. thermal*sqrt(2*eta_in) is the source's eta_in*eps/sqrt(0.5*eta_in).
-As published: pull outside, momentum_out 0, eta 1 and later 0.1 with eta_in 0.1, and a scope 1/gamma that starts at 1e-4 (LeNet)
-or 0.03 (CIFAR) and grows by 0.1% a cycle: gamma=exp:10000*0.999001/round. At rest a pull inside is 1/(1-momentum) times as
-strong.
+The inner momentum is the knob momentum, the outer momentum the knob momentum_out; if that is below 0, it equals
+momentum. gamma is a divisor: a larger one attracts more weakly. thermal*sqrt(2*eta_in) is the source's
+eta_in*eps/sqrt(0.5*eta_in).
+As published: pull outside, momentum_out 0, eta 1 and later 0.1 with eta_in 0.1, and a scope 1/gamma that starts at 1e-4
+(LeNet) or 0.03 (CIFAR) and grows by 0.1% a cycle: gamma=exp:10000*0.999001/round. At rest a pull inside is
+1/(1-momentum) times as strong as a pull outside.
 Members share the model: the gradient of an inner step is the mean over members, each of its part of a global batch of
-members*batch samples, so that one member is the source's single replica and more are data-parallel Entropy-SGD. A round is
-a whole cycle while ell is at most slice, else slice steps of it; the phase block counts.
+members*batch samples. One member is thus the source's single replica, and more are data-parallel Entropy-SGD. A round
+is a whole cycle if ell is at most slice, else slice steps of it; the phase block counts the steps.
 Series: loss, and the coefficient 1/gamma.
 Bytes: an all-reduce of the gradient for each inner step, as data-parallel SGD.
 
-optimiser adam, adamw or muon takes its step in place of Nes's in the inner steps. These are Langevin dynamics no more: the
-noise of thermal is not shaped as such a step is, and <y> is a mean along a descent. As published it is sgd.
+optimiser adam, adamw or muon replaces the step of Nes in the inner steps. These are then no Langevin dynamics: the
+noise of thermal is not scaled like such a step, and <y> is a mean along a descent. As published it is sgd.
 
-Deviations: by default the pull stands inside of the momentum and the outer step has the inner one's, as in Parle, and gamma is
-constant; the knobs above make the published rule. momentum_out 0 and eta 1 give the x <- z of algorithm 1.
-Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - eta*eta_in*grad f(x), for any gamma: SGD. With
-momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient scaled by eta_in*(1+mu).`,
+Deviations: by default the pull is inside the momentum, the outer momentum equals the inner one, as in Parle, and gamma
+is constant; the settings above give the published rule. momentum_out 0 and eta 1 give the x <- z of algorithm 1.
+Reductions: with ell 1, alpha 0, momentum 0 and thermal 0 a cycle is x <- x - eta*eta_in*grad f(x), for any gamma: SGD.
+With momentum mu on both steps and inner zeroed it is Nesterov SGD with the gradient scaled by eta_in*(1+mu).`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{
-		optim.KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps", Min: 0, Max: 100, Default: 0.1, Scale: optim.Log},
-		optim.KnobMu}, optim.OptimiserKnobsWithoutMomentum, []optim.Knob{
-		{Name: "momentum_out", Title: "outer momentum", Doc: "Nesterov momentum of the outer step; below 0 that of the inner steps (0 as published)", Min: -1, Max: 0.9999, Default: -1},
-		{Name: "pull", Title: "pull", Doc: "where the attraction of y to x stands: inside the momentum of the inner steps, or outside as published", Choices: []string{"inside", "outside"}, Max: 1},
-		knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"), optim.KnobSlice, optim.KnobB, optim.KnobWD, optim.KnobClip, optim.KnobWire,
+		optim.KnobEta,
+		{
+			Name:    "eta_in",
+			Label:   "η_in",
+			Title:   "inner learning rate",
+			Doc:     "step size of the inner steps",
+			Min:     0,
+			Max:     100,
+			Default: 0.1,
+			Scale:   optim.Log,
+		},
+		optim.KnobMu,
+	}, optim.OptimiserKnobsWithoutMomentum, []optim.Knob{
+		{
+			Name:    "momentum_out",
+			Title:   "outer momentum",
+			Doc:     "Nesterov momentum of the outer step (0 as published); below 0: equal to the inner momentum",
+			Min:     -1,
+			Max:     0.9999,
+			Default: -1,
+		},
+		{
+			Name:    "pull",
+			Title:   "pull",
+			Doc:     "whether the inner momentum includes the attraction of y to x: inside, or outside as published",
+			Choices: []string{"inside", "outside"},
+			Max:     1,
+		},
+		knobEll.With(20), knobGamma.With(33), knobAlpha, knobThermal.With(1e-4), knobInner.Choosing("zeroed"),
+		optim.KnobSlice, optim.KnobB, optim.KnobWD, optim.KnobClip, optim.KnobWire,
 	}),
 	Series: []optim.Series{optim.SeriesLoss, seriesGamma},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		b := slices.Concat([]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l)}, optim.Moments(k, true, l), []optim.Block{optim.Params(optim.BlockMX, true, optim.EnterZero, l),
-			optim.Counter(optim.BlockCursor, true), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l), optim.Residual(k, l)})
-		return append(b, innerBlocks(k, true, l)...)
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l)},
+			optim.Moments(k, true, l),
+			[]optim.Block{
+				optim.Params(optim.BlockMX, true, optim.EnterZero, l),
+				optim.Counter(optim.BlockCursor, true),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Stats(false, l),
+				optim.Residual(k, l),
+			},
+			innerBlocks(k, true, l),
+		)
 	},
 	Cycle: optim.CycleOf("ell"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
@@ -67,7 +102,15 @@ type entropySGD struct{}
 
 func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
 	M, phase, shape := e.Layout.Params, e.Record(optim.BlockPhase).U, e.Shape(k)
-	c := inner{rows: engine.Rows(1), x: e.Block(optim.BlockX), y: e.Block(optim.BlockY), z: e.Block(optim.BlockZ), m: e.Block(optim.BlockM), eta: k.F("eta_in"), outside: k.Is("pull", "outside")}
+	c := innerCycle{
+		rows:        engine.Rows(1),
+		x:           e.Block(optim.BlockX),
+		y:           e.Block(optim.BlockY),
+		z:           e.Block(optim.BlockZ),
+		m:           e.Block(optim.BlockM),
+		eta:         k.F("eta_in"),
+		pullOutside: k.Is("pull", "outside"),
+	}
 	if c.y.Rows == 0 {
 		c.y, c.z = e.Scratch(1, M), e.Scratch(1, M)
 	}
@@ -76,11 +119,11 @@ func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 			return optim.Report{}, err
 		}
 	}
-	steps, own, g := shape.SliceSteps("ell"), e.Scratch(len(e.Mine), M), e.Scratch(1, M)
+	steps, memberGrads, g := shape.SliceSteps("ell"), e.Scratch(len(e.Mine), M), e.Scratch(1, M)
 	var loss []float32
 	for range steps {
 		var err error
-		if loss, err = optim.SharedGradient(ctx, e, k, "gradient", c.y, own, g); err != nil {
+		if loss, err = optim.SharedGradient(ctx, e, k, "gradient", c.y, memberGrads, g); err != nil {
 			return optim.Report{}, err
 		}
 		key := e.Rand(noise.Thermal, e.Record(optim.BlockCursor).U[0], 0)
@@ -99,8 +142,9 @@ func (entropySGD) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uin
 	if mu < 0 {
 		mu = k.F("momentum")
 	}
-	prog := append([]engine.Lin{optim.Assign(g, optim.T(1, c.x), optim.T(-1, c.z))}, optim.Nesterov(c.x, e.Block(optim.BlockMX), g, k.F("eta"), mu)...)
-	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+	outer := []engine.Lin{optim.Assign(g, optim.T(1, c.x), optim.T(-1, c.z))}
+	outer = append(outer, optim.Nesterov(c.x, e.Block(optim.BlockMX), g, k.F("eta"), mu)...)
+	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: outer})
 }
 
 func (entropySGD) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

@@ -8,32 +8,106 @@ import (
 	"brood/optim"
 )
 
-// Knobs of local entropy: Entropy-SGD and Parle.
+// Knobs and series shared by the algorithms of local entropy, Entropy-SGD and Parle; Elastic-SGD uses those of rho.
 var (
-	knobEll     = optim.Knob{Name: "ell", Label: "ℓ", Title: "inner steps", Unit: "steps", Doc: "inner steps of a cycle (L in the papers)", Min: 1, Max: 10000, Default: 25, Integer: true, Scale: optim.Log}
-	knobGamma   = optim.Knob{Name: "gamma", Label: "γ", Title: "scope", Unit: "divisor", Doc: "divisor of the attraction of y to x: larger is looser", Min: 1e-9, Max: 1e12, Default: 100, Scale: optim.Log}
-	knobRho     = optim.Knob{Name: "rho", Label: "ρ", Title: "coupling", Unit: "divisor", Doc: "divisor of the attraction of a replica to the mean: larger is looser", Min: 1e-9, Max: 1e12, Default: 1, Scale: optim.Log}
-	knobAlpha   = optim.Knob{Name: "alpha", Label: "α", Title: "averaging", Doc: "weight of the past in the running average z", Min: 0, Max: 1, Default: 0.75}
-	knobThermal = optim.Knob{Name: "thermal", Title: "thermal noise", Unit: "epsilon", Doc: "Langevin noise of the inner steps: each adds N(0, 2*eta_in*thermal^2) to every parameter", Min: 0, Max: 100, Scale: optim.Log}
-	knobInner   = optim.Knob{Name: "inner", Title: "inner momentum", Doc: "whether the momentum of the inner steps is kept from cycle to cycle or starts at zero", Choices: []string{"kept", "zeroed"}, Max: 1}
+	knobEll = optim.Knob{
+		Name:    "ell",
+		Label:   "ℓ",
+		Title:   "inner steps",
+		Unit:    "steps",
+		Doc:     "inner steps of a cycle (L in the papers)",
+		Min:     1,
+		Max:     10000,
+		Default: 25,
+		Integer: true,
+		Scale:   optim.Log,
+	}
+	knobGamma = optim.Knob{
+		Name:    "gamma",
+		Label:   "γ",
+		Title:   "scope",
+		Unit:    "divisor",
+		Doc:     "divisor of the attraction of y to x: larger is looser",
+		Min:     1e-9,
+		Max:     1e12,
+		Default: 100,
+		Scale:   optim.Log,
+	}
+	knobRho = optim.Knob{
+		Name:    "rho",
+		Label:   "ρ",
+		Title:   "coupling",
+		Unit:    "divisor",
+		Doc:     "divisor of the attraction of a replica to the mean: larger is looser",
+		Min:     1e-9,
+		Max:     1e12,
+		Default: 1,
+		Scale:   optim.Log,
+	}
+	knobAlpha = optim.Knob{
+		Name:    "alpha",
+		Label:   "α",
+		Title:   "averaging",
+		Doc:     "weight of the past in the running average z",
+		Min:     0,
+		Max:     1,
+		Default: 0.75,
+	}
+	knobThermal = optim.Knob{
+		Name:  "thermal",
+		Title: "thermal noise",
+		Unit:  "epsilon",
+		Doc:   "Langevin noise of the inner steps: each adds N(0, 2*eta_in*thermal^2) to every parameter",
+		Min:   0,
+		Max:   100,
+		Scale: optim.Log,
+	}
+	knobInner = optim.Knob{
+		Name:    "inner",
+		Title:   "inner momentum",
+		Doc:     "whether the momentum of the inner steps is kept from cycle to cycle or starts at zero",
+		Choices: []string{"kept", "zeroed"},
+		Max:     1,
+	}
 
-	seriesGamma = optim.Series{Name: "gamma.inverse", Title: "1/gamma", Unit: "coefficient", Doc: "strength of the attraction of y to x", Combine: optim.Last}
-	seriesRho   = optim.Series{Name: "rho.inverse", Title: "1/rho", Unit: "coefficient", Doc: "strength of the attraction of a replica to the mean", Combine: optim.Last}
+	seriesGamma = optim.Series{
+		Name:    "gamma.inverse",
+		Title:   "1/gamma",
+		Unit:    "coefficient",
+		Doc:     "strength of the attraction of y to x",
+		Combine: optim.Last,
+	}
+	seriesRho = optim.Series{
+		Name:    "rho.inverse",
+		Title:   "1/rho",
+		Unit:    "coefficient",
+		Doc:     "strength of the attraction of a replica to the mean",
+		Combine: optim.Last,
+	}
 )
 
-// inner is the cycle of ell inner steps in rows of local entropy's iterates.
-type inner struct {
-	rows       []engine.Row
-	x, y, z, m engine.Mat // m: of SGD
-	eta        float32
-	outside    bool       // the pull to x is not in m
-	first      engine.Row // of the moments of its rows
+// innerCycle is the state of a cycle of ell inner steps, for one or more replicas.
+type innerCycle struct {
+	rows        []engine.Row // 0..n-1: the rows of the matrices below
+	x, y, z     engine.Mat   // a row for each replica
+	m           engine.Mat   // momentum if the optimiser is sgd, else empty
+	eta         float32      // learning rate of the inner steps
+	pullOutside bool         // the pull of y to x is not part of the momentum
+	momentRow   engine.Row   // row of the first replica in the blocks of optim.Moments
 }
 
-// part is the cycle of rows [lo, hi). y may be CohortScratch, of which theirs begins with row at.
-func (c inner) part(lo, hi int, at engine.Row) inner {
+// part returns the cycle of the replicas in rows [lo, hi). y may be from Env.CohortScratch; then row at of y is their
+// first row.
+func (c innerCycle) part(lo, hi int, at engine.Row) innerCycle {
 	of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
-	p := inner{rows: engine.Rows(hi - lo), x: of(c.x), z: of(c.z), eta: c.eta, outside: c.outside, first: c.first + engine.Row(lo)}
+	p := innerCycle{
+		rows:        engine.Rows(hi - lo),
+		x:           of(c.x),
+		z:           of(c.z),
+		eta:         c.eta,
+		pullOutside: c.pullOutside,
+		momentRow:   c.momentRow + engine.Row(lo),
+	}
 	if c.m.Rows > 0 {
 		p.m = of(c.m)
 	}
@@ -43,29 +117,48 @@ func (c inner) part(lo, hi int, at engine.Row) inner {
 	return p
 }
 
-// begin is the start of a cycle: m <- 0 where the knob says so, or all moments, and with fresh y = z = x.
-func (c inner) begin(e *optim.Env, k optim.Values, fresh bool) (tasks []engine.Task) {
+// begin returns the tasks that start a cycle. With the knob inner at zeroed they reset the momentum m, or all moments
+// of another optimiser. With fresh they set y = z = x.
+func (c innerCycle) begin(e *optim.Env, k optim.Values, fresh bool) (tasks []engine.Task) {
 	switch zeroed := k.Is("inner", "zeroed"); {
 	case zeroed && !k.Adapts():
 		tasks = append(tasks, engine.Fill{Dst: engine.All(c.m)})
 	case zeroed:
 		for _, r := range c.rows {
-			tasks = append(tasks, e.ResetOptimiser(k, c.first+r)...)
+			tasks = append(tasks, e.ResetOptimiser(k, c.momentRow+r)...)
 		}
 	}
 	if fresh {
-		tasks = append(tasks, engine.Update{Rows: c.rows, Prog: []engine.Lin{optim.Assign(c.y, optim.T(1, c.x)), optim.Assign(c.z, optim.T(1, c.x))}})
+		tasks = append(tasks, engine.Update{
+			Rows: c.rows,
+			Prog: []engine.Lin{optim.Assign(c.y, optim.T(1, c.x)), optim.Assign(c.z, optim.T(1, c.x))},
+		})
 	}
 	return tasks
 }
 
-// step is y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y. Where the
-// pull is outside it is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ... Another optimiser's step stands in for eta*Nes.
-func (c inner) step(e *optim.Env, k optim.Values, g engine.Mat, keys []noise.Key) []engine.Task {
+// step returns the tasks of an inner step:
+//
+//	y <- y - eta*Nes(m, g + (y-x)/gamma) + thermal*sqrt(2 eta)*N(0, 1);  z <- alpha*z + (1-alpha)*y
+//
+// With pullOutside the first is y <- y - eta*(Nes(m, g) + (y-x)/gamma) + ... If the optimiser is not sgd, its step
+// replaces eta*Nes. g has the gradients at y, a row for each replica; the tasks may overwrite it. keys has the key of
+// the thermal noise of each replica.
+func (c innerCycle) step(e *optim.Env, k optim.Values, g engine.Mat, keys []noise.Key) []engine.Task {
 	pull, alpha, mu := 1/k.F("gamma"), k.F("alpha"), k.F("momentum")
-	prog := append([]engine.Lin{optim.Assign(g, optim.T(1, g), optim.T(pull, c.y), optim.T(-pull, c.x))}, optim.Nesterov(c.y, c.m, g, c.eta, mu)...)
-	if c.outside {
-		prog = []engine.Lin{optim.Assign(c.m, optim.T(mu, c.m), optim.T(1, g)), optim.Assign(c.y, optim.T(1-float32(c.eta*pull), c.y), optim.T(c.eta*pull, c.x), optim.T(-c.eta, g), optim.T(-c.eta*mu, c.m))}
+	prog := []engine.Lin{optim.Assign(g, optim.T(1, g), optim.T(pull, c.y), optim.T(-pull, c.x))}
+	prog = append(prog, optim.Nesterov(c.y, c.m, g, c.eta, mu)...)
+	if c.pullOutside {
+		prog = []engine.Lin{
+			optim.Assign(c.m, optim.T(mu, c.m), optim.T(1, g)),
+			optim.Assign(
+				c.y,
+				optim.T(1-float32(c.eta*pull), c.y),
+				optim.T(c.eta*pull, c.x),
+				optim.T(-c.eta, g),
+				optim.T(-c.eta*mu, c.m),
+			),
+		}
 	}
 	mean := optim.Assign(c.z, optim.T(alpha, c.z), optim.T(1-alpha, c.y))
 	t := k.Get("thermal")
@@ -74,7 +167,7 @@ func (c inner) step(e *optim.Env, k optim.Values, g engine.Mat, keys []noise.Key
 	}
 	tasks := []engine.Task{engine.Update{Rows: c.rows, Prog: prog}}
 	if k.Adapts() {
-		tasks = c.follow(e, k, g, pull)
+		tasks = c.optimiserStep(e, k, g, pull)
 	}
 	if t == 0 {
 		return append(tasks, engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
@@ -83,28 +176,33 @@ func (c inner) step(e *optim.Env, k optim.Values, g engine.Mat, keys []noise.Key
 	for i := range sigma {
 		sigma[i] = float32(t * math.Sqrt(2*float64(c.eta)))
 	}
-	return append(tasks, engine.Perturb{X: c.y, Sigma: sigma, Keys: keys}, engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
+	return append(tasks, engine.Perturb{X: c.y, Sigma: sigma, Keys: keys},
+		engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
 }
 
-// follow is the step of y by another optimiser than SGD, and the pull.
-func (c inner) follow(e *optim.Env, k optim.Values, g engine.Mat, pull float32) (tasks []engine.Task) {
+// optimiserStep returns the tasks of the step of y by an optimiser other than sgd, including the pull to x.
+func (c innerCycle) optimiserStep(e *optim.Env, k optim.Values, g engine.Mat, pull float32) (tasks []engine.Task) {
 	d := k.Optimiser("eta", "momentum")
 	d.Eta = c.eta
 	for _, r := range c.rows {
 		x, y, g := c.x.Sub(r, 1), c.y.Sub(r, 1), g.Sub(r, 1)
-		to := optim.Assign(g, optim.T(1, g), optim.T(pull, y), optim.T(-pull, x))
-		if c.outside {
-			to = optim.Assign(y, optim.T(1-float32(c.eta*pull), y), optim.T(c.eta*pull, x))
+		addPull := optim.Assign(g, optim.T(1, g), optim.T(pull, y), optim.T(-pull, x))
+		if c.pullOutside {
+			addPull = optim.Assign(y, optim.T(1-float32(c.eta*pull), y), optim.T(c.eta*pull, x))
 		}
-		tasks = append(tasks, e.OptimiserTasks(d, y, c.first+r, g, to)...)
+		tasks = append(tasks, e.OptimiserTasks(d, y, c.momentRow+r, g, addPull)...)
 	}
 	return tasks
 }
 
-// innerBlocks are the iterates that outlive a round: in a cycle of more than slice steps.
+// innerBlocks returns the blocks of the iterates y and z, which must outlive a round if a cycle has more than slice
+// steps; else none, and y and z are scratch.
 func innerBlocks(k optim.Values, shared bool, l engine.Layout) []optim.Block {
 	if k.I("ell") <= k.I("slice") {
 		return nil
 	}
-	return []optim.Block{optim.Params(optim.BlockY, shared, optim.EnterCentre, l), optim.Params(optim.BlockZ, shared, optim.EnterCentre, l)}
+	return []optim.Block{
+		optim.Params(optim.BlockY, shared, optim.EnterCentre, l),
+		optim.Params(optim.BlockZ, shared, optim.EnterCentre, l),
+	}
 }

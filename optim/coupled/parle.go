@@ -15,50 +15,85 @@ var Parle = &optim.Algorithm{
 	Name:  "parle",
 	Title: "Parle",
 	Paper: "Chaudhari, Baldassi, Zecchina, Soatto, Talwalkar, Oberman: Parle: parallelizing stochastic gradient descent (2017)",
-	Doc: `n replicas x^a take ell inner steps y^a each, attracted to x^a with strength 1/gamma, and are then coupled through
-their mean with strength 1/rho. gamma and rho are divisors, as in the paper. B is mini-batches an epoch.
+	Doc: `n replicas x^a take ell inner steps of y^a each, attracted to x^a with strength 1/gamma, and are then coupled
+through their mean with strength 1/rho. gamma and rho are divisors, as in the paper. B is the number of mini-batches an
+epoch.
 
 variant paper (SysML form): y, z and the momentum m carry over cycles.
 
     y <- y - eta*Nes(m, grad f(y) + (y - x)/gamma);  z <- alpha*z + (1-alpha)*y      every step (5a, 5b)
     x <- (1-tau)*z + tau*xbar;  xbar <- mean_a x;  tau = gamma/(rho+gamma)           every ell steps (5c)
 
-variant arxiv (the form behind the published figures): y = z = x at the start of a cycle; m is kept unless inner says zeroed; eta_in drives
-the inner steps.
+variant arxiv (the form behind the published figures): y = z = x at the start of a cycle; m is kept unless inner is
+zeroed; eta_in is the learning rate of the inner steps.
 
     y <- y - eta_in*Nes(m, grad f(y) + (y - x)/gamma);  z <- alpha*z + (1-alpha)*y   ell times
     r = mean_a z;  x <- x - eta*Nes(mx, (x - z) + (x - r)/rho)
 
-optimiser adam, adamw or muon takes its step in place of Nes's in the inner steps, pull and all, with moments of the
-replica's own; the outer step stays, and the published figures are sgd's. thermal adds the Langevin noise of Entropy-SGD to every inner step (0 in the paper). A round is a whole cycle while ell is
-at most slice, else slice steps of it; the phase block counts. With split below 1, or parts disjoint, replica a sees a
-contiguous window of the permuted training set. The centre is xbar (paper) or mean_a x (arxiv).
+optimiser adam, adamw or muon replaces the step of Nes in the inner steps, including the pull, with moments for each
+replica. The outer step is the same, and the published figures are those of sgd. thermal adds the Langevin noise of
+Entropy-SGD to every inner step (0 in the paper). A round is a whole cycle if ell is at most slice, else slice steps of
+it; the phase block counts the steps. With split below 1, or parts disjoint, replica a sees a contiguous window of the
+permuted training set. The centre is xbar (paper) or mean_a x (arxiv).
 Series: loss, and the coefficients 1/gamma and 1/rho.
-Bytes: one all-reduce of M values a cycle: data-parallel SGD's, divided by ell.
+Bytes: one all-reduce of M values a cycle: those of data-parallel SGD divided by ell.
 
-Scoping: gamma_k = gamma_0*(1 - 1/(2B))^floor(k/ell), k steps of a replica, and rho alike (remark 2). A new run begins with that
-where it is told nothing else: gamma from 100 and rho from 1, down to 1 and 0.1 as in the research code, which is a half after
-1.4*B cycles. The authors count an "epoch" of B cycles, ell passes over the data: an order is to be compared at equal cycles.
+Scoping: gamma_k = gamma_0*(1 - 1/(2B))^floor(k/ell) with k the steps of a replica, and the same for rho (remark 2). By
+default a new run uses this schedule: gamma from 100 down to 1 and rho from 1 down to 0.1, as in the research code. They
+are halved after 1.4*B cycles. The authors count an "epoch" of B cycles, which is ell passes over the data: compare
+methods at equal cycles.
 
-Deviations: rho's start is not in the paper; the authors' public notes set rho = gamma, the research code starts it at 1. As
-printed, (5c) sets xbar to the mean of the x^a before they move; here it is of those after, which the next cycle is pulled to.
-Reductions. arxiv: rho -> infinity with inner zeroed makes n independent Entropy-SGDs; with ell 1, alpha 0 and momentum 0
-these are SGDs of rate eta*eta_in, for any gamma, and with rho finite it is Elastic-SGD of rate eta*eta_in and divisor
-rho*eta_in but for the mean, which is over z and not over x. paper: y is never put back to x, so that with ell 1 and
-gamma -> infinity y is plain SGD while tau -> 1 holds x at xbar for ever: it reduces neither to SGD nor, whatever remark 3
-of the source says, to Elastic-SGD.`,
+Deviations: rho's start is not in the paper; the authors' public notes set rho = gamma, the research code starts it at
+1. As printed, (5c) sets xbar to the mean of the x^a before they move; here it is the mean after they move, to which the
+next cycle is pulled.
+Reductions. arxiv: rho -> infinity with inner zeroed makes n independent Entropy-SGDs; with ell 1, alpha 0 and momentum
+0 these are SGDs of rate eta*eta_in, for any gamma, and with rho finite it is Elastic-SGD of rate eta*eta_in and divisor
+rho*eta_in except for the mean, which is over z and not over x. paper: y is never reset to x, so that with ell 1 and
+gamma -> infinity y is plain SGD while tau -> 1 keeps x at xbar for ever: it reduces neither to SGD nor, contrary to
+remark 3 of the source, to Elastic-SGD.`,
 	Needs: optim.Gradients,
 	Knobs: slices.Concat([]optim.Knob{
-		optim.KnobEta, {Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner steps (variant arxiv)", Min: 0, Max: 100, Default: 0.1, Scale: optim.Log},
-		optim.KnobMu}, optim.OptimiserKnobsWithoutMomentum, []optim.Knob{knobEll, knobGamma.Told("exp:100*(1-1/(2B))/cycle..1"), knobRho.Told("exp:1*(1-1/(2B))/cycle..0.1"), knobAlpha, knobThermal, knobInner,
-		optim.Knob{Name: "variant", Title: "variant", Doc: "the SysML form of the rule, or that of the research code", Choices: []string{"paper", "arxiv"}, Max: 1}.Choosing("arxiv"),
+		optim.KnobEta,
+		{
+			Name:    "eta_in",
+			Label:   "η_in",
+			Title:   "inner learning rate",
+			Doc:     "step size of the inner steps (variant arxiv)",
+			Min:     0,
+			Max:     100,
+			Default: 0.1,
+			Scale:   optim.Log,
+		},
+		optim.KnobMu,
+	}, optim.OptimiserKnobsWithoutMomentum, []optim.Knob{
+		knobEll, knobGamma.Told("exp:100*(1-1/(2B))/cycle..1"), knobRho.Told("exp:1*(1-1/(2B))/cycle..0.1"),
+		knobAlpha, knobThermal, knobInner,
+		optim.Knob{
+			Name:    "variant",
+			Title:   "variant",
+			Doc:     "the SysML form of the rule, or that of the research code",
+			Choices: []string{"paper", "arxiv"},
+			Max:     1,
+		}.Choosing("arxiv"),
 		optim.KnobSlice, optim.KnobWire,
 	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesGamma, seriesRho},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		b := slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l), optim.Residual(k, l)})
+		b := slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{
+				optim.Counter(optim.BlockCursor, false),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Stats(false, l),
+				optim.Residual(k, l),
+			},
+		)
 		if k.Is("variant", "paper") {
-			return append(b, optim.Params(optim.BlockY, false, optim.EnterCentre, l), optim.Params(optim.BlockZ, false, optim.EnterCentre, l), optim.Params(optim.BlockXBar, true, optim.EnterCentre, l))
+			return append(b,
+				optim.Params(optim.BlockY, false, optim.EnterCentre, l),
+				optim.Params(optim.BlockZ, false, optim.EnterCentre, l),
+				optim.Params(optim.BlockXBar, true, optim.EnterCentre, l))
 		}
 		return append(append(b, optim.Params(optim.BlockMX, false, optim.EnterZero, l)), innerBlocks(k, false, l)...)
 	},
@@ -77,7 +112,14 @@ type parle struct{}
 func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) (optim.Report, error) {
 	n, phase, shape := len(e.Mine), e.Record(optim.BlockPhase).U, e.Shape(k)
 	paper := k.Is("variant", "paper")
-	c := inner{rows: engine.Rows(n), x: e.Block(optim.BlockX), y: e.Block(optim.BlockY), z: e.Block(optim.BlockZ), m: e.Block(optim.BlockM), eta: k.F("eta")}
+	c := innerCycle{
+		rows: engine.Rows(n),
+		x:    e.Block(optim.BlockX),
+		y:    e.Block(optim.BlockY),
+		z:    e.Block(optim.BlockZ),
+		m:    e.Block(optim.BlockM),
+		eta:  k.F("eta"),
+	}
 	if !paper {
 		c.eta = k.F("eta_in")
 		if c.y.Rows == 0 && n > 0 {
@@ -100,7 +142,11 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 		return optim.Report{}, err
 	}
 	rep := e.ReportSteps(k, int64(len(e.Roster.Members)*steps))
-	rep.Points = append(e.LatePoints("loss", loss), append(e.PopulationPoint(seriesGamma.Name, 1/k.Get("gamma")), e.PopulationPoint(seriesRho.Name, 1/k.Get("rho"))...)...)
+	rep.Points = slices.Concat(
+		e.LatePoints("loss", loss),
+		e.PopulationPoint(seriesGamma.Name, 1/k.Get("gamma")),
+		e.PopulationPoint(seriesRho.Name, 1/k.Get("rho")),
+	)
 	if !shape.EndsCycle("ell") {
 		phase[0] += uint64(steps)
 		return rep, nil
@@ -109,8 +155,11 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 	return rep, parleCouple(ctx, e, k, c.x, c.z, g, paper)
 }
 
-// parleSteps takes inner steps on members' own streams.
-func parleSteps(ctx context.Context, e *optim.Env, k optim.Values, c inner, s optim.Step, steps int) error {
+// parleSteps takes inner steps of the members in s.Rows, each on its own data stream. c is their cycle. It may run
+// concurrently for different members, see Env.InCohorts.
+func parleSteps(
+	ctx context.Context, e *optim.Env, k optim.Values, c innerCycle, s optim.Step, steps int,
+) error {
 	keys := make([]noise.Key, len(s.Rows))
 	for range steps {
 		if err := optim.MemberGradients(ctx, e, s); err != nil {
@@ -126,12 +175,13 @@ func parleSteps(ctx context.Context, e *optim.Env, k optim.Values, c inner, s op
 	return nil
 }
 
-// parleCouple is the outer step of a cycle, with g as CohortScratch.
+// parleCouple takes the outer step of a cycle for all hosted members. g is scratch from Env.CohortScratch.
 func parleCouple(ctx context.Context, e *optim.Env, k optim.Values, x, z, g engine.Mat, paper bool) error {
 	rows := engine.Rows(len(e.Mine))
 	if paper {
 		xbar, tau := e.Block(optim.BlockXBar), k.F("gamma")/(k.F("rho")+k.F("gamma"))
-		if err := e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: []engine.Lin{optim.Assign(x, optim.T(1-tau, z), optim.T(tau, xbar))}}); err != nil {
+		mix := optim.Assign(x, optim.T(1-tau, z), optim.T(tau, xbar))
+		if err := e.Engine.Do(ctx, engine.Update{Rows: rows, Prog: []engine.Lin{mix}}); err != nil {
 			return err
 		}
 		return e.AllReduceMean(ctx, k, "couple", x, xbar)
@@ -145,7 +195,8 @@ func parleCouple(ctx context.Context, e *optim.Env, k optim.Values, x, z, g engi
 		of := func(m engine.Mat) engine.Mat { return m.Sub(engine.Row(lo), hi-lo) }
 		d, x := g.Sub(0, hi-lo), of(x)
 		prog := []engine.Lin{optim.Assign(d, optim.T(1+pull, x), optim.T(-1, of(z)), optim.T(-pull, r))}
-		tasks = append(tasks, engine.Update{Rows: rows[:hi-lo], Prog: append(prog, optim.Nesterov(x, of(e.Block(optim.BlockMX)), d, k.F("eta"), k.F("momentum"))...)})
+		prog = append(prog, optim.Nesterov(x, of(e.Block(optim.BlockMX)), d, k.F("eta"), k.F("momentum"))...)
+		tasks = append(tasks, engine.Update{Rows: rows[:hi-lo], Prog: prog})
 	}
 	return e.Engine.Do(ctx, tasks...)
 }

@@ -75,7 +75,7 @@ Reductions: h 1 without momentum, blocking, is x_i = x_j = (x_i + x_j)/2 - eta*(
 		{
 			Name:    "cell",
 			Title:   "lattice cell",
-			Doc:     "spacing of the lattice; decoding needs partners that differ by less than 127 cells in each parameter",
+			Doc:     "spacing of the lattice; codes decode if partners differ by less than 127 cells in each parameter",
 			Min:     1e-9,
 			Max:     1,
 			Default: 0.001,

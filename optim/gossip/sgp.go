@@ -23,11 +23,11 @@ step on the model and pushes equal shares of mass and weight to itself and to it
 
 optimiser adam, adamw or muon replaces the step of Nes (adam is the source's Adam-SGP).
 
-The out-peers are 2^a members ahead on the ring of ids, for as many successive exponents a with 2^a < n as the knob
-peers says. The first exponent increases by one each round, cyclically; the phase block stores it. No member waits for
-an answer and the sum of masses is conserved: the centre is sum w*x / sum w. Since in and out degrees are equal here,
-all weights stay one until a member leaves: it passes its mass to the next member that stays. The mass of a member that
-fails is lost, which moves the centre but does not change the rule.
+The out-peers of a member are 2^a members ahead of it on the ring of ids. The knob peers is the number of successive
+exponents a in use, all with 2^a < n. The first exponent increases by one each round, cyclically; the phase block stores
+it. No member waits for an answer and the sum of masses is conserved: the centre is sum w*x / sum w. Since in and out
+degrees are equal here, all weights stay one until a member leaves: it passes its mass to the next member that stays.
+The mass of a member that fails is lost, which moves the centre but does not change the rule.
 Series: loss, the weight w, and the members that each one pushed to.
 Bytes: 4M+4 for each row sent to another worker, at most peers a member.
 
@@ -60,8 +60,12 @@ Reductions: eta 0 is push-sum, which solves distributed averaging; two members w
 		return slices.Concat(
 			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
 			optim.Moments(k, false, l),
-			[]optim.Block{{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
-				optim.Counter(optim.BlockCursor, false), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)},
+			[]optim.Block{
+				{Name: optim.BlockW, Cols: 1, Enter: optim.EnterOne, Record: true},
+				optim.Counter(optim.BlockCursor, false),
+				optim.Counter(optim.BlockPhase, true),
+				optim.Stats(false, l),
+			},
 		)
 	},
 	Check: func(s optim.Shape) error {
