@@ -74,13 +74,13 @@ Reductions: share 0 is n independent runs.`,
 	Cycle: optim.CycleOf("h"),
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		n := len(s.Roster.Members)
-		wide := washWidth(s.K, s.Layout, n)
-		if !s.EndsCycle("h") || wide == 0 {
+		width := washWidth(s.K, s.Layout, n)
+		if !s.EndsCycle("h") || width == 0 {
 			return nil
 		}
 		b := int64(0)
 		for shift := 1; shift < n; shift++ {
-			b += s.MoveBytes(washEdges(s.Roster, shift), 4*wide)
+			b += s.MoveBytes(washEdges(s.Roster, shift), 4*width)
 		}
 		return map[collective.Op]int64{"shuffle": b}
 	},
@@ -102,8 +102,8 @@ func (wash) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 // keeps its elements.
 func washShuffle(ctx context.Context, e *optim.Env, k optim.Values, round uint64) error {
 	all := len(e.Roster.Members)
-	wide := washWidth(k, e.Layout, all)
-	if wide == 0 || all < 2 {
+	width := washWidth(k, e.Layout, all)
+	if width == 0 || all < 2 {
 		return nil
 	}
 	chosen := washElements(k, e.Layout, func(layer int) noise.Key {
@@ -114,10 +114,10 @@ func washShuffle(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	if err != nil {
 		return err
 	}
-	src, dst := engine.NewHost(len(e.Mine), wide, engine.F32), engine.NewHost(len(e.Mine), wide, engine.F32)
+	src, dst := engine.NewHost(len(e.Mine), width, engine.F32), engine.NewHost(len(e.Mine), width, engine.F32)
 	for shift := 1; shift < all; shift++ {
 		for r := range e.Mine {
-			for i, v := 0, rows.Row(engine.Row(r)); i < wide; i++ {
+			for i, v := 0, rows.Row(engine.Row(r)); i < width; i++ {
 				src.Row(engine.Row(r))[i] = v[chosen[i*all+shift]]
 			}
 		}

@@ -106,7 +106,7 @@ func (easgd) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint
 		alpha = 0.9 / float32(len(members))
 	}
 	rep, last := e.ReportSteps(k, int64(len(turns))), make([]*float32, n)
-	g, met := e.Scratch(n, M), e.Scratch(1, M)
+	g, received := e.Scratch(n, M), e.Scratch(1, M)
 	for _, wave := range easgdWaves(turns) {
 		var rows []engine.Row
 		var meet []engine.Member
@@ -129,7 +129,7 @@ func (easgd) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint
 			}
 		}
 		for _, m := range meet {
-			if err := easgdMeet(ctx, e, m, alpha, met); err != nil {
+			if err := easgdMeet(ctx, e, m, alpha, received); err != nil {
 				return rep, err
 			}
 		}
@@ -186,20 +186,20 @@ func easgdWaves(turns []easgdTurn) (waves [][]int) {
 }
 
 // easgdMeet lets member m meet the centre: e = alpha*(x - c); x <- x - e; c <- c + e. All workers call it, since all
-// store the centre. met is scratch of one row; it receives x.
-func easgdMeet(ctx context.Context, e *optim.Env, m engine.Member, alpha float32, met engine.Mat) error {
+// store the centre. received is scratch of one row, for the x of m.
+func easgdMeet(ctx context.Context, e *optim.Env, m engine.Member, alpha float32, received engine.Mat) error {
 	x, c, r := engine.Mat{Cols: e.Layout.Params}, e.Block(optim.BlockXBar), e.Row(m)
 	if r >= 0 {
 		x = e.Block(optim.BlockX).Sub(r, 1)
 	}
-	if err := e.Comm.AllReduce(ctx, "meet", e.Roster.Only(m), x, met, false); err != nil {
+	if err := e.Comm.AllReduce(ctx, "meet", e.Roster.Only(m), x, received, false); err != nil {
 		return err
 	}
 	var prog []engine.Lin
 	if r >= 0 {
 		prog = append(prog, optim.Assign(x, optim.T(1-alpha, x), optim.T(alpha, c)))
 	}
-	prog = append(prog, optim.Assign(c, optim.T(1-alpha, c), optim.T(alpha, met)))
+	prog = append(prog, optim.Assign(c, optim.T(1-alpha, c), optim.T(alpha, received)))
 	return e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
 }
 

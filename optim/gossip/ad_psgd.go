@@ -16,7 +16,7 @@ var ADPSGD = &optim.Algorithm{
 	Title: "AD-PSGD",
 	Paper: "Lian, Zhang, Zhang, Liu: Asynchronous decentralized parallel stochastic gradient descent (2018), algorithm 1",
 	Doc: `Each member computes gradients at a copy that it pulled of its own model, while it continues to average with
-others. The gradient is applied to the model as it is by then:
+others. The gradient is then applied to the current model:
 
     x_i <- x_i - eta*Nes(m_i, grad f(pull_i));  pull_i <- x_i      a gradient of i ends, the next begins
     x_i, x_j <- (x_i + x_j)/2                                      an active i meets a passive j

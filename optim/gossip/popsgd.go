@@ -157,9 +157,9 @@ func popSGDPlanOf(e *optim.Env, k optim.Values, round uint64) popSGDPlan {
 		meetings: Meetings(e.Rand(noise.Pair, round, 0), e.Roster.Members, count),
 		edges:    make([]collective.Edge, 0, each*count),
 	}
-	for w, met := range Waves(p.meetings) {
+	for w, wave := range Waves(p.meetings) {
 		first := len(p.edges)
-		for _, i := range met {
+		for _, i := range wave {
 			a, b := p.meetings[i][0], p.meetings[i][1]
 			for _, edge := range []collective.Edge{
 				{From: b, To: a, Op: "exchange"},
