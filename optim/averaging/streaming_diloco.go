@@ -23,7 +23,7 @@ agreed fragment with its own, so that it does not lose what it learned in betwee
     fragment p, after step t:           d_p = mean_a (xbar_p - x^a_p)
     the same p, after step t + delay:   xbar_p <- xbar_p - eta*Nes(mx_p, d_p);  x^a_p <- alpha*x^a_p + (1-alpha)*xbar_p
 
-Fragment p of fragments is sent after step floor(h*(p+1)/fragments) of each cycle of h. The block sent contains the
+Fragment p is sent after step floor(h*(p+1)/fragments) of each cycle of h. The block sent contains the
 means d_p in transit, the block due the steps until the outer step of each fragment. Both belong to the state of the
 run. A change of delay applies to fragments sent from then on. With overlap on a fragment is sent at the start of the
 round after its step, and members take up to delay steps of that round during the transfer. As long as delay and
