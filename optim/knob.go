@@ -23,11 +23,9 @@ type Knob struct {
 	Scale             Scale    // how the keys h and l and a slider change the value
 	Integer           bool     // rejects fractions
 	Choices           []string // values are indices into it; users type the name
-	// Begins is the value that new runs set and record if the user gives none; "" sets nothing, and Default applies. It
-	// replaces a default that cannot change, since logs without the knob mean Default.
-	Begins string
-	// Follows applies Begins also when a running session swaps to the algorithm; otherwise a swap applies Default.
-	Follows bool
+	// Schedule is a schedule that new runs set and record if the user gives no value; "" sets nothing. A run that swaps to
+	// the algorithm has Default.
+	Schedule string
 }
 
 // Scale selects how a knob's value is stepped and drawn.
@@ -155,11 +153,11 @@ func (a *Algorithm) Values(set map[string]float64) Values {
 	return v
 }
 
-// Beginning returns the value of the knob in a new run that does not set it.
-func (k Knob) Beginning() string { return cmp.Or(k.Begins, k.Format(k.Default)) }
+// Initial returns the schedule or the value of the knob in a new run that does not set it.
+func (k Knob) Initial() string { return cmp.Or(k.Schedule, k.Format(k.Default)) }
 
-// Told returns the knob with Begins set to value.
-func (k Knob) Told(value string) Knob { k.Begins = value; return k }
+// Scheduled returns the knob with Schedule set to expr.
+func (k Knob) Scheduled(expr string) Knob { k.Schedule = expr; return k }
 
 // Validate returns an error, one sentence, if x is not a valid value of the knob.
 func (k Knob) Validate(x float64) error {

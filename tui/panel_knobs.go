@@ -153,7 +153,7 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 	}
 	bounds := "bounds" + limits(k)
 	if k.Name != view.MembersKnob { // whose default is what there are
-		bounds += ", default " + k.Beginning()
+		bounds += ", default " + k.Initial()
 	}
 	put(cell.Faint, bounds)
 	said := r.said(m, k)

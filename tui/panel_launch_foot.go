@@ -119,7 +119,7 @@ func (l *launch) about(m *model, g *cell.Grid, in cell.Rect) {
 		text = "enter trains it on this machine, in a process of its own, and goes there. The line below does the same in a shell: y copies it."
 	case of.Knob:
 		k, _ := l.draft.Knobs.Algorithm.Knob(of.Name)
-		text = m.about(k) + ": " + k.Doc + "; bounds" + limits(k) + ", default " + k.Beginning()
+		text = m.about(k) + ": " + k.Doc + "; bounds" + limits(k) + ", default " + k.Initial()
 		if way := l.moving(k); way != "" {
 			text += "; over the run " + way
 		}

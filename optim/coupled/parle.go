@@ -66,7 +66,7 @@ remark 3 of the source, to Elastic-SGD.`,
 		},
 		optim.KnobMu,
 	}, optim.OptimiserKnobsWithoutMomentum, []optim.Knob{
-		knobEll, knobGamma.Told("exp:100*(1-1/(2B))/cycle..1"), knobRho.Told("exp:1*(1-1/(2B))/cycle..0.1"),
+		knobEll, knobGamma.Scheduled("exp:100*(1-1/(2B))/cycle..1"), knobRho.Scheduled("exp:1*(1-1/(2B))/cycle..0.1"),
 		knobAlpha, knobThermal, knobInner,
 		optim.Knob{
 			Name:    "variant",

@@ -365,7 +365,7 @@ func TestCRFMNESMissingResults(t *testing.T) {
 		return inner64(x, x)
 	}
 	b.F = nan
-	p := b.Populate(t, CRFMNES, P, optimtest.Set{"sigma": 0.5, "batch": 1})
+	p := b.Populate(t, CRFMNES, P, optimtest.Set{"sigma": 0.5, "batch": 1, "ties": "order"})
 	w, missing := newCRFMNESTwin(p.RowOf(optim.BlockX, 0), principal64(p), 0.5, 1), 0
 	for g := range 10 {
 		w.generation(noises64(p, P, g), func(_ int, x []float64) float64 {

@@ -54,7 +54,7 @@ Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of 
 that one's for sgd.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
-		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.005, Scale: optim.Log, Begins: "0.001"}, optim.KnobMu, knobFollow,
+		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.001, Scale: optim.Log}, optim.KnobMu, knobFollow,
 		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: optim.Log},
 		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance, and 0 is for surrogate gradient: estimates never leave the line of the first then", Min: 0, Max: 1, Default: 0.5},
 		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: optim.Log},

@@ -342,7 +342,7 @@ func TestLMMAESMissingResults(t *testing.T) {
 		return inner64(x, x)
 	}
 	b.F = nan
-	p := b.Populate(t, LMMAES, P, optimtest.Set{"sigma": 0.5, "batch": 1})
+	p := b.Populate(t, LMMAES, P, optimtest.Set{"sigma": 0.5, "batch": 1, "ties": "order"})
 	w, missing := newLMMAESTwin(p.RowOf(optim.BlockX, 0), lmMAESVectors(p.Knobs, p.Layout), 0.5, 1), 0
 	for g := range 10 {
 		w.generation(singles64(p, P, g), func(_ int, x []float64) float64 {

@@ -2,9 +2,8 @@ package evolution
 
 import "brood/optim"
 
-// knobTies says what equal results weigh where an algorithm weighs results by rank. The default is what logs without an
-// edit of the knob rely on.
-var knobTies = optim.Knob{Name: "ties", Title: "equal results", Doc: "what equal results weigh: each the mean of the weights of their places, or each the weight of its own place, by their order in the population", Choices: []string{"order", "mean"}, Max: 1, Begins: "mean", Follows: true}
+// knobTies selects the weights of equal results in an algorithm that weighs results by rank.
+var knobTies = optim.Knob{Name: "ties", Title: "equal results", Doc: "what equal results weigh: each the mean of the weights of their places, or each the weight of its own place, by their order in the population", Choices: []string{"order", "mean"}, Max: 1, Default: 1}
 
 // shares reports whether equal results weigh the same.
 func sharesWeights(v optim.Values) bool { return v.Is("ties", "mean") }

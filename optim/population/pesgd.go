@@ -40,7 +40,7 @@ Deviations: the operators are open in the source; each is a knob.
 Reductions: period beyond the run is independent SGDs; crossover none, selection random and mutation 0 with an elite of m is
 ESGD's m-elitism whose rest is drawn at random.`,
 	Needs:  optim.Gradients | optim.Evaluations,
-	Knobs:  slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobPeriod}, variation, []optim.Knob{optim.Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, optim.KnobStart.Told("own"), optim.KnobSlice}, optim.MemberStream),
+	Knobs:  slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobPeriod}, variation, []optim.Knob{optim.Knob{Name: "backoff", Title: "back-off", Doc: "restore a member that got worse over the period", Choices: []string{"off", "on"}, Max: 1}.Choosing("on"), knobVary, knobJudges, optim.KnobStart.Choosing("own"), optim.KnobSlice}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, k.EnterX(), l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l),

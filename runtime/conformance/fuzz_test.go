@@ -131,6 +131,8 @@ func quick(r Rig) Rig {
 		if r.Algorithm == "pb2" {
 			r = r.With("window", "6") // an evolution's cost grows with the cube of the window
 		}
+	case "guided-es":
+		r = r.With("eta", "0.005")
 	case "wash":
 		r = r.With("share", "0.3") // of a net that is small
 	}

@@ -19,7 +19,7 @@ func TestScoping(t *testing.T) {
 			r := Rig{Algorithm: "parle", Members: 4, Workers: workers, Seed: 2, Rounds: 12}.With("variant", "paper").With("batch", "8").With("ell", strconv.Itoa(c.ell)).With("slice", strconv.Itoa(c.slice))
 			for _, name := range []string{"gamma", "rho"} {
 				k, _ := coupled.Parle.Knob(name)
-				r = r.With(name, k.Beginning())
+				r = r.With(name, k.Initial())
 			}
 			edits := r.edits()
 			toy := base0(t)

@@ -70,7 +70,7 @@ func declared(t *testing.T, a *optim.Algorithm) {
 		t.Error("a doc of a few sentences must be there")
 	}
 	for _, k := range a.Knobs {
-		if _, err := timeline.Parse(k, k.Beginning()); err != nil {
+		if _, err := timeline.Parse(k, k.Initial()); err != nil {
 			t.Errorf("beginning: %v", err)
 		}
 	}

@@ -168,17 +168,6 @@ func Sayable(why string) error {
 	return nil
 }
 
-// initialEdits returns the edits that set the knobs of an algorithm that takes over. A knob that the command sets is
-// left out.
-func initialEdits(alg *optim.Algorithm, set []event.Edit) (out []event.Edit) {
-	for _, k := range alg.Knobs {
-		if k.Follows && !slices.ContainsFunc(set, func(e event.Edit) bool { return e.Knob == k.Name }) {
-			out = append(out, event.Edit{Algorithm: alg.Name, Knob: k.Name, Expr: k.Begins, By: event.ByNobody})
-		}
-	}
-	return out
-}
-
 // stage validates settings, a resize and a swap together. It stores edits for the next grant, or a change for the next
 // plan if the blocks, the algorithm or the population changes. On an error nothing is staged.
 func (c *Coordinator) stage(a event.Accepted) error {
@@ -220,9 +209,6 @@ func (c *Coordinator) stage(a event.Accepted) error {
 			Why:       cmd.Why,
 			Obeys:     a.N,
 		})
-	}
-	if swap {
-		edits = append(initialEdits(alg, edits), edits...)
 	}
 	resize := size != 0 && size != len(next.members)
 	if size != 0 {

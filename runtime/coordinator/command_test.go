@@ -91,34 +91,6 @@ func TestSettingOfAnotherAlgorithm(t *testing.T) {
 	}
 }
 
-// TestWhatATakeoverBeginsWith: an algorithm that takes over gives equal results equal weights, as a new run does, unless
-// the command says otherwise; other knobs have their defaults.
-func TestWhatATakeoverBeginsWith(t *testing.T) {
-	for _, set := range [][]event.Setting{nil, {{Knob: "ties", Expr: "order"}}} {
-		p := newParty(t, 1, nil)
-		if r := p.asks(event.Command{Algorithm: "snes", Members: 4, Set: set}); !r.Accepted {
-			t.Fatal(r.Reason)
-		}
-		for p.core.plan == nil {
-			p.round(nil)
-		}
-		p.ready()
-		want, by := "mean", event.ByNobody
-		if set != nil {
-			want, by = "order", ""
-		}
-		var told []event.Edit
-		for _, e := range p.core.edits {
-			if e.Algorithm == "snes" {
-				told = append(told, e)
-			}
-		}
-		if len(told) != 1 || told[0].Knob != "ties" || told[0].Expr != want || told[0].By != by {
-			t.Errorf("with %v it begins with %+v", set, told)
-		}
-	}
-}
-
 // TestReasons: the reason of a command stays with what comes of it, and one that no screen could show is refused.
 func TestReasons(t *testing.T) {
 	p := newParty(t, 1, nil)

@@ -190,7 +190,7 @@ type Edit struct {
 // Givers are the values of Edit.By for edits that no command made. No operator may have such a name.
 var Givers = []string{"preset", "flag", optim.Auto, ByModel, ByNobody}
 
-// ByNobody marks the edit of a knob whose initial value differs from its default, see optim.Knob.Begins.
+// ByNobody marks the edit of a knob whose initial value differs from its default, see optim.Knob.Schedule.
 const ByNobody = "default"
 
 // ByModel marks the edit that sets the learning rate of the model's specification.

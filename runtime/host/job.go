@@ -79,7 +79,7 @@ const SavePeriod = 10 * time.Second
 const directBytes = 4096
 
 // Edits returns the initial knob edits of a new run: those of the preset, those of the user, and the initial values of
-// knobs that set one (Knob.Begins) and that neither of these edits.
+// knobs that set one (Knob.Schedule) and that neither of these edits.
 func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 	edited := map[string]bool{}
 	edit := func(knob, expr, by string) {
@@ -93,8 +93,8 @@ func Edits(alg *optim.Algorithm, o Options) (out []event.Edit) {
 		edit(s.Knob, s.Expr, o.By)
 	}
 	for _, k := range alg.Knobs {
-		if k.Begins != "" && !edited[k.Name] {
-			edit(k.Name, k.Begins, event.ByNobody)
+		if k.Schedule != "" && !edited[k.Name] {
+			edit(k.Name, k.Schedule, event.ByNobody)
 		}
 	}
 	return out

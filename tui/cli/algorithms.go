@@ -70,7 +70,7 @@ func needs(n optim.Needs) []string {
 
 // knobsOf are the knobs of an algorithm, and the one that all have.
 func knobsOf(a *optim.Algorithm) []optim.Knob {
-	return append([]optim.Knob{coordinator.MembersKnob.Told(option.Members.Default)}, a.Knobs...)
+	return append([]optim.Knob{coordinator.MembersKnob.Scheduled(option.Members.Default)}, a.Knobs...)
 }
 
 func shorten(s string, n int) string {
@@ -96,7 +96,7 @@ func explain(w io.Writer, a *optim.Algorithm) {
 		if len(k.Choices) > 0 {
 			bounds = strings.Join(k.Choices, ", ")
 		}
-		t.row(k.Name, cmp.Or(k.Label, k.Name), k.Beginning(), bounds, k.Unit, k.Doc)
+		t.row(k.Name, cmp.Or(k.Label, k.Name), k.Initial(), bounds, k.Unit, k.Doc)
 	}
 	t.write(w)
 	fmt.Fprintln(w)

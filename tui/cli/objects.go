@@ -74,11 +74,11 @@ func algorithmObject(a *optim.Algorithm) map[string]any {
 func knobObject(k optim.Knob) map[string]any {
 	line := map[string]any{"name": k.Name, "label": cmp.Or(k.Label, k.Name), "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
 	if len(k.Choices) > 0 {
-		line["choices"], line["default"] = k.Choices, k.Beginning()
+		line["choices"], line["default"] = k.Choices, k.Initial()
 	} else {
 		line["min"], line["max"], line["default"] = finite(k.Min), finite(k.Max), k.Default
-		if k.Begins != "" {
-			line["default"] = k.Begins
+		if k.Schedule != "" {
+			line["default"] = k.Schedule
 		}
 	}
 	return line
