@@ -43,13 +43,13 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 	}
 	for _, threads := range []int{1, 2} {
 		on, as := b.make(t, b.m, set, threads), b.make(t, b.m, plain, threads)
-		gradients := func(e Engine, lists [][]int32) (out []float32) {
+		gradients := func(e engine.Engine, lists [][]int32) (out []float32) {
 			g := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), Masks: keys, G: ram.New(3, b.m.Layout.Params), Loss: make([]float32, 3)}
 			do(t, e, g)
 			return slices.Concat(g.Loss, flat(g.G), flat(g.Stats))
 		}
 		same(t, "gradients", gradients(on, lists), gradients(as, batches))
-		score := func(e Engine, lists [][]int32, drawn []noise.Key) (out []float32) {
+		score := func(e engine.Engine, lists [][]int32, drawn []noise.Key) (out []float32) {
 			ev := engine.Evaluate{X: x, Rows: rows, Batches: lists, Drawn: drawn, Stats: b.stats(t, 3), Loss: make([]float64, 3), Correct: make([]int64, 3)}
 			do(t, e, ev)
 			for i, l := range ev.Loss {
@@ -59,7 +59,7 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 		}
 		same(t, "evaluate", score(on, lists, keys), score(as, batches, nil))
 		same(t, "evaluate, as they are", score(on, lists, nil), score(b.make(t, b.m, b.set, threads), lists, keys))
-		statistics := func(e Engine) []float32 {
+		statistics := func(e engine.Engine) []float32 {
 			s := engine.Statistics{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3)}
 			do(t, e, s)
 			return flat(s.Stats)
@@ -67,7 +67,7 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 		same(t, "statistics", statistics(on), statistics(b.make(t, b.m, b.set, threads)))
 		for _, n := range kinds {
 			for _, c := range []struct{ from, n int }{{0, 1}, {2, 1}, {0, 3}} { // one list for all, a long one, and one each
-				fitness := func(e Engine, lists [][]int32, drawn []noise.Key) []float32 {
+				fitness := func(e engine.Engine, lists [][]int32, drawn []noise.Key) []float32 {
 					w := engine.Candidates{Theta: x.Sub(0, 1), Noise: n, Sigma: 0.05, Key: noise.Key{Seed: 5, Purpose: noise.Candidate}, Antithetic: true,
 						IDs: []engine.Member{4, 5, 8}, Batches: lists[c.from : c.from+c.n], Fitness: make([]float32, 3)}
 					if drawn != nil {

@@ -17,7 +17,7 @@ import (
 // used after it was freed or never freed is a fault of whoever uses it. What does not fit is an error of a later call,
 // as only the engine within knows.
 type Elsewhere struct {
-	Engine
+	engine.Engine
 	key    noise.Key
 	draws  int
 	queue  []func(context.Context) error
@@ -55,7 +55,7 @@ func (a *away) Len() int { return a.elements }
 const late = 40
 
 // NewElsewhere wraps an engine that nobody else uses.
-func NewElsewhere(e Engine, seed uint64) *Elsewhere {
+func NewElsewhere(e engine.Engine, seed uint64) *Elsewhere {
 	return &Elsewhere{Engine: e, key: noise.Key{Seed: seed, Purpose: noise.Data}, live: map[*away]engine.Mat{}}
 }
 

@@ -6,7 +6,6 @@
 package enginetest
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -17,18 +16,8 @@ import (
 	"brood/models/noise"
 )
 
-// Engine is what programs see of an engine: engine.Engine says what the calls mean.
-type Engine interface {
-	Alloc(rows, cols int) (engine.Mat, error)
-	Free(engine.Mat)
-	Write(ctx context.Context, dst engine.Span, p []byte) error
-	Read(ctx context.Context, p []byte, src engine.Span) error
-	Do(ctx context.Context, tasks ...engine.Task) error
-	Wait(ctx context.Context) error
-}
-
 // Make builds an engine for a model and a data set; it fails the test itself.
-type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) Engine
+type Make func(t *testing.T, m *models.Model, d *data.Set, threads int) engine.Engine
 
 // Run checks an engine.
 func Run(t *testing.T, newEngine Make) {
@@ -37,7 +26,7 @@ func Run(t *testing.T, newEngine Make) {
 		m, set := load(t, name)
 		newEngine.tasks(t, name, m, set)
 		if name == "mlp-small" { // large enough for threads to share a vector
-			Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
+			Vector(t, m.Layout, func(t *testing.T, threads int) engine.Engine { return newEngine(t, m, set, threads) })
 		}
 	}
 	t.Run("gradients against float64", newEngine.layers)
@@ -50,7 +39,7 @@ func Run(t *testing.T, newEngine Make) {
 // Part is a part of Run: all tasks, with a model of some thousand parameters that has batch-norm and dropout.
 func Part(t *testing.T, newEngine Make) {
 	m, set := Images(t, newEngine)
-	Vector(t, m.Layout, func(t *testing.T, threads int) Engine { return newEngine(t, m, set, threads) })
+	Vector(t, m.Layout, func(t *testing.T, threads int) engine.Engine { return newEngine(t, m, set, threads) })
 }
 
 // Images is the tasks of Part that need a model, and that model with its samples.

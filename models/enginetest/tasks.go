@@ -46,7 +46,7 @@ func remake(v reflect.Value, mat func(engine.Mat) engine.Mat) {
 
 // try runs tasks on matrices of package ram on an engine with memory of its own: what they hold is written there, and
 // read back. A matrix without memory stays one.
-func try(ctx context.Context, e Engine, tasks ...engine.Task) (err error) {
+func try(ctx context.Context, e engine.Engine, tasks ...engine.Task) (err error) {
 	there := map[engine.Buffer]engine.Mat{}
 	defer func() {
 		for b, m := range there {
@@ -101,7 +101,7 @@ func (e *refusedError) Unwrap() error { return e.error }
 
 // refuses fails unless the task is refused at once: an error that came later would be blamed on what is done then. An
 // Elsewhere is late with that too, since only the engine within knows.
-func refuses(t *testing.T, e Engine, name string, task engine.Task) {
+func refuses(t *testing.T, e engine.Engine, name string, task engine.Task) {
 	t.Helper()
 	err := try(context.Background(), e, task)
 	if err == nil || err.Error() == "" {
@@ -131,7 +131,7 @@ func spoil(v reflect.Value) {
 	}
 }
 
-func do(t *testing.T, e Engine, tasks ...engine.Task) {
+func do(t *testing.T, e engine.Engine, tasks ...engine.Task) {
 	t.Helper()
 	if err := try(context.Background(), e, tasks...); err != nil {
 		t.Fatal(err)

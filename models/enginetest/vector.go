@@ -14,8 +14,8 @@ import (
 
 // Vector checks the tasks that need no model, on one and three threads. The layout has 2,001 parameters or more; threads
 // share a vector of more than 50,000.
-func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) Engine) {
-	var engines []Engine
+func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) engine.Engine) {
+	var engines []engine.Engine
 	for _, threads := range []int{1, 3} {
 		v := &vector{l, newEngine(t, threads)}
 		engines = append(engines, v.e)
@@ -41,7 +41,7 @@ func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads 
 
 type vector struct {
 	l engine.Layout
-	e Engine
+	e engine.Engine
 }
 
 // filled is a matrix of different numbers.
@@ -224,7 +224,7 @@ func (v *vector) elements(t *testing.T) {
 }
 
 // Nudge checks the step of whole numbers, which engines have that take models of them.
-func Nudge(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) Engine) {
+func Nudge(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) engine.Engine) {
 	for _, threads := range []int{1, 3} {
 		(&vector{l, newEngine(t, threads)}).nudge(t)
 	}

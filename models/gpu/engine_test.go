@@ -99,7 +99,7 @@ func TestContract(t *testing.T) {
 	if !longtest.On(longtest.Devices) {
 		run = enginetest.Part
 	}
-	run(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) enginetest.Engine { return newEngine(t, m, d) })
+	run(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) engine.Engine { return newEngine(t, m, d) })
 }
 
 // crooked is a device that does one thing otherwise.

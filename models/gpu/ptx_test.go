@@ -111,7 +111,7 @@ func TestPTXIsChecked(t *testing.T) {
 // TestContractOfPTX is a part of the contract of engines, interpreted, as machines without OpenCL have it.
 func TestContractOfPTX(t *testing.T) {
 	longtest.Need(t, longtest.Devices, "kernels are interpreted")
-	enginetest.Part(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) enginetest.Engine {
+	enginetest.Part(t, func(t *testing.T, m *models.Model, d *data.Set, _ int) engine.Engine {
 		e, err := gpu.New(ptxtest.New(), m, d)
 		if err != nil {
 			t.Fatal(err)

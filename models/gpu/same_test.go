@@ -24,7 +24,7 @@ type twins struct {
 	t     *testing.T
 	m     *models.Model
 	set   *data.Set
-	both  [2]enginetest.Engine
+	both  [2]engine.Engine
 	mats  [2][]engine.Mat
 	draws uint32
 	kinds []int                            // which ways of candidates models compares; nil: all of them
@@ -42,7 +42,7 @@ func twinsOf(t *testing.T, m *models.Model, set *data.Set, e *gpu.Engine) *twins
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &twins{t: t, m: m, set: set, both: [2]enginetest.Engine{n, e}, fault: t.Errorf}
+	return &twins{t: t, m: m, set: set, both: [2]engine.Engine{n, e}, fault: t.Errorf}
 }
 
 // mat is a matrix of normals times scale in both memories.

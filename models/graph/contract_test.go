@@ -15,7 +15,7 @@ func TestContract(t *testing.T) {
 	if !longtest.On(longtest.Kernels) {
 		run = enginetest.Part
 	}
-	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) engine.Engine {
 		t.Helper()
 		e, err := New(m, d, threads)
 		if u := new(UncoveredError); errors.As(err, &u) {

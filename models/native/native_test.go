@@ -48,7 +48,7 @@ func TestVectorContract(t *testing.T) {
 		if variant != kernel.Best() && !longtest.On(longtest.Kernels) {
 			l = oddly(61, 37)
 		}
-		vector := func(t *testing.T, threads int) enginetest.Engine {
+		vector := func(t *testing.T, threads int) engine.Engine {
 			t.Helper()
 			v, err := NewVariant(l, threads, variant)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestContract(t *testing.T) {
 		if variant != kernel.Best() && !longtest.On(longtest.Kernels) {
 			run = func(t *testing.T, mk enginetest.Make) { enginetest.Images(t, mk) }
 		}
-		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+		run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) engine.Engine {
 			t.Helper()
 			e, err := NewEngine(m, d, threads, variant)
 			if err != nil {
@@ -193,7 +193,7 @@ func TestElsewhere(t *testing.T) {
 	if !longtest.On(longtest.Kernels) {
 		run = enginetest.Part
 	}
-	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) enginetest.Engine {
+	run(t, func(t *testing.T, m *models.Model, d *data.Set, threads int) engine.Engine {
 		t.Helper()
 		e, err := NewEngine(m, d, threads, kernel.Best())
 		if err != nil {

@@ -119,8 +119,9 @@ func (f *Fleet) Run(ctx context.Context) (exit coordinator.Exit, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
 		if r := recover(); r != nil {
-			f.Fault(r, debug.Stack())
-			err = &Fault{r, debug.Stack()}
+			stack := debug.Stack()
+			f.Fault(r, stack)
+			err = &Fault{r, stack}
 			exit = coordinator.Exit{Phase: event.Failed, Reason: err.Error()}
 		}
 		cancel()

@@ -55,7 +55,7 @@ const maxDropped = 600
 const staleAfter = 10 * time.Second
 
 // handleTelemetry validates and stores a worker's telemetry: each link at most once, to another worker; plausible
-// values; and at most one message per telemetryPeriod on average. Excess messages are dropped.
+// values; and at most two messages per telemetryPeriod on average. Excess messages are dropped.
 func (t *workerHandle) handleTelemetry(m message.Telemetry) error {
 	now := time.Now()
 	if !t.budget.take(now) {
