@@ -191,8 +191,8 @@ func (e *Env) InnerSteps(ctx context.Context, k Values, steps int, loss []float3
 var InnerKnobs = append([]Knob{
 	{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner optimiser", Min: 0, Max: 100, Default: 0.001, Scale: Log},
 	knobOptimiser.Choosing("adamw"),
-	{Name: "momentum_in", Label: "μ_in", Title: "inner momentum", Doc: "momentum of the inner optimiser where it is SGD or Muon", Min: 0, Max: 0.9999, Default: 0.9},
-	{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "of AdamW and Muon decoupled: every inner step shrinks x by eta_in*decay*x; of the others part of the gradient", Min: 0, Max: 1, Scale: Log},
+	{Name: "momentum_in", Label: "μ_in", Title: "inner momentum", Doc: "momentum of the inner optimiser if it is SGD or Muon", Min: 0, Max: 0.9999, Default: 0.9},
+	{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled with AdamW and Muon: every inner step shrinks x by eta_in*decay*x; else part of the gradient", Min: 0, Max: 1, Scale: Log},
 }, OptimiserKnobsWithoutMomentum[1:]...)
 
 // KnobH is the number of steps between two communications.

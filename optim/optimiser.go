@@ -18,12 +18,12 @@ import "brood/models/engine"
 // last=adamw the last matrix (the output layer) is stepped as vectors are. The source leaves the first matrix to AdamW
 // too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
 var (
-	knobOptimiser = Knob{Name: "optimiser", Title: "optimiser", Doc: "how a gradient is followed: SGD with Nesterov momentum; Adam, or AdamW, whose weight decay is decoupled: their eta is 0.001 or so; Muon, which makes the momentum of each matrix orthogonal: its eta is 0.02 or so", Choices: []string{"sgd", "adam", "adamw", "muon"}, Max: 3}
-	knobBeta1     = Knob{Name: "beta1", Label: "β₁", Title: "first decay", Doc: "of Adam: what the mean of gradients keeps in a step", Min: 0, Max: 0.99999, Default: 0.9}
-	knobBeta2     = Knob{Name: "beta2", Label: "β₂", Title: "second decay", Doc: "of Adam: what the mean of their squares keeps in a step", Min: 0, Max: 0.99999, Default: 0.999}
-	KnobLengths   = Knob{Name: "lengths", Title: "lengths", Doc: "of Muon: matrices are as long as they become; or each is brought to the root of its rows before a step, so that eta is the step's share of it: for matrices with a norm behind them", Choices: []string{"free", "fixed"}, Max: 1}
-	KnobLast      = Knob{Name: "last", Title: "last matrix", Doc: "of Muon: who steps the last matrix, which is that of the output layer: Muon as any other, or AdamW as vectors, so that it keeps its length where lengths are fixed", Choices: []string{"muon", "adamw"}, Max: 1}
-	knobVectors   = Knob{Name: "vectors", Title: "rate of vectors", Unit: "share of eta", Doc: "of Muon: the learning rate of AdamW, which steps biases and other vectors, as a share of that of matrices", Min: 0, Max: 100, Default: 0.015, Scale: Log}
+	knobOptimiser = Knob{Name: "optimiser", Title: "optimiser", Doc: "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02", Choices: []string{"sgd", "adam", "adamw", "muon"}, Max: 3}
+	knobBeta1     = Knob{Name: "beta1", Label: "β₁", Title: "first decay", Doc: "Adam: decay of the mean of gradients, per step", Min: 0, Max: 0.99999, Default: 0.9}
+	knobBeta2     = Knob{Name: "beta2", Label: "β₂", Title: "second decay", Doc: "Adam: decay of the mean of squared gradients, per step", Min: 0, Max: 0.99999, Default: 0.999}
+	KnobLengths   = Knob{Name: "lengths", Title: "lengths", Doc: "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step (fixed), so that eta is relative to it: for matrices that a norm follows", Choices: []string{"free", "fixed"}, Max: 1}
+	KnobLast      = Knob{Name: "last", Title: "last matrix", Doc: "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, so that its norm stays free with lengths=fixed", Choices: []string{"muon", "adamw"}, Max: 1}
+	knobVectors   = Knob{Name: "vectors", Title: "rate of vectors", Unit: "share of eta", Doc: "Muon: learning rate of AdamW, which steps biases and other vectors, as a share of eta", Min: 0, Max: 100, Default: 0.015, Scale: Log}
 )
 
 // OptimiserKnobs are the knobs, besides eta and decay, of an algorithm whose members can use any of these optimisers.

@@ -6,6 +6,7 @@ import (
 
 	"brood/models"
 	"brood/models/data"
+	"brood/models/engine"
 	"brood/models/enginetest"
 	"brood/models/longtest"
 )
