@@ -2,24 +2,29 @@ package protocol
 
 import "context"
 
-// patience is the meetings, jumps or batches between two looks at the context.
-const patience = 1 << 12
+// cancelCheckInterval is the number of meetings, jumps or batches between two checks of the context.
+const cancelCheckInterval = 1 << 12
 
-// runAgents lets up to `left` pairs meet, agent by agent, and stops when the goal is reached. agent holds state+1 of
-// each; count is kept. It returns the meetings done.
-func (t *Table) runAgents(ctx context.Context, agent, count []uint64, left uint64, r *source) (done uint64, reached bool, err error) {
+// runAgents simulates up to left meetings agent by agent and stops when the goal is reached. agent has state+1 of each
+// agent and count the agents in each state; runAgents updates both. It returns the number of meetings done.
+func (t *Table) runAgents(
+	ctx context.Context,
+	agent, count []uint64,
+	left uint64,
+	r *source,
+) (done uint64, reached bool, err error) {
 	if t.reached(count) {
 		return 0, true, nil
 	}
 	n := uint64(len(agent))
 	for done < left {
-		if done%patience == 0 {
+		if done%cancelCheckInterval == 0 {
 			if err := ctx.Err(); err != nil {
 				return done, false, err
 			}
 		}
 		done++
-		i, j := r.two(n)
+		i, j := r.distinctPair(n)
 		a, b := uint16(agent[i]-1), uint16(agent[j]-1)
 		c, d := t.meet(a, b)
 		if c == a && d == b {

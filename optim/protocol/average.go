@@ -7,57 +7,79 @@ import (
 	"brood/optim"
 )
 
-// AverageAndConquer is exact majority that spends states on speed.
+// AverageAndConquer is an exact majority protocol that is faster the more states it has.
 var AverageAndConquer = protocol(optim.Algorithm{
 	Name:  "average-and-conquer",
 	Title: "Average and conquer",
 	Paper: "Alistarh, Gelashvili, Vojnović: Fast and exact majority in population protocols (2015), figure 1",
-	Doc: `Agents hold a sign and an odd weight up to m; two that meet average their values, rounded to odd numbers below and above. Weights of
-1 step down d levels, and cancel against the opposite sign at the last; agents of weight 0 follow the sign that they meet.
+	Doc: `Every agent has a sign and an odd weight up to m. Two agents that meet average their values, rounded to the odd
+numbers below and above. A weight of 1 moves down d levels and cancels against the opposite sign at the last one. Agents
+of weight 0 adopt the sign of the agent that they meet.
 
     x,y -> R_down((x+y)/2), R_up((x+y)/2)     both of weight 1 or more, one above 1
     x,0 -> shift(x), sign(x)*0                shift lowers a 1 by one level, if there is one below
     1_d,-1_j -> -0,+0
     x,y -> shift(x), shift(y)                 otherwise
 
-s = m + 2d + 1 states; m = d = 1 is the four-state protocol but for the levels. Always right, unless there is a tie. O(log n/(s*eps) + log n * log s) for
-eps = gap/n. The published measurement at n = 101, gap 1, d = 1: parallel time 281 with 4 states, 27 with 24, 15 with 104. A member is an execution.
-Series: loss is the share of agents that do not give the answer; shares are those of the signs, A positive. Bytes: 16 a member to every other worker each round.`,
-	Knobs: []optim.Knob{knobN.With(101), knobGap.With(1),
-		{Name: "m", Title: "largest weight", Doc: "odd: the weight that A and B begin with; turning it begins all executions anew", Min: 1, Max: 511, Default: 21, Integer: true},
-		{Name: "d", Title: "levels of weight 1", Doc: "turning it begins all executions anew", Min: 1, Max: 64, Default: 1, Integer: true}},
+s = m + 2d + 1 states; m = d = 1 is the four-state protocol except for the levels. The answer is always correct, unless
+there is a tie. Convergence time: O(log n/(s*eps) + log n * log s) for eps = gap/n. The published measurement at
+n = 101, gap 1, d = 1: parallel time 281 with 4 states, 27 with 24, 15 with 104. A member is one execution.
+Series: loss is the share of agents without the correct output; the shares are of the two signs, A positive.
+Bytes: 16 per member to every other worker in each round.`,
+	Knobs: []optim.Knob{
+		knobN.With(101),
+		knobGap.With(1),
+		{
+			Name:    "m",
+			Title:   "largest weight",
+			Doc:     "initial weight of A and B, an odd number; a change restarts all executions",
+			Min:     1,
+			Max:     511,
+			Default: 21,
+			Integer: true,
+		},
+		{
+			Name:    "d",
+			Title:   "levels of weight 1",
+			Doc:     "levels of weight 1; a change restarts all executions",
+			Min:     1,
+			Max:     64,
+			Default: 1,
+			Integer: true,
+		},
+	},
 }, 0.25, rules{
 	table: func(k optim.Values) *Table { return must(average(k.I("m"), k.I("d"))) },
 	begin: func(k optim.Values) ([]uint64, error) {
 		if k.I("m")%2 == 0 {
 			return nil, usererr.Errorf("m = %d: weights are odd", k.I("m"))
 		}
-		return beginMajority(k.I("m") + 2*k.I("d") + 1)(k)
+		return startMajority(k.I("m") + 2*k.I("d") + 1)(k)
 	},
-	right: leading,
+	right: majorityOutput,
 })
 
-// weighed is a state of average-and-conquer: a value, and the level of a weight of 1 (1..d). Zeros carry a sign in
-// level.
-type weighed struct{ value, level int }
+// weightState is a state of average-and-conquer. level is 1..d for a weight of 1, and the sign (1 or -1) for a weight
+// of 0.
+type weightState struct{ value, level int }
 
-func (x weighed) positive() bool { return x.value > 0 || x.value == 0 && x.level > 0 }
+func (x weightState) positive() bool { return x.value > 0 || x.value == 0 && x.level > 0 }
 
-func (x weighed) weight() int { return max(x.value, -x.value) }
+func (x weightState) weight() int { return max(x.value, -x.value) }
 
-// average is the table for largest weight m (an even one is taken as the odd one below) and d levels. A, all of weight
-// m, is state 0 and B state 1.
+// average returns the table for the largest weight m, rounded down to an odd number, and d levels. State 0 is A with
+// weight m, state 1 is B with weight m.
 func average(m, d int) (*Table, error) {
 	m -= 1 - m%2
-	var all []weighed
+	var all []weightState
 	for v := m; v > 1; v -= 2 {
-		all = append(all, weighed{v, 0}, weighed{-v, 0})
+		all = append(all, weightState{v, 0}, weightState{-v, 0})
 	}
 	for l := 1; l <= d; l++ {
-		all = append(all, weighed{1, l}, weighed{-1, l})
+		all = append(all, weightState{1, l}, weightState{-1, l})
 	}
-	all = append(all, weighed{0, 1}, weighed{0, -1})
-	index := map[weighed]uint16{}
+	all = append(all, weightState{0, 1}, weightState{0, -1})
+	index := map[weightState]uint16{}
 	var names, outputs []string
 	for i, x := range all {
 		index[x] = uint16(i)
@@ -78,12 +100,12 @@ func average(m, d int) (*Table, error) {
 	})
 }
 
-// conquer is the update of figure 1 of the source.
-func conquer(x, y weighed, d int) (weighed, weighed) {
+// conquer returns the states of x and y after they meet: the update of figure 1 of the source.
+func conquer(x, y weightState, d int) (weightState, weightState) {
 	u, v := x.weight(), y.weight()
 	switch {
 	case u > 0 && v > 1 || v > 0 && u > 1:
-		sum := x.value + y.value // of two odd numbers; halves round to odd numbers
+		sum := x.value + y.value // even, as both are odd; the halves are rounded to odd numbers
 		low := sum / 2
 		if low%2 != 0 {
 			return odd(low), odd(low)
@@ -94,30 +116,30 @@ func conquer(x, y weighed, d int) (weighed, weighed) {
 	case u == 0 && v > 0:
 		return y.zero(), y.shift(d)
 	case u == 1 && v == 1 && x.positive() != y.positive() && (x.level == d || y.level == d):
-		return weighed{0, -1}, weighed{0, 1}
+		return weightState{0, -1}, weightState{0, 1}
 	}
 	return x.shift(d), y.shift(d)
 }
 
-func odd(v int) weighed {
+func odd(v int) weightState {
 	if v == 1 || v == -1 {
-		return weighed{v, 1}
+		return weightState{v, 1}
 	}
-	return weighed{v, 0}
+	return weightState{v, 0}
 }
 
-// shift lowers a weight of 1 by one level.
-func (x weighed) shift(d int) weighed {
+// shift returns x; a weight of 1 moves to the next level, up to d.
+func (x weightState) shift(d int) weightState {
 	if x.weight() == 1 && x.level < d {
 		x.level++
 	}
 	return x
 }
 
-// zero is the weight 0 of the same sign.
-func (x weighed) zero() weighed {
+// zero returns the state of weight 0 with the sign of x.
+func (x weightState) zero() weightState {
 	if x.positive() {
-		return weighed{0, 1}
+		return weightState{0, 1}
 	}
-	return weighed{0, -1}
+	return weightState{0, -1}
 }

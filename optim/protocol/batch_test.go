@@ -20,7 +20,7 @@ func TestBatch(t *testing.T) {
 			agents = append(agents, slices.Repeat([]uint64{uint64(s)}, int(c))...)
 		}
 		got, want := map[string]int{}, map[string]int{}
-		c, r := newCrowd(table, n), testSource(n)
+		c, r := newCountSimulator(table, n), testSource(n)
 		for range draws {
 			count := slices.Clone(first)
 			met, _ := c.batch(count, 1<<40, r)
@@ -28,7 +28,7 @@ func TestBatch(t *testing.T) {
 
 			now, used, count := slices.Clone(agents), make([]bool, n), slices.Clone(first)
 			for met, common := uint64(1), false; !common; met++ {
-				i, j := r.two(n)
+				i, j := r.distinctPair(n)
 				common = used[i] || used[j]
 				used[i], used[j] = true, true
 				x, y := table.meet(uint16(now[i]), uint16(now[j]))

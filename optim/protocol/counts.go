@@ -2,62 +2,70 @@ package protocol
 
 import "context"
 
-// The simulation by counts. Agents of one state cannot be told disjoint, so the counts are a Markov chain of their own,
-// and two ways of advancing it leave its distribution as it is:
+// Simulation by counts. Agents in the same state are indistinguishable, so the counts are a Markov chain. Two ways of
+// advancing it preserve its distribution:
 //
-// A batch (Berenbrink, Hammer, Kaaser, Meyer, Penschuck, Tran: Simulating population protocols in sub-constant time per
-// interaction, 2020): the number l of meetings before one has an agent in common with an earlier is drawn first, about
-// sqrt(pi*n/8); their 2l agents are then a sample without replacement, whose states and pairing are hypergeometric; and
-// then the one meeting that has an agent in common. A batch that would pass the end of the round is cut there: meetings
-// have no memory.
+// Batch (Berenbrink, Hammer, Kaaser, Meyer, Penschuck, Tran: Simulating population protocols in sub-constant time per
+// interaction, 2020). It first draws the number l of meetings, about sqrt(pi*n/8), before one shares an agent with an
+// earlier one of the batch. The 2l agents of these meetings are a sample without replacement, whose states and pairing
+// are hypergeometric. The meeting that shares an agent follows. A batch that would pass the end of the round is cut
+// there, which is exact because meetings are independent.
 //
-// A jump: where most meetings change nothing, their number before the next that does is geometric.
+// Jump. If most meetings change nothing, the number of meetings before the next change is geometric.
 //
-// The goal, once reached, stays reached (see goal): it is looked for behind a batch, and if it holds there, the batch's
-// meetings are put in a random order, which is all that the batch left open, to find the first after which it holds.
+// The goal, once reached, stays reached (see goal). It is therefore checked only after a batch. If it holds then, the
+// meetings of the batch are replayed in a random order, which the batch did not determine, to find the first meeting
+// after which the goal holds.
 
-// crowd is what a simulation by counts of n agents needs besides the counts.
-type crowd struct {
-	t        *Table
-	n        uint64
-	disjoint []float64
-	sparse   float64 // odds of a change in a meeting below which jumps take fewer draws than batches
-	before   []uint64
-	opens    []uint64 // agents of a batch that begin a meeting, by state
-	answers  []uint64 // and those that answer
-	split    []uint64 // of answers to one state
-	used     []uint64 // agents of the batch as they are after it
-	met      []meetings
+// countSimulator simulates an execution of n agents by counts. It holds constants and scratch; the caller owns the
+// counts.
+type countSimulator struct {
+	t          *Table
+	n          uint64
+	disjoint   []float64   // see the function disjoint
+	jumpBelow  float64     // probability of a change in a meeting below which jumps take fewer draws than batches
+	saved      []uint64    // counts before the batch
+	initiators []uint64    // initiators of the batch, by state
+	responders []uint64    // responders of the batch, by state
+	split      []uint64    // responders that meet initiators of one state, by state
+	used       []uint64    // agents of the batch, by their state after it
+	meetings   []pairCount // meetings of the batch
 }
 
-// meetings of one pair of states in a batch.
-type meetings struct {
+// pairCount is the number of meetings of one ordered pair of states in a batch.
+type pairCount struct {
 	pair
 	times uint64
 }
 
-func newCrowd(t *Table, n uint64) *crowd {
+func newCountSimulator(t *Table, n uint64) *countSimulator {
 	s := len(t.States)
-	c := &crowd{t: t, n: n, disjoint: disjoint(n)}
-	for _, v := range []*[]uint64{&c.before, &c.opens, &c.answers, &c.split, &c.used} {
+	c := &countSimulator{t: t, n: n, disjoint: disjoint(n)}
+	for _, v := range []*[]uint64{&c.saved, &c.initiators, &c.responders, &c.split, &c.used} {
 		*v = make([]uint64, s)
 	}
 	mean := 0.0
 	for _, p := range c.disjoint[1:] {
 		mean += p
 	}
-	c.sparse = float64(s*s+s) / mean
+	c.jumpBelow = float64(s*s+s) / mean
 	return c
 }
 
-// run lets up to `left` pairs meet and stops when the goal is reached. It returns the meetings done.
-func (c *crowd) run(ctx context.Context, count []uint64, left uint64, r *source) (done uint64, reached bool, err error) {
+// run simulates up to left meetings, updates count, and stops when the goal is reached. It returns the number of
+// meetings done. If no meeting can change a count, it returns left without simulating them.
+func (c *countSimulator) run(
+	ctx context.Context,
+	count []uint64,
+	left uint64,
+	r *source,
+) (done uint64, reached bool, err error) {
 	if c.t.reached(count) {
 		return 0, true, nil
 	}
 	all := c.n * (c.n - 1)
 	for steps := 0; done < left; steps++ {
-		if steps%patience == 0 {
+		if steps%cancelCheckInterval == 0 {
 			if err := ctx.Err(); err != nil {
 				return done, false, err
 			}
@@ -67,7 +75,7 @@ func (c *crowd) run(ctx context.Context, count []uint64, left uint64, r *source)
 		switch {
 		case w == 0:
 			return left, false, nil
-		case float64(w)/float64(all) < c.sparse:
+		case float64(w)/float64(all) < c.jumpBelow:
 			n, reached = c.jump(count, w, left-done, r)
 		default:
 			n, reached = c.batch(count, left-done, r)
@@ -79,9 +87,9 @@ func (c *crowd) run(ctx context.Context, count []uint64, left uint64, r *source)
 	return done, false, nil
 }
 
-// jump passes over the meetings that change nothing and does the next that does.
-func (c *crowd) jump(count []uint64, w, left uint64, r *source) (done uint64, reached bool) {
-	n := r.nulls(w, c.n*(c.n-1), left)
+// jump skips the meetings that change nothing and does the next one that changes a count. w is the weight of count.
+func (c *countSimulator) jump(count []uint64, w, left uint64, r *source) (done uint64, reached bool) {
+	n := r.nullMeetings(w, c.n*(c.n-1), left)
 	if n >= left {
 		return left, false
 	}
@@ -100,8 +108,8 @@ func (c *crowd) jump(count []uint64, w, left uint64, r *source) (done uint64, re
 	return n + 1, c.t.reached(count)
 }
 
-// apply does so many meetings of agents in these states.
-func (c *crowd) apply(count []uint64, p pair, times uint64) {
+// apply updates count by the given number of meetings of the ordered pair p.
+func (c *countSimulator) apply(count []uint64, p pair, times uint64) {
 	x, y := c.t.meet(p.a, p.b)
 	count[p.a] -= times
 	count[p.b] -= times
@@ -109,50 +117,51 @@ func (c *crowd) apply(count []uint64, p pair, times uint64) {
 	count[y] += times
 }
 
-// batch does meetings of agents that are all different, and the one that ends this.
-func (c *crowd) batch(count []uint64, left uint64, r *source) (done uint64, reached bool) {
-	l := r.untilCommon(c.disjoint)
-	common := l < left
+// batch does meetings of distinct agents, then the meeting that shares an agent with one of them. It does at most left
+// meetings.
+func (c *countSimulator) batch(count []uint64, left uint64, r *source) (done uint64, reached bool) {
+	l := r.untilCollision(c.disjoint)
+	collides := l < left
 	l = min(l, left)
-	copy(c.before, count)
-	c.different(count, l, r)
+	copy(c.saved, count)
+	c.meetDisjoint(count, l, r)
 	if c.t.reached(count) {
-		copy(count, c.before)
-		return c.first(count, l, r), true
+		copy(count, c.saved)
+		return c.replay(count, l, r), true
 	}
-	if !common {
+	if !collides {
 		return l, false
 	}
-	c.common(count, 2*l, r)
+	c.collide(count, 2*l, r)
 	return l + 1, c.t.reached(count)
 }
 
-// different does l meetings of 2l different agents.
-func (c *crowd) different(count []uint64, l uint64, r *source) {
+// meetDisjoint does l meetings of 2l distinct agents, and records them in meetings and used.
+func (c *countSimulator) meetDisjoint(count []uint64, l uint64, r *source) {
 	clear(c.used)
-	c.met = c.met[:0]
-	r.deal(count, c.n, l, c.opens)
+	c.meetings = c.meetings[:0]
+	r.multivariateHypergeometric(count, c.n, l, c.initiators)
 	for s := range count {
-		count[s] -= c.opens[s]
+		count[s] -= c.initiators[s]
 	}
-	r.deal(count, c.n-l, l, c.answers)
+	r.multivariateHypergeometric(count, c.n-l, l, c.responders)
 	for s := range count {
-		count[s] -= c.answers[s]
+		count[s] -= c.responders[s]
 	}
 	free := l
-	for a, opens := range c.opens {
-		if opens == 0 {
+	for a, k := range c.initiators {
+		if k == 0 {
 			continue
 		}
-		r.deal(c.answers, free, opens, c.split)
-		free -= opens
+		r.multivariateHypergeometric(c.responders, free, k, c.split)
+		free -= k
 		for b, times := range c.split {
 			if times == 0 {
 				continue
 			}
-			c.answers[b] -= times
+			c.responders[b] -= times
 			p := pair{uint16(a), uint16(b)}
-			c.met = append(c.met, meetings{p, times})
+			c.meetings = append(c.meetings, pairCount{p, times})
 			x, y := c.t.meet(p.a, p.b)
 			c.used[x] += times
 			c.used[y] += times
@@ -163,21 +172,22 @@ func (c *crowd) different(count []uint64, l uint64, r *source) {
 	}
 }
 
-// common does a meeting of a uniform pair of which at least one is among the u used.
-func (c *crowd) common(count []uint64, u uint64, r *source) {
+// collide does a meeting of a uniform random ordered pair of which at least one agent is among the u agents of the
+// batch.
+func (c *countSimulator) collide(count []uint64, u uint64, r *source) {
 	fresh := c.n - u
 	both, one := u*(u-1), u*fresh
 	x := r.below(both + 2*one)
-	a := take(c.used, u, r)
+	a := drawState(c.used, u, r)
 	var p pair
 	if x < both {
 		c.used[a]--
-		p = pair{a, take(c.used, u-1, r)}
+		p = pair{a, drawState(c.used, u-1, r)}
 	} else {
-		for s := range count { // agents that were not used are the others
+		for s := range count { // agents outside the batch
 			c.split[s] = count[s] - c.used[s]
 		}
-		p = pair{a, take(c.split, fresh, r)}
+		p = pair{a, drawState(c.split, fresh, r)}
 		if x >= both+one {
 			p = pair{p.b, p.a}
 		}
@@ -185,8 +195,8 @@ func (c *crowd) common(count []uint64, u uint64, r *source) {
 	c.apply(count, p, 1)
 }
 
-// take is the state of a uniform agent of those counted, of which there are n.
-func take(count []uint64, n uint64, r *source) uint16 {
+// drawState returns the state of an agent drawn uniformly from count, whose sum is n.
+func drawState(count []uint64, n uint64, r *source) uint16 {
 	x := r.below(n)
 	for s, k := range count {
 		if x < k {
@@ -197,10 +207,11 @@ func take(count []uint64, n uint64, r *source) uint16 {
 	return uint16(len(count) - 1)
 }
 
-// first does the batch again in a random order, to the meeting after which the goal holds.
-func (c *crowd) first(count []uint64, l uint64, r *source) (done uint64) {
+// replay replays the batch in a random order up to the first meeting after which the goal holds, and returns the number
+// of meetings replayed.
+func (c *countSimulator) replay(count []uint64, l uint64, r *source) (done uint64) {
 	order := make([]pair, 0, l)
-	for _, m := range c.met {
+	for _, m := range c.meetings {
 		for range m.times {
 			order = append(order, m.pair)
 		}

@@ -38,8 +38,8 @@ func byCounts(t *testing.T, table *Table, first []uint64, r *source, sparse floa
 	for _, c := range first {
 		n += c
 	}
-	c := newCrowd(table, n)
-	c.sparse = sparse
+	c := newCountSimulator(table, n)
+	c.jumpBelow = sparse
 	count = slices.Clone(first)
 	for {
 		m, ok, err := c.run(t.Context(), count, n/3+1, r)
@@ -141,8 +141,8 @@ func TestWaysAgreeOnTheWay(t *testing.T) {
 				agents := append(slices.Repeat([]uint64{1}, 53), slices.Repeat([]uint64{2}, 47)...)
 				_, _, err = table.runAgents(t.Context(), agents, count, met, r)
 			} else {
-				c := newCrowd(table, 100)
-				c.sparse = sparse
+				c := newCountSimulator(table, 100)
+				c.jumpBelow = sparse
 				_, _, err = c.run(t.Context(), count, met, r)
 			}
 			if err != nil {
@@ -198,7 +198,7 @@ func naiveAverage(t *testing.T, n, m int, r *source) (met int) {
 		if !slices.Contains(positive, true) {
 			t.Fatal("the minority won")
 		}
-		i, j := r.two(uint64(n))
+		i, j := r.distinctPair(uint64(n))
 		x, y := value[i], value[j]
 		switch {
 		case x*y != 0 && (x*x > 1 || y*y > 1):

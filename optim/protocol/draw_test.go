@@ -74,7 +74,7 @@ func TestNulls(t *testing.T) {
 	for _, p := range []float64{0.9, 0.5, 0.1, 0.01} {
 		got, want := make([]int, 600), make([]float64, 600)
 		for range draws {
-			got[min(r.nulls(uint64(p*1000), 1000, 1<<62), 599)]++
+			got[min(r.nullMeetings(uint64(p*1000), 1000, 1<<62), 599)]++
 		}
 		for i := range want {
 			want[i] = draws * p * math.Pow(1-p, float64(i))
@@ -87,12 +87,12 @@ func TestNulls(t *testing.T) {
 	var mean float64
 	const all = uint64(999999999) * 1000000000
 	for range draws {
-		mean += float64(r.nulls(2, all, 1<<63)) / draws
+		mean += float64(r.nullMeetings(2, all, 1<<63)) / draws
 	}
 	if want := float64(all) / 2; math.Abs(mean-want) > 4*want/math.Sqrt(draws) {
 		t.Errorf("mean %.4g, want %.4g", mean, want)
 	}
-	if got := r.nulls(1, 1<<60, 100); got > 100 {
+	if got := r.nullMeetings(1, 1<<60, 100); got > 100 {
 		t.Errorf("limit 100: %d", got)
 	}
 }
@@ -104,7 +104,7 @@ func TestUntilCommon(t *testing.T) {
 		r, table := testSource(n), disjoint(n)
 		got, want := make([]int, n), make([]float64, n)
 		for range draws {
-			got[r.untilCommon(table)]++
+			got[r.untilCollision(table)]++
 		}
 		for l := range want[:min(len(table), int(n))] {
 			want[l] = draws * table[l]
@@ -119,7 +119,7 @@ func TestUntilCommon(t *testing.T) {
 		for range draws {
 			used := map[uint64]bool{}
 			for {
-				i, j := r.two(n)
+				i, j := r.distinctPair(n)
 				if used[i] || used[j] {
 					break
 				}
@@ -161,7 +161,7 @@ func TestFrozen(t *testing.T) {
 	r := testSource(7)
 	var got [6]uint64
 	got[0], got[1], got[2] = r.below(1000), r.below(1<<40), uint64(r.unit()*1e15)
-	got[3], got[4], got[5] = r.hypergeometric(1e9, 3e8, 2e4), r.nulls(1, 1e6, 1<<60), r.untilCommon(disjoint(1e6))
+	got[3], got[4], got[5] = r.hypergeometric(1e9, 3e8, 2e4), r.nullMeetings(1, 1e6, 1<<60), r.untilCollision(disjoint(1e6))
 	if want := [6]uint64{454, 858121252751, 340863146184393, 6079, 227037, 131}; got != want {
 		t.Errorf("drew %d, frozen %d", got, want)
 	}

@@ -186,8 +186,8 @@ func TestGossipContracts(t *testing.T) {
 		k := GossipMean.Defaults()
 		k = k.With("n", n).With("tol", 1e-5).With("slice", float64(met)/n)
 		var ratios []float64
-		e := alone(GossipMean, k, 3, collective.IDs(executions))
-		first := alone(GossipMean, k, 3, collective.IDs(executions))
+		e := singleWorkerEnv(GossipMean, k, 3, collective.IDs(executions))
+		first := singleWorkerEnv(GossipMean, k, 3, collective.IDs(executions))
 		for i, m := range first.Mine {
 			if _, err := (&values{e: first, x: first.Record(gossipBlock)}).begin(engine.Row(i), m); err != nil {
 				t.Fatal(err)
@@ -218,7 +218,7 @@ func TestGossipContracts(t *testing.T) {
 func TestGossipStops(t *testing.T) {
 	k := GossipMean.Defaults()
 	k = k.With("n", 200).With("tol", 0.01).With("slice", 1000)
-	e := alone(GossipMean, k, 1, collective.IDs(20))
+	e := singleWorkerEnv(GossipMean, k, 1, collective.IDs(20))
 	rep, err := GossipMean.Program.Round(t.Context(), e, k, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,8 @@ package protocol
 
 import "brood/optim"
 
-// Parity is the example of a rule table: whether the number of ones is odd. Leaders carry the sum of what they have
-// met.
+// Parity is the example of a rule table: it decides whether the number of ones is odd. A leader holds the parity of the
+// ones that it has collected.
 var Parity = Spec{
 	Name:   "parity",
 	States: []string{"L0", "L1", "F0", "F1"},
@@ -17,10 +17,11 @@ var Parity = Spec{
 	Converged: "silent",
 }
 
-// Own runs a rule table that a person wrote; without one it runs Parity.
-var Own = own(Parity, must(Parity.Compile()))
+// Own runs the user's rule table; without one it runs Parity.
+var Own = ruleTable(Parity, must(Parity.Compile()))
 
-func own(s Spec, t *Table) *optim.Algorithm {
+// ruleTable returns the algorithm that runs t, the compiled table of s.
+func ruleTable(s Spec, t *Table) *optim.Algorithm {
 	r := rules{
 		table: func(optim.Values) *Table { return t },
 		begin: func(k optim.Values) ([]uint64, error) { return s.begin(uint64(k.I("n"))) },
@@ -31,10 +32,12 @@ func own(s Spec, t *Table) *optim.Algorithm {
 	a := protocol(optim.Algorithm{
 		Name:  "protocol",
 		Title: "Rule table",
-		Paper: "a rule table of your own; its form is in docs/protocols.md",
-		Doc: `Agents follow the rule table of the experiment's [protocol]; without one it is that of the parity of a number of ones. The table is recorded with
-the run. An execution has converged when what the table calls converged holds. A member is an execution.
-Series: loss is the distance to that. Bytes: 16 a member to every other worker each round.`,
+		Paper: "a rule table of your own; docs/protocols.md describes its format",
+		Doc: `Agents follow the rule table in the [protocol] section of the experiment. Without one they compute the parity of
+the number of ones. The run records the table. An execution has converged when the table's condition converged holds. A
+member is one execution.
+Series: loss is the distance to that condition.
+Bytes: 16 per member to every other worker in each round.`,
 		Knobs: []optim.Knob{knobN},
 	}, 1, r)
 	a.Given = func(text []byte) (*optim.Algorithm, error) {
@@ -46,7 +49,7 @@ Series: loss is the distance to that. Bytes: 16 a member to every other worker e
 		if err != nil {
 			return nil, err
 		}
-		return own(s, t), nil
+		return ruleTable(s, t), nil
 	}
 	return a
 }

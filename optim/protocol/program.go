@@ -11,31 +11,41 @@ import (
 	"brood/optim/collective"
 )
 
-// stuck is the end of an execution that can change no more and has not converged.
+// stuck is the value of BlockEnd for an execution that has not converged and in which no meeting can change a count.
 const stuck = math.MaxUint64
 
-// simulation is the executions of one round, a row each.
+// simulation is what advance needs of a protocol in one round. Each hosted execution is one row.
 type simulation interface {
-	// begin starts the execution of a row that holds none, or one of another size.
+	// begin starts an execution in row r and returns true if the row holds none, or one of another size.
 	begin(r engine.Row, m engine.Member) (began bool, err error)
-	// run lets up to left pairs meet. end is stuck when nothing can change any more short of the goal, 1 when it is
-	// reached, else 0.
+	// run simulates up to left meetings and returns how many it did. end is 1 if the goal is reached, stuck if it is
+	// not and no meeting can change anything, else 0.
 	run(ctx context.Context, r engine.Row, m engine.Member, left uint64) (met, end uint64, err error)
-	// measure is the values of the series, in their order, less what is told once at the end.
+	// measure returns the values of the series that are reported every round, in the order of the series.
 	measure(r engine.Row) []float64
 }
 
-// recordBytes of an execution are gathered each round: whether it ended, and the meetings.
+// recordBytes is the number of bytes gathered for each execution in a round: whether it ended (8), and its meetings
+// (8).
 const recordBytes = 16
 
 func gatherBytes(s optim.Shape) map[collective.Op]int64 {
 	return map[collective.Op]int64{"executions": s.AllGatherBytes(recordBytes)}
 }
 
-// advance does a round of all executions of this worker. series are those of measure. A pass of the run is over when as
-// many executions ended as there are members, so that `epochs 1` ends it exactly then; samples are meetings. right says
-// what a converged row answered.
-func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string, s simulation, right func(engine.Row) (float64, bool)) (rep optim.Report, err error) {
+// advance runs one round of all executions of this worker. series names the values that measure returns. right returns
+// the value of the series "right" for a row that ended, and false if the protocol has no expected output.
+//
+// The report counts meetings as samples. One pass of the run is as many ended executions as there are members, so that
+// `epochs 1` ends the run when all executions have ended. advance is collective: every worker must call it.
+func advance(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	series []string,
+	s simulation,
+	right func(engine.Row) (float64, bool),
+) (rep optim.Report, err error) {
 	clock, end := e.Record(optim.BlockClock), e.Record(optim.BlockEnd)
 	mine := engine.NewHost(len(e.Mine), recordBytes/8, engine.U64)
 	measured := make([][]optim.Point, len(series))
@@ -51,23 +61,23 @@ func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string,
 			clock.U[i], end.U[i] = 0, 0
 		}
 		if end.U[i] == 0 {
-			met, how, err := s.run(ctx, r, m, left)
+			met, status, err := s.run(ctx, r, m, left)
 			if err != nil {
 				return rep, err
 			}
 			clock.U[i] += met
 			mine.URow(r)[1] = met
-			switch how {
+			switch status {
 			case stuck:
 				end.U[i] = stuck
 			case 1:
 				end.U[i] = 1 + clock.U[i]
 				once = append(once, optim.Point{Member: m, Series: seriesTime.Name, Value: float64(clock.U[i]) / k.Get("n")})
 			}
-			if how != 0 {
+			if status != 0 {
 				mine.URow(r)[0] = 1
 			}
-			if y, ok := right(r); ok && how != 0 {
+			if y, ok := right(r); ok && status != 0 {
 				once = append(once, optim.Point{Member: m, Series: "right", Value: y})
 			}
 		}
@@ -89,19 +99,19 @@ func advance(ctx context.Context, e *optim.Env, k optim.Values, series []string,
 	return rep, nil
 }
 
-// executions are the rows of a finite-state protocol in one round.
+// executions implements simulation for a finite-state protocol.
 type executions struct {
 	finite
-	e      *optim.Env
-	k      optim.Values
-	round  uint64
-	table  *Table
-	n      uint64
-	want   int         // index of the right output, -1 without one
-	agents engine.Host // one of the two exists
-	counts engine.Host
-	crowd  *crowd
-	tally  []uint64 // counts of the row at hand, where its agents are simulated
+	e        *optim.Env
+	k        optim.Values
+	round    uint64
+	table    *Table
+	n        uint64
+	want     int             // index of the expected output in table.Outputs, -1 if there is none
+	agents   engine.Host     // state+1 of each agent; has no rows if executions are simulated by counts
+	counts   engine.Host     // agents in each state; has no rows if executions are simulated agent by agent
+	byCounts *countSimulator // nil if executions are simulated agent by agent
+	tally    []uint64        // scratch of count: agents in each state
 }
 
 // Round implements optim.Program.
@@ -112,20 +122,20 @@ func (p finite) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 		s.want = slices.Index(s.table.Outputs, p.right(k))
 	}
 	if s.agents.Rows == 0 {
-		s.crowd = newCrowd(s.table, s.n)
+		s.byCounts = newCountSimulator(s.table, s.n)
 	}
 	s.tally = make([]uint64, len(s.table.States))
 	series := []string{seriesLoss.Name}
-	for _, name := range s.table.shares() {
+	for _, name := range s.table.shareNames() {
 		series = append(series, "share."+name)
 	}
 	return advance(ctx, e, k, series, s, s.answer)
 }
 
-// Centre implements optim.Program: a protocol hands over no model.
+// Centre implements optim.Program. A protocol has no model: it writes nothing.
 func (p finite) Centre(context.Context, *optim.Env, optim.Values, engine.Mat) error { return nil }
 
-// count is the counts of a row.
+// count returns the number of agents in each state of row r. The result is valid until the next call.
 func (s *executions) count(r engine.Row) []uint64 {
 	if s.agents.Rows == 0 {
 		return s.counts.URow(r)
@@ -168,8 +178,8 @@ func (s *executions) begin(r engine.Row, _ engine.Member) (bool, error) {
 func (s *executions) run(ctx context.Context, r engine.Row, m engine.Member, left uint64) (met, end uint64, err error) {
 	random, count := newSource(s.e.Rand(noise.Pair, s.round, m)), s.count(r)
 	var reached bool
-	if s.crowd != nil {
-		met, reached, err = s.crowd.run(ctx, count, left, random)
+	if s.byCounts != nil {
+		met, reached, err = s.byCounts.run(ctx, count, left, random)
 	} else {
 		met, reached, err = s.table.runAgents(ctx, s.agents.URow(r), count, left, random)
 	}
@@ -185,13 +195,14 @@ func (s *executions) run(ctx context.Context, r engine.Row, m engine.Member, lef
 func (s *executions) measure(r engine.Row) []float64 {
 	count := s.count(r)
 	out := []float64{s.table.loss(count, s.n, s.want)}
-	for _, c := range s.table.counted(count) {
+	for _, c := range s.table.shareCounts(count) {
 		out = append(out, float64(c)/float64(s.n))
 	}
 	return out
 }
 
-// answer says whether a row that ended gives the right answer.
+// answer returns 1 if row r, which has ended, has the expected output, else 0. It returns false if the protocol expects
+// no output.
 func (s *executions) answer(r engine.Row) (float64, bool) {
 	if s.want < 0 {
 		return 0, false

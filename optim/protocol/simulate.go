@@ -9,18 +9,25 @@ import (
 	"brood/optim/collective"
 )
 
-// Result is how an execution ended.
+// Result is the outcome of one execution.
 type Result struct {
 	Member engine.Member
-	Time   float64 // parallel time at convergence; NaN for an execution that could change no more and had not converged
-	Right  float64 // 1 or 0; NaN where nothing is asked for
+	Time   float64 // parallel time at convergence; NaN if the execution ended without convergence
+	Right  float64 // 1 if the output is correct, else 0; NaN if the protocol expects no output
 }
 
-// Simulate runs executions of a protocol to their ends, outside any recorded run, and with the same bits as in a run of
-// this seed and these knobs. It refuses what the algorithm's Check refuses. After each round tell, unless it is nil,
-// hears the parallel time that executions are at, and how many of them ended in it.
-func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint64, members []engine.Member, tell func(time float64, ended int64)) ([]Result, error) {
-	e := alone(a, k, seed, members)
+// Simulate runs executions of a protocol until all have ended, without recording a run. The results are bit-identical
+// to those of a run with this seed and these knobs. It returns the error of the algorithm's Check. After each round it
+// calls progress, unless nil, with the parallel time of the executions and the number of them that ended in the round.
+func Simulate(
+	ctx context.Context,
+	a *optim.Algorithm,
+	k optim.Values,
+	seed uint64,
+	members []engine.Member,
+	progress func(time float64, ended int64),
+) ([]Result, error) {
+	e := singleWorkerEnv(a, k, seed, members)
 	if a.Check != nil {
 		if err := a.Check(optim.Shape{Roster: e.Roster, K: k}); err != nil {
 			return nil, err
@@ -36,8 +43,8 @@ func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint
 			return nil, err
 		}
 		ended += rep.Pass.Done
-		if tell != nil {
-			tell(float64(round+1)*k.Get("slice"), rep.Pass.Done)
+		if progress != nil {
+			progress(float64(round+1)*k.Get("slice"), rep.Pass.Done)
 		}
 		for _, p := range rep.Points {
 			switch r := &out[e.Row(p.Member)]; p.Series {
@@ -51,10 +58,16 @@ func Simulate(ctx context.Context, a *optim.Algorithm, k optim.Values, seed uint
 	return out, nil
 }
 
-// alone is the environment of one worker that hosts these members, before their first round.
-func alone(a *optim.Algorithm, k optim.Values, seed uint64, members []engine.Member) *optim.Env {
+// singleWorkerEnv returns the environment of a single worker that hosts all members, before their first round.
+func singleWorkerEnv(a *optim.Algorithm, k optim.Values, seed uint64, members []engine.Member) *optim.Env {
 	roster := collective.Place(members, []int{0})
-	e := &optim.Env{Seed: seed, Roster: roster, Mine: members, Records: map[string]engine.Host{}, Comm: collective.NewComm(0, 1, roster, []int{0}, nil, nil, 0)}
+	e := &optim.Env{
+		Seed:    seed,
+		Roster:  roster,
+		Mine:    members,
+		Records: map[string]engine.Host{},
+		Comm:    collective.NewComm(0, 1, roster, []int{0}, nil, nil, 0),
+	}
 	for _, b := range a.Blocks(k, engine.Layout{}) {
 		e.Records[b.Name] = engine.NewHost(len(members), b.Cols, b.Type)
 	}

@@ -6,12 +6,12 @@ import (
 	"brood/models/noise"
 )
 
-// source reads the words of a key one after another: the randomness of one execution in one round. 2^66 words.
+// source is the random stream of one execution in one round: the 2^66 words of a key, in order.
 type source struct {
 	s   *noise.Schedule
 	ctr [4]uint32
 	w   [4]uint32
-	at  int // next of w
+	at  int // index of the next word in w; 4: w is used up
 }
 
 func newSource(k noise.Key) *source {
@@ -31,7 +31,8 @@ func (r *source) word() uint32 {
 
 func (r *source) word64() uint64 { return uint64(r.word())<<32 | uint64(r.word()) }
 
-// below is uniform in [0, n), exactly: products whose low half falls short are drawn again (Lemire 2019).
+// below draws a uniform integer in [0, n). It is exactly uniform: products whose low half is too small are rejected
+// (Lemire 2019).
 func (r *source) below(n uint64) uint64 {
 	if n < 1<<32 {
 		for {
@@ -49,13 +50,13 @@ func (r *source) below(n uint64) uint64 {
 	}
 }
 
-// unit is uniform in (0, 1): an odd multiple of 2^-53.
+// unit draws a uniform number in (0, 1): an odd multiple of 2^-53.
 func (r *source) unit() float64 {
 	return float64(float64(r.word64()>>12)*(1.0/(1<<52))) + 1.0/(1<<53)
 }
 
-// two are distinct agents of n: who begins and who answers.
-func (r *source) two(n uint64) (i, j uint64) {
+// distinctPair draws two distinct agents of n: the initiator i and the responder j.
+func (r *source) distinctPair(n uint64) (i, j uint64) {
 	i, j = r.below(n), r.below(n-1)
 	if j >= i {
 		j++

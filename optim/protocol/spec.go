@@ -13,23 +13,23 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Spec is a protocol as a person writes it: the [protocol] table of an experiment. See docs/protocols.md.
+// Spec is a rule table that a user writes: the [protocol] table of an experiment. See docs/protocols.md.
 type Spec struct {
 	Name   string   `toml:"name"`
 	States []string `toml:"states"`
-	Rules  []string `toml:"rules"` // "A,B->C,D"; for B,A too, mirrored, unless that pair has a rule
-	// "stay": pairs without a rule keep their states; "": there are none
+	Rules  []string `toml:"rules"` // "A,B->C,D"; also B,A->D,C, unless that pair has a rule
+	// "stay": pairs without a rule keep their states; "": every pair must have a rule
 	Otherwise string            `toml:"otherwise"`
-	Output    map[string]string `toml:"output,omitempty"` // of a state; the others have none
-	Start     map[string]any    `toml:"start"`            // of a state: a share of the agents, whole agents, or "rest"
-	Converged string            `toml:"converged"`        // "consensus", "silent", or such as "L<=1"
-	Expect    string            `toml:"expect,omitempty"` // the right output, where there is one
+	Output    map[string]string `toml:"output,omitempty"` // output by state; a state that is missing has none
+	Start     map[string]any    `toml:"start"`            // by state: a share of the agents, a number of agents, or "rest"
+	Converged string            `toml:"converged"`        // "consensus", "silent", or a limit such as "L<=1"
+	Expect    string            `toml:"expect,omitempty"` // the expected output; empty: none
 }
 
-// maxStates of a rule table that a person writes.
+// maxStates is the largest number of states in a user's rule table.
 const maxStates = 256
 
-// ParseSpec reads a rule table as it stands in a log: the keys of [protocol] alone.
+// ParseSpec reads a rule table in the form that a log stores: the keys of [protocol], without the table header.
 func ParseSpec(text []byte) (s Spec, err error) {
 	if err := tomlerr.Decode(text, &s); err != nil {
 		return s, fmt.Errorf("protocol: %w", err)
@@ -37,10 +37,11 @@ func ParseSpec(text []byte) (s Spec, err error) {
 	return s, nil
 }
 
-// Text is the table as ParseSpec reads it.
+// Text returns the table in the form that ParseSpec reads.
 func (s Spec) Text() ([]byte, error) { return toml.Marshal(s) }
 
-// Compile checks everything but what depends on the number of agents.
+// Compile checks the spec and builds its table. It does not check what depends on the number of agents: start counts
+// that exceed n.
 func (s Spec) Compile() (*Table, error) {
 	t, err := s.compile()
 	if err != nil {
@@ -52,7 +53,7 @@ func (s Spec) Compile() (*Table, error) {
 func (s Spec) compile() (*Table, error) {
 	switch {
 	case s.Name == "":
-		return nil, errors.New("it needs a name")
+		return nil, errors.New("the table needs a name")
 	case len(s.States) < 2 || len(s.States) > maxStates:
 		return nil, fmt.Errorf("%d states: give 2 to %d", len(s.States), maxStates)
 	}
@@ -95,7 +96,7 @@ func (s Spec) compile() (*Table, error) {
 	})
 }
 
-// state is the index of a state that key names.
+// state returns the index of the state called name. key says where the name is used, for the error.
 func (s Spec) state(name, key string) (uint16, error) {
 	i := slices.Index(s.States, name)
 	if i < 0 {
@@ -104,7 +105,7 @@ func (s Spec) state(name, key string) (uint16, error) {
 	return uint16(i), nil
 }
 
-// rules gives every ordered pair what it becomes.
+// rules parses the rules and returns the new states of every ordered pair.
 func (s Spec) rules() (map[pair]pair, error) {
 	next := map[pair]pair{}
 	for _, text := range s.Rules {
@@ -128,21 +129,22 @@ func (s Spec) rules() (map[pair]pair, error) {
 		next[from] = pair{at[2], at[3]}
 	}
 	if s.Otherwise != "" && s.Otherwise != "stay" {
-		return nil, fmt.Errorf("otherwise = %q: write \"stay\", or leave it out where every pair has a rule", s.Otherwise)
+		return nil, fmt.Errorf("otherwise = %q: write \"stay\", or leave it out if every pair has a rule", s.Otherwise)
 	}
-	given := maps.Clone(next)
+	given := maps.Clone(next) // without the mirrored rules
 	for a := range uint16(len(s.States)) {
 		for b := range uint16(len(s.States)) {
-			from, turned := pair{a, b}, pair{b, a}
+			from, mirrored := pair{a, b}, pair{b, a}
 			if _, ok := given[from]; ok {
 				continue
 			}
-			if m, ok := given[turned]; ok {
+			if m, ok := given[mirrored]; ok {
 				next[from] = pair{m.b, m.a}
 				continue
 			}
 			if s.Otherwise == "" {
-				return nil, fmt.Errorf("%s,%s has no rule: give it one, or otherwise = \"stay\" for pairs that nothing happens to", s.States[a], s.States[b])
+				return nil, fmt.Errorf("%s,%s has no rule: add one, or set otherwise = \"stay\" if such pairs keep their states",
+					s.States[a], s.States[b])
 			}
 			next[from] = from
 		}
@@ -166,7 +168,7 @@ func (s Spec) goal() (goal, error) {
 	return goal{atMost, i, n}, err
 }
 
-// begin counts n agents by their first states.
+// begin returns how many of n agents start in each state.
 func (s Spec) begin(n uint64) ([]uint64, error) {
 	count := make([]uint64, len(s.States))
 	rest, left := -1, n
@@ -189,11 +191,11 @@ func (s Spec) begin(n uint64) ([]uint64, error) {
 			count[i] = uint64(x)
 		case float64:
 			if !(x >= 0 && x <= 1) {
-				return nil, fmt.Errorf("start: %s = %g: a share lies in 0 to 1, and a number of agents is whole", name, x)
+				return nil, fmt.Errorf("start: %s = %g: a share lies in 0 to 1, and a number of agents is an integer", name, x)
 			}
 			count[i] = uint64(float64(x * float64(n)))
 		default:
-			return nil, fmt.Errorf("start: %s = %v: give a share such as 0.5, whole agents, or \"rest\"", name, x)
+			return nil, fmt.Errorf("start: %s = %v: give a share such as 0.5, a number of agents, or \"rest\"", name, x)
 		}
 		if count[i] > left {
 			return nil, fmt.Errorf("start: more than %d agents: lower the counts and shares, or raise n", n)

@@ -156,7 +156,7 @@ func TestBeginsAnew(t *testing.T) {
 	for form := range 3 {
 		k := ExactMajority.Defaults()
 		k = k.With("n", 100).With("gap", 2).With("simulation", float64(form)).With("slice", 1)
-		e := alone(ExactMajority, k, 1, collective.IDs(3))
+		e := singleWorkerEnv(ExactMajority, k, 1, collective.IDs(3))
 		round := func(n uint64) {
 			t.Helper()
 			if _, err := ExactMajority.Program.Round(t.Context(), e, k, n); err != nil {

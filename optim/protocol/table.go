@@ -1,10 +1,10 @@
-// Package protocol simulates population protocols (Angluin et al. 2006) as algorithms of the workbench: n anonymous
-// agents of few states, of which a uniform random pair meets, again and again. A member is an execution of its own, a
-// round is a bounded stretch of parallel time (meetings divided by n), and all state is blocks, so that recording,
-// resume, verify and screens follow.
+// Package protocol simulates population protocols (Angluin et al. 2006) as algorithms of the workbench. A protocol has
+// n anonymous agents with few states; in each step a uniform random pair meets. A member is one execution, and a round
+// is a bounded amount of parallel time (meetings divided by n). All state is in blocks, so that recording, resume,
+// verify and screens work as for every algorithm.
 //
-// Two simulations give the same distribution of everything that is reported: agent by agent, and by the counts of
-// agents in each state (counts.go), which reaches 1e9 agents. It imports models and optim.
+// Two simulations give the same distribution of everything that is reported: agent by agent (agents.go), and by the
+// counts of agents in each state (counts.go), which supports up to 1e9 agents. The package imports models and optim.
 package protocol
 
 import (
@@ -12,40 +12,42 @@ import (
 	"slices"
 )
 
-// Table is a finite-state protocol: for every ordered pair of states what both become. It is read-only once made.
+// Table is a finite-state protocol: it maps every ordered pair of states to the states of both agents after they meet.
+// It is read-only after newTable.
 type Table struct {
 	Name    string
 	States  []string
-	Outputs []string // distinct, in the order of the states that give them
+	Outputs []string // distinct outputs, in the order of the states that have them
 
 	output    []int       // of a state, as an index into Outputs; -1 for none
 	next      [][2]uint16 // of the pair (a, b), at a*len(States)+b
-	effective []pair      // those that change the counts
+	effective []pair      // pairs whose meeting changes the counts
 	goal      goal
 }
 
 type pair struct{ a, b uint16 }
 
-// goal is when an execution has converged. What holds once must hold for ever: newTable refuses any other, so that the
-// first time it holds is well defined, and a simulation may look for it afterwards.
+// goal is the condition under which an execution has converged. Once it holds it must hold forever; newTable rejects a
+// rule that violates this. The convergence time is therefore well defined, and a simulation may check the goal late.
 type goal struct {
 	kind  goalKind
-	state uint16 // of atMost
-	limit uint64
+	state uint16 // atMost only
+	limit uint64 // atMost only: the largest number of agents in state
 }
 
 type goalKind uint8
 
 const (
-	consensus goalKind = iota // all agents give one output
-	silent                    // no meeting changes a count any more
-	atMost                    // a state has at most so many agents
+	consensus goalKind = iota // all agents have the same output
+	silent                    // no meeting can change a count
+	atMost                    // at most limit agents are in the state
 )
 
-// rule is what a pair of states becomes.
+// rule returns the states of two agents after they meet: a is the initiator's state, b the responder's.
 type rule func(a, b uint16) (uint16, uint16)
 
-// newTable lists the rule for all pairs. outputs names the output of each state, "" for none.
+// newTable tabulates r for all pairs. outputs has the output of each state, "" for none. It returns an error if a
+// meeting can leave the goal after it is reached.
 func newTable(name string, states, outputs []string, g goal, r rule) (*Table, error) {
 	t := &Table{Name: name, States: states, goal: g}
 	for _, o := range outputs {
@@ -61,17 +63,22 @@ func newTable(name string, states, outputs []string, g goal, r rule) (*Table, er
 			if !(c == a && d == b || c == b && d == a) {
 				t.effective = append(t.effective, pair{a, b})
 			}
-			if !t.keeps(a, b, c, d) {
-				return nil, fmt.Errorf("rule %s,%s->%s,%s undoes what converged asks for: convergence must be for ever; converged = \"silent\" always is",
-					states[a], states[b], states[c], states[d])
+			if !t.preservesGoal(a, b, c, d) {
+				return nil, fmt.Errorf(
+					"rule %s,%s->%s,%s undoes what converged asks for: convergence must last; converged = \"silent\" always does",
+					states[a],
+					states[b],
+					states[c],
+					states[d],
+				)
 			}
 		}
 	}
 	return t, nil
 }
 
-// keeps says whether a meeting leaves the goal reached, were it reached.
-func (t *Table) keeps(a, b, c, d uint16) bool {
+// preservesGoal reports whether the meeting a,b -> c,d preserves the goal.
+func (t *Table) preservesGoal(a, b, c, d uint16) bool {
 	switch o := t.output[a]; t.goal.kind {
 	case consensus:
 		return o < 0 || t.output[b] != o || t.output[c] == o && t.output[d] == o
@@ -89,13 +96,13 @@ func (t *Table) keeps(a, b, c, d uint16) bool {
 	return true
 }
 
-// meet is what an ordered pair of states becomes.
+// meet returns the states of two agents after they meet, initiator first.
 func (t *Table) meet(a, b uint16) (uint16, uint16) {
 	n := t.next[int(a)*len(t.States)+int(b)]
 	return n[0], n[1]
 }
 
-// weight counts the ordered pairs of agents whose meeting changes a count.
+// weight returns the number of ordered pairs of agents whose meeting changes a count.
 func (t *Table) weight(count []uint64) (w uint64) {
 	for _, p := range t.effective {
 		x, y := count[p.a], count[p.b]
@@ -107,7 +114,7 @@ func (t *Table) weight(count []uint64) (w uint64) {
 	return w
 }
 
-// reached says whether the goal holds for these counts.
+// reached reports whether the goal holds for these counts.
 func (t *Table) reached(count []uint64) bool {
 	switch t.goal.kind {
 	case consensus:
@@ -128,8 +135,9 @@ func (t *Table) reached(count []uint64) bool {
 	return t.weight(count) == 0
 }
 
-// loss is how far the goal is: the share of agents that do not give the output want (where it is unknown, the
-// leading one), the share of agents above the limit, or the share of pairs that would change something.
+// loss returns the distance to the goal, in [0, 1]. For consensus it is the share of agents without output want, an
+// index into Outputs; if want is negative, without the most frequent output. For atMost it is the share of agents above
+// the limit, for silent the share of ordered pairs whose meeting changes a count.
 func (t *Table) loss(count []uint64, n uint64, want int) float64 {
 	switch t.goal.kind {
 	case consensus:
@@ -144,7 +152,7 @@ func (t *Table) loss(count []uint64, n uint64, want int) float64 {
 	return float64(t.weight(count)) / (float64(n) * float64(n-1))
 }
 
-// byOutput counts the agents that give each output.
+// byOutput returns the number of agents with each output.
 func (t *Table) byOutput(count []uint64) []uint64 {
 	by := make([]uint64, len(t.Outputs))
 	for s, c := range count {

@@ -6,13 +6,13 @@ import (
 	"brood/optim"
 )
 
-// Theory is what is known of the mean convergence time of a protocol, in parallel time.
+// Theory is the theoretical mean convergence time of a protocol, in parallel time.
 type Theory struct {
-	Mean float64 // 0 where only a bound is known
-	Note string  // "exactly", "about", or the bound
+	Mean float64 // 0 if only a bound is known, or nothing
+	Note string  // "exactly" or "about" for Mean; else the bound, or why there is no time
 }
 
-// TheoryOf finds it by the algorithm and its knobs; the zero Theory says that nothing is known.
+// TheoryOf returns the theory of an algorithm with these knobs, or the zero Theory if nothing is known.
 func TheoryOf(a *optim.Algorithm, k optim.Values) Theory {
 	n := k.Get("n")
 	switch a {
@@ -39,8 +39,8 @@ func TheoryOf(a *optim.Algorithm, k optim.Values) Theory {
 	return Theory{}
 }
 
-// epidemic is the mean parallel time of OR from so many ones: the sum over i informed agents of n(n-1)/(2i(n-i))
-// meetings; from one, ((n-1)/n) * H(n-1).
+// epidemic returns the mean parallel time of OR: the sum, over i from ones to n-1 informed agents, of n(n-1)/(2i(n-i))
+// meetings, divided by n. For ones = 1 it is ((n-1)/n) * H(n-1).
 func epidemic(n, ones float64) (time float64) {
 	if ones == 0 {
 		return 0
@@ -51,22 +51,22 @@ func epidemic(n, ones float64) (time float64) {
 	return time
 }
 
-// Bound is a row of the slides' table of states against time (Alistarh: Efficient large-scale optimization by
-// population, part 1).
+// Bound is a row of the table of states and convergence times in the slides (Alistarh: Efficient large-scale
+// optimization by population, part 1).
 type Bound struct {
 	Source, States, Time string
-	Measure              []Measured // rows whose rule is defined here; none: the bound is all there is
+	Measure              []Measured // protocols of this package to measure for the row; empty: none
 }
 
-// Measured is what is run for a row.
+// Measured is a protocol with knobs, to be measured for a Bound.
 type Measured struct {
 	Algorithm *optim.Algorithm
-	Set       map[string]float64
-	States    int
+	Set       map[string]float64 // knobs
+	States    int                // number of states with these knobs
 }
 
-// Bounds are the rows of the table, in its order, and leader election after it. The measured ones are at n agents and a
-// gap that is the least.
+// Bounds returns the rows of the table in its order, then those of leader election. Measured rows have n agents and the
+// smallest positive gap: 1 if n is odd, else 2.
 func Bounds(n int) []Bound {
 	set := func(more map[string]float64) map[string]float64 {
 		v := map[string]float64{"n": float64(n), "gap": float64(2 - n%2)}
@@ -87,7 +87,12 @@ func Bounds(n int) []Bound {
 		{"lower bound [AAEGR17]", "<= 1/2 log log n", "Omega(n/polylog n)", nil},
 		{"[AAG18]", "Theta(log n)", "O(log^2 n)", nil},
 		{"[BKKP20]", "O(log n)", "O(log^(3/2) n)", nil},
-		{"leader election, 2 states [AADFP06]", "2", "Theta(n)", []Measured{{Leader, map[string]float64{"n": float64(n)}, 2}}},
+		{
+			"leader election, 2 states [AADFP06]",
+			"2",
+			"Theta(n)",
+			[]Measured{{Leader, map[string]float64{"n": float64(n)}, 2}},
+		},
 		{"leader election [AAEGR17, BGK20]", "log log n", "log n", nil},
 	}
 }
