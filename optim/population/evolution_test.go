@@ -142,7 +142,7 @@ func TestGA(t *testing.T) {
 		if kept != int(p.Knobs.Get("elite")) {
 			t.Errorf("%s: %d members keep their score", optimtest.Describe(k), kept)
 		}
-		if want := (6 - int(p.Knobs.Get("elite"))) * parentsEach(p.Knobs); len(rep.Edges) != want {
+		if want := (6 - int(p.Knobs.Get("elite"))) * parentsPerChild(p.Knobs); len(rep.Edges) != want {
 			t.Errorf("%s: %d edges, want %d", optimtest.Describe(k), len(rep.Edges), want)
 		}
 	}

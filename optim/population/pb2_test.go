@@ -17,11 +17,11 @@ import (
 // naive is a Gaussian process in the form of the textbook: all of K + noise*I, solved by elimination each time.
 type naive struct {
 	kernel
-	at []place
-	y  []float64
+	points []point
+	y      []float64
 }
 
-func (g *naive) covariance(a, b place) float64 {
+func (g *naive) covariance(a, b point) float64 {
 	far := 0.0
 	for j := range a.x {
 		far += (a.x[j] - b.x[j]) * (a.x[j] - b.x[j]) / (2 * g.length[j] * g.length[j])
@@ -31,11 +31,11 @@ func (g *naive) covariance(a, b place) float64 {
 
 // solve is (K + noise*I)^-1 b and the determinant, by elimination with pivots.
 func (g *naive) solve(b []float64) (x []float64, det float64) {
-	n := len(g.at)
+	n := len(g.points)
 	m := make([][]float64, n)
 	for i := range m {
 		for j := range n {
-			m[i] = append(m[i], g.covariance(g.at[i], g.at[j]))
+			m[i] = append(m[i], g.covariance(g.points[i], g.points[j]))
 		}
 		m[i][i] += g.noise
 		m[i] = append(m[i], b[i])
@@ -68,9 +68,9 @@ func (g *naive) solve(b []float64) (x []float64, det float64) {
 	return x, det
 }
 
-func (g *naive) moments(p place) (mean, variance float64) {
+func (g *naive) posterior(p point) (mean, variance float64) {
 	var k []float64
-	for _, q := range g.at {
+	for _, q := range g.points {
 		k = append(k, g.covariance(p, q))
 	}
 	alpha, _ := g.solve(g.y)
@@ -103,27 +103,27 @@ func near(t *testing.T, what string, got, want float64) {
 // later, K + noise is (1.25 .81; .81 1.25), and between the two k is (.9 .9).
 func TestGaussianProcessByHand(t *testing.T) {
 	g := newProcess(kernel{length: [2]float64{0.5, 0.25}, forget: 0.19, noise: 0.25})
-	ask := func(p place) (mean, variance float64) { return g.moments(g.reduce(p, nil)) }
-	mean, variance := ask(place{})
+	ask := func(p point) (mean, variance float64) { return g.posterior(g.solve(p, nil)) }
+	mean, variance := ask(point{})
 	near(t, "the mean before all", mean, 0)
 	near(t, "the variance before all", variance, 1)
-	g.measure(place{}, 1)
+	g.observe(point{}, 1)
 	for _, c := range []struct {
-		p              place
+		p              point
 		mean, variance float64
 	}{
-		{place{}, 0.8, 0.2},
-		{place{t: 1}, 0.72, 0.352},
-		{place{x: [2]float64{0.5, 0}}, 0.8 * math.Exp(-0.5), 1 - math.Exp(-1)/1.25},
-		{place{x: [2]float64{0, 0.25}}, 0.8 * math.Exp(-0.5), 1 - math.Exp(-1)/1.25},
+		{point{}, 0.8, 0.2},
+		{point{t: 1}, 0.72, 0.352},
+		{point{x: [2]float64{0.5, 0}}, 0.8 * math.Exp(-0.5), 1 - math.Exp(-1)/1.25},
+		{point{x: [2]float64{0, 0.25}}, 0.8 * math.Exp(-0.5), 1 - math.Exp(-1)/1.25},
 	} {
 		mean, variance := ask(c.p)
 		near(t, "the mean", mean, c.mean)
 		near(t, "the variance", variance, c.variance)
 	}
 	near(t, "the likelihood", g.likelihood(), -1/(2*1.25)-math.Log(1.25)/2)
-	g.measure(place{t: 2}, -1)
-	mean, variance = ask(place{t: 1})
+	g.observe(point{t: 2}, -1)
+	mean, variance = ask(point{t: 1})
 	near(t, "the mean between opposites", mean, 0)
 	near(t, "the variance between them", variance, 1-2*.81/2.06)
 }
@@ -132,28 +132,28 @@ func TestGaussianProcessByHand(t *testing.T) {
 // kernel; a measurement to come lowers the variance as one that was made, and moves no mean.
 func TestGaussianProcess(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	somewhere := func() place { return place{x: [2]float64{r.Float64(), r.Float64()}, t: float64(r.IntN(9))} }
+	somewhere := func() point { return point{x: [2]float64{r.Float64(), r.Float64()}, t: float64(r.IntN(9))} }
 	for i, k := range kernels() {
 		g, twin := newProcess(k), &naive{kernel: k}
 		for range 3 + i%9 {
 			p, y := somewhere(), r.NormFloat64()
-			g.measure(p, y)
-			twin.at, twin.y = append(twin.at, p), append(twin.y, y)
+			g.observe(p, y)
+			twin.points, twin.y = append(twin.points, p), append(twin.y, y)
 		}
 		near(t, "the likelihood", g.likelihood(), twin.likelihood())
 		asked := somewhere()
-		v := g.reduce(asked, nil)
-		was, before := g.moments(v)
-		mean, variance := twin.moments(asked)
+		v := g.solve(asked, nil)
+		was, before := g.posterior(v)
+		mean, variance := twin.posterior(asked)
 		near(t, "the mean", was, mean)
 		near(t, "the variance", before, variance)
 		p := somewhere()
-		pending, _ := twin.moments(p)
-		twin.at, twin.y = append(twin.at, p), append(twin.y, pending)
-		g.expect(p)
-		mean, variance = g.moments(g.reduce(asked, v)) // v goes on where it ended
+		pending, _ := twin.posterior(p)
+		twin.points, twin.y = append(twin.points, p), append(twin.y, pending)
+		g.addPending(p)
+		mean, variance = g.posterior(g.solve(asked, v)) // v goes on where it ended
 		near(t, "the mean beside a measurement to come", mean, was)
-		_, want := twin.moments(asked)
+		_, want := twin.posterior(asked)
 		near(t, "the variance beside it", variance, want)
 		if variance > before+1e-12 {
 			t.Errorf("a measurement to come raises the variance from %g to %g", before, variance)
@@ -165,45 +165,45 @@ func TestGaussianProcess(t *testing.T) {
 // says so.
 func TestFitted(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	var at []place
+	var at []point
 	var y []float64
 	for i := range 40 {
-		p := place{x: [2]float64{r.Float64(), r.Float64()}, t: float64(i / 4)}
+		p := point{x: [2]float64{r.Float64(), r.Float64()}, t: float64(i / 4)}
 		at, y = append(at, p), append(y, math.Sin(12*p.x[0]))
 	}
-	g := fitted(at, y)
+	g := fitProcess(at, y)
 	if g.length[0] > 0.3 || g.length[1] != 3 || g.forget != 0.01 || g.noise != 0.01 {
 		t.Errorf("the kernel is %+v", g.kernel)
 	}
-	if g = fitted(nil, nil); g.kernel != kernels()[0] {
+	if g = fitProcess(nil, nil); g.kernel != kernels()[0] {
 		t.Errorf("without measurements the kernel is %+v", g.kernel)
 	}
 }
 
-// pb2Twin chooses by the textbook's process what explore chooses.
-func pb2Twin(at []place, y []float64, now []place, children int, beta, t float64) (chosen []place) {
+// pb2Reference chooses by the textbook's process what explore chooses.
+func pb2Reference(at []point, y []float64, now []point, children int, beta, t float64) (chosen []point) {
 	g, top := &naive{}, math.Inf(-1)
 	for _, k := range kernels() {
 		if one := (&naive{k, at, y}); one.likelihood() > top {
 			g, top = one, one.likelihood()
 		}
 	}
-	g.at, g.y = slices.Clone(at), slices.Clone(y)
+	g.points, g.y = slices.Clone(at), slices.Clone(y)
 	real := &naive{g.kernel, at, y}
-	pend := func(p place) {
-		mean, _ := real.moments(p)
-		g.at, g.y = append(g.at, p), append(g.y, mean)
+	pend := func(p point) {
+		mean, _ := real.posterior(p)
+		g.points, g.y = append(g.points, p), append(g.y, mean)
 	}
 	for _, p := range now {
 		pend(p)
 	}
 	for range children {
-		var best place
+		var best point
 		top := math.Inf(-1)
 		for i := range 33 {
 			for j := range 33 {
-				p := place{x: [2]float64{float64(i) / 32, float64(j) / 32}, t: t}
-				mean, variance := g.moments(p)
+				p := point{x: [2]float64{float64(i) / 32, float64(j) / 32}, t: t}
+				mean, variance := g.posterior(p)
 				if u := mean + math.Sqrt(beta*max(0, variance)); u > top+1e-9 {
 					best, top = p, u
 				}
@@ -248,14 +248,14 @@ func TestPB2(t *testing.T) {
 			f[a][i] = math.Pow(vary, 2*float64(key.Uniform(i))-1)
 		}
 	}
-	toPlace := func(f [2]float64, t float64) (p place) {
+	toPoint := func(f [2]float64, t float64) (p point) {
 		for i := range f {
 			p.x[i] = (math.Log(f[i])/math.Log(vary) + 1) / 2
 		}
 		p.t = t
 		return p
 	}
-	var at []place
+	var at []point
 	var gains, y, from []float64
 	for comparison := 1; comparison <= 5; comparison++ {
 		fit := make([]float64, n)
@@ -271,20 +271,20 @@ func TestPB2(t *testing.T) {
 		}
 		if from != nil {
 			for a := range fit {
-				at, gains = append(at, toPlace(f[a], float64(comparison))), append(gains, fit[a]-from[a])
+				at, gains = append(at, toPoint(f[a], float64(comparison))), append(gains, fit[a]-from[a])
 			}
 		}
 		at, gains = at[max(0, len(at)-20):], gains[max(0, len(gains)-20):]
 		y = standard64(gains)
 		order, round := optimtest.Descending(fit), uint64(2*comparison-1)
 		from = slices.Clone(fit)
-		var stay []place
+		var stay []point
 		for a := range x {
 			if !slices.Contains(order[n-2:], a) {
-				stay = append(stay, toPlace(f[a], float64(comparison+1)))
+				stay = append(stay, toPoint(f[a], float64(comparison+1)))
 			}
 		}
-		chosen := pb2Twin(at, y, stay, 2, beta, float64(comparison+1))
+		chosen := pb2Reference(at, y, stay, 2, beta, float64(comparison+1))
 		source := map[int][]float64{}
 		for i, c := range order[n-2:] { // floor(9/4), the least bad first
 			src := order[p.Rand(noise.Select, round, engine.Member(c)).Below(0, 2)]
@@ -352,15 +352,15 @@ func TestPB2Most(t *testing.T) {
 	shape := func(n int) optim.Shape {
 		return optim.Shape{Roster: collective.Place(collective.IDs(n), []int{0}), K: optimtest.Set{}.Of(PB2), Data: optim.DataSize{Train: 100, Validation: 10}}
 	}
-	if err := PB2.Check(shape(pb2Most)); err != nil {
+	if err := PB2.Check(shape(pb2MaxMembers)); err != nil {
 		t.Error(err)
 	}
-	if err := PB2.Check(shape(pb2Most + 1)); err == nil {
+	if err := PB2.Check(shape(pb2MaxMembers + 1)); err == nil {
 		t.Error("more than the largest population is allowed")
 	}
 	b := optimtest.NewBowl(t, optimtest.Cols, optimtest.Samples)
 	b.Judges = 10
-	p := b.Populate(t, PB2, pb2Most, optimtest.Set{"batch": 1, "period": 0.001})
+	p := b.Populate(t, PB2, pb2MaxMembers, optimtest.Set{"batch": 1, "period": 0.001})
 	p.Rounds(2)
 	if f := p.Record(optim.BlockHyper).F; slices.Max(f) > 2 || slices.Min(f) < 0.5 {
 		t.Errorf("factors go from %g to %g", slices.Min(f), slices.Max(f))
@@ -382,7 +382,7 @@ func TestPB2Standard(t *testing.T) {
 		{[]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 100}, append(slices.Repeat([]float64{-1. / 3}, 9), 2)},
 		{nil, []float64{}},
 	} {
-		if got := pb2Standard(c.gains); !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+		if got := pb2Standardize(c.gains); !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
 			t.Errorf("%v becomes %v, want %v", c.gains, got, c.want)
 		}
 	}
@@ -398,7 +398,7 @@ func TestPB2Place(t *testing.T) {
 		{[2]float32{0.25, 4}, 4, [2]float64{0, 1}}, {[2]float32{1, 2}, 4, [2]float64{0.5, 0.75}},
 		{[2]float32{0.01, 100}, 4, [2]float64{0, 1}}, {[2]float32{3, 1}, 1, [2]float64{0.5, 0.5}},
 	} {
-		if got := pb2Place(c.f[:], c.vary, 7); optimtest.Distance(got.x[:], c.want[:]) > 1e-9 || got.t != 7 {
+		if got := pb2Point(c.f[:], c.vary, 7); optimtest.Distance(got.x[:], c.want[:]) > 1e-9 || got.t != 7 {
 			t.Errorf("%v of %g lies at %+v", c.f, c.vary, got)
 		}
 	}
@@ -413,7 +413,7 @@ func TestBanditFindsTheBest(t *testing.T) {
 	var far [2]float64
 	const runs = 3
 	for range runs {
-		summit, at, gains := [2]float64{0.2 + 0.6*r.Float64(), 0.2 + 0.6*r.Float64()}, []place(nil), []float64(nil)
+		summit, at, gains := [2]float64{0.2 + 0.6*r.Float64(), 0.2 + 0.6*r.Float64()}, []point(nil), []float64(nil)
 		now := make([][2]float64, 4)
 		for i := range now {
 			now[i] = [2]float64{r.Float64(), r.Float64()}
@@ -431,16 +431,16 @@ func TestBanditFindsTheBest(t *testing.T) {
 				if gain < least {
 					worst, least = i, gain
 				}
-				at, gains = append(at, place{x, float64(step)}), append(gains, gain)
+				at, gains = append(at, point{x, float64(step)}), append(gains, gain)
 			}
 			at, gains = at[max(0, len(at)-pb2Window):], gains[max(0, len(gains)-pb2Window):]
-			g := fitted(at, pb2Standard(gains))
+			g := fitProcess(at, pb2Standardize(gains))
 			for i, x := range now {
 				if i != worst {
-					g.expect(place{x, float64(step + 1)})
+					g.addPending(point{x, float64(step + 1)})
 				}
 			}
-			now[worst] = pb2Choose(g, pb2Lattice(float64(step+1)), 2).x
+			now[worst] = pb2Choose(g, pb2Grid(float64(step+1)), 2).x
 			if step%20 >= 15 {
 				near := math.Inf(1)
 				for _, x := range now {

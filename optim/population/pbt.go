@@ -11,40 +11,66 @@ import (
 	"brood/optim/collective"
 )
 
-// PBT trains networks side by side, and lets the worst go on from the best with changed hyper-parameters.
+// PBT trains networks in parallel. The worst continue from the best with perturbed hyper-parameters.
 var PBT = &optim.Algorithm{
 	Name:  "pbt",
 	Title: "Population-based training",
 	Paper: "Jaderberg, Dalibard, Osindero et al.: Population based training of neural networks (2017), truncation selection",
-	Doc: `Every member trains by SGD with a learning rate and a weight decay of its own; after each period all are scored on the
-validation split (never the test set), and each of the worst goes on from one of the best:
+	Doc: `Every member trains by SGD with its own learning rate and weight decay. After each period all members are scored
+on the validation split (never the test set), and each of the worst continues from one of the best:
 
     x_i <- Nesterov SGD on its own mini-batches, eta_i = eta*f_i, decay_i = decay*f'_i
     exploit, i among the worst q*n:  x_i, f_i, f'_i <- x_j, f_j, f'_j, j uniform among the best q*n
-    explore:                         f_i <- up*f_i or down*f_i, f'_i likewise, a coin each
+    explore:                         f_i <- up*f_i or down*f_i, f'_i likewise, a coin flip each
 
-optimiser adam, adamw or muon takes its step in place of SGD's.
+With optimiser adam, adamw or muon, its step replaces that of SGD.
 
-q*n is rounded down, but at least one of two or more. f and f' start between 1/vary and vary, uniform in the logarithm, and are
-the block hyper: turning eta or decay moves all members. A member that was replaced starts at rest, with the batch-norm
-statistics of its source. A round is at most slice steps of the period; the block phase counts. The centre is the best at
-the last comparison, as it has trained on.
+q*n is rounded down, but is at least 1 with two or more members. f and f' start between 1/vary and vary, uniform in the
+logarithm, and are stored in the block hyper; a change of eta or decay scales the rates of all members. A replaced
+member starts with zero optimiser state and the batch-norm statistics of its source. A round is at most slice steps of
+the period; the block phase counts steps. The centre is the best member of the last comparison, with the parameters
+that it has since trained.
 Series: loss and the members' learning rates; at comparisons fitness and diversity.
-Bytes a comparison: P fitness values to everybody; for a source on another worker 4M and 8 for its factors.
+Bytes per comparison: P fitness values to every worker; for a source on another worker 4M, and 8 for its factors.
 
-Deviations: the source's members compare when each is ready; here all do at once, so that a run can be repeated. The source's
-quantile is 0.2.
+Deviations: the source's members compare when each is ready; here all do at once, so that a run is reproducible. The
+source's quantile is 0.2.
 Reductions: period beyond the run is independent SGDs of different rates.`,
 	Needs: optim.Gradients | optim.Evaluations,
 	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobPeriod,
 		knobQuantile,
-		{Name: "up", Title: "factor up", Doc: "what explore multiplies by when its coin is heads", Min: 1, Max: 100, Default: 1.2, Scale: optim.Log},
-		{Name: "down", Title: "factor down", Doc: "what explore multiplies by when its coin is tails", Min: 0.01, Max: 1, Default: 0.8, Scale: optim.Log},
+		{
+			Name:    "up",
+			Title:   "factor up",
+			Doc:     "factor by which explore multiplies if its coin shows heads",
+			Min:     1,
+			Max:     100,
+			Default: 1.2,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "down",
+			Title:   "factor down",
+			Doc:     "factor by which explore multiplies if its coin shows tails",
+			Min:     0.01,
+			Max:     1,
+			Default: 0.8,
+			Scale:   optim.Log,
+		},
 		knobVary.With(2), knobJudges, optim.KnobSlice}, optim.MemberStream),
-	Series: []optim.Series{optim.SeriesLoss, seriesJudged, SeriesDiversity, seriesMemberEta, seriesParent},
+	Series: []optim.Series{optim.SeriesLoss, seriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return slices.Concat([]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)}, optim.Moments(k, false, l), []optim.Block{optim.Counter(optim.BlockCursor, false), optim.Stats(false, l),
-			{Name: optim.BlockHyper, Cols: 2, Record: true}, {Name: optim.BlockScore, Cols: 2, Record: true}, optim.Counter(optim.BlockPhase, true)})
+		return slices.Concat(
+			[]optim.Block{optim.Params(optim.BlockX, false, optim.EnterCentre, l)},
+			optim.Moments(k, false, l),
+			[]optim.Block{
+				optim.Counter(optim.BlockCursor, false),
+				optim.Stats(false, l),
+				{Name: optim.BlockHyper, Cols: 2, Record: true},
+				{Name: optim.BlockScore, Cols: 2, Record: true},
+				optim.Counter(optim.BlockPhase, true),
+			},
+		)
 	},
 	Check: func(s optim.Shape) error {
 		if s.Data.Validation == 0 {
@@ -73,8 +99,8 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 type pbt struct{}
 
 func (pbt) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
-	hyper := enterFactors(e, k)
-	return trainCompared(ctx, e, k, round, hyper, func(_ engine.Host, l lineage, _ engine.Host) error {
+	hyper := initFactors(e, k)
+	return trainAndCompare(ctx, e, k, round, hyper, func(_ engine.Host, l lineage, _ engine.Host) error {
 		if err := l.inheritRecord(ctx, e, "parents.hyper", optim.BlockHyper); err != nil {
 			return err
 		}
@@ -89,5 +115,5 @@ func (pbt) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 }
 
 func (pbt) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {
-	return castBest(ctx, e, optim.BlockScore, e.Block(optim.BlockX), dst)
+	return broadcastBest(ctx, e, optim.BlockScore, e.Block(optim.BlockX), dst)
 }
