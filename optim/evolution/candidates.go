@@ -11,57 +11,125 @@ import (
 	"brood/optim/collective"
 )
 
-// Candidates of a shared model: what the evolution strategies have in common.
+// Candidates of a shared model: functions that all evolution strategies use.
 
 var (
-	knobFollow       = optim.Knob{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed", Choices: []string{"adam", "sgd"}, Max: 1}
-	knobSigma        = optim.Knob{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations", Min: 1e-6, Max: 10, Default: 0.02, Scale: optim.Log}
-	knobSamples      = optim.Knob{Name: "samples", Title: "mini-batch", Doc: "all candidates of a generation see one mini-batch, or each a fresh one", Choices: []string{"shared", "member"}, Max: 1}
-	knobDistribution = optim.Knob{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, or whichever the workers measure to be faster", Choices: []string{"seed", "chromosome", optim.Auto}, Max: 2}
+	knobOptimiser = optim.Knob{
+		Name:    "optimiser",
+		Title:   "optimiser",
+		Doc:     "update rule for the estimated gradient",
+		Choices: []string{"adam", "sgd"},
+		Max:     1,
+	}
+	knobSigma = optim.Knob{
+		Name:    "sigma",
+		Label:   "σ",
+		Title:   "standard deviation",
+		Doc:     "standard deviation of the perturbations",
+		Min:     1e-6,
+		Max:     10,
+		Default: 0.02,
+		Scale:   optim.Log,
+	}
+	knobSamples = optim.Knob{
+		Name:    "samples",
+		Title:   "mini-batch",
+		Doc:     "all candidates of a generation share one mini-batch, or each has its own",
+		Choices: []string{"shared", "member"},
+		Max:     1,
+	}
+	knobDistribution = optim.Knob{
+		Name:    "distribution",
+		Title:   "distribution",
+		Doc:     "every worker computes the whole update, each a slice, or the faster of the two",
+		Choices: []string{"seed", "chromosome", optim.Auto},
+		Max:     2,
+	}
 )
 
-// estimateBlocks are what followEstimate keeps.
+// estimateBlocks returns the blocks that descendEstimate needs.
 func estimateBlocks(k optim.Values, l engine.Layout) []optim.Block {
 	if k.Is("optimiser", "adam") {
-		return []optim.Block{optim.Params(optim.BlockM1, true, optim.EnterZero, l), optim.Params(optim.BlockV, true, optim.EnterZero, l), optim.Counter(optim.BlockT, true)}
+		return []optim.Block{
+			optim.Params(optim.BlockM1, true, optim.EnterZero, l),
+			optim.Params(optim.BlockV, true, optim.EnterZero, l),
+			optim.Counter(optim.BlockT, true),
+		}
 	}
 	return []optim.Block{optim.Params(optim.BlockM, true, optim.EnterZero, l)}
 }
 
-// followEstimate is a step of the shared model down g, by the knob optimiser.
-func followEstimate(e *optim.Env, k optim.Values, g engine.Mat) engine.Task {
+// descendEstimate returns a descent step of the shared model along the gradient g by the knob optimiser. With adam it
+// advances the step counter.
+func descendEstimate(e *optim.Env, k optim.Values, g engine.Mat) engine.Task {
 	x, one, eta := e.Block(optim.BlockX), engine.Rows(1), k.F("eta")
 	if k.Is("optimiser", "adam") {
 		t := e.Record(optim.BlockT).U
 		t[0]++
-		return engine.Adam{X: x, M: e.Block(optim.BlockM1), V: e.Block(optim.BlockV), G: g, Rows: one, Eta: eta, B1: 0.9, B2: 0.999, Eps: optim.AdamEpsilon, T: t[0]}
+		return engine.Adam{
+			X:    x,
+			M:    e.Block(optim.BlockM1),
+			V:    e.Block(optim.BlockV),
+			G:    g,
+			Rows: one,
+			Eta:  eta,
+			B1:   0.9,
+			B2:   0.999,
+			Eps:  optim.AdamEpsilon,
+			T:    t[0],
+		}
 	}
 	return engine.Update{Rows: one, Prog: optim.Nesterov(x, e.Block(optim.BlockM), g, eta, k.F("momentum"))}
 }
 
-// climbEstimate is a step up g, of which it makes its opposite: optimisers descend.
-func climbEstimate(e *optim.Env, k optim.Values, g engine.Mat) []engine.Task {
-	return []engine.Task{engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(-1, g))}}, followEstimate(e, k, g)}
+// ascendEstimate returns an ascent step along g. It negates g, because optimisers descend.
+func ascendEstimate(e *optim.Env, k optim.Values, g engine.Mat) []engine.Task {
+	return []engine.Task{
+		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(-1, g))}},
+		descendEstimate(e, k, g),
+	}
 }
 
-// SeedsWin is the choice between the two exact distributions of an update of M parameters over N workers, from the
-// measured rate of weighted noise (elements a second of one worker) and bandwidth (bytes a second out of one worker).
-// Regenerating all of P noise vectors takes P*M/rate; a slice of each and an exchange takes P*M/(N*rate) +
-// 4M(N-1)/(N*bandwidth). So seeds win, for any M and N, when P < 4*rate/bandwidth. Antithetic pairs share a vector.
+// SeedsWin reports whether distribution seed is faster than chromosome for an update of M parameters over N workers.
+// rate is the measured rate of weighted noise (elements/s of one worker), bandwidth that of sending (bytes/s of one
+// worker). Regenerating all P noise vectors takes P*M/rate; a slice of each and an exchange take P*M/(N*rate) +
+// 4M(N-1)/(N*bandwidth). Seeds are therefore faster, for any M and N, if P < 4*rate/bandwidth. Antithetic pairs share a
+// vector.
 func SeedsWin(vectors int, rate, bandwidth float64) bool {
 	return float64(vectors)*bandwidth < 4*rate
 }
 
-// try evaluates the hosted candidates theta + s*eps, s being sigma, or scale where it has a row. Candidate ids are
-// ranks, so that the population's ids may have gaps. The fitness of each is a row; rep has what the generation did.
-func try(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, kind engine.Noise, theta, scale engine.Mat, sigma float32, antithetic bool) (fit engine.Host, rep optim.Report, err error) {
-	return evaluate(ctx, e, k, engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic})
+// evaluateNoise evaluates the hosted candidates theta + s*eps, where s is scale if it has a row, else sigma. Candidate
+// ids are ranks, so that gaps in the population's ids do not matter. See evaluate for the results.
+func evaluateNoise(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	key noise.Key,
+	kind engine.Noise,
+	theta, scale engine.Mat,
+	sigma float32,
+	antithetic bool,
+) (fit engine.Host, rep optim.Report, err error) {
+	return evaluate(
+		ctx,
+		e,
+		k,
+		engine.Candidates{Theta: theta, Noise: kind, Scale: scale, Sigma: sigma, Key: key, Antithetic: antithetic},
+	)
 }
 
-// tried is try of candidates as c says, which lacks ids and samples.
-func evaluate(ctx context.Context, e *optim.Env, k optim.Values, c engine.Candidates) (fit engine.Host, rep optim.Report, err error) {
+// evaluate measures the hosted candidates that c describes; it sets c's ids, samples and results, and advances the
+// cursor. fit has one row per hosted member, and rep the samples, evaluations and fitness of the generation.
+func evaluate(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	c engine.Candidates,
+) (fit engine.Host, rep optim.Report, err error) {
 	P, b, at := len(e.Roster.Members), k.I("batch"), e.Record(optim.BlockCursor).U
-	ids, batches, places := make([]engine.Member, len(e.Mine)), make([][]int32, 1, len(e.Mine)), []noise.Key{e.SharedBatchKey(at[0])}
+	ids, batches := make([]engine.Member, len(e.Mine)), make([][]int32, 1, len(e.Mine))
+	places := []noise.Key{e.SharedBatchKey(at[0])}
 	for i, m := range e.Mine {
 		ids[i] = engine.Member(e.Roster.Rank(m))
 	}
@@ -86,13 +154,24 @@ func evaluate(ctx context.Context, e *optim.Env, k optim.Values, c engine.Candid
 	if err := e.Engine.Wait(ctx); err != nil {
 		return fit, rep, err
 	}
-	return fit, optim.Report{Samples: int64(P * b), Evaluations: int64(P), Pass: optim.Pass{Done: int64(drawn), Of: int64(len(e.Data.Train()))},
-		Points: append(e.MemberPoints(optim.SeriesFitness.Name, fit.F), e.MetricPoints(c.Metrics, 1)...)}, nil
+	return fit, optim.Report{
+		Samples:     int64(P * b),
+		Evaluations: int64(P),
+		Pass:        optim.Pass{Done: int64(drawn), Of: int64(len(e.Data.Train()))},
+		Points:      append(e.MemberPoints(optim.SeriesFitness.Name, fit.F), e.MetricPoints(c.Metrics, 1)...),
+	}, nil
 }
 
-// inner measures the noise z of each key: |z|^2, and z.a for every row a of axes, whose squared lengths are given. The
-// law of cosines says it by lengths: 2 z.a = |z|^2 + |a|^2 - |z - a|^2. No bit depends on how many are drawn at once.
-func innerProducts(ctx context.Context, e *optim.Env, keys []noise.Key, axes engine.Mat, squares []float64) (size []float64, dots [][]float64, err error) {
+// innerProducts measures the noise z of each key. size has |z|^2 by key, and dots has z.a by key and row a of axes.
+// squares are the squared lengths of these rows. It computes products from distances by the law of cosines,
+// 2 z.a = |z|^2 + |a|^2 - |z - a|^2. The results do not depend on the cohort size, bit for bit.
+func innerProducts(
+	ctx context.Context,
+	e *optim.Env,
+	keys []noise.Key,
+	axes engine.Mat,
+	squares []float64,
+) (size []float64, dots [][]float64, err error) {
 	z, off := e.Scratch(min(len(keys), optim.CohortSize), e.Layout.Params), make([][]float64, axes.Rows)
 	size = make([]float64, len(keys))
 	for j := range off {
@@ -100,8 +179,11 @@ func innerProducts(ctx context.Context, e *optim.Env, keys []noise.Key, axes eng
 	}
 	for lo, hi := range optim.Cohorts(len(keys), optim.CohortSize) {
 		rows := z.Sub(0, hi-lo)
-		tasks := []engine.Task{engine.Fill{Dst: engine.All(rows)}, engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
-			engine.Distance{X: rows, RMS: size[lo:hi]}}
+		tasks := []engine.Task{
+			engine.Fill{Dst: engine.All(rows)},
+			engine.Perturb{X: rows, Sigma: slices.Repeat([]float32{1}, hi-lo), Keys: keys[lo:hi]},
+			engine.Distance{X: rows, RMS: size[lo:hi]},
+		}
 		for j := range off {
 			tasks = append(tasks, engine.Distance{X: rows, Centre: axes.Sub(engine.Row(j), 1), RMS: off[j][lo:hi]})
 		}
@@ -123,22 +205,22 @@ func innerProducts(ctx context.Context, e *optim.Env, keys []noise.Key, axes eng
 	return size, dots, nil
 }
 
-// square is the squared length of a row of parameters, by its root mean square.
+// squareOf returns the squared length of a row of parameters from its root mean square.
 func squareOf(e *optim.Env, rms float64) float64 {
 	return float64(float64(e.Layout.Params) * float64(rms*rms))
 }
 
-// columns is the part of a shared row that this worker computes: its slice where the update is distributed by
-// chromosome.
-func columnsOf(e *optim.Env, k optim.Values) (lo, hi int) {
+// workerColumns returns the columns of a shared row that this worker computes: its slice if distribution is chromosome,
+// else all.
+func workerColumns(e *optim.Env, k optim.Values) (lo, hi int) {
 	if k.Is("distribution", "chromosome") {
 		return e.Comm.Slice(e.Layout.Params)
 	}
 	return 0, e.Layout.Params
 }
 
-// complete gathers the slices of rows that were computed by columns.
-func complete(ctx context.Context, e *optim.Env, k optim.Values, rows ...engine.Mat) error {
+// gatherSlices gathers the slices of rows if distribution is chromosome, else it does nothing. It is collective.
+func gatherSlices(ctx context.Context, e *optim.Env, k optim.Values, rows ...engine.Mat) error {
 	if !k.Is("distribution", "chromosome") {
 		return nil
 	}
@@ -150,7 +232,7 @@ func complete(ctx context.Context, e *optim.Env, k optim.Values, rows ...engine.
 	return nil
 }
 
-// updateBytes is the payload of an exact update of so many shared rows.
+// updateBytes returns the payload in bytes of an exact update of the given number of shared rows, by operation.
 func updateBytes(s optim.Shape, rows int64) map[collective.Op]int64 {
 	b := map[collective.Op]int64{"fitness": s.AllGatherBytes(4)}
 	if s.K.Is("distribution", "chromosome") {
@@ -159,7 +241,8 @@ func updateBytes(s optim.Shape, rows int64) map[collective.Op]int64 {
 	return b
 }
 
-// exactDistribution chooses between the two exact distributions of an update with so many noise vectors.
+// exactDistribution chooses between distribution seed and chromosome for an update with this number of noise vectors.
+// It chooses seed with one worker or if no rates were measured.
 func exactDistribution(s optim.Shape, vectors int, r optim.Rates) []optim.Choice {
 	c := optim.Choice{Knob: "distribution", Expr: "seed"}
 	switch limit := 4 * r.Noise / r.Bytes; {
@@ -168,10 +251,22 @@ func exactDistribution(s optim.Shape, vectors int, r optim.Rates) []optim.Choice
 	case r.Noise <= 0 || r.Bytes <= 0:
 		c.Why = "no rates were measured"
 	case SeedsWin(vectors, r.Noise, r.Bytes):
-		c.Why = fmt.Sprintf("%d vectors < 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
+		c.Why = fmt.Sprintf(
+			"%d vectors < 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s",
+			vectors,
+			limit,
+			r.Noise,
+			r.Bytes,
+		)
 	default:
 		c.Expr = "chromosome"
-		c.Why = fmt.Sprintf("%d vectors >= 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s", vectors, limit, r.Noise, r.Bytes)
+		c.Why = fmt.Sprintf(
+			"%d vectors >= 4F/B = %.4g, F = %.3g elements/s, B = %.3g bytes/s",
+			vectors,
+			limit,
+			r.Noise,
+			r.Bytes,
+		)
 	}
 	return []optim.Choice{c}
 }

@@ -13,71 +13,98 @@ import (
 	"brood/optim/collective"
 )
 
-// CRFMNES adapts a normal distribution with a standard deviation for each parameter and one direction across all of
-// them.
+// CRFMNES adapts a normal distribution with a standard deviation for each parameter and one principal direction across
+// all parameters.
 var CRFMNES = &optim.Algorithm{
 	Name:  "cr-fm-nes",
 	Title: "CR-FM-NES",
 	Paper: "Nomura, Ono: Fast moving natural evolution strategy for high-dimensional problems (2022); the gradient of its covariance after Akimoto, Auger, Hansen: Comparison-based natural gradient optimization in high dimension (2014)",
-	Doc: `Members are candidates of a normal distribution with mean m, step size sigma and the covariance D(I + vv')D: deviations D
-of the parameters, and a principal direction v along which they vary together. Ranks 2k and 2k+1 of the population share
-z_k with opposite signs:
+	Doc: `Members are candidates drawn from a normal distribution with mean m, step size sigma and covariance D(I + vv')D:
+deviations D of the parameters, and a principal direction v along which they vary together. Ranks 2k and 2k+1 of the
+population share z_k with opposite signs:
 
     x_i = m + sigma*D.*y_i,  y_i = z_i + (sqrt(1 + |v|^2) - 1)*a_i*u,  a_i = u.z_i,  u = v/|v|,  z_i ~ N(0, I)
     r_k = max(0, ln(P/2 + 1) - ln k), k = 1 the best;  w = r/sum r - 1/P;  mu_w = 1/sum (w + 1/P)^2
     p_s <- (1 - c_s)*p_s + sqrt(c_s*(2 - c_s)*mu_w)*sum w z
-    while |p_s| >= E|N(0, I)|, the distribution moves, and then w = r_k*exp(alpha*|z_k|) over their sum, less 1/P
+    if |p_s| >= E|N(0, I)|, the distribution moves, and w = r_k*exp(alpha*|z_k|)/sum - 1/P
     g = D.*sum w y;  m <- m + sigma*g;  p_c <- (1 - c_c)*p_c + sqrt(c_c*(2 - c_c)*mu_w)*g
     sigma <- sigma*exp(eta_s/2*sum w (|z|^2/M - 1))
 
-v and D follow the natural gradient of all y_i, weighed by eta_B*w_i, and of p_c/D, weighed by c_1. With n = |v|^2 and
-f = 1 + n, of each y:
+v and D follow the natural gradient of all y_i with weights eta_B*w_i, and of p_c/D with weight c_1. With n = |v|^2 and
+f = 1 + n, for each y:
 
     t = (u.y)*y - ((u.y)^2 + f)/2*u;  s = y^2 - n/f*(u.y)*u.*y - 1
     s <- s - beta/f*((2 + n)*u.*t - n*(u.t)*u^2);  q = u^2/h,  h = 2 - (b + 2 beta^2)*u^2
     s <- s/h - b/(1 + b*(u^2.q))*(q.s)*q;  t <- t - beta*((2 + n)*s.*u - (s.u^2)*u)
     v <- v + sum t/|v|;  D <- D + D.*sum s;  D <- D/((prod D)*sqrt(1 + |v|^2))^(1/M)
 
-with beta = min(1, sqrt(n^2 + (2f - sqrt f)/max u^2)/(2 + n)) and b = 2 beta^2 - (1 - beta^2)*n^2/f. F being the number
-of results that are there, and rate the knob:
+with beta = min(1, sqrt(n^2 + (2f - sqrt f)/max u^2)/(2 + n)) and b = 2 beta^2 - (1 - beta^2)*n^2/f. With F
+the number of results that are not missing, and the knob rate:
 
     c_s = (mu_w + 2)/(M + mu_w + 5);  c_c = (4 + mu_w/M)/(M + 4 + 2 mu_w/M)
     c_1 = rate*2/((M + 1.3)^2 + mu_w)*(M - 5)/6*F/P;  eta_B = rate*tanh((min(0.02 F, 3 ln M) + 5)/(0.23 M + 25))
-    eta_s = 1 while it moves, else tanh((0.024 F + 0.7 M + 20)/(M + 12)), and where |p_s| is below a tenth of
-    E|N(0, I)| it is 2 tanh((0.025 F + 0.75 M + 10)/(M + 4))
+    eta_s = 1 if the distribution moves, else 2 tanh((0.025 F + 0.75 M + 10)/(M + 4)) if |p_s| < 0.1*E|N(0, I)|,
+    else tanh((0.024 F + 0.7 M + 20)/(M + 12))
     alpha = e*min(1, sqrt(P/M))*sqrt(F/P), where (1 + e^2)*exp(e^2/2)/0.24 = 10 + M
 
-Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see. Missing (non-finite)
-ones rank last, the nearest to m first. Equal results share the mean r of their places (ties), and both paths take the mu_w
-of these. The knob sigma is where the step size starts; turning it later scales it. The
-block s is D and begins at one; it means what SNES's does. v begins as N(0, I)/sqrt(M). The centre is m.
-Series: fitness; the deviation: sigma times the root mean square of D; and the elongation: sqrt(1 + |v|^2).
-Bytes: 12P a generation to each other worker, as what z has along u and its length travel beside the fitness; noise is
-drawn again from seeds.
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation share. Missing
+(non-finite) results rank last, the nearest to m first. Equal results share the mean r of their ranks (ties), and both
+paths use the mu_w of these. The knob sigma is the initial step size; a later change of it scales the step size. The
+block s is D, which starts at one and has the same meaning as in snes. v starts as N(0, I)/sqrt(M). The centre is m.
+Series: fitness; the deviation: sigma times the root mean square of D; the elongation: sqrt(1 + |v|^2).
+Bytes: 12P per generation to each other worker: the fitness, u.z and |z| of each candidate; noise is regenerated from
+seeds.
 
-Deviations: a deviation keeps at least half of itself in a generation, where the source's may become negative. c_1 is 0
-below five parameters. As in the authors' newest code, p_c counts in every generation, and the step size may shrink while
-the distribution moves. The processor computes v and D, in double precision, so that on a device rows cross in each
+Deviations: a deviation shrinks by at most half in a generation, where the source's may become negative. c_1 is 0 below
+five parameters. As in the authors' newest code, p_c counts in every generation, and the step size may shrink while the
+distribution moves. The CPU computes v and D in double precision, so that with a device rows are transferred in each
 generation.
-Reductions: rate 0 leaves the shape of the distribution as it begins.`,
+Reductions: rate 0 keeps the initial shape of the distribution.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
 		knobSigma.With(0.01),
-		{Name: "rate", Title: "rate of the covariance", Unit: "of the source's", Doc: "how fast deviations and principal direction are learned, in units of the source's rates", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
+		{
+			Name:    "rate",
+			Title:   "rate of the covariance",
+			Unit:    "of the source's",
+			Doc:     "learning rate of the deviations and the principal direction, relative to the source's rates",
+			Min:     0,
+			Max:     100,
+			Default: 1,
+			Scale:   optim.Log,
+		},
 		optim.KnobB.With(256), knobSamples, knobTies,
 	},
 	Series: []optim.Series{
-		optim.SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: optim.Last},
-		{Name: "elongation", Title: "elongation", Doc: "how many times wider the search is along its principal direction than its deviations say", Combine: optim.Last},
+		optim.SeriesFitness,
+		{
+			Name:    "deviation",
+			Title:   "deviation",
+			Doc:     "root mean square of the standard deviations of the search",
+			Combine: optim.Last,
+		},
+		{
+			Name:    "elongation",
+			Title:   "elongation",
+			Doc:     "factor by which the principal direction widens the search along itself",
+			Combine: optim.Last,
+		},
 	},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
-		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockS, true, optim.EnterOne, l), optim.Params(optim.BlockAxis, true, optim.EnterZero, l), optim.Params(optim.BlockPathS, true, optim.EnterZero, l), optim.Params(optim.BlockPathC, true, optim.EnterZero, l),
-			{Name: optim.BlockStep, Shared: true, Cols: 1, Enter: optim.EnterOne, Record: true}, optim.Counter(optim.BlockCursor, true)}
+		return []optim.Block{
+			optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockS, true, optim.EnterOne, l),
+			optim.Params(optim.BlockAxis, true, optim.EnterZero, l),
+			optim.Params(optim.BlockPathS, true, optim.EnterZero, l),
+			optim.Params(optim.BlockPathC, true, optim.EnterZero, l),
+			{Name: optim.BlockStep, Shared: true, Cols: 1, Enter: optim.EnterOne, Record: true},
+			optim.Counter(optim.BlockCursor, true),
+		}
 	},
 	Check: func(s optim.Shape) error {
 		switch {
 		case len(s.Roster.Members)%2 == 1:
-			return errors.New("directions are tried both ways: give members a multiple of 2")
+			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		case s.Layout.Params < 2:
 			return errors.New("one parameter has no principal direction: take another algorithm, snes for instance")
 		}
@@ -104,7 +131,11 @@ func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round ui
 		return optim.Report{}, err
 	}
 	scale, wide, stretch := e.Scratch(1, M), e.Scratch(1, M), math.Sqrt(1+float64(long*long))-1
-	if err := e.Engine.Do(ctx, engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(scale, optim.T(sigma, s))}}, engine.Product{Dst: wide, A: s, B: v}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(scale, optim.T(sigma, s))}},
+		engine.Product{Dst: wide, A: s, B: v},
+	); err != nil {
 		return optim.Report{}, err
 	}
 	c := engine.Candidates{Theta: x, Scale: scale, Axes: wide, Key: key, Antithetic: true}
@@ -134,7 +165,8 @@ func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round ui
 	return rep, err
 }
 
-// Columns of what is told of a candidate: its fitness, what the noise of its pair has along u, and how long that is.
+// Columns of the results that workers exchange for each candidate: its fitness, u.z and |z|, where z is the noise of
+// its pair.
 const (
 	crFMNESFitness = iota
 	crFMNESAlong
@@ -142,24 +174,29 @@ const (
 	crFMNESColumns
 )
 
-// crFMNESPrincipal is the length of v, which is drawn where there is none.
+// crFMNESPrincipal returns the length of v. If v is zero, it draws v first.
 func crFMNESPrincipal(ctx context.Context, e *optim.Env, round uint64) (float64, error) {
 	v := e.Block(optim.BlockAxis)
 	long, err := crFMNESNorm(ctx, e, v)
 	if err != nil || long > 0 {
 		return long, err
 	}
-	draw := engine.Perturb{X: v, Sigma: []float32{float32(1 / math.Sqrt(float64(e.Layout.Params)))}, Keys: []noise.Key{e.Rand(noise.Direction, round, 0)}}
+	draw := engine.Perturb{
+		X:     v,
+		Sigma: []float32{float32(1 / math.Sqrt(float64(e.Layout.Params)))},
+		Keys:  []noise.Key{e.Rand(noise.Direction, round, 0)},
+	}
 	if err := e.Engine.Do(ctx, draw); err != nil {
 		return 0, err
 	}
 	return crFMNESNorm(ctx, e, v)
 }
 
-// crFMNESMeasure writes of each hosted candidate what the noise z of its pair has along v, and how long it is.
+// crFMNESMeasure returns the columns u.z and |z| of each hosted candidate, where z is the noise of its pair. long is
+// the length of v. The fitness column is left zero.
 func crFMNESMeasure(ctx context.Context, e *optim.Env, key noise.Key, long float64) (engine.Host, error) {
 	var keys []noise.Key
-	of := make([]int, len(e.Mine)) // the pair of each
+	of := make([]int, len(e.Mine)) // index in keys of each member's pair
 	for i, m := range e.Mine {
 		key.Member = uint32(e.Roster.Rank(m)) / 2
 		if n := len(keys); n == 0 || keys[n-1] != key {
@@ -179,19 +216,36 @@ func crFMNESMeasure(ctx context.Context, e *optim.Env, key noise.Key, long float
 	return out, nil
 }
 
-// crFMNESUpdate follows the results of a generation.
-func crFMNESUpdate(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, all engine.Host, long float64) error {
+// crFMNESUpdate updates mean, paths, v, D and step size from the results of a generation. all has the columns of every
+// candidate, key is that of the candidates' noise, and long the length of v.
+func crFMNESUpdate(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	key noise.Key,
+	all engine.Host,
+	long float64,
+) error {
 	M, one := e.Layout.Params, engine.Rows(1)
-	x, s, v, pathS, pathC, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Block(optim.BlockPathS), e.Block(optim.BlockPathC), e.Record(optim.BlockStep).F
+	x, s, v, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Record(optim.BlockStep).F
+	pathS, pathC := e.Block(optim.BlockPathS), e.Block(optim.BlockPathC)
 	order, there := crFMNESOrder(all)
 	c := crFMNESRates(all.Rows, there, M, k.Get("rate"))
-	if sharesWeights(k) {
+	if sharesTies(k) {
 		c.share(order, crFMNESEqual(all))
 	}
-	w := crFMNESWeigh(&c, all, order, M, false)
+	w := newCRFMNESWeights(&c, all, order, M, false)
 	z, square, mixed := e.Scratch(1, M), e.Scratch(1, M), e.Scratch(1, M)
-	if err := e.Engine.Do(ctx, crFMNESSum(z, key, w.mean, false), engine.Update{Rows: one, Prog: []engine.Lin{
-		optim.Assign(pathS, optim.T(float32(1-c.path), pathS), optim.T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z))}}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		crFMNESSum(z, key, w.mean, false),
+		engine.Update{
+			Rows: one,
+			Prog: []engine.Lin{
+				optim.Assign(pathS, optim.T(float32(1-c.path), pathS), optim.T(float32(math.Sqrt(c.path*(2-c.path)*c.moved)), z)),
+			},
+		},
+	); err != nil {
 		return err
 	}
 	way, err := crFMNESNorm(ctx, e, pathS)
@@ -201,7 +255,7 @@ func crFMNESUpdate(ctx context.Context, e *optim.Env, k optim.Values, key noise.
 	eta := c.converging
 	switch {
 	case way >= c.length:
-		eta, w = 1, crFMNESWeigh(&c, all, order, M, true)
+		eta, w = 1, newCRFMNESWeights(&c, all, order, M, true)
 		if err := e.Engine.Do(ctx, crFMNESSum(z, key, w.mean, false)); err != nil {
 			return err
 		}
@@ -209,9 +263,25 @@ func crFMNESUpdate(ctx context.Context, e *optim.Env, k optim.Values, key noise.
 		eta = c.standing
 	}
 	stretch, sigma := math.Sqrt(1+float64(long*long))-1, k.F("sigma")*step[0]
-	if err := e.Engine.Do(ctx, crFMNESSum(square, key, w.square, true), crFMNESSum(mixed, key, w.mixed, false),
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(z, optim.T(1, z), optim.T(float32(stretch/long*w.sumAlong), v))}}, engine.Product{Dst: z, A: z, B: s},
-		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(sigma, z)), optim.Assign(pathC, optim.T(float32(1-c.mean), pathC), optim.T(float32(math.Sqrt(c.mean*(2-c.mean)*c.moved)), z))}}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		crFMNESSum(square, key, w.square, true),
+		crFMNESSum(mixed, key, w.mixed, false),
+		engine.Update{
+			Rows: one,
+			Prog: []engine.Lin{
+				optim.Assign(z, optim.T(1, z), optim.T(float32(stretch/long*w.sumAlong), v)),
+			},
+		},
+		engine.Product{Dst: z, A: z, B: s},
+		engine.Update{
+			Rows: one,
+			Prog: []engine.Lin{
+				optim.Assign(x, optim.T(1, x), optim.T(sigma, z)),
+				optim.Assign(pathC, optim.T(float32(1-c.mean), pathC), optim.T(float32(math.Sqrt(c.mean*(2-c.mean)*c.moved)), z)),
+			},
+		},
+	); err != nil {
 		return err
 	}
 	var rows [5][]float64
@@ -230,8 +300,8 @@ func crFMNESUpdate(ctx context.Context, e *optim.Env, k optim.Values, key noise.
 	return nil
 }
 
-// crFMNESOrder lists candidates, best first, and says how many results there are. Those that are missing come last, the
-// shortest noise first.
+// crFMNESOrder returns the candidates, best first, and the number of results that are not missing. Missing results come
+// last, those with the shortest noise first.
 func crFMNESOrder(all engine.Host) (order []int, there int) {
 	fit := make([]float32, all.Rows)
 	for i := range fit {
@@ -253,17 +323,21 @@ func crFMNESOrder(all engine.Host) (order []int, there int) {
 	return order, there
 }
 
-// crFMNESConstants are those of the rule, for a population, its results and a number of parameters.
+// crFMNESConstants has the constants of the rule for a population, its results and a number of parameters.
 type crFMNESConstants struct {
-	ranks                                                    []float64 // r, best first
-	effective, path, mean, length, far, standing, converging float64   // far: alpha
-	shape, one                                               float64   // eta_B and c_1
-	moved                                                    float64   // mu_w of the r that results have, by which paths are scaled
+	ranks                []float64 // r, best first
+	effective            float64   // mu_w without ties
+	path, mean           float64   // c_s and c_c
+	length               float64   // E|N(0, I)|
+	alpha                float64   // alpha
+	standing, converging float64   // eta_s if |p_s| is below length, and if it is below a tenth of it
+	shape, one           float64   // eta_B and c_1
+	moved                float64   // mu_w of the weights after sharing ties, by which both paths are scaled
 }
 
-// share gives equal results the mean r of their places.
+// share gives equal results the mean r of their ranks and updates moved.
 func (c *crFMNESConstants) share(order []int, equal func(a, b int) bool) {
-	c.ranks = share(c.ranks, order, equal)
+	c.ranks = shareTiedWeights(c.ranks, order, equal)
 	sum := 0.0
 	for _, r := range c.ranks {
 		sum += r
@@ -275,7 +349,8 @@ func (c *crFMNESConstants) share(order []int, equal func(a, b int) bool) {
 	c.moved = 1 / squares
 }
 
-// crFMNESEqual is the equality of results for [share]. Missing ones are equal where their noise is equally long.
+// crFMNESEqual returns the equality of results for [shareTiedWeights]. Missing results are equal if their noise has the
+// same length.
 func crFMNESEqual(all engine.Host) func(a, b int) bool {
 	return func(a, b int) bool {
 		p, q := all.Row(engine.Row(a)), all.Row(engine.Row(b))
@@ -299,7 +374,7 @@ func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstan
 	c.moved = c.effective
 	c.path, c.mean = (c.effective+2)/(n+c.effective+5), (4+c.effective/n)/(n+4+2*c.effective/n)
 	c.length = math.Sqrt(n) * (1 - 1/(4*n) + 1/(21*n*n))
-	c.far = crFMNESFar(n) * min(1, math.Sqrt(P/n)) * math.Sqrt(F/P)
+	c.alpha = crFMNESAlpha(n) * min(1, math.Sqrt(P/n)) * math.Sqrt(F/P)
 	c.standing = crFMNESTanh((float64(0.024*F) + float64(0.7*n) + 20) / (n + 12))
 	c.converging = 2 * crFMNESTanh((float64(0.025*F)+float64(0.75*n)+10)/(n+4))
 	c.shape = rate * crFMNESTanh((min(0.02*F, 3*arith.Log(n))+5)/(float64(0.23*n)+25))
@@ -307,8 +382,8 @@ func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstan
 	return c
 }
 
-// crFMNESFar is e with (1 + e^2)*exp(e^2/2)/0.24 = 10 + n, which is not known in closed form.
-func crFMNESFar(n float64) float64 {
+// crFMNESAlpha solves (1 + e^2)*exp(e^2/2)/0.24 = 10 + n for e in [0, 16] by bisection; there is no closed form.
+func crFMNESAlpha(n float64) float64 {
 	lo, hi := 0.0, 16.0
 	for range 60 {
 		e := (lo + hi) / 2
@@ -321,20 +396,20 @@ func crFMNESFar(n float64) float64 {
 	return lo
 }
 
-// crFMNESTanh is the hyperbolic tangent of x >= 0.
+// crFMNESTanh returns the hyperbolic tangent of x >= 0.
 func crFMNESTanh(x float64) float64 {
 	e := arith.Exp(-2 * x)
 	return (1 - e) / (1 + e)
 }
 
-// crFMNESWeights are what pairs of candidates weigh in sums over noise, and sums over the candidates.
+// crFMNESWeights has the weights of pairs in sums over noise, and weighted sums over the candidates. a is u.z.
 type crFMNESWeights struct {
-	mean, square, mixed        []float32 // in the sums of w z, w (z^2 - 1) and w a z
+	mean, square, mixed        []float32 // weights of z, z^2 - 1 and z in sum w z, sum w (z^2 - 1) and sum w a z
 	sumAlong, sumSquare, width float64   // sum w a, sum w a^2 and sum w (|z|^2/M - 1)
 }
 
-// crFMNESWeigh weighs candidates by rank, and where the distribution moves by the length of their noise too.
-func crFMNESWeigh(c *crFMNESConstants, all engine.Host, order []int, params int, moves bool) (w crFMNESWeights) {
+// newCRFMNESWeights computes weights by rank and, if the distribution moves, also by the length of the noise.
+func newCRFMNESWeights(c *crFMNESConstants, all engine.Host, order []int, params int, moves bool) (w crFMNESWeights) {
 	by, sum, farthest := make([]float64, all.Rows), 0.0, 0.0
 	length := func(i int) float64 { return float64(all.Row(engine.Row(i))[crFMNESLength]) }
 	for i := range by {
@@ -342,14 +417,17 @@ func crFMNESWeigh(c *crFMNESConstants, all engine.Host, order []int, params int,
 	}
 	for pos, i := range order {
 		if by[i] = c.ranks[pos]; moves {
-			by[i] *= arith.Exp(c.far * (length(i) - farthest))
+			by[i] *= arith.Exp(c.alpha * (length(i) - farthest))
 		}
 		sum += by[i]
 	}
 	for i := 0; i < len(by); i += 2 {
-		first, second, a := by[i]/sum-1/float64(len(by)), by[i+1]/sum-1/float64(len(by)), float64(all.Row(engine.Row(i))[crFMNESAlong])
+		first, second := by[i]/sum-1/float64(len(by)), by[i+1]/sum-1/float64(len(by))
+		a := float64(all.Row(engine.Row(i))[crFMNESAlong])
 		both, size := first+second, length(i)
-		w.mean, w.square, w.mixed = append(w.mean, float32(first-second)), append(w.square, float32(both)), append(w.mixed, float32(both*a))
+		w.mean = append(w.mean, float32(first-second))
+		w.square = append(w.square, float32(both))
+		w.mixed = append(w.mixed, float32(both*a))
 		w.sumAlong += float64((first - second) * a)
 		w.sumSquare += float64(both * a * a)
 		w.width += float64(both * (float64(size*size)/float64(params) - 1))
@@ -357,7 +435,8 @@ func crFMNESWeigh(c *crFMNESConstants, all engine.Host, order []int, params int,
 	return w
 }
 
-// crFMNESSum adds up the noise of pairs, or its squares.
+// crFMNESSum returns the task that writes the weighted sum of the noise z of pairs to dst, or of z^2 - 1 if square is
+// set.
 func crFMNESSum(dst engine.Mat, key noise.Key, weights []float32, square bool) engine.NoiseSum {
 	sum := engine.NoiseSum{Dst: engine.All(dst), Key: key, Weights: weights, Antithetic: true, Square: square}
 	for i := range weights {
@@ -366,12 +445,12 @@ func crFMNESSum(dst engine.Mat, key noise.Key, weights []float32, square bool) e
 	return sum
 }
 
-// crFMNESLeast is the share of itself that a deviation keeps in a generation at least.
-const crFMNESLeast = 0.5
+// crFMNESMinFactor is the smallest factor by which a deviation is multiplied in a generation, before normalisation.
+const crFMNESMinFactor = 0.5
 
-// crFMNESShape moves v and D along the natural gradient. It is linear in y^2, (u.y)*y and (u.y)^2, whose weighted sums
-// over candidates follow from square = sum w (z^2 - 1), mixed = sum w a z and squares = sum w a^2, since the weights
-// add up to zero. It writes over square, mixed and path.
+// crFMNESShape moves v and D (d) along the natural gradient. eta is eta_B and one is c_1. The gradient is linear in
+// y^2, (u.y)*y and (u.y)^2. Their weighted sums over candidates follow from square = sum w (z^2 - 1), mixed = sum w a z
+// and squares = sum w a^2, since the weights sum to zero. path is p_c. crFMNESShape overwrites square, mixed and path.
 func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64) {
 	n, widest := 0.0, 0.0
 	for _, x := range v {
@@ -387,7 +466,7 @@ func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64
 	for j, x := range v {
 		inner += float64(x / long * path[j] / d[j])
 	}
-	t, s, q := mixed, square, path // an element is read before it is written
+	t, s, q := mixed, square, path // reuses the memory: each element is read before it is written
 	half := (float64(eta*f*squares) + float64(one*inner*inner) + float64(one*f)) / 2
 	ut := 0.0
 	for j, x := range v {
@@ -419,7 +498,7 @@ func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64
 		x := v[j] / long
 		v[j] += (t[j] - float64(beta*(float64((2+n)*s[j]*x)-float64(su*x)))) / long
 		after += float64(v[j] * v[j])
-		d[j] *= max(crFMNESLeast, 1+s[j])
+		d[j] *= max(crFMNESMinFactor, 1+s[j])
 		det += arith.Log(d[j])
 	}
 	by := arith.Exp((det + float64(arith.Log(1+after)/2)) / float64(len(d)))
@@ -428,7 +507,7 @@ func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64
 	}
 }
 
-// crFMNESNorm is the length of a row.
+// crFMNESNorm returns the Euclidean length of a row.
 func crFMNESNorm(ctx context.Context, e *optim.Env, x engine.Mat) (float64, error) {
 	rms, err := e.RMS(ctx, x)
 	return rms * math.Sqrt(float64(x.Cols)), err

@@ -12,34 +12,57 @@ import (
 	"brood/optim/collective"
 )
 
-// EGG trains a model of whole numbers by steps of one.
+// EGG trains an integer model by steps of one.
 var EGG = &optim.Algorithm{
 	Name:  "egg",
 	Title: "EGG",
 	Paper: "Sarkar et al.: Evolution strategies at the hyperscale (EGGROLL, 2025), the recurrent language model in whole numbers (EGG)",
-	Doc: `Every weight is a whole number in [-127, 127], and so is, within its own bounds, every number on the way to the loss. Ranks 2k
-and 2k+1 of the population share eps_k, noise of deviation 1 that is scaled by sigma and rounded:
+	Doc: `Every weight is an integer in [-127, 127], and all intermediate values up to the loss are integers within their
+own bounds. Ranks 2k and 2k+1 of the population share eps_k, noise of deviation 1 that is scaled by sigma and rounded:
 
-    candidate = theta +- Whole(sigma*eps_k), without a bound;  w_k = the sign of how much better the first of a pair is
-    g = sum_k w_k eps_k;  theta_j <- theta_j + sign(g_j) where |g_j| > threshold*sqrt(n), n = pairs that are not even
+    candidate = theta +- Whole(sigma*eps_k), without a bound;  w_k = sign of first minus second fitness of the pair
+    g = sum_k w_k eps_k;  theta_j <- theta_j + sign(g_j) where |g_j| > threshold*sqrt(n), n = pairs with w_k != 0
 
-By chance alone g_j has the deviation sqrt(n), so that threshold is the z of a test on each weight: 2 lets 5 in a hundred pass
-that have nothing to say, 3 lets 3 in a thousand. Small thresholds take long steps, and high ones are a small learning rate.
-A pair whose fitness is equal, or of which one is missing, has no sign.
+By chance alone g_j has the deviation sqrt(n), so that threshold is the z value of a test on each weight: with 2 about
+5 in a hundred weights without a signal pass, with 3 about 3 in a thousand. A small threshold makes long steps; a large
+one acts as a small learning rate. A pair with equal or missing results has w_k = 0.
 
-The sum is exact in whole numbers, so that no bit depends on a machine, on workers or on the order. Deviations from the source:
-noise is of full rank here, where the source has rank 1; sigma and threshold are numbers in place of shifts and tables of them.
-distribution is that of openai-es: seed and chromosome have equal bits.
-Series: fitness, and moved, the share of the weights that a generation moves.
-Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
+The sum is exact in integers, so that no bit depends on the machine, the workers or the order. Deviations from the
+source: noise has full rank here, rank 1 in the source; sigma and threshold are numbers instead of shifts and tables.
+distribution is as in openai-es: seed and chromosome are bit-identical.
+Series: fitness; moved, the share of the weights that a generation moves.
+Bytes per generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1).`,
 	Needs: optim.Evaluations | optim.Whole,
 	Knobs: []optim.Knob{
 		optim.KnobB.With(256), knobSamples,
-		{Name: "sigma", Label: "σ", Title: "standard deviation", Doc: "standard deviation of the perturbations, in steps of a weight", Min: 0.25, Max: 64, Default: 4, Scale: optim.Log},
-		{Name: "threshold", Title: "threshold", Doc: "standard deviations of chance beyond which a weight steps by one", Max: 10, Default: 1},
+		{
+			Name:    "sigma",
+			Label:   "σ",
+			Title:   "standard deviation",
+			Doc:     "standard deviation of the perturbations, in steps of a weight",
+			Min:     0.25,
+			Max:     64,
+			Default: 4,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "threshold",
+			Title:   "threshold",
+			Doc:     "a weight steps by one if its sum exceeds this number of standard deviations of chance",
+			Max:     10,
+			Default: 1,
+		},
 		knobDistribution,
 	},
-	Series: []optim.Series{optim.SeriesFitness, {Name: "moved", Title: "moved", Doc: "share of the weights whose sum is beyond the threshold; those at 127 or -127 stay there", Combine: optim.Mean}},
+	Series: []optim.Series{
+		optim.SeriesFitness,
+		{
+			Name:    "moved",
+			Title:   "moved",
+			Doc:     "share of the weights whose sum is beyond the threshold; those at 127 or -127 stay there",
+			Combine: optim.Mean,
+		},
+	},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
 		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, true)}
 	},
@@ -71,13 +94,21 @@ func (egg) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	return rep, e.Engine.Do(ctx, engine.Nudge{X: e.Block(optim.BlockX), G: g, Limit: limit, Moved: moved})
 }
 
-// eggMembers is the largest population: float32 holds the sum of so many pairs of noise in [-127, 127] exactly.
+// eggMembers is the largest population for which float32 represents every sum of its pairs' noise, in [-127, 127],
+// exactly.
 const eggMembers = 2 * (1 << 24 / 127)
 
-// eggEstimate writes g = sum_k w_k eps_k, and counts the pairs that are not even.
-func eggEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (pairs int, rep optim.Report, err error) {
+// eggEstimate evaluates the candidates and writes g = sum_k w_k eps_k (1 x params). pairs is the number of pairs with
+// w_k != 0. It is collective.
+func eggEstimate(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	round uint64,
+	g engine.Mat,
+) (pairs int, rep optim.Report, err error) {
 	key := e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, eggNoise, e.Block(optim.BlockX), engine.Mat{}, k.F("sigma"), true)
+	fit, rep, err := evaluateNoise(ctx, e, k, key, eggNoise, e.Block(optim.BlockX), engine.Mat{}, k.F("sigma"), true)
 	if err != nil {
 		return 0, rep, err
 	}
@@ -86,7 +117,7 @@ func eggEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 		return 0, rep, err
 	}
 	sum := engine.NoiseSum{Dst: engine.All(g), Noise: eggNoise, Key: key, Antithetic: true}
-	sum.Dst.Lo, sum.Dst.Hi = columnsOf(e, k)
+	sum.Dst.Lo, sum.Dst.Hi = workerColumns(e, k)
 	for i := 0; i < all.Rows; i += 2 {
 		if w := eggSign(all.F[i], all.F[i+1]); w != 0 {
 			sum.IDs, sum.Weights = append(sum.IDs, engine.Member(i)), append(sum.Weights, w)
@@ -95,13 +126,13 @@ func eggEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64
 	if err := e.Engine.Do(ctx, sum); err != nil {
 		return 0, rep, err
 	}
-	return len(sum.IDs), rep, complete(ctx, e, k, g)
+	return len(sum.IDs), rep, gatherSlices(ctx, e, k, g)
 }
 
-// eggNoise is what perturbs the candidates.
+// eggNoise is the noise of the candidates.
 var eggNoise = engine.Noise{Integer: true}
 
-// eggSign says which of two results is better, if they can be compared.
+// eggSign returns 1 if a is better, -1 if b is better, and 0 if they are equal or one is NaN.
 func eggSign(a, b float32) float32 {
 	switch {
 	case a > b:

@@ -9,34 +9,41 @@ import (
 	"brood/optim"
 )
 
-// Estimator is a program that estimates from candidates which way the fitness rises.
+// Estimator is a program that estimates the ascent direction of the fitness from candidates.
 type Estimator interface {
-	// Estimate writes into g (1 x Params) the direction that a round would move the shared parameters along, before
-	// momentum, Adam and decay, of any length, and says of how many independent perturbations it was made. No block
-	// changes but the cursor.
+	// Estimate writes to g (1 x Params) the direction along which a round would move the shared parameters, before
+	// momentum, Adam and decay. Its length is arbitrary. Estimate returns the number of independent perturbations and
+	// changes no block except the cursor.
 	Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (directions int, err error)
 }
 
-// Slope is how an estimate compares with the gradient: cosines of the angle between the two.
+// Slope has the cosines of the angle between an estimate and minus the gradient.
 type Slope struct {
-	Batch      float64 // with the gradient on the mini-batch that all candidates saw; NaN where each had its own
-	Train      float64 // with the gradient on training samples
-	Directions int
+	Batch      float64 // gradient on the mini-batch of all candidates; NaN if each has its own
+	Train      float64 // gradient on training samples
+	Directions int     // independent perturbations of the estimate
 }
 
-// gradientTo writes the gradient at the shared parameters to g, on a batch and by masks that are to be set.
+// gradientTo returns a task that writes the gradient at the shared parameters to g. The caller sets Batches and Masks.
 func gradientTo(e *optim.Env, g engine.Mat) engine.Gradients {
 	task := engine.Gradients{X: e.Block(optim.BlockX), Rows: engine.Rows(1), G: g, Loss: make([]float32, 1)}
 	if e.Layout.Stats > 0 {
-		task.Stats = e.Scratch(1, e.Layout.Stats) // only moved along: a gradient is by the batch's own
+		task.Stats = e.Scratch(1, e.Layout.Stats) // receives running statistics; the gradient uses those of the batch
 	}
 	return task
 }
 
-// Slope compares what a round would estimate with minus the gradient at the shared parameters, on that round's
-// mini-batch and on batches of training samples, whose gradients are averaged. It is asked on one worker that hosts all
-// members. An estimate or a gradient of nothing but zeros has the cosine NaN.
-func EstimateSlope(ctx context.Context, e *optim.Env, k optim.Values, p Estimator, round uint64, train [][]int32) (s Slope, err error) {
+// EstimateSlope compares the estimate of a round with minus the gradient at the shared parameters, on that round's
+// mini-batch and on the batches of training samples in train, whose gradients are averaged. Call it on a single worker
+// that hosts all members. The cosine is NaN if the estimate or the gradient is zero.
+func EstimateSlope(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	p Estimator,
+	round uint64,
+	train [][]int32,
+) (s Slope, err error) {
 	g, down, one := e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params), e.Scratch(1, e.Layout.Params)
 	at := e.Record(optim.BlockCursor).U[0]
 	if s.Directions, err = p.Estimate(ctx, e, k, round, g); err != nil {
@@ -54,7 +61,7 @@ func EstimateSlope(ctx context.Context, e *optim.Env, k optim.Values, p Estimato
 		if err := gradient(own, e.SharedBatchKey(at)); err != nil {
 			return s, err
 		}
-		if s.Batch, err = rise(ctx, e, g, one); err != nil {
+		if s.Batch, err = ascentCosine(ctx, e, g, one); err != nil {
 			return s, err
 		}
 	}
@@ -65,18 +72,21 @@ func EstimateSlope(ctx context.Context, e *optim.Env, k optim.Values, p Estimato
 		if err := gradient(batch, e.SharedBatchKey(uint64(i*len(batch)))); err != nil {
 			return s, err
 		}
-		add := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(down, optim.T(1, down), optim.T(1/float32(len(train)), one))}}
+		add := engine.Update{
+			Rows: engine.Rows(1),
+			Prog: []engine.Lin{optim.Assign(down, optim.T(1, down), optim.T(1/float32(len(train)), one))},
+		}
 		if err := e.Engine.Do(ctx, add); err != nil {
 			return s, err
 		}
 	}
-	s.Train, err = rise(ctx, e, g, down)
+	s.Train, err = ascentCosine(ctx, e, g, down)
 	return s, err
 }
 
-// descent is the cosine of the angle between g and minus the gradient h: with g' = -h |g|/|h| it is 1 - |g - g'|^2 /
-// 2|g|^2. It writes over h.
-func rise(ctx context.Context, e *optim.Env, g, h engine.Mat) (float64, error) {
+// ascentCosine returns the cosine of the angle between g and minus the gradient h, NaN if one of them is zero. With
+// g' = -h |g|/|h| it is 1 - |g - g'|^2 / 2|g|^2. It overwrites h.
+func ascentCosine(ctx context.Context, e *optim.Env, g, h engine.Mat) (float64, error) {
 	a, err := e.RMS(ctx, g)
 	if err != nil {
 		return 0, err
@@ -86,7 +96,11 @@ func rise(ctx context.Context, e *optim.Env, g, h engine.Mat) (float64, error) {
 		return math.NaN(), err
 	}
 	d := make([]float64, 1)
-	err = e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(h, optim.T(-float32(a/b), h))}}, engine.Distance{X: g, Centre: h, RMS: d})
+	err = e.Engine.Do(
+		ctx,
+		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(h, optim.T(-float32(a/b), h))}},
+		engine.Distance{X: g, Centre: h, RMS: d},
+	)
 	if err != nil {
 		return 0, err
 	}

@@ -11,70 +11,131 @@ import (
 	"brood/optim/collective"
 )
 
-// GuidedES estimates the gradient from candidates that are drawn farther out in the subspace of surrogate gradients.
+// GuidedES estimates the gradient from candidates that have more variance in the subspace of surrogate gradients.
 var GuidedES = &optim.Algorithm{
 	Name:  "guided-es",
 	Title: "Guided ES",
 	Paper: "Maheswaranathan, Metz, Tucker, Choi, Sohl-Dickstein: Guided evolutionary strategies: augmenting random search with surrogate gradients (2019), algorithm 1",
 	Doc: `Members are candidates x +- eps in pairs: ranks 2i and 2i+1 of the population share eps_i, P pairs in all. U is
-an orthonormal basis, n x k, of what the last k surrogate gradients span; n is the number of parameters. A share alpha
-of the variance is all parameters', and the rest lies in the subspace:
+an orthonormal basis, n x k, of the span of the last k surrogate gradients; n is the number of parameters. A share alpha
+of the variance is spread over all parameters, the rest over the subspace:
 
     eps_i = sigma*(sqrt(alpha/n)*z_i + sqrt((1-alpha)/k)*U u_i),  z_i ~ N(0, I_n),  u_i ~ N(0, I_k)
     g = beta/(2*sigma^2*P) * sum_i (f+_i - f-_i)*eps_i
     x <- x + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
-    U <- an orthonormal basis of the newest surrogate and the k-1 before
+    U <- an orthonormal basis of the newest surrogate and the previous k-1
 
-f+ and f- are the fitness of the two of a pair, so that g ascends where the source's descends. sigma is about the
-length of eps and not, as elsewhere, what one parameter has of it. So sgd needs an eta up to n times that of
-openai-es; adam hardly sees beta. Two things can be surrogates:
+f+ and f- are the fitness of the two candidates of a pair, so that g ascends where the source's descends. sigma is about
+the length of eps, not the deviation of one parameter as in other algorithms. sgd therefore needs an eta up to n times
+that of openai-es; adam is almost independent of beta. The knob surrogate selects the surrogate gradients:
 
-estimates takes the g of generations before: nothing but evaluations is asked for.
-gradient takes the gradient on the mini-batch of the generation, before its candidates are drawn. Every worker
-computes it for itself. Masks of dropout are drawn for it, and batch statistics are its own, as candidates have them.
+estimates uses the g of earlier generations, so that only evaluations are needed.
+gradient uses the gradient on the mini-batch of the generation, before its candidates are drawn. Every worker computes
+it separately. Dropout masks are drawn for it, and batch-norm uses the statistics of the mini-batch, as for candidates.
 
-What surrogates span is found by Gram and Schmidt, the newest first, each of the others three times. One of whose
-column less than 1e-4 is left has none, nor has one that is not finite: until there are k, or where some depend on
-others, k in the equations is the number of columns, and with none alpha is 1. The block subspace has the columns
-behind each other; when the knob is turned they are forgotten.
+The basis is computed by Gram-Schmidt, the newest surrogate first, each of the others three times. A surrogate has no
+column if less than 1e-4 of it is left, or if it is not finite. Until there are k columns, or if surrogates depend on
+each other, k in the equations is the number of columns; without columns alpha is 1. The block subspace stores the
+columns one after the other; a change of the knob subspace clears them.
 
-Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing
-(non-finite) one counts as the worst. samples member gives each candidate a mini-batch of its own, and leaves no
-gradient to take.
-distribution seed lets every worker regenerate the noise, so that only 2P fitness values travel; chromosome a slice
-each, with not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is x.
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation share; a missing
+(non-finite) one counts as the worst. samples member gives each candidate its own mini-batch and excludes surrogate
+gradient. With distribution seed every worker regenerates the noise, so that only 2P fitness values are sent; with
+chromosome each worker computes a slice, bit-identical to seed; auto sets the faster of the two, as in openai-es. The
+centre is x.
 Series: fitness.
-Bytes a generation, over W workers: seed 8P(W-1); chromosome 4(2P + n)(W-1).
+Bytes per generation, over W workers: seed 8P(W-1); chromosome 4(2P + n)(W-1).
 
-Deviations: the source's surrogates are correlated with the gradient and biased. That of the mini-batch is, but for
-dropout and the smoothing of labels, the gradient itself of what candidates are measured by, so that it shows what
-guidance can do at best; estimates are evosax's where it is given none. The source says nothing of fewer columns than
-k: here the variance of eps stays what it is.
+Deviations: the source's surrogates are correlated with the gradient and biased. The gradient on the mini-batch is,
+except for dropout and label smoothing, the exact gradient of the candidates' objective, so that it shows the best case
+of guidance; estimates are what evosax uses if it gets no surrogate. The source does not define the case of fewer
+columns than k: here the variance of eps stays the same.
 Reductions: alpha 1 is openai-es with shaping raw, of sigma/sqrt(n) in place of sigma, and its eta is n/beta times
 that one's for sgd.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
-		{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size along the estimate, by Adam in parameters", Min: 0, Max: 1e9, Default: 0.001, Scale: optim.Log}, optim.KnobMu, knobFollow,
-		{Name: "sigma", Label: "σ", Title: "length of perturbations", Doc: "root mean square of the length of a perturbation", Min: 1e-6, Max: 1e5, Default: 1, Scale: optim.Log},
-		{Name: "alpha", Label: "α", Title: "share of all directions", Doc: "share of the variance that all parameters have, in place of the subspace; 1 is an evolution strategy without guidance, and 0 is for surrogate gradient: estimates never leave the line of the first then", Min: 0, Max: 1, Default: 0.5},
-		{Name: "subspace", Title: "dimensions of the subspace", Unit: "surrogates", Doc: "how many of the last surrogates span the subspace that is searched farther out; each takes a row of memory", Min: 1, Max: 64, Default: 1, Integer: true, Scale: optim.Log},
-		{Name: "surrogate", Title: "surrogate gradients", Doc: "what guides the search: the estimates of generations before, or the gradient on the mini-batch of the generation", Choices: []string{"estimates", "gradient"}, Max: 1},
-		{Name: "beta", Label: "β", Title: "scale of the estimate", Doc: "what the estimate is multiplied by; 2 makes it about as long as the gradient is along one surrogate that has half of the variance", Min: 1e-6, Max: 1e9, Default: 2, Scale: optim.Log},
+		{
+			Name:    "eta",
+			Label:   "η",
+			Title:   "learning rate",
+			Doc:     "step size along the estimate; with adam about the step of each parameter",
+			Min:     0,
+			Max:     1e9,
+			Default: 0.005,
+			Scale:   optim.Log,
+			Begins:  "0.001",
+		},
+		optim.KnobMu, knobOptimiser,
+		{
+			Name:    "sigma",
+			Label:   "σ",
+			Title:   "length of perturbations",
+			Doc:     "root mean square of the length of a perturbation",
+			Min:     1e-6,
+			Max:     1e5,
+			Default: 1,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "alpha",
+			Label:   "α",
+			Title:   "share of all directions",
+			Doc:     "share of the variance outside the subspace; 1 is no guidance; 0 is for surrogate gradient (estimates would stay on one line)",
+			Min:     0,
+			Max:     1,
+			Default: 0.5,
+		},
+		{
+			Name:    "subspace",
+			Title:   "dimensions of the subspace",
+			Unit:    "surrogates",
+			Doc:     "number of last surrogates that span the subspace; each takes one row of parameters in memory",
+			Min:     1,
+			Max:     64,
+			Default: 1,
+			Integer: true,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "surrogate",
+			Title:   "surrogate gradients",
+			Doc:     "surrogates: the estimates of earlier generations, or the gradient on the generation's mini-batch",
+			Choices: []string{"estimates", "gradient"},
+			Max:     1,
+		},
+		{
+			Name:    "beta",
+			Label:   "β",
+			Title:   "scale of the estimate",
+			Doc:     "factor of the estimate; 2 makes it about as long as the gradient along one surrogate with half of the variance",
+			Min:     1e-6,
+			Max:     1e9,
+			Default: 2,
+			Scale:   optim.Log,
+		},
 		optim.KnobB.With(256), knobSamples, knobDistribution,
 	},
 	Series: []optim.Series{optim.SeriesFitness},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		b := []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), {Name: optim.BlockSubspace, Shared: true, Cols: k.I("subspace") * l.Params}, optim.Counter(optim.BlockCursor, true)}
+		b := []optim.Block{
+			optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			{Name: optim.BlockSubspace, Shared: true, Cols: k.I("subspace") * l.Params},
+			optim.Counter(optim.BlockCursor, true),
+		}
 		return append(b, estimateBlocks(k, l)...)
 	},
 	Check: func(s optim.Shape) error {
 		switch gradient := s.K.Is("surrogate", "gradient"); {
 		case len(s.Roster.Members)%2 == 1:
-			return errors.New("directions are tried both ways: give members a multiple of 2")
+			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		case gradient && (s.Layout.Whole || s.Layout.Measured):
-			return errors.New("surrogate gradient needs a model with gradients, and an objective or a model of whole numbers has none: set surrogate to estimates")
+			return errors.New(
+				"surrogate gradient needs a model with gradients, and an objective or an integer model has none: set surrogate to estimates",
+			)
 		case gradient && s.K.Is("samples", "member"):
-			return errors.New("the gradient is of the mini-batch that all candidates see: set samples to shared, or surrogate to estimates")
+			return errors.New(
+				"the gradient is of the mini-batch that all candidates see: set samples to shared, or surrogate to estimates",
+			)
 		}
 		return nil
 	},
@@ -87,7 +148,7 @@ type guidedES struct{}
 func (guidedES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	g, basis, gradient := e.Scratch(1, e.Layout.Params), guidedESBasis(e, k), k.Is("surrogate", "gradient")
 	if gradient {
-		if err := guidedESGuide(ctx, e, k, basis); err != nil {
+		if err := guidedESPushGradient(ctx, e, k, basis); err != nil {
 			return optim.Report{}, err
 		}
 	}
@@ -97,19 +158,21 @@ func (guidedES) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	}
 	if gradient {
 		rep.Samples += int64(k.I("batch"))
-	} else if err := guidedESTurn(ctx, e, basis, g); err != nil {
+	} else if err := guidedESPush(ctx, e, basis, g); err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, climbEstimate(e, k, g)...)
+	return rep, e.Engine.Do(ctx, ascendEstimate(e, k, g)...)
 }
 
-// guidedESBasis is U, a column in each row. A row of zeros stands for a surrogate that depends on newer ones.
+// guidedESBasis returns U transposed: subspace x params, one column of U per row. A row is zero if its surrogate has no
+// column.
 func guidedESBasis(e *optim.Env, k optim.Values) engine.Mat {
 	return e.Block(optim.BlockSubspace).Fold(k.I("subspace"))
 }
 
-// guidedESGuide takes the gradient at x on the mini-batch that candidates will see for the newest surrogate of a basis.
-func guidedESGuide(ctx context.Context, e *optim.Env, k optim.Values, basis engine.Mat) error {
+// guidedESPushGradient adds the gradient at x, on the mini-batch that the candidates will use, to a basis as its newest
+// surrogate.
+func guidedESPushGradient(ctx context.Context, e *optim.Env, k optim.Values, basis engine.Mat) error {
 	g, batch, at := e.Scratch(1, e.Layout.Params), make([]int32, k.I("batch")), e.Record(optim.BlockCursor).U[0]
 	e.SharedBatch(batch, at)
 	task := gradientTo(e, g)
@@ -117,11 +180,18 @@ func guidedESGuide(ctx context.Context, e *optim.Env, k optim.Values, basis engi
 	if err := e.Engine.Do(ctx, task); err != nil {
 		return err
 	}
-	return guidedESTurn(ctx, e, basis, g)
+	return guidedESPush(ctx, e, basis, g)
 }
 
-// guidedESEstimate tries candidates farther out along a basis and writes g.
-func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, basis, g engine.Mat) (optim.Report, error) {
+// guidedESEstimate evaluates candidates with additional variance along the basis and writes the estimate to g
+// (1 x params). It is collective.
+func guidedESEstimate(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	round uint64,
+	basis, g engine.Mat,
+) (optim.Report, error) {
 	scale, key := e.Scratch(1, e.Layout.Params), e.Rand(noise.Candidate, round, 0)
 	columns, err := guidedESColumns(ctx, e, basis)
 	if err != nil {
@@ -147,9 +217,9 @@ func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round u
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, err
 	}
-	results, inside := openaiESPresent(all.F), make([]float64, basis.Rows)
+	results, inside := fillMissing(all.F), make([]float64, basis.Rows)
 	sum := engine.NoiseSum{Dst: engine.All(g), Key: key, Antithetic: true}
-	sum.Dst.Lo, sum.Dst.Hi = columnsOf(e, k)
+	sum.Dst.Lo, sum.Dst.Hi = workerColumns(e, k)
 	for i := 0; i < len(results); i += 2 {
 		w, of := results[i]-results[i+1], e.Rand(noise.Direction, round, engine.Member(i/2))
 		sum.IDs, sum.Weights = append(sum.IDs, engine.Member(i)), append(sum.Weights, w)
@@ -160,7 +230,7 @@ func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round u
 	if err := e.Engine.Do(ctx, sum); err != nil {
 		return rep, err
 	}
-	if err := complete(ctx, e, k, g); err != nil {
+	if err := gatherSlices(ctx, e, k, g); err != nil {
 		return rep, err
 	}
 	by := k.Get("beta") / (sigma * float64(len(results)))
@@ -171,8 +241,8 @@ func guidedESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round u
 	return rep, e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{estimate}})
 }
 
-// guidedESDeviations are what a perturbation of length 1 has in each parameter and along each column, where there are
-// so many.
+// guidedESDeviations returns the standard deviation of a perturbation of RMS length 1 in each parameter (each) and
+// along each column of the basis (along). columns is the number of columns.
 func guidedESDeviations(alpha float64, params, columns int) (each, along float64) {
 	if columns == 0 {
 		return math.Sqrt(1 / float64(params)), 0
@@ -180,7 +250,7 @@ func guidedESDeviations(alpha float64, params, columns int) (each, along float64
 	return math.Sqrt(alpha / float64(params)), math.Sqrt((1 - alpha) / float64(columns))
 }
 
-// guidedESColumns is how many rows of a basis are none of zeros.
+// guidedESColumns returns the number of rows of a basis that are not zero.
 func guidedESColumns(ctx context.Context, e *optim.Env, basis engine.Mat) (n int, err error) {
 	size := make([]float64, basis.Rows)
 	if err := e.Engine.Do(ctx, engine.Distance{X: basis, RMS: size}); err != nil {
@@ -195,27 +265,36 @@ func guidedESColumns(ctx context.Context, e *optim.Env, basis engine.Mat) (n int
 	return n, err
 }
 
-// The squared lengths below which a surrogate is none, and below which what newer ones leave of its column is none:
-// float32 keeps 6e-8 of a column of length 1, which is 6e-4 of what is left then.
+// guidedESZero is the squared length below which a surrogate counts as zero. guidedESDependent is the squared length
+// below which the remainder of a column of length 1, after projection on newer columns, counts as zero. float32 rounds
+// a column of length 1 with an error of 6e-8, which is 6e-4 of a remainder of length 1e-4.
 const (
-	guidedESNothing   = 1e-60
+	guidedESZero      = 1e-60
 	guidedESDependent = 1e-8
 )
 
-// guidedESTurn takes g for the newest surrogate and lets go of the oldest. Newer columns span what newer surrogates do,
-// so that columns of before stand for theirs.
-func guidedESTurn(ctx context.Context, e *optim.Env, basis, g engine.Mat) error {
+// guidedESPush adds g to the basis as the newest surrogate and drops the oldest. Older surrogates are represented by
+// their columns of the previous basis: newer columns have the same span as newer surrogates.
+func guidedESPush(ctx context.Context, e *optim.Env, basis, g engine.Mat) error {
 	var tasks []engine.Task
 	for j := basis.Rows - 1; j > 0; j-- {
-		tasks = append(tasks, engine.Copy{Dst: engine.All(basis.Sub(engine.Row(j), 1)), Src: engine.All(basis.Sub(engine.Row(j-1), 1))})
+		tasks = append(
+			tasks,
+			engine.Copy{Dst: engine.All(basis.Sub(engine.Row(j), 1)), Src: engine.All(basis.Sub(engine.Row(j-1), 1))},
+		)
 	}
-	if err := e.Engine.Do(ctx, append(tasks, engine.Copy{Dst: engine.All(basis.Sub(0, 1)), Src: engine.All(g)})...); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		append(tasks, engine.Copy{Dst: engine.All(basis.Sub(0, 1)), Src: engine.All(g)})...,
+	); err != nil {
 		return err
 	}
 	squares := make([]float64, basis.Rows)
-	err := guidedESProject(ctx, e, basis.Sub(0, 1), squares, guidedESNothing)
+	err := guidedESProject(ctx, e, basis.Sub(0, 1), squares, guidedESZero)
 	for j := 2; j <= basis.Rows && err == nil; j++ {
-		for range 3 { // takes out what is in newer columns; makes the rest long, and its errors with it; takes these out
+		// The first pass subtracts the projection on newer columns. The second normalises the remainder, which enlarges
+		// its rounding errors. The third removes these.
+		for range 3 {
 			if err = guidedESProject(ctx, e, basis.Sub(0, j), squares, guidedESDependent); err != nil {
 				break
 			}
@@ -224,9 +303,10 @@ func guidedESTurn(ctx context.Context, e *optim.Env, basis, g engine.Mat) error 
 	return err
 }
 
-// guidedESProject takes what the rows before have of the last one out of it, and divides the rest by the length that
-// the row had, or by nothing at all where that is none. squares are the squared lengths of the rows before, to which
-// that of the last one is added as it will be: 1, or 0. By the law of cosines 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
+// guidedESProject subtracts from the last row its projections on the earlier rows, and divides the result by the length
+// that the row had before. If the squared length of the row is below least or not finite, it sets the row to zero.
+// squares has the squared lengths of the earlier rows (1 or 0); guidedESProject appends 1 or 0 for the last row in
+// place. Inner products follow from distances by the law of cosines, 2 a.b = |a|^2 + |b|^2 - |a - b|^2.
 func guidedESProject(ctx context.Context, e *optim.Env, rows engine.Mat, squares []float64, least float64) error {
 	n := rows.Rows - 1
 	last, size, off := rows.Sub(engine.Row(n), 1), make([]float64, 1), make([]float64, n)
@@ -241,7 +321,7 @@ func guidedESProject(ctx context.Context, e *optim.Env, rows engine.Mat, squares
 		return err
 	}
 	square := squareOf(e, size[0])
-	if !(square >= least) || math.IsInf(square, 1) { // nor is one that is no number
+	if !(square >= least) || math.IsInf(square, 1) { // true for NaN
 		squares[n] = 0
 		return e.Engine.Do(ctx, engine.Fill{Dst: engine.All(last)})
 	}
@@ -258,13 +338,13 @@ func guidedESProject(ctx context.Context, e *optim.Env, rows engine.Mat, squares
 // Estimate implements Estimator.
 func (guidedES) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (int, error) {
 	basis := guidedESBasis(e, k)
-	if k.Is("surrogate", "gradient") { // a round keeps it, and this is none
+	if k.Is("surrogate", "gradient") { // a round updates the basis, an estimate must not
 		kept := basis
 		basis = e.Scratch(kept.Rows, kept.Cols)
 		if err := e.Engine.Do(ctx, engine.Copy{Dst: engine.All(basis), Src: engine.All(kept)}); err != nil {
 			return 0, err
 		}
-		if err := guidedESGuide(ctx, e, k, basis); err != nil {
+		if err := guidedESPushGradient(ctx, e, k, basis); err != nil {
 			return 0, err
 		}
 	}

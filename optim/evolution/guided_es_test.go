@@ -276,7 +276,7 @@ func TestGuidedESBasis(t *testing.T) {
 					}
 				}
 				p.Recycle()
-				if err := guidedESTurn(context.Background(), p.Env, basis, g); err != nil {
+				if err := guidedESPush(context.Background(), p.Env, basis, g); err != nil {
 					t.Fatal(err)
 				}
 				last = append(last, optimtest.Doubles(v))

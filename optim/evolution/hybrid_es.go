@@ -10,55 +10,162 @@ import (
 	"brood/optim/collective"
 )
 
-// HybridES tries shifted copies of the last gradient between full gradient steps.
+// HybridES evaluates steps along shifted copies of the last gradient between full gradient steps.
 var HybridES = &optim.Algorithm{
 	Name:  "hybrid-es",
 	Title: "Hybrid-ES",
 	Paper: "Bartolo: Backprop considered harmful? Hybrid-evolution strategies for supervised learning training (poster)",
-	Doc: `Every r-th iteration is a full gradient step, whose direction d is kept; in those between, each of N groups tries K shifts
-of d and sends the seed of its best with its cost; everybody rebuilds the winner from its seed and applies it:
+	Doc: `Every r-th iteration is a full gradient step, whose direction d is stored. In the other iterations each of N
+groups evaluates K shifts of d and sends the seed and the cost of its best one; every worker regenerates the winner
+from its seed and applies it:
 
     i mod r = 0:          d = 1/n sum_a grad f_a(theta);  theta <- theta - eta*d
     else, and if r = 1:   theta_g,k = theta - eta*(d + s*eps_g,k), eps ~ N(0, I);  theta <- argmin_g,k f(theta_g,k)
 
-A round is one iteration; with r = 1 ("assisted") the candidates follow the full step in it. The gradient is over a global
-batch of members*batch samples, as in data-parallel SGD; candidates share the next judges samples of the same stream, and one whose
-cost is not finite never wins. combine softmax averages the groups' best with weights exp(-cost/temperature). s is in units of
-the root mean square of d's components, which follows the gradient (the source's optimum, and its wish for an adaptive
-variance), or absolute. shape draws other shifts of the same variance: a normal shift times a random length, which makes
-components Laplace or Student t (3 degrees of freedom). components is the share of the parameters that an iteration
-shifts, drawn for each anew. optimiser adam, adamw or muon takes the full step, and d is then what it moved theta by, over
--eta. The centre is theta.
-Series: loss of full steps, cost of the winner, norm and mean square component of d, variance of the shifts, and memory: that of
-an iteration, in units of a full gradient step's, 1 or 1/3 by the source's account; its mean is (1 + (r-1)/3)/r.
-Bytes: an all-reduce of M values a full step, so 1/r of a gradient a step; 12 for each group to every other worker an iteration of
-candidates (8 of the seed, 4 of the cost).
+A round is one iteration; with r = 1 ("assisted") the candidates follow the full step in it. The gradient is over a
+global batch of members*batch samples, as in data-parallel SGD. Candidates share the next judges samples of the same
+stream. A candidate with a non-finite cost never wins. combine softmax averages the groups' best with weights
+exp(-cost/temperature). unit gradient gives s in units of the root mean square of d's components, so that it adapts to
+the gradient (the source finds its optimum there and asks for an adaptive variance); unit absolute uses s itself. shape
+selects the distribution of shifts with the same variance: a normal shift times a random length makes components
+Laplace or Student t (3 degrees of freedom). components is the share of the parameters that an iteration shifts, drawn
+anew for each iteration. With optimiser adam, adamw or muon, its step is the full step, and d is the change of theta
+divided by -eta. The centre is theta.
+Series: loss of full steps, cost of the winner, norm and mean square component of d, variance of the shifts, and
+memory: that of an iteration relative to a full gradient step, 1 or 1/3 according to the source; its
+mean is (1 + (r-1)/3)/r.
+Bytes: an all-reduce of M values per full step, hence 1/r of a gradient per step; 12 per group to every other worker in
+each iteration with candidates (8 for the seed, 4 for the cost).
 
-Deviations: the source's N worker nodes are the knob groups, dealt to members in runs; it does not say how winners are
-combined; its costs are over the whole training set.
-Reductions: s = 0 is gradient descent that takes each gradient r times.`,
+Deviations: the source's N worker nodes are the knob groups, assigned to members in contiguous ranges. The source does
+not say how winners are combined, and its costs are over the whole training set.
+Reductions: s = 0 is gradient descent that uses each gradient r times.`,
 	Needs: optim.Gradients | optim.Evaluations,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta, optim.KnobB, optim.KnobWD, optim.KnobClip}, hybridESOptimiser, []optim.Knob{
-		{Name: "r", Title: "interval", Unit: "iterations", Doc: "every r-th iteration is a full gradient step", Min: 1, Max: 1000, Default: 2, Integer: true, Scale: optim.Log},
-		{Name: "groups", Title: "groups", Doc: "groups that try shifts side by side (N in the source)", Min: 1, Max: 1 << 16, Default: 8, Integer: true, Scale: optim.Log},
-		{Name: "tries", Title: "tries", Doc: "shifts that each group tries (K in the source)", Min: 1, Max: 1 << 12, Default: 4, Integer: true, Scale: optim.Log},
-		{Name: "judges", Title: "judges", Unit: "samples", Doc: "training samples that a candidate's cost is measured on", Min: 1, Max: 1 << 20, Default: 512, Integer: true, Scale: optim.Log},
-		{Name: "s", Title: "shift s", Doc: "standard deviation of the shifts of the direction", Min: 0, Max: 1000, Default: 1, Scale: optim.Log},
-		{Name: "unit", Title: "unit of s", Doc: "s in units of the root mean square component of the last gradient, or as it is", Choices: []string{"gradient", "absolute"}, Max: 1},
-		{Name: "shape", Title: "shape of shifts", Doc: "distribution of a shift's components", Choices: []string{"normal", "laplace", "student"}, Max: 2},
-		{Name: "components", Title: "components", Doc: "share of the parameters that an iteration shifts", Min: 0.0001, Max: 1, Default: 1, Scale: optim.Log},
-		{Name: "combine", Title: "combine", Doc: "the best of all groups' winners, or their average by softmax of minus the cost", Choices: []string{"argmin", "softmax"}, Max: 1},
-		{Name: "temperature", Title: "temperature", Unit: "nats", Doc: "of softmax", Min: 1e-9, Max: 1e6, Default: 0.01, Scale: optim.Log},
-		optim.KnobWire,
-	}),
+	Knobs: slices.Concat(
+		[]optim.Knob{optim.KnobEta, optim.KnobB, optim.KnobWD, optim.KnobClip},
+		hybridESOptimiser,
+		[]optim.Knob{
+			{
+				Name:    "r",
+				Title:   "interval",
+				Unit:    "iterations",
+				Doc:     "every r-th iteration is a full gradient step",
+				Min:     1,
+				Max:     1000,
+				Default: 2,
+				Integer: true,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "groups",
+				Title:   "groups",
+				Doc:     "groups that evaluate shifts in parallel (N in the source)",
+				Min:     1,
+				Max:     1 << 16,
+				Default: 8,
+				Integer: true,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "tries",
+				Title:   "tries",
+				Doc:     "shifts that each group evaluates (K in the source)",
+				Min:     1,
+				Max:     1 << 12,
+				Default: 4,
+				Integer: true,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "judges",
+				Title:   "judges",
+				Unit:    "samples",
+				Doc:     "number of training samples on which a candidate's cost is measured",
+				Min:     1,
+				Max:     1 << 20,
+				Default: 512,
+				Integer: true,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "s",
+				Title:   "shift s",
+				Doc:     "standard deviation of the shifts of the direction",
+				Min:     0,
+				Max:     1000,
+				Default: 1,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "unit",
+				Title:   "unit of s",
+				Doc:     "s in units of the root mean square component of the last gradient, or absolute",
+				Choices: []string{"gradient", "absolute"},
+				Max:     1,
+			},
+			{
+				Name:    "shape",
+				Title:   "shape of shifts",
+				Doc:     "distribution of a shift's components",
+				Choices: []string{"normal", "laplace", "student"},
+				Max:     2,
+			},
+			{
+				Name:    "components",
+				Title:   "components",
+				Doc:     "share of the parameters that an iteration shifts",
+				Min:     0.0001,
+				Max:     1,
+				Default: 1,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "combine",
+				Title:   "combine",
+				Doc:     "step: the best of all groups' winners, or their average weighted by the softmax of minus the cost",
+				Choices: []string{"argmin", "softmax"},
+				Max:     1,
+			},
+			{
+				Name:    "temperature",
+				Title:   "temperature",
+				Unit:    "nats",
+				Doc:     "of combine softmax: temperature of the weights",
+				Min:     1e-9,
+				Max:     1e6,
+				Default: 0.01,
+				Scale:   optim.Log,
+			},
+			optim.KnobWire,
+		},
+	),
 	Series: []optim.Series{optim.SeriesLoss,
-		{Name: "cost", Title: "cost", Unit: "nats", Doc: "loss of the best candidate on the judges", Combine: optim.Mean},
+		{
+			Name:    "cost",
+			Title:   "cost",
+			Unit:    "nats",
+			Doc:     "loss of the best candidate on the evaluation subset",
+			Combine: optim.Mean,
+		},
 		{Name: "gradient.norm", Title: "gradient norm", Doc: "Euclidean norm of the last full gradient", Combine: optim.Mean},
 		{Name: "gradient.variance", Title: "gradient variance", Doc: "mean square of its components", Combine: optim.Mean},
 		{Name: "shift.variance", Title: "shift variance", Doc: "variance of the shifts' components", Combine: optim.Mean},
-		{Name: "memory", Title: "memory", Unit: "gradient steps", Doc: "memory of an iteration, in units of that of a full gradient step", Combine: optim.Mean}},
+		{
+			Name:    "memory",
+			Title:   "memory",
+			Unit:    "gradient steps",
+			Doc:     "memory of an iteration, relative to a full gradient step",
+			Combine: optim.Mean,
+		}},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		out := []optim.Block{optim.Residual(k, l), optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockD, true, optim.EnterZero, l), optim.Counter(optim.BlockCursor, true), optim.Counter(optim.BlockPhase, true), optim.Stats(false, l)}
+		out := []optim.Block{
+			optim.Residual(k, l),
+			optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockD, true, optim.EnterZero, l),
+			optim.Counter(optim.BlockCursor, true),
+			optim.Counter(optim.BlockPhase, true),
+			optim.Stats(false, l),
+		}
 		if k.Adapts() {
 			out = append(out, optim.Moments(k, true, l)...)
 		}
@@ -96,7 +203,7 @@ func (hybridES) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	if full && k.I("r") > 1 {
 		return rep, nil
 	}
-	t, err := hybridESDraw(ctx, e, k, round)
+	t, err := newHybridESCandidates(ctx, e, k, round)
 	if err != nil {
 		return rep, err
 	}
@@ -107,10 +214,11 @@ func (hybridES) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	return rep, t.apply(ctx, e, k, best, &rep)
 }
 
-// hybridESFull says whether the next iteration takes a gradient.
+// hybridESFull reports whether the next iteration is a full gradient step.
 func hybridESFull(s optim.Shape) bool { return s.Phase == 0 }
 
-// hybridESGradient is a full gradient step; it keeps the direction.
+// hybridESGradient does a full gradient step, stores its direction in the block d and adds to the report. It is
+// collective.
 func hybridESGradient(ctx context.Context, e *optim.Env, k optim.Values, rep *optim.Report) error {
 	x, d := e.Block(optim.BlockX), e.Block(optim.BlockD)
 	loss, err := optim.SharedGradient(ctx, e, k, "gradient", x, e.Scratch(len(e.Mine), e.Layout.Params), d)
@@ -126,16 +234,28 @@ func hybridESGradient(ctx context.Context, e *optim.Env, k optim.Values, rep *op
 	}
 	steps := e.ReportSharedSteps(k, 1)
 	rep.Steps, rep.Samples, rep.Pass = steps.Steps, steps.Samples, steps.Pass
-	rep.Points = slices.Concat(e.LatePoints("loss", loss), e.PopulationPoint("gradient.norm", rms*math.Sqrt(float64(d.Cols))),
-		e.PopulationPoint("gradient.variance", rms*rms))
+	rep.Points = slices.Concat(
+		e.LatePoints("loss", loss),
+		e.PopulationPoint("gradient.norm", rms*math.Sqrt(float64(d.Cols))),
+		e.PopulationPoint("gradient.variance", rms*rms),
+	)
 	return nil
 }
 
-// hybridESOptimiser are the knobs of how a full step follows its gradient. Plain steps have no momentum.
-var hybridESOptimiser = append(optim.OptimiserKnobsWithoutMomentum[:len(optim.OptimiserKnobsWithoutMomentum):len(optim.OptimiserKnobsWithoutMomentum)],
-	optim.Knob{Name: optim.KnobMu.Name, Title: optim.KnobMu.Title, Doc: "of Muon: what its momentum keeps in a step", Max: optim.KnobMu.Max, Default: optim.KnobMu.Default})
+// hybridESOptimiser lists the knobs of the optimiser of full steps. sgd has no momentum here.
+var hybridESOptimiser = append(
+	optim.OptimiserKnobsWithoutMomentum[:len(optim.OptimiserKnobsWithoutMomentum):len(optim.OptimiserKnobsWithoutMomentum)],
+	optim.Knob{
+		Name:    optim.KnobMu.Name,
+		Title:   optim.KnobMu.Title,
+		Doc:     "of muon: share of the momentum kept in a step",
+		Max:     optim.KnobMu.Max,
+		Default: optim.KnobMu.Default,
+	},
+)
 
-// hybridESStep lists a full step of x along the gradient in d, which becomes the direction that is kept.
+// hybridESStep returns the tasks of a full step of x along the gradient in d. Unless the optimiser is sgd, they replace
+// d by the change of x divided by -eta.
 func hybridESStep(e *optim.Env, k optim.Values, x, d engine.Mat) []engine.Task {
 	one, eta := engine.Rows(1), k.F("eta")
 	if !k.Adapts() {
@@ -147,13 +267,16 @@ func hybridESStep(e *optim.Env, k optim.Values, x, d engine.Mat) []engine.Task {
 	}
 	tasks := []engine.Task{engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(was, optim.T(1, x))}}}
 	tasks = append(tasks, e.OptimiserTasks(k.Optimiser("eta", optim.KnobMu.Name), x, 0, d)...)
-	return append(tasks, engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(d, optim.T(per, was), optim.T(-per, x))}})
+	return append(
+		tasks,
+		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(d, optim.T(per, was), optim.T(-per, x))}},
+	)
 }
 
 // hybridESResult is a group's best candidate.
 type hybridESResult struct {
-	id   uint64
-	cost float32
+	id   uint64  // see hybridESCandidates
+	cost float32 // NaN if missing
 }
 
 func (hybridES) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

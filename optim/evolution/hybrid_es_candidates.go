@@ -11,25 +11,38 @@ import (
 	"brood/optim/collective"
 )
 
-// hybridESCandidates are the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where scale
-// is zero at the components that are left alone. Candidate id g*tries + k is the k-th of group g. Nothing of it is kept
-// or sent: all follows from the seed, the round and the id.
+// hybridESCandidates generates the shifted steps of an iteration of Hybrid-ES: base + scale*length(id)*eps(id), where
+// scale is zero for components outside the mask. Candidate id g*tries + k is the k-th of group g. Candidates are not
+// stored or sent: they are functions of the seed, the round and the id.
 type hybridESCandidates struct {
 	key    noise.Key
-	shape  string     // of the shifts, as the knob says
+	shape  string     // knob shape
 	base   engine.Mat // theta - eta*d
 	s      float64    // standard deviation of the shifts of d
 	scale  float32    // eta*s
-	mask   engine.Mat // 1 where a component is shifted; the zero Mat when all are
-	scaled engine.Mat // scratch: the mask times a scale
+	mask   engine.Mat // 1 for each component that is shifted, else 0; the zero Mat if all are shifted
+	scaled engine.Mat // scratch: the mask times the scale
 }
 
-// hybridESDraw readies those of a round.
-func hybridESDraw(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (*hybridESCandidates, error) {
+// newHybridESCandidates prepares the candidates of a round: the base, the scale and the mask.
+func newHybridESCandidates(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	round uint64,
+) (*hybridESCandidates, error) {
 	M := e.Layout.Params
 	t := &hybridESCandidates{key: e.Rand(noise.Direction, round, 0), shape: k.Choice("shape"), base: e.Scratch(1, M)}
 	x, d := e.Block(optim.BlockX), e.Block(optim.BlockD)
-	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(t.base, optim.T(1, x), optim.T(-k.F("eta"), d))}}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		engine.Update{
+			Rows: engine.Rows(1),
+			Prog: []engine.Lin{
+				optim.Assign(t.base, optim.T(1, x), optim.T(-k.F("eta"), d)),
+			},
+		},
+	); err != nil {
 		return nil, err
 	}
 	if t.s = k.Get("s"); k.Is("unit", "gradient") {
@@ -43,7 +56,7 @@ func hybridESDraw(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	if share := k.F("components"); share < 1 {
 		t.mask, t.scaled = e.Scratch(1, M), e.Scratch(1, M)
 		coin := t.key
-		coin.Stream = 1 << 31 // apart from the tensors' noise
+		coin.Stream = 1 << 31 // differs from the streams of the tensors' noise
 		words := coin.Schedule()
 		mask := make([]float32, M)
 		for j := range mask {
@@ -58,15 +71,15 @@ func hybridESDraw(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	return t, nil
 }
 
-// length is what a candidate's normal shift is multiplied by. Its mean square is 1, so that shapes differ in their
-// tails alone.
+// length returns the factor of a candidate's normal shift. The resulting components have variance 1 for every shape, so
+// that shapes differ only in their tails.
 func (t *hybridESCandidates) length(id uint64) float32 {
 	key := t.key
 	key.Member, key.Stream = uint32(id), 1<<31+1
 	switch t.shape {
-	case "laplace": // components are Laplace: the square of the length is exponential
+	case "laplace": // makes components Laplace: the square of the length is exponential
 		return float32(math.Sqrt(-arith.Log(1 - float64(key.Uniform(0)))))
-	case "student": // components are Student t with 3 degrees of freedom, over its standard deviation sqrt(3)
+	case "student": // makes components Student t with 3 degrees of freedom, divided by the standard deviation sqrt(3)
 		var chi float64
 		for i := range 3 {
 			chi += float64(float64(key.Gauss(i)) * float64(key.Gauss(i)))
@@ -76,18 +89,35 @@ func (t *hybridESCandidates) length(id uint64) float32 {
 	return 1
 }
 
-// costs evaluates candidates on a batch of the one stream, from a position on.
-func (t *hybridESCandidates) costs(ctx context.Context, e *optim.Env, ids []uint64, batch []int32, at uint64) ([]float32, error) {
+// costs returns the loss of each candidate on batch, which starts at position at of the shared stream.
+func (t *hybridESCandidates) costs(
+	ctx context.Context,
+	e *optim.Env,
+	ids []uint64,
+	batch []int32,
+	at uint64,
+) ([]float32, error) {
 	fit, members := make([]float32, len(ids)), make([]engine.Member, len(ids))
 	for i, id := range ids {
 		members[i] = engine.Member(id)
 	}
 	run := func(lo, hi int, length float32) error {
-		c := engine.Candidates{Theta: t.base, Sigma: t.scale * length, Key: t.key, IDs: members[lo:hi], Batches: [][]int32{batch}, Drawn: []noise.Key{e.SharedBatchKey(at)}, Fitness: fit[lo:hi]}
+		c := engine.Candidates{
+			Theta:   t.base,
+			Sigma:   t.scale * length,
+			Key:     t.key,
+			IDs:     members[lo:hi],
+			Batches: [][]int32{batch},
+			Drawn:   []noise.Key{e.SharedBatchKey(at)},
+			Fitness: fit[lo:hi],
+		}
 		var tasks []engine.Task
 		if t.mask.Rows > 0 {
 			c.Scale = t.scaled
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(c.Scale, optim.T(c.Sigma, t.mask))}})
+			tasks = append(
+				tasks,
+				engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(c.Scale, optim.T(c.Sigma, t.mask))}},
+			)
 		}
 		return e.Engine.Do(ctx, append(tasks, c)...)
 	}
@@ -96,7 +126,7 @@ func (t *hybridESCandidates) costs(ctx context.Context, e *optim.Env, ids []uint
 			return nil, err
 		}
 	} else {
-		for i, id := range ids { // each has a scale of its own
+		for i, id := range ids { // scales differ by candidate
 			if err := run(i, i+1, t.length(id)); err != nil {
 				return nil, err
 			}
@@ -111,8 +141,14 @@ func (t *hybridESCandidates) costs(ctx context.Context, e *optim.Env, ids []uint
 	return fit, nil
 }
 
-// race lets the hosted groups try, and brings every group's best to every worker: 12 bytes each.
-func (t *hybridESCandidates) race(ctx context.Context, e *optim.Env, k optim.Values, rep *optim.Report) ([]hybridESResult, error) {
+// race evaluates the candidates of hosted groups and sends each group's best to every worker, 12 bytes each. It returns
+// the best by group, adds to the report and advances the cursor. It is collective.
+func (t *hybridESCandidates) race(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	rep *optim.Report,
+) ([]hybridESResult, error) {
 	groups, tries, at := k.I("groups"), uint64(k.I("tries")), e.Record(optim.BlockCursor).U
 	batch := make([]int32, k.I("judges"))
 	e.SharedBatch(batch, at[0])
@@ -161,7 +197,8 @@ func (t *hybridESCandidates) race(ctx context.Context, e *optim.Env, k optim.Val
 	return out, nil
 }
 
-// hybridESWeights are the shares of the groups' winners in the step; nil when none has a finite cost.
+// hybridESWeights returns the weights of the groups' winners in the step, which sum to 1. It returns nil if no cost is
+// finite.
 func hybridESWeights(k optim.Values, best []hybridESResult) []float32 {
 	fit := make([]float32, len(best))
 	for g, r := range best {
@@ -190,8 +227,15 @@ func hybridESWeights(k optim.Values, best []hybridESResult) []float32 {
 	return out
 }
 
-// apply rebuilds the winners' steps and takes their weighted mean.
-func (t *hybridESCandidates) apply(ctx context.Context, e *optim.Env, k optim.Values, best []hybridESResult, rep *optim.Report) error {
+// apply regenerates the winners' steps and moves x to their weighted mean. If no winner has a finite cost, x stays
+// unchanged.
+func (t *hybridESCandidates) apply(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	best []hybridESResult,
+	rep *optim.Report,
+) error {
 	w := hybridESWeights(k, best)
 	if w == nil {
 		return nil
@@ -210,6 +254,14 @@ func (t *hybridESCandidates) apply(ctx context.Context, e *optim.Env, k optim.Va
 	if t.mask.Rows > 0 {
 		tasks = append(tasks, engine.Product{Dst: shift, A: shift, B: t.mask})
 	}
-	rep.Points = append(append(rep.Points, e.PopulationPoint("shift.variance", t.s*t.s)...), e.PopulationPoint("cost", float64(low))...)
-	return e.Engine.Do(ctx, append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(x, optim.T(1, t.base), optim.T(1, shift))}})...)
+	rep.Points = append(
+		append(rep.Points, e.PopulationPoint("shift.variance", t.s*t.s)...),
+		e.PopulationPoint("cost", float64(low))...)
+	return e.Engine.Do(
+		ctx,
+		append(
+			tasks,
+			engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(x, optim.T(1, t.base), optim.T(1, shift))}},
+		)...,
+	)
 }

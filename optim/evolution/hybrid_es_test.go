@@ -62,7 +62,7 @@ func TestHybridES(t *testing.T) {
 				s *= norm64(d) / math.Sqrt(optimtest.Cols)
 			}
 			// its mask and lengths are held to their laws below
-			tr, err := hybridESDraw(context.Background(), p.Env, p.Knobs, uint64(round))
+			tr, err := newHybridESCandidates(context.Background(), p.Env, p.Knobs, uint64(round))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestShifts(t *testing.T) {
 	p := optimtest.NewBowl(t, 1000, optimtest.Samples).Populate(t, HybridES, 2, optimtest.Set{"components": 0.3})
 	var left float64
 	for round := range uint64(20) {
-		tr, err := hybridESDraw(context.Background(), p.Env, p.Knobs, round)
+		tr, err := newHybridESCandidates(context.Background(), p.Env, p.Knobs, round)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,14 +12,14 @@ import (
 	"brood/optim/collective"
 )
 
-// LMMAES adapts a normal distribution that is stretched along directions in which its mean has gone.
+// LMMAES adapts a normal distribution that is stretched along past directions of its mean.
 var LMMAES = &optim.Algorithm{
 	Name:  "lm-ma-es",
 	Title: "LM-MA-ES",
 	Paper: "Loshchilov, Glasmachers, Beyer: Large scale black-box optimization by limited-memory matrix adaptation (2017), algorithm 1",
-	Doc: `Members are candidates of a normal distribution with mean x, step size sigma, and a transformation by V directions
-m_j, one after the other. The best half is weighed by rank; the mean z of its noise is what the directions remember, each
-four times as long as the one before it:
+	Doc: `Members are candidates drawn from a normal distribution with mean x, step size sigma, and a transformation by V
+directions m_j, applied one after the other. The best half is weighted by rank. Each direction is a moving average of
+the weighted mean z of the noise, over a time four times as long as the previous direction:
 
     d_i <- z_i ~ N(0, I);  for j = 1 ... min(t, V):  d_i <- (1 - c_d,j)*d_i + c_d,j*(m_j.d_i)*m_j;  x_i = x + sigma*d_i
     w_k ~ ln(P/2 + 1/2) - ln k for the best mu = floor(P/2), summing to 1;  mu_w = 1/sum w_k^2;  z = sum_k w_k z_k
@@ -27,37 +27,78 @@ four times as long as the one before it:
     m_j <- (1 - c_c,j)*m_j + sqrt(c_c,j*(2 - c_c,j)*mu_w)*z
     sigma <- sigma*exp(c_s/2*(|p_s|^2/M - 1))
 
-after t generations since the directions began, with c_s = 2P/M and c_c,j = P/(4^(j-1)*M), both at most 1, and
-c_d,j = rate/(1.5^(j-1)*M), at most 1/2. d is linear in z: it is s*z + sum_j a_j*m_j, where s is the product of the
-1 - c_d,j, and the a_j follow from inner products of z with the m_j and of these with each other. So a candidate is
-noise and V numbers, and sum_k w_k d_k is what becomes of z. Equal results share the mean of the weights of their places
-(ties), of which there may be more than P/2 then, and mu_w is that of these weights.
+after t generations since the directions began, with c_s = 2P/M and c_c,j = P/(4^(j-1)*M), both at most 1, and c_d,j =
+rate/(1.5^(j-1)*M), at most 1/2. d is linear in z: it is s*z + sum_j a_j*m_j, where s is the product of the 1 - c_d,j,
+and the a_j follow from inner products of z with the m_j and of these with each other. A candidate is therefore noise
+and V numbers, and sum_k w_k d_k is the transformation of z. Equal results share the mean of the weights of their ranks
+(ties), so that more than P/2 may have weights, and mu_w is that of these weights.
 
-Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
-one ranks last. The knob sigma is where the step size starts; turning it later scales it. vectors is V, 0 for the
-source's 4 + floor(3 ln M); the block axes holds them behind each other, and begins anew where V changes, as does t.
-The centre is x.
-Series: fitness; the deviation: the step size; and the stretch: how many times longer sum_k w_k d_k is than z.
-Bytes: 4P a generation to each other worker; noise is drawn again from seeds, and each worker measures its own
-candidates'.
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation share; a missing
+(non-finite) one ranks last. The knob sigma is the initial step size; a later change of it scales the step size.
+vectors is V, 0 for the source's 4 + floor(3 ln M). The block axes stores the directions one after the other; it and t
+restart if V changes. The centre is x.
+Series: fitness; the deviation: the step size; the stretch: length of sum_k w_k d_k relative to z.
+Bytes: 4P per generation to each other worker; noise is regenerated from seeds, and each worker measures that of its own
+candidates.
 
-Deviations: none in the rule where the source says it, for P far below M: it leaves open what rates above 1 would mean.
-The source's population is 4 + floor(3 ln M).
-Reductions: rate 0 is an evolution strategy with one step size for all parameters, which follows a path.`,
+Deviations: none in the rule as the source defines it, for P far below M: it does not define rates above 1. The source's
+population is 4 + floor(3 ln M).
+Reductions: rate 0 is an evolution strategy with one step size for all parameters, adapted along a path.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
 		knobSigma.With(0.01),
-		{Name: "vectors", Title: "directions", Unit: "vectors", Doc: "directions that the distribution remembers and is stretched along; 0 is the source's 4 + floor(3 ln M)", Min: 0, Max: 256, Integer: true},
-		{Name: "rate", Title: "rate of the directions", Unit: "of the source's", Doc: "how strongly each direction shapes the candidates, in units of the source's rates", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
+		{
+			Name:    "vectors",
+			Title:   "directions",
+			Unit:    "vectors",
+			Doc:     "number of directions along which the distribution is stretched; 0 is the source's 4 + floor(3 ln M)",
+			Min:     0,
+			Max:     256,
+			Integer: true,
+		},
+		{
+			Name:    "rate",
+			Title:   "rate of the directions",
+			Unit:    "of the source's",
+			Doc:     "weight of each direction in the candidates, relative to the source's rates",
+			Min:     0,
+			Max:     100,
+			Default: 1,
+			Scale:   optim.Log,
+		},
 		optim.KnobB.With(256), knobSamples, knobTies,
 	},
 	Series: []optim.Series{
-		optim.SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "the step size: the standard deviation of the search where no direction is remembered", Combine: optim.Last},
-		{Name: "stretch", Title: "stretch", Doc: "how many times longer the step of the mean is than it would be without the directions", Combine: optim.Last},
+		optim.SeriesFitness,
+		{
+			Name:    "deviation",
+			Title:   "deviation",
+			Doc:     "the step size: the standard deviation of the search without any direction",
+			Combine: optim.Last,
+		},
+		{
+			Name:    "stretch",
+			Title:   "stretch",
+			Doc:     "length of the step of the mean relative to a step without the directions",
+			Combine: optim.Last,
+		},
 	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockPathS, true, optim.EnterZero, l), {Name: optim.BlockAxes, Shared: true, Cols: lmMAESVectors(k, l) * l.Params},
-			{Name: optim.BlockGram, Shared: true, Cols: lmMAESVectors(k, l)*lmMAESVectors(k, l) + 1, Type: engine.U64, Record: true}, {Name: optim.BlockStep, Shared: true, Cols: 1, Enter: optim.EnterOne, Record: true}, optim.Counter(optim.BlockCycle, true), optim.Counter(optim.BlockCursor, true)}
+		return []optim.Block{
+			optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockPathS, true, optim.EnterZero, l),
+			{Name: optim.BlockAxes, Shared: true, Cols: lmMAESVectors(k, l) * l.Params},
+			{
+				Name:   optim.BlockGram,
+				Shared: true,
+				Cols:   lmMAESVectors(k, l)*lmMAESVectors(k, l) + 1,
+				Type:   engine.U64,
+				Record: true,
+			},
+			{Name: optim.BlockStep, Shared: true, Cols: 1, Enter: optim.EnterOne, Record: true},
+			optim.Counter(optim.BlockCycle, true),
+			optim.Counter(optim.BlockCursor, true),
+		}
 	},
 	Check: func(s optim.Shape) error {
 		switch {
@@ -113,7 +154,7 @@ func (lmMAES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	}
 	z := e.Scratch(1, e.Layout.Params)
 	sum, order := engine.NoiseSum{Dst: engine.All(z), Key: key}, optim.Order(all.F)
-	if sharesWeights(k) {
+	if sharesTies(k) {
 		c.share(order, equalIn(all.F))
 	}
 	for pos, w := range c.weights {
@@ -135,7 +176,7 @@ func (lmMAES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uin
 	return rep, err
 }
 
-// lmMAESVectors is V.
+// lmMAESVectors returns V, the number of directions.
 func lmMAESVectors(k optim.Values, l engine.Layout) int {
 	if v := k.I("vectors"); v > 0 {
 		return v
@@ -143,17 +184,17 @@ func lmMAESVectors(k optim.Values, l engine.Layout) int {
 	return 4 + int(3*arith.Log(float64(l.Size())))
 }
 
-// lmMAESConstants are those of the rule, for a population, a number of parameters and of directions.
+// lmMAESConstants has the constants of the rule for a population, a number of parameters and a number of directions.
 type lmMAESConstants struct {
-	weights         []float64
+	weights         []float64 // by rank, best first
 	effective, path float64   // mu_w and c_s
 	learn, shape    []float64 // c_c and c_d of each direction
 }
 
-// share gives equal results the mean of what their places weigh.
+// share gives equal results the mean of the weights of their ranks and updates effective.
 func (c *lmMAESConstants) share(order []int, equal func(a, b int) bool) {
-	c.weights = share(c.weights, order, equal)
-	c.effective = effective(c.weights)
+	c.weights = shareTiedWeights(c.weights, order, equal)
+	c.effective = effectiveSize(c.weights)
 }
 
 func lmMAESRates(population, params, vectors int, rate float64) (c lmMAESConstants) {
@@ -166,7 +207,7 @@ func lmMAESRates(population, params, vectors int, rate float64) (c lmMAESConstan
 	for _, w := range raw {
 		c.weights = append(c.weights, w/sum)
 	}
-	c.effective, c.path = effective(c.weights), min(1, 2*P/n)
+	c.effective, c.path = effectiveSize(c.weights), min(1, 2*P/n)
 	four, half := 1.0, 1.0
 	for range vectors {
 		c.learn, c.shape = append(c.learn, min(1, P/(four*n))), append(c.shape, min(0.5, rate/(half*n)))
@@ -175,19 +216,25 @@ func lmMAESRates(population, params, vectors int, rate float64) (c lmMAESConstan
 	return c
 }
 
-// lmMAESWay is what the directions make of noise.
-type lmMAESWay struct {
+// lmMAESTransform is the transformation of noise by the directions.
+type lmMAESTransform struct {
 	gram  [][]float64 // inner products of directions j and l <= j
-	shape []float64   // c_d of those that shape candidates yet
+	shape []float64   // c_d of the directions that are in use: the first min(t, V)
 	scale float64     // s
 }
 
-// lmMAESMeasure takes the lengths of the directions, and their inner products with each other as they were carried on.
-// Those of one direction, another one in each generation, are measured anew, so that no error is older than V.
-func lmMAESMeasure(ctx context.Context, e *optim.Env, shape []float64, axes engine.Mat) (*lmMAESWay, error) {
+// lmMAESMeasure measures the lengths of the directions and reads their inner products from the record gram, where
+// lmMAESMove updates them. In each generation it recomputes the products of one direction in turn, so that no rounding
+// error is older than V generations. shape has c_d of the directions in use.
+func lmMAESMeasure(ctx context.Context, e *optim.Env, shape []float64, axes engine.Mat) (*lmMAESTransform, error) {
 	V, gram := axes.Rows, e.Record(optim.BlockGram).U
-	w, size, off, anew := &lmMAESWay{shape: shape, scale: 1}, make([]float64, V), make([]float64, V), int(e.Record(optim.BlockCycle).U[0]%uint64(V))
-	if err := e.Engine.Do(ctx, engine.Distance{X: axes, RMS: size}, engine.Distance{X: axes, Centre: axes.Sub(engine.Row(anew), 1), RMS: off}); err != nil {
+	w, size, off := &lmMAESTransform{shape: shape, scale: 1}, make([]float64, V), make([]float64, V)
+	recomputed := int(e.Record(optim.BlockCycle).U[0] % uint64(V))
+	if err := e.Engine.Do(
+		ctx,
+		engine.Distance{X: axes, RMS: size},
+		engine.Distance{X: axes, Centre: axes.Sub(engine.Row(recomputed), 1), RMS: off},
+	); err != nil {
 		return nil, err
 	}
 	err := e.Engine.Wait(ctx)
@@ -195,8 +242,8 @@ func lmMAESMeasure(ctx context.Context, e *optim.Env, shape []float64, axes engi
 		row := make([]float64, j+1)
 		row[j] = squareOf(e, size[j])
 		for l := range j {
-			if row[l] = math.Float64frombits(gram[j*V+l]); j == anew || l == anew {
-				row[l] = (row[j] + w.gram[l][l] - squareOf(e, off[j+l-anew])) / 2
+			if row[l] = math.Float64frombits(gram[j*V+l]); j == recomputed || l == recomputed {
+				row[l] = (row[j] + w.gram[l][l] - squareOf(e, off[j+l-recomputed])) / 2
 			}
 		}
 		w.gram = append(w.gram, row)
@@ -207,8 +254,8 @@ func lmMAESMeasure(ctx context.Context, e *optim.Env, shape []float64, axes engi
 	return w, err
 }
 
-// squares are the squared lengths of the directions.
-func (w *lmMAESWay) squares() []float64 {
+// squares returns the squared lengths of the directions.
+func (w *lmMAESTransform) squares() []float64 {
 	out := make([]float64, len(w.gram))
 	for j := range out {
 		out[j] = w.gram[j][j]
@@ -216,8 +263,9 @@ func (w *lmMAESWay) squares() []float64 {
 	return out
 }
 
-// amounts is a: how much of each direction is in the d of noise that has these inner products with them.
-func (w *lmMAESWay) amounts(dots []float64) []float64 {
+// amounts returns a_j, the coefficient of each direction in d. dots has the inner products of the noise with the
+// directions.
+func (w *lmMAESTransform) amounts(dots []float64) []float64 {
 	a, s := make([]float64, len(dots)), 1.0
 	for j, c := range w.shape {
 		along := float64(s * dots[j]) // m_j.d
@@ -231,11 +279,23 @@ func (w *lmMAESWay) amounts(dots []float64) []float64 {
 	return a
 }
 
-// lmMAESMove moves the mean, its path and the directions by z, and says how many times longer d is.
-func lmMAESMove(ctx context.Context, e *optim.Env, c *lmMAESConstants, w *lmMAESWay, z, axes engine.Mat, sigma float32) (stretch float64, err error) {
+// lmMAESMove moves the mean, its path and the directions by z (1 x params), and updates the record gram. stretch is the
+// length of the transformed z relative to z.
+func lmMAESMove(
+	ctx context.Context,
+	e *optim.Env,
+	c *lmMAESConstants,
+	w *lmMAESTransform,
+	z, axes engine.Mat,
+	sigma float32,
+) (stretch float64, err error) {
 	x, path, V := e.Block(optim.BlockX), e.Block(optim.BlockPathS), axes.Rows
 	size, off := make([]float64, 1), make([]float64, V)
-	if err := e.Engine.Do(ctx, engine.Distance{X: z, RMS: size}, engine.Distance{X: axes, Centre: z, RMS: off}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		engine.Distance{X: z, RMS: size},
+		engine.Distance{X: axes, Centre: z, RMS: off},
+	); err != nil {
 		return 0, err
 	}
 	if err := e.Engine.Wait(ctx); err != nil {
@@ -248,11 +308,11 @@ func lmMAESMove(ctx context.Context, e *optim.Env, c *lmMAESConstants, w *lmMAES
 	keep, take := make([]float32, V), make([]float32, V)
 	prog, a := make([]engine.Lin, 2, 2+V), w.amounts(dots)
 	prog[0] = optim.Assign(x, optim.T(1, x), optim.T(float32(float64(sigma)*w.scale), z))
-	prog[1] = optim.Assign(path, optim.T(float32(1-c.path), path), optim.T(c.of(c.path), z))
+	prog[1] = optim.Assign(path, optim.T(float32(1-c.path), path), optim.T(c.pathGain(c.path), z))
 	for j, rate := range c.learn {
 		m := axes.Sub(engine.Row(j), 1)
 		prog[0].Terms = append(prog[0].Terms, optim.T(float32(float64(sigma)*a[j]), m))
-		keep[j], take[j] = float32(1-rate), c.of(rate)
+		keep[j], take[j] = float32(1-rate), c.pathGain(rate)
 		prog = append(prog, optim.Assign(m, optim.T(keep[j], m), optim.T(take[j], z)))
 	}
 	long, gram := float64(w.scale*w.scale*square), e.Record(optim.BlockGram).U // long: |d|^2
@@ -268,8 +328,8 @@ func lmMAESMove(ctx context.Context, e *optim.Env, c *lmMAESConstants, w *lmMAES
 	return math.Sqrt(max(0, long) / square), e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
 }
 
-// of is what a path that forgets at this rate takes of z.
-func (c *lmMAESConstants) of(rate float64) float32 {
+// pathGain returns the coefficient of z in the update of a path with this rate.
+func (c *lmMAESConstants) pathGain(rate float64) float32 {
 	return float32(math.Sqrt(rate * (2 - rate) * c.effective))
 }
 

@@ -248,7 +248,7 @@ func TestLMMAESAmounts(t *testing.T) {
 			}
 		}
 		z := vector(1)
-		way, dots := &lmMAESWay{}, make([]float64, V)
+		way, dots := &lmMAESTransform{}, make([]float64, V)
 		for j := range w.m {
 			dots[j] = inner64(w.m[j], z)
 			way.gram = append(way.gram, nil)

@@ -12,89 +12,163 @@ import (
 	"brood/optim/collective"
 )
 
-// OpenAIES estimates the gradient of a smoothed objective from candidates.
+// OpenAIES estimates the gradient of a smoothed objective from the fitness of perturbed candidates.
 var OpenAIES = &optim.Algorithm{
 	Name:  "openai-es",
 	Title: "OpenAI-ES",
 	Paper: "Salimans, Ho, Chen, Sidor, Sutskever: Evolution strategies as a scalable alternative to RL (2017); distribution after Malik et al., DarwiNN (2020)",
-	Doc: `Each member is a candidate theta +- sigma*eps in antithetic pairs: ranks 2k and 2k+1 of the population share eps_k.
-Fitness is minus the loss on a mini-batch, by default one that all P candidates of a generation see.
+	Doc: `Each member is a candidate theta +- sigma*eps in antithetic pairs: ranks 2k and 2k+1 of the population share
+eps_k. Fitness is minus the loss on a mini-batch, by default one that all P candidates of a generation share.
 
     u = centred ranks in [-0.5, 0.5] over ALL results;  g = 1/(P*sigma) * sum_i u_i eps_i - decay*theta
     theta <- theta + step(g), by Adam (b1 = 0.9, b2 = 0.999) or Nesterov SGD
 
-antithetic off draws P independent eps, as DarwiNN's Algorithm 1 does, which weighs them with the raw fitness; the paper of the
-rule has pairs. Candidate i is then theta + sigma*eps_i.
+antithetic off draws P independent eps, as DarwiNN's Algorithm 1, which weights them with the raw fitness; the paper of
+the rule has pairs. Candidate i is then theta + sigma*eps_i.
 
-shaping raw takes the fitness itself, which makes g an unbiased estimate of the smoothed gradient, and sign +-1/2 for the
-better and the worse of a pair; standard is how much better a pair's first is than its second, less the mean of all pairs and
-over their deviation, half to each of the two (as EGGROLL was reproduced on MNIST). With n pairs and M parameters on a slope,
-the expected cosine of g and the gradient is rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1 raw and standard, 0.977 ranks, 0.798 sign.
-Equal results share their mean rank (ties), which noise integer rounds to whole ranks between the two of a pair. divide says
-which divisions are done. A missing (non-finite) fitness counts as the worst. samples member gives each candidate
-a mini-batch of its own (Zhang 2017).
+shaping ranks is the equation above. raw uses the fitness itself, which makes g an unbiased estimate of the smoothed
+gradient. sign uses +1/2 for the better and -1/2 for the worse of a pair. standard takes the difference between the
+first and the second result of a pair, subtracts the mean over all pairs, divides by their standard deviation, and
+assigns half of it with opposite signs to the two (as in a reproduction of EGGROLL on MNIST). With n pairs, M
+parameters and a linear fitness, the expected cosine of g and the gradient is rho*sqrt(n)/sqrt(M + rho^2*n): rho = 1
+raw and standard, 0.977 ranks, 0.798 sign. Equal results share their mean rank (ties); with noise integer the
+difference of ranks in a pair is rounded to an integer. divide selects the divisions that are done. A missing
+(non-finite) fitness counts as the worst. samples member gives each candidate its own mini-batch (Zhang 2017).
 
-noise says what eps is: normals, or whole numbers whose sums are exact, so that an update has the same bits on every machine, and
-which multiply samples of bytes faster. rank r makes eps of each weight matrix A B'/sqrt(r), of normals R x r and C x r (EGGROLL; Sarkar et al.,
-2025): many times as many candidates a second, each exploring r directions of a matrix; biases keep full noise.
+noise selects the distribution of eps. gaussian is normal. integer has exact sums, so that an update has the same bits
+on every machine, and multiplies samples of bytes faster. rank r makes eps of each weight matrix A B'/sqrt(r), of
+normals R x r and C x r (EGGROLL; Sarkar et al., 2025). This evaluates many times as many candidates per second, each
+of which explores r directions of a matrix; biases keep full-rank noise.
 
-distribution says who computes the update. seed: every worker regenerates all noise, and only P fitness values travel.
-chromosome: each worker computes its slice of M over all P, and slices are gathered; not a bit differs from seed. semi:
-each of groups runs of neighbouring pairs shapes its own results, and the partial sums are added; not exact. auto: the
-workers measure the rate F of their noise (elements/s) and B of their links (bytes/s) before the first round, and the run
-sets seed where the P/2 vectors (P without pairs) are fewer than 4F/B, else chromosome: an edit with its reason in the log. It stays until
-somebody sets auto again, after workers joined, say.
+distribution selects which workers compute the update. seed: every worker regenerates all noise, and only P fitness
+values are sent. chromosome: each worker computes its slice of M over all P, and the slices are gathered; bit-identical
+to seed. semi: the population is cut into groups of adjacent pairs, each group shapes its own results, and the partial
+sums are added; not exact. auto: before the first round the workers measure the rate F of their noise (elements/s) and
+the bandwidth B of their links (bytes/s), and the run sets seed if the P/2 vectors (P without pairs) are fewer than
+4F/B, else chromosome. The log records the edit and its reason. The choice remains until auto is set again, for example
+after workers joined.
 Series: fitness.
-Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with a group a worker, and 4 for
-the fitness of a candidate that is not where its group is summed, which is where the group's first candidate is.
+Bytes per generation, over N workers: seed 4P(N-1); chromosome 4(P+M)(N-1); semi 8M(N-1) with one group per worker, and
+4 for each fitness value that moves to the worker that sums its group, which is the one that hosts the group's first
+candidate.
 
 Deviations: the starter code of the source omits the division by sigma; seed noise is a pure function of the run's seed,
-generation and pair. The source's N of semi is the knob groups, so that results do not depend on the workers.
-Reductions: semi with one group is seed, bit for bit; a shaping that is raw makes semi exact but for rounding.`,
+generation and pair. The source's N of semi is the knob groups, so that results do not depend on the number of workers.
+Reductions: semi with one group is seed, bit for bit; with shaping raw, semi is exact except for rounding.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
 		optim.KnobEta.With(0.005), knobSigma, optim.KnobB.With(256), knobSamples, optim.KnobWD, optim.KnobMu,
-		knobFollow,
-		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, the fitness itself, whether it is the better of its pair, or by how much, in standard deviations of the pairs", Choices: []string{"ranks", "raw", "sign", "standard"}, Max: 3}, knobTies,
-		{Name: "antithetic", Title: "antithetic", Doc: "candidates in pairs of opposite noise, or each with noise of its own", Choices: []string{"on", "off"}, Max: 1},
-		{Name: "divide", Title: "divide by", Doc: "what the weighted sum of noise is divided by", Choices: []string{"both", "P", "sigma", "none"}, Max: 3},
-		{Name: "noise", Title: "noise", Doc: "what perturbs the parameters: normals, or whole numbers with exact sums", Choices: []string{"gaussian", "integer"}, Max: 1},
-		{Name: "rank", Title: "rank", Doc: "rank of the noise of each weight matrix; 0 is full rank", Max: engine.MaxRank, Integer: true},
-		{Name: "distribution", Title: "distribution", Doc: "who computes the update: everybody all of it, everybody a slice, each group from its own results, or whichever of the first two the workers measure to be faster", Choices: []string{"seed", "chromosome", "semi", optim.Auto}, Max: 3},
-		{Name: "groups", Title: "groups", Doc: "of semi: how many groups shape results of their own", Min: 1, Max: 1 << 16, Default: 2, Integer: true, Scale: optim.Log},
+		knobOptimiser,
+		{
+			Name:    "shaping",
+			Title:   "fitness shaping",
+			Doc:     "weight of a result: centred rank, fitness, sign of the difference in its pair, or that difference standardised",
+			Choices: []string{"ranks", "raw", "sign", "standard"},
+			Max:     3,
+		},
+		knobTies,
+		{
+			Name:    "antithetic",
+			Title:   "antithetic",
+			Doc:     "candidates in pairs with opposite noise (on), or each with independent noise (off)",
+			Choices: []string{"on", "off"},
+			Max:     1,
+		},
+		{
+			Name:    "divide",
+			Title:   "divide by",
+			Doc:     "divisor of the weighted sum of noise",
+			Choices: []string{"both", "P", "sigma", "none"},
+			Max:     3,
+		},
+		{
+			Name:    "noise",
+			Title:   "noise",
+			Doc:     "noise added to the parameters: normal, or integer with exact sums",
+			Choices: []string{"gaussian", "integer"},
+			Max:     1,
+		},
+		{
+			Name:    "rank",
+			Title:   "rank",
+			Doc:     "rank of the noise of each weight matrix; 0 is full rank",
+			Max:     engine.MaxRank,
+			Integer: true,
+		},
+		{
+			Name:    "distribution",
+			Title:   "distribution",
+			Doc:     "every worker computes the whole update, each a slice, each group a partial sum, or the faster of the first two",
+			Choices: []string{"seed", "chromosome", "semi", optim.Auto},
+			Max:     3,
+		},
+		{
+			Name:    "groups",
+			Title:   "groups",
+			Doc:     "of semi: number of groups that shape their results separately",
+			Min:     1,
+			Max:     1 << 16,
+			Default: 2,
+			Integer: true,
+			Scale:   optim.Log,
+		},
 	},
 	Series: []optim.Series{optim.SeriesFitness},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		return append([]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, true)}, estimateBlocks(k, l)...)
+		return append(
+			[]optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Counter(optim.BlockCursor, true)},
+			estimateBlocks(k, l)...)
 	},
 	Check: func(s optim.Shape) error {
-		P, integer, each := len(s.Roster.Members), s.K.Is("noise", "integer"), openaiESEach(s.K)
+		P, integer, each := len(s.Roster.Members), s.K.Is("noise", "integer"), openaiESPerVector(s.K)
 		switch {
 		case each == 1 && (s.K.Is("shaping", "sign") || s.K.Is("shaping", "standard")):
-			return errors.New("shaping sign and standard compare the two of a pair: set shaping to ranks or raw, or antithetic to on")
+			return errors.New(
+				"shaping sign and standard compare the two of a pair: set shaping to ranks or raw, or antithetic to on",
+			)
 		case each == 1 && integer:
-			return errors.New("weights of whole numbers are differences of pairs: set antithetic to on, or noise to gaussian")
+			return errors.New("integer noise needs antithetic pairs: set antithetic to on, or noise to gaussian")
 		case integer && s.K.I("rank") > 0:
-			return errors.New("noise of whole numbers has full rank: set rank to 0 or noise to gaussian")
+			return errors.New("integer noise has full rank: set rank to 0, or noise to gaussian")
 		case integer && (s.K.Is("shaping", "raw") || s.K.Is("shaping", "standard") || s.K.Is("distribution", "semi")):
-			return errors.New("sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian")
+			return errors.New(
+				"integer noise needs integer weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian",
+			)
 		case integer && P > openaiESIntegerMembers:
-			return fmt.Errorf("the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian", openaiESIntegerMembers)
+			return fmt.Errorf(
+				"the update of integer noise is exact for at most %d members: take fewer, or noise = gaussian",
+				openaiESIntegerMembers,
+			)
 		case P%each == 1:
 			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		case s.K.Is("distribution", "semi") && each == 1 && s.K.I("groups") > P:
-			return fmt.Errorf("%d groups need a candidate each, and there are %d members: lower groups or give more members", s.K.I("groups"), P)
+			return fmt.Errorf(
+				"%d groups need a candidate each, and there are %d members: lower groups or give more members",
+				s.K.I("groups"),
+				P,
+			)
 		case s.K.Is("distribution", "semi") && s.K.I("groups") > P/each:
-			return fmt.Errorf("%d groups need a pair each, and %d members are %d pairs: lower groups or give more members", s.K.I("groups"), P, P/2)
-		case s.K.Is("shaping", "standard") && P/2 < 2*openaiESShapers(s.K):
-			return fmt.Errorf("one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign", 4*openaiESShapers(s.K))
+			return fmt.Errorf(
+				"%d groups need a pair each, and %d members are %d pairs: lower groups or give more members",
+				s.K.I("groups"),
+				P,
+				P/2,
+			)
+		case s.K.Is("shaping", "standard") && P/2 < 2*openaiESShapingGroups(s.K):
+			return fmt.Errorf(
+				"one pair has no deviation: shaping standard takes %d members or more here, or set shaping to ranks, raw or sign",
+				4*openaiESShapingGroups(s.K),
+			)
 		}
 		return nil
 	},
 	Bytes: func(s optim.Shape) map[collective.Op]int64 {
 		if s.K.Is("distribution", "semi") {
-			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"), openaiESEach(s.K))
-			return map[collective.Op]int64{"fitness": s.MoveBytes(edges, 4), "gradient": s.AllReduceBytes(leaves, s.Layout.Params)}
+			leaves, edges := openaiESGroups(s.Roster, s.K.I("groups"), openaiESPerVector(s.K))
+			return map[collective.Op]int64{
+				"fitness":  s.MoveBytes(edges, 4),
+				"gradient": s.AllReduceBytes(leaves, s.Layout.Params),
+			}
 		}
 		return updateBytes(s, 1)
 	},
@@ -109,13 +183,29 @@ func (openaiES) Round(ctx context.Context, e *optim.Env, k optim.Values, round u
 	if err != nil {
 		return rep, err
 	}
-	return rep, e.Engine.Do(ctx, openaiESFollow(e, k, g, len(e.Roster.Members))...)
+	return rep, e.Engine.Do(ctx, openaiESStep(e, k, g, len(e.Roster.Members))...)
 }
 
-// openaiESEstimate writes g = sum_i u_i eps_i.
-func openaiESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (optim.Report, error) {
+// openaiESEstimate evaluates the candidates of a round and writes g = sum_i u_i eps_i (1 x params). It is collective.
+func openaiESEstimate(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	round uint64,
+	g engine.Mat,
+) (optim.Report, error) {
 	key := e.Rand(noise.Candidate, round, 0)
-	fit, rep, err := try(ctx, e, k, key, openaiESNoise(k), e.Block(optim.BlockX), engine.Mat{}, k.F("sigma"), openaiESEach(k) == 2)
+	fit, rep, err := evaluateNoise(
+		ctx,
+		e,
+		k,
+		key,
+		openaiESNoise(k),
+		e.Block(optim.BlockX),
+		engine.Mat{},
+		k.F("sigma"),
+		openaiESPerVector(k) == 2,
+	)
 	if err != nil {
 		return rep, err
 	}
@@ -128,20 +218,20 @@ func openaiESEstimate(ctx context.Context, e *optim.Env, k optim.Values, round u
 // Estimate implements Estimator.
 func (openaiES) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (int, error) {
 	_, err := openaiESEstimate(ctx, e, k, round, g)
-	return len(e.Roster.Members) / openaiESEach(k), err
+	return len(e.Roster.Members) / openaiESPerVector(k), err
 }
 
-// openaiESIntegerMembers is the largest population with integer noise: differences of ranks are at most P^2/4 in all,
-// and engine.NoiseSum adds up whole weights of 2^24 in all.
+// openaiESIntegerMembers is the largest population with integer noise. The differences of ranks add up to at most
+// P^2/4, and engine.NoiseSum is exact for integer weights that add up to at most 2^24.
 const openaiESIntegerMembers = 8192
 
-// openaiESNoise is what perturbs the candidates.
+// openaiESNoise returns the noise that the knobs noise and rank select.
 func openaiESNoise(k optim.Values) engine.Noise {
 	return engine.Noise{Integer: k.Is("noise", "integer"), Rank: k.I("rank")}
 }
 
-// openaiESEach is how many candidates share a noise vector.
-func openaiESEach(k optim.Values) int {
+// openaiESPerVector returns the number of candidates that share a noise vector: 2 with antithetic pairs, else 1.
+func openaiESPerVector(k optim.Values) int {
 	if k.Is("antithetic", "off") {
 		return 1
 	}
@@ -153,26 +243,40 @@ func (openaiES) Noise(k optim.Values) engine.Noise { return openaiESNoise(k) }
 
 // Prefer implements Chooser.
 func (openaiES) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
-	return exactDistribution(s, len(s.Roster.Members)/openaiESEach(s.K), r)
+	return exactDistribution(s, len(s.Roster.Members)/openaiESPerVector(s.K), r)
 }
 
-// openaiESExact writes g = sum_i u_i eps_i with utilities over all results.
-func openaiESExact(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, fit engine.Host, g engine.Mat) error {
+// openaiESExact writes g = sum_i u_i eps_i with utilities over all results. fit has the fitness of hosted members.
+func openaiESExact(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	key noise.Key,
+	fit engine.Host,
+	g engine.Mat,
+) error {
 	all := engine.NewHost(len(e.Roster.Members), 1, engine.F32)
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return err
 	}
 	dst := engine.All(g)
-	dst.Lo, dst.Hi = columnsOf(e, k)
+	dst.Lo, dst.Hi = workerColumns(e, k)
 	if err := e.Engine.Do(ctx, openaiESSum(dst, key, 0, all.F, k)); err != nil {
 		return err
 	}
-	return complete(ctx, e, k, g)
+	return gatherSlices(ctx, e, k, g)
 }
 
-// openaiESSemi is openaiESExact with utilities over the results of each group.
-func openaiESSemi(ctx context.Context, e *optim.Env, k optim.Values, key noise.Key, fit engine.Host, g engine.Mat) error {
-	groups, each := k.I("groups"), openaiESEach(k)
+// openaiESSemi is like openaiESExact, but computes the utilities over the results of each group.
+func openaiESSemi(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	key noise.Key,
+	fit engine.Host,
+	g engine.Mat,
+) error {
+	groups, each := k.I("groups"), openaiESPerVector(k)
 	leaves, edges := openaiESGroups(e.Roster, groups, each)
 	hosted, got := leaves.Hosted(e.Self), engine.NewHost(len(e.Incoming(edges)), 1, engine.F32)
 	if err := e.Comm.MoveRecords(ctx, "fitness", edges, fit, got); err != nil {
@@ -191,8 +295,9 @@ func openaiESSemi(ctx context.Context, e *optim.Env, k optim.Values, key noise.K
 	return e.Comm.AllReduce(ctx, "gradient", leaves, part, g, false)
 }
 
-// openaiESGroups cuts a population into groups, of pairs where each is 2. Leaf i of the roster is group i, where its
-// first candidate is; the edges bring every candidate's result there, group by group.
+// openaiESGroups cuts a population into groups of candidates, of pairs if each is 2. leaves has one leaf per group,
+// owned by the worker that hosts the group's first candidate. edges move every candidate's result there, group by
+// group.
 func openaiESGroups(r collective.Roster, groups, each int) (leaves collective.Roster, edges []collective.Edge) {
 	leaves = collective.Roster{Members: collective.IDs(groups), Owner: make([]int, groups)}
 	for i := range groups {
@@ -205,18 +310,18 @@ func openaiESGroups(r collective.Roster, groups, each int) (leaves collective.Ro
 	return leaves, edges
 }
 
-// openaiESShapers are how many groups of results are shaped apart.
-func openaiESShapers(k optim.Values) int {
+// openaiESShapingGroups returns the number of groups of results that are shaped separately.
+func openaiESShapingGroups(k optim.Values) int {
 	if k.Is("distribution", "semi") {
 		return k.I("groups")
 	}
 	return 1
 }
 
-// openaiESSum is the sum of u_i eps_i over the candidates of pairs first, first+1, ..., whose results are given two
-// by two; over candidates first, first+1, ... where there are no pairs.
+// openaiESSum returns the task that writes the sum of u_i eps_i to dst. fit has the results of consecutive candidates:
+// of pairs first, first+1, ..., two results each; without pairs, of candidates first, first+1, ...
 func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k optim.Values) engine.NoiseSum {
-	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: openaiESEach(k) == 2}
+	s := engine.NoiseSum{Dst: dst, Noise: openaiESNoise(k), Key: key, Antithetic: openaiESPerVector(k) == 2}
 	u, whole := openaiESUtilities(k, fit), 1/openaiESUnit(k, len(fit))
 	if !s.Antithetic {
 		for i := range fit {
@@ -228,7 +333,7 @@ func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k opt
 	for i := 0; i < len(fit); i += 2 {
 		w := u[i] - u[i+1]
 		if s.Noise.Integer {
-			halves := math.RoundToEven(float64(2 * w * whole)) // equal results may have half a rank
+			halves := math.RoundToEven(float64(2 * w * whole)) // tied results can have half ranks
 			w = float32(math.RoundToEven(halves / 2))
 		}
 		s.IDs, s.Weights = append(s.IDs, engine.Member(2*first+i)), append(s.Weights, w)
@@ -236,8 +341,8 @@ func openaiESSum(dst engine.Span, key noise.Key, first int, fit []float32, k opt
 	return s
 }
 
-// openaiESUnit is what a sum of P results has to be multiplied by: its weights are whole numbers of it where the noise
-// is.
+// openaiESUnit returns the factor by which a sum over P results must be multiplied. Integer noise needs integer
+// weights, so that openaiESSum divides them by this unit.
 func openaiESUnit(k optim.Values, P int) float32 {
 	if k.Is("noise", "integer") && !k.Is("shaping", "sign") {
 		return 1 / float32(P-1)
@@ -245,11 +350,11 @@ func openaiESUnit(k optim.Values, P int) float32 {
 	return 1
 }
 
-// openaiESUtilities are what results weigh by the knobs shaping and ties.
+// openaiESUtilities returns the weight of each result by the knobs shaping and ties.
 func openaiESUtilities(k optim.Values, fit []float32) []float32 {
 	switch k.Choice("shaping") {
 	case "raw":
-		return openaiESPresent(fit)
+		return fillMissing(fit)
 	case "sign":
 		u := make([]float32, 0, len(fit))
 		for i := 0; i < len(fit); i += 2 {
@@ -261,7 +366,7 @@ func openaiESUtilities(k optim.Values, fit []float32) []float32 {
 		}
 		return u
 	case "standard":
-		u := openaiESPresent(fit)
+		u := fillMissing(fit)
 		var sum, squares float64
 		for i := 0; i < len(u); i += 2 {
 			sum += float64(u[i]) - float64(u[i+1])
@@ -283,11 +388,11 @@ func openaiESUtilities(k optim.Values, fit []float32) []float32 {
 		}
 		return u
 	}
-	return CentredRanks(fit, sharesWeights(k))
+	return CentredRanks(fit, sharesTies(k))
 }
 
-// openaiESPresent are the results with the worst of them in place of those that are missing; zero where all are.
-func openaiESPresent(fit []float32) []float32 {
+// fillMissing returns fit with missing (non-finite) results replaced by the worst one; zeros if all are missing.
+func fillMissing(fit []float32) []float32 {
 	u, worst := make([]float32, len(fit)), float32(math.Inf(1))
 	for i := range fit {
 		if engine.AllFinite(fit[i : i+1]) {
@@ -298,15 +403,16 @@ func openaiESPresent(fit []float32) []float32 {
 		switch {
 		case engine.AllFinite(fit[i : i+1]):
 			u[i] = f
-		case !math.IsInf(float64(worst), 1): // else all are missing
+		case !math.IsInf(float64(worst), 1): // not all are missing
 			u[i] = worst
 		}
 	}
 	return u
 }
 
-// openaiESFollow descends along minus the estimated ascent direction.
-func openaiESFollow(e *optim.Env, k optim.Values, g engine.Mat, P int) []engine.Task {
+// openaiESStep returns the tasks that scale g = sum_i u_i eps_i over P results, add the decay, and step along it. They
+// overwrite g.
+func openaiESStep(e *optim.Env, k optim.Values, g engine.Mat, P int) []engine.Task {
 	by := 1 / openaiESUnit(k, P)
 	if k.Is("divide", "both") || k.Is("divide", "P") {
 		by *= float32(P)
@@ -314,8 +420,11 @@ func openaiESFollow(e *optim.Env, k optim.Values, g engine.Mat, P int) []engine.
 	if k.Is("divide", "both") || k.Is("divide", "sigma") {
 		by *= k.F("sigma")
 	}
-	scale := engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(-1/by, g), optim.T(k.F("decay"), e.Block(optim.BlockX)))}}
-	return []engine.Task{scale, followEstimate(e, k, g)}
+	scale := engine.Update{
+		Rows: engine.Rows(1),
+		Prog: []engine.Lin{optim.Assign(g, optim.T(-1/by, g), optim.T(k.F("decay"), e.Block(optim.BlockX)))},
+	}
+	return []engine.Task{scale, descendEstimate(e, k, g)}
 }
 
 func (openaiES) Centre(ctx context.Context, e *optim.Env, _ optim.Values, dst engine.Mat) error {

@@ -11,52 +11,114 @@ import (
 	"brood/optim/collective"
 )
 
-// PGPE follows the likelihood gradient of a normal distribution with a standard deviation for each parameter.
+// PGPE follows the log-likelihood gradient of a normal distribution with a standard deviation for each parameter.
 var PGPE = &optim.Algorithm{
 	Name:  "pgpe",
 	Title: "PGPE",
 	Paper: "Sehnke, Osendorfer, Rückstieß, Graves, Peters, Schmidhuber: Parameter-exploring policy gradients (2010), symmetric sampling; ClipUp after Toklu, Liskowski, Srivastava: ClipUp: a simple and powerful optimizer for distribution-based policy evolution (2020)",
-	Doc: `Members are candidates mu +- s.*z in pairs: ranks 2k and 2k+1 of the population share z_k ~ N(0, I), N pairs in all. How
-much better the first of a pair is moves the mean, and how much better both are than others moves the deviations:
+	Doc: `Members are candidates mu +- s.*z in pairs: ranks 2k and 2k+1 of the population share z_k ~ N(0, I), N pairs in
+all. The difference between the two results of a pair moves the mean; their mean relative to all results moves the
+deviations:
 
     eps_k = s.*z_k;  u = utilities of the results, r+ and r- of a pair
     g = 1/N * sum_k (r+_k - r-_k)/2 * eps_k;                     mu <- mu + step(g)
     d = 1/N * sum_k ((r+_k + r-_k)/2 - b) * (z_k^2 - 1);         s <- s.*(1 + max(-change, min(change, eta_s*d)))
 
-b is the mean of u. s.*(z^2 - 1) is the source's (eps^2 - s^2)/s. optimiser says what step is. clipup follows the direction of g alone, at a speed that has a limit:
+b is the mean of u. s.*(z^2 - 1) is the source's (eps^2 - s^2)/s. optimiser selects step. clipup uses only the
+direction of g and limits the length of the velocity:
 
     v <- momentum*v + eta*g/|g|;  v <- v*min(1, speed*eta/|v|);  mu <- mu + v
 
-adam has b1 = 0.9 and b2 = 0.999; sgd is Nesterov's with momentum, and with momentum 0 the source's.
+adam has b1 = 0.9 and b2 = 0.999; sgd is Nesterov's with momentum, and with momentum 0 that of the source.
 
-shaping ranks makes u centred ranks in [-0.5, 0.5] over all results, where equal ones share their mean rank (ties); raw takes the fitness, which is the source's. Fitness is
-minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite) one counts as
-the worst. samples member gives each candidate a mini-batch of its own. s is sigma times the block s, which starts at one
-and means what SNES's does: turning sigma scales all deviations.
-distribution seed lets every worker regenerate the noise, so that only 2N fitness values travel; chromosome a slice each, with
-not a bit of difference; auto sets the faster of the two, as openai-es does. The centre is mu.
-Series: fitness, and the deviation: the root mean square of s.
-Bytes a generation, over W workers and with P = 2N: seed 4P(W-1); chromosome 4(P + 2M)(W-1), as g and d both travel.
+With shaping ranks, u are centred ranks in [-0.5, 0.5] over all results, and equal results share their mean rank
+(ties). raw uses the fitness, as the source does. Fitness is minus the loss on a mini-batch, by default one that all
+candidates of a generation share; a missing (non-finite) one counts as the worst. samples member gives each candidate
+its own mini-batch. s is sigma times the block s, which starts at one and has the same meaning as in snes: a change of
+sigma scales all deviations. With distribution seed every worker regenerates the noise, so that only 2N fitness values
+are sent; with chromosome each worker computes a slice, bit-identical to seed; auto sets the faster of the two, as in
+openai-es. The centre is mu.
+Series: fitness; the deviation: the root mean square of s.
+Bytes per generation, over W workers and with P = 2N: seed 4P(W-1); chromosome 4(P + 2M)(W-1), as both g and d are sent.
 
-Deviations: the source takes a step after each pair, its b is a moving average over pairs before, and it divides by the largest
-reward where that is known; here a step is of a generation, with b its mean. change is none of the source, but of later
-implementations. Deviations are limited by the processor, so that on a device rows cross in each generation.
+Deviations: the source takes a step after each pair, its b is a moving average over earlier pairs, and it divides by
+the largest reward if that is known; here a generation is one step, with b its mean. change is not in the source, but
+in later implementations. The CPU limits the deviations, so that with a device their rows are transferred in each
+generation.
 Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2 of this one's.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
 		optim.KnobEta.With(0.1),
-		{Name: "optimiser", Title: "optimiser", Doc: "how the estimated gradient is followed: clipup by its direction alone; adam, whose eta is 0.005 or so; sgd by its length", Choices: []string{"clipup", "adam", "sgd"}, Max: 2},
-		{Name: "momentum", Title: "momentum", Doc: "of clipup what the velocity keeps in a step; of sgd Nesterov's", Min: 0, Max: 0.9999, Default: 0.9},
-		{Name: "speed", Title: "speed limit", Unit: "of eta", Doc: "of clipup: the longest step of the mean, in units of eta", Min: 0.01, Max: 1000, Default: 2, Scale: optim.Log},
-		{Name: "eta_s", Label: "η_s", Title: "rate of the deviations", Doc: "step size of the deviations, as a share of each", Min: 0, Max: 100, Default: 0.1, Scale: optim.Log},
-		{Name: "change", Title: "largest change", Unit: "share", Doc: "share of itself by which a deviation changes at most in a generation", Min: 0, Max: 0.99, Default: 0.2},
+		{
+			Name:    "optimiser",
+			Title:   "optimiser",
+			Doc:     "update rule: clipup uses only the gradient's direction; adam needs an eta of about 0.005; sgd uses the length too",
+			Choices: []string{"clipup", "adam", "sgd"},
+			Max:     2,
+		},
+		{
+			Name:    "momentum",
+			Title:   "momentum",
+			Doc:     "of clipup: share of the velocity kept in a step; of sgd: Nesterov momentum",
+			Min:     0,
+			Max:     0.9999,
+			Default: 0.9,
+		},
+		{
+			Name:    "speed",
+			Title:   "speed limit",
+			Unit:    "of eta",
+			Doc:     "of clipup: largest length of a step of the mean, in units of eta",
+			Min:     0.01,
+			Max:     1000,
+			Default: 2,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "eta_s",
+			Label:   "η_s",
+			Title:   "rate of the deviations",
+			Doc:     "step size of the deviations, as a share of each",
+			Min:     0,
+			Max:     100,
+			Default: 0.1,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "change",
+			Title:   "largest change",
+			Unit:    "share",
+			Doc:     "largest relative change of a deviation in a generation",
+			Min:     0,
+			Max:     0.99,
+			Default: 0.2,
+		},
 		knobSigma, optim.KnobB.With(256), knobSamples,
-		{Name: "shaping", Title: "fitness shaping", Doc: "what a result weighs: its centred rank, or the fitness itself", Choices: []string{"ranks", "raw"}, Max: 1}, knobTies,
+		{
+			Name:    "shaping",
+			Title:   "fitness shaping",
+			Doc:     "weight of a result: its centred rank, or its fitness",
+			Choices: []string{"ranks", "raw"},
+			Max:     1,
+		},
+		knobTies,
 		knobDistribution,
 	},
-	Series: []optim.Series{optim.SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: optim.Last}},
+	Series: []optim.Series{
+		optim.SeriesFitness,
+		{
+			Name:    "deviation",
+			Title:   "deviation",
+			Doc:     "root mean square of the standard deviations of the search",
+			Combine: optim.Last,
+		},
+	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
-		b := []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockS, true, optim.EnterOne, l), optim.Counter(optim.BlockCursor, true)}
+		b := []optim.Block{
+			optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockS, true, optim.EnterOne, l),
+			optim.Counter(optim.BlockCursor, true),
+		}
 		if k.Is("optimiser", "clipup") {
 			return append(b, optim.Params(optim.BlockVelocity, true, optim.EnterZero, l))
 		}
@@ -64,7 +126,7 @@ Reductions: eta_s 0 with sgd and raw is openai-es with raw, whose eta is sigma^2
 	},
 	Check: func(s optim.Shape) error {
 		if len(s.Roster.Members)%2 == 1 {
-			return errors.New("directions are tried both ways: give members a multiple of 2")
+			return errors.New("antithetic pairs need an even population: give members a multiple of 2")
 		}
 		return nil
 	},
@@ -80,16 +142,20 @@ func (pgpe) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	if err != nil {
 		return rep, err
 	}
-	if err := complete(ctx, e, k, g, d); err != nil {
+	if err := gatherSlices(ctx, e, k, g, d); err != nil {
 		return rep, err
 	}
-	if err := e.Engine.Do(ctx, engine.Product{Dst: g, A: g, B: s}, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(k.F("sigma"), g))}}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		engine.Product{Dst: g, A: g, B: s},
+		engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(g, optim.T(k.F("sigma"), g))}},
+	); err != nil {
 		return rep, err
 	}
-	if err := pgpeFollow(ctx, e, k, g); err != nil {
+	if err := pgpeUpdateMean(ctx, e, k, g); err != nil {
 		return rep, err
 	}
-	if err := pgpeWiden(ctx, e, s, d, k.Get("eta_s"), k.Get("change")); err != nil {
+	if err := pgpeUpdateDeviations(ctx, e, s, d, k.Get("eta_s"), k.Get("change")); err != nil {
 		return rep, err
 	}
 	rms, err := e.RMS(ctx, s)
@@ -97,13 +163,22 @@ func (pgpe) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	return rep, err
 }
 
-// pgpeSums tries the candidates and writes this worker's columns of g = 1/N sum_k (r+_k - r-_k)/2 z_k, and of d.
+// pgpeSums evaluates the candidates and writes this worker's columns of g = 1/N sum_k (r+_k - r-_k)/2 z_k and of d,
+// both 1 x params. The caller gathers the slices.
 func pgpeSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g, d engine.Mat) (optim.Report, error) {
 	key, scale := e.Rand(noise.Candidate, round, 0), e.Scratch(1, e.Layout.Params)
-	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS)))}}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		engine.Update{
+			Rows: engine.Rows(1),
+			Prog: []engine.Lin{
+				optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS))),
+			},
+		},
+	); err != nil {
 		return optim.Report{}, err
 	}
-	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, true)
+	fit, rep, err := evaluateNoise(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, true)
 	if err != nil {
 		return rep, err
 	}
@@ -118,12 +193,13 @@ func pgpeSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g
 	second := first
 	second.Square = true
 	first.Weights, second.Weights = pgpeWeights(openaiESUtilities(k, all.F))
-	lo, hi := columnsOf(e, k)
+	lo, hi := workerColumns(e, k)
 	first.Dst, second.Dst = engine.Span{Mat: g, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: d, Rows: 1, Lo: lo, Hi: hi}
 	return rep, e.Engine.Do(ctx, first, second)
 }
 
-// pgpeWeights are what each pair weighs for the mean and for the deviations.
+// pgpeWeights returns the weight of each pair in the sums for the mean and for the deviations. u has two utilities per
+// pair.
 func pgpeWeights(u []float32) (mean, deviations []float32) {
 	n, b := float64(len(u)/2), 0.0
 	for _, r := range u {
@@ -138,27 +214,31 @@ func pgpeWeights(u []float32) (mean, deviations []float32) {
 	return mean, deviations
 }
 
-// pgpeFollow moves the mean along g.
-func pgpeFollow(ctx context.Context, e *optim.Env, k optim.Values, g engine.Mat) error {
+// pgpeUpdateMean moves the mean along g by the knob optimiser. It may overwrite g.
+func pgpeUpdateMean(ctx context.Context, e *optim.Env, k optim.Values, g engine.Mat) error {
 	x, one, eta := e.Block(optim.BlockX), engine.Rows(1), k.F("eta")
 	if !k.Is("optimiser", "clipup") {
-		return e.Engine.Do(ctx, climbEstimate(e, k, g)...)
+		return e.Engine.Do(ctx, ascendEstimate(e, k, g)...)
 	}
 	rms, err := e.RMS(ctx, g)
 	if err != nil {
 		return err
 	}
-	by := float32(0) // where all results are equal
+	by := float32(0) // if all results are equal
 	if rms > 0 {
 		by = float32(k.Get("eta") / (rms * math.Sqrt(float64(e.Layout.Params))))
 	}
 	v := e.Block(optim.BlockVelocity)
-	return e.Engine.Do(ctx, engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(v, optim.T(k.F("momentum"), v), optim.T(by, g))}},
-		engine.Clip{X: v, Longest: k.F("speed") * eta}, engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(1, v))}})
+	return e.Engine.Do(
+		ctx,
+		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(v, optim.T(k.F("momentum"), v), optim.T(by, g))}},
+		engine.Clip{X: v, Longest: k.F("speed") * eta},
+		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(x, optim.T(1, x), optim.T(1, v))}},
+	)
 }
 
-// pgpeWiden multiplies each deviation by 1 + eta*d, of which the sum is at most change away from one.
-func pgpeWiden(ctx context.Context, e *optim.Env, s, d engine.Mat, eta, change float64) error {
+// pgpeUpdateDeviations multiplies each deviation in s by 1 + eta*d, limited to [1 - change, 1 + change].
+func pgpeUpdateDeviations(ctx context.Context, e *optim.Env, s, d engine.Mat, eta, change float64) error {
 	deviations, err := e.Doubles(ctx, s)
 	if err != nil {
 		return err
@@ -173,12 +253,12 @@ func pgpeWiden(ctx context.Context, e *optim.Env, s, d engine.Mat, eta, change f
 	return e.SetDoubles(ctx, s, deviations)
 }
 
-// Estimate implements Estimator: g, but for sigma.
+// Estimate implements Estimator. It returns g without its factor sigma.
 func (pgpe) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round uint64, g engine.Mat) (int, error) {
 	if _, err := pgpeSums(ctx, e, k, round, g, e.Scratch(1, e.Layout.Params)); err != nil {
 		return 0, err
 	}
-	if err := complete(ctx, e, k, g); err != nil {
+	if err := gatherSlices(ctx, e, k, g); err != nil {
 		return 0, err
 	}
 	return len(e.Roster.Members) / 2, e.Engine.Do(ctx, engine.Product{Dst: g, A: g, B: e.Block(optim.BlockS)})
@@ -187,7 +267,7 @@ func (pgpe) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round ui
 // Noise implements Chooser.
 func (pgpe) Noise(optim.Values) engine.Noise { return engine.Noise{} }
 
-// Prefer implements Chooser: both sums are drawn, or both travel, so that the rule for one vector stands.
+// Prefer implements Chooser. Noise and bytes both double with two sums, so that the choice is that of one vector.
 func (pgpe) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
 	return exactDistribution(s, len(s.Roster.Members)/2, r)
 }

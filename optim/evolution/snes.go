@@ -17,31 +17,64 @@ var SNES = &optim.Algorithm{
 	Name:  "snes",
 	Title: "SNES",
 	Paper: "Schaul, Glasmachers, Schmidhuber: High dimensions and heavy tails for natural evolution strategies (2011); for networks Lenc et al. (2019)",
-	Doc: `Members are candidates of a normal distribution whose mean mu and standard deviations s are both learned:
+	Doc: `Members are candidates drawn from a normal distribution, whose mean mu and standard deviations s are both
+learned:
 
     x_i = mu + s.*z_i, z_i ~ N(0, I);  u = utilities by rank over all P results, k = 1 the best:
     u_k = max(0, ln(P/2 + 1) - ln k) / sum_j max(0, ln(P/2 + 1) - ln j) - 1/P
     mu <- mu + eta*s.*sum_i u_i z_i;  s <- s.*exp(eta_s/2 * (3 + ln M)/(5 sqrt(M)) * sum_i u_i (z_i^2 - 1))
 
-Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation see; a missing (non-finite)
-one ranks last, and equal ones share the mean of the utilities of their places (ties). s is sigma times the block s, which starts at one: sigma is where the deviations start, and turning it
-later scales them all. samples member gives each candidate a mini-batch of its own. distribution seed lets every worker
-compute mu and s from regenerated noise; chromosome a slice each, with not a bit of difference; auto sets the faster of the two,
-as openai-es does, for P vectors. The centre is mu.
-Series: fitness, and the deviation: the root mean square of s.
-Bytes a generation, over N workers: seed 4P(N-1); chromosome 4(P + 2M)(N-1), as both mu and s travel.
+Fitness is minus the loss on a mini-batch, by default one that all candidates of a generation share; a missing
+(non-finite) one ranks last, and equal ones share the mean of the utilities of their ranks (ties). s is sigma times the
+block s, which starts at one: sigma is the initial deviation, and a later change of it scales all deviations. samples
+member gives each candidate its own mini-batch. With distribution seed every worker computes mu and s from regenerated
+noise; with chromosome each worker computes a slice, bit-identical to seed; auto sets the faster of the two, as in
+openai-es, for P vectors. The centre is mu.
+Series: fitness; the deviation: the root mean square of s.
+Bytes per generation, over N workers: seed 4P(N-1); chromosome 4(P + 2M)(N-1), as both mu and s are sent.
 
-Deviations: none in the rule with eta = 1 and eta_s = 1; the source's population is 4 + 3 ln M. Of chromosome the source counts 4M, as for a rule with one vector.
-Reductions: eta_s 0 is a plain evolution strategy of rank utilities.`,
+Deviations: none in the rule with eta = 1 and eta_s = 1; the source's population is 4 + 3 ln M. The source counts 4M for
+chromosome, as for a rule with one vector.
+Reductions: eta_s 0 is a plain evolution strategy with rank utilities.`,
 	Needs: optim.Evaluations,
 	Knobs: []optim.Knob{
-		{Name: "eta", Label: "η", Title: "rate of the mean", Doc: "step size of the natural gradient of the mean", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
-		{Name: "eta_s", Label: "η_s", Title: "rate of the deviations", Doc: "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)", Min: 0, Max: 100, Default: 1, Scale: optim.Log},
+		{
+			Name:    "eta",
+			Label:   "η",
+			Title:   "rate of the mean",
+			Doc:     "step size of the natural gradient of the mean",
+			Min:     0,
+			Max:     100,
+			Default: 1,
+			Scale:   optim.Log,
+		},
+		{
+			Name:    "eta_s",
+			Label:   "η_s",
+			Title:   "rate of the deviations",
+			Doc:     "step size of the deviations, in units of the source's (3 + ln M)/(5 sqrt M)",
+			Min:     0,
+			Max:     100,
+			Default: 1,
+			Scale:   optim.Log,
+		},
 		knobSigma.With(0.01), optim.KnobB.With(256), knobSamples, knobTies, knobDistribution,
 	},
-	Series: []optim.Series{optim.SeriesFitness, {Name: "deviation", Title: "deviation", Doc: "root mean square of the standard deviations of the search", Combine: optim.Last}},
+	Series: []optim.Series{
+		optim.SeriesFitness,
+		{
+			Name:    "deviation",
+			Title:   "deviation",
+			Doc:     "root mean square of the standard deviations of the search",
+			Combine: optim.Last,
+		},
+	},
 	Blocks: func(_ optim.Values, l engine.Layout) []optim.Block {
-		return []optim.Block{optim.Params(optim.BlockX, true, optim.EnterCentre, l), optim.Params(optim.BlockS, true, optim.EnterOne, l), optim.Counter(optim.BlockCursor, true)}
+		return []optim.Block{
+			optim.Params(optim.BlockX, true, optim.EnterCentre, l),
+			optim.Params(optim.BlockS, true, optim.EnterOne, l),
+			optim.Counter(optim.BlockCursor, true),
+		}
 	},
 	Check: func(s optim.Shape) error {
 		if len(s.Roster.Members) < 2 {
@@ -63,13 +96,13 @@ func (snes) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	if err != nil {
 		return rep, err
 	}
-	lo, hi := columnsOf(e, k)
+	lo, hi := workerColumns(e, k)
 	step := engine.NaturalStep{X: x, S: s, G: mean, H: square, Lo: lo, Hi: hi, Eta: k.F("eta") * k.F("sigma"),
 		Rate: float32(k.Get("eta_s") / 2 * (3 + arith.Log(float64(M))) / (5 * math.Sqrt(float64(M))))}
 	if err := e.Engine.Do(ctx, append(sums, step)...); err != nil {
 		return rep, err
 	}
-	if err := complete(ctx, e, k, x, s); err != nil {
+	if err := gatherSlices(ctx, e, k, x, s); err != nil {
 		return rep, err
 	}
 	rms, err := e.RMS(ctx, s)
@@ -80,13 +113,28 @@ func (snes) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint6
 	return rep, nil
 }
 
-// snesSums tries the candidates, and lists what writes mean = sum_i u_i eps_i and square = sum_i u_i (eps_i^2 - 1).
-func snesSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, mean, square engine.Mat) (optim.Report, []engine.Task, error) {
+// snesSums evaluates the candidates and returns two tasks that write this worker's columns of mean = sum_i u_i eps_i
+// and of square = sum_i u_i (eps_i^2 - 1), both 1 x params.
+func snesSums(
+	ctx context.Context,
+	e *optim.Env,
+	k optim.Values,
+	round uint64,
+	mean, square engine.Mat,
+) (optim.Report, []engine.Task, error) {
 	key, scale := e.Rand(noise.Candidate, round, 0), e.Scratch(1, e.Layout.Params)
-	if err := e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS)))}}); err != nil {
+	if err := e.Engine.Do(
+		ctx,
+		engine.Update{
+			Rows: engine.Rows(1),
+			Prog: []engine.Lin{
+				optim.Assign(scale, optim.T(k.F("sigma"), e.Block(optim.BlockS))),
+			},
+		},
+	); err != nil {
 		return optim.Report{}, nil, err
 	}
-	fit, rep, err := try(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, false)
+	fit, rep, err := evaluateNoise(ctx, e, k, key, engine.Noise{}, e.Block(optim.BlockX), scale, 0, false)
 	if err != nil {
 		return rep, nil, err
 	}
@@ -94,13 +142,15 @@ func snesSums(ctx context.Context, e *optim.Env, k optim.Values, round uint64, m
 	if err := e.Comm.AllGather(ctx, "fitness", fit, all); err != nil {
 		return rep, nil, err
 	}
-	lo, hi := columnsOf(e, k)
-	sum := engine.NoiseSum{Weights: snesUtilities(all.F, sharesWeights(k)), Key: key, IDs: make([]engine.Member, all.Rows)}
+	lo, hi := workerColumns(e, k)
+	sum := engine.NoiseSum{Weights: snesUtilities(all.F, sharesTies(k)), Key: key, IDs: make([]engine.Member, all.Rows)}
 	for i := range sum.IDs {
 		sum.IDs[i] = engine.Member(i)
 	}
 	first, second := sum, sum
-	first.Dst, second.Dst, second.Square = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}, engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}, true
+	first.Dst = engine.Span{Mat: mean, Rows: 1, Lo: lo, Hi: hi}
+	second.Dst = engine.Span{Mat: square, Rows: 1, Lo: lo, Hi: hi}
+	second.Square = true
 	return rep, []engine.Task{first, second}, nil
 }
 
@@ -114,7 +164,7 @@ func (snes) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round ui
 	if err := e.Engine.Do(ctx, sums[0]); err != nil {
 		return 0, err
 	}
-	if err := complete(ctx, e, k, mean); err != nil {
+	if err := gatherSlices(ctx, e, k, mean); err != nil {
 		return 0, err
 	}
 	return len(e.Roster.Members), e.Engine.Do(ctx, engine.Product{Dst: g, A: mean, B: e.Block(optim.BlockS)})
@@ -123,13 +173,13 @@ func (snes) Estimate(ctx context.Context, e *optim.Env, k optim.Values, round ui
 // Noise implements Chooser.
 func (snes) Noise(optim.Values) engine.Noise { return engine.Noise{} }
 
-// Prefer implements Chooser: both sums are drawn, or both travel, so that the rule for one vector stands.
+// Prefer implements Chooser. Noise and bytes both double with two sums, so that the choice is that of one vector.
 func (snes) Prefer(s optim.Shape, r optim.Rates) []optim.Choice {
 	return exactDistribution(s, len(s.Roster.Members), r)
 }
 
-// snesUtilities weighs results by rank, the best half most; they add up to zero. Missing results count as the worst.
-// shared gives equal results the mean of what their places weigh, which is nothing where all are equal.
+// snesUtilities returns the utility of each result by rank; they sum to zero. Missing results rank last. If shared is
+// set, equal results have the mean of the utilities of their ranks, which is 0 if all results are equal.
 func snesUtilities(fit []float32, shared bool) []float32 {
 	P, total := float64(len(fit)), 0.0
 	raw := make([]float64, len(fit))
@@ -142,7 +192,7 @@ func snesUtilities(fit []float32, shared bool) []float32 {
 		return u
 	}
 	if shared {
-		raw = share(raw, order, equalIn(fit))
+		raw = shareTiedWeights(raw, order, equalIn(fit))
 	}
 	for pos, i := range order {
 		u[i] = float32(raw[pos]/total - 1/P)

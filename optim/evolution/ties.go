@@ -2,16 +2,26 @@ package evolution
 
 import "brood/optim"
 
-// knobTies selects the weights of equal results in an algorithm that weighs results by rank.
-var knobTies = optim.Knob{Name: "ties", Title: "equal results", Doc: "what equal results weigh: each the mean of the weights of their places, or each the weight of its own place, by their order in the population", Choices: []string{"order", "mean"}, Max: 1, Default: 1}
+// knobTies selects the weights of equal results in algorithms that weight results by rank. Do not change its default:
+// logs without an edit of the knob rely on it.
+var knobTies = optim.Knob{
+	Name:    "ties",
+	Title:   "equal results",
+	Doc:     "weight of equal results: each the weight of its rank, ordered by index, or the mean of these weights",
+	Choices: []string{"order", "mean"},
+	Max:     1,
+	Begins:  "mean",
+	Follows: true,
+}
 
-// shares reports whether equal results weigh the same.
-func sharesWeights(v optim.Values) bool { return v.Is("ties", "mean") }
+// sharesTies reports whether equal results have equal weights.
+func sharesTies(v optim.Values) bool { return v.Is("ties", "mean") }
 
-// share replaces the weights of places, best first, by their mean wherever the results at these places are equal. order
-// lists the results by place, and places beyond the weights weigh nothing. Weights that are equal already keep their
-// bits, and so do all where no results are equal. It returns weights, extended to all places where a mean reaches beyond.
-func share(weights []float64, order []int, equal func(a, b int) bool) []float64 {
+// shareTiedWeights replaces the weights of equal results by their mean. weights are by rank, best first, and order has
+// the index of the result of each rank; ranks beyond len(weights) have weight 0. Weights that are already equal and
+// weights of distinct results keep their bits. shareTiedWeights modifies and returns weights, extended if a group of
+// equal results reaches beyond its end.
+func shareTiedWeights(weights []float64, order []int, equal func(a, b int) bool) []float64 {
 	given := len(weights)
 	for lo, hi := 0, 0; lo < given; lo = hi {
 		sum, even := 0.0, true
@@ -35,18 +45,18 @@ func share(weights []float64, order []int, equal func(a, b int) bool) []float64 
 	return weights
 }
 
-// equalIn is the equality of results for [share]: two that are missing are equal.
+// equalIn returns the equality of results for [shareTiedWeights]. Two missing (NaN) results are equal.
 func equalIn(fit []float32) func(a, b int) bool {
 	return func(a, b int) bool { return fit[a] == fit[b] || fit[a] != fit[a] && fit[b] != fit[b] }
 }
 
-// allEqual reports whether no result differs from another one.
+// allEqual reports whether all results are equal. It is false if there are none.
 func allEqual(order []int, equal func(a, b int) bool) bool {
 	return len(order) > 0 && equal(order[0], order[len(order)-1])
 }
 
-// effective is mu_w, 1/sum w^2 of weights that sum to one.
-func effective(weights []float64) float64 {
+// effectiveSize returns mu_w = 1/sum w^2 of weights that sum to one.
+func effectiveSize(weights []float64) float64 {
 	squares := 0.0
 	for _, w := range weights {
 		squares += float64(w * w)
@@ -67,7 +77,7 @@ func CentredRanks(fit []float32, shared bool) []float32 {
 		places[pos] = float64(pos)
 	}
 	if shared {
-		places = share(places, order, equalIn(fit))
+		places = shareTiedWeights(places, order, equalIn(fit))
 	}
 	for pos, i := range order {
 		u[i] = 0.5 - float32(places[pos])/float32(len(fit)-1)

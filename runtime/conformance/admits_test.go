@@ -15,12 +15,12 @@ import (
 func TestAdmits(t *testing.T) {
 	const (
 		pairs    = "antithetic pairs need an even population: give members a multiple of 2"
-		ways     = "directions are tried both ways: give members a multiple of 2"
+		ways     = "antithetic pairs need an even population: give members a multiple of 2"
 		ranks    = "ranks need candidates to compare: give members at least 2"
 		compared = "shaping sign and standard compare the two of a pair: set shaping to ranks or raw, or antithetic to on"
-		exact    = "sums of whole numbers are exact for whole weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian"
+		exact    = "integer noise needs integer weights: set shaping to ranks or sign and distribution to seed or chromosome, or noise to gaussian"
 		split    = "fitness needs a validation split: there is none: give --validation above 0"
-		slope    = "surrogate gradient needs a model with gradients, and an objective or a model of whole numbers has none: set surrogate to estimates"
+		slope    = "surrogate gradient needs a model with gradients, and an objective or an integer model has none: set surrogate to estimates"
 		whole    = "needs gradients, and a model of whole numbers has none: choose egg, or another evolution strategy, or a model of floats"
 	)
 	type set = map[string]string
@@ -51,8 +51,8 @@ func TestAdmits(t *testing.T) {
 		{"openai-es", set{"antithetic": "off"}, 3, floats, none, ""},
 		{"openai-es", set{"antithetic": "off", "shaping": "sign"}, 4, floats, none, compared},
 		{"openai-es", set{"antithetic": "off", "shaping": "standard"}, 4, floats, none, compared},
-		{"openai-es", set{"antithetic": "off", "noise": "integer"}, 4, floats, none, "weights of whole numbers are differences of pairs: set antithetic to on, or noise to gaussian"},
-		{"openai-es", set{"noise": "integer", "rank": "1"}, 4, floats, none, "noise of whole numbers has full rank: set rank to 0 or noise to gaussian"},
+		{"openai-es", set{"antithetic": "off", "noise": "integer"}, 4, floats, none, "integer noise needs antithetic pairs: set antithetic to on, or noise to gaussian"},
+		{"openai-es", set{"noise": "integer", "rank": "1"}, 4, floats, none, "integer noise has full rank: set rank to 0, or noise to gaussian"},
 		{"openai-es", set{"noise": "integer", "shaping": "raw"}, 4, floats, none, exact},
 		{"openai-es", set{"noise": "integer", "distribution": "semi"}, 4, floats, none, exact},
 		{"openai-es", set{"noise": "integer"}, 8194, floats, none, "the update of integer noise is exact for at most 8192 members: take fewer, or noise = gaussian"},
