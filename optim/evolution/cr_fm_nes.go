@@ -229,8 +229,8 @@ func crFMNESUpdate(
 	M, one := e.Layout.Params, engine.Rows(1)
 	x, s, v, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Record(optim.BlockStep).F
 	pathS, pathC := e.Block(optim.BlockPathS), e.Block(optim.BlockPathC)
-	order, there := crFMNESOrder(all)
-	c := crFMNESRates(all.Rows, there, M, k.Get("rate"))
+	order, present := crFMNESOrder(all)
+	c := crFMNESRates(all.Rows, present, M, k.Get("rate"))
 	if sharesTies(k) {
 		c.share(order, crFMNESEqual(all))
 	}
@@ -302,15 +302,15 @@ func crFMNESUpdate(
 
 // crFMNESOrder returns the candidates, best first, and the number of results that are not missing. Missing results come
 // last, those with the shortest noise first.
-func crFMNESOrder(all engine.Host) (order []int, there int) {
+func crFMNESOrder(all engine.Host) (order []int, present int) {
 	fit := make([]float32, all.Rows)
 	for i := range fit {
 		if fit[i] = all.Row(engine.Row(i))[crFMNESFitness]; fit[i] == fit[i] {
-			there++
+			present++
 		}
 	}
 	order = optim.Order(fit)
-	slices.SortStableFunc(order[there:], func(a, b int) int {
+	slices.SortStableFunc(order[present:], func(a, b int) int {
 		p, q := all.Row(engine.Row(a))[crFMNESLength], all.Row(engine.Row(b))[crFMNESLength]
 		switch {
 		case p < q:
@@ -320,7 +320,7 @@ func crFMNESOrder(all engine.Host) (order []int, there int) {
 		}
 		return 0
 	})
-	return order, there
+	return order, present
 }
 
 // crFMNESConstants has the constants of the rule for a population, its results and a number of parameters.
@@ -361,8 +361,8 @@ func crFMNESEqual(all engine.Host) func(a, b int) bool {
 	}
 }
 
-func crFMNESRates(population, there, params int, rate float64) (c crFMNESConstants) {
-	P, F, n, sum, squares := float64(population), float64(there), float64(params), 0.0, 0.0
+func crFMNESRates(population, present, params int, rate float64) (c crFMNESConstants) {
+	P, F, n, sum, squares := float64(population), float64(present), float64(params), 0.0, 0.0
 	for i := range population {
 		c.ranks = append(c.ranks, max(0, arith.Log(float64(P/2)+1)-arith.Log(float64(i+1))))
 		sum += c.ranks[i]

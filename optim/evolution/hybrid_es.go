@@ -29,7 +29,7 @@ exp(-cost/temperature). unit gradient gives s in units of the root mean square o
 the gradient (the source finds its optimum there and asks for an adaptive variance); unit absolute uses s itself. shape
 selects the distribution of shifts with the same variance: a normal shift times a random length makes components
 Laplace or Student t (3 degrees of freedom). components is the share of the parameters that an iteration shifts, drawn
-anew for each iteration. With optimiser adam, adamw or muon, its step is the full step, and d is the change of theta
+again for each iteration. With optimiser adam, adamw or muon, its step is the full step, and d is the change of theta
 divided by -eta. The centre is theta.
 Series: loss of full steps, cost of the winner, norm and mean square component of d, variance of the shifts, and
 memory: that of an iteration relative to a full gradient step, 1 or 1/3 according to the source; its
@@ -139,7 +139,8 @@ Reductions: s = 0 is gradient descent that uses each gradient r times.`,
 			optim.KnobWire,
 		},
 	),
-	Series: []optim.Series{optim.SeriesLoss,
+	Series: []optim.Series{
+		optim.SeriesLoss,
 		{
 			Name:    "cost",
 			Title:   "cost",
@@ -156,7 +157,8 @@ Reductions: s = 0 is gradient descent that uses each gradient r times.`,
 			Unit:    "gradient steps",
 			Doc:     "memory of an iteration, relative to a full gradient step",
 			Combine: optim.Mean,
-		}},
+		},
+	},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		out := []optim.Block{
 			optim.Residual(k, l),

@@ -53,7 +53,9 @@ each factor. Its beta grows with the logarithm of time; here it is a knob. Limit
 which also gives the process the fitness before the period.
 Reductions: period beyond the run is independent SGDs of different rates; quantile 0 is random search.`,
 	Needs: optim.Gradients | optim.Evaluations,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobPeriod, knobQuantile,
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+		knobPeriod,
+		knobQuantile,
 		{
 			Name:    "beta",
 			Label:   "β",
@@ -74,7 +76,10 @@ Reductions: period beyond the run is independent SGDs of different rates; quanti
 			Default: pb2Window,
 			Integer: true,
 		},
-		knobVary.With(2), knobJudges, optim.KnobSlice}, optim.MemberStream),
+		knobVary.With(2),
+		knobJudges,
+		optim.KnobSlice,
+	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return slices.Concat(

@@ -37,7 +37,8 @@ Deviations: the source's members compare when each is ready; here all do at once
 source's quantile is 0.2.
 Reductions: period beyond the run is independent SGDs of different rates.`,
 	Needs: optim.Gradients | optim.Evaluations,
-	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{knobPeriod,
+	Knobs: slices.Concat([]optim.Knob{optim.KnobEta}, optim.OptimiserKnobs, []optim.Knob{
+		knobPeriod,
 		knobQuantile,
 		{
 			Name:    "up",
@@ -57,7 +58,10 @@ Reductions: period beyond the run is independent SGDs of different rates.`,
 			Default: 0.8,
 			Scale:   optim.Log,
 		},
-		knobVary.With(2), knobJudges, optim.KnobSlice}, optim.MemberStream),
+		knobVary.With(2),
+		knobJudges,
+		optim.KnobSlice,
+	}, optim.MemberStream),
 	Series: []optim.Series{optim.SeriesLoss, seriesFitness, SeriesDiversity, seriesMemberEta, seriesParent},
 	Blocks: func(k optim.Values, l engine.Layout) []optim.Block {
 		return slices.Concat(

@@ -20,7 +20,7 @@ var (
 		Label:   "evolution frequency",
 		Title:   "epochs between evolutions",
 		Unit:    "epochs",
-		Doc:     "epochs of local SGD between evolutions, counted on the member's share of the data",
+		Doc:     "epochs of local SGD between evolutions, counted on the member's share of the data; larger is rarer",
 		Min:     0.001,
 		Max:     1000,
 		Default: 1,
