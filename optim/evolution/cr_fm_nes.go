@@ -121,16 +121,16 @@ type crFMNES struct{}
 func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round uint64) (optim.Report, error) {
 	M, one := e.Layout.Params, engine.Rows(1)
 	x, s, v, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Record(optim.BlockStep).F
-	long, err := crFMNESPrincipal(ctx, e, round)
+	normV, err := crFMNESPrincipal(ctx, e, round)
 	if err != nil {
 		return optim.Report{}, err
 	}
 	key, sigma := e.Rand(noise.Candidate, round, 0), k.F("sigma")*step[0]
-	mine, err := crFMNESMeasure(ctx, e, key, long)
+	mine, err := crFMNESMeasure(ctx, e, key, normV)
 	if err != nil {
 		return optim.Report{}, err
 	}
-	scale, wide, stretch := e.Scratch(1, M), e.Scratch(1, M), math.Sqrt(1+float64(long*long))-1
+	scale, wide, stretch := e.Scratch(1, M), e.Scratch(1, M), math.Sqrt(1+float64(normV*normV))-1
 	if err := e.Engine.Do(
 		ctx,
 		engine.Update{Rows: one, Prog: []engine.Lin{optim.Assign(scale, optim.T(sigma, s))}},
@@ -140,7 +140,7 @@ func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round ui
 	}
 	c := engine.Candidates{Theta: x, Scale: scale, Axes: wide, Key: key, Antithetic: true}
 	for i := range mine.Rows {
-		c.Along = append(c.Along, float32(float64(sigma)*stretch/long*float64(mine.Row(engine.Row(i))[crFMNESAlong])))
+		c.Along = append(c.Along, float32(float64(sigma)*stretch/normV*float64(mine.Row(engine.Row(i))[crFMNESAlong])))
 	}
 	fit, rep, err := evaluate(ctx, e, k, c)
 	if err != nil {
@@ -153,15 +153,15 @@ func (crFMNES) Round(ctx context.Context, e *optim.Env, k optim.Values, round ui
 	if err := e.Comm.AllGather(ctx, "fitness", mine, all); err != nil {
 		return rep, err
 	}
-	if err := crFMNESUpdate(ctx, e, k, key, all, long); err != nil {
+	if err := crFMNESUpdate(ctx, e, k, key, all, normV); err != nil {
 		return rep, err
 	}
-	if long, err = crFMNESNorm(ctx, e, v); err != nil {
+	if normV, err = crFMNESNorm(ctx, e, v); err != nil {
 		return rep, err
 	}
 	rms, err := e.RMS(ctx, s)
 	rep.Points = append(rep.Points, e.PopulationPoint("deviation", float64(k.F("sigma")*step[0])*rms)...)
-	rep.Points = append(rep.Points, e.PopulationPoint("elongation", math.Sqrt(1+float64(long*long)))...)
+	rep.Points = append(rep.Points, e.PopulationPoint("elongation", math.Sqrt(1+float64(normV*normV)))...)
 	return rep, err
 }
 
@@ -177,9 +177,9 @@ const (
 // crFMNESPrincipal returns the length of v. If v is zero, it draws v first.
 func crFMNESPrincipal(ctx context.Context, e *optim.Env, round uint64) (float64, error) {
 	v := e.Block(optim.BlockAxis)
-	long, err := crFMNESNorm(ctx, e, v)
-	if err != nil || long > 0 {
-		return long, err
+	normV, err := crFMNESNorm(ctx, e, v)
+	if err != nil || normV > 0 {
+		return normV, err
 	}
 	draw := engine.Perturb{
 		X:     v,
@@ -192,9 +192,9 @@ func crFMNESPrincipal(ctx context.Context, e *optim.Env, round uint64) (float64,
 	return crFMNESNorm(ctx, e, v)
 }
 
-// crFMNESMeasure returns the columns u.z and |z| of each hosted candidate, where z is the noise of its pair. long is
+// crFMNESMeasure returns the columns u.z and |z| of each hosted candidate, where z is the noise of its pair. normV is
 // the length of v. The fitness column is left zero.
-func crFMNESMeasure(ctx context.Context, e *optim.Env, key noise.Key, long float64) (engine.Host, error) {
+func crFMNESMeasure(ctx context.Context, e *optim.Env, key noise.Key, normV float64) (engine.Host, error) {
 	var keys []noise.Key
 	of := make([]int, len(e.Mine)) // index in keys of each member's pair
 	for i, m := range e.Mine {
@@ -204,27 +204,27 @@ func crFMNESMeasure(ctx context.Context, e *optim.Env, key noise.Key, long float
 		}
 		of[i] = len(keys) - 1
 	}
-	size, dots, err := innerProducts(ctx, e, keys, e.Block(optim.BlockAxis), []float64{float64(long * long)})
+	size, dots, err := innerProducts(ctx, e, keys, e.Block(optim.BlockAxis), []float64{float64(normV * normV)})
 	if err != nil {
 		return engine.Host{}, err
 	}
 	out := engine.NewHost(len(e.Mine), crFMNESColumns, engine.F32)
 	for i, p := range of {
 		row := out.Row(engine.Row(i))
-		row[crFMNESAlong], row[crFMNESLength] = float32(dots[p][0]/long), float32(math.Sqrt(size[p]))
+		row[crFMNESAlong], row[crFMNESLength] = float32(dots[p][0]/normV), float32(math.Sqrt(size[p]))
 	}
 	return out, nil
 }
 
 // crFMNESUpdate updates mean, paths, v, D and step size from the results of a generation. all has the columns of every
-// candidate, key is that of the candidates' noise, and long the length of v.
+// candidate, key is that of the candidates' noise, and normV the length of v.
 func crFMNESUpdate(
 	ctx context.Context,
 	e *optim.Env,
 	k optim.Values,
 	key noise.Key,
 	all engine.Host,
-	long float64,
+	normV float64,
 ) error {
 	M, one := e.Layout.Params, engine.Rows(1)
 	x, s, v, step := e.Block(optim.BlockX), e.Block(optim.BlockS), e.Block(optim.BlockAxis), e.Record(optim.BlockStep).F
@@ -248,21 +248,21 @@ func crFMNESUpdate(
 	); err != nil {
 		return err
 	}
-	way, err := crFMNESNorm(ctx, e, pathS)
+	pathNorm, err := crFMNESNorm(ctx, e, pathS)
 	if err != nil {
 		return err
 	}
 	eta := c.converging
 	switch {
-	case way >= c.length:
+	case pathNorm >= c.length:
 		eta, w = 1, newCRFMNESWeights(&c, all, order, M, true)
 		if err := e.Engine.Do(ctx, crFMNESSum(z, key, w.mean, false)); err != nil {
 			return err
 		}
-	case way >= 0.1*c.length:
+	case pathNorm >= 0.1*c.length:
 		eta = c.standing
 	}
-	stretch, sigma := math.Sqrt(1+float64(long*long))-1, k.F("sigma")*step[0]
+	stretch, sigma := math.Sqrt(1+float64(normV*normV))-1, k.F("sigma")*step[0]
 	if err := e.Engine.Do(
 		ctx,
 		crFMNESSum(square, key, w.square, true),
@@ -270,7 +270,7 @@ func crFMNESUpdate(
 		engine.Update{
 			Rows: one,
 			Prog: []engine.Lin{
-				optim.Assign(z, optim.T(1, z), optim.T(float32(stretch/long*w.sumAlong), v)),
+				optim.Assign(z, optim.T(1, z), optim.T(float32(stretch/normV*w.sumAlong), v)),
 			},
 		},
 		engine.Product{Dst: z, A: z, B: s},
@@ -457,20 +457,20 @@ func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64
 		n += float64(x * x)
 		widest = max(widest, x*x)
 	}
-	long, f := math.Sqrt(n), 1+n
+	normV, f := math.Sqrt(n), 1+n
 	root := math.Sqrt(f)
 	stretch := root - 1
 	beta := min(1, math.Sqrt(float64(n*n)+(2*f-root)*n/widest)/(2+n))
 	b := float64(2*beta*beta) - float64((1-float64(beta*beta))*n*n/f)
 	inner := 0.0 // u.p_c/D
 	for j, x := range v {
-		inner += float64(x / long * path[j] / d[j])
+		inner += float64(x / normV * path[j] / d[j])
 	}
 	t, s, q := mixed, square, path // reuses the memory: each element is read before it is written
 	half := (float64(eta*f*squares) + float64(one*inner*inner) + float64(one*f)) / 2
 	ut := 0.0
 	for j, x := range v {
-		y, u := path[j]/d[j], x/long
+		y, u := path[j]/d[j], x/normV
 		mean := float64(eta*root*(mixed[j]+float64(stretch*u*squares))) + float64(one*inner*y)
 		wide := square[j] + float64(2*stretch*u*mixed[j]) + float64(stretch*stretch*u*u*squares)
 		t[j] = mean - float64(half*u)
@@ -479,7 +479,7 @@ func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64
 	}
 	uq, qs := 0.0, 0.0
 	for j := range v {
-		x := v[j] / long
+		x := v[j] / normV
 		s[j] -= float64(beta / f * (float64((2+n)*x*t[j]) - float64(n*ut*x*x)))
 		h := 2 - float64((b+float64(2*beta*beta))*x*x)
 		q[j] = x * x / h
@@ -489,14 +489,14 @@ func crFMNESShape(v, d, square, mixed, path []float64, squares, eta, one float64
 	}
 	su := 0.0
 	for j := range v {
-		x := v[j] / long
+		x := v[j] / normV
 		s[j] -= float64(b / (1 + float64(b*uq)) * qs * q[j])
 		su += float64(s[j] * x * x)
 	}
 	after, det := 0.0, 0.0
 	for j := range v {
-		x := v[j] / long
-		v[j] += (t[j] - float64(beta*(float64((2+n)*s[j]*x)-float64(su*x)))) / long
+		x := v[j] / normV
+		v[j] += (t[j] - float64(beta*(float64((2+n)*s[j]*x)-float64(su*x)))) / normV
 		after += float64(v[j] * v[j])
 		d[j] *= max(crFMNESMinFactor, 1+s[j])
 		det += arith.Log(d[j])

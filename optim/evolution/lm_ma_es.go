@@ -315,17 +315,17 @@ func lmMAESMove(
 		keep[j], take[j] = float32(1-rate), c.pathGain(rate)
 		prog = append(prog, optim.Assign(m, optim.T(keep[j], m), optim.T(take[j], z)))
 	}
-	long, gram := float64(w.scale*w.scale*square), e.Record(optim.BlockGram).U // long: |d|^2
+	squareD, gram := float64(w.scale*w.scale*square), e.Record(optim.BlockGram).U // squareD: |d|^2
 	for j := range V {
-		long += float64(2*w.scale*a[j]*dots[j]) + float64(a[j]*a[j]*w.gram[j][j])
+		squareD += float64(2*w.scale*a[j]*dots[j]) + float64(a[j]*a[j]*w.gram[j][j])
 		for l := range j {
-			long += float64(2 * a[j] * a[l] * w.gram[j][l])
+			squareD += float64(2 * a[j] * a[l] * w.gram[j][l])
 			kj, kl, tj, tl := float64(keep[j]), float64(keep[l]), float64(take[j]), float64(take[l])
 			product := float64(kj*kl*w.gram[j][l]) + float64(kj*tl*dots[j]) + float64(tj*kl*dots[l]) + float64(tj*tl*square)
 			gram[j*V+l] = math.Float64bits(product)
 		}
 	}
-	return math.Sqrt(max(0, long) / square), e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
+	return math.Sqrt(max(0, squareD) / square), e.Engine.Do(ctx, engine.Update{Rows: engine.Rows(1), Prog: prog})
 }
 
 // pathGain returns the coefficient of z in the update of a path with this rate.
