@@ -374,7 +374,7 @@ func crFMNESRates(population, present, params int, rate float64) (c crFMNESConst
 	c.moved = c.effective
 	c.path, c.mean = (c.effective+2)/(n+c.effective+5), (4+c.effective/n)/(n+4+2*c.effective/n)
 	c.length = math.Sqrt(n) * (1 - 1/(4*n) + 1/(21*n*n))
-	c.alpha = crFMNESAlpha(n) * min(1, math.Sqrt(P/n)) * math.Sqrt(F/P)
+	c.alpha = crFMNESAlphaScale(n) * min(1, math.Sqrt(P/n)) * math.Sqrt(F/P)
 	c.standing = crFMNESTanh((float64(0.024*F) + float64(0.7*n) + 20) / (n + 12))
 	c.converging = 2 * crFMNESTanh((float64(0.025*F)+float64(0.75*n)+10)/(n+4))
 	c.shape = rate * crFMNESTanh((min(0.02*F, 3*arith.Log(n))+5)/(float64(0.23*n)+25))
@@ -382,8 +382,8 @@ func crFMNESRates(population, present, params int, rate float64) (c crFMNESConst
 	return c
 }
 
-// crFMNESAlpha solves (1 + e^2)*exp(e^2/2)/0.24 = 10 + n for e in [0, 16] by bisection; there is no closed form.
-func crFMNESAlpha(n float64) float64 {
+// crFMNESAlphaScale solves (1 + e^2)*exp(e^2/2)/0.24 = 10 + n for e in [0, 16] by bisection; there is no closed form.
+func crFMNESAlphaScale(n float64) float64 {
 	lo, hi := 0.0, 16.0
 	for range 60 {
 		e := (lo + hi) / 2
