@@ -2,16 +2,14 @@ package evolution
 
 import "brood/optim"
 
-// knobTies selects the weights of equal results in algorithms that weight results by rank. Do not change its default:
-// logs without an edit of the knob rely on it.
+// knobTies selects the weights of equal results in algorithms that weight results by rank.
 var knobTies = optim.Knob{
 	Name:    "ties",
 	Title:   "equal results",
 	Doc:     "weight of equal results: each the weight of its rank, ordered by index, or the mean of these weights",
 	Choices: []string{"order", "mean"},
 	Max:     1,
-	Begins:  "mean",
-	Follows: true,
+	Default: 1,
 }
 
 // sharesTies reports whether equal results have equal weights.
