@@ -32,9 +32,11 @@ const (
 	BlockPathS    = "path.s"   // evolution path in units of the deviations (CMA-ES: p_sigma)
 	BlockPathC    = "path.c"   // evolution path in parameters (CMA-ES: p_c)
 	BlockAxis     = "axis"     // direction in which the search distribution is wider than its deviations (CR-FM-NES: v)
-	BlockAxes     = "axes"     // paths of the mean over increasingly long time scales, concatenated in one row (LM-MA-ES: m_j)
-	BlockGram     = "gram"     // inner products of the axes with each other, as bits of float64, and their generations
-	BlockSubspace = "subspace" // orthonormal basis of the last surrogate gradients, newest first, in one row (Guided ES: U)
+	// paths of the mean over increasingly long time scales, concatenated in one row (LM-MA-ES: m_j)
+	BlockAxes = "axes"
+	BlockGram = "gram" // inner products of the axes with each other, as bits of float64, and their generations
+	// orthonormal basis of the last surrogate gradients, newest first, in one row (Guided ES: U)
+	BlockSubspace = "subspace"
 	BlockVelocity = "velocity" // last step of the mean of a search distribution (ClipUp)
 	BlockStep     = "step"     // factor on the step size of a search distribution
 	BlockCursor   = "cursor"   // samples drawn from a data stream

@@ -8,8 +8,13 @@ import (
 )
 
 // KnobWire selects the encoding of values in an all-reduce of parameters or gradients.
-var KnobWire = Knob{Name: "wire", Title: "wire format", Doc: "how the values of an all-reduce are written: exact, or rounded to 16 or 8 bits; what int8 loses is added to the next message (error feedback)",
-	Choices: []string{"float32", "bf16", "int8"}, Max: 2}
+var KnobWire = Knob{
+	Name:    "wire",
+	Title:   "wire format",
+	Doc:     "how the values of an all-reduce are written: exact, or rounded to 16 or 8 bits; what int8 loses is added to the next message (error feedback)",
+	Choices: []string{"float32", "bf16", "int8"},
+	Max:     2,
+}
 
 // Residual declares the block of rounding errors of each member's messages, for the error feedback of int8; it does not
 // exist for other encodings.

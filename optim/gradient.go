@@ -29,7 +29,18 @@ type Step struct {
 // GradientStep returns the step of the members in the given rows of Mine, at the same rows of x, with the values of the
 // knobs MemberStream. A knob that the algorithm does not declare has its default.
 func (e *Env) GradientStep(k Values, x engine.Mat, rows []engine.Row, g engine.Mat, loss []float32) Step {
-	s := Step{X: x, XRows: rows, Rows: rows, G: g, Loss: loss, Batch: k.I("batch"), Frac: k.DataShare(), Clip: k.Clip(), Decay: k.F("decay"), Joint: k.Orthogonalises()}
+	s := Step{
+		X:     x,
+		XRows: rows,
+		Rows:  rows,
+		G:     g,
+		Loss:  loss,
+		Batch: k.I("batch"),
+		Frac:  k.DataShare(),
+		Clip:  k.Clip(),
+		Decay: k.F("decay"),
+		Joint: k.Orthogonalises(),
+	}
 	if k.DecouplesDecay() {
 		s.Decay = 0
 	}
@@ -75,8 +86,16 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 // Gradients queues the gradients of a step on the given mini-batches and dropout masks, one per entry of s.Rows, then
 // clipping and weight decay.
 func (e *Env) Gradients(ctx context.Context, s Step, batches [][]int32, masks []noise.Key) error {
-	tasks := []engine.Task{engine.Gradients{X: s.X, Rows: s.XRows, Batches: batches, Stats: e.Block(BlockStats), StatRows: s.Rows,
-		Masks: masks, G: s.G.Sub(0, len(s.Rows)), Loss: s.Loss}}
+	tasks := []engine.Task{engine.Gradients{
+		X:        s.X,
+		Rows:     s.XRows,
+		Batches:  batches,
+		Stats:    e.Block(BlockStats),
+		StatRows: s.Rows,
+		Masks:    masks,
+		G:        s.G.Sub(0, len(s.Rows)),
+		Loss:     s.Loss,
+	}}
 	tasks = append(tasks, e.norms(s)...)
 	return e.Engine.Do(ctx, append(tasks, s.Regularise()...)...)
 }
@@ -89,7 +108,8 @@ func (s Step) Regularise() (tasks []engine.Task) {
 	if s.Decay > 0 {
 		for i := range s.Rows {
 			g := s.G.Sub(engine.Row(i), 1)
-			tasks = append(tasks, engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))}})
+			tasks = append(tasks, engine.Update{Rows: engine.Rows(1),
+				Prog: []engine.Lin{Assign(g, T(1, g), T(s.Decay, s.X.Sub(s.XRows[i], 1)))}})
 		}
 	}
 	return tasks

@@ -167,7 +167,8 @@ func (k Knob) Validate(x float64) error {
 	case len(k.Choices) > 0 && (x != math.Trunc(x) || x < 0 || int(x) >= len(k.Choices)):
 		return usererr.Errorf("%s must be one of %s", k.Name, strings.Join(k.Choices, ", "))
 	case x < k.Min || x > k.Max:
-		return usererr.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(k.Min), k.Format(k.Max), unit(k.Unit))
+		return usererr.Errorf("%s = %s is out of bounds: give a value from %s to %s%s", k.Name, k.Format(x), k.Format(k.Min),
+			k.Format(k.Max), unit(k.Unit))
 	case k.Integer && x != math.Trunc(x):
 		return usererr.Errorf("%s = %g must be a whole number%s", k.Name, x, unit(k.Unit))
 	}

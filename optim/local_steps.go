@@ -157,7 +157,8 @@ func LocalSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int,
 }
 
 // UnevenSteps is LocalSteps with a number of steps for each row. It does not change last of a row without steps.
-func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat, last []*float32) error {
+func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat,
+	last []*float32) error {
 	return e.InCohorts(ctx, len(rows), k.Orthogonalises(), func(e *Env, lo, hi int, at engine.Row) error {
 		g := g.Sub(at, hi-lo)
 		for s := range slices.Max(steps[lo:hi]) {
@@ -189,14 +190,49 @@ func (e *Env) InnerSteps(ctx context.Context, k Values, steps int, loss []float3
 
 // InnerKnobs are the knobs of an inner optimiser, by default AdamW, that InnerSteps reads.
 var InnerKnobs = append([]Knob{
-	{Name: "eta_in", Label: "η_in", Title: "inner learning rate", Doc: "step size of the inner optimiser", Min: 0, Max: 100, Default: 0.001, Scale: Log},
+	{
+		Name:    "eta_in",
+		Label:   "η_in",
+		Title:   "inner learning rate",
+		Doc:     "step size of the inner optimiser",
+		Min:     0,
+		Max:     100,
+		Default: 0.001,
+		Scale:   Log,
+	},
 	knobOptimiser.Choosing("adamw"),
-	{Name: "momentum_in", Label: "μ_in", Title: "inner momentum", Doc: "momentum of the inner optimiser if it is SGD or Muon", Min: 0, Max: 0.9999, Default: 0.9},
-	{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "decoupled with AdamW and Muon: every inner step shrinks x by eta_in*decay*x; else part of the gradient", Min: 0, Max: 1, Scale: Log},
+	{
+		Name:    "momentum_in",
+		Label:   "μ_in",
+		Title:   "inner momentum",
+		Doc:     "momentum of the inner optimiser if it is SGD or Muon",
+		Min:     0,
+		Max:     0.9999,
+		Default: 0.9,
+	},
+	{
+		Name:  "decay",
+		Title: "weight decay",
+		Unit:  "coefficient",
+		Doc:   "decoupled with AdamW and Muon: every inner step shrinks x by eta_in*decay*x; else part of the gradient",
+		Min:   0,
+		Max:   1,
+		Scale: Log,
+	},
 }, OptimiserKnobsWithoutMomentum[1:]...)
 
 // KnobH is the number of steps between two communications.
-var KnobH = Knob{Name: "h", Title: "local steps", Unit: "steps", Doc: "steps of each member before it communicates (H in the sources)", Min: 1, Max: 10000, Default: 1, Integer: true, Scale: Log}
+var KnobH = Knob{
+	Name:    "h",
+	Title:   "local steps",
+	Unit:    "steps",
+	Doc:     "steps of each member before it communicates (H in the sources)",
+	Min:     1,
+	Max:     10000,
+	Default: 1,
+	Integer: true,
+	Scale:   Log,
+}
 
 // SliceSteps returns the number of steps of the next round in a cycle whose length is the value of the knob `length`.
 func (s Shape) SliceSteps(length string) int {

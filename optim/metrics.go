@@ -13,8 +13,14 @@ const (
 func MetricSeries(names []string) (out []Series) {
 	for _, n := range names {
 		out = append(out,
-			Series{Name: metricPrefix + n, Title: n, Doc: n + " of the candidates, as the objective measures it, mean over their seeds", Kind: PerMember},
-			Series{Name: centrePrefix + n, Title: n + " of the centre", Doc: n + " of the centre, as the objective measures it, mean over the validation seeds"})
+			Series{
+				Name:  metricPrefix + n,
+				Title: n,
+				Doc:   n + " of the candidates, as the objective measures it, mean over their seeds",
+				Kind:  PerMember,
+			},
+			Series{Name: centrePrefix + n, Title: n + " of the centre",
+				Doc: n + " of the centre, as the objective measures it, mean over the validation seeds"})
 	}
 	return out
 }
@@ -40,7 +46,8 @@ func (e *Env) MetricPoints(v []float64, samples int) (out []Point) {
 // CentreMetrics returns the metrics of the centre.
 func (e *Env) CentreMetrics(s Scores) (out []Point) {
 	for k, name := range e.Metrics {
-		out = append(out, Point{Member: engine.None, Series: centrePrefix + name, Value: s.Metrics[k] / float64(max(1, s.Samples))})
+		out = append(out, Point{Member: engine.None, Series: centrePrefix + name,
+			Value: s.Metrics[k] / float64(max(1, s.Samples))})
 	}
 	return out
 }

@@ -18,12 +18,55 @@ import "brood/models/engine"
 // last=adamw the last matrix (the output layer) is stepped as vectors are. The source leaves the first matrix to AdamW
 // too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
 var (
-	knobOptimiser = Knob{Name: "optimiser", Title: "optimiser", Doc: "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02", Choices: []string{"sgd", "adam", "adamw", "muon"}, Max: 3}
-	knobBeta1     = Knob{Name: "beta1", Label: "β₁", Title: "first decay", Doc: "Adam: decay of the mean of gradients, per step", Min: 0, Max: 0.99999, Default: 0.9}
-	knobBeta2     = Knob{Name: "beta2", Label: "β₂", Title: "second decay", Doc: "Adam: decay of the mean of squared gradients, per step", Min: 0, Max: 0.99999, Default: 0.999}
-	KnobLengths   = Knob{Name: "lengths", Title: "lengths", Doc: "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step (fixed), so that eta is relative to it: for matrices that a norm follows", Choices: []string{"free", "fixed"}, Max: 1}
-	KnobLast      = Knob{Name: "last", Title: "last matrix", Doc: "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, so that its norm stays free with lengths=fixed", Choices: []string{"muon", "adamw"}, Max: 1}
-	knobVectors   = Knob{Name: "vectors", Title: "rate of vectors", Unit: "share of eta", Doc: "Muon: learning rate of AdamW, which steps biases and other vectors, as a share of eta", Min: 0, Max: 100, Default: 0.015, Scale: Log}
+	knobOptimiser = Knob{
+		Name:    "optimiser",
+		Title:   "optimiser",
+		Doc:     "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02",
+		Choices: []string{"sgd", "adam", "adamw", "muon"},
+		Max:     3,
+	}
+	knobBeta1 = Knob{
+		Name:    "beta1",
+		Label:   "β₁",
+		Title:   "first decay",
+		Doc:     "Adam: decay of the mean of gradients, per step",
+		Min:     0,
+		Max:     0.99999,
+		Default: 0.9,
+	}
+	knobBeta2 = Knob{
+		Name:    "beta2",
+		Label:   "β₂",
+		Title:   "second decay",
+		Doc:     "Adam: decay of the mean of squared gradients, per step",
+		Min:     0,
+		Max:     0.99999,
+		Default: 0.999,
+	}
+	KnobLengths = Knob{
+		Name:    "lengths",
+		Title:   "lengths",
+		Doc:     "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step (fixed), so that eta is relative to it: for matrices that a norm follows",
+		Choices: []string{"free", "fixed"},
+		Max:     1,
+	}
+	KnobLast = Knob{
+		Name:    "last",
+		Title:   "last matrix",
+		Doc:     "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, so that its norm stays free with lengths=fixed",
+		Choices: []string{"muon", "adamw"},
+		Max:     1,
+	}
+	knobVectors = Knob{
+		Name:    "vectors",
+		Title:   "rate of vectors",
+		Unit:    "share of eta",
+		Doc:     "Muon: learning rate of AdamW, which steps biases and other vectors, as a share of eta",
+		Min:     0,
+		Max:     100,
+		Default: 0.015,
+		Scale:   Log,
+	}
 )
 
 // OptimiserKnobs are the knobs, besides eta and decay, of an algorithm whose members can use any of these optimisers.
@@ -46,7 +89,16 @@ type Optimiser struct {
 
 // Optimiser returns the settings in the knobs; eta and momentum are the names of the knobs of learning rate and momentum.
 func (v Values) Optimiser(eta, momentum string) Optimiser {
-	d := Optimiser{Name: v.Choice(knobOptimiser.Name), Eta: v.F(eta), Mu: v.F(momentum), Beta1: v.F(knobBeta1.Name), Beta2: v.F(knobBeta2.Name), Vectors: v.F(knobVectors.Name), FixedLengths: v.Is(KnobLengths.Name, "fixed"), HiddenOnly: v.Is(KnobLast.Name, "adamw")}
+	d := Optimiser{
+		Name:         v.Choice(knobOptimiser.Name),
+		Eta:          v.F(eta),
+		Mu:           v.F(momentum),
+		Beta1:        v.F(knobBeta1.Name),
+		Beta2:        v.F(knobBeta2.Name),
+		Vectors:      v.F(knobVectors.Name),
+		FixedLengths: v.Is(KnobLengths.Name, "fixed"),
+		HiddenOnly:   v.Is(KnobLast.Name, "adamw"),
+	}
 	if v.DecouplesDecay() {
 		d.Decay = v.F(KnobWD.Name)
 	}
@@ -89,7 +141,8 @@ func moments(by string, hidden bool) (first, second, steps string) {
 
 // OptimiserTasks returns the tasks of one step of x (1 row) along the gradient g (1 row), with row r of the blocks of
 // Moments. The statements before run first, in the same pass where possible; they may modify g.
-func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.Mat, before ...engine.Lin) (tasks []engine.Task) {
+func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.Mat,
+	before ...engine.Lin) (tasks []engine.Task) {
 	one := engine.Rows(1)
 	if d.Name == "sgd" {
 		prog := append(before, Nesterov(x, e.Block(BlockM).Sub(r, 1), g, d.Eta, d.Mu)...)
@@ -102,10 +155,37 @@ func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.M
 	m, v, t := e.Block(first).Sub(r, 1), e.Block(second).Sub(r, 1), e.Record(steps).URow(r)
 	t[0]++
 	if d.Name == "muon" {
-		return append(tasks, engine.Muon{X: x, M: m, V: v, G: g, Rows: one, Eta: d.Eta, Mu: d.Mu, WD: d.Decay, Fixed: d.FixedLengths, Hidden: d.HiddenOnly, T: t[0],
-			Share: d.Vectors, B1: d.Beta1, B2: d.Beta2, Eps: AdamEpsilon})
+		return append(tasks, engine.Muon{
+			X:      x,
+			M:      m,
+			V:      v,
+			G:      g,
+			Rows:   one,
+			Eta:    d.Eta,
+			Mu:     d.Mu,
+			WD:     d.Decay,
+			Fixed:  d.FixedLengths,
+			Hidden: d.HiddenOnly,
+			T:      t[0],
+			Share:  d.Vectors,
+			B1:     d.Beta1,
+			B2:     d.Beta2,
+			Eps:    AdamEpsilon,
+		})
 	}
-	return append(tasks, engine.Adam{X: x, M: m, V: v, G: g, Rows: one, Eta: d.Eta, B1: d.Beta1, B2: d.Beta2, Eps: AdamEpsilon, WD: d.Decay, T: t[0]})
+	return append(tasks, engine.Adam{
+		X:    x,
+		M:    m,
+		V:    v,
+		G:    g,
+		Rows: one,
+		Eta:  d.Eta,
+		B1:   d.Beta1,
+		B2:   d.Beta2,
+		Eps:  AdamEpsilon,
+		WD:   d.Decay,
+		T:    t[0],
+	})
 }
 
 // ResetOptimiser resets row r of the blocks of Moments to the state before the first step: records at once, blocks by the

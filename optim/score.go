@@ -33,12 +33,14 @@ func (s Scores) Error() float64 {
 
 // Score evaluates rows of x on samples, dropout off, chunk by chunk in order. stats holds batch-norm statistics in the
 // same rows, or is the zero Mat.
-func Score(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32) ([]Scores, error) {
+func Score(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat,
+	samples []int32) ([]Scores, error) {
 	return Measure(ctx, eng, x, rows, stats, samples, 0)
 }
 
 // Measure is Score with the given number of metrics of an objective.
-func Measure(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32, metrics int) ([]Scores, error) {
+func Measure(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine.Row, stats engine.Mat, samples []int32,
+	metrics int) ([]Scores, error) {
 	type part struct {
 		loss    []float64
 		correct []int64
@@ -48,8 +50,18 @@ func Measure(ctx context.Context, eng engine.Engine, x engine.Mat, rows []engine
 	}
 	var parts []part
 	for chunk := range slices.Chunk(samples, ScoreChunk) {
-		p := part{make([]float64, len(rows)), make([]int64, len(rows)), make([]float64, len(rows)), make([]float64, metrics*len(rows)), len(chunk)}
-		t := engine.Evaluate{X: x, Rows: rows, Batches: slices.Repeat([][]int32{chunk}, len(rows)), Stats: stats, Loss: p.loss, Correct: p.correct, Squares: p.squares, Metrics: p.metrics}
+		p := part{make([]float64, len(rows)), make([]int64, len(rows)), make([]float64, len(rows)),
+			make([]float64, metrics*len(rows)), len(chunk)}
+		t := engine.Evaluate{
+			X:       x,
+			Rows:    rows,
+			Batches: slices.Repeat([][]int32{chunk}, len(rows)),
+			Stats:   stats,
+			Loss:    p.loss,
+			Correct: p.correct,
+			Squares: p.squares,
+			Metrics: p.metrics,
+		}
 		if err := eng.Do(ctx, t); err != nil {
 			return nil, err
 		}

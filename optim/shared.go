@@ -11,19 +11,92 @@ import (
 
 // Knobs that several algorithms declare with the same meaning.
 var (
-	KnobEta = Knob{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size of the gradient update", Min: 0, Max: 100, Default: 0.1, Scale: Log}
-	KnobMu  = Knob{Name: "momentum", Title: "momentum", Doc: "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf", Min: 0, Max: 0.9999, Default: 0.9}
-	KnobWD  = Knob{Name: "decay", Title: "weight decay", Unit: "coefficient", Doc: "L2 coefficient, added to the gradient unless the optimiser is adamw or muon", Min: 0, Max: 1, Default: 0, Scale: Log}
-	KnobB   = Knob{Name: "batch", Title: "batch", Unit: "samples", Doc: "samples of one gradient of one member", Min: 1, Max: 1 << 20, Default: 128, Integer: true, Scale: Log}
+	KnobEta = Knob{
+		Name:    "eta",
+		Label:   "η",
+		Title:   "learning rate",
+		Doc:     "step size of the gradient update",
+		Min:     0,
+		Max:     100,
+		Default: 0.1,
+		Scale:   Log,
+	}
+	KnobMu = Knob{
+		Name:    "momentum",
+		Title:   "momentum",
+		Doc:     "Nesterov momentum mu: buf <- mu*buf + g; step along g + mu*buf",
+		Min:     0,
+		Max:     0.9999,
+		Default: 0.9,
+	}
+	KnobWD = Knob{
+		Name:    "decay",
+		Title:   "weight decay",
+		Unit:    "coefficient",
+		Doc:     "L2 coefficient, added to the gradient unless the optimiser is adamw or muon",
+		Min:     0,
+		Max:     1,
+		Default: 0,
+		Scale:   Log,
+	}
+	KnobB = Knob{
+		Name:    "batch",
+		Title:   "batch",
+		Unit:    "samples",
+		Doc:     "samples of one gradient of one member",
+		Min:     1,
+		Max:     1 << 20,
+		Default: 128,
+		Integer: true,
+		Scale:   Log,
+	}
 
-	KnobClip = Knob{Name: "clip", Title: "gradient clip", Unit: "norm", Doc: "a member's gradient that is longer (by its global norm: Euclidean over all parameters, before weight decay) is scaled down to this; 0 never", Min: 0, Max: 1e6, Default: 0, Scale: Log}
+	KnobClip = Knob{
+		Name:    "clip",
+		Title:   "gradient clip",
+		Unit:    "norm",
+		Doc:     "a member's gradient that is longer (by its global norm: Euclidean over all parameters, before weight decay) is scaled down to this; 0 never",
+		Min:     0,
+		Max:     1e6,
+		Default: 0,
+		Scale:   Log,
+	}
 	// KnobSplit and KnobParts select the part of the training set from which a member draws.
-	KnobSplit = Knob{Name: "split", Title: "data share", Doc: "share of the training set that each member sees: a contiguous window of its permutation", Min: 0.001, Max: 1, Default: 1}
-	KnobParts = Knob{Name: "parts", Title: "data parts", Doc: "members see windows of the share split, which may overlap, or disjoint parts of 1/n each", Choices: []string{"windows", "disjoint"}, Max: 1}
+	KnobSplit = Knob{
+		Name:    "split",
+		Title:   "data share",
+		Doc:     "share of the training set that each member sees: a contiguous window of its permutation",
+		Min:     0.001,
+		Max:     1,
+		Default: 1,
+	}
+	KnobParts = Knob{
+		Name:    "parts",
+		Title:   "data parts",
+		Doc:     "members see windows of the share split, which may overlap, or disjoint parts of 1/n each",
+		Choices: []string{"windows", "disjoint"},
+		Max:     1,
+	}
 	// KnobStart selects the initialisation of members: EnterDrawn or EnterCentre for block x, see [Values.EnterX].
-	KnobStart = Knob{Name: "start", Title: "start", Doc: "members start from one initialisation or each from its own", Choices: []string{"same", "own"}, Max: 1}
+	KnobStart = Knob{
+		Name:    "start",
+		Title:   "start",
+		Doc:     "members start from one initialisation or each from its own",
+		Choices: []string{"same", "own"},
+		Max:     1,
+	}
 	// KnobSlice bounds the steps per round of a method with long cycles.
-	KnobSlice = Knob{Name: "slice", Title: "steps a round", Unit: "steps", Doc: "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it", Min: 1, Max: 10000, Default: 32, Integer: true, Scale: Log}
+	KnobSlice = Knob{
+		Name:    "slice",
+		Title:   "steps a round",
+		Unit:    "steps",
+		Doc:     "a cycle of more steps than this takes several rounds, so that knobs and pauses need not wait for it",
+		Min:     1,
+		Max:     10000,
+		Default: 32,
+		Integer: true,
+		Scale:   Log,
+	}
 )
 
 // With returns the knob with default d.
@@ -47,10 +120,22 @@ func (k Knob) Choosing(choice string) Knob {
 }
 
 // SeriesLoss is the training loss of each member's last mini-batch.
-var SeriesLoss = Series{Name: "loss", Title: "training loss", Unit: "nats", Doc: "mean cross-entropy of the member's mini-batches of the round", Kind: PerMember}
+var SeriesLoss = Series{
+	Name:  "loss",
+	Title: "training loss",
+	Unit:  "nats",
+	Doc:   "mean cross-entropy of the member's mini-batches of the round",
+	Kind:  PerMember,
+}
 
 // SeriesFitness is the fitness that selection uses.
-var SeriesFitness = Series{Name: "fitness", Title: "fitness", Unit: "-nats", Doc: "minus the loss; higher is better", Kind: PerMember}
+var SeriesFitness = Series{
+	Name:  "fitness",
+	Title: "fitness",
+	Unit:  "-nats",
+	Doc:   "minus the loss; higher is better",
+	Kind:  PerMember,
+}
 
 // Nesterov is buf <- mu*buf + g; x <- x - eta*(g + mu*buf): the form of PyTorch and optax. The buffer sums gradients,
 // not steps, so that a change of eta takes effect immediately.

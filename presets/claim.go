@@ -104,7 +104,8 @@ func (c Claim) check() error {
 	case c.AtMost == nil && c.AtLeast == nil && c.Below == "" && c.Near == "" && c.Ratio == nil && c.Slope == nil:
 		return fmt.Errorf("a claim on %s states nothing that could fail: give at_most, at_least, below, near and margin, ratio and of, or slope and over", c.Metric)
 	case c.Seeds != 0 && c.Seeds < 2:
-		return fmt.Errorf("a claim on %s has seeds = %d: give 2 or more, since fewer decide nothing, or leave seeds out", c.Metric, c.Seeds)
+		return fmt.Errorf("a claim on %s has seeds = %d: give 2 or more, since fewer decide nothing, or leave seeds out",
+			c.Metric, c.Seeds)
 	case c.Seeds != 0 && c.Accounting():
 		return fmt.Errorf("a claim on %s is counted, which no number of seeds decides: leave seeds out", c.Metric)
 	}
@@ -149,7 +150,8 @@ func (c Claim) States() string {
 		if c.Least != "" {
 			what += " less that of " + c.Least
 		}
-		out = append(out, fmt.Sprintf("%s goes as members to the power %g, over %s to %s", what, *c.Slope, c.Over[0], c.Over[len(c.Over)-1]))
+		out = append(out, fmt.Sprintf("%s goes as members to the power %g, over %s to %s", what, *c.Slope, c.Over[0],
+			c.Over[len(c.Over)-1]))
 	}
 	if c.Seeds > 0 {
 		out = append(out, "by "+SeedsText(c.Seeds)+" seeds")

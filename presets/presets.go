@@ -68,7 +68,8 @@ func Source(nameOrPath string) ([]byte, error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		text, err := os.ReadFile(nameOrPath)
 		if err != nil {
-			return nil, fmt.Errorf("preset: %w", usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood presets`"))
+			return nil, fmt.Errorf("preset: %w",
+				usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood presets`"))
 		}
 		return text, nil
 	}

@@ -86,10 +86,12 @@ func LoadPlan(nameOrPath string) (Scaling, error) {
 	var err error
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
-			return Scaling{}, fmt.Errorf("plan: %w", usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood scale`"))
+			return Scaling{}, fmt.Errorf("plan: %w",
+				usererr.File(err, nameOrPath, "give the path of a .toml file, or a name of `brood scale`"))
 		}
 	} else if text, err = plans.ReadFile("scaling/" + nameOrPath + ".toml"); err != nil {
-		return Scaling{}, usererr.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file", nameOrPath, usererr.Suggest(nameOrPath, Plans()), strings.Join(Plans(), ", "))
+		return Scaling{}, usererr.Errorf("there is no plan %q%s: choose one of %s, or give the path of a .toml file",
+			nameOrPath, usererr.Suggest(nameOrPath, Plans()), strings.Join(Plans(), ", "))
 	}
 	s := Scaling{Name: strings.TrimSuffix(filepath.Base(nameOrPath), ".toml"), Slow: 1}
 	if err := tomlerr.Decode(text, &s); err != nil {
@@ -123,7 +125,8 @@ func (s Scaling) check() error {
 		return nil
 	}
 	const members = 1 << 18
-	if err := errors.Join(rising("workers", s.Workers, maxFleet), rising("each", s.Each, members), rising("members", s.Members, members)); err != nil {
+	if err := errors.Join(rising("workers", s.Workers, maxFleet), rising("each", s.Each, members),
+		rising("members", s.Members, members)); err != nil {
 		return err
 	}
 	switch {
@@ -157,10 +160,12 @@ func (s Scaling) check() error {
 		}
 		names[c.Name] = true
 		if (s.Target == "") != (c.Probe == 0) {
-			return fmt.Errorf("curve %s: give probe, the rounds between probes, where the plan has a target, and nowhere else", c.Name)
+			return fmt.Errorf("curve %s: give probe, the rounds between probes, where the plan has a target, and nowhere else",
+				c.Name)
 		}
 		for _, text := range c.Set {
-			if name, value, ok := strings.Cut(text, "="); !ok || name == "" || value == "" || name == "members" || name == "workers" {
+			if name, value, ok := strings.Cut(text, "="); !ok || name == "" || value == "" || name == "members" ||
+				name == "workers" {
 				return fmt.Errorf("curve %s: set has %q: give NAME=VALUE, and members and workers of the plan alone", c.Name, text)
 			}
 		}

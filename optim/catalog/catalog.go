@@ -91,5 +91,6 @@ func Lookup(name string) (*optim.Algorithm, error) {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return nil, usererr.Errorf("there is no algorithm %q%s: choose one of %s, or run the program that has it", name, usererr.Suggest(name, names), strings.Join(names, ", "))
+	return nil, usererr.Errorf("there is no algorithm %q%s: choose one of %s, or run the program that has it", name,
+		usererr.Suggest(name, names), strings.Join(names, ", "))
 }

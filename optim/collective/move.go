@@ -73,7 +73,8 @@ func (c *Comm) MoveRecords(ctx context.Context, op Op, edges []Edge, src, dst en
 }
 
 // MoveRecordsBetween is MoveBetween for records in host memory. It fails if src and dst differ in type.
-func (c *Comm) MoveRecordsBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src, dst engine.Host) error {
+func (c *Comm) MoveRecordsBetween(ctx context.Context, op Op, from, to Roster, edges []Edge, src,
+	dst engine.Host) error {
 	put := func(r engine.Row, p []byte) error { engine.ReadRow(dst, r, p); return nil }
 	fetch := func(r engine.Row) ([]byte, error) { return engine.AppendRows(nil, src, r, 1), nil }
 	m := mover{width: max(src.Cols, dst.Cols) * dst.Type.Size(), rows: dst.Rows, fetch: fetch, put: put,

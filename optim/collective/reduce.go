@@ -16,7 +16,8 @@ func (c *Comm) AllReduce(ctx context.Context, op Op, leaves Roster, src, dst eng
 }
 
 // Reduce is AllReduce with rows encoded by code in transit.
-func (c *Comm) Reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) error {
+func (c *Comm) Reduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool,
+	code engine.Code) error {
 	todo, err := c.BeginReduce(ctx, op, leaves, src, dst, mean, code)
 	if err != nil {
 		return err
@@ -25,13 +26,15 @@ func (c *Comm) Reduce(ctx context.Context, op Op, leaves Roster, src, dst engine
 }
 
 // BeginReduce begins a reduce. Until the last phase has run, src must not change and dst is undefined.
-func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool, code engine.Code) (Phases, error) {
+func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst engine.Mat, mean bool,
+	code engine.Code) (Phases, error) {
 	defer c.watch()()
 	m, ws := src.Cols, c.Workers
 	me := slices.Index(ws, c.Self)
 	mine := c.hosted(leaves)
 	if me < 0 || src.Rows != len(mine) || dst.Cols != m {
-		return nil, fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m, dst.Cols, len(mine))
+		return nil, fmt.Errorf("%s: worker %d sums %d rows of %d into %d columns for %d leaves", op, c.Self, src.Rows, m,
+			dst.Cols, len(mine))
 	}
 	c.used = 0
 	s, div := reduction{c: c, leaves: leaves, code: code}, float32(0)
@@ -121,7 +124,8 @@ func (s reduction) add(ctx context.Context, n node, known map[node]engine.Span, 
 
 // parts sums the subtrees that are hosted here and returns a map with capacity for received more. With Float32 a
 // subtree that is a single row is returned without a copy.
-func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols, received int) (map[node]engine.Span, error) {
+func (s reduction) parts(ctx context.Context, parts []node, local map[node]engine.Span, cols,
+	received int) (map[node]engine.Span, error) {
 	known := make(map[node]engine.Span, len(parts)+received)
 	for _, n := range parts {
 		if row, ok := local[n]; ok && s.code == engine.Float32 {
@@ -141,7 +145,8 @@ func (s reduction) parts(ctx context.Context, parts []node, local map[node]engin
 }
 
 // sendParts sends every other worker its slice of the parts.
-func (s reduction) sendParts(ctx context.Context, op Op, parts []node, known map[node]engine.Span, slice func(k int) (lo, hi int)) error {
+func (s reduction) sendParts(ctx context.Context, op Op, parts []node, known map[node]engine.Span,
+	slice func(k int) (lo, hi int)) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -172,7 +177,8 @@ func (s reduction) sendParts(ctx context.Context, op Op, parts []node, known map
 }
 
 // receiveParts receives the parts of every other worker, wide columns each, and adds them to known.
-func (s reduction) receiveParts(ctx context.Context, op Op, parts map[int][]node, known map[node]engine.Span, wide int) error {
+func (s reduction) receiveParts(ctx context.Context, op Op, parts map[int][]node, known map[node]engine.Span,
+	wide int) error {
 	for _, w := range s.c.Workers {
 		theirs := parts[w]
 		if w == s.c.Self || len(theirs) == 0 {
@@ -328,7 +334,8 @@ func (c *Comm) partsOf(r Roster) map[int][]node {
 }
 
 func sameRoster(a, b Roster) bool {
-	return len(a.Members) == len(b.Members) && (len(a.Members) == 0 || &a.Members[0] == &b.Members[0] && &a.Owner[0] == &b.Owner[0])
+	return len(a.Members) == len(b.Members) &&
+		(len(a.Members) == 0 || &a.Members[0] == &b.Members[0] && &a.Owner[0] == &b.Owner[0])
 }
 
 // stage returns a row of n columns, valid until the next reduction begins.

@@ -145,8 +145,17 @@ func (b *Bowl) Populate(t *testing.T, alg *optim.Algorithm, members int, turned 
 	t.Helper()
 	p := &Population{T: t, Bowl: b, Algorithm: alg, Knobs: turned.Of(alg)}
 	r := collective.Place(collective.IDs(members), []int{0})
-	p.Env = &optim.Env{Seed: 11, Roster: r, Mine: r.Hosted(0), Layout: b.Layout, Engine: b, Data: b, Blocks: map[string]engine.Mat{}, Records: map[string]engine.Host{},
-		Comm: collective.NewComm(0, 1, r, []int{0}, nil, b, 0)}
+	p.Env = &optim.Env{
+		Seed:    11,
+		Roster:  r,
+		Mine:    r.Hosted(0),
+		Layout:  b.Layout,
+		Engine:  b,
+		Data:    b,
+		Blocks:  map[string]engine.Mat{},
+		Records: map[string]engine.Host{},
+		Comm:    collective.NewComm(0, 1, r, []int{0}, nil, b, 0),
+	}
 	for _, d := range alg.Blocks(p.Knobs, b.Layout) {
 		rows := members
 		if d.Shared {
@@ -272,7 +281,8 @@ func Average(rows [][]float64) []float64 {
 func (p *Population) Normal(key noise.Key) []float64 {
 	p.T.Helper()
 	z := ram.New(1, p.Layout.Params)
-	if err := p.Engine.Do(context.Background(), engine.Perturb{X: z, Sigma: []float32{1}, Keys: []noise.Key{key}}); err != nil {
+	if err := p.Engine.Do(context.Background(),
+		engine.Perturb{X: z, Sigma: []float32{1}, Keys: []noise.Key{key}}); err != nil {
 		p.T.Fatal(err)
 	}
 	return Doubles(Flat(z))

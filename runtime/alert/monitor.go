@@ -48,8 +48,10 @@ var Rules = map[event.AlertKind]string{
 	event.AlertDiverged: fmt.Sprintf("the centre's loss is %d times its least, %d probes in a row", diverged, inARow),
 	event.AlertCollapse: fmt.Sprintf("the diversity of members that breed is below %g %% of its greatest", 100*collapsed),
 	event.AlertFlat:     fmt.Sprintf("all candidates have the same fitness, %d rounds in a row", inARow),
-	event.AlertSlow:     fmt.Sprintf("a round takes %d times as long as before, for its samples, for %g s and more", slow, slowFor.Seconds()),
-	event.AlertStall:    fmt.Sprintf("no round is finished for %g s, nor for %d times what is usual", stallFor.Seconds(), stallRounds),
+	event.AlertSlow: fmt.Sprintf("a round takes %d times as long as before, for its samples, for %g s and more", slow,
+		slowFor.Seconds()),
+	event.AlertStall: fmt.Sprintf("no round is finished for %g s, nor for %d times what is usual", stallFor.Seconds(),
+		stallRounds),
 }
 
 // Monitor is the state of the rules. The zero Monitor has seen nothing.
@@ -160,13 +162,15 @@ func (m *Monitor) centre(p *event.Points) []Note {
 	if m.first == 0 {
 		m.first = x
 	}
-	raised, over := m.loss.next(m.best > 0 && x > max(diverged*m.best, m.best+rise*m.first), m.best == 0 || x <= recovered*m.best)
+	raised, over := m.loss.next(m.best > 0 && x > max(diverged*m.best, m.best+rise*m.first), m.best == 0 ||
+		x <= recovered*m.best)
 	if x > 0 && (m.best == 0 || x < m.best) {
 		m.best, m.bestAt = x, p.Round
 	}
 	switch {
 	case raised:
-		return warn(event.AlertDiverged, "the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/m.best, m.best, m.bestAt)
+		return warn(event.AlertDiverged,
+			"the loss of the centre is %.4g, %.4g times its least (%.4g after round %d): turn back what was turned last, or branch off before it rose", x, x/m.best, m.best, m.bestAt)
 	case over:
 		return end(event.AlertDiverged, "the loss of the centre is %.4g again", x)
 	}
@@ -188,7 +192,8 @@ func (m *Monitor) diverse(p *event.Points) []Note {
 	raised, over := m.diversity.next(x < collapsed*m.most, x > diverse*m.most)
 	switch {
 	case raised:
-		return warn(event.AlertCollapse, "the diversity is %.4g, %.2f %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/m.most)
+		return warn(event.AlertCollapse,
+			"the diversity is %.4g, %.2f %% of what it was: the members are nearly one, and selection has nothing left to choose from", x, 100*x/m.most)
 	case over:
 		return end(event.AlertCollapse, "the diversity is %.4g again", x)
 	}
@@ -203,7 +208,8 @@ func (m *Monitor) commit(c *event.Commit) []Note {
 	m.done, m.slowest = c.Progress, max(m.slowest, c.Nanos)
 	now := seen{round: float64(c.Nanos) / float64(c.Rounds), all: float64(c.Nanos)}
 	now.each = now.round
-	if work := c.Progress.Samples - before.Samples + c.Progress.Evaluations - before.Evaluations; before.Rounds > 0 && c.Progress.Samples >= before.Samples && work > 0 {
+	if work := c.Progress.Samples - before.Samples + c.Progress.Evaluations - before.Evaluations; before.Rounds > 0 &&
+		c.Progress.Samples >= before.Samples && work > 0 {
 		now.each = float64(c.Nanos) / float64(work)
 	} else if c.Progress.Samples+c.Progress.Evaluations > 0 { // nobody knows yet how many
 		return nil
@@ -227,7 +233,8 @@ func (m *Monitor) commit(c *event.Commit) []Note {
 	}
 	switch {
 	case raised:
-		text := fmt.Sprintf("a round takes %s, %.4g times as long as before (%s)", brief(now.round), now.each/usual.each, brief(now.round*usual.each/now.each))
+		text := fmt.Sprintf("a round takes %s, %.4g times as long as before (%s)", brief(now.round), now.each/usual.each,
+			brief(now.round*usual.each/now.each))
 		if now.bytes > 0 {
 			text += fmt.Sprintf(", and %s are exchanged in place of %s", speed(now.rate), speed(usual.rate))
 		}
@@ -249,7 +256,8 @@ func (m *Monitor) Tick(now int64) []Note {
 	}
 	if silent := time.Duration(now - m.heard); m.training && !m.stalled && m.heard > 0 && silent > limit {
 		m.stalled = true
-		return warn(event.AlertStall, "no round was finished for %.0f s: look for a worker that hangs (Fleet)", silent.Seconds())
+		return warn(event.AlertStall, "no round was finished for %.0f s: look for a worker that hangs (Fleet)",
+			silent.Seconds())
 	}
 	return nil
 }

@@ -33,5 +33,6 @@ func Parse(name string) (Axis, error) {
 			return Axis(i), nil
 		}
 	}
-	return 0, usererr.Errorf("there is no axis %q%s: choose one of %s", name, usererr.Suggest(name, Names), strings.Join(Names, ", "))
+	return 0, usererr.Errorf("there is no axis %q%s: choose one of %s", name, usererr.Suggest(name, Names),
+		strings.Join(Names, ", "))
 }

@@ -128,9 +128,12 @@ type Metric struct {
 // Metrics are those of a comparison, in the order of its columns.
 var Metrics = []Metric{
 	{event.KeyTestBits, "test bits a byte", false}, {event.KeyTestError, "test error %", false},
-	{event.KeyTestHamming, "test Hamming %", false}, {event.KeyTestRMSE, "test RMSE", false}, {event.KeyTestR2, "test R2", true},
-	{event.KeyTestFitness, "test fitness", true}, {"mean_fitness", "mean fitness", true}, {event.KeyTestLoss, "test loss", false},
-	{"train_loss", "train loss", false}, {"seconds", "seconds", false}, {"samples_per_s", "samples/s", true}, {"bytes", "sent", false},
+	{event.KeyTestHamming, "test Hamming %", false}, {event.KeyTestRMSE, "test RMSE", false}, {event.KeyTestR2, "test R2",
+		true},
+	{event.KeyTestFitness, "test fitness", true}, {"mean_fitness", "mean fitness", true}, {event.KeyTestLoss, "test loss",
+		false},
+	{"train_loss", "train loss", false}, {"seconds", "seconds", false}, {"samples_per_s", "samples/s", true}, {"bytes",
+		"sent", false},
 }
 
 // Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all

@@ -23,12 +23,20 @@ func Seen(name string, v *view.View) (*Run, error) {
 	for i, t := range v.Clock.Ticks {
 		for a, x := range t {
 			if !(x >= 0 && x <= math.MaxInt64) || i > 0 && x < v.Clock.Ticks[i-1][a] {
-				return nil, fmt.Errorf("what is told of %s cannot be: its %ss do not grow from commit to commit", name, axis.Axis(a))
+				return nil, fmt.Errorf("what is told of %s cannot be: its %ss do not grow from commit to commit", name,
+					axis.Axis(a))
 			}
 		}
 	}
 	c, before := v.Config, v.Clock.Ticks[0]
-	run := &Run{Name: name, Parent: c.Parent, ParentAt: c.ParentAt, Rounds: v.Progress.Rounds, Figures: map[string]float64{}, clock: v.Clock.Clone()}
+	run := &Run{
+		Name:     name,
+		Parent:   c.Parent,
+		ParentAt: c.ParentAt,
+		Rounds:   v.Progress.Rounds,
+		Figures:  map[string]float64{},
+		clock:    v.Clock.Clone(),
+	}
 	figure := func(name string, x float64) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
 			run.Figures[name] = x

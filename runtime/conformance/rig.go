@@ -179,8 +179,23 @@ func (r Rig) toy() (*Toy, error) {
 
 // worker of a run, or, without measuring, of an execution of its record.
 func (r Rig) worker(id int, toy *Toy, link collective.Link, store *Memory, measure bool) *worker.Worker {
-	return worker.New(worker.Config{ID: id, Seed: r.Seed, Layout: toy.Layout(), Init: toy.Init(r.Seed), Engine: r.computes(toy), Data: toy, Test: toy.Test(), Link: link,
-		Direct: r.Direct, Probe: r.Probe, Evaluate: 1 << 40, Lookup: r.lookup(), Store: store, Measure: measure, Clock: func() int64 { return time.Now().UnixNano() }})
+	return worker.New(worker.Config{
+		ID:       id,
+		Seed:     r.Seed,
+		Layout:   toy.Layout(),
+		Init:     toy.Init(r.Seed),
+		Engine:   r.computes(toy),
+		Data:     toy,
+		Test:     toy.Test(),
+		Link:     link,
+		Direct:   r.Direct,
+		Probe:    r.Probe,
+		Evaluate: 1 << 40,
+		Lookup:   r.lookup(),
+		Store:    store,
+		Measure:  measure,
+		Clock:    func() int64 { return time.Now().UnixNano() },
+	})
 }
 
 // Run trains to the end, or for at most a minute.
@@ -227,8 +242,10 @@ func (r Rig) Run(ctx context.Context) (*Outcome, error) {
 	}
 	fl, err = fleet.New(fleet.Config{
 		Core: coordinator.Config{Algorithm: r.Algorithm, Members: r.Members, Wait: r.Workers, Layout: toy.Layout(),
-			Data: optim.DataSize{Train: toyTrain, Validation: toyValid}, Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss),
-			Limit: event.Limit{Rounds: r.Rounds, Target: r.Target}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
+			Data: optim.DataSize{Train: toyTrain,
+				Validation: toyValid}, Tests: toyTest, Direct: r.Direct, OnLoss: coordinator.LossPolicy(r.OnLoss),
+			Limit: event.Limit{Rounds: r.Rounds,
+				Target: r.Target}, Edits: r.edits(), Lookup: r.lookup(), SavePeriod: r.Save, Keep: r.Keep, Resume: r.Resume, Epoch: r.Epoch},
 		Log: o.Log, Workers: r.Workers, Watch: watch, Respawn: r.Respawn,
 		Spawn: func(id int) (*worker.Worker, error) {
 			var link collective.Link = hub.Link(id)
@@ -267,7 +284,13 @@ func (r Rig) VerifyFrom(ctx context.Context, o *Outcome, cp *event.Checkpoint) (
 	}
 	w := r.worker(0, toy, (&local.Hub{}).Link(0), o.Store, false)
 	defer w.Free()
-	return verify.Run(ctx, verify.Config{Worker: w, From: cp, Measured: true, Limit: event.Limit{Rounds: r.Rounds, Target: r.Target}, Tests: toyTest}, o.Log.Reader(), 0)
+	return verify.Run(ctx, verify.Config{
+		Worker:   w,
+		From:     cp,
+		Measured: true,
+		Limit:    event.Limit{Rounds: r.Rounds, Target: r.Target},
+		Tests:    toyTest,
+	}, o.Log.Reader(), 0)
 }
 
 // Last is the last commit, nil when there is none.

@@ -86,7 +86,12 @@ func declared(t *testing.T, a *optim.Algorithm) {
 		seen[b.Name] = true
 	}
 	// what is asked before a run begins: whether the population is one for it, and what its schedules count in
-	s := optim.Shape{Roster: collective.Place(collective.IDs(8), []int{0, 1}), Layout: toy.Layout(), K: a.Defaults(), Data: optim.DataSize{Train: 96, Validation: 32}}
+	s := optim.Shape{
+		Roster: collective.Place(collective.IDs(8), []int{0, 1}),
+		Layout: toy.Layout(),
+		K:      a.Defaults(),
+		Data:   optim.DataSize{Train: 96, Validation: 32},
+	}
 	if a.Check == nil || a.Check(s) == nil {
 		for _, unit := range []string{"round", "epoch", "cycle"} {
 			for _, k := range a.Knobs {
@@ -166,7 +171,8 @@ func elsewhere(t *testing.T, base Rig) {
 		for name := range measured {
 			_, got := o.Series(name)
 			if _, was := want.Series(name); !slices.Equal(got, was) {
-				t.Errorf("series %s: %v, in host memory %v: take LatePoints for what a task writes out, or wait for the engine", name, got, was)
+				t.Errorf("series %s: %v, in host memory %v: take LatePoints for what a task writes out, or wait for the engine",
+					name, got, was)
 			}
 		}
 		if _, err := r.Verify(context.Background(), want); err != nil {

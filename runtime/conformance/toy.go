@@ -46,7 +46,13 @@ const toyWhole = 16
 func newToy(stats, whole bool) (*Toy, error) {
 	t := &Toy{unit: 1, layout: engine.Layout{Params: toyIn*toyHidden + toyHidden + toyHidden*toyOut + toyOut}}
 	add := func(name string, lo, n, cols int) int {
-		t.layout.Tensors = append(t.layout.Tensors, engine.Tensor{Name: name, Shape: []int{n / cols, cols}, Lo: lo, Len: n, Cols: cols})
+		t.layout.Tensors = append(t.layout.Tensors, engine.Tensor{
+			Name:  name,
+			Shape: []int{n / cols, cols},
+			Lo:    lo,
+			Len:   n,
+			Cols:  cols,
+		})
 		return lo + n
 	}
 	lo := add("fc1.weight", 0, toyIn*toyHidden, toyHidden)
@@ -58,7 +64,12 @@ func newToy(stats, whole bool) (*Toy, error) {
 	}
 	if stats {
 		t.layout.Stats = toyStats
-		t.layout.StatTensors = []engine.Tensor{{Name: "bn.running_mean", Len: 1, Cols: 1, Shape: []int{1}}, {Name: "bn.running_var", Lo: 1, Len: 1, Cols: 1, Shape: []int{1}, Start: 1}}
+		t.layout.StatTensors = []engine.Tensor{{
+			Name:  "bn.running_mean",
+			Len:   1,
+			Cols:  1,
+			Shape: []int{1},
+		}, {Name: "bn.running_var", Lo: 1, Len: 1, Cols: 1, Shape: []int{1}, Start: 1}}
 	}
 	t.x, t.y = clusters()
 	var err error

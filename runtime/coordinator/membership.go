@@ -378,7 +378,8 @@ func (c *Coordinator) shrunk(ch change) []engine.Member {
 
 // validateShape checks that the algorithm can run a population with these edits: at round at, at every later
 // breakpoint, and at the ends of schedules whose rounds are not known in advance.
-func (c *Coordinator) validateShape(alg *optim.Algorithm, members []engine.Member, edits []event.Edit, at uint64) error {
+func (c *Coordinator) validateShape(alg *optim.Algorithm, members []engine.Member, edits []event.Edit,
+	at uint64) error {
 	if len(members) == 0 {
 		return usererr.Errorf("%s needs a population of one or more", alg.Name)
 	}
@@ -390,7 +391,12 @@ func (c *Coordinator) validateShape(alg *optim.Algorithm, members []engine.Membe
 	if len(workers) == 0 {
 		workers = []int{0}
 	}
-	s := optim.Shape{Roster: collective.Place(members, workers), Layout: c.cfg.Layout, Direct: c.cfg.Direct, Data: c.cfg.Data}
+	s := optim.Shape{
+		Roster: collective.Place(members, workers),
+		Layout: c.cfg.Layout,
+		Direct: c.cfg.Direct,
+		Data:   c.cfg.Data,
+	}
 	for _, r := range append([]uint64{at}, tl.Breakpoints(at)...) {
 		p := timeline.Position{Round: r, Epochs: c.progress.Epochs, Steps: c.progress.Steps}
 		s.K = tl.Values(p)

@@ -118,7 +118,13 @@ func (r *Run) outline(dir string) error {
 			r.backs = append(r.backs, back{n, p.At})
 			r.rounds = p.At
 			r.spans = slices.DeleteFunc(r.spans, func(s span) bool { return s.after >= p.At })
-			r.spans = append(r.spans, span{after: p.At, algorithm: p.Algorithm, members: len(p.New.Members), workers: len(p.New.Workers()), edits: slices.Clone(p.Timeline)})
+			r.spans = append(r.spans, span{
+				after:     p.At,
+				algorithm: p.Algorithm,
+				members:   len(p.New.Members),
+				workers:   len(p.New.Workers()),
+				edits:     slices.Clone(p.Timeline),
+			})
 		case rec.Edit != nil && len(r.spans) > 0:
 			s := &r.spans[len(r.spans)-1]
 			if !slices.ContainsFunc(s.edits, rec.Edit.Same) {
@@ -153,7 +159,8 @@ func (s *span) resolve(r *Run) {
 
 // position is where the run stands once so many rounds are done.
 func (r *Run) position(round uint64) timeline.Position {
-	return timeline.Position{Round: round, Epochs: r.At(axis.Epochs, round), Steps: uint64(math.Round(r.At(axis.Steps, round)))}
+	return timeline.Position{Round: round, Epochs: r.At(axis.Epochs, round),
+		Steps: uint64(math.Round(r.At(axis.Steps, round)))}
 }
 
 // span is the one that a round was done in.
@@ -192,10 +199,20 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 			var errs []error
 			for _, s := range r.View.Config.Scores() {
 				if s.Series != view.TestLoss {
-					errs = append(errs, take(rec.At, &event.Points{Round: e.Round, Series: s.Series, Members: whole, Values: []float64{s.Of(e)}}))
+					errs = append(errs, take(rec.At, &event.Points{
+						Round:   e.Round,
+						Series:  s.Series,
+						Members: whole,
+						Values:  []float64{s.Of(e)},
+					}))
 				}
 			}
-			return errors.Join(append(errs, take(rec.At, &event.Points{Round: e.Round, Series: view.TestLoss, Members: whole, Values: []float64{e.TestLoss}}))...)
+			return errors.Join(append(errs, take(rec.At, &event.Points{
+				Round:   e.Round,
+				Series:  view.TestLoss,
+				Members: whole,
+				Values:  []float64{e.TestLoss},
+			}))...)
 		}
 		return nil
 	})

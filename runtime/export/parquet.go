@@ -25,7 +25,8 @@ func Parquet(w io.Writer, t *Table) error {
 		return err
 	}
 	out := parquet.NewWriter(w, t.schema(), parquet.Compression(&parquet.Snappy), parquet.CreatedBy("brood", "1", "0"),
-		parquet.KeyValueMetadata(metaColumns, columns), parquet.KeyValueMetadata(metaSessions, sessions), parquet.MaxRowsPerRowGroup(groupRows))
+		parquet.KeyValueMetadata(metaColumns, columns), parquet.KeyValueMetadata(metaSessions,
+			sessions), parquet.MaxRowsPerRowGroup(groupRows))
 	line := make(parquet.Row, len(t.Columns))
 	rows := []parquet.Row{line}
 	err = t.Each(func(row []any) error {

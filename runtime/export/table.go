@@ -197,11 +197,12 @@ func knobColumn(k optim.Knob) Column {
 
 // measured are the series of the runtime, whose units no algorithm declares.
 var measured = map[string]Column{
-	view.CentreLoss:           {Unit: "nats", Doc: "loss of the centre on validation samples"},
-	view.TestError:            {Unit: "%", Doc: "error of the centre on the test set"},
-	view.TestFitness:          {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
-	view.TestBits:             {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits a byte"},
-	view.TestHamming:          {Unit: "%", Doc: "share of the labels of several classes that the centre has wrong on the test set"},
+	view.CentreLoss:  {Unit: "nats", Doc: "loss of the centre on validation samples"},
+	view.TestError:   {Unit: "%", Doc: "error of the centre on the test set"},
+	view.TestFitness: {Doc: "fitness of the centre on the test seeds of an objective: higher is better"},
+	view.TestBits:    {Unit: "bits", Doc: "loss of the centre on the test set of a text, in bits a byte"},
+	view.TestHamming: {Unit: "%",
+		Doc: "share of the labels of several classes that the centre has wrong on the test set"},
 	view.TestRMSE:             {Doc: "root of the mean squared error of the centre on the test set, in the target's unit"},
 	view.TestR2:               {Doc: "share of the variance of the test set's targets that the centre explains: higher is better"},
 	view.TestLoss:             {Unit: "nats", Doc: "loss of the centre on the test set"},
@@ -215,7 +216,8 @@ var measured = map[string]Column{
 // column is that of a track.
 func (r *Run) column(name string) Column {
 	of, part := name, ""
-	for suffix, what := range map[string]string{least: ", the least of the members", most: ", the largest of the members"} {
+	for suffix, what := range map[string]string{least: ", the least of the members",
+		most: ", the largest of the members"} {
 		if cut, ok := strings.CutSuffix(name, suffix); ok {
 			of, part = cut, what
 		}

@@ -102,7 +102,8 @@ func Tag(column string) string {
 	switch series {
 	case view.CentreLoss:
 		return "loss/centre"
-	case view.TestError, view.TestBits, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss, event.SeriesTrainError:
+	case view.TestError, view.TestBits, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss,
+		event.SeriesTrainError:
 		return strings.ReplaceAll(series, ".", "_")
 	case "loss":
 		if suffix == "" {
@@ -192,7 +193,8 @@ type point struct {
 
 func (o *records) scalar(tag string, p point) {
 	value := text(nil, valueTag, tag)
-	value = protowire.AppendFixed32(protowire.AppendTag(value, valueSimple, protowire.Fixed32Type), math.Float32bits(float32(p.x)))
+	value = protowire.AppendFixed32(protowire.AppendTag(value, valueSimple, protowire.Fixed32Type),
+		math.Float32bits(float32(p.x)))
 	o.event(p.when, p.round, func(b []byte) []byte { return within(b, eventSummary, within(nil, summaryValue, value)) })
 }
 

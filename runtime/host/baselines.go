@@ -157,7 +157,8 @@ func (j *Job) followed(
 	if err != nil {
 		return nil, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()),
+		false)
 	if err != nil {
 		return nil, err
 	}

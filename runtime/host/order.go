@@ -119,7 +119,8 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 	if err != nil {
 		return r, err
 	}
-	if r.From, err = own.Restore(ctx, o.From, o.At, &checkpoint.Files{Dir: o.Dir}, o.Options.Threads, progress); err != nil {
+	if r.From, err = own.Restore(ctx, o.From, o.At, &checkpoint.Files{Dir: o.Dir}, o.Options.Threads,
+		progress); err != nil {
 		return r, err
 	}
 	r.Job = r.From.Job

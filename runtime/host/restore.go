@@ -440,7 +440,8 @@ func (o *Own) Verify(
 	if err != nil {
 		return out, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), true)
+	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()),
+		true)
 	if err != nil {
 		return out, err
 	}

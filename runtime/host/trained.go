@@ -150,7 +150,8 @@ func (j *Job) loaded(ctx context.Context, dir string, cp event.Checkpoint, threa
 	if _, _, ok := gpu.ParseTensorKind(j.Config.Kernels); ok {
 		on.Config.Kernels, on.Device = arith.Name, ""
 	}
-	w, err := on.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()), false)
+	w, err := on.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()),
+		false)
 	if err != nil {
 		return nil, err
 	}

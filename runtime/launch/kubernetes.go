@@ -32,7 +32,8 @@ var label = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$`)
 func (k Kubernetes) Manifest() (string, error) {
 	switch {
 	case !label.MatchString(k.Name):
-		return "", fmt.Errorf("the name %q is no DNS label: give up to 48 of a-z, 0-9 and '-', beginning with a letter", k.Name)
+		return "", fmt.Errorf("the name %q is no DNS label: give up to 48 of a-z, 0-9 and '-', beginning with a letter",
+			k.Name)
 	case k.Claim != "" && !claim.MatchString(k.Claim):
 		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim", k.Claim)
 	case k.Device != "" && !resource.MatchString(k.Device):

@@ -21,7 +21,8 @@ func Slurm(env func(string) string) (Place, error) {
 	case env("SLURM_PROCID") == "":
 		return Place{}, fmt.Errorf("SLURM_PROCID is not set: %s", insideSlurm)
 	}
-	return Place{}, fmt.Errorf("SLURM_STEP_ID is not set, so that this is the batch script, of which there is one: %s", insideSlurm)
+	return Place{}, fmt.Errorf("SLURM_STEP_ID is not set, so that this is the batch script, of which there is one: %s",
+		insideSlurm)
 }
 
 func slurmStep(env func(string) string) (p Place, err error) {
@@ -41,7 +42,8 @@ func slurmStep(env func(string) string) (p Place, err error) {
 	p.Leader = nodes[0]
 	p.Folder = env("SLURM_SUBMIT_DIR")
 	// A job that is requeued keeps its number, and a file of its first life must not be taken for one of the second.
-	p.Run = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID") + "." + cmp.Or(env("SLURM_RESTART_COUNT"), "0"))
+	p.Run = plain("slurm-" + env("SLURM_JOB_ID") + "." + env("SLURM_STEP_ID") + "." + cmp.Or(env("SLURM_RESTART_COUNT"),
+		"0"))
 	return p, nil
 }
 

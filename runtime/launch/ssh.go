@@ -60,7 +60,8 @@ func (s SSH) Explain(h Host, status int, said string) error {
 	case status == 127:
 		return fmt.Errorf("%s has no %s (%s): copy this binary into the PATH that `%s %s env` shows, or say where it is with --brood PATH", h, s.Brood, said, by, target)
 	case status == 126:
-		return fmt.Errorf("%s cannot execute %s (%s): copy a binary for its operating system and processor there", h, s.Brood, said)
+		return fmt.Errorf("%s cannot execute %s (%s): copy a binary for its operating system and processor there", h, s.Brood,
+			said)
 	}
 	return fmt.Errorf("the worker on %s has ended with status %d: %s", h, status, said)
 }

@@ -25,6 +25,7 @@ func Torchrun(env func(string) string) (p Place, err error) {
 		return p, fmt.Errorf("MASTER_ADDR is not set: %s", insideTorchrun)
 	}
 	// A restart by torchrun restarts all ranks: those of the new life must not read what the old one left.
-	p.Run = plain("torchrun-" + cmp.Or(env("TORCHELASTIC_RUN_ID"), "none") + "-" + p.Leader + "-" + cmp.Or(env("MASTER_PORT"), "0") + "-" + cmp.Or(env("TORCHELASTIC_RESTART_COUNT"), "0"))
+	p.Run = plain("torchrun-" + cmp.Or(env("TORCHELASTIC_RUN_ID"), "none") + "-" + p.Leader + "-" +
+		cmp.Or(env("MASTER_PORT"), "0") + "-" + cmp.Or(env("TORCHELASTIC_RESTART_COUNT"), "0"))
 	return p, nil
 }

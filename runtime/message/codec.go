@@ -93,8 +93,15 @@ func FromWorker(kind uint16) bool { return kind >= kindReady }
 // coding is the same on all machines: core deterministic CBOR, nothing indefinite, bounded.
 var (
 	encoding = must(cbor.CoreDetEncOptions().EncMode())
-	decoding = must(cbor.DecOptions{DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-		UTF8: cbor.UTF8DecodeInvalid, MaxNestedLevels: 16, MaxArrayElements: 1 << 21, MaxMapPairs: 1 << 16}.DecMode())
+	decoding = must(cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		UTF8:             cbor.UTF8DecodeInvalid,
+		MaxNestedLevels:  16,
+		MaxArrayElements: 1 << 21,
+		MaxMapPairs:      1 << 16,
+	}.DecMode())
 )
 
 func must[T any](v T, err error) T {

@@ -9,7 +9,15 @@ import (
 )
 
 // mostOf are the bytes that a worker's message of a kind may have; those of other kinds are bounded by their frame.
-var mostOf = map[uint16]int{kindReady: 1 << 10, kindFailed: 1 << 16, kindSaved: 1 << 16, kindGet: 1 << 12, kindPiece: MaxPiece + 1<<12, kindLeaving: 1 << 6, kindTelemetry: 1 << 18}
+var mostOf = map[uint16]int{
+	kindReady:     1 << 10,
+	kindFailed:    1 << 16,
+	kindSaved:     1 << 16,
+	kindGet:       1 << 12,
+	kindPiece:     MaxPiece + 1<<12,
+	kindLeaving:   1 << 6,
+	kindTelemetry: 1 << 18,
+}
 
 // mostWeight is what a worker's message may take in memory: far more than an honest one, since points of a report are
 // bounded by MostPoints, and all else that is worth a frame weighs little more than it takes there.
@@ -22,7 +30,8 @@ const MostPoints = 6 << 20
 // PointsWeight is what the points of one series in one round weigh at most, of so many values, and a name of so many
 // bytes.
 func PointsWeight(name, values int) int {
-	return recordWeight + 4*(pairWeight+valueWeight) + valueWeight + 2*valueWeight + name + 2*(3*valueWeight+values*valueWeight)
+	return recordWeight + 4*(pairWeight+valueWeight) + valueWeight + 2*valueWeight + name +
+		2*(3*valueWeight+values*valueWeight)
 }
 
 // admits says whether a body may be decoded: it is not larger than its kind ever is, and does not become much more in

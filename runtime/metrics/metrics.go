@@ -34,16 +34,17 @@ const maxScrapers = 32
 const patience = 5 * time.Second
 
 var (
-	up       = desc("up", "1 while the run answers")
-	info     = desc("info", "1, with what the run is", "session", "algorithm", "model", "data", "kernels")
-	phase    = desc("phase", "1 for the phase that the run is in", "phase")
-	rounds   = desc("rounds_total", "rounds committed")
-	steps    = desc("steps_total", "gradient steps of the whole population")
-	samples  = desc("samples_total", "samples seen by the whole population")
-	evals    = desc("evaluations_total", "candidates evaluated")
-	epochs   = desc("epochs", "passes over the data")
-	members  = desc("members", "size of the population")
-	series   = desc("value", "newest value of a series that is still measured; member is empty for the whole population", "series", "member")
+	up      = desc("up", "1 while the run answers")
+	info    = desc("info", "1, with what the run is", "session", "algorithm", "model", "data", "kernels")
+	phase   = desc("phase", "1 for the phase that the run is in", "phase")
+	rounds  = desc("rounds_total", "rounds committed")
+	steps   = desc("steps_total", "gradient steps of the whole population")
+	samples = desc("samples_total", "samples seen by the whole population")
+	evals   = desc("evaluations_total", "candidates evaluated")
+	epochs  = desc("epochs", "passes over the data")
+	members = desc("members", "size of the population")
+	series  = desc("value", "newest value of a series that is still measured; member is empty for the whole population",
+		"series", "member")
 	sent     = desc("sent_bytes_total", "payload sent by all workers, of committed rounds", "op")
 	expected = desc("predicted_bytes_total", "payload as the algorithm's formula predicts it", "op")
 	overhead = desc("overhead_bytes_total", "bytes on the wire beyond payload")
@@ -100,7 +101,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	if v.Config != nil {
 		gauge(info, 1, c.session, v.Algorithm(), v.Config.ModelName(), v.Config.Data, v.Config.Kernels)
 	}
-	for _, p := range []event.Phase{event.Waiting, event.Training, event.Paused, event.Finished, event.Stopped, event.Failed} {
+	for _, p := range []event.Phase{event.Waiting, event.Training, event.Paused, event.Finished, event.Stopped,
+		event.Failed} {
 		is := 0.0
 		if p == v.State.Phase {
 			is = 1
@@ -191,7 +193,14 @@ func (s *Server) Serve(session string, src Source) {
 	reg.MustRegister(collector{session, src})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: 2 * patience, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14}
+	srv := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: patience,
+		ReadTimeout:       patience,
+		WriteTimeout:      2 * patience,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    1 << 14,
+	}
 	_ = srv.Serve(s.listen) // it ends by Close
 	_ = srv.Close()
 }

@@ -44,7 +44,8 @@ func ParseDevice(text string) (driver string, index int, arithmetic string, err 
 	case named && at == CPU && !slices.Contains(Arithmetics, arithmetic):
 		return "", 0, "", usererr.Errorf("device %q: %q is no arithmetic of the processor: choose bf16 or amx, or leave it out", text, arithmetic)
 	case named && !slices.Contains(Arithmetics, arithmetic):
-		return "", 0, "", usererr.Errorf("device %q: %q is no arithmetic: choose %s, or leave it out", text, arithmetic, strings.Join(Arithmetics, " or "))
+		return "", 0, "", usererr.Errorf("device %q: %q is no arithmetic: choose %s, or leave it out", text, arithmetic,
+			strings.Join(Arithmetics, " or "))
 	case named && driver != "gpu" && driver != "cuda":
 		return "", 0, "", usererr.Errorf("device %q: %s is computed by the tensor cores of NVIDIA's cards, by CUDA: choose cuda:0,%s, or leave it out", text, arithmetic, arithmetic)
 	}

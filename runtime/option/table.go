@@ -43,8 +43,12 @@ var (
 		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
 		Docs: map[string]string{"fork": "`program` of a session that maximises one: a session never starts it by itself"},
 		Kind: Text, Use: Again, Paths: true})
-	Params = add(Option{Name: "params", Doc: "parameters of the objective: their number, or a SPEC.toml with names, shapes, bounds and seeds",
-		Kind: Text, Paths: true})
+	Params = add(Option{
+		Name:  "params",
+		Doc:   "parameters of the objective: their number, or a SPEC.toml with names, shapes, bounds and seeds",
+		Kind:  Text,
+		Paths: true,
+	})
 	Members = add(Option{Name: "members",
 		Doc:  "size of the population, or `auto`: what keeps the threads busy and fits into the memory",
 		Kind: Population, Use: Preset | Full | Axis, Default: "4", Above: atLeastOne, Most: event.MaxMembers,
@@ -58,9 +62,15 @@ var (
 			"reproduce": "threads of all runs together (default: all cores)"},
 		Kind: Whole, Use: Again, Default: strconv.Itoa(goruntime.NumCPU()), Above: atLeastOne, Most: 1024,
 		at: func(o *Options) any { return &o.Threads }})
-	Device = add(Option{Name: "device", Doc: "what computes: cpu, gpu, or a device that brood doctor lists; `cuda:0,bf16` has its tensor cores compute, and cpu,bf16 evaluates candidates in bfloat16, as cpu,amx does by the tiles of Intel's AMX (default: cpu)",
-		Kind: Text, Use: Again, Check: computes, Words: devices,
-		at: func(o *Options) any { return &o.Device }})
+	Device = add(Option{
+		Name:  "device",
+		Doc:   "what computes: cpu, gpu, or a device that brood doctor lists; `cuda:0,bf16` has its tensor cores compute, and cpu,bf16 evaluates candidates in bfloat16, as cpu,amx does by the tiles of Intel's AMX (default: cpu)",
+		Kind:  Text,
+		Use:   Again,
+		Check: computes,
+		Words: devices,
+		at:    func(o *Options) any { return &o.Device },
+	})
 	Wait = add(Option{Name: "wait", Doc: "start when so many workers have joined",
 		Docs: map[string]string{"sweep": ofEachRun, "reproduce": ofEachRun},
 		Kind: Whole, Use: Again | Joined, Most: 1024,
@@ -116,8 +126,13 @@ var (
 	Init = add(Option{Name: "init", Doc: "start from the parameters in this .safetensors file",
 		Kind: Text,
 		at:   func(o *Options) any { return &o.Init }})
-	Rename = add(Option{Name: "rename", Doc: "names in the file of --init and ours, as FROM=TO, several with commas: a tensor, or all of a layer",
-		Kind: Text, Check: renames, Words: func() []string { return []string{"features.0=conv1"} }})
+	Rename = add(Option{
+		Name:  "rename",
+		Doc:   "names in the file of --init and ours, as FROM=TO, several with commas: a tensor, or all of a layer",
+		Kind:  Text,
+		Check: renames,
+		Words: func() []string { return []string{"features.0=conv1"} },
+	})
 	Probe = add(Option{Name: "probe", Doc: "rounds between probes of the centre (default: about 5% of the work)",
 		Kind: Count, Use: Preset | Logged,
 		at: func(o *Options) any { return &o.Probe }, in: func(c *event.Config) any { return &c.Probe }})

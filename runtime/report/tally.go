@@ -127,7 +127,10 @@ func (t *Tally) Report(name func(k int) string) *Report {
 			hit[at[0]] = float64(samples)
 		}
 	}
-	slices.SortFunc(r.Confusion, func(a, b Confused) int { return cmp.Or(cmp.Compare(a.Is, b.Is), cmp.Compare(a.As, b.As)) })
+	slices.SortFunc(r.Confusion, func(a,
+		b Confused) int {
+		return cmp.Or(cmp.Compare(a.Is, b.Is), cmp.Compare(a.As, b.As))
+	})
 	for c := range t.classes {
 		r.Classes = append(r.Classes, scored(name(c), of[c], as[c], hit[c]))
 	}

@@ -25,7 +25,8 @@ func (f Foretold) PlainError() float64 { return f.Plain/f.Measured - 1 }
 
 // JSON is the row as an object of the plan of that name.
 func (f Foretold) JSON(plan string) map[string]any {
-	return map[string]any{"event": "foretold", "plan": plan, "curve": f.Curve, "link": f.Link, "workers": f.Workers, "members": f.Members, "late_percent": f.Late,
+	return map[string]any{"event": "foretold", "plan": plan, "curve": f.Curve, "link": f.Link, "workers": f.Workers,
+		"members": f.Members, "late_percent": f.Late,
 		"round_seconds": f.Measured, "foretold_round_seconds": f.Round, "error": f.Error(), "plain_round_seconds": f.Plain, "plain_error": f.PlainError(),
 		"round_bytes": f.MeasuredBytes, "foretold_round_bytes": f.Bytes}
 }
@@ -45,7 +46,8 @@ func Sum(all []Foretold) string {
 	}
 	if len(all) == 1 {
 		bytes := [...]string{"bytes are not exact", "bytes are exact"}[exact]
-		return fmt.Sprintf("1 round foretold: %.1f %% off; the plain model: %.1f %% off; %s", 100*mine[0], 100*plain[0], bytes)
+		return fmt.Sprintf("1 round foretold: %.1f %% off; the plain model: %.1f %% off; %s", 100*mine[0], 100*plain[0],
+			bytes)
 	}
 	said := func(x []float64) string {
 		slices.Sort(x)
@@ -53,7 +55,9 @@ func Sum(all []Foretold) string {
 		for _, v := range x {
 			sum += v
 		}
-		return fmt.Sprintf("%.1f %% off on average, 95 %% of them by at most %.1f %%", 100*sum/float64(len(x)), 100*x[(len(x)*95+99)/100-1])
+		return fmt.Sprintf("%.1f %% off on average, 95 %% of them by at most %.1f %%", 100*sum/float64(len(x)),
+			100*x[(len(x)*95+99)/100-1])
 	}
-	return fmt.Sprintf("%d rounds foretold: %s; the plain model: %s; bytes of %d are exact", len(all), said(mine), said(plain), exact)
+	return fmt.Sprintf("%d rounds foretold: %s; the plain model: %s; bytes of %d are exact", len(all), said(mine),
+		said(plain), exact)
 }

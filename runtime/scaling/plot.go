@@ -55,12 +55,13 @@ func (r Results) Plots() (out []Plot) {
 	if r.Target != "" {
 		for _, n := range r.Each {
 			of := fmt.Sprintf("%s of each worker", members(n))
-			out = append(out, r.plot("time to "+r.Target+", "+of, "s", true, func(c, l string, w int) (y, low, high float64, late bool) {
-				if f, ok := r.at(c, l, w, n*w); ok && f.Met {
-					return f.Seconds, math.NaN(), math.NaN(), f.Late > TooLate
-				}
-				return math.NaN(), math.NaN(), math.NaN(), false
-			}), r.plot("sent until "+r.Target+", "+of, "MB", true, func(c, l string, w int) (y, low, high float64, late bool) {
+			out = append(out, r.plot("time to "+r.Target+", "+of, "s", true,
+				func(c, l string, w int) (y, low, high float64, late bool) {
+					if f, ok := r.at(c, l, w, n*w); ok && f.Met {
+						return f.Seconds, math.NaN(), math.NaN(), f.Late > TooLate
+					}
+					return math.NaN(), math.NaN(), math.NaN(), false
+				}), r.plot("sent until "+r.Target+", "+of, "MB", true, func(c, l string, w int) (y, low, high float64, late bool) {
 				if f, ok := r.at(c, l, w, n*w); ok && f.Met && w > 1 {
 					return f.Sent / 1e6, math.NaN(), math.NaN(), false
 				}
@@ -70,14 +71,16 @@ func (r Results) Plots() (out []Plot) {
 		return out
 	}
 	for _, n := range r.Each {
-		out = append(out, r.plot(fmt.Sprintf("weak, %s of each worker", members(n)), "t_1/t_N", false, func(c, l string, w int) (y, low, high float64, late bool) {
-			return r.efficiency(Key{c, l, w, n * w}, n, 1)
-		}))
+		out = append(out, r.plot(fmt.Sprintf("weak, %s of each worker", members(n)), "t_1/t_N", false,
+			func(c, l string, w int) (y, low, high float64, late bool) {
+				return r.efficiency(Key{c, l, w, n * w}, n, 1)
+			}))
 	}
 	for _, n := range r.Members {
-		out = append(out, r.plot(fmt.Sprintf("strong, %s of all workers", members(n)), "t_1/(N t_N)", false, func(c, l string, w int) (y, low, high float64, late bool) {
-			return r.efficiency(Key{c, l, w, n}, n, float64(w))
-		}))
+		out = append(out, r.plot(fmt.Sprintf("strong, %s of all workers", members(n)), "t_1/(N t_N)", false,
+			func(c, l string, w int) (y, low, high float64, late bool) {
+				return r.efficiency(Key{c, l, w, n}, n, float64(w))
+			}))
 	}
 	return out
 }
@@ -96,10 +99,12 @@ func (r Results) efficiency(k Key, alone int, by float64) (y, low, high float64,
 	if !ok || !is || f.Commits < Least || one.Commits < Least {
 		return math.NaN(), math.NaN(), math.NaN(), false
 	}
-	return one.Round / (by * f.Round), one.Round / (by * f.High), one.Round / (by * f.Low), f.Late > TooLate || one.Late > TooLate
+	return one.Round / (by * f.Round), one.Round / (by * f.High), one.Round / (by * f.Low), f.Late > TooLate ||
+		one.Late > TooLate
 }
 
-func (r Results) plot(title, unit string, log bool, of func(curve, link string, workers int) (y, low, high float64, late bool)) Plot {
+func (r Results) plot(title, unit string, log bool,
+	of func(curve, link string, workers int) (y, low, high float64, late bool)) Plot {
 	p := Plot{Title: title, Unit: unit, Workers: r.Workers, Log: log}
 	for i, c := range r.Curves {
 		for _, l := range r.Links {
@@ -109,7 +114,8 @@ func (r Results) plot(title, unit string, log bool, of func(curve, link string, 
 			}
 			for _, w := range r.Workers {
 				y, low, high, late := of(c, l, w)
-				line.Y, line.Low, line.High, line.Late = append(line.Y, y), append(line.Low, low), append(line.High, high), append(line.Late, late)
+				line.Y, line.Low, line.High, line.Late = append(line.Y, y), append(line.Low, low), append(line.High, high),
+					append(line.Late, late)
 			}
 			if slices.ContainsFunc(line.Y, func(y float64) bool { return y == y }) {
 				p.Lines = append(p.Lines, line)

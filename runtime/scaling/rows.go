@@ -94,7 +94,8 @@ func (r Results) CSV() []byte {
 		if x.Commits < Least {
 			x.Round, x.Low, x.High = math.NaN(), math.NaN(), math.NaN()
 		}
-		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds), strconv.Itoa(x.Commits),
+		_ = w.Write([]string{x.Curve, x.Link, strconv.Itoa(x.Workers), strconv.Itoa(x.Members), strconv.Itoa(x.Rounds),
+			strconv.Itoa(x.Commits),
 			number(x.Round), number(x.Low), number(x.High), number(x.Bytes), number(x.Seconds), number(x.Sent), strconv.Itoa(x.Late), strconv.FormatBool(x.Met),
 			number(x.Weak), number(x.Strong), number(x.Waited), number(x.WaitedMost), strconv.Itoa(x.Runs)})
 	}
@@ -141,17 +142,32 @@ func (r *Results) ReadCSV(text []byte) error {
 				return fmt.Errorf("row %d, %s: %w", i, columns[len(row)-len(last)+j], err)
 			}
 		}
-		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{Rounds: int(x[4]), Commits: int(x[5]), Round: x[6], Low: x[7], High: x[8], Bytes: x[9],
-			Seconds: x[10], Sent: x[11], Late: int(x[12]), Met: row[13] == "true", Waited: last[0], WaitedMost: last[1], Runs: int(last[2])}
+		r.Of[Key{row[0], row[1], int(x[2]), int(x[3])}] = Figures{
+			Rounds:     int(x[4]),
+			Commits:    int(x[5]),
+			Round:      x[6],
+			Low:        x[7],
+			High:       x[8],
+			Bytes:      x[9],
+			Seconds:    x[10],
+			Sent:       x[11],
+			Late:       int(x[12]),
+			Met:        row[13] == "true",
+			Waited:     last[0],
+			WaitedMost: last[1],
+			Runs:       int(last[2]),
+		}
 	}
 	return nil
 }
 
-var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high", "round_bytes", "seconds", "bytes", "late", "met", "weak", "strong", "waited", "waited_most", "seeds"}
+var columns = []string{"curve", "link", "workers", "members", "rounds", "commits", "round_seconds", "low", "high",
+	"round_bytes", "seconds", "bytes", "late", "met", "weak", "strong", "waited", "waited_most", "seeds"}
 
 // JSON is the row as an object of the plan of that name; aims says that the plan has a target.
 func (x Row) JSON(plan string, aims bool) map[string]any {
-	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers, "members": x.Members, "seeds": x.Runs, "rounds": x.Rounds, "commits": x.Commits, "late_percent": x.Late,
+	out := map[string]any{"event": "scaling", "plan": plan, "curve": x.Curve, "link": x.Link, "workers": x.Workers,
+		"members": x.Members, "seeds": x.Runs, "rounds": x.Rounds, "commits": x.Commits, "late_percent": x.Late,
 		"round_seconds": x.Round, "round_seconds_low": x.Low, "round_seconds_high": x.High, "round_bytes": x.Bytes, "seconds": x.Seconds, "bytes": x.Sent}
 	if aims {
 		out["met"] = x.Met
@@ -161,7 +177,8 @@ func (x Row) JSON(plan string, aims bool) map[string]any {
 		delete(out, "round_seconds_low")
 		delete(out, "round_seconds_high")
 	}
-	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited, "waited_most": x.WaitedMost} {
+	for name, v := range map[string]float64{"weak": x.Weak, "strong": x.Strong, "waited": x.Waited,
+		"waited_most": x.WaitedMost} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}

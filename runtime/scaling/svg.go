@@ -35,7 +35,8 @@ func SVG(title string, plots []Plot) []byte {
 	}
 	for i, l := range legend {
 		x, y := i%columns*wide+left, ahead+rows*high+i/columns*legendRow+8
-		fmt.Fprintf(&b, `<path d="M%d %dh26"%s/><text x="%d" y="%d">%s</text>`+"\n", x, y, l.stroke(), x+34, y+4, escaped(l.Name))
+		fmt.Fprintf(&b, `<path d="M%d %dh26"%s/><text x="%d" y="%d">%s</text>`+"\n", x, y, l.stroke(), x+34, y+4,
+			escaped(l.Name))
 	}
 	b.WriteString("</svg>\n")
 	return []byte(b.String())

@@ -45,7 +45,8 @@ func (w *world) depart(n *node) {
 	w.happens(happening{at: w.now + int64(stays), worker: n.id, then: func() {
 		w.departures, w.vain = w.departures+1, w.vain+1
 		if w.cfg.Goodbye {
-			w.happens(happening{at: w.now + int64(w.cfg.Control), worker: n.id, ev: coordinator.Report{Report: message.Leaving{Worker: n.id}}})
+			w.happens(happening{at: w.now + int64(w.cfg.Control), worker: n.id,
+				ev: coordinator.Report{Report: message.Leaving{Worker: n.id}}})
 			return
 		}
 		w.happens(happening{at: w.now + int64(Missed), worker: n.id, ev: coordinator.Lost{Worker: n.id, Reason: "it died"}})
@@ -123,7 +124,8 @@ func (w *world) counted(n *node, c event.Commit) count {
 
 // plus is what two workers of a machine did.
 func (c count) plus(o count) count {
-	return count{max(c.now, o.now), c.busy + o.busy, c.sent + o.sent, c.line + o.line, c.hops + o.hops, c.frames + o.frames}
+	return count{max(c.now, o.now), c.busy + o.busy, c.sent + o.sent, c.line + o.line, c.hops + o.hops,
+		c.frames + o.frames}
 }
 
 // ErrChurn ends a simulation whose machines leave sooner than rounds are committed.
@@ -132,7 +134,8 @@ var ErrChurn = errors.New("machines leave sooner than rounds are committed")
 // stuck says so.
 func (w *world) stuck() error {
 	if w.vain > 10*w.cfg.Workers+100 {
-		return fmt.Errorf("the simulated fleet is stuck after round %d, and workers left %d times since: %w", w.committed(), w.vain, ErrChurn)
+		return fmt.Errorf("the simulated fleet is stuck after round %d, and workers left %d times since: %w", w.committed(),
+			w.vain, ErrChurn)
 	}
 	return nil
 }

@@ -30,10 +30,13 @@ func (l Link) Check() error {
 		return fmt.Errorf("a delay of %s and a jitter of %s: each is from 0 to a minute", l.Delay, l.Jitter)
 	case !(l.Loss >= 0 && l.Loss < 1):
 		return fmt.Errorf("a loss of %g: give a share of packets from 0 to below 1", l.Loss)
-	case l.Line != nil && (len(l.Line.Bytes) < 2 || len(l.Line.Seconds) != len(l.Line.Bytes) || len(l.Line.Processor) != len(l.Line.Bytes)):
-		return fmt.Errorf("a line of %d, %d and %d figures: measure frames of two sizes at least", len(l.Line.Bytes), len(l.Line.Seconds), len(l.Line.Processor))
+	case l.Line != nil && (len(l.Line.Bytes) < 2 || len(l.Line.Seconds) != len(l.Line.Bytes) ||
+		len(l.Line.Processor) != len(l.Line.Bytes)):
+		return fmt.Errorf("a line of %d, %d and %d figures: measure frames of two sizes at least", len(l.Line.Bytes),
+			len(l.Line.Seconds), len(l.Line.Processor))
 	case l.Line != nil && l.Line.Playing != nil && len(l.Line.Playing) != len(l.Line.Bytes):
-		return fmt.Errorf("a line of %d figures, of which %d say what its shape takes: give one for each, or none", len(l.Line.Bytes), len(l.Line.Playing))
+		return fmt.Errorf("a line of %d figures, of which %d say what its shape takes: give one for each, or none",
+			len(l.Line.Bytes), len(l.Line.Playing))
 	}
 	return nil
 }

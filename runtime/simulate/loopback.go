@@ -46,7 +46,8 @@ func Loopback(ctx context.Context, long time.Duration) (perByte, hop float64, er
 
 // swaps gives measure two workers of this process over a link of this shape, who send each other so many bytes at the
 // same time: it says how long that takes.
-func swaps(ctx context.Context, shape quic.Shape, measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
+func swaps(ctx context.Context, shape quic.Shape,
+	measure func(swap func(bytes int) (seconds float64, err error)) error) (err error) {
 	var nodes []*quic.Node
 	defer func() {
 		for _, n := range nodes {
@@ -70,7 +71,12 @@ func swaps(ctx context.Context, shape quic.Shape, measure func(swap func(bytes i
 			return err
 		}
 		meshes = append(meshes, m)
-		roster = append(roster, wire.Contact{Index: uint32(i), Node: n.ID(), Addresses: []string{n.Address().String()}, Name: fmt.Sprint("worker ", i)})
+		roster = append(roster, wire.Contact{
+			Index:     uint32(i),
+			Node:      n.ID(),
+			Addresses: []string{n.Address().String()},
+			Name:      fmt.Sprint("worker ", i),
+		})
 	}
 	var ends [2]*quic.Link
 	for i, m := range meshes {

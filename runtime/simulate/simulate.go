@@ -221,7 +221,8 @@ func (w *world) run(ctx context.Context) (Result, error) {
 			continue
 		}
 		if quiet > most {
-			return Result{}, fmt.Errorf("the simulated fleet is stuck after round %d: nothing was said for an hour", w.committed())
+			return Result{}, fmt.Errorf("the simulated fleet is stuck after round %d: nothing was said for an hour",
+				w.committed())
 		}
 		if err := w.apply(w.core.Step(time.Unix(0, w.now), h.ev)); err != nil {
 			return Result{}, err
@@ -234,7 +235,16 @@ func (w *world) run(ctx context.Context) (Result, error) {
 
 // node is a worker of a machine, which does not live yet.
 func (w *world) node(id, machine int) *node {
-	n := &node{world: w, id: id, machine: machine, waits: nobody, ways: map[int]*way{}, boxes: map[int][]frame{}, counts: map[uint64]count{}, woken: sync.NewCond(&w.mu)}
+	n := &node{
+		world:   w,
+		id:      id,
+		machine: machine,
+		waits:   nobody,
+		ways:    map[int]*way{},
+		boxes:   map[int][]frame{},
+		counts:  map[uint64]count{},
+		woken:   sync.NewCond(&w.mu),
+	}
 	n.chances = n.uniform
 	n.worker, n.spent = w.cfg.Worker(id, n, n.clock)
 	return n
@@ -283,7 +293,8 @@ func (w *world) apply(fx []coordinator.Effect) error {
 				w.gone(w.at[x.Worker], w.now+w.machines[w.machine(x.Worker)].away)
 			}
 		case coordinator.Append:
-			if a := x.Record.Alert; a != nil && a.Level == event.LevelError && (w.machines == nil || a.Kind != event.AlertLostWorker) {
+			if a := x.Record.Alert; a != nil && a.Level == event.LevelError &&
+				(w.machines == nil || a.Kind != event.AlertLostWorker) {
 				return fmt.Errorf("the simulated run: %s", a.Text)
 			}
 			if p := x.Record.Plan; p != nil {
@@ -346,7 +357,15 @@ func (w *world) result() (Result, error) {
 	if q.Rounds <= p.Rounds {
 		return Result{}, fmt.Errorf("the simulated run came from round %d to %d: give it more rounds", p.Rounds, q.Rounds)
 	}
-	r := Result{Sent: collective.Ledger{}, Predicted: collective.Ledger{}, Workers: w.cfg.Workers, Rounds: q.Rounds - p.Rounds, Samples: q.Samples - p.Samples, Steps: q.Steps - p.Steps, Epochs: q.Epochs - p.Epochs}
+	r := Result{
+		Sent:      collective.Ledger{},
+		Predicted: collective.Ledger{},
+		Workers:   w.cfg.Workers,
+		Rounds:    q.Rounds - p.Rounds,
+		Samples:   q.Samples - p.Samples,
+		Steps:     q.Steps - p.Steps,
+		Epochs:    q.Epochs - p.Epochs,
+	}
 	rounds := float64(r.Rounds)
 	r.Seconds = float64(z.at-a.at) / 1e9 / rounds
 	r.Departures = z.departures - a.departures

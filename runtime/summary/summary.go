@@ -23,15 +23,16 @@ type Summary struct {
 	MeanFitness      *float64 `json:"mean_fitness,omitempty"` // in its place: of the last candidates
 	TestError        *float64 `json:"test_error"`
 	// in its place: of a regression, of a run that maximises an objective, and where nothing is predicted
-	TestRMSE        *float64                `json:"test_rmse,omitempty"`
-	TestBits        *float64                `json:"test_bits,omitempty"`    // beside it, of a text
-	TestHamming     *float64                `json:"test_hamming,omitempty"` // likewise, of several classes
-	TestR2          *float64                `json:"test_r2,omitempty"`
-	TestFitness     *float64                `json:"test_fitness,omitempty"`
-	TestLoss        *float64                `json:"test_loss,omitempty"`
-	TestRound       *uint64                 `json:"test_round"`            // that it is of, which may lie before the last
-	TestReport      map[string]any          `json:"test_report,omitempty"` // what was asked when it was over
-	Restarts        []string                `json:"restarts,omitempty"`    // of the programs of an objective: the last alert on each worker
+	TestRMSE    *float64       `json:"test_rmse,omitempty"`
+	TestBits    *float64       `json:"test_bits,omitempty"`    // beside it, of a text
+	TestHamming *float64       `json:"test_hamming,omitempty"` // likewise, of several classes
+	TestR2      *float64       `json:"test_r2,omitempty"`
+	TestFitness *float64       `json:"test_fitness,omitempty"`
+	TestLoss    *float64       `json:"test_loss,omitempty"`
+	TestRound   *uint64        `json:"test_round"`            // that it is of, which may lie before the last
+	TestReport  map[string]any `json:"test_report,omitempty"` // what was asked when it was over
+	// of the programs of an objective: the last alert on each worker
+	Restarts        []string                `json:"restarts,omitempty"`
 	BytesSent       map[collective.Op]int64 `json:"bytes_sent"`
 	BytesPredicted  map[collective.Op]int64 `json:"bytes_predicted"`
 	EvaluationBytes map[collective.Op]int64 `json:"evaluation_bytes"`

@@ -330,7 +330,8 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 
 // scores are the places of scores by their keys.
 func (s *Summary) scores() map[string]**float64 {
-	return map[string]**float64{event.KeyTestError: &s.TestError, event.KeyTestRMSE: &s.TestRMSE, event.KeyTestR2: &s.TestR2,
+	return map[string]**float64{event.KeyTestError: &s.TestError, event.KeyTestRMSE: &s.TestRMSE,
+		event.KeyTestR2:      &s.TestR2,
 		event.KeyTestBits:    &s.TestBits,
 		event.KeyTestHamming: &s.TestHamming,
 		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss}

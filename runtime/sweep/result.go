@@ -83,7 +83,8 @@ func Sort(all []Result, metric string, more bool) {
 // Numbers are the figures by which settings are sorted: those of the metric that are numbers, and by one that [Aims] of
 // the runs that met their target.
 func (r Result) Numbers(metric string) []float64 {
-	return slices.DeleteFunc(slices.Clone(r.Figures[metric]), func(x float64) bool { return x != x || Aims(metric) && math.IsInf(x, 1) })
+	return slices.DeleteFunc(slices.Clone(r.Figures[metric]),
+		func(x float64) bool { return x != x || Aims(metric) && math.IsInf(x, 1) })
 }
 
 func mean(all []float64) (m float64) {

@@ -33,7 +33,8 @@ func Accept(k optim.Knob, expr string, at Position) error {
 		return err
 	}
 	if s.plus {
-		return usererr.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it", k.Name, expr)
+		return usererr.Errorf("%s: %q: + counts rounds: write +N for so many from there on, or epochs and steps without it",
+			k.Name, expr)
 	}
 	last, ok := s.end()
 	if !ok || s.place(at) < last {

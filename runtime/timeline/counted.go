@@ -118,9 +118,11 @@ func brackets(k optim.Knob, expr string, c optim.Counts) (string, error) {
 		x := a.factor()
 		switch {
 		case a.asksB && c.Batches == 0:
-			return expr, usererr.Errorf("%s: %q: B is mini-batches an epoch, which this run has not: write a number", k.Name, expr)
+			return expr, usererr.Errorf("%s: %q: B is mini-batches an epoch, which this run has not: write a number", k.Name,
+				expr)
 		case a.bad || x != x || x-x != 0:
-			return expr, usererr.Errorf("%s: %q is no schedule: in brackets write numbers and B with + - * /, as in (1-1/(2B))", k.Name, expr)
+			return expr, usererr.Errorf("%s: %q is no schedule: in brackets write numbers and B with + - * /, as in (1-1/(2B))",
+				k.Name, expr)
 		}
 		expr = expr[:from] + number(x) + a.text
 	}

@@ -83,7 +83,8 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 		return s, err
 	}
 	if len(k.Choices) > 0 {
-		return s, usererr.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name, strings.Join(k.Choices, ", "))
+		return s, usererr.Errorf("%s is a choice and takes no schedule: give one of %s", k.Name,
+			strings.Join(k.Choices, ", "))
 	}
 	s.form = form
 	bad := func(want string) error { return usererr.Errorf("%s: %q is no schedule: write %s", k.Name, text, want) }
@@ -159,7 +160,8 @@ func parse(k optim.Knob, text string) (Schedule, error) {
 			return s, bad(want)
 		}
 	default:
-		return s, usererr.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise", k.Name, form)
+		return s, usererr.Errorf("%s: unknown schedule %q: use a number, linear, cosine, warmup, exp, step or piecewise",
+			k.Name, form)
 	}
 	return s, nil
 }

@@ -64,7 +64,8 @@ func UnknownKnob(a *optim.Algorithm, name string) error {
 		return usererr.Errorf("%s has no knob %q: it %s", a.Name, name, a.NoOptimiser)
 	}
 	names := a.KnobNames()
-	return usererr.Errorf("%s has no knob %q%s: it has members and %s", a.Name, name, usererr.Suggest(name, names), strings.Join(names, ", "))
+	return usererr.Errorf("%s has no knob %q%s: it has members and %s", a.Name, name, usererr.Suggest(name, names),
+		strings.Join(names, ", "))
 }
 
 // Edits lists all edits with what is known of their first rounds.

@@ -45,14 +45,24 @@ func (v *Walk) points(p event.Points) error {
 	}
 	what := "series " + p.Series
 	if !slices.Equal(p.Members, got.Members) {
-		return &MismatchError{Round: p.Round, What: "the members of " + what, Got: fmt.Sprint(got.Members), Want: fmt.Sprint(p.Members)}
+		return &MismatchError{
+			Round: p.Round,
+			What:  "the members of " + what,
+			Got:   fmt.Sprint(got.Members),
+			Want:  fmt.Sprint(p.Members),
+		}
 	}
 	for i := range max(len(p.Values), len(got.Values)) {
 		if i >= len(p.Values) || i >= len(got.Values) || !equal(p.Values[i], got.Values[i]) {
 			if i < len(p.Members) && i < len(p.Values) && p.Members[i] != engine.None {
 				what += fmt.Sprintf(" of member %d", p.Members[i])
 			}
-			return &MismatchError{Round: p.Round, What: what, Got: fmt.Sprint(got.Values[min(i, len(got.Values)-1)]), Want: fmt.Sprint(p.Values[min(i, len(p.Values)-1)])}
+			return &MismatchError{
+				Round: p.Round,
+				What:  what,
+				Got:   fmt.Sprint(got.Values[min(i, len(got.Values)-1)]),
+				Want:  fmt.Sprint(p.Values[min(i, len(p.Values)-1)]),
+			}
 		}
 	}
 	v.res.Points++
@@ -78,5 +88,6 @@ func (v *Walk) evaluation(e event.Evaluation) error {
 }
 
 func score(e event.Evaluation) string {
-	return fmt.Sprintf("error %.4g %%, loss %.17g on %d samples, centre %.20s", e.TestError, e.TestLoss, e.Samples, e.Centre)
+	return fmt.Sprintf("error %.4g %%, loss %.17g on %d samples, centre %.20s", e.TestError, e.TestLoss, e.Samples,
+		e.Centre)
 }

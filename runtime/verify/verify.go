@@ -160,7 +160,16 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	here := *cp
 	here.Files = from.Files // the same state may have been saved again since
 	v.keep(here)
-	err := v.plan(ctx, event.Plan{Epoch: cp.Epoch, At: cp.Round, From: event.Saved, Old: cp.Roster, New: cp.Roster, OldAlg: cp.Algorithm, Algorithm: cp.Algorithm, Timeline: cp.Timeline})
+	err := v.plan(ctx, event.Plan{
+		Epoch:     cp.Epoch,
+		At:        cp.Round,
+		From:      event.Saved,
+		Old:       cp.Roster,
+		New:       cp.Roster,
+		OldAlg:    cp.Algorithm,
+		Algorithm: cp.Algorithm,
+		Timeline:  cp.Timeline,
+	})
 	v.most = unknown // of the commits that were skipped
 	for _, c := range v.missed {
 		if err == nil && c.To > cp.Round && !v.reached() {
@@ -178,7 +187,8 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	want := ""
 	if p.From == event.Saved {
 		i := len(v.cps) - 1 // a run goes back to its newest
-		for i >= 0 && !(v.cps[i].Round == p.At && v.cps[i].Algorithm == p.OldAlg && slices.Equal(v.cps[i].Roster.Members, p.Old.Members)) {
+		for i >= 0 && !(v.cps[i].Round == p.At && v.cps[i].Algorithm == p.OldAlg &&
+			slices.Equal(v.cps[i].Roster.Members, p.Old.Members)) {
 			i--
 		}
 		if i < 0 {
@@ -214,11 +224,20 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 		return fmt.Errorf("the log commits round %d before any plan", c.To)
 	}
 	if c.Epoch != v.epoch || c.To <= v.at {
-		return &MismatchError{Round: c.To, What: "the order of commits", Got: fmt.Sprintf("membership epoch %d after round %d", v.epoch, v.at), Want: fmt.Sprintf("membership epoch %d, round %d", c.Epoch, c.To)}
+		return &MismatchError{
+			Round: c.To,
+			What:  "the order of commits",
+			Got:   fmt.Sprintf("membership epoch %d after round %d", v.epoch, v.at),
+			Want:  fmt.Sprintf("membership epoch %d, round %d", c.Epoch, c.To),
+		}
 	}
 	if c.Rounds != c.To-v.at || c.Rounds > v.most || c.Progress.Rounds != c.To { // a forged log would be executed for ever
-		return &MismatchError{Round: c.To, What: "the number of rounds of the commit", Want: fmt.Sprintf("%d of %d", c.Rounds, c.Progress.Rounds),
-			Got: fmt.Sprintf("%d of %d, and the grant had no more than %d", c.To-v.at, c.To, v.most)}
+		return &MismatchError{
+			Round: c.To,
+			What:  "the number of rounds of the commit",
+			Want:  fmt.Sprintf("%d of %d", c.Rounds, c.Progress.Rounds),
+			Got:   fmt.Sprintf("%d of %d, and the grant had no more than %d", c.To-v.at, c.To, v.most),
+		}
 	}
 	v.most = min(2*v.most, unknown)
 	g := message.Grant{Epoch: v.epoch, From: v.at, To: c.To, Committed: v.at, Onward: true}
@@ -260,11 +279,21 @@ func (v *Walk) compare(c event.Commit, d message.Done) error {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
 	}
 	if c.Progress != d.Progress {
-		return &MismatchError{Round: c.To, What: "the progress", Got: fmt.Sprintf("%+v", d.Progress), Want: fmt.Sprintf("%+v", c.Progress)}
+		return &MismatchError{
+			Round: c.To,
+			What:  "the progress",
+			Got:   fmt.Sprintf("%+v", d.Progress),
+			Want:  fmt.Sprintf("%+v", c.Progress),
+		}
 	}
 	for _, op := range slices.Sorted(maps.Keys(both(c.Sent, d.Predicted))) {
 		if c.Sent[op] != d.Predicted[op] && !v.res.WrongBytes {
-			return &MismatchError{Round: c.To, What: "the bytes of " + string(op), Got: fmt.Sprint(d.Predicted[op]), Want: fmt.Sprint(c.Sent[op])}
+			return &MismatchError{
+				Round: c.To,
+				What:  "the bytes of " + string(op),
+				Got:   fmt.Sprint(d.Predicted[op]),
+				Want:  fmt.Sprint(c.Sent[op]),
+			}
 		}
 		v.res.Bytes += c.Sent[op]
 	}

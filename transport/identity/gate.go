@@ -111,26 +111,32 @@ func (g *Gate) Admit(node wire.NodeID, role wire.Role, token string) error {
 	}
 	// a URL says what it is for, also to those who are known
 	if i := g.find(hash(token)); token != "" && i >= 0 && g.s.Tokens[i].Role != role {
-		return refuse(wire.CodeRole, "the token is for the role %s, not for %s: ask for a join URL of that role", g.s.Tokens[i].Role, role)
+		return refuse(wire.CodeRole, "the token is for the role %s, not for %s: ask for a join URL of that role",
+			g.s.Tokens[i].Role, role)
 	}
 	if slices.Contains(g.s.Known, Known{node, role}) {
 		return nil
 	}
 	if token == "" {
-		return refuse(wire.CodeTokenMissing, "the key %s is unknown here: a new %s needs the join URL with its token", node.Short(), role)
+		return refuse(wire.CodeTokenMissing, "the key %s is unknown here: a new %s needs the join URL with its token",
+			node.Short(), role)
 	}
 	i := g.find(hash(token))
 	if i < 0 {
-		return refuse(wire.CodeTokenUnknown, "the token is unknown: it is mistyped or of another run; copy the join URL that brood serve prints")
+		return refuse(wire.CodeTokenUnknown,
+			"the token is unknown: it is mistyped or of another run; copy the join URL that brood serve prints")
 	}
 	t := &g.s.Tokens[i]
 	switch {
 	case !g.now().Before(t.Expires):
-		return refuse(wire.CodeTokenExpired, "the token expired at %s by the server's clock: ask for a new join URL", t.Expires.UTC().Format(time.DateTime+" UTC"))
+		return refuse(wire.CodeTokenExpired, "the token expired at %s by the server's clock: ask for a new join URL",
+			t.Expires.UTC().Format(time.DateTime+" UTC"))
 	case t.Used >= t.Uses && t.Uses == 1:
-		return refuse(wire.CodeTokenUsed, "the token was good for one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
+		return refuse(wire.CodeTokenUsed,
+			"the token was good for one %s and another key has used it: ask for a new join URL, or start brood serve with --enrol N", role)
 	case t.Used >= t.Uses:
-		return refuse(wire.CodeTokenSpent, "the token has let in the %d it was good for: ask for a new join URL, or start brood serve with a larger --enrol", t.Uses)
+		return refuse(wire.CodeTokenSpent,
+			"the token has let in the %d it was good for: ask for a new join URL, or start brood serve with a larger --enrol", t.Uses)
 	}
 	t.Used++
 	g.s.Known = append(g.s.Known, Known{node, role})
@@ -183,7 +189,8 @@ func (g *Gate) find(h [32]byte) int {
 func (g *Gate) Knows(node wire.NodeID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.s.Known, func(k Known) bool { return k.Node == node }) && !slices.Contains(g.s.Revoked, node)
+	return slices.ContainsFunc(g.s.Known, func(k Known) bool { return k.Node == node }) &&
+		!slices.Contains(g.s.Revoked, node)
 }
 
 // Revoke shuts a node out for good, in every role. Whoever holds its connections closes them.

@@ -120,7 +120,8 @@ func from(private ed25519.PrivateKey) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
-	return &Key{private: private, node: NodeOf(public), cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}}, nil
+	return &Key{private: private, node: NodeOf(public),
+		cert: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}}, nil
 }
 
 // Node is the id that the key gives.

@@ -233,7 +233,13 @@ type PairStats struct {
 func (p *pair) stats() PairStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := PairStats{Self: p.self, Other: p.other, Connected: p.association != nil || p.local, Backlog: p.out.bytes, Parked: p.in.bytes}
+	out := PairStats{
+		Self:      p.self,
+		Other:     p.other,
+		Connected: p.association != nil || p.local,
+		Backlog:   p.out.bytes,
+		Parked:    p.in.bytes,
+	}
 	if p.why != nil {
 		out.Reason = fmt.Sprint(p.why)
 	}

@@ -13,7 +13,8 @@ import (
 
 // Dial joins the node that answers at address (HOST:PORT) and has this id. hello.Node is set here. The caller closes
 // the peer, or the node does.
-func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello wire.Hello) (*Peer, wire.Welcome, error) {
+func (n *Node) Dial(ctx context.Context, address string, pin wire.NodeID, hello wire.Hello) (*Peer, wire.Welcome,
+	error) {
 	hello.Node = n.ID()
 	o, err := n.begin(ctx, address, pin, hello)
 	if err != nil {

@@ -36,7 +36,15 @@ type GoneError struct {
 }
 
 func (e *GoneError) Error() string {
-	text := map[Cause]string{Closed: "closed here", Left: "it left", Silent: "it is silent", Restarted: "its process has restarted", Broken: "it was cut off", Ended: "it ended the connection", Missed: "it heard nothing from here"}[e.Cause]
+	text := map[Cause]string{
+		Closed:    "closed here",
+		Left:      "it left",
+		Silent:    "it is silent",
+		Restarted: "its process has restarted",
+		Broken:    "it was cut off",
+		Ended:     "it ended the connection",
+		Missed:    "it heard nothing from here",
+	}[e.Cause]
 	if e.Reason == "" {
 		return text
 	}
@@ -118,7 +126,9 @@ func dialError(address string, err error) error {
 		return fmt.Errorf("dial %s: %w", address, err)
 	case handshake, idle, errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("dial %s: nothing answers: check that brood serve runs there, that the address is right, and that a firewall lets UDP through", address)
-	case strings.Contains(err.Error(), syscall.ENETUNREACH.Error()), strings.Contains(err.Error(), syscall.EHOSTUNREACH.Error()): // quic-go keeps the text alone
+	// quic-go keeps the text alone
+	case strings.Contains(err.Error(), syscall.ENETUNREACH.Error()),
+		strings.Contains(err.Error(), syscall.EHOSTUNREACH.Error()):
 		return fmt.Errorf("dial %s: this machine has no route there: check the address in the URL, and this machine's network", address)
 	case dns:
 		hint = ": check the name in the join URL"

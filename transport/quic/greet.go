@@ -87,10 +87,12 @@ func (o *opening) hear(ctx context.Context) (err error) {
 // welcome lets a peer in, or says why not.
 func (n *Node) welcome(ctx context.Context, o opening, h wire.Hello) error {
 	if !h.Node.Equal(o.node) {
-		return wire.Refused{Code: wire.CodeKey, Reason: fmt.Sprintf("it says that it is %s, and its certificate says %s", h.Node.Short(), o.node.Short())}
+		return wire.Refused{Code: wire.CodeKey,
+			Reason: fmt.Sprintf("it says that it is %s, and its certificate says %s", h.Node.Short(), o.node.Short())}
 	}
 	if n.cfg.Admit == nil {
-		return wire.Refused{Code: wire.CodeRole, Reason: "this is a worker: dial the coordinator, whose address is in the join URL"}
+		return wire.Refused{Code: wire.CodeRole,
+			Reason: "this is a worker: dial the coordinator, whose address is in the join URL"}
 	}
 	w, err := n.cfg.Admit(ctx, Request{h, o.node, o.conn.RemoteAddr()})
 	if err != nil {
@@ -129,7 +131,8 @@ func (n *Node) refuse(conn *quicgo.Conn, o opening, err error) {
 		r = wire.Refused{Code: wire.CodeRefused, Reason: gone(err).Error()}
 	}
 	if o.stream != nil {
-		if frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, r); err == nil && o.stream.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+		if frame, err := wire.Marshal(wire.Header{Sender: wire.Nobody}, r); err == nil &&
+			o.stream.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 			if _, err := o.stream.Write(frame); err == nil && o.stream.Close() == nil {
 				select {
 				case <-conn.Context().Done():

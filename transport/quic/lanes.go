@@ -49,7 +49,8 @@ func (s *association) ask(n int) {
 	if s.dialler {
 		return
 	}
-	if frame, err := wire.Marshal(wire.Header{Run: s.pair.mesh.run, Sender: s.pair.self}, wire.Lanes{Want: uint8(n)}); err == nil {
+	if frame, err := wire.Marshal(wire.Header{Run: s.pair.mesh.run, Sender: s.pair.self},
+		wire.Lanes{Want: uint8(n)}); err == nil {
 		_ = s.post(frame) // a failure ends the association by itself
 	}
 }

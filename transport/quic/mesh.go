@@ -56,7 +56,8 @@ func (n *Node) meshOf(run wire.RunID) (*Mesh, error) {
 	case len(n.meshes) == 0:
 		return nil, refuseRoster("this process has not joined the run yet")
 	}
-	return nil, wire.Refused{Code: wire.CodeRun, Reason: fmt.Sprintf("this process is part of another run, not of %s", run)}
+	return nil, wire.Refused{Code: wire.CodeRun,
+		Reason: fmt.Sprintf("this process is part of another run, not of %s", run)}
 }
 
 // SetRoster says who speaks for which index. Pairs of this node with others are made and ended accordingly.

@@ -97,7 +97,8 @@ func Listen(cfg Config) (*Node, error) {
 		}
 		conn, err = net.ListenUDP("udp", addr)
 		if err != nil {
-			return nil, fmt.Errorf("listen on %q: %w: name an address of this machine and a port that no other program has", cfg.Address, err)
+			return nil, fmt.Errorf("listen on %q: %w: name an address of this machine and a port that no other program has",
+				cfg.Address, err)
 		}
 	}
 	// quic-go would print its advice on buffer sizes into the workbench.

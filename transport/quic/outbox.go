@@ -26,7 +26,16 @@ type outgoing struct {
 
 // header is that of a message's only frame.
 func (m message) header(p *pair) wire.Header {
-	return wire.Header{Kind: wire.KindData, Run: p.mesh.run, Sender: p.self, Op: m.op, Epoch: m.epoch, Order: m.order, Seq: m.seq, Total: uint64(len(m.p))}
+	return wire.Header{
+		Kind:   wire.KindData,
+		Run:    p.mesh.run,
+		Sender: p.self,
+		Op:     m.op,
+		Epoch:  m.epoch,
+		Order:  m.order,
+		Seq:    m.seq,
+		Total:  uint64(len(m.p)),
+	}
 }
 
 // shards are how many pieces of bulk wait, counted as far as most.

@@ -60,7 +60,15 @@ func (e *CutError) Error() string {
 func (e *CutError) Unwrap() error { return e.Err }
 
 func newPair(m *Mesh, self uint32, s wire.Contact) *pair {
-	p := &pair{mesh: m, self: self, other: s.Index, node: s.Node, local: s.Node.Equal(m.node.ID()), addresses: s.Addresses, moved: make(chan struct{}, 1)}
+	p := &pair{
+		mesh:      m,
+		self:      self,
+		other:     s.Index,
+		node:      s.Node,
+		local:     s.Node.Equal(m.node.ID()),
+		addresses: s.Addresses,
+		moved:     make(chan struct{}, 1),
+	}
 	p.change.L = &p.mu
 	p.in.reset()
 	p.in.wake = make(chan struct{}, 1)

@@ -31,7 +31,13 @@ const maxInbox = 16 << 20
 const perMessage = 64
 
 func newPeer(n *Node, o opening, hello wire.Hello) *Peer {
-	p := &Peer{c: newControl(o, n.cfg.MaxQueue), hello: hello, allow: n.cfg.Allow, came: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
+	p := &Peer{
+		c:       newControl(o, n.cfg.MaxQueue),
+		hello:   hello,
+		allow:   n.cfg.Allow,
+		came:    make(chan struct{}, 1),
+		drained: make(chan struct{}, 1),
+	}
 	p.c.frame = p.take
 	p.c.start()
 	if hello.Role != wire.Viewer && hello.Role != wire.Operator {
@@ -170,7 +176,8 @@ func (p *Peer) Stats() Stats {
 	s := p.c.conn.ConnectionStats()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{p.payload, int64(s.BytesSent), int64(s.BytesReceived), p.c.pulse.roundTrip(), share(s.PacketsLost, s.PacketsSent), p.c.pulse.quiet(time.Now())}
+	return Stats{p.payload, int64(s.BytesSent), int64(s.BytesReceived), p.c.pulse.roundTrip(),
+		share(s.PacketsLost, s.PacketsSent), p.c.pulse.quiet(time.Now())}
 }
 
 func share(part, whole uint64) float64 {

@@ -38,8 +38,18 @@ const (
 )
 
 // limits of the payload, by kind.
-var limits = [...]uint32{KindHello: 16 << 10, KindWelcome: 16 << 10, KindRefused: 4 << 10, KindHeartbeat: HeartbeatSize, KindLeave: 4 << 10,
-	KindMessage: MaxBody + 64, KindOpen: 1 << 10, KindOpened: 1 << 10, KindLanes: 64, KindData: MaxData}
+var limits = [...]uint32{
+	KindHello:     16 << 10,
+	KindWelcome:   16 << 10,
+	KindRefused:   4 << 10,
+	KindHeartbeat: HeartbeatSize,
+	KindLeave:     4 << 10,
+	KindMessage:   MaxBody + 64,
+	KindOpen:      1 << 10,
+	KindOpened:    1 << 10,
+	KindLanes:     64,
+	KindData:      MaxData,
+}
 
 // Header is a frame without its payload.
 type Header struct {
@@ -178,8 +188,20 @@ func (r *Reader) Header() (h Header, err error) {
 	if _, err = io.ReadFull(r.r, b[HeaderSize:]); err != nil {
 		return h, cut(err)
 	}
-	h = Header{Kind: Kind(b[5]), Run: RunID(b[16:32]), Sender: le.Uint32(b[36:]), Length: le.Uint32(b[8:]), Op: string(b[HeaderSize:]), Epoch: le.Uint32(b[32:]),
-		Order: le.Uint64(b[40:]), Seq: le.Uint64(b[48:]), Total: le.Uint64(b[56:]), Offset: le.Uint64(b[64:]), crc: le.Uint32(b[12:]), sum: headerSum(b)}
+	h = Header{
+		Kind:   Kind(b[5]),
+		Run:    RunID(b[16:32]),
+		Sender: le.Uint32(b[36:]),
+		Length: le.Uint32(b[8:]),
+		Op:     string(b[HeaderSize:]),
+		Epoch:  le.Uint32(b[32:]),
+		Order:  le.Uint64(b[40:]),
+		Seq:    le.Uint64(b[48:]),
+		Total:  le.Uint64(b[56:]),
+		Offset: le.Uint64(b[64:]),
+		crc:    le.Uint32(b[12:]),
+		sum:    headerSum(b),
+	}
 	return h, h.check()
 }
 

@@ -128,7 +128,12 @@ func (r Refused) Error() string {
 
 // RefuseVersion is the answer to a peer of another version.
 func RefuseVersion(theirs uint8) Refused {
-	return Refused{Code: CodeVersion, Reason: (&VersionError{Ours: Version, Theirs: theirs}).Error(), Ours: Version, Theirs: theirs}
+	return Refused{
+		Code:   CodeVersion,
+		Reason: (&VersionError{Ours: Version, Theirs: theirs}).Error(),
+		Ours:   Version,
+		Theirs: theirs,
+	}
 }
 
 // modes of CBOR; both are safe to share.

@@ -65,7 +65,8 @@ func (n NodeID) Equal(o NodeID) bool { return subtle.ConstantTimeCompare(n[:], o
 func ParseNodeID(s string) (NodeID, error) {
 	b, err := base.DecodeString(strings.ToUpper(s))
 	if err != nil || len(b) != len(NodeID{}) {
-		return NodeID{}, fmt.Errorf("%q is not the hash of a key: it has 52 letters and digits; copy the whole join URL", CleanText(s))
+		return NodeID{}, fmt.Errorf("%q is not the hash of a key: it has 52 letters and digits; copy the whole join URL",
+			CleanText(s))
 	}
 	return NodeID(b), nil
 }

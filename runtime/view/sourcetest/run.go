@@ -18,11 +18,54 @@ func Algorithm() *optim.Algorithm {
 	return &optim.Algorithm{
 		Name: "sample", Title: "Sample", Paper: "none", Doc: "made up for tests of screens",
 		Knobs: []optim.Knob{
-			{Name: "eta", Label: "η", Title: "learning rate", Doc: "step size of the outer update of a replica", Max: 100, Default: 0.1, Scale: optim.Log},
-			{Name: "ell", Label: "ℓ", Title: "inner steps", Unit: "steps", Doc: "inner steps between couplings", Min: 1, Max: 10000, Default: 25, Integer: true, Scale: optim.Log},
-			{Name: "gamma", Label: "γ", Title: "scope", Unit: "divisor", Doc: "divisor of the attraction of y to x: larger is looser", Min: 1e-9, Max: 1e12, Default: 100, Scale: optim.Log},
-			{Name: "alpha", Label: "α", Title: "averaging", Doc: "weight of the past in the running average z", Max: 1, Default: 0.75},
-			{Name: "variant", Title: "variant", Doc: "which form of the rule", Choices: []string{"paper", "arxiv"}, Max: 1, Default: 1},
+			{
+				Name:    "eta",
+				Label:   "η",
+				Title:   "learning rate",
+				Doc:     "step size of the outer update of a replica",
+				Max:     100,
+				Default: 0.1,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "ell",
+				Label:   "ℓ",
+				Title:   "inner steps",
+				Unit:    "steps",
+				Doc:     "inner steps between couplings",
+				Min:     1,
+				Max:     10000,
+				Default: 25,
+				Integer: true,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "gamma",
+				Label:   "γ",
+				Title:   "scope",
+				Unit:    "divisor",
+				Doc:     "divisor of the attraction of y to x: larger is looser",
+				Min:     1e-9,
+				Max:     1e12,
+				Default: 100,
+				Scale:   optim.Log,
+			},
+			{
+				Name:    "alpha",
+				Label:   "α",
+				Title:   "averaging",
+				Doc:     "weight of the past in the running average z",
+				Max:     1,
+				Default: 0.75,
+			},
+			{
+				Name:    "variant",
+				Title:   "variant",
+				Doc:     "which form of the rule",
+				Choices: []string{"paper", "arxiv"},
+				Max:     1,
+				Default: 1,
+			},
 		},
 		Series: []optim.Series{{Name: "loss", Title: "training loss", Unit: "nats", Kind: optim.PerMember}},
 	}
@@ -49,7 +92,8 @@ func machines(r uint64) *event.Machines {
 			v[event.DeviceUsed], v[event.DeviceTotal], v[event.DeviceLoad], v[event.DeviceHeat] = 12e9, 80e9, 0.9+0.05*x, 61
 			v[event.Cores], v[event.AllCores], v[event.MemoryTotal] = 16, 64, 128e9
 		case 3:
-			v = map[event.Measure]float64{event.RoundTrip: v[event.RoundTrip], event.Sent: v[event.Sent], event.Received: v[event.Received]}
+			v = map[event.Measure]float64{event.RoundTrip: v[event.RoundTrip], event.Sent: v[event.Sent],
+				event.Received: v[event.Received]}
 		}
 		if out.Of[i].Values = v; i == 1 || i == 2 { // the third tells only what it sends to all
 			out.Of[i].To = map[int]float64{3: v[event.Sent] / 4, 3 - i: 3 * v[event.Sent] / 4}
@@ -68,7 +112,15 @@ func Run(members, rounds int) (out []event.Record) {
 		out = append(out, r)
 	}
 	roster := collective.Place(collective.IDs(members), []int{1, 2, 3})
-	put(event.Record{Config: &event.Config{Version: 1, Preset: "sample", Model: "lenet", Data: "glyphs", Seed: 1, Params: 61706, Limit: event.Limit{Rounds: uint64(2 * rounds)}}})
+	put(event.Record{Config: &event.Config{
+		Version: 1,
+		Preset:  "sample",
+		Model:   "lenet",
+		Data:    "glyphs",
+		Seed:    1,
+		Params:  61706,
+		Limit:   event.Limit{Rounds: uint64(2 * rounds)},
+	}})
 	put(event.Record{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "sample", Cause: "start"}})
 	put(event.Record{Edit: &event.Edit{Algorithm: "sample", Knob: "gamma", Expr: "exp:100*0.999/round", By: "preset"}})
 	put(event.Record{State: &event.State{Phase: event.Training}})
@@ -87,29 +139,61 @@ func Run(members, rounds int) (out []event.Record) {
 		if r%4 == 0 {
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Fitness, Members: roster.Members, Values: fit}})
 			put(event.Record{Points: &event.Points{Round: r, Series: view.Spread, Members: roster.Members, Values: spread}})
-			put(event.Record{Points: &event.Points{Round: r, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{2.3*math.Exp(-float64(r)/50) + 0.1}}})
+			put(event.Record{Points: &event.Points{
+				Round:   r,
+				Series:  view.CentreLoss,
+				Members: []engine.Member{view.Whole},
+				Values:  []float64{2.3*math.Exp(-float64(r)/50) + 0.1},
+			}})
 		}
 		if r%8 == 0 {
 			put(event.Record{Machines: machines(r)})
 		}
 		if r%4 == 0 {
-			p = event.Progress{Rounds: r, Steps: 25 * r * uint64(members), Samples: 3200 * r * uint64(members), Epochs: float64(r) / 100}
+			p = event.Progress{
+				Rounds:  r,
+				Steps:   25 * r * uint64(members),
+				Samples: 3200 * r * uint64(members),
+				Epochs:  float64(r) / 100,
+			}
 			bytes := map[collective.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
 			sent := map[collective.Op]int64{"couple": 4 * 35344, "centre": 4 * 5904}
 			if r == 200 {
 				sent["couple"] -= 999
 			}
-			put(event.Record{Commit: &event.Commit{Epoch: 1, To: r, Hash: fmt.Sprintf("blake3:%064x", r), Progress: p, Sent: sent, Predicted: bytes,
-				Evaluation: map[collective.Op]int64{"probe": 2100}, Overhead: 4800, Rounds: 4, Nanos: 4e8}})
+			put(event.Record{Commit: &event.Commit{
+				Epoch:      1,
+				To:         r,
+				Hash:       fmt.Sprintf("blake3:%064x", r),
+				Progress:   p,
+				Sent:       sent,
+				Predicted:  bytes,
+				Evaluation: map[collective.Op]int64{"probe": 2100},
+				Overhead:   4800,
+				Rounds:     4,
+				Nanos:      4e8,
+			}})
 		}
 		switch r {
 		case uint64(rounds) / 4:
 			put(event.Record{Edit: &event.Edit{At: r + 2, Algorithm: "sample", Knob: "ell", Expr: "10", By: "ann"}})
 		case uint64(rounds) / 2:
 			put(event.Record{Evaluation: &event.Evaluation{Round: r, TestError: 1.42, TestLoss: 0.06, Samples: 10000}})
-			put(event.Record{Checkpoint: &event.Checkpoint{Round: r, Epoch: 1, Roster: roster, Algorithm: "sample", Progress: p}})
+			put(event.Record{Checkpoint: &event.Checkpoint{
+				Round:     r,
+				Epoch:     1,
+				Roster:    roster,
+				Algorithm: "sample",
+				Progress:  p,
+			}})
 		case uint64(rounds) * 3 / 4:
-			put(event.Record{Alert: &event.Alert{Round: r, Level: "warning", Kind: "collapse", Text: "spread below 0.05 (was 0.09): replicas are collapsing", Member: view.Whole}})
+			put(event.Record{Alert: &event.Alert{
+				Round:  r,
+				Level:  "warning",
+				Kind:   "collapse",
+				Text:   "spread below 0.05 (was 0.09): replicas are collapsing",
+				Member: view.Whole,
+			}})
 		}
 	}
 	return out

@@ -26,7 +26,8 @@ func Swapped(members, rounds int, back bool) []event.Record {
 	}
 	stretch := func(name, series, op string) {
 		p := plan
-		p.Epoch, p.At, p.From, p.Old, p.OldAlg, p.Algorithm, p.Cause = p.Epoch+1, done, event.Workers, plan.New, plan.Algorithm, name, "swap"
+		p.Epoch, p.At, p.From, p.Old, p.OldAlg, p.Algorithm, p.Cause = p.Epoch+1, done, event.Workers, plan.New,
+			plan.Algorithm, name, "swap"
 		plan = p
 		put(event.Record{Plan: &p})
 		for range rounds / 4 {
@@ -36,9 +37,22 @@ func Swapped(members, rounds int, back bool) []event.Record {
 				values[i] = 0.5 + float64(i)/100
 			}
 			put(event.Record{Points: &event.Points{Round: done, Series: series, Members: plan.New.Members, Values: values}})
-			put(event.Record{Points: &event.Points{Round: done, Series: view.CentreLoss, Members: []engine.Member{view.Whole}, Values: []float64{0.25}}})
+			put(event.Record{Points: &event.Points{
+				Round:   done,
+				Series:  view.CentreLoss,
+				Members: []engine.Member{view.Whole},
+				Values:  []float64{0.25},
+			}})
 			sent := map[collective.Op]int64{collective.Op(op): 100}
-			put(event.Record{Commit: &event.Commit{Epoch: p.Epoch, To: done, Progress: event.Progress{Rounds: done}, Sent: sent, Predicted: sent, Rounds: 4, Nanos: 4e8}})
+			put(event.Record{Commit: &event.Commit{
+				Epoch:     p.Epoch,
+				To:        done,
+				Progress:  event.Progress{Rounds: done},
+				Sent:      sent,
+				Predicted: sent,
+				Rounds:    4,
+				Nanos:     4e8,
+			}})
 		}
 	}
 	stretch("other", "score", "vote")
