@@ -1,10 +1,10 @@
-// Package optim is the interface between an algorithm and the rest of brood. It defines Algorithm, a stateless value, and
-// Env, all that an algorithm's program may access: blocks of state, an engine, collectives (package collective) and data.
-// It also has the parts that algorithms share: gradient steps, optimisers, local steps, evaluation, knobs.
+// Package optim is the interface between an algorithm and the rest of brood. It defines Algorithm, a stateless value,
+// and Env, all that an algorithm's program may access: blocks of state, an engine, collectives (package collective) and
+// data. It also has the parts that algorithms share: gradient steps, optimisers, local steps, evaluation, knobs.
 //
-// optim imports only models and collective, and uses no goroutine, clock, file or socket. Algorithms are in the packages
-// averaging, coupled, gossip, evolution, population and protocol, which use only what optim exports; catalog lists them.
-// docs/adding-an-algorithm.md writes one in another module.
+// optim imports only models and collective, and uses no goroutine, clock, file or socket. Algorithms are in the
+// packages averaging, coupled, gossip, evolution, population and protocol, which use only what optim exports; catalog
+// lists them. docs/adding-an-algorithm.md writes one in another module.
 package optim
 
 import (

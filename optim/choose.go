@@ -27,8 +27,8 @@ func (r Rates) Slower(o Rates) Rates {
 	return Rates{least(r.Noise, o.Noise), least(r.Bytes, o.Bytes)}
 }
 
-// Chooser is an optional interface of a Program with knobs that may be Auto. All choices must give equal bits: the choice
-// is recorded, and re-execution uses the recorded one.
+// Chooser is an optional interface of a Program with knobs that may be Auto. All choices must give equal bits: the
+// choice is recorded, and re-execution uses the recorded one.
 type Chooser interface {
 	// Noise returns the kind of noise whose rate is measured.
 	Noise(k Values) engine.Noise

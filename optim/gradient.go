@@ -115,8 +115,8 @@ func (s Step) Regularise() (tasks []engine.Task) {
 	return tasks
 }
 
-// Window returns the part of the training set (N samples) that member m (of n) sees: frac*N samples from floor(N*rank/n)
-// on, wrapping around; with frac 0 the samples up to the next member's window.
+// Window returns the part of the training set (N samples) that member m (of n) sees: frac*N samples from
+// floor(N*rank/n) on, wrapping around; with frac 0 the samples up to the next member's window.
 func (e *Env) Window(m engine.Member, frac float64) data.Window {
 	n := len(e.Data.Train())
 	if frac >= 1 {
@@ -129,8 +129,8 @@ func (e *Env) Window(m engine.Member, frac float64) data.Window {
 	return data.Window{Lo: lo, Len: max(1, int(frac*float64(n)))}
 }
 
-// ReportSteps returns the report of a round in which members took steps mini-batch steps in total, on one data stream per
-// member.
+// ReportSteps returns the report of a round in which members took steps mini-batch steps in total, on one data stream
+// per member.
 func (e *Env) ReportSteps(k Values, steps int64) Report {
 	samples := steps * int64(k.I("batch"))
 	return Report{Steps: steps, Samples: samples, Pass: Pass{samples, e.windows(k.DataShare())}}
@@ -146,8 +146,8 @@ func (e *Env) windows(frac float64) int64 {
 	return int64(len(all) * e.Window(all[0], frac).Len)
 }
 
-// Stream returns n sample ids of member m's data stream, starting at a cursor. frac is the share of the training set that
-// the member sees.
+// Stream returns n sample ids of member m's data stream, starting at a cursor. frac is the share of the training set
+// that the member sees.
 func (e *Env) Stream(m engine.Member, cursor uint64, n int, frac float64) []int32 {
 	out := make([]int32, n)
 	e.batch(out, e.Rand(noise.Order, 0, m), cursor, e.Window(m, frac))
@@ -166,12 +166,13 @@ func (e *Env) SharedBatch(dst []int32, at uint64) {
 	e.batch(dst, e.Rand(noise.Order, 0, 0), at, data.Window{Lo: 0, Len: len(e.Data.Train())})
 }
 
-// SharedBatchKey returns the key that identifies the mini-batch at position at of the shared stream, see [engine.Evaluate].
+// SharedBatchKey returns the key that identifies the mini-batch at position at of the shared stream, see
+// [engine.Evaluate].
 func (e *Env) SharedBatchKey(at uint64) noise.Key { return e.Rand(noise.Order, at, 0) }
 
 // SharedGradient writes the mean over all members of the gradients at the shared model x (1 row) to mean. Each member
-// computes the gradient of its part of the next global batch of the shared stream. g is scratch with a row per member of
-// Mine. It returns the losses of the members hosted here, valid after the engine's Wait.
+// computes the gradient of its part of the next global batch of the shared stream. g is scratch with a row per member
+// of Mine. It returns the losses of the members hosted here, valid after the engine's Wait.
 func SharedGradient(ctx context.Context, e *Env, k Values, op collective.Op, x, g, mean engine.Mat) ([]float32, error) {
 	n, mine, b := len(e.Roster.Members), len(e.Mine), k.I("batch")
 	at := e.Record(BlockCursor).U

@@ -11,7 +11,8 @@ import (
 	"brood/models/usererr"
 )
 
-// Knob declares a hyper-parameter that can change while the run trains. Screens, flags, validation and help derive from it.
+// Knob declares a hyper-parameter that can change while the run trains. Screens, flags, validation and help derive from
+// it.
 type Knob struct {
 	Name  string // what users type, in ASCII: "ell"
 	Label string // what screens show instead of the name: "ℓ", "population size"; "" shows the name
@@ -140,7 +141,8 @@ func (a *Algorithm) KnobNames() (out []string) {
 // Defaults returns the default of every knob.
 func (a *Algorithm) Defaults() Values { return a.Values(nil) }
 
-// Values returns the values in set, by name, and the defaults of all other knobs. It panics for a name that is not declared.
+// Values returns the values in set, by name, and the defaults of all other knobs. It panics for a name that is not
+// declared.
 func (a *Algorithm) Values(set map[string]float64) Values {
 	v := Values{a.Knobs, make(map[string]float64, len(a.Knobs))}
 	for _, k := range a.Knobs {

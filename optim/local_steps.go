@@ -32,12 +32,12 @@ func (e *Env) atOnce() int {
 	return CohortSize
 }
 
-// CohortScratch returns scratch with a parameter row for each of n members that step at the same time, as [Env.InCohorts]
-// addresses it.
+// CohortScratch returns scratch with a parameter row for each of n members that step at the same time, as
+// [Env.InCohorts] addresses it.
 func (e *Env) CohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce()), e.Layout.Params) }
 
-// InCohorts calls f for ranges [lo, hi) that partition n rows of members whose steps are independent of each other. at is
-// the first of their rows in CohortScratch. On an engine with executor threads ([engine.Laned]) each thread runs all
+// InCohorts calls f for ranges [lo, hi) that partition n rows of members whose steps are independent of each other. at
+// is the first of their rows in CohortScratch. On an engine with executor threads ([engine.Laned]) each thread runs all
 // steps of one member: f is called concurrently, each call with a copy of the Env, on which it may call Engine.Do, but
 // neither Scratch nor Comm. The remaining members, fewer than there are threads, step together, as do all members if
 // joint is true.
@@ -127,8 +127,8 @@ func StepBy(d Optimiser) StepTasks {
 	}
 }
 
-// LocalRound takes the steps of one round of an algorithm whose members train independently for h steps (a knob), at most
-// slice of them per round, and advances block phase. ends reports whether the cycle is complete, so that members
+// LocalRound takes the steps of one round of an algorithm whose members train independently for h steps (a knob), at
+// most slice of them per round, and advances block phase. ends reports whether the cycle is complete, so that members
 // communicate now.
 func LocalRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, err error) {
 	n, shape := len(e.Mine), e.Shape(k)
@@ -146,8 +146,8 @@ func LocalRound(ctx context.Context, e *Env, k Values) (rep Report, ends bool, e
 	return rep, ends, nil
 }
 
-// LocalSteps takes h optimiser steps with the members in rows. g is CohortScratch. last, indexed by row, receives pointers
-// to their last losses, valid after the engine's Wait.
+// LocalSteps takes h optimiser steps with the members in rows. g is CohortScratch. last, indexed by row, receives
+// pointers to their last losses, valid after the engine's Wait.
 func LocalSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int, g engine.Mat, last []*float32) error {
 	steps := make([]int, len(rows))
 	for i := range steps {

@@ -21,8 +21,8 @@ type look struct {
 	scale  float64
 }
 
-// Probe announces whether a probe follows the next round. Measurements that cost a pass over the parameters are made only
-// in such rounds. It discards earlier measurements.
+// Probe announces whether a probe follows the next round. Measurements that cost a pass over the parameters are made
+// only in such rounds. It discards earlier measurements.
 func (e *Env) Probe(follows bool) { e.probed, e.looks = follows, nil }
 
 // Looks returns the last measurement of each member hosted here in a round before a probe, sorted by series and member.
@@ -40,9 +40,9 @@ func (e *Env) Looks() []Point {
 	return out
 }
 
-// DistanceTasks returns the tasks that measure, for a series, the RMS distance of the first len(rows) rows of x from one
-// row (or from zero if from is the zero Mat), times scale. rows are the rows of Mine they belong to. It returns nil unless
-// a probe follows the round.
+// DistanceTasks returns the tasks that measure, for a series, the RMS distance of the first len(rows) rows of x from
+// one row (or from zero if from is the zero Mat), times scale. rows are the rows of Mine they belong to. It returns nil
+// unless a probe follows the round.
 func (e *Env) DistanceTasks(series string, rows []engine.Row, x, from engine.Mat, scale float64) []engine.Task {
 	if !e.probed || len(rows) == 0 {
 		return nil

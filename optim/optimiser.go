@@ -2,8 +2,8 @@ package optim
 
 import "brood/models/engine"
 
-// Optimisers of a gradient step: SGD with Nesterov momentum; Adam (Kingma, Ba: Adam: a method for stochastic optimization, 2014) or AdamW
-// (Loshchilov, Hutter: Decoupled weight decay regularization, 2017), with bias correction:
+// Optimisers of a gradient step: SGD with Nesterov momentum; Adam (Kingma, Ba: Adam: a method for stochastic
+// optimization, 2014) or AdamW (Loshchilov, Hutter: Decoupled weight decay regularization, 2017), with bias correction:
 //
 //	m <- b1*m + (1-b1)*g;  v <- b2*v + (1-b2)*g^2
 //	x <- x - eta*(m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + decay*x)      decay of adamw; of the others g += decay*x
@@ -14,9 +14,9 @@ import "brood/models/engine"
 //
 //	m <- momentum*m + (1-momentum)*g;  x <- x - eta*(sqrt(max(1, rows/cols))*orthogonal(Nes(m, g)) + decay*x)
 //
-// With lengths=fixed each matrix is scaled to norm sqrt(rows) before a step, which is the norm of a step with eta 1. With
-// last=adamw the last matrix (the output layer) is stepped as vectors are. The source leaves the first matrix to AdamW
-// too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
+// With lengths=fixed each matrix is scaled to norm sqrt(rows) before a step, which is the norm of a step with eta 1.
+// With last=adamw the last matrix (the output layer) is stepped as vectors are. The source leaves the first matrix to
+// AdamW too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
 var (
 	knobOptimiser = Knob{
 		Name:    "optimiser",
@@ -87,7 +87,8 @@ type Optimiser struct {
 	FixedLengths, HiddenOnly bool // lengths and the last matrix, of muon
 }
 
-// Optimiser returns the settings in the knobs; eta and momentum are the names of the knobs of learning rate and momentum.
+// Optimiser returns the settings in the knobs; eta and momentum are the names of the knobs of learning rate and
+// momentum.
 func (v Values) Optimiser(eta, momentum string) Optimiser {
 	d := Optimiser{
 		Name:         v.Choice(knobOptimiser.Name),
@@ -108,7 +109,8 @@ func (v Values) Optimiser(eta, momentum string) Optimiser {
 // Adapts reports whether the optimiser is not SGD.
 func (v Values) Adapts() bool { return v.Has(knobOptimiser.Name) && !v.Is("optimiser", "sgd") }
 
-// Orthogonalises reports whether the optimiser is Muon. All threads iterate on one matrix at a time, which bounds memory.
+// Orthogonalises reports whether the optimiser is Muon. All threads iterate on one matrix at a time, which bounds
+// memory.
 func (v Values) Orthogonalises() bool { return v.Has(knobOptimiser.Name) && v.Is("optimiser", "muon") }
 
 // DecouplesDecay reports whether weight decay is decoupled from the gradient (AdamW, Muon).
@@ -116,8 +118,8 @@ func (v Values) DecouplesDecay() bool {
 	return v.Has(knobOptimiser.Name) && (v.Is("optimiser", "adamw") || v.Is("optimiser", "muon"))
 }
 
-// Moments returns the blocks of the optimiser's state: a momentum buffer, or two moments and a step count. Muon's blocks
-// have other names than Adam's, since the state of one is invalid for the other.
+// Moments returns the blocks of the optimiser's state: a momentum buffer, or two moments and a step count. Muon's
+// blocks have other names than Adam's, since the state of one is invalid for the other.
 func Moments(k Values, shared bool, l engine.Layout) []Block {
 	if !k.Adapts() {
 		return []Block{Params(BlockM, shared, EnterZero, l)}
@@ -188,8 +190,8 @@ func (e *Env) OptimiserTasks(d Optimiser, x engine.Mat, r engine.Row, g engine.M
 	})
 }
 
-// ResetOptimiser resets row r of the blocks of Moments to the state before the first step: records at once, blocks by the
-// tasks it returns.
+// ResetOptimiser resets row r of the blocks of Moments to the state before the first step: records at once, blocks by
+// the tasks it returns.
 func (e *Env) ResetOptimiser(k Values, r engine.Row) (tasks []engine.Task) {
 	for _, b := range Moments(k, false, e.Layout) {
 		if b.Record {

@@ -4,9 +4,9 @@ import "brood/models/engine"
 
 // Exact payload of the collectives, summed over workers: the bytes that Comm sends, as functions of the roster alone.
 
-// ReduceBytes is the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a roster; direct
-// is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols: the 2(n-1)/n*4*cols a worker
-// of the literature. c, if not nil, is a Comm that caches the subtrees of the leaves.
+// ReduceBytes is the payload of [Comm.Reduce] of rows of cols elements, one per leaf, among the workers of a roster;
+// direct is [Comm.Direct]. With one leaf on each of n workers and 4-byte elements it is 2(n-1)*4*cols: the
+// 2(n-1)/n*4*cols a worker of the literature. c, if not nil, is a Comm that caches the subtrees of the leaves.
 func ReduceBytes(c *Comm, r, leaves Roster, cols int, code engine.Code, direct int) (b int64) {
 	ws := r.Workers()
 	n := int64(len(ws))

@@ -91,8 +91,9 @@ func (c *Comm) BeginReduce(ctx context.Context, op Op, leaves Roster, src, dst e
 	return Phases{send, receive}, nil
 }
 
-// MeanOf writes the mean of some members' rows, which are all hosted here, into dst (1 row). Members ascend; rows[i] is the
-// row of members[i]. It sums in the order of the fixed tree: for all members the result equals that of AllReduce with mean.
+// MeanOf writes the mean of some members' rows, which are all hosted here, into dst (1 row). Members ascend; rows[i] is
+// the row of members[i]. It sums in the order of the fixed tree: for all members the result equals that of AllReduce
+// with mean.
 func (c *Comm) MeanOf(ctx context.Context, members []engine.Member, rows []engine.Span, dst engine.Mat) error {
 	leaves, known := Roster{Members: members}, map[node]engine.Span{}
 	for i, m := range members {

@@ -54,8 +54,8 @@ func (r Roster) Hosted(w int) (out []engine.Member) {
 	return
 }
 
-// Crossings yields the sending and the receiving worker of each row that Comm.Move sends along edges, in order. A row is
-// sent to a worker once, however many of its members receive it.
+// Crossings yields the sending and the receiving worker of each row that Comm.Move sends along edges, in order. A row
+// is sent to a worker once, however many of its members receive it.
 func (r Roster) Crossings(edges []Edge) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		first := make([]int32, len(r.Members)) // first worker that receives a member's row, plus one; 0: none yet
@@ -167,8 +167,8 @@ func (r Roster) Only(m engine.Member) Roster {
 	return Roster{Members: r.Members[i : i+1], Owner: r.Owner[i : i+1]}
 }
 
-// ShardsOf returns the range of shards that the member of a rank computes. They are contiguous, so that the partial sums
-// of a worker share subtrees.
+// ShardsOf returns the range of shards that the member of a rank computes. They are contiguous, so that the partial
+// sums of a worker share subtrees.
 func (r Roster) ShardsOf(rank, groups int) (lo, hi int) {
 	return engine.Cut(groups, rank, len(r.Members))
 }

@@ -7,9 +7,9 @@ import (
 	"brood/models/engine"
 )
 
-// node is a node of the fixed reduction tree, a binary trie over the bits of member ids. It covers the ids with prefix ==
-// id>>level. Absent ids are skipped, so that the order of additions does not change when members join or leave, and a
-// worker can add the subtrees it hosts before it sends: results do not depend on placement.
+// node is a node of the fixed reduction tree, a binary trie over the bits of member ids. It covers the ids with prefix
+// == id>>level. Absent ids are skipped, so that the order of additions does not change when members join or leave, and
+// a worker can add the subtrees it hosts before it sends: results do not depend on placement.
 type node struct {
 	level  uint
 	prefix engine.Member
@@ -39,8 +39,8 @@ func (n node) under(r Roster) (lo, hi int) {
 	return
 }
 
-// partsOf returns, for each worker, the maximal subtrees whose members it hosts all: the partial sums that it sends in a
-// reduction.
+// partsOf returns, for each worker, the maximal subtrees whose members it hosts all: the partial sums that it sends in
+// a reduction.
 func partsOf(r Roster) map[int][]node {
 	parts := map[int][]node{}
 	// walk returns the worker that hosts all members under n, which have ranks lo to hi. If several workers do, it adds
@@ -83,8 +83,8 @@ func partsOf(r Roster) map[int][]node {
 }
 
 // sumTree returns the additions that compute node n, as [engine.Sum] expects them: the known nodes as sources, and the
-// sums in an order in which at most as many wait for their second operand as the tree is deep. Both are empty for a node
-// without members.
+// sums in an order in which at most as many wait for their second operand as the tree is deep. Both are empty for a
+// node without members.
 func sumTree(r Roster, n node, known func(node) bool) (src []node, sums [][2]int) {
 	// The index of a sum follows those of all sources, whose number is not yet known: until then it is negative.
 	var walk func(n node) (operand int, ok bool)

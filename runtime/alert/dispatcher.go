@@ -98,8 +98,8 @@ func (d *Dispatcher) Start(ctx context.Context, session, command string) (stop f
 	}
 }
 
-// notify runs the command with an alert as a line of JSON on its standard input. Its status and output are ignored: a run
-// does not depend on it.
+// notify runs the command with an alert as a line of JSON on its standard input. Its status and output are ignored: a
+// run does not depend on it.
 func notify(ctx context.Context, session, command string, a event.Alert) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

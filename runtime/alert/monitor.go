@@ -1,6 +1,6 @@
 // Package alert raises alerts on a run that trains although nothing is broken: a loss that diverges, a population that
-// collapses, rounds that have become slow, a run that stalls. [Monitor] holds the rules. It has no clock: time is that of
-// the records and of Tick. [Dispatcher] feeds a Monitor, ticks every five seconds and runs the user's command.
+// collapses, rounds that have become slow, a run that stalls. [Monitor] holds the rules. It has no clock: time is that
+// of the records and of Tick. [Dispatcher] feeds a Monitor, ticks every five seconds and runs the user's command.
 //
 //	var m alert.Monitor
 //	for _, note := range m.Take(record) { ... }

@@ -260,7 +260,8 @@ func TestRestartsExplainSlowRounds(t *testing.T) {
 }
 
 // TestEqualFitness: candidates of equal fitness three rounds in a row are told of once, until as many rounds in a row
-// tell them apart; a missing result tells apart, members of a method of gradients may be equal, and so may one candidate.
+// tell them apart; a missing result tells apart, members of a method of gradients may be equal, and so may one
+// candidate.
 func TestEqualFitness(t *testing.T) {
 	r := begun()
 	nan := math.NaN()

@@ -124,7 +124,8 @@ var mutants = []mutant{
 }
 
 // TestMutants plants each mutant by an overlay and runs the test that must fail. A seed that no longer catches its
-// mutant, since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=conformance asks for it.
+// mutant, since the drawn runs have changed, is searched anew and named. Each takes a build: BROOD_LONG=conformance
+// asks for it.
 func TestMutants(t *testing.T) {
 	longtest.Need(t, longtest.Conformance, "a build and a test run each")
 	root, err := filepath.Abs("../..")

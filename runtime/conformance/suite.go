@@ -14,9 +14,10 @@ import (
 )
 
 // Test trains an algorithm on a perceptron whose numbers can be followed by hand, and checks what a run relies on: the
-// same hash on 1, 3 and 8 workers and with a late joiner, bytes as declared, re-execution from the log, stop and resume,
-// a falling loss, and a sentence for every population that the algorithm refuses. The algorithm need not be in the
-// catalog. Settings are pairs of a knob and its value that make a cycle short: runs have 12 rounds of mini-batches of 4.
+// same hash on 1, 3 and 8 workers and with a late joiner, bytes as declared, re-execution from the log, stop and
+// resume, a falling loss, and a sentence for every population that the algorithm refuses. The algorithm need not be in
+// the catalog. Settings are pairs of a knob and its value that make a cycle short: runs have 12 rounds of mini-batches
+// of 4.
 func Test(t *testing.T, a *optim.Algorithm, settings ...[2]string) {
 	r := Rig{Algorithm: a.Name, Rounds: 12}
 	if _, ok := a.Knob(optim.KnobB.Name); ok {

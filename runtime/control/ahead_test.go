@@ -10,8 +10,8 @@ import (
 	"brood/runtime/view"
 )
 
-// TestAhead: before a run begins its control socket says how far it is, and to all else that it has not begun; the run that opens
-// the control socket then says nothing of it, and the socket is free for it.
+// TestAhead: before a run begins its control socket says how far it is, and to all else that it has not begun; the run
+// that opens the control socket then says nothing of it, and the socket is free for it.
 func TestAhead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s, err := session.Create(dir)

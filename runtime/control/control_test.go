@@ -554,8 +554,8 @@ func TestReceiptOfWhatEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestClosedAtOnce: a control socket may be closed as soon as it was told to serve, as that of a run of a few milliseconds is;
-// with the race detector it was found that it might not.
+// TestClosedAtOnce: a control socket may be closed as soon as it was told to serve, as that of a run of a few
+// milliseconds is; with the race detector it was found that it might not.
 func TestClosedAtOnce(t *testing.T) {
 	for i := range 100 {
 		srv := NewServer("", view.New(), nil)

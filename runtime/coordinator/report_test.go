@@ -14,8 +14,8 @@ import (
 )
 
 // TestReportsFit: whatever grants grow to, an honest report of one fits into a message and is let in, however many
-// members a worker hosts and however many series of the algorithm it measures in each round. Algorithms that measure the
-// same kinds of series have reports of one size: one of them is tried.
+// members a worker hosts and however many series of the algorithm it measures in each round. Algorithms that measure
+// the same kinds of series have reports of one size: one of them is tried.
 func TestReportsFit(t *testing.T) {
 	tried := map[string]bool{}
 	for _, alg := range catalog.All() {

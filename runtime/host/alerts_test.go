@@ -14,8 +14,8 @@ import (
 	"brood/runtime/event"
 )
 
-// TestAlertsReachTheCommand: a loss that is not finite runs the command; an alert of the rules is logged with its level,
-// and then runs the command.
+// TestAlertsReachTheCommand: a loss that is not finite runs the command; an alert of the rules is logged with its
+// level, and then runs the command.
 func TestAlertsReachTheCommand(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("the command is one of a POSIX shell")

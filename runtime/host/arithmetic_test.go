@@ -96,8 +96,8 @@ func spec(t *testing.T, text string) string {
 // crossed rows, whole numbers, encoded messages.
 var kinds = []*optim.Algorithm{averaging.DPSGD, coupled.Parle, averaging.StreamingDiLoCo, averaging.DeMo, evolution.OpenAIES, evolution.EGG, evolution.SNES, evolution.CRFMNES, evolution.LMMAES, population.GA, population.PESGD}
 
-// TestOneArithmetic: every algorithm of the catalog has one hash on all variants of this machine, and what is recorded on
-// one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the variants.
+// TestOneArithmetic: every algorithm of the catalog has one hash on all variants of this machine, and what is recorded
+// on one is executed on the others. Without BROOD_LONG it takes those of kinds, each on one of the variants.
 func TestOneArithmetic(t *testing.T) {
 	model := spec(t, mixed)
 	more := map[string][][2]string{"openai-es": {{"rank", "1"}, {"noise", "integer"}}, "parle": {{"thermal", "0.01"}}, "dp-sgd": {{"eta", "cosine:0.1..0.01@3"}}}

@@ -13,8 +13,8 @@ import (
 	"brood/runtime/session"
 )
 
-// TestFlatFitnessIsTold: an objective whose fitness is constant, or is so in float32, raises one alert that says what to
-// return, on a stretch of any length; one whose fitness differs raises none.
+// TestFlatFitnessIsTold: an objective whose fitness is constant, or is so in float32, raises one alert that says what
+// to return, on a stretch of any length; one whose fitness differs raises none.
 func TestFlatFitnessIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    func(x float64) float64

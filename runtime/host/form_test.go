@@ -181,7 +181,8 @@ func TestFormRefused(t *testing.T) {
 	}
 }
 
-// TestOldModelFile: a model file that a version before v0.1 exported is refused, since its data were read by other rules.
+// TestOldModelFile: a model file that a version before v0.1 exported is refused, since its data were read by other
+// rules.
 func TestOldModelFile(t *testing.T) {
 	_, path, _ := trainedMeadow(t)
 	file, err := safetensors.Open(path)

@@ -87,8 +87,8 @@ func prepare(t *testing.T, o Options) *Job {
 	return j
 }
 
-// stopAt interrupts a run once a round is committed. It keeps the run's loop for a moment, so that the interrupt is there
-// before many more rounds are granted.
+// stopAt interrupts a run once a round is committed. It keeps the run's loop for a moment, so that the interrupt is
+// there before many more rounds are granted.
 func stopAt(round uint64) func(*Run, event.Record) {
 	return func(r *Run, rec event.Record) {
 		if rec.Commit != nil && rec.Commit.To >= round {

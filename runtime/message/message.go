@@ -1,4 +1,5 @@
-// Package message is what the coordinator and the workers say to each other. Plain data; a control socket or a wire encodes it.
+// Package message is what the coordinator and the workers say to each other. Plain data; a control socket or a wire
+// encodes it.
 package message
 
 import (

@@ -61,8 +61,8 @@ func (h *Hash) Sum() string {
 	return fmt.Sprintf("blake3:%x", h.of.Sum(nil))
 }
 
-// MergePoints merges the points of workers into one record for each round and series, by rounds: members ascend, whoever
-// hosted them, and the points of one member keep their order.
+// MergePoints merges the points of workers into one record for each round and series, by rounds: members ascend,
+// whoever hosted them, and the points of one member keep their order.
 func MergePoints(done []Done) (out []*event.Points) {
 	type key struct {
 		round  uint64

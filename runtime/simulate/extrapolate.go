@@ -2,8 +2,8 @@ package simulate
 
 import "math"
 
-// Extrapolate predicts a round of a fleet of n workers from whole simulations of two smaller fleets whose workers host as
-// many members. Each term of the cost of a round (the computing of the slowest worker, its turns from receiving to
+// Extrapolate predicts a round of a fleet of n workers from whole simulations of two smaller fleets whose workers host
+// as many members. Each term of the cost of a round (the computing of the slowest worker, its turns from receiving to
 // sending, its payload and its frames) is fitted to the two fleets: by a + b/n if it differs by less than half, as what
 // an all-reduce sends, else by a power of n. The sum of the terms, in the form of [Result.Plain] with the headers of
 // frames added, is corrected by the factor by which the larger simulation differs from its own sum.
@@ -54,8 +54,8 @@ type Cost struct {
 	Frames     float64 // that it sends
 }
 
-// seconds is the time of a round by latency and bandwidth alone (Hockney 1994): computing, a delay for each turn, and bytes
-// over the lower rate. headers adds what payload does not: headers, and the processor's time for frames.
+// seconds is the time of a round by latency and bandwidth alone (Hockney 1994): computing, a delay for each turn, and
+// bytes over the lower rate. headers adds what payload does not: headers, and the processor's time for frames.
 func (c Cost) seconds(cfg Config, headers bool) float64 {
 	var l Link
 	if cfg.Link != nil && cfg.Workers > 1 {

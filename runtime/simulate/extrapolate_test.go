@@ -25,8 +25,8 @@ func uneven(alg string, n int) simulate.Config {
 var few = []string{"dp-sgd", "popsgd", "sgp", "openai-es"}
 
 // TestExtrapolate: fleets of 4 and 16 workers predict one of 64: the time of a round, its samples and its bytes. Of ga,
-// pesgd and hybrid-es few workers are another case: the elite, and shifts of candidates, are a large part of them. pb2 is
-// pbt here, and computes a Gaussian process on every worker.
+// pesgd and hybrid-es few workers are another case: the elite, and shifts of candidates, are a large part of them. pb2
+// is pbt here, and computes a Gaussian process on every worker.
 func TestExtrapolate(t *testing.T) {
 	wider := map[string]float64{"ga": 0.8, "hybrid-es": 0.6, "pesgd": 0.5, "bgd": 0.3}
 	for _, a := range catalog.All() {

@@ -409,8 +409,8 @@ func (w *world) result() (Result, error) {
 	return r, nil
 }
 
-// plain is the time of a round by latency and bandwidth alone: see [Cost.seconds]. crossed is the payload of a round that
-// leaves the busiest rack.
+// plain is the time of a round by latency and bandwidth alone: see [Cost.seconds]. crossed is the payload of a round
+// that leaves the busiest rack.
 func (w *world) plain(c Cost, crossed float64) float64 {
 	s := c.seconds(w.cfg, false)
 	r := w.cfg.Racks

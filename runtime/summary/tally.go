@@ -86,8 +86,8 @@ func (t *Tally) Begin(c event.Config, dir string, from *Resumed) {
 	}
 }
 
-// Join is called before the first record by a process that follows a live run from the position of a view. Where the run
-// has a limit of seconds, the time left is unknown: the view does not have the start of the training process.
+// Join is called before the first record by a process that follows a live run from the position of a view. Where the
+// run has a limit of seconds, the time left is unknown: the view does not have the start of the training process.
 func (t *Tally) Join(v *view.View) {
 	if v.Config != nil {
 		t.Record(event.Record{Config: v.Config})
@@ -268,8 +268,8 @@ func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 // since is what was counted after before; 0 of a run that went back beyond that.
 func since(now, before uint64) float64 { return float64(max(now, before) - before) }
 
-// Left returns the seconds until the first limit of a run that is followed live (see [Tally.Begin] and [Tally.Join]), at
-// the mean speed since then; ok is false without a limit, for the first seconds, and once the run has ended.
+// Left returns the seconds until the first limit of a run that is followed live (see [Tally.Begin] and [Tally.Join]),
+// at the mean speed since then; ok is false without a limit, for the first seconds, and once the run has ended.
 func (t *Tally) Left(at event.Progress) (seconds float64, ok bool) {
 	const known = 2 // seconds
 	limit, spent := t.Goal.Limit, t.Spent()
