@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// arrays opens arrays by name: those of an NPZ file, or NPY files of a folder.
+// arrays gives access by name to the arrays of an NPZ file or the NPY files of a folder.
 type arrays struct {
 	names []string
 	open  func(name string) (io.ReadCloser, error)
@@ -23,7 +23,7 @@ type arrays struct {
 	targets bool // labels are numbers to predict
 }
 
-// folderArrays is the NPY files of a folder; without any when it cannot be read.
+// folderArrays returns the NPY files of a folder; none if the folder cannot be read.
 func folderArrays(dir string, targets bool) arrays {
 	a := arrays{targets: targets, path: func(name string) string { return filepath.Join(dir, name+".npy") }}
 	a.open = func(name string) (io.ReadCloser, error) { return openFile(a.path(name)) }
@@ -71,8 +71,8 @@ func zipArrays(path string, z *zip.Reader) arrays {
 	return a
 }
 
-// readArrays reads the pair x and y, or x_train and y_train with those for validation and tests where they are there.
-// only names the array to train on; empty for whichever is there.
+// readArrays reads the arrays x and y, or x_train and y_train with those for validation and testing if present. only
+// names the array of training samples; if empty, x_train is used if present, else x.
 func (r Reading) readArrays(from string, a arrays, only string) (own splits, err error) {
 	x := only
 	if x == "" {
@@ -82,7 +82,8 @@ func (r Reading) readArrays(from string, a arrays, only string) (own splits, err
 		}
 	}
 	if x != "x" && x != "x_train" || !slices.Contains(a.names, x) {
-		return own, fmt.Errorf("%s holds %s: name the samples x and their labels y, or x_train and y_train, with x_val, y_val, x_test and y_test where there are some", from, quoted(a.names))
+		return own, fmt.Errorf("%s holds %s: name the samples x and their labels y, "+
+			"or x_train and y_train, with x_val, y_val, x_test and y_test where there are some", from, quoted(a.names))
 	}
 	if own.train, err = a.pair(from, x); err != nil {
 		return own, err
@@ -101,6 +102,7 @@ func (r Reading) readArrays(from string, a arrays, only string) (own splits, err
 	return own, err
 }
 
+// quoted returns a phrase with at most 8 array names, for errors.
 func quoted(names []string) string {
 	if len(names) == 0 {
 		return "no array"
@@ -112,6 +114,7 @@ func quoted(names []string) string {
 	return "the arrays " + strings.Join(names, ", ") + more
 }
 
+// pair reads the samples of array x and the labels of the matching array y. from is the path for errors.
 func (a arrays) pair(from, x string) (*part, error) {
 	y := "y" + strings.TrimPrefix(x, "x")
 	if !slices.Contains(a.names, y) {
@@ -129,7 +132,7 @@ func (a arrays) pair(from, x string) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.from, p.array = from, a.path(x)
+	p.path, p.arrayPath = from, a.path(x)
 	if a.targets {
 		p.Targets, p.outputs, err = labels.targets(samples.shape[0])
 		return p, err
@@ -147,13 +150,14 @@ func (a arrays) read(name string) (array, error) {
 	return readNPY(f, a.path(name))
 }
 
-// part is samples of shape n x features, n x height x width, or n x channels x height x width with the channels, 1 or 3
-// of them, first or last.
+// part converts an array of shape n x features, n x height x width, or n x channels x height x width to samples. There
+// are 1 or 3 channels, and they may also be the last axis.
 func (a array) part() (*part, error) {
 	p := &part{}
 	var last bool
 	if p.shape, last = sampleShape(a.shape); p.shape == nil {
-		return nil, fmt.Errorf("%s has shape %v; samples are n x features, n x height x width, or n x 3 x height x width", a.file, a.shape)
+		return nil, fmt.Errorf("%s has shape %v; samples are n x features, n x height x width, or n x 3 x height x width",
+			a.file, a.shape)
 	}
 	if a.isBytes() {
 		p.Pixels = a.raw
@@ -162,13 +166,15 @@ func (a array) part() (*part, error) {
 		p.narrow()
 	}
 	if last {
-		p.Pixels, p.Values, p.Doubles = channelsFirst(p.Pixels, p.shape), channelsFirst(p.Values, p.shape), channelsFirst(p.Doubles, p.shape)
+		p.Pixels = channelsFirst(p.Pixels, p.shape)
+		p.Values = channelsFirst(p.Values, p.shape)
+		p.Doubles = channelsFirst(p.Doubles, p.shape)
 	}
 	return p, nil
 }
 
-// sampleShape returns the shape of a sample of an array of n samples, nil where it is none of those that [array.part]
-// names, and whether the array has the channels last.
+// sampleShape returns the shape of one sample of an array of shape n, and whether the channels are its last axis. shape
+// is nil if n is none of the shapes that [array.part] accepts.
 func sampleShape(n []int) (shape []int, last bool) {
 	switch {
 	case len(n) == 2:
@@ -183,7 +189,7 @@ func sampleShape(n []int) (shape []int, last bool) {
 	return nil, false
 }
 
-// channelsFirst turns samples of pixels of three channels into samples of three planes; those of one channel stay.
+// channelsFirst converts samples from height x width x 3 to 3 x height x width. Samples of one channel are unchanged.
 func channelsFirst[T any](v []T, shape []int) []T {
 	if v == nil || shape[0] == 1 {
 		return v
@@ -197,32 +203,37 @@ func channelsFirst[T any](v []T, shape []int) []T {
 	return out
 }
 
-// targets is the numbers of n samples: one each, or as many as the second size of the array says.
+// targets returns the regression targets of n samples: one each for an array of n, else the size of its second axis.
 func (a array) targets(n int) (out []float32, outputs int, err error) {
 	outputs = len(a.raw) / a.elementSize() / max(1, n)
 	if len(a.shape) > 2 || a.shape[0] != n || outputs < 1 {
-		return nil, 0, fmt.Errorf("%s has shape %v for %d samples; labels of a regression are n numbers, or n x outputs", a.file, a.shape, n)
+		return nil, 0, fmt.Errorf("%s has shape %v for %d samples; labels of a regression are n numbers, or n x outputs",
+			a.file, a.shape, n)
 	}
 	if 4*n*outputs > maxBytes {
-		return nil, 0, fmt.Errorf("%s is too large: more than %d bytes of targets; leave out samples or outputs", a.file, maxBytes)
+		return nil, 0, fmt.Errorf("%s is too large: more than %d bytes of targets; leave out samples or outputs",
+			a.file, maxBytes)
 	}
 	out = make([]float32, 0, n*outputs)
 	for _, v := range a.numbers() {
 		if !finite(float32(v)) {
-			return nil, 0, fmt.Errorf("%s: label %v of sample %d is no number that can be trained on; leave the sample out or repair it", a.file, v, len(out)/outputs+1)
+			return nil, 0, fmt.Errorf("%s: label %v of sample %d is no number that can be trained on; "+
+				"leave the sample out or repair it", a.file, v, len(out)/outputs+1)
 		}
 		out = append(out, float32(v))
 	}
 	return out, outputs, nil
 }
 
-// labels is n whole numbers as text, or the places of the ones of n x classes that are one-hot.
+// labels returns the classes of n samples as decimal text: the whole numbers of an array of n, or the indices of the
+// ones in a one-hot array of n x classes.
 func (a array) labels(n int) ([]string, error) {
 	if len(a.shape) == 2 && a.shape[0] == n && a.shape[1] > 1 {
 		return a.hot(n)
 	}
 	if a.shape[0] != n || len(a.raw) != n*a.elementSize() {
-		return nil, fmt.Errorf("%s has shape %v for %d samples; labels are one number a sample, or n x classes of 0 and 1", a.file, a.shape, n)
+		return nil, fmt.Errorf("%s has shape %v for %d samples; labels are one number a sample, or n x classes of 0 and 1",
+			a.file, a.shape, n)
 	}
 	out := make([]string, n)
 	for i, v := range a.numbers() {
@@ -234,13 +245,14 @@ func (a array) labels(n int) ([]string, error) {
 	return out, nil
 }
 
-// hot is the classes of n rows of which one number is 1 and the others are 0.
+// hot returns the classes of n one-hot rows: exactly one number of a row is 1 and the others are 0.
 func (a array) hot(n int) ([]string, error) {
 	classes, ones := a.shape[1], 0
 	out := make([]string, 0, n)
 	for i, v := range a.numbers() {
 		if v != 0 && v != 1 {
-			return nil, fmt.Errorf("%s: label %d has the number %v; where a label is several numbers they are 0 and 1, and one is 1 for the class, or a model of the loss mse predicts them", a.file, i/classes+1, v)
+			return nil, fmt.Errorf("%s: label %d has the number %v; where a label is several numbers they are 0 and 1, "+
+				"and one is 1 for the class, or a model of the loss mse predicts them", a.file, i/classes+1, v)
 		}
 		if v == 1 {
 			ones++
@@ -248,7 +260,8 @@ func (a array) hot(n int) ([]string, error) {
 		}
 		if i%classes == classes-1 {
 			if ones != 1 {
-				return nil, fmt.Errorf("%s: label %d has %d numbers that are 1, and one is the class of a sample; repair it, or leave the sample out", a.file, i/classes+1, ones)
+				return nil, fmt.Errorf("%s: label %d has %d numbers that are 1, and one is the class of a sample; "+
+					"repair it, or leave the sample out", a.file, i/classes+1, ones)
 			}
 			ones = 0
 		}

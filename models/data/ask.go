@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// Asked is samples that a model is asked about. Slices are read-only.
+// Asked is samples to predict with a model. Slices are read-only.
 type Asked struct {
-	*Set             // in the model's form; without labels every sample is of class 0
-	IDs     []int32  // the samples, in the order in which they were found
-	Names   []string // of each: its number in the file, from 1, or the path of a picture in its folder
-	Answers []string // the label of each as it was found, which may be no class of the model; nil where there are none
+	*Set             // in the model's form; samples without labels have class 0
+	IDs     []int32  // ids of the samples, in the order of the source
+	Names   []string // per sample: its number in the file, from 1, or the path of a picture within its folder
+	Answers []string // per sample: its label as read, which may not be a class of the model; nil if there are no labels
 }
 
-// Ask reads samples in the form of a model, with labels or without: those for testing of a named set, or of a path that
-// brings some, and otherwise all that there are. What fits is as in [Reading.Load], but that labels are not looked at.
+// Ask reads samples, with or without labels, to predict with a model. For a named set, and for a path that contains
+// test samples, these are the test samples; otherwise all samples. The data must fit the Form as in [Reading.Load],
+// except that labels are not checked.
 func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if !IsPath(nameOrPath) {
 		s, err := r.Load(nameOrPath)
@@ -33,7 +34,8 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 		return a, nil
 	}
 	if r.Form == nil {
-		return nil, fmt.Errorf("the model does not say how its samples were normalised, nor what its classes are called, and %s cannot tell: say it with --form, name a data set, or export the model again", nameOrPath)
+		return nil, fmt.Errorf("the model does not say how its samples were normalised or what its classes are called, "+
+			"and %s does not contain this: give --form, name a data set, or export the model again", nameOrPath)
 	}
 	if IsText(nameOrPath) {
 		return r.askText(nameOrPath)
@@ -41,33 +43,53 @@ func (r Reading) Ask(nameOrPath string) (*Asked, error) {
 	if r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", nameOrPath)
 	}
-	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label, numbers: r.targeted(), asked: size(r.Form.Shape)})
+	p, names, err := r.ask(filepath.Clean(nameOrPath), &columns{
+		owner:         "the model",
+		features:      r.Form.Features,
+		label:         r.Form.Label,
+		requested:     r.Label,
+		numericLabels: r.targeted(),
+		modelFeatures: size(r.Form.Shape),
+	})
 	if err != nil {
-		return nil, advise(err)
+		return nil, withAdvice(err)
 	}
-	return r.asked(nameOrPath, p, names)
+	return r.newAsked(nameOrPath, p, names)
 }
 
-// targeted says that the labels are numbers to the model: what it predicts, or 0 and 1 of several classes.
+// targeted reports whether the model's labels are numbers: regression targets, or 0 and 1 of multi-label classes.
 func (r Reading) targeted() bool { return r.MultiLabel || r.Form.TargetMean != nil }
 
-// asked makes a set of samples, all of which are to be looked at.
-func (r Reading) asked(name string, p *part, names []string) (*Asked, error) {
+// newAsked builds the set of the samples in p, all of which are to be predicted. names is nil for samples numbered from
+// 1.
+func (r Reading) newAsked(name string, p *part, names []string) (*Asked, error) {
 	f := r.Form
 	shape, err := fitShape(p.shape, f.Shape)
 	if err != nil {
 		return nil, fmt.Errorf("data %s: %w", name, err)
 	}
-	if err := r.settleType([]*part{p}); err != nil {
+	if err := r.unifyType([]*part{p}); err != nil {
 		return nil, err
 	}
 	n := (len(p.Pixels) + len(p.Values) + len(p.Doubles)) / size(shape)
-	info := Info{Name: name, Shape: shape, Classes: len(f.Classes), Names: f.Classes, Outputs: len(f.TargetMean), MultiLabel: r.MultiLabel, Mean: f.Mean, Std: f.Std, From: p.from, TargetMean: f.TargetMean, TargetStd: f.TargetStd}
+	info := Info{
+		Name:       name,
+		Shape:      shape,
+		Classes:    len(f.Classes),
+		Names:      f.Classes,
+		Outputs:    len(f.TargetMean),
+		MultiLabel: r.MultiLabel,
+		Mean:       f.Mean,
+		Std:        f.Std,
+		From:       p.path,
+		TargetMean: f.TargetMean,
+		TargetStd:  f.TargetStd,
+	}
 	if r.MultiLabel {
 		info.Classes, info.Outputs = 0, len(f.Classes)
 	}
-	s := &Set{Info: info, place: p.place}
-	s.take(p.Raster)
+	s := &Set{Info: info, sampleName: p.sampleName}
+	s.setSamples(p.Raster)
 	s.labels, s.targets = make([]uint16, n), make([]float32, n*info.Outputs)
 	if err := s.build(n, 0); err != nil {
 		return nil, err
@@ -93,7 +115,7 @@ func numbersFrom(first, n int) (out []string) {
 	return out
 }
 
-// ask reads samples, and their labels where there are any. names are those of pictures.
+// ask reads the samples at path and their labels, if there are any. names is the paths of pictures, else nil.
 func (r Reading) ask(path string, want *columns) (p *part, names []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -108,17 +130,19 @@ func (r Reading) ask(path string, want *columns) (p *part, names []string, err e
 		p, err = r.table(path, want, false)
 		return p, nil, err
 	}
-	if err := r.unlabelled(path); err != nil {
+	if err := r.checkNoLabelColumn(path); err != nil {
 		return nil, nil, err
 	}
 	switch ext {
 	case ".npz":
 		p, err = askNPZ(path, r.targeted())
 	case ".npy":
-		p, err = folderArrays(filepath.Dir(path), r.targeted()).ask(path, strings.TrimSuffix(filepath.Base(path), ".npy"))
+		x := strings.TrimSuffix(filepath.Base(path), ".npy")
+		p, err = folderArrays(filepath.Dir(path), r.targeted()).ask(path, x)
 	default:
 		if !isImages(name) {
-			return nil, nil, unreadable(path, "a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures")
+			return nil, nil, unreadable(path,
+				"a .csv, .npy or .npz file, the images file of an IDX pair, or a folder of PNG or JPEG pictures")
 		}
 		p, err = r.askIDX(path)
 	}
@@ -149,7 +173,7 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 			return r.ask(b, want)
 		}
 	}
-	if err := r.unlabelled(dir); err != nil {
+	if err := r.checkNoLabelColumn(dir); err != nil {
 		return nil, nil, err
 	}
 	for _, x := range []string{"x_test", "x", "x_train"} {
@@ -165,7 +189,7 @@ func (r Reading) askFolder(dir string, want *columns) (*part, []string, error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			path = cmp.Or(testBeside(train), train)
+			path = cmp.Or(testImagesFor(train), train)
 		}
 		p, err := r.askIDX(path)
 		return p, nil, err
@@ -215,7 +239,7 @@ func askNPZ(path string, targets bool) (*part, error) {
 	return nil, fmt.Errorf("%s holds %s: name the samples x or x_test", path, quoted(a.names))
 }
 
-// ask reads the samples x, and the labels y of that name where they are there.
+// ask reads the array x of samples and, if it is there, the array of labels of the same name with y for x.
 func (a arrays) ask(from, x string) (*part, error) {
 	rest, paired := strings.CutPrefix(x, "x")
 	if paired && slices.Contains(a.names, "y"+rest) {
@@ -229,57 +253,60 @@ func (a arrays) ask(from, x string) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.from, p.array = from, a.path(x)
+	p.path, p.arrayPath = from, a.path(x)
 	return p, nil
 }
 
 func (r Reading) askIDX(path string) (*part, error) {
-	if _, _, ok := labelsBeside(path); ok {
+	if _, _, ok := labelsFor(path); ok {
 		return r.readIDXPair(path)
 	}
 	_, shape, pixels, err := readImages(path, 0)
-	return &part{Raster: Raster{Pixels: pixels}, shape: shape, from: path}, err
+	return &part{Raster: Raster{Pixels: pixels}, shape: shape, path: path}, err
 }
 
-// beginAsked settles the columns of samples whose labels may be missing. Where the model has names for its columns the
-// label's is the model's, or else one of the usual names that is no feature; where it has none, a column more than the
-// model takes is the label's.
-func (t *csvTable) beginAsked(trimmed, lower []string, numbers int) (isHeader bool, err error) {
-	t.label = -1
+// readHeaderForModel determines the columns of samples whose labels may be missing, and reports whether the first line
+// is a header. The label column is the requested one, else the model's, else one with a usual label name that is not a
+// feature. If the model has no column names and none of these is found, a table of one column more than the model takes
+// has its label in the last column.
+func (t *csvTable) readHeaderForModel(trimmed, lower []string, numbers int) (isHeader bool, err error) {
+	t.labelIndex = -1
 	for _, name := range labelColumns() {
-		if i := slices.Index(lower, name); i >= 0 && t.label < 0 && !slices.Contains(t.want.features, trimmed[i]) {
-			t.label = i
+		if i := slices.Index(lower, name); i >= 0 && t.labelIndex < 0 && !slices.Contains(t.want.features, trimmed[i]) {
+			t.labelIndex = i
 		}
 	}
-	of := cmp.Or(t.want.pick, t.want.label)
-	if isSeveral(of, trimmed) {
-		return t.askSeveral(of, trimmed, numbers)
+	of := cmp.Or(t.want.requested, t.want.label)
+	if namesSeveralColumns(of, trimmed) {
+		return t.readLabelColumnsForModel(of, trimmed, numbers)
 	}
 	if of != "" {
-		if i := t.named(of, trimmed, numbers); i >= 0 {
-			t.label = i
+		if i := t.columnOf(of, trimmed, numbers); i >= 0 {
+			t.labelIndex = i
 		}
 	}
-	all := t.want.features != nil && !slices.ContainsFunc(t.want.features, func(f string) bool { return !slices.Contains(trimmed, f) })
-	if isHeader = t.label >= 0 || numbers == 0 || all; isHeader {
+	missing := func(f string) bool { return !slices.Contains(trimmed, f) }
+	all := t.want.features != nil && !slices.ContainsFunc(t.want.features, missing)
+	if isHeader = t.labelIndex >= 0 || numbers == 0 || all; isHeader {
 		t.header = trimmed
 	}
-	if t.want.pick != "" && t.named(t.want.pick, trimmed, numbers) < 0 {
-		if err := t.count(trimmed, isHeader); err != nil {
+	if t.want.requested != "" && t.columnOf(t.want.requested, trimmed, numbers) < 0 {
+		if err := t.pickByPosition(trimmed, isHeader); err != nil {
 			return false, err
 		}
 	}
-	if t.want.features == nil && t.label < 0 {
+	if t.want.features == nil && t.labelIndex < 0 {
 		switch t.width {
-		case t.want.asked:
-		case t.want.asked + 1:
-			t.label = t.width - 1
-			if err := t.count(trimmed, false); err != nil {
+		case t.want.modelFeatures:
+		case t.want.modelFeatures + 1:
+			t.labelIndex = t.width - 1
+			if err := t.pickByPosition(trimmed, false); err != nil {
 				return false, err
 			}
 		default:
-			return false, fmt.Errorf("%s has %d columns, and the model takes %d numbers: give each sample so many, with or without a label behind them", t.from, t.width, t.want.asked)
+			return false, fmt.Errorf("%s has %d columns, and the model takes %d numbers: "+
+				"give each sample so many, with or without a label behind them", t.path, t.width, t.want.modelFeatures)
 		}
 	}
-	return isHeader, t.choose()
+	return isHeader, t.chooseFeatures()
 }

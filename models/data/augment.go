@@ -11,32 +11,39 @@ import (
 	"brood/models/usererr"
 )
 
-// Augment is how an image changes each time it is drawn for training.
+// Augment configures the random augmentation of images drawn for training. The zero Augment leaves images unchanged.
 type Augment struct {
-	Pad       int  // crop the image's size from the image with so many pixels around it, at a random place
-	Reflect   bool // these are the image's own, mirrored at its border, and not black
-	Flip      bool // mirror left and right, half of the time
-	Alternate bool // and in every second pass over a stream's samples, in the first by chance (Jordan, 2024)
+	Pad       int  // pad each border by this many pixels, then crop the original size at a random position
+	Reflect   bool // pad with the image mirrored at its border instead of black
+	Flip      bool // mirror left-right with probability 1/2
+	Alternate bool // with Flip: random in the first pass over a stream's samples, then alternating per pass (Jordan, 2024)
 }
 
-// ParseAugment reads what a person writes: pad=N or reflect=N, and flip or alternate, separated by commas; none, or
-// nothing, is the zero Augment.
+// ParseAugment parses the augment option: pad=N or reflect=N, and flip or alternate, separated by commas. An empty text
+// or "none" is the zero Augment.
 func ParseAugment(text string) (a Augment, err error) {
 	if text == "" || text == "none" {
 		return a, nil
 	}
 	for _, border := range []string{"pad", "reflect"} {
 		for _, word := range []string{"flip", "alternate"} {
-			if flip, n, ok := flips(text, word, border); ok {
-				return Augment{Pad: n, Reflect: n > 0 && border == "reflect", Flip: flip, Alternate: flip && word == "alternate"}, nil
+			if flip, n, ok := parseFlagAndNumber(text, word, border); ok {
+				return Augment{
+					Pad:       n,
+					Reflect:   n > 0 && border == "reflect",
+					Flip:      flip,
+					Alternate: flip && word == "alternate",
+				}, nil
 			}
 		}
 	}
-	return a, usererr.Errorf("augment = %q: write pad=N or reflect=N, flip or alternate, one of each with a comma between them, such as pad=4,flip, or none", text)
+	return a, usererr.Errorf("augment = %q: write pad=N or reflect=N, flip or alternate, "+
+		"one of each with a comma between them, such as pad=4,flip, or none", text)
 }
 
-// flips reads a flag and a number above 0, as NAME=N, in any order and each at most once; one of them at least.
-func flips(text, flag, name string) (flip bool, n int, ok bool) {
+// parseFlagAndNumber parses the word flag and a number above 0, written NAME=N, separated by commas. Each occurs at
+// most once and at least one must occur; otherwise ok is false.
+func parseFlagAndNumber(text, flag, name string) (flip bool, n int, ok bool) {
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
 		number, named := strings.CutPrefix(word, name+"=")
@@ -55,7 +62,7 @@ func flips(text, flag, name string) (flip bool, n int, ok bool) {
 	return flip, n, true
 }
 
-// String is what ParseAugment reads; empty for the zero Augment.
+// String returns the text that ParseAugment parses to a; empty for the zero Augment.
 func (a Augment) String() string {
 	var words []string
 	if border := "pad="; a.Pad > 0 {
@@ -73,34 +80,38 @@ func (a Augment) String() string {
 	return strings.Join(words, ",")
 }
 
-// Augmented is the same data, whose samples change by a where they are drawn for training: see [Set.Drawn]. It shares
-// memory with s, and its digest is that of s.
+// Augmented returns the same data with augmentation a for samples drawn for training, see [Set.Drawn]. The result
+// shares memory and digest with s. It fails if samples are not images of bytes or are too small for the padding.
 func (s *Set) Augmented(a Augment) (*Set, error) {
 	switch {
 	case a == (Augment{}):
 		return s, nil
 	case len(s.Shape) != 3:
-		return nil, usererr.Errorf("data %s: its samples are %d numbers each and no images, so that %s says nothing of them: take augment none", s.Name, s.features, a)
+		return nil, usererr.Errorf("data %s: its samples are %d numbers each and no images, so that %s does not apply: "+
+			"take augment none", s.Name, s.features, a)
 	case s.pixels == nil:
-		return nil, usererr.Errorf("data %s: its pixels are numbers, and augment = %q takes bytes: save them as whole numbers from 0 to 255, or take augment none", s.Name, a)
+		return nil, usererr.Errorf("data %s: its pixels are numbers, and augment = %q takes bytes: "+
+			"save them as whole numbers from 0 to 255, or take augment none", s.Name, a)
 	case a.Pad < 0 || a.Pad > min(s.Shape[1], s.Shape[2]):
-		return nil, usererr.Errorf("data %s: augment with pad=%d on images of %d x %d: give at most the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
+		return nil, usererr.Errorf("data %s: augment with pad=%d on images of %d x %d: give at most the smaller side",
+			s.Name, a.Pad, s.Shape[1], s.Shape[2])
 	case a.Reflect && a.Pad >= min(s.Shape[1], s.Shape[2]):
-		return nil, usererr.Errorf("data %s: augment with reflect=%d on images of %d x %d: give less than the smaller side", s.Name, a.Pad, s.Shape[1], s.Shape[2])
+		return nil, usererr.Errorf("data %s: augment with reflect=%d on images of %d x %d: give less than the smaller side",
+			s.Name, a.Pad, s.Shape[1], s.Shape[2])
 	}
 	c := *s
 	c.augment = a
 	return &c, nil
 }
 
-// Augment is how samples change where they are drawn for training.
+// Augment returns the augmentation of samples drawn for training.
 func (s *Set) Augment() Augment { return s.augment }
 
-// Drawn is the bytes of sample id as drawn at an address: at names the seed and the member of a stream of data and, as
-// its Round, the position of the sample in that stream, its cursor plus the place in the batch; its Stream is of how
-// many samples that makes a pass, 0 for the training set. The bits are a function of image and address alone. They are
-// written to buf (Features bytes, the caller's) and returned; read-only. Where the set is not augmented, or the address
-// has no Purpose, they are those of Image.
+// Drawn returns the bytes of sample id, augmented as drawn at address at; read-only. at contains the seed and member of
+// a data stream; its Round is the position of the sample in the stream (cursor plus index in the batch), and its Stream
+// is the number of samples per pass, 0 for the size of the training set. The result depends only on the image and the
+// address. It is written to buf, which the caller allocates with Features bytes. If the set is not augmented or at has
+// no Purpose, the result is that of Image and buf is unused.
 func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	px := s.Image(id)
 	if s.augment == (Augment{}) || at.Purpose == 0 || px == nil {
@@ -110,12 +121,12 @@ func (s *Set) Drawn(buf []byte, id int32, at noise.Key) []byte {
 	return buf[:len(px)]
 }
 
-// PassOf is how many samples make a pass of the stream that an address of a drawn sample is in.
+// PassOf returns the number of samples per pass of the data stream of address at, see [Set.Drawn].
 func (s *Set) PassOf(at noise.Key) int { return cmp.Or(int(at.Stream), len(s.train), 1) }
 
-// apply writes to dst what becomes of the image src, sample id of a stream that makes a pass of so many, of a shape
-// [channels, height, width]; they must not overlap. Its coins are words of stream 1 of the data order: of pixels down,
-// pixels to the right, and mirrored or not.
+// apply writes the augmented image src, sample id of a stream with pass samples per pass, to dst. Both have shape
+// [channels, height, width] and must not overlap. The random words are those of stream 1 of purpose Order: the vertical
+// shift, the horizontal shift and the flip.
 func (a Augment) apply(dst, src []byte, shape []int, id int32, pass int, at noise.Key) {
 	at.Purpose, at.Stream = noise.Order, 1
 	words := at.Words(0)
@@ -123,27 +134,28 @@ func (a Augment) apply(dst, src []byte, shape []int, id int32, pass int, at nois
 	dy, dx := below(0, 2*a.Pad+1)-a.Pad, below(1, 2*a.Pad+1)-a.Pad
 	flip := a.Flip && words[2] > math.MaxUint32/2
 	if a.Alternate {
-		flip = mirrored(id, at.Round/uint64(pass), at)
+		flip = isMirrored(id, at.Round/uint64(pass), at)
 	}
 	height, width := shape[1], shape[2]
 	for row := range shape[0] * height {
 		out := dst[row*width : (row+1)*width]
-		moved(out, src, row, height, dy, dx, a.Reflect)
+		shiftedRow(out, src, row, height, dy, dx, a.Reflect)
 		if flip {
 			slices.Reverse(out)
 		}
 	}
 }
 
-// moved writes row number row of channels of so many rows, of what lies dy rows below and dx pixels to the right of it
-// in src; what is outside is black, or the image's own, mirrored at its border.
-func moved(out, src []byte, row, height, dy, dx int, reflect bool) {
+// shiftedRow writes to out one row of src shifted: pixel x of the row is the pixel of src dy rows below and dx pixels
+// to the right. row counts over all channels, of height rows each. Pixels outside the image are 0, or mirrored at its
+// border if reflect is set.
+func shiftedRow(out, src []byte, row, height, dy, dx int, reflect bool) {
 	width, y := len(out), row%height+dy
 	lo, hi := max(0, -dx), min(width, width-dx)
 	if reflect {
-		from := src[row/height*height*width+reflected(y, height)*width:]
+		from := src[row/height*height*width+reflectIndex(y, height)*width:]
 		for x := range out {
-			out[x] = from[reflected(x+dx, width)]
+			out[x] = from[reflectIndex(x+dx, width)]
 		}
 	} else if y < 0 || y >= height || lo >= hi {
 		clear(out)
@@ -154,16 +166,15 @@ func moved(out, src []byte, row, height, dy, dx int, reflect bool) {
 	}
 }
 
-// mirrored says whether a sample that alternates is mirrored in a pass of the stream that an address is of: in the
-// first by a coin of its own, word 0 of stream 2 of the data order at the sample's number, in each other as it was not
-// in the one before.
-func mirrored(id int32, pass uint64, at noise.Key) bool {
+// isMirrored reports whether Alternate mirrors sample id in the given pass of the stream of address at. For pass 0 it
+// is a random bit, word 0 of stream 2 at round id; each later pass inverts it.
+func isMirrored(id int32, pass uint64, at noise.Key) bool {
 	at.Stream, at.Round = 2, uint64(id)
 	return (at.Uint32(0) > math.MaxUint32/2) != (pass%2 == 1)
 }
 
-// reflected is the place in [0, n) of which i, within n-1 of it, is the mirror image at a border.
-func reflected(i, n int) int {
+// reflectIndex mirrors index i at the borders of [0, n), without repeating the border. i must be in [-(n-1), 2n-2].
+func reflectIndex(i, n int) int {
 	if i < 0 {
 		return -i
 	}

@@ -13,7 +13,7 @@ import (
 	"brood/models/wrongfile"
 )
 
-// cifarPixels is the bytes of a CIFAR image: red, green and blue planes of 32 x 32.
+// cifarPixels is the number of bytes of a CIFAR image: red, green and blue planes of 32 x 32.
 const cifarPixels = 3 * 32 * 32
 
 const cifar10Names = "airplane automobile bird cat deer dog frog horse ship truck"
@@ -26,36 +26,40 @@ plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark 
 squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle wardrobe
 whale willow_tree wolf woman worm`
 
-// loadCIFAR reads the binary batches; the last file is the test set. A record is its labels, a byte each, of which the
-// last counts, then the pixels.
-func loadCIFAR(k Known, p places) (*Set, error) {
+// loadCIFAR reads the binary batches; the last file is the test set. A record is one byte per label, of which the last
+// is used, followed by the pixels.
+func loadCIFAR(k Known, p fileLocations) (*Set, error) {
 	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, From: p.dir}
 	limits := []int{10}
-	info.Names, info.Mean, info.Std = strings.Fields(cifar10Names), []float64{0.4914, 0.4822, 0.4465}, []float64{0.2470, 0.2435, 0.2616}
+	info.Names = strings.Fields(cifar10Names)
+	info.Mean, info.Std = []float64{0.4914, 0.4822, 0.4465}, []float64{0.2470, 0.2435, 0.2616}
 	if k.Classes == 100 {
 		limits = []int{20, 100}
-		info.Names, info.Mean, info.Std = strings.Fields(cifar100Names), []float64{0.5071, 0.4865, 0.4409}, []float64{0.2673, 0.2564, 0.2762}
+		info.Names = strings.Fields(cifar100Names)
+		info.Mean, info.Std = []float64{0.5071, 0.4865, 0.4409}, []float64{0.2673, 0.2564, 0.2762}
 	}
-	all, each := blank(k.Train+k.Test), k.Train/(len(k.Files)-1)
+	all, each := zeroRaster(k.Train+k.Test), k.Train/(len(k.Files)-1)
 	err := eachFile(k, p, func(i int, name string, r io.Reader) error {
 		lo, hi := i*each, (i+1)*each
 		if i == len(k.Files)-1 {
 			hi = lo + k.Test
 		}
-		return readRecords(r, name, limits, Raster{Pixels: all.Pixels[lo*cifarPixels : hi*cifarPixels], Labels: all.Labels[lo:hi]})
+		dst := Raster{Pixels: all.Pixels[lo*cifarPixels : hi*cifarPixels], Labels: all.Labels[lo:hi]}
+		return readRecords(r, name, limits, dst)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return own(info, all, k.Train, DefaultShare)
+	return newSet(info, all, k.Train, DefaultShare)
 }
 
-func blank(n int) Raster {
+// zeroRaster returns n CIFAR samples, all zero.
+func zeroRaster(n int) Raster {
 	return Raster{Pixels: make([]byte, n*cifarPixels), Labels: make([]uint16, n)}
 }
 
-// readRecords fills dst from a file, gzipped or not, and refuses any other number of records. limits are the classes of
-// each label of a record.
+// readRecords fills dst from a CIFAR file, gzipped or not. It fails if the file has more or fewer records than dst.
+// limits is the number of classes of each label of a record.
 func readRecords(r io.Reader, file string, limits []int, dst Raster) error {
 	in, err := gunzip(r)
 	if err != nil {
@@ -85,8 +89,9 @@ func readRecords(r io.Reader, file string, limits []int, dst Raster) error {
 	return nil
 }
 
-// eachFile gives the files of a set to f, with their places in k.Files, from their paths or out of the archive.
-func eachFile(k Known, p places, f func(i int, name string, r io.Reader) error) error {
+// eachFile calls f for each file of a set, read from its path or from the archive. i is the index of the file in
+// k.Files. It stops at the first error.
+func eachFile(k Known, p fileLocations, f func(i int, name string, r io.Reader) error) error {
 	if p.archive != "" {
 		return eachMember(k, p.archive, f)
 	}
@@ -116,7 +121,8 @@ func eachMember(k Known, archive string, f func(i int, name string, r io.Reader)
 	return Unpack(in, archive, k.Files, f)
 }
 
-// Unpack gives the wanted files of a tar.gz to f, with their places in wanted, in the order of the archive.
+// Unpack calls f for each wanted file of a tar.gz, in the order of the archive. wanted contains base names, and i is
+// the index in it. Unpack fails if a file is missing or the archive is damaged; archive names it in errors.
 func Unpack(in io.Reader, archive string, wanted []string, f func(i int, name string, r io.Reader) error) error {
 	z, err := gunzip(in)
 	if err != nil {
@@ -126,7 +132,8 @@ func Unpack(in io.Reader, archive string, wanted []string, f func(i int, name st
 	for t := tar.NewReader(z); len(missing) > 0; {
 		h, err := t.Next()
 		if err != nil {
-			return &FileError{archive, 0, fmt.Sprintf("the archive ends or breaks (%v) before %s", err, strings.Join(missing, ", "))}
+			what := fmt.Sprintf("the archive ends or breaks (%v) before %s", err, strings.Join(missing, ", "))
+			return &FileError{archive, 0, what}
 		}
 		name := path.Base(h.Name)
 		if h.Typeflag != tar.TypeReg || !slices.Contains(missing, name) {

@@ -56,7 +56,7 @@ func TestCIFARFromFiles(t *testing.T) {
 		archive := map[string][]byte{k.Archive: gzipped(tarred(files, append(order, "readme.html")...))}
 		var digest string
 		for what, dir := range map[string]string{"plain": put(t, files), "gzipped": put(t, zipped), "folder": put(t, inside), "archive": put(t, archive)} {
-			s, err := k.from([]string{t.TempDir(), dir})
+			s, err := k.read([]string{t.TempDir(), dir})
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, what, err)
 			}
@@ -105,7 +105,7 @@ func TestCIFARNamesFileAndOffset(t *testing.T) {
 		"half tar": {archive(gzipped(tarred(good, "a/test.bin"))), 0, "before train.bin"},
 		"checksum": {archive(damaged), 0, "checksum"},
 	} {
-		_, err := k.from([]string{c.dir})
+		_, err := k.read([]string{c.dir})
 		var f *FileError
 		if !errors.As(err, &f) || !strings.HasPrefix(f.File, c.dir) || c.offset >= 0 && f.Offset != c.offset || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "brood data get cifar100") {
 			t.Errorf("%s: %v", name, err)
@@ -119,7 +119,7 @@ func TestCIFARPointers(t *testing.T) {
 	pointer := []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 30730000\n")
 	files["data_batch_2.bin"] = pointer
 	for _, dir := range []string{put(t, files), put(t, map[string][]byte{k.Archive: pointer})} {
-		if _, err := k.from([]string{dir}); err == nil || !strings.Contains(err.Error(), "is a Git LFS pointer") {
+		if _, err := k.read([]string{dir}); err == nil || !strings.Contains(err.Error(), "is a Git LFS pointer") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -175,7 +175,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(gzipped(append(rec, rec...)))
 	f.Add(rec)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		dst := blank(2)
+		dst := zeroRaster(2)
 		if err := readRecords(bytes.NewReader(b), "fuzz", []int{10}, dst); err == nil && max(dst.Labels[0], dst.Labels[1]) > 9 {
 			t.Fatalf("labels %v", dst.Labels)
 		}

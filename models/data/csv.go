@@ -16,25 +16,26 @@ import (
 	"brood/models/usererr"
 )
 
-// labelColumns are the names of a column of labels, the first that occurs counts.
+// labelColumns returns the usual names of the label column; the first one found in a header is used.
 func labelColumns() []string { return []string{"label", "class", "target"} }
 
-// isMissing reports whether the text of a cell is a usual way to write no value.
+// isMissing reports whether the text of a cell is a usual notation for a missing value.
 func isMissing(cell string) bool {
 	return slices.Contains([]string{"", "na", "n/a", "nan", "null", "none", "?"}, strings.ToLower(cell))
 }
 
-// columns are those that a table must have, by name: of the samples that it is to be tested with, or of a model's.
+// columns describes the columns that a table must have: those of the training samples or of a model, and the user's
+// choice of label columns.
 type columns struct {
-	of       string // whose they are
-	features []string
-	label    string // "" where that is not known; a number, from 1, of a table without names
-	pick     string // the columns of labels that a person asked for, by name or counted from 1; "" for the usual one
-	numbers  bool   // labels are numbers to predict
-	asked    int    // the features of a model that is asked about samples, whose labels may be missing; else 0
+	owner         string // owner of the columns, for errors, such as "the model"
+	features      []string
+	label         string // label column; "" if unknown; its number from 1 if the table has no names
+	requested     string // label columns requested by the user, by name or number from 1; "": the default
+	numericLabels bool   // labels are numbers to predict, not class names
+	modelFeatures int    // input features of the model when samples are read for prediction and may lack labels; else 0
 }
 
-// table reads a file as readCSV does.
+// table reads the file at path with readCSV.
 func (r Reading) table(path string, want *columns, targets bool) (*part, error) {
 	f, err := openFile(path)
 	if err != nil {
@@ -44,26 +45,31 @@ func (r Reading) table(path string, want *columns, targets bool) (*part, error) 
 	return r.readCSV(f, path, want, targets)
 }
 
-// csvTable gathers a table line by line.
+// csvTable accumulates a table line by line.
 type csvTable struct {
 	part
-	read    Reading
-	want    *columns
-	width   int
-	header  []string // nil without one
-	label   int      // its column; -1 without any
-	labels  []int    // the columns, where there are several
-	take    []int    // those of the features, in their order
-	intern  map[string]string
-	dialect dialect
+	reading        Reading
+	want           *columns
+	width          int
+	header         []string // column names; nil if the table has no header
+	labelIndex     int      // label column; -1 if there is none
+	labelIndices   []int    // label columns, if there are several
+	featureColumns []int    // columns of the features, in feature order
+	internedNames  map[string]string
+	dialect        dialect
 }
 
-// readCSV reads samples of numbers and their labels. [guessDialect] finds the separator. A first line without a number,
-// or with a label's column in it, is a header, and where Table leaves it open [isHeader] decides on others. Wanted
-// columns are found by their names, and the others are passed over; without any that are wanted all are features but the
-// label's. With targets labels are numbers.
+// readCSV reads numeric samples and their labels. [guessDialect] determines the separator. The first line is a header
+// if it contains no number or names the label column; for other lines [isHeader] decides, unless Table specifies it. If
+// want names features, these columns are found by name and other columns are ignored; otherwise all columns except the
+// label columns are features. If targets is set, labels are numbers.
 func (r Reading) readCSV(text io.Reader, file string, want *columns, targets bool) (*part, error) {
-	t := &csvTable{part: part{text: true, from: file, note: "labels in the last column"}, read: r, want: want, intern: map[string]string{}}
+	t := &csvTable{
+		part:          part{fromText: true, path: file, note: "labels in the last column"},
+		reading:       r,
+		want:          want,
+		internedNames: map[string]string{},
+	}
 	if targets {
 		t.outputs = 1
 	}
@@ -73,10 +79,10 @@ func (r Reading) readCSV(text io.Reader, file string, want *columns, targets boo
 	}
 	first, err := lines.next()
 	if err == nil {
-		first.cells, t.width = strip(first.cells), len(first.cells)
+		first.cells, t.width = trimCells(first.cells), len(first.cells)
 		guess := r.Table.Header == HeaderGuessed
 		var rest [][]string // the cells of ahead
-		var ahead []csvLine // the lines that the guess looks at
+		var ahead []csvLine // lines read ahead to guess the header
 		for guess && err == nil && len(ahead) < headerRows {
 			var l csvLine
 			if l, err = lines.next(); err == nil {
@@ -87,7 +93,7 @@ func (r Reading) readCSV(text io.Reader, file string, want *columns, targets boo
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		header, why := t.begin(first.cells, rest)
+		header, why := t.readHeader(first.cells, rest)
 		if why != nil {
 			return nil, why
 		}
@@ -113,22 +119,23 @@ func (r Reading) readCSV(text io.Reader, file string, want *columns, targets boo
 		return nil, err
 	}
 	t.narrow()
-	if len(t.lines) == 0 {
+	if len(t.lineNumbers) == 0 {
 		return nil, fmt.Errorf("%s has no samples: write one a line, numbers first, the label last", file)
 	}
 	return &t.part, nil
 }
 
-// open prepares to read the lines of a text, and notes how it is written.
+// open returns a reader of the table's lines. It sets the dialect and adds notes on encoding, separator and decimal
+// commas.
 func (t *csvTable) open(text io.Reader) (*csvLines, error) {
 	plain, err := gunzip(text)
 	if err != nil {
-		return nil, &FileError{t.from, 0, err.Error()}
+		return nil, &FileError{t.path, 0, err.Error()}
 	}
 	l := &csvLines{t: t, bound: &lineBound{in: plain, left: maxLine}}
 	in, note, err := asUTF8(bufio.NewReaderSize(l.bound, headBytes))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.from, err)
+		return nil, fmt.Errorf("%s: %w", t.path, err)
 	}
 	if note != "" {
 		t.notes = append(t.notes, note)
@@ -138,9 +145,9 @@ func (t *csvTable) open(text io.Reader) (*csvLines, error) {
 		head = wholeLines(head)
 	}
 	if t.dialect, err = guessDialect(head); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.from, err)
+		return nil, fmt.Errorf("%s: %w", t.path, err)
 	}
-	if t.dialect.named {
+	if t.dialect.hasSepLine {
 		in.ReadSlice('\n')
 		l.skipped = 1
 	}
@@ -162,18 +169,18 @@ type csvLines struct {
 	csv     *csv.Reader
 	bound   *lineBound
 	text    recorder
-	skipped int // lines before the first that csv reads
-	rows    int // that were read
+	skipped int // lines before the first line read by csv
+	rows    int // number of rows read so far
 }
 
 // csvLine is a line of a table.
 type csvLine struct {
 	cells  []string
 	number int  // in the file, from 1
-	quoted bool // a word for a missing value, such as "NA", has quotation marks
+	quoted bool // a notation for a missing value, such as "NA", is in quotation marks
 }
 
-// next returns the next line, whose cells are valid until the call after it, or io.EOF.
+// next returns the next line, or io.EOF after the last. The cells are valid until the next call.
 func (l *csvLines) next() (csvLine, error) {
 	row, err := l.csv.Read()
 	if err == nil {
@@ -185,13 +192,15 @@ func (l *csvLines) next() (csvLine, error) {
 	case errors.Is(err, io.EOF):
 		return csvLine{}, err
 	case errors.Is(err, errLongLine):
-		return csvLine{}, fmt.Errorf("%s: row %d is longer than %d MiB: end its line, or close its quotation mark", t.from, l.rows+1, maxLine>>20)
+		return csvLine{}, fmt.Errorf("%s: row %d is longer than %d MiB: end its line, or close its quotation mark",
+			t.path, l.rows+1, maxLine>>20)
 	case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &p):
-		return csvLine{}, fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same", t.from, p.StartLine+l.skipped, len(row), t.width)
+		return csvLine{}, fmt.Errorf("%s: line %d has %d columns where the first line has %d; give every line the same",
+			t.path, p.StartLine+l.skipped, len(row), t.width)
 	case errors.As(err, &p):
-		return csvLine{}, fmt.Errorf("%s: line %d: %v; repair that line", t.from, p.StartLine+l.skipped, p.Err)
+		return csvLine{}, fmt.Errorf("%s: line %d: %v; repair that line", t.path, p.StartLine+l.skipped, p.Err)
 	case err != nil:
-		return csvLine{}, &FileError{t.from, 0, err.Error()}
+		return csvLine{}, &FileError{t.path, 0, err.Error()}
 	}
 	l.bound.left = maxLine
 	number, _ := l.csv.FieldPos(0)
@@ -201,17 +210,20 @@ func (l *csvLines) next() (csvLine, error) {
 		if t.dialect.decimalComma && decimalComma.MatchString(strings.TrimSpace(f)) {
 			row[i] = strings.Replace(f, ",", ".", 1)
 		}
-		line.quoted = line.quoted || f != "" && len(f) <= 4 && isMissing(f) && bytes.Contains(raw, []byte(`"`+f+`"`))
+		line.quoted = line.quoted ||
+			f != "" && len(f) <= 4 && isMissing(f) && bytes.Contains(raw, []byte(`"`+f+`"`))
 	}
 	return line, nil
 }
 
-// maxLine bounds the text of a sample, so that a file without line ends costs no more than that. Tests lower it.
+// maxLine limits the bytes of one sample's text and so the memory that a file without line ends can use. Tests lower
+// it.
 var maxLine = 64 << 20
 
 var errLongLine = errors.New("the line is too long")
 
-// lineBound reads so many bytes and no more, until it is told that a line was complete.
+// lineBound is a reader that fails with errLongLine once left bytes were read. The caller resets left after each
+// complete line.
 type lineBound struct {
 	in   io.Reader
 	left int
@@ -226,8 +238,8 @@ func (b *lineBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// strip returns copies of the cells of a line, without the spaces around them.
-func strip(row []string) []string {
+// trimCells returns copies of the cells of a line without surrounding spaces.
+func trimCells(row []string) []string {
 	out := make([]string, len(row))
 	for i, f := range row {
 		out[i] = strings.Clone(strings.TrimSpace(f))
@@ -235,18 +247,20 @@ func strip(row []string) []string {
 	return out
 }
 
-// begin settles the columns by the first line, which it guesses to be a header or not by the lines behind it; without
-// those it takes a line with numbers for a sample.
-func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err error) {
+// readHeader determines the columns from the trimmed first line and reports whether that line is a header. rest is the
+// cells of the following lines, used to guess whether a line with numbers is a header; if rest is nil, such a line is a
+// sample.
+func (t *csvTable) readHeader(trimmed []string, rest [][]string) (header bool, err error) {
 	row := trimmed
-	asked := t.want != nil && t.want.asked > 0
+	asked := t.want != nil && t.want.modelFeatures > 0
 	if len(row) < 2 && !asked {
-		return false, fmt.Errorf("%s has one column: a line is the numbers of a sample and its label, separated by commas, semicolons or tabs", t.from)
+		return false, fmt.Errorf("%s has one column: a line is the numbers of a sample and its label, "+
+			"separated by commas, semicolons or tabs", t.path)
 	}
 	if len(row) > maxFeatures {
-		return false, fmt.Errorf("%s has %d columns, at most %d can be read", t.from, len(row), maxFeatures)
+		return false, fmt.Errorf("%s has %d columns, at most %d can be read", t.path, len(row), maxFeatures)
 	}
-	t.label = len(row) - 1
+	t.labelIndex = len(row) - 1
 	lower, numbers := make([]string, len(row)), 0
 	for i, f := range trimmed {
 		lower[i] = strings.ToLower(f)
@@ -256,65 +270,67 @@ func (t *csvTable) begin(trimmed []string, rest [][]string) (header bool, err er
 	}
 	guessed := false
 	switch {
-	case t.read.Table.Header == HeaderPresent:
+	case t.reading.Table.Header == HeaderPresent:
 		numbers = 0
-	case t.read.Table.Header == HeaderAbsent:
+	case t.reading.Table.Header == HeaderAbsent:
 		numbers = max(1, numbers)
 	case numbers > 0 && rest != nil:
 		var reason string
 		if guessed, reason = isHeader(trimmed, rest); guessed {
 			numbers = 0
-			t.notes = append(t.notes, "the first line is taken for names, since "+reason+"; --table no-header reads it as a sample")
+			t.notes = append(t.notes,
+				"the first line is taken for names, since "+reason+"; --table no-header reads it as a sample")
 		}
 	}
 	if asked {
-		return t.beginAsked(trimmed, lower, numbers)
+		return t.readHeaderForModel(trimmed, lower, numbers)
 	}
 	if t.want != nil {
-		if of := cmp.Or(t.want.pick, t.want.label); isSeveral(of, trimmed) {
-			return t.beginSeveral(of, trimmed, numbers)
+		if of := cmp.Or(t.want.requested, t.want.label); namesSeveralColumns(of, trimmed) {
+			return t.readLabelColumns(of, trimmed, numbers)
 		}
 	}
 	named := -1
 	for _, name := range labelColumns() {
-		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.read.Table.Header != HeaderAbsent {
+		if i := slices.Index(lower, name); i >= 0 && named < 0 && t.reading.Table.Header != HeaderAbsent {
 			named = i
 		}
 	}
 	if t.want != nil && named < 0 {
-		named = t.named(t.want.label, trimmed, numbers)
+		named = t.columnOf(t.want.label, trimmed, numbers)
 	}
-	if t.want != nil && t.want.pick != "" {
-		named = t.named(t.want.pick, trimmed, numbers)
+	if t.want != nil && t.want.requested != "" {
+		named = t.columnOf(t.want.requested, trimmed, numbers)
 	}
 	if named < 0 && numbers > 0 {
-		if err := t.count(trimmed, false); err != nil {
+		if err := t.pickByPosition(trimmed, false); err != nil {
 			return false, err
 		}
-		return false, t.choose()
+		return false, t.chooseFeatures()
 	}
 	t.header = trimmed
 	if i := slices.Index(lower, ""); i >= 0 {
-		return true, fmt.Errorf("%s: column %d has no name; name it, or remove it when it only counts the lines", t.from, i+1)
+		return true, fmt.Errorf("%s: column %d has no name; name it, or remove it when it only counts the lines",
+			t.path, i+1)
 	}
 	if named >= 0 {
-		t.label = named
+		t.labelIndex = named
 	}
-	if t.want != nil && t.want.pick == "" {
-		if i := t.named(t.want.label, trimmed, numbers); i >= 0 {
-			t.label = i
+	if t.want != nil && t.want.requested == "" {
+		if i := t.columnOf(t.want.label, trimmed, numbers); i >= 0 {
+			t.labelIndex = i
 		}
 	}
 	if named < 0 {
-		if err := t.count(trimmed, true); err != nil {
+		if err := t.pickByPosition(trimmed, true); err != nil {
 			return true, err
 		}
 	}
-	t.note = fmt.Sprintf("labels in column %q", t.header[t.label])
-	return true, t.choose()
+	t.note = fmt.Sprintf("labels in column %q", t.header[t.labelIndex])
+	return true, t.chooseFeatures()
 }
 
-// checkNames refuses names of columns that are not UTF-8.
+// checkNames returns an error if a column name is not UTF-8.
 func (t *csvTable) checkNames() error {
 	for i, name := range t.header {
 		if !utf8.ValidString(name) {
@@ -324,118 +340,124 @@ func (t *csvTable) checkNames() error {
 	return nil
 }
 
-// named is the column of the first line that a word names, -1 where it names none.
-func (t *csvTable) named(word string, line []string, numbers int) int {
-	if t.counts(word, numbers) {
+// columnOf returns the index of the column named word in the first line, or -1 if there is none or if word is a
+// position, see isPosition. numbers is the number of numeric cells in the line.
+func (t *csvTable) columnOf(word string, line []string, numbers int) int {
+	if t.isPosition(word, numbers) {
 		return -1
 	}
 	return slices.Index(line, word)
 }
 
-// counts says whether a word counts a column and is no name, though the first line may hold it: the line has numbers,
-// which are a sample's, and nobody knows names.
-func (t *csvTable) counts(word string, numbers int) bool {
+// isPosition reports whether word is a column number from 1 and not a name. A first line that contains word as a cell
+// may be a sample, so a number in range is a position if the line has numbers and no feature names are known.
+func (t *csvTable) isPosition(word string, numbers int) bool {
 	i, err := strconv.Atoi(word)
 	return err == nil && i >= 1 && i <= t.width && numbers > 0 && t.want.features == nil
 }
 
-// count takes the column of labels that was asked for by its number, from 1: that of a person, or of a model whose
-// table had no names.
-func (t *csvTable) count(trimmed []string, header bool) error {
-	if t.want == nil || t.want.pick == "" && (header || t.want.label == "") {
+// pickByPosition sets the label column from a column number, from 1, requested by the user or stored in a model whose
+// training table had no names. It does nothing if no column is requested, and fails if the request is not a valid
+// number.
+func (t *csvTable) pickByPosition(trimmed []string, header bool) error {
+	if t.want == nil || t.want.requested == "" && (header || t.want.label == "") {
 		return nil
 	}
-	asked := cmp.Or(t.want.pick, t.want.label)
+	asked := cmp.Or(t.want.requested, t.want.label)
 	i, err := strconv.Atoi(asked)
 	switch {
 	case err == nil && i >= 1 && i <= t.width:
-		t.label = i - 1
+		t.labelIndex = i - 1
 		t.note = fmt.Sprintf("labels in column %d", i)
 		return nil
 	case header:
-		return usererr.Errorf("%s has no column %q for labels; its columns are %s", t.from, asked, some(trimmed))
+		return usererr.Errorf("%s has no column %q for labels; its columns are %s", t.path, asked, shorten(trimmed))
 	}
-	return usererr.Errorf("%s has no line of names, and so no column %q: give the number of the column of labels, 1 to %d", t.from, asked, t.width)
+	return usererr.Errorf("%s has no line of names, and so no column %q: give the number of the column of labels, 1 to %d",
+		t.path, asked, t.width)
 }
 
-// choose finds the columns of the features.
-func (t *csvTable) choose() error {
+// chooseFeatures determines the columns of the features once the label columns are known.
+func (t *csvTable) chooseFeatures() error {
 	if t.want == nil || t.want.features == nil {
 		for i := range t.width {
 			if !t.isLabel(i) {
-				t.take = append(t.take, i)
+				t.featureColumns = append(t.featureColumns, i)
 			}
 		}
-		t.shape = []int{len(t.take)}
+		t.shape = []int{len(t.featureColumns)}
 		if t.header == nil {
-			if t.labels != nil {
+			if t.labelIndices != nil {
 				t.labelName = strings.Join(t.labelNames(), ",")
-			} else if t.label >= 0 && t.label != t.width-1 {
-				t.labelName = strconv.Itoa(t.label + 1)
+			} else if t.labelIndex >= 0 && t.labelIndex != t.width-1 {
+				t.labelName = strconv.Itoa(t.labelIndex + 1)
 			}
 			return nil
 		}
-		t.labelName, t.classes = t.labelColumn(), t.classNames()
-		for _, i := range t.take {
-			t.features = append(t.features, t.header[i])
+		t.labelName, t.classColumns = t.labelColumnName(), t.classNames()
+		for _, i := range t.featureColumns {
+			t.featureNames = append(t.featureNames, t.header[i])
 		}
-		if len(slices.Compact(slices.Sorted(slices.Values(t.features)))) < len(t.features) {
-			t.features = nil // two of one name: their places tell them apart
+		if len(slices.Compact(slices.Sorted(slices.Values(t.featureNames)))) < len(t.featureNames) {
+			t.featureNames = nil // duplicate names: columns are identified by position
 		}
 		return nil
 	}
 	if t.header == nil {
-		return fmt.Errorf("%s has no line of names, and its columns are those of %s by name: write %s and the label's into its first line", t.from, t.want.of, some(t.want.features))
+		return fmt.Errorf("%s has no line of names, and its columns are those of %s by name: "+
+			"write %s and the label's into its first line", t.path, t.want.owner, shorten(t.want.features))
 	}
 	for _, name := range t.want.features {
 		i := slices.Index(t.header, name)
 		switch {
 		case i < 0 || t.isLabel(i):
-			return fmt.Errorf("%s has no column %q, which %s has: add it, or name it so", t.from, name, t.want.of)
+			return fmt.Errorf("%s has no column %q, which %s has: add it, or name it so", t.path, name, t.want.owner)
 		case slices.Contains(t.header[i+1:], name):
-			return fmt.Errorf("%s has two columns %q: rename one of them", t.from, name)
+			return fmt.Errorf("%s has two columns %q: rename one of them", t.path, name)
 		}
-		t.take = append(t.take, i)
+		t.featureColumns = append(t.featureColumns, i)
 	}
-	t.shape, t.features, t.labelName, t.classes = []int{len(t.take)}, t.want.features, t.labelColumn(), t.classNames()
+	t.shape, t.featureNames = []int{len(t.featureColumns)}, t.want.features
+	t.labelName, t.classColumns = t.labelColumnName(), t.classNames()
 	return nil
 }
 
-// isLabel says whether a column is of labels.
+// isLabel reports whether column i is a label column.
 func (t *csvTable) isLabel(i int) bool {
-	return i == t.label && t.labels == nil || slices.Contains(t.labels, i)
+	return i == t.labelIndex && t.labelIndices == nil || slices.Contains(t.labelIndices, i)
 }
 
-// labelColumn is the name of the column of labels, those of several with commas between them; "" without any.
-func (t *csvTable) labelColumn() string {
-	if t.labels != nil {
+// labelColumnName returns the name of the label column, or the comma-joined names of several; "" if there is none.
+func (t *csvTable) labelColumnName() string {
+	if t.labelIndices != nil {
 		return strings.Join(t.labelNames(), ",")
 	}
-	if t.label < 0 {
+	if t.labelIndex < 0 {
 		return ""
 	}
-	return t.header[t.label]
+	return t.header[t.labelIndex]
 }
 
-// classNames are the names of the columns of labels, as classes of which a sample may be in several.
+// classNames returns the names of the label columns, which are the classes of multi-label data; nil without a header.
 func (t *csvTable) classNames() []string {
 	switch {
-	case t.header == nil || t.label < 0 && t.labels == nil:
+	case t.header == nil || t.labelIndex < 0 && t.labelIndices == nil:
 		return nil
-	case t.labels == nil:
-		return []string{t.header[t.label]}
+	case t.labelIndices == nil:
+		return []string{t.header[t.labelIndex]}
 	}
 	return t.labelNames()
 }
 
-// some is the first of many names.
-func some(names []string) string {
+// shorten returns at most 8 names, joined by commas, with an ellipsis for the others.
+func shorten(names []string) string {
 	if len(names) > 8 {
 		return strings.Join(names[:8], ", ") + ", ..."
 	}
 	return strings.Join(names, ", ")
 }
 
+// column describes column i in errors: its quoted name, or its number from 1.
 func (t *csvTable) column(i int) string {
 	if t.header != nil {
 		return strconv.Quote(t.header[i])
@@ -443,50 +465,56 @@ func (t *csvTable) column(i int) string {
 	return strconv.Itoa(i + 1)
 }
 
+// add parses one line and appends its features and label to the table.
 func (t *csvTable) add(l csvLine) error {
 	row, line := l.cells, l.number
 	if 4*(len(t.Doubles)+len(row)) > maxBytes {
-		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns", t.from, maxBytes)
+		return fmt.Errorf("%s is too large: more than %d bytes of samples; leave out lines or columns",
+			t.path, maxBytes)
 	}
-	t.lines = append(t.lines, int32(line))
-	labels := t.labels
+	t.lineNumbers = append(t.lineNumbers, int32(line))
+	labels := t.labelIndices
 	switch {
-	case labels != nil && t.want.asked > 0:
-		t.names, labels = append(t.names, t.name(t.passedOn(row))), nil
+	case labels != nil && t.want.modelFeatures > 0:
+		t.names, labels = append(t.names, t.name(t.rawLabel(row))), nil
 	case labels != nil && t.outputs == 0:
-		class, err := t.hot(row, line)
+		class, err := t.oneHotClass(row, line)
 		if err != nil {
 			return err
 		}
 		t.names, labels = append(t.names, t.name(class)), nil
-	case labels == nil && t.label >= 0:
-		labels = []int{t.label}
+	case labels == nil && t.labelIndex >= 0:
+		labels = []int{t.labelIndex}
 	}
-	for k := range len(labels) + len(t.take) {
+	for k := range len(labels) + len(t.featureColumns) {
 		isLabel := k < len(labels)
 		i := 0
 		if isLabel {
 			i = labels[k]
 		} else {
-			i = t.take[k-len(labels)]
+			i = t.featureColumns[k-len(labels)]
 		}
 		f := strings.TrimSpace(row[i])
 		v, err := strconv.ParseFloat(f, 64)
 		switch {
-		case isLabel && t.want != nil && t.want.asked > 0:
+		case isLabel && t.want != nil && t.want.modelFeatures > 0:
 			t.names = append(t.names, t.name(f))
 		case (err != nil || v != v) && isMissing(f) && !(isLabel && t.outputs == 0 && l.quoted):
-			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out", t.from, line, t.column(i))
+			return fmt.Errorf("%s: line %d, column %s: the value is missing; fill it in or leave the line out",
+				t.path, line, t.column(i))
 		case isLabel && t.outputs == 0 && !utf8.ValidString(f):
 			return t.notUTF8(line, t.column(i), f)
 		case isLabel && t.outputs == 0:
 			t.names = append(t.names, t.name(f))
 		case isLabel && (err != nil || !finite(float32(v))):
-			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and labels are numbers to the model: write one, choose another column with --label of brood run or brood eval, or train a model of the loss cross-entropy", t.from, line, t.column(i), f)
+			return fmt.Errorf("%s: line %d, column %s: %.40q is no number, and labels are numbers to the model: "+
+				"write one, choose another column with --label of brood run or brood eval, "+
+				"or train a model of the loss cross-entropy", t.path, line, t.column(i), f)
 		case isLabel:
 			t.Targets = append(t.Targets, float32(v))
-		case err != nil || !finite(float32(v)): // exports, and programs in Python, read float32
-			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; write one, or leave the column out", t.from, line, t.column(i), f)
+		case err != nil || !finite(float32(v)): // exported models and Python programs read float32
+			return fmt.Errorf("%s: line %d, column %s: %.40q is no number that can be trained on; "+
+				"write one, or leave the column out", t.path, line, t.column(i), f)
 		default:
 			t.Doubles = append(t.Doubles, v)
 		}
@@ -494,18 +522,19 @@ func (t *csvTable) add(l csvLine) error {
 	return nil
 }
 
-// notUTF8 refuses a name: a model file could not hold it.
+// notUTF8 returns the error for a name that is not UTF-8, which a model file cannot store.
 func (t *csvTable) notUTF8(line int, column, name string) error {
-	return fmt.Errorf("%s: line %d, column %s: %q is not UTF-8; convert the file, for instance with `iconv -f WINDOWS-1252 -t UTF-8`", t.from, line, column, name)
+	return fmt.Errorf("%s: line %d, column %s: %q is not UTF-8; "+
+		"convert the file, for instance with `iconv -f WINDOWS-1252 -t UTF-8`", t.path, line, column, name)
 }
 
-// name keeps one copy of each label: a field shares the memory of its line.
+// name returns the label in field f, with one copy per distinct label, since f shares the memory of its whole line.
 func (t *csvTable) name(f string) string {
-	f = label(f)
-	if have, ok := t.intern[f]; ok {
+	f = trimDecimals(f)
+	if have, ok := t.internedNames[f]; ok {
 		return have
 	}
 	f = strings.Clone(f)
-	t.intern[f] = f
+	t.internedNames[f] = f
 	return f
 }

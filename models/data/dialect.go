@@ -14,12 +14,13 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// headBytes is how much of a file the guesses about its text look at.
+// headBytes is the number of bytes at the beginning of a file that encoding and dialect detection examine.
 const headBytes = 1 << 16
 
 // asUTF8 returns the text of a file as UTF-8 with line feeds at the ends of its lines: it removes a byte order mark,
-// decodes UTF-16, and replaces the carriage returns of a file without line feeds. A note says what it did. in has a
-// buffer of headBytes or more.
+// decodes UTF-16, and replaces the carriage returns of a file without line feeds. note describes a conversion for the
+// user, or is empty. The buffer of in must have at least headBytes. It fails for a file that contains a zero byte and
+// is not UTF-16.
 func asUTF8(in *bufio.Reader) (out *bufio.Reader, note string, err error) {
 	head, _ := in.Peek(headBytes)
 	order := unicode.LittleEndian
@@ -38,13 +39,13 @@ func asUTF8(in *bufio.Reader) (out *bufio.Reader, note string, err error) {
 		head, _ = in.Peek(headBytes)
 	}
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
-		return bufio.NewReaderSize(lineFeeds{in}, headBytes), "lines end with a carriage return alone", nil
+		return bufio.NewReaderSize(crToLF{in}, headBytes), "lines end with a carriage return alone", nil
 	}
 	return in, note, nil
 }
 
-// zerosAt reports whether text is UTF-16 without a byte order mark: of its pairs of bytes, most have a zero at one place
-// and none has one at the other.
+// zerosAt reports whether text looks like UTF-16 without a byte order mark: more than half of its byte pairs have a
+// zero at index place (0 or 1), and none has one at the other index.
 func zerosAt(text []byte, place int) bool {
 	zeros := 0
 	for i, b := range text {
@@ -58,10 +59,10 @@ func zerosAt(text []byte, place int) bool {
 	return zeros > 0 && 4*zeros > len(text)
 }
 
-// lineFeeds replaces carriage returns by line feeds.
-type lineFeeds struct{ in io.Reader }
+// crToLF replaces carriage returns by line feeds.
+type crToLF struct{ in io.Reader }
 
-func (l lineFeeds) Read(p []byte) (int, error) {
+func (l crToLF) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
 	for i, b := range p[:n] {
 		if b == '\r' {
@@ -71,11 +72,11 @@ func (l lineFeeds) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// dialect says how the lines of a table are written.
+// dialect is the notation of a table.
 type dialect struct {
 	separator    rune
 	decimalComma bool
-	named        bool // the first line is sep=;, which names the separator
+	hasSepLine   bool // the first line is sep=;, which names the separator
 }
 
 var (
@@ -83,30 +84,31 @@ var (
 	thousands    = regexp.MustCompile(`^[+-]?[1-9]\d{0,2},\d{3}$`)
 )
 
-// guessDialect guesses how a table is written by its first lines. The separator is the one that a line sep=; names, or
-// the one of tab, semicolon and comma by which all lines have the same number of cells, two or more, and the largest
-// share of the cells are numbers; an earlier one of the three wins a tie. Where none fits, the most frequent of the
-// first line is taken. Numbers have decimal commas if the comma does not separate cells, some cells are numbers only
-// so, and none has a decimal point.
+// guessDialect detects the dialect of a table from its first lines. The separator is the one named by a line such as
+// sep=;. Otherwise it is the one of tab, semicolon and comma that splits all lines into the same number of cells, two
+// or more, with the largest share of numbers; the earlier of the three wins a tie. If none fits, it is the most
+// frequent of the three in the first line. Numbers have decimal commas if the comma is not the separator, some cells
+// are numbers only when read with a decimal comma, and no number has a decimal point. It fails if a decimal comma could
+// also be a thousands separator.
 func guessDialect(head []byte) (d dialect, err error) {
 	if rest, named := bytes.CutPrefix(head, []byte("sep=")); named {
 		line, after, _ := bytes.Cut(rest, []byte("\n"))
 		if line = bytes.TrimRight(line, "\r"); len(line) == 1 && line[0] < 128 && line[0] != '"' {
-			d.separator, d.named = rune(line[0]), true
+			d.separator, d.hasSepLine = rune(line[0]), true
 			head = after
 		}
 	}
 	var rows [][]string
 	best := 0.0
 	for _, c := range "\t;," {
-		if d.named && c != d.separator {
+		if d.hasSepLine && c != d.separator {
 			continue
 		}
 		if found, share := cells(head, c); found != nil && (rows == nil || share > best) {
 			d.separator, rows, best = c, found, share
 		}
 	}
-	if rows == nil && !d.named {
+	if rows == nil && !d.hasSepLine {
 		d.separator = mostFrequent(head)
 	}
 	if d.separator == ',' {
@@ -127,14 +129,15 @@ func guessDialect(head []byte) (d dialect, err error) {
 	case commas == "" || points:
 		return d, nil
 	case ambiguous:
-		return d, fmt.Errorf("%q may be %s or %s: write decimal points, and no separators of thousands", commas, strings.Replace(commas, ",", ".", 1), strings.Replace(commas, ",", "", 1))
+		return d, fmt.Errorf("%q may be %s or %s: write decimal points, and no separators of thousands",
+			commas, strings.Replace(commas, ",", ".", 1), strings.Replace(commas, ",", "", 1))
 	}
 	d.decimalComma = true
 	return d, nil
 }
 
-// cells splits the first lines of a text; it returns nil unless all have the same number of cells, two or more. share
-// is that of the cells that are numbers.
+// cells splits the first lines of a table. It returns nil unless all have the same number of cells, two or more. share
+// is the fraction of the cells that are numbers.
 func cells(head []byte, separator rune) (rows [][]string, share float64) {
 	c := csv.NewReader(bytes.NewReader(head))
 	c.Comma, c.TrimLeadingSpace = separator, true
@@ -159,7 +162,7 @@ func cells(head []byte, separator rune) (rows [][]string, share float64) {
 	return rows, float64(numbers) / float64(max(1, total))
 }
 
-// wholeLines returns the text up to the end of its last complete line; all of it where it has none.
+// wholeLines returns the text up to the end of its last complete line, or all of it if no line is complete.
 func wholeLines(text []byte) []byte {
 	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
 		return text[:i+1]
@@ -167,7 +170,7 @@ func wholeLines(text []byte) []byte {
 	return text
 }
 
-// mostFrequent returns the most frequent candidate of the first line, outside of quotation marks.
+// mostFrequent returns the most frequent of comma, semicolon and tab in the first line, outside of quotation marks.
 func mostFrequent(head []byte) rune {
 	var count [128]int
 	quoted := false
@@ -190,11 +193,11 @@ func mostFrequent(head []byte) rune {
 	return best
 }
 
-// recorder keeps the bytes that were read through it since the last call of take.
+// recorder is a reader that stores the bytes read through it until take returns them.
 type recorder struct {
 	in    io.Reader
 	raw   []byte
-	start int64 // the offset of raw in what was read
+	start int64 // offset of raw[0] in the stream
 }
 
 func (r *recorder) Read(p []byte) (int, error) {
@@ -203,7 +206,7 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take returns what was read up to an offset; it is valid until the next call of Read.
+// take returns the stored bytes before stream offset to and removes them. They are valid until the next Read.
 func (r *recorder) take(to int64) []byte {
 	out := r.raw[:to-r.start]
 	r.raw, r.start = r.raw[len(out):], to

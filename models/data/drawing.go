@@ -11,16 +11,16 @@ import (
 	"iter"
 )
 
-// drawing says how a picture becomes a sample.
+// drawing is the configuration of converting a picture to a sample.
 type drawing struct {
-	size  image.Point // of the sample
-	grey  bool        // one channel, else red, green and blue
-	white bool        // the ground of what is transparent; else black
+	size            image.Point // of the sample
+	grey            bool        // one channel; else red, green and blue
+	whiteBackground bool        // draw transparent pixels on white; else on black
 }
 
-// read writes a picture channel by channel.
+// read decodes the picture file f and writes its pixels to dst, channel by channel and turned upright.
 func (d drawing) read(dst []byte, f picture) (a appearance, err error) {
-	err = f.with(func(in io.ReadSeeker, isPNG bool) error {
+	err = f.open(func(in io.ReadSeeker, isPNG bool) error {
 		decode := jpeg.Decode
 		if isPNG {
 			decode = png.Decode
@@ -29,23 +29,23 @@ func (d drawing) read(dst []byte, f picture) (a appearance, err error) {
 		if err != nil {
 			return err
 		}
-		a, err = d.upright(dst, img, f.orientation)
+		a, err = d.drawUpright(dst, img, f.orientation)
 		return err
 	})
 	return a, err
 }
 
-// upright writes a picture that is stored in an orientation.
-func (d drawing) upright(dst []byte, img image.Image, orientation int) (appearance, error) {
+// drawUpright writes img, stored in the given EXIF orientation, to dst upright.
+func (d drawing) drawUpright(dst []byte, img image.Image, orientation int) (appearance, error) {
 	if orientation <= upright {
-		return d.planes(dst, img)
+		return d.drawPlanes(dst, img)
 	}
 	stored := d
 	if orientation >= firstOnSide {
 		stored.size = image.Pt(d.size.Y, d.size.X)
 	}
 	planes := make([]byte, len(dst))
-	a, err := stored.planes(planes, img)
+	a, err := stored.drawPlanes(planes, img)
 	if err != nil {
 		return a, err
 	}
@@ -55,14 +55,14 @@ func (d drawing) upright(dst []byte, img image.Image, orientation int) (appearan
 	return a, nil
 }
 
-// planes writes a picture as it is stored.
-func (d drawing) planes(dst []byte, img image.Image) (appearance, error) {
+// drawPlanes writes img to dst as stored, channel by channel. It fails if the size differs from d.size.
+func (d drawing) drawPlanes(dst []byte, img image.Image) (appearance, error) {
 	if img.Bounds().Size() != d.size {
 		return appearance{}, fmt.Errorf("it is %v, its header says %v", img.Bounds().Size(), d.size)
 	}
-	a := look(img)
-	if a.deep || d.white && a.transparent {
-		d.exact(dst, img)
+	a := measureAppearance(img)
+	if a.has16Bits || d.whiteBackground && a.transparent {
+		d.draw16Bit(dst, img)
 		return a, nil
 	}
 	box := image.Rectangle{Max: d.size}
@@ -79,13 +79,13 @@ func (d drawing) planes(dst []byte, img image.Image) (appearance, error) {
 	return a, nil
 }
 
-// exact writes a picture from 16 bits a channel: 65535 is 255, and values between are rounded.
-func (d drawing) exact(dst []byte, img image.Image) {
+// draw16Bit writes a picture of 16 bits per channel to dst, rounding to 8 bits: 65535 becomes 255.
+func (d drawing) draw16Bit(dst []byte, img image.Image) {
 	n := d.size.X * d.size.Y
 	i := 0
 	for c := range pixels(img) {
 		ground := uint32(0)
-		if d.white {
+		if d.whiteBackground {
 			ground = 0xffff - uint32(c.A)
 		}
 		for k, v := range []uint16{c.R, c.G, c.B} {
@@ -97,7 +97,7 @@ func (d drawing) exact(dst []byte, img image.Image) {
 	}
 }
 
-// pixels yields the pixels row by row, their colours multiplied by alpha.
+// pixels yields the pixels row by row, with alpha-premultiplied colours.
 func pixels(img image.Image) iter.Seq[color.RGBA64] {
 	at := func(x, y int) color.RGBA64 { return color.RGBA64Model.Convert(img.At(x, y)).(color.RGBA64) }
 	if fast, ok := img.(image.RGBA64Image); ok {
@@ -115,23 +115,23 @@ func pixels(img image.Image) iter.Seq[color.RGBA64] {
 	}
 }
 
-// appearance is what pictures show that decides how they are drawn.
+// appearance is the statistics of pictures that determine the background and the notes for the user.
 type appearance struct {
 	transparent bool // a pixel is not opaque
-	deep        bool // channels have 16 bits
+	has16Bits   bool // channels have 16 bits
 	// sums over the pixels of transparent pictures: of alpha, and of the brightness times alpha (ITU-R BT.601)
 	alpha, light uint64
-	largest      uint16 // of deep pictures: the largest value of a channel
+	largest      uint16 // largest channel value of 16-bit pictures
 }
 
-// look measures a picture.
-func look(img image.Image) (a appearance) {
+// measureAppearance returns the statistics of one picture.
+func measureAppearance(img image.Image) (a appearance) {
 	m := img.ColorModel()
-	a.deep = m == color.Gray16Model || m == color.RGBA64Model || m == color.NRGBA64Model
+	a.has16Bits = m == color.Gray16Model || m == color.RGBA64Model || m == color.NRGBA64Model
 	if o, ok := img.(interface{ Opaque() bool }); ok {
 		a.transparent = !o.Opaque()
 	}
-	if !a.transparent && !a.deep {
+	if !a.transparent && !a.has16Bits {
 		return a
 	}
 	for c := range pixels(img) {
@@ -139,7 +139,7 @@ func look(img image.Image) (a appearance) {
 		a.alpha += 1000 * uint64(c.A)
 		a.light += 299*uint64(c.R) + 587*uint64(c.G) + 114*uint64(c.B)
 	}
-	if !a.deep {
+	if !a.has16Bits {
 		a.largest = 0
 	}
 	if !a.transparent {
@@ -148,18 +148,19 @@ func look(img image.Image) (a appearance) {
 	return a
 }
 
-// add makes it that of both.
+// add merges the statistics of b into a.
 func (a *appearance) add(b appearance) {
-	a.transparent, a.deep = a.transparent || b.transparent, a.deep || b.deep
+	a.transparent, a.has16Bits = a.transparent || b.transparent, a.has16Bits || b.has16Bits
 	a.alpha, a.light = a.alpha+b.alpha, a.light+b.light
 	a.largest = max(a.largest, b.largest)
 }
 
-// dark reports whether the pictures with transparent pixels are darker than mid-grey in the mean, each pixel weighted by
-// its alpha.
+// dark reports whether the pictures with transparent pixels are darker than mid-grey in the mean, each pixel weighted
+// by its alpha.
 func (a appearance) dark() bool { return 2*a.light < a.alpha }
 
-// notes are sentences on what drawing the pictures did to them. settled says that the ground was not chosen by them.
+// notes returns sentences that tell the user how drawing changed the pictures. settled means that the background was
+// not chosen from these pictures.
 func (a appearance) notes(white, settled bool) (notes []string) {
 	ground, shade := "black", "no darker"
 	if white {
@@ -169,11 +170,13 @@ func (a appearance) notes(white, settled bool) (notes []string) {
 	case a.transparent && settled:
 		notes = append(notes, "transparent pixels are drawn on "+ground)
 	case a.transparent:
-		notes = append(notes, fmt.Sprintf("transparent pixels are drawn on %s, since the pictures that have some are %s than mid-grey in their opaque parts", ground, shade))
+		notes = append(notes, fmt.Sprintf("transparent pixels are drawn on %s, "+
+			"since the pictures that have some are %s than mid-grey in their opaque parts", ground, shade))
 	}
-	if half := uint16(1 << 15); a.deep && a.largest < half {
+	if half := uint16(1 << 15); a.has16Bits && a.largest < half {
 		levels := (int(a.largest)+128)/257 + 1
-		notes = append(notes, fmt.Sprintf("the largest value of the pictures with 16 bits a channel is %d of 65535, so that 8 bits keep %d levels; scale the values to the whole range, or save them as NPY", a.largest, levels))
+		notes = append(notes, fmt.Sprintf("the largest value of the pictures with 16 bits a channel is %d of 65535, "+
+			"so that 8 bits keep %d levels; scale the values to the whole range, or save them as NPY", a.largest, levels))
 	}
 	return notes
 }

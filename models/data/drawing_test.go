@@ -103,14 +103,14 @@ func TestGroundOfOtherKinds(t *testing.T) {
 	deep := image.NewNRGBA64(image.Rect(0, 0, 2, 1))
 	deep.SetNRGBA64(0, 0, color.NRGBA64{A: 65535})
 	got := make([]byte, 6)
-	d := drawing{size: image.Pt(2, 1), white: true}
-	if _, err := d.planes(got, deep); err != nil || !bytes.Equal(got, []byte{0, 255, 0, 255, 0, 255}) {
+	d := drawing{size: image.Pt(2, 1), whiteBackground: true}
+	if _, err := d.drawPlanes(got, deep); err != nil || !bytes.Equal(got, []byte{0, 255, 0, 255, 0, 255}) {
 		t.Errorf("16 bits: %v, %v", got, err)
 	}
 	d.grey = true
 	grey := image.NewNRGBA(image.Rect(0, 0, 2, 1)) // as the decoder gives such a picture
 	grey.SetNRGBA(0, 0, color.NRGBA{7, 7, 7, 255})
-	if _, err := d.planes(got[:2], grey); err != nil || !bytes.Equal(got[:2], []byte{7, 255}) {
+	if _, err := d.drawPlanes(got[:2], grey); err != nil || !bytes.Equal(got[:2], []byte{7, 255}) {
 		t.Errorf("grey: %v, %v", got[:2], err)
 	}
 }

@@ -11,36 +11,37 @@ import (
 	"brood/models/usererr"
 )
 
-// Reading says how data are read.
+// Reading configures how data are read. The zero Reading reads data for a classifier in their own form.
 type Reading struct {
-	Form *Form // that of a model, which the data must fit; nil: their own
+	Form *Form // preprocessing spec of a model, which the data must fit; nil: derived from the data
 
-	Outputs int // targets of a sample, for a model that predicts numbers; 0: labels are classes
-	// the Outputs are classes, of which a sample may be in several: its targets are 0 and 1
+	Outputs int // targets per sample, for a model that predicts numbers; 0: labels are classes
+	// the Outputs are classes, and a sample may belong to several: its targets are 0 or 1
 	MultiLabel bool
-	Label      string // the column of labels of a table, by name or counted from 1; "": see [Reading.open]
-	Table      Table  // how a table is read where its text does not decide that
-	Context    int    // bytes of a window of a text; 0 is 1
-	// with a Form, of a path: all samples are together in the training split, however few, for those who look at all
-	Undivided bool
-	white     *bool // the ground of the training pictures, which those for testing share; nil: not settled
+	Label      string // label columns of a table, by name or number from 1; "": see [Reading.open]
+	Table      Table  // how a table is read where its text is ambiguous
+	Context    int    // window of a text in bytes; 0 means 1
+	// with a Form and a path: put all samples, however few, into the training split, for callers that score all samples
+	Undivided       bool
+	whiteBackground *bool // background of the training pictures, used for the other splits too; nil: undetermined
 }
 
-// Form is how samples become the input of a model, and what its results stand for. Slices are read-only.
+// Form is a preprocessing spec: how samples become the input of a model, and the meaning of the model's outputs. Slices
+// are read-only.
 type Form struct {
 	Shape     []int     // of a sample: [channels, height, width], or [features]
 	Bytes     bool      // samples are bytes, scaled to [0, 1]; else numbers
-	Text      bool      // samples are the bytes of a text as they are, and classes are bytes; nothing else is said then
+	Text      bool      // samples are the raw bytes of a text, and classes are bytes; only Shape and Bytes are set then
 	White     bool      // transparent pixels of pictures are drawn on white; else on black
 	Mean, Std []float64 // per channel or feature: x becomes (x - mean)/std
-	Classes   []string  // names, in order of the results
-	Features  []string  // names of the features; nil where they have none
-	Label     string    // name of the column of labels, or its number from 1; "" where it has none
-	// of a regression, per output: a result z stands for z*TargetStd + TargetMean. It has no Classes then
+	Classes   []string  // names, in order of the model's outputs
+	Features  []string  // names of the features; nil if they have none
+	Label     string    // name of the label column, or its number from 1; "" if there is none
+	// Of a regression, per output: a model output z means the target z*TargetStd + TargetMean. Classes is nil then.
 	TargetMean, TargetStd []float32
 }
 
-// Load reads a set by name, or a person's own by its path; see [Load].
+// Load reads a data set by name, or the user's own data by path; see [Load].
 func (r Reading) Load(nameOrPath string) (*Set, error) {
 	switch {
 	case IsPath(nameOrPath) && IsText(nameOrPath):
@@ -48,7 +49,7 @@ func (r Reading) Load(nameOrPath string) (*Set, error) {
 	case IsPath(nameOrPath):
 		return r.open(filepath.Clean(nameOrPath))
 	}
-	if err := r.plain("data " + nameOrPath); err != nil {
+	if err := r.checkPlain("data " + nameOrPath); err != nil {
 		return nil, err
 	}
 	k, err := Lookup(nameOrPath)
@@ -56,65 +57,78 @@ func (r Reading) Load(nameOrPath string) (*Set, error) {
 		return nil, err
 	}
 	if k.Text {
-		return r.tales(k)
+		return r.loadTales(k)
 	}
-	s, err := k.from(k.Dirs())
+	s, err := k.read(k.Dirs())
 	if err != nil || r.Form == nil {
 		return s, err
 	}
-	return s.as(*r.Form)
+	return s.toForm(*r.Form)
 }
 
-// plain refuses what only a table, or an array of numbers, can have.
-func (r Reading) plain(what string) error {
-	if err := r.unlabelled(what); err != nil {
+// checkPlain returns an error if the reading uses options that only tables or numeric arrays support: a label column,
+// several classes per sample or numeric labels. what names the data in the error.
+func (r Reading) checkPlain(what string) error {
+	if err := r.checkNoLabelColumn(what); err != nil {
 		return err
 	}
 	if r.MultiLabel {
-		return usererr.Errorf("%s has one class for each sample, and the model tells several: give a .csv, .npy or .npz file with a column of 0 and 1 for each class, or a model of the loss cross-entropy", what)
+		return usererr.Errorf("%s has one class for each sample, and the model predicts several: "+
+			"give a .csv, .npy or .npz file with a column of 0 and 1 for each class, or a model of the loss cross-entropy", what)
 	}
 	if r.Outputs > 0 {
-		return usererr.Errorf("%s has classes for labels, and the model predicts numbers: give a .csv, .npy or .npz file whose labels are numbers, or a model of the loss cross-entropy", what)
+		return usererr.Errorf("%s has classes for labels, and the model predicts numbers: "+
+			"give a .csv, .npy or .npz file whose labels are numbers, or a model of the loss cross-entropy", what)
 	}
 	return nil
 }
 
-// unlabelled refuses to choose a column of labels where there are no columns.
-func (r Reading) unlabelled(what string) error {
+// checkNoLabelColumn returns an error if a label column is selected, for data without columns.
+func (r Reading) checkNoLabelColumn(what string) error {
 	if r.Label != "" {
 		return usererr.Errorf("label %s: %s has no columns to choose from; leave it out", r.Label, what)
 	}
 	return nil
 }
 
-// Form is that of the set.
+// Form returns the preprocessing spec of the set.
 func (s *Set) Form() Form {
 	if s.Text {
 		return Form{Shape: s.Shape, Bytes: true, Text: true}
 	}
-	f := Form{Shape: s.Shape, Bytes: !s.numeric(), White: s.white, Mean: s.Mean, Std: s.Std, Features: s.columns.features, Label: s.columns.label,
-		TargetMean: s.TargetMean, TargetStd: s.TargetStd}
+	f := Form{
+		Shape:      s.Shape,
+		Bytes:      !s.numeric(),
+		White:      s.whiteBackground,
+		Mean:       s.Mean,
+		Std:        s.Std,
+		Features:   s.columns.features,
+		Label:      s.columns.label,
+		TargetMean: s.TargetMean,
+		TargetStd:  s.TargetStd,
+	}
 	for c := range max(s.Classes, s.classes()) {
 		f.Classes = append(f.Classes, s.ClassName(c))
 	}
 	return f
 }
 
-// OutputNames are those of what a regression predicts, in order of the results: the columns of its labels. Nil where
-// they have no names.
+// OutputNames returns the names of a regression's outputs, in order: those of its label columns. It returns nil if the
+// columns have no names.
 func (f Form) OutputNames() []string {
 	names := []string{f.Label}
 	if len(f.TargetMean) != 1 {
 		names = strings.Split(f.Label, ",")
 	}
-	if len(names) != len(f.TargetMean) || f.Label == "" || f.Features == nil && isNumbers(names) { // which count columns
+	columnNumbers := f.Features == nil && isNumbers(names)
+	if len(names) != len(f.TargetMean) || f.Label == "" || columnNumbers {
 		return nil
 	}
 	return names
 }
 
-// Wide reports whether float32 is too coarse for a feature as it is read: its steps about the mean exceed a thousandth of
-// the deviation.
+// Wide reports whether float32 is too coarse for a feature before normalisation: whether its spacing near the mean
+// exceeds a thousandth of the standard deviation.
 func (f Form) Wide() bool {
 	for c := range f.Mean {
 		if !f.Bytes && math.Abs(f.Mean[c])*0x1p-23 > 1e-3*f.Std[c] {
@@ -124,7 +138,7 @@ func (f Form) Wide() bool {
 	return false
 }
 
-// classes are those of which a sample may be in several; 0 where it cannot.
+// classes returns the number of classes of multi-label data, else 0.
 func (s *Set) classes() int {
 	if s.MultiLabel {
 		return s.Outputs
@@ -132,7 +146,7 @@ func (s *Set) classes() int {
 	return 0
 }
 
-// Check says what is wrong with a form that was read from a file.
+// Check returns an error that names the first invalid field of a form read from a file.
 func (f Form) Check() error {
 	size := 1
 	for _, d := range f.Shape {
@@ -166,7 +180,8 @@ func (f Form) Check() error {
 	}
 	for k := range f.TargetMean {
 		if !finite(f.TargetMean[k]) || !(f.TargetStd[k] > 0) || !finite(f.TargetStd[k]) || !finite(1/f.TargetStd[k]) {
-			return fmt.Errorf("the mean %g and the deviation %g of the targets of output %d", f.TargetMean[k], f.TargetStd[k], k+1)
+			return fmt.Errorf("the mean %g and the deviation %g of the targets of output %d",
+				f.TargetMean[k], f.TargetStd[k], k+1)
 		}
 	}
 	for _, names := range [][]string{f.Classes, f.Features} {
@@ -180,8 +195,9 @@ func (f Form) Check() error {
 	return nil
 }
 
-// as is the set normalised as the form says; it shares memory with s, whose samples are bytes.
-func (s *Set) as(f Form) (*Set, error) {
+// toForm returns the set normalised as f specifies. It shares memory with s. The samples of s must be bytes; it fails
+// if f is for a text, or for another shape, type or list of classes.
+func (s *Set) toForm(f Form) (*Set, error) {
 	c := *s
 	have := s.Form()
 	if f.Text {
@@ -196,19 +212,22 @@ func (s *Set) as(f Form) (*Set, error) {
 	}
 	for i := range max(len(have.Classes), len(f.Classes)) {
 		if i >= len(have.Classes) || i >= len(f.Classes) || have.Classes[i] != f.Classes[i] {
-			return nil, fmt.Errorf("data %s has the classes %s, the model was trained on %s; choose data of the same classes", s.Name, some(have.Classes), some(f.Classes))
+			return nil, fmt.Errorf("data %s has the classes %s, the model was trained on %s; choose data of the same classes",
+				s.Name, shorten(have.Classes), shorten(f.Classes))
 		}
 	}
-	c.Shape, c.white, c.Mean, c.Std = shape, f.White, f.Mean, f.Std
+	c.Shape, c.whiteBackground, c.Mean, c.Std = shape, f.White, f.Mean, f.Std
 	return &c, c.normalise()
 }
 
-// fitShape is the shape that samples take for a model: one of both may be flat where the other is an image.
+// fitShape returns want, the model's shape of a sample, if samples of shape have fit it: the shapes are equal, or have
+// equal size and at least one is flat.
 func fitShape(have, want []int) ([]int, error) {
 	if size(have) == size(want) && (slices.Equal(have, want) || len(have) == 1 || len(want) == 1) {
 		return want, nil
 	}
-	return nil, fmt.Errorf("samples are of %v, and the model was trained on samples of %v; choose data that match", have, want)
+	return nil, fmt.Errorf("samples are of %v, and the model was trained on samples of %v; choose data that match",
+		have, want)
 }
 
 func size(shape []int) int {
@@ -226,7 +245,7 @@ func typeError(wantBytes bool) error {
 	return fmt.Errorf("samples are bytes, and the model was trained on numbers; save them as numbers of the same unit")
 }
 
-// isNumbers says whether all names are whole numbers.
+// isNumbers reports whether all names are whole numbers in their usual decimal form.
 func isNumbers(names []string) bool {
 	return !slices.ContainsFunc(names, func(s string) bool {
 		n, err := strconv.Atoi(s)

@@ -16,7 +16,7 @@ func TestFormOfModel(t *testing.T) {
 	}
 	f := glyphs.Form()
 	f.Mean, f.Std = []float64{0.5}, []float64{0.25}
-	s, err := glyphs.as(f)
+	s, err := glyphs.toForm(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestFormOfModel(t *testing.T) {
 	} {
 		g := f
 		change(&g)
-		if _, err := glyphs.as(g); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := glyphs.toForm(g); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}

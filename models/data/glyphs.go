@@ -18,16 +18,16 @@ import (
 
 //go:generate go run ./internal/glyphgen
 
-// Sizes of the default set, and the digest it has on every platform.
+// Sizes in images of the default set, and its digest, which is equal on all platforms.
 const (
 	GlyphTrain  = 12000
 	GlyphTest   = 2000
 	GlyphDigest = "blake3:e809ccf4c59ae9dd00f8c6e84cb4522380387d64d27e13e0244509ece37b7691"
 )
 
-// glyphFile holds distance fields of digits, written by internal/glyphgen: fonts, digits, height and width in a byte
-// each, then a field per font and digit. A sample is 128 on the outline, 16 more a sample of distance inside, less
-// outside.
+// glyphFile contains signed distance fields of digits, written by internal/glyphgen: the numbers of fonts and digits,
+// the height and the width, one byte each, then a field per font and digit. A field sample is 128 on the outline, plus
+// 16 per sample of distance inside it, minus 16 outside.
 //
 //go:embed glyphs.bin.gz
 var glyphFile []byte
@@ -59,9 +59,9 @@ func readGlyphs() (*glyphFields, error) {
 	return f, nil
 }
 
-// Glyphs draws the first train and test images of the embedded set. Image i of a split depends on i and the split only.
-// The default set is drawn once and kept in the user's cache: reading it takes a tenth of the time, and its digest says
-// whether it is what would be drawn.
+// Glyphs returns a set of train training and test test images of digits, drawn from the embedded fields. Image i of a
+// split depends only on i and the split. The default set is cached in the user's cache directory, since reading it
+// takes a tenth of the time of drawing it; a cached file with another digest is ignored.
 func Glyphs(train, test int) (*Set, error) {
 	if train < 1 || test < 0 || max(train, test) > 1<<20 {
 		return nil, fmt.Errorf("data glyphs: %d training and %d test images, want 1 to 1048576", train, test)
@@ -69,19 +69,26 @@ func Glyphs(train, test int) (*Set, error) {
 	info := glyphInfo()
 	standard := train == GlyphTrain && test == GlyphTest
 	if standard {
-		if s := keptGlyphs(info); s != nil {
+		if s := cachedGlyphs(info); s != nil {
 			return s, nil
 		}
 	}
 	s, err := drawGlyphs(info, train, test)
 	if err == nil && standard {
-		keepGlyphs(s)
+		storeGlyphs(s)
 	}
 	return s, err
 }
 
 func glyphInfo() Info {
-	return Info{Name: "glyphs", Shape: []int{1, glyphSide, glyphSide}, Classes: 10, Mean: []float64{0.2245}, Std: []float64{0.2154}, From: "built in"}
+	return Info{
+		Name:    "glyphs",
+		Shape:   []int{1, glyphSide, glyphSide},
+		Classes: 10,
+		Mean:    []float64{0.2245},
+		Std:     []float64{0.2154},
+		From:    "built in",
+	}
 }
 
 func drawGlyphs(info Info, train, test int) (*Set, error) {
@@ -92,7 +99,8 @@ func drawGlyphs(info Info, train, test int) (*Set, error) {
 	return New(info, f.raster(0, train), f.raster(1, test), DefaultShare)
 }
 
-// glyphCache is the file of the default set: its images, then their labels, a byte each. "" where there is no cache.
+// glyphCache returns the path of the cached default set: its images, then their labels, one byte each. It returns "" if
+// there is no cache directory.
 func glyphCache() string {
 	dir, err := Cache("glyphs")
 	if err != nil {
@@ -101,24 +109,24 @@ func glyphCache() string {
 	return filepath.Join(dir, "drawn.bin")
 }
 
-// keptGlyphs is the default set as the cache has it; nil where it is missing, cut, or not what would be drawn.
-func keptGlyphs(info Info) *Set {
+// cachedGlyphs returns the cached default set, or nil if it is missing, has another size, or has another digest.
+func cachedGlyphs(info Info) *Set {
 	const n = GlyphTrain + GlyphTest
 	b, err := os.ReadFile(glyphCache())
 	if err != nil || len(b) != n*(glyphSide*glyphSide+1) {
 		return nil
 	}
 	pixels := n * glyphSide * glyphSide
-	s, err := own(info, Raster{Pixels: b[:pixels:pixels], Labels: widened(b[pixels:])}, GlyphTrain, DefaultShare)
+	s, err := newSet(info, Raster{Pixels: b[:pixels:pixels], Labels: toUint16(b[pixels:])}, GlyphTrain, DefaultShare)
 	if err != nil || s.digest != GlyphDigest {
 		return nil
 	}
 	return s
 }
 
-// keepGlyphs writes the default set to the cache, whole or not at all. Where it cannot, it is drawn again the next
-// time.
-func keepGlyphs(s *Set) {
+// storeGlyphs writes the default set to the cache atomically. It ignores errors: without a cache the set is drawn
+// again.
+func storeGlyphs(s *Set) {
 	path := glyphCache()
 	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
 		return
@@ -133,6 +141,7 @@ func keepGlyphs(s *Set) {
 	}
 }
 
+// raster draws the first n images of a split, in parallel.
 func (f *glyphFields) raster(split uint32, n int) Raster {
 	r := Raster{Pixels: make([]byte, n*glyphSide*glyphSide), Labels: make([]uint16, n)}
 	var wg sync.WaitGroup
@@ -149,8 +158,8 @@ func (f *glyphFields) raster(split uint32, n int) Raster {
 	return r
 }
 
-// draw is image i of a split: a warped digit, a fragment of another one at its edge, an occluding bar, noise. All of it
-// is integer arithmetic on words of the image's own stream.
+// draw draws image i of a split and returns its label: a warped digit, a fragment of another digit at the border, an
+// occluding bar, and noise. It uses only integer arithmetic on random words of the image's own noise stream.
 func (f *glyphFields) draw(dst *canvas, split, i uint32) (label byte) {
 	key := noise.Key{Purpose: noise.Data, Member: i, Stream: split}
 	d := dice{s: key.Schedule(), ctr: key.Counter(0)}

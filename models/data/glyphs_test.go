@@ -112,7 +112,7 @@ func TestKeptGlyphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := keptGlyphs(first.Info); s == nil || !bytes.Equal(s.Image(13999), first.Image(13999)) || s.Label(13999) != first.Label(13999) {
+	if s := cachedGlyphs(first.Info); s == nil || !bytes.Equal(s.Image(13999), first.Image(13999)) || s.Label(13999) != first.Label(13999) {
 		t.Error("what was drawn is not read again")
 	}
 	flipped := bytes.Clone(good)
@@ -121,7 +121,7 @@ func TestKeptGlyphs(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if keptGlyphs(first.Info) != nil {
+		if cachedGlyphs(first.Info) != nil {
 			t.Errorf("%s: a cache that was changed is believed", name)
 		}
 	}

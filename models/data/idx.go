@@ -10,14 +10,14 @@ import (
 	"io"
 )
 
-// maxBytes bounds the samples of one file, so that a wrong header cannot ask for all memory; maxFeatures bounds one
-// sample.
+// maxBytes limits the bytes of samples of one file, so that a wrong header cannot allocate all memory. maxFeatures
+// limits the elements of one sample.
 const (
 	maxBytes    = 1 << 30
 	maxFeatures = 1 << 24
 )
 
-// FileError says what is wrong with a data file and where.
+// FileError reports the position and kind of damage in a data file.
 type FileError struct {
 	File   string
 	Offset int64 // in the decompressed bytes
@@ -28,7 +28,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s: at byte %d: %s", e.File, e.Offset, e.What)
 }
 
-// gunzip reads a file that may be gzipped.
+// gunzip returns a reader of r, decompressed if r is gzipped.
 func gunzip(r io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	if head, _ := b.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
@@ -41,14 +41,14 @@ func gunzip(r io.Reader) (*bufio.Reader, error) {
 	return b, nil
 }
 
-// ReadIDX reads an IDX file of bytes, gzipped or not: its sizes and its values. file names it in errors, which are
-// FileErrors.
+// ReadIDX reads an IDX file of bytes, gzipped or not, and returns its dimensions and values. file names it in errors,
+// which are FileErrors.
 func ReadIDX(r io.Reader, file string) (dims []int, values []byte, err error) {
 	return readIDX(r, file, 0)
 }
 
-// readIDX is ReadIDX of values that so many more may be appended to; where there are no more than trusted, without
-// moving them.
+// readIDX is like ReadIDX but reserves capacity for more further bytes. For files of at most maxPreallocation bytes of
+// values, appending these does not reallocate.
 func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err error) {
 	fail := func(at int, format string, args ...any) ([]int, []byte, error) {
 		return nil, nil, &FileError{file, int64(at), fmt.Sprintf(format, args...)}
@@ -62,7 +62,8 @@ func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err
 		return fail(n, "the file ends within its magic number")
 	}
 	if word[0] != 0 || word[1] != 0 || word[2] != 8 || word[3] == 0 || word[3] > 4 {
-		return fail(0, "magic number %08x is not that of an IDX file of bytes with 1 to 4 sizes", binary.BigEndian.Uint32(word[:]))
+		return fail(0, "magic number %08x is not that of an IDX file of bytes with 1 to 4 sizes",
+			binary.BigEndian.Uint32(word[:]))
 	}
 	total := 1
 	for i := range int(word[3]) {
@@ -84,14 +85,15 @@ func readIDX(r io.Reader, file string, more int) (dims []int, values []byte, err
 	return dims, values, nil
 }
 
-// trusted is how many bytes are set aside on the word of a file.
-const trusted = 64 << 20
+// maxPreallocation limits the bytes allocated for a size claimed by a file's header before the values are read.
+const maxPreallocation = 64 << 20
 
-// readExactly reads the n bytes that must be left, with room for more behind them. Room for many of them grows as they
-// arrive: n is a promise of the file. On an error it returns what there was.
+// readExactly reads the remaining bytes of r, which must be exactly n, and reserves capacity for more. Beyond
+// maxPreallocation the buffer grows while reading, since n comes from an unverified header. On an error it returns the
+// bytes read so far.
 func readExactly(r io.Reader, n, more int) ([]byte, error) {
-	// so much that the end is found without growing
-	buf := bytes.NewBuffer(make([]byte, 0, min(n, trusted)+max(more, bytes.MinRead+1)))
+	// bytes.MinRead+1 spare bytes detect the end of the input without growing the buffer
+	buf := bytes.NewBuffer(make([]byte, 0, min(n, maxPreallocation)+max(more, bytes.MinRead+1)))
 	_, err := buf.ReadFrom(io.LimitReader(r, int64(n)+1))
 	b := buf.Bytes()
 	switch {

@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// MissingError says which files of a set were not found and where they were looked for.
+// MissingError reports that files of a set were not found.
 type MissingError struct {
 	Set   string
 	Files []string // missing in the folder that has most of them
-	Dirs  []string
+	Dirs  []string // searched folders
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("data %s: %s not found in %s; fetch the set with `brood data get %s`", e.Set, strings.Join(e.Files, ", "), strings.Join(e.Dirs, " or "), e.Set)
+	return fmt.Sprintf("data %s: %s not found in %s; fetch the set with `brood data get %s`",
+		e.Set, strings.Join(e.Files, ", "), strings.Join(e.Dirs, " or "), e.Set)
 }
 
-// places are where the files of a set were found: their paths, or the one archive that holds them.
-type places struct {
-	dir     string
-	paths   []string
-	archive string
+// fileLocations is the result of locating the files of a set: either their paths or the archive that contains them.
+type fileLocations struct {
+	dir     string   // the folder, or "built in"
+	paths   []string // one per file of Known.Files
+	archive string   // path of the archive, if paths is nil
 }
 
-// Cache is where `brood data get` keeps a set.
+// Cache returns the folder in which `brood data get` stores a set.
 func Cache(name string) (string, error) {
 	d, err := os.UserCacheDir()
 	if err != nil {
@@ -34,7 +35,7 @@ func Cache(name string) (string, error) {
 	return filepath.Join(d, "brood", "data", name), nil
 }
 
-// Dirs are the folders where the set may lie: $BROOD_DATA/NAME, then the user's cache.
+// Dirs returns the folders searched for the set, in order: $BROOD_DATA/NAME, then the user's cache.
 func (k Known) Dirs() (out []string) {
 	if d := os.Getenv("BROOD_DATA"); d != "" {
 		out = append(out, filepath.Join(d, k.Name))
@@ -45,24 +46,25 @@ func (k Known) Dirs() (out []string) {
 	return out
 }
 
-// Where is the folder that holds the set, "built in", or a MissingError. It looks at names only.
+// Where returns the folder that contains the set, or "built in"; the error is a MissingError. It checks only that the
+// files exist.
 func (k Known) Where() (string, error) {
 	p, err := k.locate(k.Dirs())
 	return p.dir, err
 }
 
-// locate finds the first of dirs that holds all files, each as its name or its name.gz, in the folder itself or in the
-// one that the archive has; or the archive.
-func (k Known) locate(dirs []string) (places, error) {
+// locate returns the locations of the files in the first of dirs that contains all of them or the archive. Each file
+// may be NAME or NAME.gz, in the folder or in its subfolder Known.Folder.
+func (k Known) locate(dirs []string) (fileLocations, error) {
 	if k.Files == nil {
-		return places{dir: "built in"}, nil
+		return fileLocations{dir: "built in"}, nil
 	}
 	least := k.Files
 	for _, d := range dirs {
 		for _, sub := range []string{d, filepath.Join(d, k.Folder)} {
-			p, missing := places{dir: sub}, []string(nil)
+			p, missing := fileLocations{dir: sub}, []string(nil)
 			for _, f := range k.Files {
-				if path, ok := present(filepath.Join(sub, f)); ok {
+				if path, ok := existingFile(filepath.Join(sub, f)); ok {
 					p.paths = append(p.paths, path)
 				} else {
 					missing = append(missing, f)
@@ -76,14 +78,14 @@ func (k Known) locate(dirs []string) (places, error) {
 			}
 		}
 		if archive := filepath.Join(d, k.Archive); k.Archive != "" && isFile(archive) {
-			return places{dir: d, archive: archive}, nil
+			return fileLocations{dir: d, archive: archive}, nil
 		}
 	}
-	return places{}, &MissingError{k.Name, least, dirs}
+	return fileLocations{}, &MissingError{k.Name, least, dirs}
 }
 
-// present is the path or path.gz, whichever is a file.
-func present(path string) (string, bool) {
+// existingFile returns path or path.gz, the first that is a regular file.
+func existingFile(path string) (string, bool) {
 	for _, p := range []string{path, path + ".gz"} {
 		if isFile(p) {
 			return p, true

@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// loadMNIST reads the four standard files. The training samples have room for the test samples behind them, so that
-// what a run holds at most is not what reading takes.
-func loadMNIST(k Known, p places) (*Set, error) {
+// loadMNIST reads the four standard files. The training samples are read with capacity for the test samples, so that
+// joining them does not raise the peak memory.
+func loadMNIST(k Known, p fileLocations) (*Set, error) {
 	var parts [2]Raster
 	for i, more := range []int{k.Test, 0} {
 		shape, r, err := readPair(p.paths[2*i], p.paths[2*i+1], more*28*28)
@@ -23,15 +23,22 @@ func loadMNIST(k Known, p places) (*Set, error) {
 		}
 		parts[i] = r
 	}
-	info := Info{Name: k.Name, Shape: k.Shape, Classes: k.Classes, Mean: []float64{0.1307}, Std: []float64{0.3081}, From: p.dir}
+	info := Info{
+		Name:    k.Name,
+		Shape:   k.Shape,
+		Classes: k.Classes,
+		Mean:    []float64{0.1307},
+		Std:     []float64{0.3081},
+		From:    p.dir,
+	}
 	train, test := parts[0], parts[1]
 	n := len(train.Labels)
 	train.Pixels, train.Labels = append(train.Pixels, test.Pixels...), append(train.Labels, test.Labels...)
-	return own(info, train, n, DefaultShare)
+	return newSet(info, train, n, DefaultShare)
 }
 
-// readPair reads an IDX file of samples and one of their labels: grey or coloured images, or flat samples, with room
-// for the given number of further bytes.
+// readPair reads an IDX file of samples (grey or coloured images, or flat samples) and the file of their labels. The
+// pixels have capacity for more further bytes.
 func readPair(images, labels string, more int) (shape []int, r Raster, err error) {
 	n, shape, px, err := readImages(images, more)
 	if err != nil {
@@ -44,10 +51,10 @@ func readPair(images, labels string, more int) (shape []int, r Raster, err error
 	if len(ldims) != 1 || ldims[0] != n {
 		return nil, r, &FileError{labels, 4, fmt.Sprintf("sizes %v do not match %d images", ldims, n)}
 	}
-	return shape, Raster{Pixels: px, Labels: widened(ls)}, nil
+	return shape, Raster{Pixels: px, Labels: toUint16(ls)}, nil
 }
 
-// readImages reads the n samples of a file, and their shape, with room for the given number of further bytes.
+// readImages reads an IDX file of n samples and returns their shape. The pixels have capacity for more further bytes.
 func readImages(path string, more int) (n int, shape []int, pixels []byte, err error) {
 	dims, pixels, err := readIDXFile(path, more)
 	if err != nil {
@@ -58,7 +65,7 @@ func readImages(path string, more int) (n int, shape []int, pixels []byte, err e
 	}
 	shape, last := sampleShape(dims)
 	switch {
-	case shape == nil: // channels that are neither 1 nor 3 come first
+	case shape == nil: // neither 1 nor 3 channels: the channels are the first axis
 		shape = dims[1:]
 	case last:
 		pixels = channelsFirst(pixels, shape)

@@ -45,14 +45,14 @@ func tinyMNIST(t *testing.T, labels []byte) string {
 
 func TestMNISTFromFiles(t *testing.T) {
 	k, dir := known(t, "mnist"), tinyMNIST(t, []byte{3, 1, 4, 1, 5, 9})
-	s, err := k.from([]string{"/does/not/exist", dir})
+	s, err := k.read([]string{"/does/not/exist", dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.Len() != 12 || s.Label(2) != 4 || s.Image(7)[5] != 9 || s.From != dir {
 		t.Errorf("%d samples, label %d, from %s", s.Len(), s.Label(2), s.From)
 	}
-	if _, err := k.from([]string{tinyMNIST(t, []byte{3, 10})}); err == nil || !strings.Contains(err.Error(), "at byte 9: label 10") || !strings.Contains(err.Error(), "brood data get mnist") {
+	if _, err := k.read([]string{tinyMNIST(t, []byte{3, 10})}); err == nil || !strings.Contains(err.Error(), "at byte 9: label 10") || !strings.Contains(err.Error(), "brood data get mnist") {
 		t.Errorf("label out of range: %v", err)
 	}
 	name := k.Files[2]
@@ -62,7 +62,7 @@ func TestMNISTFromFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name+".gz.part"), []byte{0, 0, 8, 3}, 0o600); err != nil { // half a download
 		t.Fatal(err)
 	}
-	_, err = k.from([]string{dir})
+	_, err = k.read([]string{dir})
 	var m *MissingError
 	if !errors.As(err, &m) || len(m.Files) != 1 || m.Files[0] != name || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a missing file: %v", err)

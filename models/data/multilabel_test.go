@@ -69,7 +69,7 @@ func TestSeveralClasses(t *testing.T) {
 	if _, err := (Reading{Form: &short, Label: "red,round,sweet", Outputs: 2, MultiLabel: true}).Load(path); err == nil || !strings.Contains(err.Error(), "a label is of 3 classes, and the model has 2") {
 		t.Errorf("another number of classes: %v", err)
 	}
-	if _, err := (Reading{MultiLabel: true, Outputs: 3}).Load("glyphs"); err == nil || !strings.Contains(err.Error(), "one class for each sample, and the model tells several") {
+	if _, err := (Reading{MultiLabel: true, Outputs: 3}).Load("glyphs"); err == nil || !strings.Contains(err.Error(), "one class for each sample, and the model predicts several") {
 		t.Errorf("a set with one class: %v", err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 
 func finite(v float32) bool { return math.Float32bits(v)&0x7f800000 != 0x7f800000 }
 
-// measure sets the mean and the deviation of each channel to those of the training samples. Flat bytes, the pixels of a
-// picture written as a table, keep the range 0 to 1: their borders hardly vary and would be blown up.
+// measure sets the mean and standard deviation of each channel to those of the training samples. Flat bytes, the pixels
+// of pictures written as a table, are scaled only to 0..1: each pixel is a feature there, and pixels at the border
+// hardly vary, so that standardising would amplify them.
 func (s *Set) measure() {
 	s.Mean, s.Std = make([]float64, s.Shape[0]), make([]float64, s.Shape[0])
 	for c := range s.Mean {
@@ -28,9 +29,9 @@ func (s *Set) measure() {
 	}
 }
 
-// spread returns the mean and the deviation of a channel over the training samples; a deviation of 0 if all its values
-// are equal. It goes over the samples twice, mean first, so that large offsets cost no digits. Products are rounded
-// before they are added: every platform gets the same bits.
+// spread returns the mean and standard deviation of channel c over the training samples; the deviation is 0 if all
+// values are equal. It makes two passes, mean first, so that large offsets lose no precision. Products are rounded
+// before they are added (no fused multiply-add), so that all platforms compute the same bits.
 func spread[F float32 | float64](s *Set, all []F, c int) (mean, std float64) {
 	plane := s.features / s.Shape[0]
 	n := float64(len(s.train) * plane)
@@ -42,7 +43,7 @@ func spread[F float32 | float64](s *Set, all []F, c int) (mean, std float64) {
 			equal = equal && v == first
 		}
 	}
-	if equal { // rounding may put the mean beside the value
+	if equal { // the rounded mean may differ from the value
 		return float64(first), 0
 	}
 	mean /= n
@@ -55,6 +56,7 @@ func spread[F float32 | float64](s *Set, all []F, c int) (mean, std float64) {
 	return mean, math.Sqrt(std / n)
 }
 
+// spreadOfBytes returns the mean and standard deviation of channel c of bytes scaled to 0..1, from exact integer sums.
 func (s *Set) spreadOfBytes(c int) (mean, std float64) {
 	plane := s.features / s.Shape[0]
 	var count [256]int64
@@ -73,7 +75,8 @@ func (s *Set) spreadOfBytes(c int) (mean, std float64) {
 	return mean / 255, math.Sqrt(max(0, float64(squares)/n-float64(mean*mean))) / 255
 }
 
-// normalise is x <- (x - mean)/std, of bytes through a table.
+// normalise computes (x - mean)/std of all samples. For bytes it computes a table of the 256 values per channel
+// instead.
 func (s *Set) normalise() error {
 	if !s.numeric() {
 		s.scale = make([][256]float32, s.Shape[0])
@@ -85,27 +88,29 @@ func (s *Set) normalise() error {
 		return nil
 	}
 	if s.doubles == nil {
-		return standard(s, s.values)
+		return normaliseValues(s, s.values)
 	}
 	doubles := s.doubles
 	s.values, s.doubles = make([]float32, len(doubles)), nil
-	return standard(s, doubles)
+	return normaliseValues(s, doubles)
 }
 
-// standard sets the values of the set to (x - mean)/deviation of all, which may be the values themselves.
-func standard[F float32 | float64](s *Set, all []F) error {
+// normaliseValues sets s.values to (x - mean)/std of all, which may be s.values itself. It fails if a result is not
+// finite.
+func normaliseValues[F float32 | float64](s *Set, all []F) error {
 	plane := s.features / s.Shape[0]
 	for i, v := range all {
 		c := i % s.features / plane
 		s.values[i] = float32((float64(v) - s.Mean[c]) / s.Std[c])
 		if !finite(s.values[i]) {
-			return fmt.Errorf("%s has the value %g, too far from the mean of its feature, %g", s.place(i/s.features), v, s.Mean[c])
+			return fmt.Errorf("%s has the value %g, too far from the mean of its feature, %g",
+				s.sampleName(i/s.features), v, s.Mean[c])
 		}
 	}
 	return nil
 }
 
-// Normalisation says in words how samples become a model's input.
+// Normalisation describes for the user how samples become a model's input.
 func (s *Set) Normalisation() string {
 	if s.Text {
 		return "not at all: a byte is looked up by an embedding"
@@ -117,7 +122,8 @@ func (s *Set) Normalisation() string {
 	if s.values == nil {
 		steps = append(steps, "bytes to 0..1")
 	}
-	if slices.ContainsFunc(s.Mean, func(m float64) bool { return m != 0 }) || slices.ContainsFunc(s.Std, func(d float64) bool { return d != 1 }) {
+	if slices.ContainsFunc(s.Mean, func(m float64) bool { return m != 0 }) ||
+		slices.ContainsFunc(s.Std, func(d float64) bool { return d != 1 }) {
 		steps = append(steps, fmt.Sprintf("minus %s, divided by %s", list(s.Mean), list(s.Std)))
 	}
 	return strings.Join(steps, ", then ")

@@ -12,25 +12,25 @@ import (
 	"github.com/x448/float16"
 )
 
-// The keys of the Python dictionary in a header of an NPY file; numpy writes it with repr.
+// Patterns of the keys in the header of an NPY file, a Python dictionary written by numpy with repr.
 var (
 	npyType  = regexp.MustCompile(`'descr':\s*'([<>|=]?)([a-zA-Z])(\d+)'`)
 	npyOrder = regexp.MustCompile(`'fortran_order':\s*(True|False)`)
 	npyShape = regexp.MustCompile(`'shape':\s*\(([\d, ]*)\)`)
 )
 
-// array is an array of numbers as an NPY file has it.
+// array is a numeric array read from an NPY file.
 type array struct {
-	file  string
+	file  string // for errors
 	shape []int
 	kind  string // u1, i4, f2, f8, ...
 	order binary.ByteOrder
-	raw   []byte
+	raw   []byte // elements in C order
 
-	fortran bool // the file stores it column by column; raw does not
+	fortran bool // the file stores the elements in Fortran order
 }
 
-// inRows returns the elements of an array that is stored column by column, row by row.
+// inRows converts the elements of an array from Fortran order to C order. element is the bytes per element.
 func inRows(raw []byte, shape []int, element int) []byte {
 	out := make([]byte, 0, len(raw))
 	strides, stride := make([]int, len(shape)), element // in bytes, of each axis of raw
@@ -54,11 +54,10 @@ func inRows(raw []byte, shape []int, element int) []byte {
 	return out
 }
 
-// maxHeader bounds the header of an NPY file: that of an array of numbers has some hundred bytes.
+// maxHeader limits the bytes of an NPY header. The header of a numeric array has a few hundred bytes.
 const maxHeader = 1 << 16
 
-// readNPY reads an array of numbers, of numpy's formats 1 to 3; one that is stored column by column comes in C order.
-// Its errors are FileErrors.
+// readNPY reads a numeric array in NPY format 1 to 3 and converts Fortran order to C order. Its errors are FileErrors.
 func readNPY(r io.Reader, file string) (array, error) {
 	fail := func(at int, format string, args ...any) (array, error) {
 		return array{}, &FileError{file, int64(at), fmt.Sprintf(format, args...)}
@@ -106,7 +105,9 @@ func readNPY(r io.Reader, file string) (array, error) {
 }
 
 func parseNPY(header string) (a array, err error) {
-	t, o, s := npyType.FindStringSubmatch(header), npyOrder.FindStringSubmatch(header), npyShape.FindStringSubmatch(header)
+	t := npyType.FindStringSubmatch(header)
+	o := npyOrder.FindStringSubmatch(header)
+	s := npyShape.FindStringSubmatch(header)
 	switch {
 	case t == nil || o == nil || s == nil:
 		return a, fmt.Errorf("the header does not describe a plain array of numbers")
@@ -136,10 +137,10 @@ func parseNPY(header string) (a array, err error) {
 
 func (a array) elementSize() int { return int(a.kind[1] - '0') }
 
-// isBytes says whether the elements can stay bytes.
+// isBytes reports whether the elements are unsigned bytes or booleans.
 func (a array) isBytes() bool { return a.kind == "u1" || a.kind == "b1" }
 
-// numbers is the elements in order.
+// numbers returns the elements in C order.
 func (a array) numbers() []float64 {
 	size := a.elementSize()
 	out := make([]float64, len(a.raw)/size)

@@ -260,7 +260,7 @@ func FuzzNPZ(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if s, err := (Reading{}).assemble("fuzz", own); err == nil && s.Len() < leastOwn {
+		if s, err := (Reading{}).assemble("fuzz", own); err == nil && s.Len() < minSamples {
 			t.Fatalf("%d samples", s.Len())
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// observe returns what a user may want to know about the columns of a table, a sentence each: those that are constant,
-// that count the lines, or that repeat another column.
+// observe returns one sentence for the user per kind of suspicious feature columns of a table: constant ones, ones that
+// count the lines, and ones equal to another column. Columns are compared by a 64-bit hash.
 func (p *part) observe() (notes []string) {
 	if p.Pixels != nil || len(p.shape) != 1 || p.samples() < 2 {
 		return nil
@@ -33,16 +33,16 @@ func (p *part) observe() (notes []string) {
 		sums[c] = (sums[c] ^ math.Float64bits(v)) * 0x100000001b3 // FNV
 		sums[c] ^= sums[c] >> 29
 	}
-	var still, counting, twins []string
+	var unvaried, counting, duplicates []string
 	first := map[uint64]int{}
 	for c := range width {
 		switch of, seen := first[sums[c]]; {
 		case constant[c]:
-			still = append(still, p.columnName(c))
+			unvaried = append(unvaried, p.columnName(c))
 		case counts[c]:
 			counting = append(counting, p.columnName(c))
 		case seen:
-			twins = append(twins, p.columnName(c)+" (as "+p.columnName(of)+")")
+			duplicates = append(duplicates, p.columnName(c)+" (as "+p.columnName(of)+")")
 		default:
 			first[sums[c]] = c
 		}
@@ -50,24 +50,28 @@ func (p *part) observe() (notes []string) {
 	for _, x := range []struct {
 		columns []string
 		is      string
-	}{{still, "constant"}, {counting, "counting the lines, which tells the samples apart and means nothing"}, {twins, "equal to another"}} {
+	}{
+		{unvaried, "constant"},
+		{counting, "counting the lines, which tells the samples apart and means nothing"},
+		{duplicates, "equal to another"},
+	} {
 		if len(x.columns) > 0 {
-			notes = append(notes, fmt.Sprintf("%s %s", listed(x.columns), x.is))
+			notes = append(notes, fmt.Sprintf("%s %s", columnsPhrase(x.columns), x.is))
 		}
 	}
 	return notes
 }
 
-// columnName is the name of a feature's column, or its number from 1.
+// columnName returns the quoted name of feature c's column, or its number from 1.
 func (p *part) columnName(c int) string {
-	if p.features != nil {
-		return strconv.Quote(p.features[c])
+	if p.featureNames != nil {
+		return strconv.Quote(p.featureNames[c])
 	}
 	return strconv.Itoa(c + 1)
 }
 
-// listed is "column a is" or "columns a, b and 7 more are".
-func listed(names []string) string {
+// columnsPhrase returns a phrase such as "column a is" or "columns a, b and 7 more are".
+func columnsPhrase(names []string) string {
 	const most = 5
 	if len(names) == 1 {
 		return "column " + names[0] + " is"

@@ -12,34 +12,35 @@ import (
 	"brood/models/wrongfile"
 )
 
-// Open reads a person's own data, by the kind of the path:
+// open reads the user's own data. The path determines the format:
 //
-//	FILE.csv or .tsv, gzipped or not   a line a sample; labels in the column Reading.Label, or several, or else label,
-//	                                   class or target, or else in the last
+//	FILE.csv or .tsv, gzipped or not   one sample per line; labels in the columns Reading.Label, else in the column
+//	                                   label, class or target, else in the last
 //	FILE.npz                           arrays x and y, or x_train and y_train with those of x_val and x_test
 //	x.npy or x_train.npy               the same as files of one folder
-//	*images*-ubyte, gzipped or not     IDX, with a file of labels beside it
-//	FOLDER                             train with val, test or both, each of the kinds above or below; or the files of
-//	                                   one kind; or sub-folders of PNG and JPEG pictures, one a class
+//	*images*-ubyte, gzipped or not     IDX, with a file of labels in the same folder
+//	FOLDER                             train with val, test or both, each in any of these formats; or NPY or IDX files;
+//	                                   or a sub-folder of PNG and JPEG pictures for each class
 //
-// Labels that are whole numbers are the classes, from 0 or 1 without a gap; other labels are names, sorted, and names of
-// folders that are numbers are sorted by value. A validation split is val, valid, validation or dev. Without test samples
-// a sixth of each class of the training samples is taken for them, and without validation samples a twelfth of the rest,
-// by permutations that all runs share. With Reading.Outputs labels are numbers, of a table one a column, and a sixth of
-// all samples is taken.
+// Labels that are whole numbers are classes, numbered from 0 or 1 without a gap. Other labels are class names, sorted;
+// folder names that are numbers are sorted by value. A validation split is named val, valid, validation or dev. If the
+// data have no test samples, a sixth of each class of the training samples is drawn for testing; if they have no
+// validation samples, a twelfth of the rest for validation. The permutations of these draws are the same in all runs.
+// With Reading.Outputs, labels are numbers, one column of a table each, and the test samples are drawn from all
+// samples.
 func (r Reading) open(path string) (*Set, error) {
 	if r.Form != nil && r.Form.Text {
 		return nil, fmt.Errorf("%s is no text, which the model was trained on: give a .txt file", path)
 	}
-	parts, err := r.own(path, r.columns())
+	parts, err := r.readSplits(path, r.columns())
 	if err != nil {
-		return nil, advise(err)
+		return nil, withAdvice(err)
 	}
 	return r.assemble(path, parts)
 }
 
-// advise adds to an error of reading what to do.
-func advise(err error) error {
+// withAdvice adds to a read error what the user can do.
+func withAdvice(err error) error {
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
@@ -50,7 +51,7 @@ func advise(err error) error {
 	return err
 }
 
-// openFile opens a file of data. It refuses one that holds something else, such as the pointer of Git LFS to the file.
+// openFile opens a data file. It fails if the file is recognised as another kind, such as a Git LFS pointer.
 func openFile(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -63,7 +64,7 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// unreadable is the error for a file of a kind that is not read; kinds says what to give in its place.
+// unreadable returns the error for a file of an unsupported kind. kinds lists the supported ones.
 func unreadable(path, kinds string) error {
 	f, err := openFile(path)
 	if err != nil {
@@ -73,19 +74,24 @@ func unreadable(path, kinds string) error {
 	return fmt.Errorf("%s is of no kind that can be read: give %s", path, kinds)
 }
 
-// columns are the wanted ones of a table, nil without any.
+// columns returns the columns required of a table; nil if none are.
 func (r Reading) columns() *columns {
 	switch {
 	case r.Form != nil && (r.Form.Features != nil || r.Form.Label != ""):
-		return &columns{of: "the model", features: r.Form.Features, label: r.Form.Label, pick: r.Label}
+		return &columns{
+			owner:     "the model",
+			features:  r.Form.Features,
+			label:     r.Form.Label,
+			requested: r.Label,
+		}
 	case r.Label != "":
-		return &columns{pick: r.Label}
+		return &columns{requested: r.Label}
 	}
 	return nil
 }
 
-// own reads the samples that a path has.
-func (r Reading) own(path string, want *columns) (splits, error) {
+// readSplits reads the samples at path, divided into the splits that the data mark.
+func (r Reading) readSplits(path string, want *columns) (splits, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return splits{}, err
@@ -99,23 +105,25 @@ func (r Reading) own(path string, want *columns) (splits, error) {
 		p, err := r.table(path, want, r.Outputs > 0)
 		return splits{train: p}, err
 	case ".npz":
-		if err := r.unlabelled(path); err != nil {
+		if err := r.checkNoLabelColumn(path); err != nil {
 			return splits{}, err
 		}
 		return r.readNPZ(path)
 	case ".npy":
-		if err := r.unlabelled(path); err != nil {
+		if err := r.checkNoLabelColumn(path); err != nil {
 			return splits{}, err
 		}
-		return r.readArrays(path, folderArrays(filepath.Dir(path), r.Outputs > 0), strings.TrimSuffix(filepath.Base(path), ".npy"))
+		x := strings.TrimSuffix(filepath.Base(path), ".npy")
+		return r.readArrays(path, folderArrays(filepath.Dir(path), r.Outputs > 0), x)
 	}
 	if isImages(name) {
-		if err := r.plain(path); err != nil {
+		if err := r.checkPlain(path); err != nil {
 			return splits{}, err
 		}
 		return r.readIDXPairs(path)
 	}
-	return splits{}, unreadable(path, "a .csv, .npy, .npz or .txt file, the images file of an IDX pair, or a folder with a sub-folder of PNG or JPEG pictures for each class")
+	return splits{}, unreadable(path, "a .csv, .npy, .npz or .txt file, the images file of an IDX pair, "+
+		"or a folder with a sub-folder of PNG or JPEG pictures for each class")
 }
 
 func (r Reading) folder(dir string, want *columns) (splits, error) {
@@ -142,12 +150,12 @@ func (r Reading) folder(dir string, want *columns) (splits, error) {
 		}
 	}
 	if found["x.npy"] != "" || found["x_train.npy"] != "" {
-		if err := r.unlabelled(dir); err != nil {
+		if err := r.checkNoLabelColumn(dir); err != nil {
 			return splits{}, err
 		}
 		return r.readArrays(dir, folderArrays(dir, r.Outputs > 0), "")
 	}
-	if err := r.plain(dir); err != nil {
+	if err := r.checkPlain(dir); err != nil {
 		return splits{}, err
 	}
 	if len(images) > 0 {
@@ -161,8 +169,8 @@ func (r Reading) folder(dir string, want *columns) (splits, error) {
 	return splits{train: p}, err
 }
 
-// marked reads the files or folders of splits, of which those for validation and for tests may be missing (""). None
-// may be split itself. The columns of the others are those of the training samples, by name.
+// marked reads the files or folders of the splits. validation and test may be "" if missing. It fails if one of them
+// contains splits itself. The columns of validation and test are matched by name to those of the training samples.
 func (r Reading) marked(train, validation, test string, want *columns) (own splits, err error) {
 	for _, x := range []struct {
 		path string
@@ -171,7 +179,7 @@ func (r Reading) marked(train, validation, test string, want *columns) (own spli
 		if x.path == "" {
 			continue
 		}
-		inner, err := r.own(x.path, want)
+		inner, err := r.readSplits(x.path, want)
 		if err != nil {
 			return splits{}, err
 		}
@@ -179,13 +187,13 @@ func (r Reading) marked(train, validation, test string, want *columns) (own spli
 		if len(inner.all()) > 1 {
 			return splits{}, fmt.Errorf("%s has splits of its own; give that path instead of its parent", x.path)
 		}
-		if (want == nil || want.features == nil) && p.features != nil {
-			want = &columns{of: train, features: p.features, label: p.labelName}
-			if r.Label != "" { // by its name, where a number was asked for
-				want.pick = p.labelName
+		if (want == nil || want.features == nil) && p.featureNames != nil {
+			want = &columns{owner: train, features: p.featureNames, label: p.labelName}
+			if r.Label != "" { // by name, even if the user gave a number
+				want.requested = p.labelName
 			}
 		}
-		*x.to, r.white = p, &p.white
+		*x.to, r.whiteBackground = p, &p.whiteBackground
 	}
 	return own, nil
 }

@@ -6,17 +6,17 @@ import (
 	"io"
 )
 
-// Orientations of EXIF (CIPA DC-008, tag 0x0112): how a stored picture is turned to be upright.
+// EXIF orientations (CIPA DC-008, tag 0x0112): how a stored picture is rotated or mirrored to be upright.
 const (
-	upright     = 1 // nothing is to be done
+	upright     = 1 // stored upright
 	lastTurn    = 8
-	firstOnSide = 5 // from here on width and height are exchanged
+	firstOnSide = 5 // from this value on, width and height are exchanged
 )
 
-// maxEXIF bounds the bytes of an EXIF block that are looked at: a segment of a JPEG holds no more.
+// maxEXIF limits the bytes of an EXIF block that are read. A JPEG segment cannot be longer.
 const maxEXIF = 1 << 16
 
-// maxMarkers bounds the segments or chunks that are looked at on the way to the EXIF block.
+// maxMarkers limits the number of segments or chunks skipped in search of the EXIF block.
 const maxMarkers = 1 << 16
 
 // orientation returns the EXIF orientation of a JPEG, from its first APP1 segment of that kind, or of a PNG, from its
@@ -29,7 +29,7 @@ func orientation(r io.ReadSeeker, isPNG bool) int {
 	return tiffOrientation(find(r))
 }
 
-// jpegEXIF returns the TIFF bytes of the EXIF segment, nil without any. It stops where the scan data begin.
+// jpegEXIF returns the TIFF bytes of the EXIF segment; nil if there is none before the scan data.
 func jpegEXIF(r io.ReadSeeker) []byte {
 	const (
 		app1 = 0xe1
@@ -80,7 +80,7 @@ func jpegEXIF(r io.ReadSeeker) []byte {
 	return nil
 }
 
-// pngEXIF returns the bytes of the eXIf chunk, nil without any. It may lie behind the pixels.
+// pngEXIF returns the bytes of the eXIf chunk, which may follow the pixels; nil if there is none.
 func pngEXIF(r io.ReadSeeker) []byte {
 	if _, err := r.Seek(int64(len(pngMagic)), io.SeekCurrent); err != nil {
 		return nil
@@ -146,14 +146,14 @@ func tiffOrientation(b []byte) int {
 	return upright
 }
 
-// turn writes a plane of w x h stored pixels the way its orientation is seen: h x w where that is on its side.
+// turn writes a plane of w x h stored pixels upright to dst. For orientations from firstOnSide on, dst is h x w.
 func turn(dst, stored []byte, w, h, orientation int) {
 	wide := w
 	if orientation >= firstOnSide {
 		wide = h
 	}
 	for i := range dst {
-		x, y := i%wide, i/wide // where the pixel is seen
+		x, y := i%wide, i/wide // upright position of the pixel
 		switch orientation {
 		case 2:
 			x = w - 1 - x

@@ -10,30 +10,31 @@ import (
 )
 
 const (
-	leastOwn = 8 // samples: fewer leave a split empty
-	// samples that each of more than 256 classes has in the mean: labels of fewer are no classes, but numbers or names
-	leastOfClass = 2
+	minSamples = 8 // fewer leave a split empty
+	// Minimum mean number of samples per class if there are more than 256 classes. Labels with fewer samples per value
+	// are not classes but numbers to predict or names.
+	minSamplesPerClass = 2
 )
 
-// part is samples of a person's own data before their classes have numbers. Labels is nil.
+// part is the samples of one split of the user's own data, before classes are numbered. Labels is nil until setLabels.
 type part struct {
 	Raster
 	shape []int
-	names []string // label of each sample; nil where they have targets and nobody asked for the text
-	// numbers of a sample in Targets; 0 where names are classes
-	outputs int
-	text    bool     // the values were written as text, which does not say that they are bytes
-	from    string   // path
-	note    string   // what a person may want to know about how it was read
-	notes   []string // what was guessed, a sentence each
+	names []string // label of each sample as text; nil if labels are targets and only their numbers are needed
+	// targets per sample; 0 if names are classes
+	outputs  int
+	fromText bool     // read from text, which does not declare whether values are bytes
+	path     string   // path
+	note     string   // how the data were read, added to Info.From
+	notes    []string // guesses, one sentence each
 
-	features  []string // names of the columns, nil where they have none that tell them apart
-	labelName string   // of the column of labels
-	classes   []string // of the columns, where they have names and are several classes
-	folders   bool     // names are those of folders
-	white     bool     // the ground of transparent pixels
-	array     string   // which one of several the samples are; "": the path says it
-	lines     []int32  // of the file, of each sample; nil: they are counted
+	featureNames    []string // column names; nil if missing or not unique
+	labelName       string   // name of the label column, or its number from 1
+	classColumns    []string // names of the label columns of multi-label data
+	namesAreFolders bool     // names are folder names
+	whiteBackground bool     // transparent pixels are drawn on white
+	arrayPath       string   // path of the samples' array in a file with several; "": see path
+	lineNumbers     []int32  // line number of each sample in the file; nil: samples are counted
 }
 
 func (p *part) samples() int {
@@ -43,40 +44,45 @@ func (p *part) samples() int {
 	return len(p.names)
 }
 
-// place names a sample as a person finds it in the file.
-func (p *part) place(i int) string {
-	if p.lines != nil {
-		return fmt.Sprintf("%s: line %d", p.from, p.lines[i])
+// sampleName describes sample i in errors by its file and line or row.
+func (p *part) sampleName(i int) string {
+	if p.lineNumbers != nil {
+		return fmt.Sprintf("%s: line %d", p.path, p.lineNumbers[i])
 	}
-	return fmt.Sprintf("%s: row %d", cmp.Or(p.array, p.from), i+1)
+	return fmt.Sprintf("%s: row %d", cmp.Or(p.arrayPath, p.path), i+1)
 }
 
-// assemble numbers the classes and splits.
+// assemble joins the parts, numbers the classes, draws test samples if the data mark none, and builds the set. Without
+// a Form it fails for data that cannot be trained on, see constant and CheckClasses.
 func (r Reading) assemble(name string, own splits) (*Set, error) {
 	train := own.train
-	if n := train.samples(); n < leastOwn && !r.undivided() {
+	if n := train.samples(); n < minSamples && !r.singleSplit() {
 		more := ""
 		if r.Form != nil {
 			more = "; brood eval --split all scores any number"
 		}
-		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d%s", train.from, n, leastOwn, more)
+		return nil, fmt.Errorf("%s: %d samples; a training, a validation and a test split need at least %d%s",
+			train.path, n, minSamples, more)
 	}
 	parts := own.all()
 	for _, p := range parts[1:] {
 		if !slices.Equal(train.shape, p.shape) {
-			return nil, fmt.Errorf("%s: its samples are of shape %v, the training samples of %v; bring them to one shape", p.from, p.shape, train.shape)
+			return nil, fmt.Errorf("%s: its samples are of shape %v, the training samples of %v; bring them to one shape",
+				p.path, p.shape, train.shape)
 		}
 	}
-	names, err := r.label(parts)
+	names, err := r.setLabels(parts)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.settleType(parts); err != nil {
+	if err := r.unifyType(parts); err != nil {
 		return nil, err
 	}
 	notes := append(train.notes, train.observe()...)
-	if at, _ := train.noByte(); at < 0 && train.text && train.Pixels == nil && slices.Contains(train.Values, 255) {
-		notes = append(notes, "all numbers are whole and from 0 to 255; they are standardised as numbers, and --table bytes reads them as pixels")
+	at, _ := train.firstNonByte()
+	if at < 0 && train.fromText && train.Pixels == nil && slices.Contains(train.Values, 255) {
+		notes = append(notes, "all numbers are whole and from 0 to 255; they are standardised as numbers, "+
+			"and --table bytes reads them as pixels")
 	}
 	byClass := r.Outputs == 0
 	all, tests := join(parts), 0
@@ -84,14 +90,23 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 	switch {
 	case own.test != nil:
 		tests = own.test.samples()
-	case !r.undivided():
+	case !r.singleSplit():
 		order, tests = drawTests(train, len(all.Labels), byClass)
 		all = all.pick(order)
 		if own.validation != nil {
-			notes = append(notes, "there are validation samples and no test samples, so a sixth of the training samples is for tests")
+			notes = append(notes, "there are validation samples and no test samples, "+
+				"so a sixth of the training samples is for tests")
 		}
 	}
-	info := Info{Name: name, Shape: train.shape, Classes: len(names), Names: names, Outputs: train.outputs, MultiLabel: r.MultiLabel, From: train.from}
+	info := Info{
+		Name:       name,
+		Shape:      train.shape,
+		Classes:    len(names),
+		Names:      names,
+		Outputs:    train.outputs,
+		MultiLabel: r.MultiLabel,
+		From:       train.path,
+	}
 	if r.MultiLabel {
 		info.Classes = 0
 	}
@@ -108,52 +123,58 @@ func (r Reading) assemble(name string, own splits) (*Set, error) {
 		}
 		info.Mean, info.Std, info.TargetMean, info.TargetStd = f.Mean, f.Std, f.TargetMean, f.TargetStd
 	}
-	s := &Set{Info: info, byClass: byClass, copied: true, columns: columns{features: train.features, label: train.labelName}}
-	s.take(all)
-	s.drawn, s.white = order != nil, train.white || r.Form != nil && r.Form.White
-	s.place = func(i int) string {
+	s := &Set{
+		Info:       info,
+		stratified: byClass,
+		copied:     true,
+		columns:    columns{features: train.featureNames, label: train.labelName},
+	}
+	s.setSamples(all)
+	s.testsDrawn, s.whiteBackground = order != nil, train.whiteBackground || r.Form != nil && r.Form.White
+	s.sampleName = func(i int) string {
 		if order != nil {
 			i = order[i]
 		}
-		return own.place(i)
+		return own.sampleName(i)
 	}
 	trained := len(all.Labels)
-	if !r.undivided() {
+	if !r.singleSplit() {
 		trained -= tests
 		if own.validation != nil {
-			s.given = own.validation.samples()
+			s.markedValidation = own.validation.samples()
 		}
 	}
 	if err := s.build(trained, r.share()); err != nil {
 		return nil, err
 	}
-	if r.Form != nil { // whoever trains on it asks, and a test may well lack a class
+	if r.Form != nil { // training callers call CheckClasses themselves; data to test on may lack a class
 		return s, nil
 	}
 	if s.constant() {
-		return nil, fmt.Errorf("data %s: no feature varies over the training samples, so there is nothing to learn from; look at the columns", s.Name)
+		return nil, fmt.Errorf("data %s: no feature varies over the training samples, "+
+			"so there is nothing to learn from; look at the columns", s.Name)
 	}
 	return s, s.CheckClasses()
 }
 
-// undivided says that nobody wants splits.
-func (r Reading) undivided() bool { return r.Form != nil && r.Undivided }
+// singleSplit reports whether all samples form one split, see Reading.Undivided.
+func (r Reading) singleSplit() bool { return r.Form != nil && r.Undivided }
 
-// share is that of the training samples which are for validation.
+// share returns the validation share of the training samples.
 func (r Reading) share() float64 {
-	if r.undivided() {
+	if r.singleSplit() {
 		return 0
 	}
 	return DefaultShare
 }
 
-// TestsDrawn says that the test samples are a share of a person's own, who marked none.
-func (s *Set) TestsDrawn() bool { return s.drawn }
+// TestsDrawn reports whether the test samples were drawn from the user's samples because the data mark none.
+func (s *Set) TestsDrawn() bool { return s.testsDrawn }
 
-// ValidationMarked reports whether the data say which samples are for validation; else they are drawn.
-func (s *Set) ValidationMarked() bool { return s.given > 0 }
+// ValidationMarked reports whether the data mark the validation samples. If not, they are drawn.
+func (s *Set) ValidationMarked() bool { return s.markedValidation > 0 }
 
-// constant reports whether all training samples of a table are equal.
+// constant reports whether all training samples are equal. It is false for samples of bytes.
 func (s *Set) constant() bool {
 	if s.values == nil {
 		return false
@@ -167,9 +188,9 @@ func (s *Set) constant() bool {
 	return true
 }
 
-// CheckClasses refuses a set of a person's own of which a split lacks a class that the others have: what training never
-// sees cannot be learnt, and selection and tests that lack it tell nothing of it. By the first rule only training is
-// looked at.
+// CheckClasses returns an error if a split lacks a class that another split contains: a class missing from training
+// cannot be learnt, and one missing from validation or test is not measured. If the splits were not drawn per class,
+// only the training split is checked. Regressions and texts always pass.
 func (s *Set) CheckClasses() error {
 	if s.Outputs > 0 || s.Text {
 		return nil
@@ -182,11 +203,11 @@ func (s *Set) CheckClasses() error {
 		name string
 		ids  []int32
 	}{{"training", s.train}, {"validation", s.validation}, {"test", s.test}}
-	if !s.byClass {
+	if !s.stratified {
 		splits = splits[:1]
 	}
 	for _, split := range splits {
-		if len(split.ids) == 0 && split.name == "validation" { // nothing is held out, as asked
+		if len(split.ids) == 0 && split.name == "validation" { // the user requested no validation split
 			continue
 		}
 		seen := make([]bool, s.Classes)
@@ -195,14 +216,15 @@ func (s *Set) CheckClasses() error {
 		}
 		for c := range seen {
 			if any[c] && !seen[c] {
-				return fmt.Errorf("data %s: class %s has no sample in the %s split; add samples of it or leave it out", s.Name, s.ClassName(c), split.name)
+				return fmt.Errorf("data %s: class %s has no sample in the %s split; add samples of it or leave it out",
+					s.Name, s.ClassName(c), split.name)
 			}
 		}
 	}
 	return nil
 }
 
-// ClassName is the name of a class, its number where it has no other.
+// ClassName returns the name of class c, or its number if it has no name.
 func (s *Set) ClassName(c int) string {
 	if s.Text {
 		return byteName(c)
@@ -213,42 +235,46 @@ func (s *Set) ClassName(c int) string {
 	return strconv.Itoa(c)
 }
 
-// label sets Labels, and returns the names of the classes. Samples with targets have none, and are all of class 0.
-func (r Reading) label(parts []*part) ([]string, error) {
+// setLabels sets the Labels of all parts and returns the class names. Samples with targets get class 0 and no names.
+func (r Reading) setLabels(parts []*part) ([]string, error) {
 	train := parts[0]
 	if r.MultiLabel {
-		return r.several(parts)
+		return r.setMultiLabels(parts)
 	}
 	if f := r.Form; f != nil && len(f.TargetMean) != train.outputs {
-		return nil, fmt.Errorf("%s: a sample has %d numbers for a label, and the model predicts %d; choose data that match", train.from, train.outputs, len(f.TargetMean))
+		return nil, fmt.Errorf("%s: a sample has %d numbers for a label, and the model predicts %d; choose data that match",
+			train.path, train.outputs, len(f.TargetMean))
 	}
 	if train.outputs == 0 {
-		return r.classify(parts)
+		return r.setClassLabels(parts)
 	}
-	return nil, unlabelled(parts)
+	return nil, setClassZero(parts)
 }
 
-// unlabelled gives samples with targets the class 0.
-func unlabelled(parts []*part) error {
+// setClassZero sets the class of all samples to 0, for data with targets. It fails if the parts differ in outputs.
+func setClassZero(parts []*part) error {
 	for _, p := range parts {
 		if p.outputs != parts[0].outputs {
-			return fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape", p.from, p.outputs, parts[0].outputs)
+			return fmt.Errorf("%s: a label is %d numbers where those to train on are %d; bring them to one shape",
+				p.path, p.outputs, parts[0].outputs)
 		}
 		p.Labels = make([]uint16, p.samples())
 	}
 	return nil
 }
 
-// several are the names of classes of which a sample may be in several: those of the columns of labels, in their order.
-func (r Reading) several(parts []*part) ([]string, error) {
+// setMultiLabels sets Labels to 0 and returns the class names of multi-label data: the names of the label columns in
+// their order, or their numbers from 0. With a Form it returns the model's classes.
+func (r Reading) setMultiLabels(parts []*part) ([]string, error) {
 	train := parts[0]
 	if f := r.Form; f != nil && len(f.Classes) != train.outputs {
-		return nil, fmt.Errorf("%s: a label is of %d classes, and the model has %d; choose data that match", train.from, train.outputs, len(f.Classes))
+		return nil, fmt.Errorf("%s: a label is of %d classes, and the model has %d; choose data that match",
+			train.path, train.outputs, len(f.Classes))
 	}
-	if err := unlabelled(parts); err != nil {
+	if err := setClassZero(parts); err != nil {
 		return nil, err
 	}
-	switch names := train.classes; {
+	switch names := train.classColumns; {
 	case r.Form != nil:
 		return r.Form.Classes, nil
 	case len(names) == train.outputs:
@@ -257,11 +283,11 @@ func (r Reading) several(parts []*part) ([]string, error) {
 	return numbersFrom(0, train.outputs), nil
 }
 
-// classify sets Labels and returns the name of each class, sorted: whole numbers by value, and other labels as texts. A
-// model's classes are what they are.
-func (r Reading) classify(parts []*part) ([]string, error) {
+// setClassLabels sets Labels and returns the class names, sorted: by value if all are whole numbers, else as strings.
+// With a Form it returns the model's classes in the model's order.
+func (r Reading) setClassLabels(parts []*part) ([]string, error) {
 	if r.Form != nil {
-		return r.Form.Classes, number(r.Form.Classes, "the model", parts)
+		return r.Form.Classes, setClassNumbers(r.Form.Classes, "the model", parts)
 	}
 	train := parts[0]
 	count := map[string]int{}
@@ -271,25 +297,29 @@ func (r Reading) classify(parts []*part) ([]string, error) {
 	names := slices.Sorted(maps.Keys(count))
 	if isNumbers(names) {
 		slices.SortFunc(names, byValue)
-		if !train.folders {
-			if err := checkNumbers(train.from, names); err != nil {
+		if !train.namesAreFolders {
+			if err := checkNumbers(train.path, names); err != nil {
 				return nil, err
 			}
 		}
 	}
 	switch {
 	case len(names) > maxClasses:
-		return nil, fmt.Errorf("%s: %d different labels, %q and %q among them; at most %d classes can be told apart; a model of the loss mse predicts numbers", train.from, len(names), names[0], names[1], maxClasses)
-	case len(names) > byteClasses && len(names)*leastOfClass > len(train.names):
-		return nil, fmt.Errorf("%s: %d different labels for %d samples, %q and %q among them; a class needs one for each split; a model of the loss mse predicts numbers", train.from, len(names), len(train.names), names[0], names[1])
+		return nil, fmt.Errorf("%s: %d different labels, %q and %q among them; at most %d classes are supported; "+
+			"a model of the loss mse predicts numbers", train.path, len(names), names[0], names[1], maxClasses)
+	case len(names) > byteClasses && len(names)*minSamplesPerClass > len(train.names):
+		return nil, fmt.Errorf("%s: %d different labels for %d samples, %q and %q among them; "+
+			"a class needs one for each split; a model of the loss mse predicts numbers",
+			train.path, len(names), len(train.names), names[0], names[1])
 	case len(names) < 2:
-		return nil, fmt.Errorf("%s: every label is %q; a classifier needs two classes", train.from, names[0])
+		return nil, fmt.Errorf("%s: every label is %q; a classifier needs two classes", train.path, names[0])
 	}
-	return names, number(names, "the training samples", parts)
+	return names, setClassNumbers(names, "the training samples", parts)
 }
 
-// number sets Labels to the places of the samples' names among the classes that something has.
-func number(classes []string, of string, parts []*part) error {
+// setClassNumbers sets Labels to the indices of the samples' names in classes. owner names the owner of the classes in
+// the error for an unknown name.
+func setClassNumbers(classes []string, owner string, parts []*part) error {
 	index := map[string]uint16{}
 	for i, name := range classes {
 		index[name] = uint16(i)
@@ -299,7 +329,8 @@ func number(classes []string, of string, parts []*part) error {
 		for i, l := range p.names {
 			c, ok := index[l]
 			if !ok {
-				return fmt.Errorf("%s: label %q is none of the %d classes of %s: %s", p.place(i), l, len(classes), of, some(classes))
+				return fmt.Errorf("%s: label %q is none of the %d classes of %s: %s",
+					p.sampleName(i), l, len(classes), owner, shorten(classes))
 			}
 			p.Labels[i] = c
 		}
@@ -314,12 +345,13 @@ func byValue(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// checkNumbers refuses labels that are whole numbers, sorted, unless they count the classes from 0 or 1 without a gap: a
-// gap is a class without a sample, or the labels are numbers to predict.
+// checkNumbers returns an error unless names, which are sorted whole numbers, count from 0 or 1 without a gap. A gap
+// means that a class has no sample or that the labels are numbers to predict.
 func checkNumbers(from string, names []string) error {
 	for _, s := range names {
 		if n, err := strconv.Atoi(s); err != nil || n < 0 || n >= maxClasses {
-			return fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names; a model of the loss mse predicts numbers", from, s, maxClasses-1)
+			return fmt.Errorf("%s: label %s is out of range: number the classes from 0 to %d at most, or give them names; "+
+				"a model of the loss mse predicts numbers", from, s, maxClasses-1)
 		}
 	}
 	first := 0
@@ -328,14 +360,15 @@ func checkNumbers(from string, names []string) error {
 	}
 	for i, want := range numbersFrom(first, len(names)) {
 		if names[i] != want {
-			return fmt.Errorf("%s: class %s has no sample, but there is a class %s: number the classes from 0 or 1 without a gap, or give them names", from, want, names[len(names)-1])
+			return fmt.Errorf("%s: class %s has no sample, but there is a class %s: "+
+				"number the classes from 0 or 1 without a gap, or give them names", from, want, names[len(names)-1])
 		}
 	}
 	return nil
 }
 
-// label is a number as a label: whole numbers lose their decimals.
-func label(text string) string {
+// trimDecimals returns a label without surrounding spaces and, for a whole number such as 3.0, without its decimals.
+func trimDecimals(text string) string {
 	text = strings.TrimSpace(text)
 	if whole, zeros, ok := strings.Cut(text, "."); ok && strings.Trim(zeros, "0") == "" {
 		if _, err := strconv.Atoi(whole); err == nil {

@@ -13,7 +13,7 @@ import (
 
 // column is n samples of one value each, i for sample i, with labels i modulo classes.
 func column(n, classes int) *part {
-	p := &part{shape: []int{1}, from: "column"}
+	p := &part{shape: []int{1}, path: "column"}
 	for i := range n {
 		p.Values = append(p.Values, float32(i))
 		p.names = append(p.names, strconv.Itoa(i%classes))
@@ -157,7 +157,7 @@ func TestAssembleRefuses(t *testing.T) {
 
 func TestLabelText(t *testing.T) {
 	for in, want := range map[string]string{"3": "3", "3.0": "3", " 3.000 ": "3", "-1.0": "-1", "3.5": "3.5", "v1.0": "v1.0", ".0": ".0", "rose": "rose"} {
-		if got := label(in); got != want {
+		if got := trimDecimals(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// isImages says whether a file's name is that of the images of an IDX pair, such as train-images-idx3-ubyte.gz.
+// isImages reports whether name is that of an IDX file of images, such as train-images-idx3-ubyte.gz.
 func isImages(name string) bool {
-	return strings.Contains(name, "images") && strings.Contains(name, "idx") && strings.HasSuffix(strings.TrimSuffix(name, ".gz"), "ubyte")
+	return strings.Contains(name, "images") && strings.Contains(name, "idx") &&
+		strings.HasSuffix(strings.TrimSuffix(name, ".gz"), "ubyte")
 }
 
-// trainImages is the one file among paths to train on.
+// trainImages returns the file of training images among paths: the only one, or the only one with "train" in its name.
 func trainImages(paths []string) (string, error) {
 	var found []string
 	for _, p := range paths {
@@ -21,47 +22,51 @@ func trainImages(paths []string) (string, error) {
 		}
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%s holds %d files of images and not one to train on; give the path of that file", filepath.Dir(paths[0]), len(paths))
+		return "", fmt.Errorf("%s holds %d files of images and not one to train on; give the path of that file",
+			filepath.Dir(paths[0]), len(paths))
 	}
 	return found[0], nil
 }
 
-// readIDXPairs reads the images at path and their labels, and the test pair t10k or test beside a pair train.
+// readIDXPairs reads the images at path with their labels and, for a pair named train, the test pair t10k or test from
+// the same folder if present.
 func (r Reading) readIDXPairs(path string) (own splits, err error) {
 	if own.train, err = r.readIDXPair(path); err != nil {
 		return own, err
 	}
-	if beside := testBeside(path); beside != "" {
-		own.test, err = r.readIDXPair(beside)
+	if test := testImagesFor(path); test != "" {
+		own.test, err = r.readIDXPair(test)
 	}
 	return own, err
 }
 
-// testBeside is the file t10k or test of images beside a file train of images, "" without any.
-func testBeside(path string) string {
+// testImagesFor returns the path of the test images, t10k or test, in the folder of a file of training images; "" if
+// there is none.
+func testImagesFor(path string) string {
 	base := strings.TrimSuffix(filepath.Base(path), ".gz")
 	for _, name := range []string{"t10k", "test"} {
 		other := strings.Replace(base, "train", name, 1)
-		if found, ok := present(filepath.Join(filepath.Dir(path), other)); ok && other != base {
+		if found, ok := existingFile(filepath.Join(filepath.Dir(path), other)); ok && other != base {
 			return found
 		}
 	}
 	return ""
 }
 
-// labelsBeside is the file of the labels of images, and whether it is there.
-func labelsBeside(path string) (name, found string, ok bool) {
+// labelsFor returns the expected name of the label file for a file of images. If the file exists, ok is true and found
+// is its path.
+func labelsFor(path string) (name, found string, ok bool) {
 	base := strings.TrimSuffix(filepath.Base(path), ".gz")
 	name = strings.Replace(base, "images", "labels", 1)
 	for _, sizes := range []string{"idx2", "idx3", "idx4"} {
 		name = strings.Replace(name, sizes, "idx1", 1)
 	}
-	found, ok = present(filepath.Join(filepath.Dir(path), name))
+	found, ok = existingFile(filepath.Join(filepath.Dir(path), name))
 	return name, found, ok
 }
 
 func (r Reading) readIDXPair(path string) (*part, error) {
-	name, labels, ok := labelsBeside(path)
+	name, labels, ok := labelsFor(path)
 	if !ok {
 		return nil, fmt.Errorf("%s has no labels: put them into %s beside it", path, name)
 	}
@@ -69,7 +74,7 @@ func (r Reading) readIDXPair(path string) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &part{Raster: Raster{Pixels: all.Pixels}, shape: shape, from: path}
+	p := &part{Raster: Raster{Pixels: all.Pixels}, shape: shape, path: path}
 	for _, l := range all.Labels {
 		p.names = append(p.names, strconv.Itoa(int(l)))
 	}

@@ -15,13 +15,13 @@ import (
 	"unicode/utf8"
 )
 
-// picture is a file of a class.
+// picture is an image file and its class.
 type picture struct {
 	path, class string
-	orientation int // of EXIF, 1 to 8; 0 where it is not applied
+	orientation int // EXIF orientation, 1 to 8; 0 until header is called
 }
 
-// readPictures reads a folder with a sub-folder of PNG and JPEG pictures for each class.
+// readPictures reads a folder that has a sub-folder of PNG and JPEG pictures for each class.
 func (r Reading) readPictures(dir string) (*part, error) {
 	files, err := listPictures(dir)
 	if err != nil {
@@ -30,32 +30,33 @@ func (r Reading) readPictures(dir string) (*part, error) {
 	return r.readFiles(dir, files, false)
 }
 
-// readFiles reads pictures of one size, turned upright as EXIF says. They are in colour where that is asked for, or
-// where one of them is stored in colour, and else grey. Channels of 16 bits are rounded to 8.
+// readFiles reads pictures of equal size, turned upright by their EXIF orientation. The samples are in colour if colour
+// is set or any picture is stored in colour, else grey. Channels of 16 bits are rounded to 8.
 //
-// Transparent pixels are drawn on white where the pictures of the folder that have some are darker than mid-grey in the
-// mean, each pixel weighted by its alpha, and else on black; see [Reading.ground] for where that is settled before.
+// Transparent pixels are drawn on white or black. Unless [Reading.background] determines it, the background is white if
+// the pictures with transparent pixels are darker than mid-grey in the alpha-weighted mean, else black.
 func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, error) {
 	size, grey, err := measurePictures(files)
 	if err != nil {
 		return nil, err
 	}
 	grey = grey && !colour
-	p := &part{shape: []int{3, size.Y, size.X}, from: dir, folders: true}
+	p := &part{shape: []int{3, size.Y, size.X}, path: dir, namesAreFolders: true}
 	if grey {
 		p.shape[0] = 1
 	}
 	row := p.shape[0] * size.X * size.Y
 	if len(files) > maxBytes/row {
-		return nil, fmt.Errorf("%s is too large: %d pictures of %d x %d take more than %d bytes; scale them down", dir, len(files), size.X, size.Y, maxBytes)
+		return nil, fmt.Errorf("%s is too large: %d pictures of %d x %d take more than %d bytes; scale them down",
+			dir, len(files), size.X, size.Y, maxBytes)
 	}
 	p.Pixels = make([]byte, len(files)*row)
 	for _, f := range files {
 		p.names = append(p.names, f.class)
 	}
 	seen := make([]appearance, len(files))
-	white, settled := r.ground()
-	d := drawing{size: size, grey: grey, white: white}
+	white, settled := r.background()
+	d := drawing{size: size, grey: grey, whiteBackground: white}
 	draw := func(i int) (err error) {
 		seen[i], err = d.read(p.Pixels[i*row:(i+1)*row], files[i])
 		return err
@@ -68,7 +69,7 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 		all.add(a)
 	}
 	if !settled && all.dark() {
-		d.white = true
+		d.whiteBackground = true
 		err = inParallel(len(files), func(i int) error {
 			if !seen[i].transparent {
 				return nil
@@ -76,23 +77,24 @@ func (r Reading) readFiles(dir string, files []picture, colour bool) (*part, err
 			return draw(i)
 		})
 	}
-	p.white, p.notes = d.white, all.notes(d.white, settled)
+	p.whiteBackground, p.notes = d.whiteBackground, all.notes(d.whiteBackground, settled)
 	return p, err
 }
 
-// ground says whether the transparent pixels of pictures are drawn on white, and not on black, and whether that is
-// settled before the pictures are seen: by the model, or by the training samples of the same folder.
-func (r Reading) ground() (white, settled bool) {
+// background reports whether transparent pixels are drawn on white rather than black. settled is false if neither the
+// model nor the training samples of the same folder determine it; then the pictures themselves do.
+func (r Reading) background() (white, settled bool) {
 	switch {
 	case r.Form != nil:
 		return r.Form.White, true
-	case r.white != nil:
-		return *r.white, true
+	case r.whiteBackground != nil:
+		return *r.whiteBackground, true
 	}
 	return false, false
 }
 
-// inParallel calls do for 0 to n-1, and returns the error of the least.
+// inParallel calls do for 0 to n-1 on GOMAXPROCS goroutines and waits for all. It returns the error of the smallest
+// index.
 func inParallel(n int, do func(i int) error) error {
 	failed := make([]error, n)
 	var wg sync.WaitGroup
@@ -113,7 +115,8 @@ func inParallel(n int, do func(i int) error) error {
 	return nil
 }
 
-// listPictures names the files, class by class. Names that begin with a dot do not count.
+// listPictures returns the pictures of a folder, class by class. It skips names that begin with a dot. It fails if
+// there is no sub-folder, an empty one, or a file of another format in one.
 func listPictures(dir string) (files []picture, err error) {
 	classes, err := visible(dir)
 	if err != nil {
@@ -123,13 +126,14 @@ func listPictures(dir string) (files []picture, err error) {
 	for _, class := range classes {
 		sub := filepath.Join(dir, class)
 		if i, err := os.Stat(sub); err != nil || !i.IsDir() {
-			continue // a README beside the classes
+			continue // a file such as README
 		}
 		if !utf8.ValidString(class) {
 			return nil, fmt.Errorf("%s: the name of the sub-folder %q is not UTF-8: rename it", dir, class)
 		}
 		if found++; found > maxClasses {
-			return nil, fmt.Errorf("%s has more than %d sub-folders; at most %d classes can be told apart", dir, maxClasses, maxClasses)
+			return nil, fmt.Errorf("%s has more than %d sub-folders; at most %d classes are supported",
+				dir, maxClasses, maxClasses)
 		}
 		names, err := visible(sub)
 		if err != nil {
@@ -163,8 +167,8 @@ func visible(dir string) (names []string, err error) {
 	return names, err
 }
 
-// measurePictures reads the headers: the one size, and whether all are grey. It sets their
-// orientation; the size is that of the upright pictures.
+// measurePictures reads the headers of all pictures. It returns their common upright size and whether all are grey, and
+// sets their orientation. It fails if the sizes differ or are too large.
 func measurePictures(files []picture) (size image.Point, grey bool, err error) {
 	grey = true
 	for i := range files {
@@ -179,11 +183,13 @@ func measurePictures(files []picture) (size image.Point, grey bool, err error) {
 		}
 		switch {
 		case i == 0 && (at.X < 1 || at.Y < 1 || at.X > maxFeatures/3/at.Y):
-			return size, false, fmt.Errorf("%s is %d x %d pixels, too large to train on; scale the pictures down", f.path, at.X, at.Y)
+			return size, false, fmt.Errorf("%s is %d x %d pixels, too large to train on; scale the pictures down",
+				f.path, at.X, at.Y)
 		case i == 0:
 			size = at
 		case at != size:
-			return size, false, fmt.Errorf("%s is %d x %d pixels, but %s is %d x %d; scale all pictures to one size", f.path, at.X, at.Y, files[0].path, size.X, size.Y)
+			return size, false, fmt.Errorf("%s is %d x %d pixels, but %s is %d x %d; scale all pictures to one size",
+				f.path, at.X, at.Y, files[0].path, size.X, size.Y)
 		}
 		grey = grey && (c.ColorModel == color.GrayModel || c.ColorModel == color.Gray16Model)
 	}
@@ -195,27 +201,28 @@ const (
 	jpegMagic = "\xff\xd8"
 )
 
-// with gives the opened file to do, and names it in its errors. The first bytes say whether it is a PNG, and the name
-// only where they are of neither kind.
-func (f *picture) with(do func(in io.ReadSeeker, isPNG bool) error) error {
+// open opens the file, calls do with it, and names the file in do's error. The format is detected from the first bytes,
+// or from the file name if they are neither PNG nor JPEG.
+func (f *picture) open(do func(in io.ReadSeeker, isPNG bool) error) error {
 	in, err := openFile(f.path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	head := make([]byte, len(pngMagic))
-	n, _ := in.ReadAt(head, 0) // the decoder finds what is wrong
+	n, _ := in.ReadAt(head, 0) // the decoder reports a short or unreadable file
 	head = head[:n]
-	isPNG := string(head) == pngMagic || strings.EqualFold(filepath.Ext(f.path), ".png") && !strings.HasPrefix(string(head), jpegMagic)
+	namedPNG := strings.EqualFold(filepath.Ext(f.path), ".png")
+	isPNG := string(head) == pngMagic || namedPNG && !strings.HasPrefix(string(head), jpegMagic)
 	if err := do(in, isPNG); err != nil {
 		return fmt.Errorf("%s cannot be read as a picture (%w); repair it or move it away", f.path, err)
 	}
 	return nil
 }
 
-// header reads the size, the colours and the orientation.
+// header reads the size and colour model, and sets the orientation of f.
 func (f *picture) header() (c image.Config, err error) {
-	err = f.with(func(in io.ReadSeeker, isPNG bool) (err error) {
+	err = f.open(func(in io.ReadSeeker, isPNG bool) (err error) {
 		decode := jpeg.DecodeConfig
 		if isPNG {
 			decode = png.DecodeConfig

@@ -162,7 +162,7 @@ func FuzzPicture(f *testing.F) {
 			dst = dst[:size.X*size.Y]
 		}
 		for _, white := range []bool{false, true} {
-			_, _ = drawing{size: size, grey: grey, white: white}.read(dst, files[0])
+			_, _ = drawing{size: size, grey: grey, whiteBackground: white}.read(dst, files[0])
 		}
 	})
 }

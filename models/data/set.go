@@ -1,12 +1,12 @@
-// Package data holds labelled samples and the order in which they are drawn. Pixels stay bytes; they are normalised
-// when a batch is gathered. Sets are read-only and may be shared by goroutines. It may import noise, typed
-// and wrongfile, and nothing else of ours.
+// Package data provides labelled samples and the order in which they are drawn. Pixels are stored as bytes and
+// normalised when a batch is gathered. Sets are read-only and safe for concurrent use. Of this module, the package may
+// import only noise, usererr and wrongfile.
 //
 //	s, err := data.Load("glyphs") // or a path: ./flowers.csv
 //	err = s.Gather(s.Train()[:128], x, y)
 //
-// Sample ids are int32: the training samples come first, the test samples after them. The validation ids are a permuted
-// share of the training samples; the test samples are never part of it. A text is otherwise: see [NewText].
+// Sample ids are int32: training samples first, then test samples. The validation ids are a pseudo-random share of the
+// training samples and never include test samples. Text data sets are split differently, see [NewText].
 package data
 
 import (
@@ -21,70 +21,72 @@ import (
 	"brood/models/noise"
 )
 
-// DefaultShare of the training images is set aside for validation: 5,000 of MNIST's 60,000.
+// DefaultShare is the share of the training samples used for validation: 5,000 of MNIST's 60,000.
 const DefaultShare = 1.0 / 12
 
-// maxClasses is what a label's two bytes can tell apart.
+// maxClasses is the number of classes that a 2-byte label can represent.
 const maxClasses = 1 << 16
 
-// byteClasses are those that one byte tells apart: a digest has a byte a label where there are no more.
+// byteClasses is the number of classes that a 1-byte label can represent. Up to it the digest hashes one byte per
+// label, above it two.
 const byteClasses = 1 << 8
 
-// Raster is labelled samples, channel by channel and row by row: sample i begins at element i*features of Pixels if
-// samples are bytes, else of Values or of Doubles. Two of the three are nil.
+// Raster is a list of labelled samples, each stored channel by channel and row by row: sample i begins at element
+// i*features of Pixels if samples are bytes, else of Values or Doubles. Exactly one of the three is non-nil.
 type Raster struct {
 	Pixels []byte
-	Labels []uint16 // of a regression all 0
+	Labels []uint16 // one per sample; all 0 for a regression
 	Values []float32
-	// numbers that float32 would round before they are standardised: seconds since 1970, or metres of a map
+	// numbers that float32 would round before they are standardised, such as Unix times or map coordinates in metres
 	Doubles []float64
-	// what a regression is to predict, samples x Info.Outputs, in units of their own; nil where labels are classes
+	// regression targets in their original units, samples x Info.Outputs; nil if labels are classes
 	Targets []float32
 }
 
-// Info describes a set.
+// Info describes a data set.
 type Info struct {
 	Name    string
 	Shape   []int // of a sample: [channels, height, width], or [features]
-	Classes int   // 0 where samples have targets
-	Outputs int   // targets of a sample; 0 where samples have classes
-	// a sample may be in several classes at once, or none: of each of the Outputs, which are the classes, its target is 1
-	// where it is in it and else 0
+	Classes int   // number of classes; 0 if samples have targets
+	Outputs int   // targets per sample; 0 if samples have classes
+	// A sample may belong to any number of classes, including none. The Outputs are the classes; the target is 1 if the
+	// sample belongs to the class, else 0.
 	MultiLabel bool
-	Names      []string  // of the classes; nil when their numbers are their names
-	Mean, Std  []float64 // per channel or feature, of pixels scaled to [0, 1]; nil: those of the training samples
-	From       string    // where it was read, for people
-	Notes      []string  // what reading a user's own data guessed or noticed, a sentence each
-	Text       bool      // samples are windows of a text: see [NewText]
-	// per output; a target t is (t - TargetMean)/TargetStd to a model; nil: those of the training samples
+	Names      []string  // class names; nil if classes are named by their numbers
+	Mean, Std  []float64 // per channel or feature, of pixels scaled to [0, 1]; nil: measured on the training samples
+	From       string    // source of the data, shown to the user
+	Notes      []string  // guesses and findings of reading the user's own data, one sentence each
+	Text       bool      // samples are windows of a text, see [NewText]
+	// Per output: a model is trained on (t - TargetMean)/TargetStd of target t. Nil: measured on the training samples.
 	TargetMean, TargetStd []float32
 }
 
-// Set is a data set split in three.
+// Set is a data set split into training, validation and test samples. It is immutable once built.
 type Set struct {
 	Info
 	features                int
-	pixels                  []byte    // training samples, then test samples; or one text
-	labels                  []uint16  // of the same; nil of a text
-	values                  []float32 // normalised, instead of pixels
-	doubles                 []float64 // what becomes values; nil after the set is built
-	wide                    bool      // it was read as doubles
-	white                   bool      // the ground of transparent pixels, see [Form]
-	targets                 []float32 // standardised; nil where labels are classes
+	pixels                  []byte    // training samples, then test samples; or the whole text
+	labels                  []uint16  // one per sample; nil for a text
+	values                  []float32 // normalised samples, if they are numbers instead of pixels
+	doubles                 []float64 // samples before normalisation to values; nil once the set is built
+	fromDoubles             bool      // samples were read as float64
+	whiteBackground         bool      // transparent pixels are drawn on white, see [Form.White]
+	targets                 []float32 // standardised; nil if labels are classes
 	train, validation, test []int32
 	scale                   [][256]float32 // normalised value of a byte, per channel
 	digest                  string
 	augment                 Augment
-	weights                 []float32        // of the classes, in the loss; nil: all alike
-	byClass                 bool             // splits are of each class
-	given                   int              // validation samples that the data name; 0: a share is drawn
-	drawn                   bool             // nobody marked test samples
-	columns                 columns          // their names, where a person gave them
-	place                   func(int) string // names a sample for errors
-	copied                  bool             // its parts were held beside the whole
+	weights                 []float32        // per class, in the loss; nil: all equal
+	stratified              bool             // splits are drawn per class
+	markedValidation        int              // validation samples marked in the data; 0: a share is drawn
+	testsDrawn              bool             // the data mark no test samples; a share was drawn
+	columns                 columns          // column names of a table; zero if it has none
+	sampleName              func(int) string // describes sample i in errors
+	copied                  bool             // the parts were in memory together with the joined samples, see Peak
 }
 
-// New checks the rasters and copies them; share of the training samples, in [0, 1), becomes the validation set.
+// New returns a set of copies of the rasters. share, in [0, 1), is the share of the training samples used for
+// validation. It fails if the rasters do not match info or each other.
 func New(info Info, train, test Raster, share float64) (*Set, error) {
 	all := Raster{
 		Pixels:  slices.Concat(train.Pixels, test.Pixels),
@@ -94,29 +96,32 @@ func New(info Info, train, test Raster, share float64) (*Set, error) {
 		Targets: slices.Concat(train.Targets, test.Targets),
 	}
 	n, total := len(train.Labels), len(all.Labels)
-	if len(train.Pixels)*total != len(all.Pixels)*n || len(train.Values)*total != len(all.Values)*n || len(train.Doubles)*total != len(all.Doubles)*n {
+	if len(train.Pixels)*total != len(all.Pixels)*n ||
+		len(train.Values)*total != len(all.Values)*n ||
+		len(train.Doubles)*total != len(all.Doubles)*n {
 		return nil, fmt.Errorf("data %s: training and test samples are of different sizes or types", info.Name)
 	}
-	s, err := own(info, all, n, share)
+	s, err := newSet(info, all, n, share)
 	s.copied = true
 	return s, err
 }
 
-// own makes a set of samples, of which the first are for training, without copying them.
-func own(info Info, all Raster, train int, share float64) (*Set, error) {
+// newSet returns a set that takes ownership of the samples in all. The first train samples are for training and
+// validation, the others for testing.
+func newSet(info Info, all Raster, train int, share float64) (*Set, error) {
 	s := &Set{Info: info}
-	s.take(all)
-	s.place = func(i int) string { return fmt.Sprintf("data %s: sample %d", s.Name, i+1) }
+	s.setSamples(all)
+	s.sampleName = func(i int) string { return fmt.Sprintf("data %s: sample %d", s.Name, i+1) }
 	return s, s.build(train, share)
 }
 
-// take makes the set hold the samples, without copying them.
-func (s *Set) take(r Raster) {
+// setSamples sets the samples of s to those of r without copying.
+func (s *Set) setSamples(r Raster) {
 	s.pixels, s.labels, s.values, s.doubles, s.targets = r.Pixels, r.Labels, r.Values, r.Doubles, r.Targets
-	s.wide = s.doubles != nil
+	s.fromDoubles = s.doubles != nil
 }
 
-// build checks, splits and normalises samples, of which the first are for training.
+// build checks, splits and normalises the samples. The first train samples are for training and validation.
 func (s *Set) build(train int, share float64) error {
 	if err := s.checkShape(); err != nil {
 		return err
@@ -131,11 +136,11 @@ func (s *Set) build(train int, share float64) error {
 	if err := s.split(train, share); err != nil {
 		return err
 	}
-	s.digest = s.sum(train)
+	s.digest = s.computeDigest(train)
 	if s.Mean == nil {
 		s.measure()
 	}
-	if err := s.standardise(); err != nil {
+	if err := s.standardiseTargets(); err != nil {
 		return err
 	}
 	return s.normalise()
@@ -148,22 +153,26 @@ func (s *Set) checkShape() error {
 	s.features = 1
 	for _, d := range s.Shape {
 		if d < 1 || d > 1<<16 || s.features > maxFeatures/d {
-			return fmt.Errorf("data %s: shape %v is empty or larger than a sample may be, %d values", s.Name, s.Shape, maxFeatures)
+			return fmt.Errorf("data %s: shape %v is empty or exceeds %d values, the largest sample",
+				s.Name, s.Shape, maxFeatures)
 		}
 		s.features *= d
 	}
 	switch {
 	case s.MultiLabel && (s.Outputs < 1 || s.TargetMean != nil):
-		return fmt.Errorf("data %s: %d classes, and means of their labels; labels of 0 and 1 are not standardised", s.Name, s.Outputs)
+		return fmt.Errorf("data %s: %d classes, and means of their labels; labels of 0 and 1 are not standardised",
+			s.Name, s.Outputs)
 	case s.Outputs > 0 && s.Classes > 0:
-		return fmt.Errorf("data %s: %d classes, and targets besides", s.Name, s.Classes)
+		return fmt.Errorf("data %s: both %d classes and targets", s.Name, s.Classes)
 	case len(s.TargetMean) != len(s.TargetStd) || s.TargetMean != nil && len(s.TargetMean) != s.Outputs:
-		return fmt.Errorf("data %s: %d means and %d deviations for %d outputs", s.Name, len(s.TargetMean), len(s.TargetStd), s.Outputs)
+		return fmt.Errorf("data %s: %d means and %d deviations for %d outputs",
+			s.Name, len(s.TargetMean), len(s.TargetStd), s.Outputs)
 	case s.Outputs == 0 && (s.Classes < 1 || s.Classes > maxClasses):
 		return fmt.Errorf("data %s: %d classes, want 1 to %d", s.Name, s.Classes, maxClasses)
 	}
 	if len(s.Mean) != len(s.Std) || s.Mean != nil && len(s.Mean) != s.Shape[0] {
-		return fmt.Errorf("data %s: %d means and %d deviations for %d channels", s.Name, len(s.Mean), len(s.Std), s.Shape[0])
+		return fmt.Errorf("data %s: %d means and %d deviations for %d channels",
+			s.Name, len(s.Mean), len(s.Std), s.Shape[0])
 	}
 	return nil
 }
@@ -177,47 +186,50 @@ func (s *Set) checkSamples() error {
 	}
 	for i, l := range s.labels {
 		if int(l) >= max(1, s.Classes) {
-			return fmt.Errorf("data %s: label %d of sample %d is out of range, there are %d classes", s.Name, l, i+1, s.Classes)
+			return fmt.Errorf("data %s: label %d of sample %d is out of range, there are %d classes",
+				s.Name, l, i+1, s.Classes)
 		}
 	}
 	for i, v := range s.values {
 		if !finite(v) {
-			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.place(i/s.features), v)
+			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.sampleName(i/s.features), v)
 		}
 	}
 	for i, v := range s.doubles {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.place(i/s.features), v)
+			return fmt.Errorf("%s has the value %v; leave it out or repair it", s.sampleName(i/s.features), v)
 		}
 	}
 	return s.checkTargets()
 }
 
-// WithValidation is the same data with another validation split: a share below 1 of the training samples, or so many
-// of them.
+// WithValidation returns the same data with another validation split: a share of the training samples if share is below
+// 1, a number of samples if it is a whole number of 1 or more. See [Set.WithShare].
 func (s *Set) WithValidation(share float64) (*Set, error) {
-	n := s.parted()
+	n := s.splitSize()
 	if share >= 1 && share == math.Trunc(share) {
 		if int64(share) >= int64(n) {
-			return nil, fmt.Errorf("data %s: a validation split of %g leaves none of %d samples to train on", s.Name, share, n)
+			return nil, fmt.Errorf("data %s: a validation split of %g leaves none of %d samples to train on",
+				s.Name, share, n)
 		}
 		share /= float64(n)
 	}
 	return s.WithShare(share)
 }
 
-// WithShare is the same data with another validation share; it shares memory with s and is normalised as s is. It fails
-// where the data have a validation split of their own.
+// WithShare returns the same data with another validation share. The result shares memory with s and is normalised as s
+// is. It fails if the data mark their own validation samples.
 func (s *Set) WithShare(share float64) (*Set, error) {
-	if s.given > 0 {
-		return nil, fmt.Errorf("data %s has %d validation samples of its own: leave out --validation", s.Name, s.given)
+	if s.markedValidation > 0 {
+		return nil, fmt.Errorf("data %s has %d validation samples of its own: leave out --validation",
+			s.Name, s.markedValidation)
 	}
 	c := *s
-	return &c, c.split(s.parted(), share)
+	return &c, c.split(s.splitSize(), share)
 }
 
-// parted is the samples that training and validation share; of a text the bytes.
-func (s *Set) parted() int {
+// splitSize returns the number of samples in the training and validation splits together; for a text, of bytes.
+func (s *Set) splitSize() int {
 	if s.Text && len(s.test) > 0 {
 		return int(s.test[0])
 	}
@@ -227,30 +239,31 @@ func (s *Set) parted() int {
 	return len(s.labels) - len(s.test)
 }
 
-// held is how many of n training samples are for validation.
-func held(n int, share float64) int { return int(float64(share*float64(n)) + 0.5) }
+// validationCount returns share*n, rounded half up: how many of n samples a drawn split takes.
+func validationCount(n int, share float64) int { return int(float64(share*float64(n)) + 0.5) }
 
-// split takes the samples at the first places of a permutation that all runs share: the split belongs to the data.
-//
-// Of a text n are bytes.
+// split divides the first n samples into training and validation. The validation samples are the first ones of a
+// permutation that does not depend on the run's seed, so that all runs on the same data use the same split. Samples
+// marked for validation in the data take precedence over share. For a text, n counts bytes, see splitText.
 func (s *Set) split(n int, share float64) error {
 	if !(share >= 0 && share < 1) {
 		return fmt.Errorf("data %s: validation share %v, want at least 0 and below 1", s.Name, share)
 	}
-	if s.given > 0 {
-		s.train, s.validation = ids(0, n-s.given), ids(n-s.given, n)
+	if s.markedValidation > 0 {
+		s.train, s.validation = ids(0, n-s.markedValidation), ids(n-s.markedValidation, n)
 		return nil
 	}
-	v := held(n, share)
+	v := validationCount(n, share)
 	if v == n {
-		return fmt.Errorf("data %s: a validation share of %v leaves none of %d samples to train on", s.Name, share, n)
+		return fmt.Errorf("data %s: a validation share of %v leaves none of %d samples to train on",
+			s.Name, share, n)
 	}
 	if s.Text {
 		return s.splitText(n, v)
 	}
 	p := noise.Key{Purpose: noise.Split}.Permutation(uint64(n))
 	out := make([]bool, n)
-	if s.byClass && share > 0 {
+	if s.stratified && share > 0 {
 		left := quota(s.labels[:n], share)
 		v = 0
 		for i := range n {
@@ -285,16 +298,16 @@ func ids(lo, hi int) []int32 {
 	return out
 }
 
-// Train is the ascending ids to train on; read-only.
+// Train returns the training ids, ascending; read-only.
 func (s *Set) Train() []int32 { return s.train }
 
-// Validation is the ascending ids that selection may look at; read-only.
+// Validation returns the validation ids, ascending; read-only. Model selection uses only these.
 func (s *Set) Validation() []int32 { return s.validation }
 
-// Test is the ids read for reporting only; read-only.
+// Test returns the test ids, ascending; read-only. They are used only for reporting.
 func (s *Set) Test() []int32 { return s.test }
 
-// Len counts all samples; ids are below it.
+// Len returns the number of samples of all splits. Ids are below it.
 func (s *Set) Len() int {
 	if s.Text {
 		return max(0, len(s.pixels)-s.features)
@@ -302,10 +315,11 @@ func (s *Set) Len() int {
 	return len(s.labels)
 }
 
-// Features is the elements of a sample.
+// Features returns the number of elements per sample.
 func (s *Set) Features() int { return s.features }
 
-// Bytes is the memory that the samples take; of a text with the lists of its ids, four times as long.
+// Bytes returns the memory of the samples in bytes. For a text it includes the id lists, four bytes per id, which are
+// larger than the text.
 func (s *Set) Bytes() int64 {
 	if s.Text {
 		return int64(len(s.pixels)) + 4*int64(len(s.train)+len(s.validation)+len(s.test))
@@ -313,11 +327,11 @@ func (s *Set) Bytes() int64 {
 	return int64(len(s.pixels)) + 4*int64(len(s.values)+len(s.targets))
 }
 
-// Peak is the memory that the samples took at most while they were read, and the ids of a text split.
+// Peak returns the peak memory, in bytes, of reading the samples and, for a text, of splitting its ids.
 func (s *Set) Peak() int64 {
 	read := s.Bytes()
-	if s.wide {
-		read += 4 * int64(len(s.values)) // a double is twice as wide as the value that it becomes
+	if s.fromDoubles {
+		read += 4 * int64(len(s.values)) // float64 takes 4 bytes more than the float32 it becomes
 	}
 	if s.copied || s.Text {
 		read *= 2
@@ -325,10 +339,10 @@ func (s *Set) Peak() int64 {
 	return read
 }
 
-// numeric reports whether samples are numbers and no bytes.
+// numeric reports whether samples are numbers rather than bytes.
 func (s *Set) numeric() bool { return s.values != nil || s.doubles != nil }
 
-// Image is the bytes of sample id; read-only. Nil when there is no such sample or the samples are no bytes.
+// Image returns the bytes of sample id; read-only. It returns nil for an invalid id or if samples are numbers.
 func (s *Set) Image(id int32) []byte {
 	if id < 0 || int(id) >= s.Len() || s.pixels == nil {
 		return nil
@@ -339,7 +353,7 @@ func (s *Set) Image(id int32) []byte {
 	return s.pixels[int(id)*s.features : (int(id)+1)*s.features]
 }
 
-// Label is the class of sample id; -1 when there is no such sample.
+// Label returns the class of sample id, or -1 for an invalid id.
 func (s *Set) Label(id int32) int32 {
 	if id < 0 || int(id) >= s.Len() {
 		return -1
@@ -350,16 +364,18 @@ func (s *Set) Label(id int32) int32 {
 	return int32(s.labels[id])
 }
 
-// Gather writes the normalised samples into dst (len(ids) x features) and their classes into labels. Both belong to the
-// caller.
+// Gather writes the normalised samples, without augmentation, to dst (len(ids) x features) and their classes to labels.
+// Both slices are allocated by the caller. It fails if their lengths do not match or an id is out of range.
 func (s *Set) Gather(ids []int32, dst []float32, labels []int32) error {
 	return s.GatherDrawn(ids, noise.Key{}, dst, labels)
 }
 
-// GatherDrawn is Gather of a batch whose first sample was drawn at an address, see [Set.Drawn].
+// GatherDrawn is like Gather but augments the samples. at is the address at which the first sample of the batch was
+// drawn; each following sample has the next Round. See [Set.Drawn].
 func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int32) error {
 	if len(dst) != len(ids)*s.features || len(labels) != len(ids) {
-		return fmt.Errorf("data %s: gather %d samples of %d values into %d values and %d labels", s.Name, len(ids), s.features, len(dst), len(labels))
+		return fmt.Errorf("data %s: gather %d samples of %d values into %d values and %d labels",
+			s.Name, len(ids), s.features, len(dst), len(labels))
 	}
 	plane := s.features / max(1, len(s.scale))
 	var buf []byte
@@ -388,19 +404,19 @@ func (s *Set) GatherDrawn(ids []int32, at noise.Key, dst []float32, labels []int
 	return nil
 }
 
-// Normal is the normalised value of each byte, by channel, as Gather writes it; nil where the samples are no bytes.
-// Read-only.
+// Normal returns, per channel, the normalised value of each byte as written by Gather; nil if samples are numbers. The
+// result is read-only.
 func (s *Set) Normal() [][256]float32 { return s.scale }
 
-// Digest names the content: BLAKE3 over shape, counts, samples, labels and targets, as they were read; of a text over
-// its counts and bytes.
+// Digest identifies the content: the BLAKE3 hash of shape, counts, samples, labels and targets before normalisation;
+// for a text, of its counts and bytes.
 func (s *Set) Digest() string { return s.digest }
 
-func (s *Set) sum(train int) string {
+func (s *Set) computeDigest(train int) string {
 	h := blake3.New()
 	counts := append(slices.Clone(s.Shape), s.Classes, train, len(s.labels)-train)
-	if s.given > 0 {
-		counts = append(counts, s.given)
+	if s.markedValidation > 0 {
+		counts = append(counts, s.markedValidation)
 	}
 	for _, n := range counts {
 		var b [8]byte
@@ -431,7 +447,8 @@ func (s *Set) sum(train int) string {
 	return digestOf(h)
 }
 
-// labelBytes are the labels as a digest has them: a byte each, or two, the lower first, where classes need them.
+// labelBytes returns the labels as hashed by the digest: one byte each, or two little-endian bytes if there are more
+// than byteClasses classes.
 func (s *Set) labelBytes() []byte {
 	out := make([]byte, 0, len(s.labels))
 	for _, l := range s.labels {
@@ -442,8 +459,8 @@ func (s *Set) labelBytes() []byte {
 	return out
 }
 
-// widened are labels that were read as bytes.
-func widened(labels []byte) []uint16 {
+// toUint16 converts labels that were read as bytes.
+func toUint16(labels []byte) []uint16 {
 	out := make([]uint16, len(labels))
 	for i, l := range labels {
 		out[i] = uint16(l)

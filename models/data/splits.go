@@ -9,46 +9,48 @@ import (
 // testShare is the share of a user's training samples that becomes the test samples where the data have none.
 const testShare = 1.0 / 6
 
-// validationNames are those of a validation split, in the names of files, folders and arrays.
+// validationNames lists the accepted names of a validation split in file, folder and array names.
 var validationNames = []string{"val", "valid", "validation", "dev"}
 
-// splits are the parts of a user's data; validation and test are nil where the data have none.
+// splits is the parts of a user's data. validation and test are nil if the data do not contain them.
 type splits struct{ train, validation, test *part }
 
-// all returns the parts that there are, in the order of their samples' ids.
+// all returns the non-nil parts, in the order of their samples' ids.
 func (s splits) all() []*part {
 	return slices.DeleteFunc([]*part{s.train, s.validation, s.test}, func(p *part) bool { return p == nil })
 }
 
-// place names sample i as a user finds it in the files, counted over all parts.
-func (s splits) place(i int) string {
+// sampleName describes sample i, counted over all parts, in errors by its file and line or row.
+func (s splits) sampleName(i int) string {
 	for _, p := range s.all() {
 		if n := p.samples(); i >= n {
 			i -= n
 			continue
 		}
-		return p.place(i)
+		return p.sampleName(i)
 	}
-	return s.train.from
+	return s.train.path
 }
 
-// join returns the samples of all parts, one part after the other. It may use the memory of the first.
+// join returns the concatenated samples of all parts. It may reuse the memory of the first.
 func join(parts []*part) Raster {
 	all := parts[0].Raster
 	for _, p := range parts[1:] {
-		all.Pixels, all.Values, all.Doubles = append(all.Pixels, p.Pixels...), append(all.Values, p.Values...), append(all.Doubles, p.Doubles...)
+		all.Pixels = append(all.Pixels, p.Pixels...)
+		all.Values, all.Doubles = append(all.Values, p.Values...), append(all.Doubles, p.Doubles...)
 		all.Labels, all.Targets = append(all.Labels, p.Labels...), append(all.Targets, p.Targets...)
 	}
 	return all
 }
 
-// drawTests draws a share of the training samples for tests: by the labels of each class, or of all. order is that of
-// all samples, in which those come last; samples behind the training samples keep their place before them.
+// drawTests draws testShare of the training samples as test samples, per class if byClass is set. all is the number of
+// samples including other splits. order is a permutation of all samples with the tests drawn samples last; the others
+// stay in their order.
 func drawTests(train *part, all int, byClass bool) (order []int, tests int) {
 	n := train.samples()
 	p := noise.Key{Purpose: noise.Split, Stream: 1}.Permutation(uint64(n))
 	drawn := make([]bool, n)
-	tests = held(n, testShare)
+	tests = validationCount(n, testShare)
 	kept := n - tests
 	left := []int(nil)
 	if byClass {
@@ -77,7 +79,7 @@ func drawTests(train *part, all int, byClass bool) (order []int, tests int) {
 	return append(order, out...), tests
 }
 
-// pick returns the samples in an order.
+// pick returns the samples of r in the given order.
 func (r Raster) pick(order []int) Raster {
 	return Raster{
 		Pixels:  pick(r.Pixels, order),
@@ -88,7 +90,8 @@ func (r Raster) pick(order []int) Raster {
 	}
 }
 
-// quota is how many samples of each class, up to the last that has some, a share is: at least one, and never all.
+// quota returns, per class up to the largest label, the number of samples in a share of the class: at least one, but
+// never all of its samples.
 func quota(labels []uint16, share float64) []int {
 	if len(labels) == 0 {
 		return nil
@@ -98,12 +101,12 @@ func quota(labels []uint16, share float64) []int {
 		out[l]++
 	}
 	for c, n := range out {
-		out[c] = max(0, min(max(held(n, share), 1), n-1))
+		out[c] = max(0, min(max(validationCount(n, share), 1), n-1))
 	}
 	return out
 }
 
-// pick is the rows of v in this order; nil stays nil.
+// pick returns the rows of v, one per element of order, in that order; nil for a nil v.
 func pick[T any](v []T, order []int) []T {
 	if v == nil {
 		return nil

@@ -67,7 +67,7 @@ func TestValidationSplit(t *testing.T) {
 		if note := strings.Contains(strings.Join(s.Notes, "\n"), "no test samples"); note != s.TestsDrawn() {
 			t.Errorf("%s: tests are drawn: %t, noted: %t", name, s.TestsDrawn(), note)
 		}
-		if got := s.place(int(s.Validation()[0])); strings.Contains(name, "tables") && !strings.Contains(got, "val.csv: line 2") && !strings.Contains(got, "dev.csv: line 2") {
+		if got := s.sampleName(int(s.Validation()[0])); strings.Contains(name, "tables") && !strings.Contains(got, "val.csv: line 2") && !strings.Contains(got, "dev.csv: line 2") {
 			t.Errorf("%s: the first validation sample is %s", name, got)
 		}
 		if _, err := s.WithValidation(0.5); err == nil || !strings.Contains(err.Error(), "4 validation samples of its own") {

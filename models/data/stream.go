@@ -2,18 +2,18 @@ package data
 
 import "brood/models/noise"
 
-// Window is a contiguous, wrapping part of a base permutation of the sample ids. Of n members that see a share f of N
-// samples, member i has the window {N*i/n, f*N}.
+// Window is a contiguous, wrapping range of a base permutation of the sample ids. If each of n members is trained on a
+// fraction f of N samples, member i has the window {N*i/n, f*N}.
 type Window struct{ Lo, Len int }
 
-// Batch fills dst with elements cursor, cursor+1, ... of a data stream over ids: a pure function, without tables, so
-// that a data order survives joins, resizes and resume as one counter. key gives seed, purpose and stream (its Member);
-// its Round is ignored. Element p is
+// Batch fills dst with elements cursor, cursor+1, ... of a data stream over ids. It is a pure function, so that the
+// cursor is the only state of a data order across joins, resizes and resumption. key contains seed, purpose and stream
+// (as Member); its Round is ignored. Element p is
 //
 //	ids[base((Lo + perm_pass(p mod Len)) mod N)],  pass = p / Len
 //
-// where base is one permutation for all streams of the seed, and every pass of every stream has its own. Len is clamped
-// to 1..N and a negative Lo to 0; without ids dst is left alone.
+// where base is the same permutation for all streams of the seed, and perm_pass differs for every pass of every stream.
+// Len is clamped to 1..N and a negative Lo to 0. If ids is empty, dst is unchanged.
 func Batch(dst, ids []int32, key noise.Key, cursor uint64, w Window) {
 	if len(dst) == 0 || len(ids) == 0 {
 		return
@@ -29,7 +29,7 @@ func Batch(dst, ids []int32, key noise.Key, cursor uint64, w Window) {
 			key.Round = pass
 			perm = key.Permutation(n)
 		}
-		at := places[:min(uint64(len(places)), uint64(len(dst)), n-p%n)] // of one pass
+		at := places[:min(uint64(len(places)), uint64(len(dst)), n-p%n)] // positions within one pass
 		for i := range at {
 			at[i] = p%n + uint64(i)
 		}

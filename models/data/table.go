@@ -8,26 +8,25 @@ import (
 	"brood/models/usererr"
 )
 
-// Header says whether the first line of a table holds the names of its columns.
+// Header specifies whether the first line of a table contains the column names.
 type Header int
 
 const (
-	HeaderGuessed Header = iota // by what the line holds, see isHeader
+	HeaderGuessed Header = iota // decided by the contents of the line, see isHeader
 	HeaderPresent
 	HeaderAbsent
 )
 
-// Table says how a table is read where its text does not decide that. The zero Table guesses the header and reads
-// numbers.
+// Table specifies how a table is read where its text is ambiguous. The zero Table guesses the header and reads numbers.
 type Table struct {
 	Header Header
-	Bytes  bool // its numbers are the pixels of pictures: bytes, scaled to 0..1
+	Bytes  bool // numbers are pixels: bytes, scaled to 0..1
 }
 
-// TableWords are what ParseTable reads.
+// TableWords lists the words that ParseTable accepts.
 var TableWords = []string{"header", "no-header", "bytes"}
 
-// ParseTable reads words of TableWords with commas between them; an empty text is the zero Table.
+// ParseTable parses the table option: words of TableWords separated by commas. An empty text is the zero Table.
 func ParseTable(text string) (t Table, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		header := t.Header
@@ -50,17 +49,17 @@ func ParseTable(text string) (t Table, err error) {
 	return t, nil
 }
 
-// headerRows is the number of lines behind the first that a guess looks at.
+// headerRows is the number of lines after the first that header and dialect detection examine.
 const headerRows = 64
 
-// isHeader guesses whether a first line in which some cells are numbers holds names. It does if
+// isHeader guesses whether a first line, in which some cells are numbers, contains column names. It does if
 //
-//   - its cells count the columns from 0, as pandas names those of an unnamed frame, in a table of three or more; or
-//   - a cell is no number where the rest of its column is numbers; or
-//   - two cells or more, and half of the numbers, lie outside the rest of their columns by ten times their range, and
-//     the numbers rise from cell to cell, as wavelengths and years do.
+//   - its three or more cells count the columns from 0, the default column names of pandas; or
+//   - a cell is not a number and the rest of its column is numbers; or
+//   - at least two cells, and at least half of the numbers in numeric columns, are outside the range of the rest of
+//     their columns by more than ten times that range, and the numbers increase from cell to cell, as years do.
 //
-// rest holds the next lines; the reason is for people.
+// rest is the cells of the following lines. reason explains a true result to the user.
 func isHeader(first []string, rest [][]string) (header bool, reason string) {
 	counting := len(first) > 2
 	for i, cell := range first {

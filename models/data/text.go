@@ -10,27 +10,29 @@ import (
 	"brood/models/usererr"
 )
 
-// NewText is a text as a data set, for models that read a window of it and predict the byte behind. Sample i is the
-// bytes [i, i+context), context being the one size of info.Shape, and its class is byte i+context; so the text is held
-// once, and not copied. The last tests bytes are the test set, and share of the bytes before those, their end, the
-// validation set: a window lies with its class in one of them, or is in none. info.Classes is one more than the largest
-// byte. The text is the set's from then on.
+// NewText returns a text as a data set, for models that read a window of bytes and predict the next byte. Sample i is
+// the bytes [i, i+context), where info.Shape is [context], and its class is byte i+context. Samples share the memory of
+// text, of which the set takes ownership. The last tests bytes are the test split; of the bytes before, the last share
+// is the validation split. A window belongs to a split only if it and its class are entirely within it; windows across
+// a boundary are not used. info.Classes must be greater than the largest byte.
 func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 	info.Text = true
 	s := &Set{Info: info, pixels: text, scale: identity()}
-	s.place = func(i int) string { return fmt.Sprintf("data %s: byte %d", s.Name, i+1) }
+	s.sampleName = func(i int) string { return fmt.Sprintf("data %s: byte %d", s.Name, i+1) }
 	if err := s.checkShape(); err != nil {
 		return nil, err
 	}
 	context := s.Shape[0]
 	if len(s.Shape) != 1 || tests < 0 || len(text) > maxBytes {
-		return nil, fmt.Errorf("data %s: %d bytes, %d of them for testing, in windows of %v", s.Name, len(text), tests, s.Shape)
+		return nil, fmt.Errorf("data %s: %d bytes, %d of them for testing, in windows of %v",
+			s.Name, len(text), tests, s.Shape)
 	}
-	if n := classesOf(text); n > s.Classes {
+	if n := classCount(text); n > s.Classes {
 		return nil, fmt.Errorf("data %s: the byte %d is out of range, there are %d classes", s.Name, n-1, s.Classes)
 	}
 	if len(text)-tests <= context || tests > 0 && tests <= context {
-		return nil, usererr.Errorf("%s is too short: its %d bytes hold no window of %d bytes, with the byte behind it, to train on and to test: give a longer text, or a model of a shorter context", s.Name, len(text), context)
+		return nil, usererr.Errorf("%s is too short: its %d bytes hold no window of %d bytes, with the byte behind it, "+
+			"to train on and to test: give a longer text, or a model of a shorter context", s.Name, len(text), context)
 	}
 	s.test = ids(len(text)-tests, max(len(text)-tests, s.Len()))
 	if err := s.split(len(text)-tests, share); err != nil {
@@ -43,17 +45,19 @@ func NewText(info Info, text []byte, tests int, share float64) (*Set, error) {
 	return s, nil
 }
 
-// splitText is split of a text, of whose first n bytes a share is for validation.
+// splitText divides the first n bytes of a text: the last held bytes are for validation, the others for training.
 func (s *Set) splitText(n, held int) error {
 	if context := s.features; held > 0 && held <= context || n-held <= context {
-		return usererr.Errorf("data %s: of %d bytes %d are for validation, and a window is %d bytes with the one behind them: give a longer text, another --validation, or a model of a shorter context", s.Name, n, held, context)
+		return usererr.Errorf("data %s: of %d bytes %d are for validation, "+
+			"and a window is %d bytes with the one behind them: "+
+			"give a longer text, another --validation, or a model of a shorter context", s.Name, n, held, context)
 	}
 	s.train, s.validation = ids(0, n-held-s.features), ids(n-held, max(n-held, n-s.features))
 	return nil
 }
 
-// classesOf is one more than the largest byte.
-func classesOf(text []byte) int {
+// classCount returns one more than the largest byte of text, and at least 2.
+func classCount(text []byte) int {
 	top := byte(1)
 	for _, b := range text {
 		top = max(top, b)
@@ -61,7 +65,7 @@ func classesOf(text []byte) int {
 	return int(top) + 1
 }
 
-// identity maps bytes to themselves: an embedding looks them up.
+// identity returns the normalisation table that maps each byte to its value, the index into an embedding.
 func identity() [][256]float32 {
 	var t [256]float32
 	for b := range t {
@@ -70,20 +74,21 @@ func identity() [][256]float32 {
 	return [][256]float32{t}
 }
 
-// text makes a set of a text in windows of the context that the model takes, 1 for none; its last tests bytes are for
-// testing, and a share of those before for validation.
-func (r Reading) text(name string, text []byte, tests int, share float64, from string) (*Set, error) {
+// newText returns a text as a set of windows of the model's context length (1 if unspecified). The last tests bytes are
+// for testing, and share of those before for validation. from is the source shown to the user.
+func (r Reading) newText(name string, text []byte, tests int, share float64, from string) (*Set, error) {
 	if f := r.Form; f != nil && !f.Text {
-		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match", name, f.Shape)
+		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match",
+			name, f.Shape)
 	}
 	if len(text) == 0 {
 		return nil, fmt.Errorf("%s is empty: a text to train on has some thousand bytes at least", name)
 	}
-	info := Info{Name: name, Shape: []int{r.context()}, Classes: classesOf(text), From: from}
+	info := Info{Name: name, Shape: []int{r.context()}, Classes: classCount(text), From: from}
 	return NewText(info, text, tests, share)
 }
 
-// context is the bytes of a window.
+// context returns the bytes per window.
 func (r Reading) context() int {
 	if r.Form != nil && r.Form.Text {
 		return r.Form.Shape[0]
@@ -91,38 +96,37 @@ func (r Reading) context() int {
 	return max(1, r.Context)
 }
 
-// openText reads a person's text.
+// openText reads the user's own text.
 func (r Reading) openText(path string) (*Set, error) {
-	if err := r.plain(path); err != nil {
+	if err := r.checkPlain(path); err != nil {
 		return nil, err
 	}
 	text, tests, err := readText(path)
 	if err != nil {
 		return nil, err
 	}
-	if r.undivided() {
+	if r.singleSplit() {
 		tests = 0
 	}
-	s, err := r.text(path, text, tests, r.share(), path)
+	s, err := r.newText(path, text, tests, r.share(), path)
 	if err == nil {
-		s.drawn = tests > 0 && !isSplit(path)
+		s.testsDrawn = tests > 0 && !isSplit(path)
 	}
 	return s, err
 }
 
-// tales is the text that is built in.
-func (r Reading) tales(k Known) (*Set, error) {
+// loadTales returns the built-in text.
+func (r Reading) loadTales(k Known) (*Set, error) {
 	text := tales(k.Train + k.Test)
-	return r.text(k.Name, text, held(len(text), testShare), DefaultShare, "built in")
+	return r.newText(k.Name, text, validationCount(len(text), testShare), DefaultShare, "built in")
 }
 
-// Baselines is the bits a byte on the test bytes of models that know nothing but how often each byte occurs (unigram),
-// and how often behind which (bigram): of all bytes before those for testing, with a half added to each count. They are
-// what a model has to come below.
+// Baselines returns the cross-entropy on the test bytes, in bits per byte, of a unigram and a bigram model of bytes.
+// Both are estimated from all bytes before the test split, with 0.5 added to each count. A useful model is below them.
 func (s *Set) Baselines() (unigram, bigram float64) {
 	var alone [256]float64
 	var pairs [256][256]float64
-	train, test := s.pixels[:s.parted()], s.pixels[s.parted():]
+	train, test := s.pixels[:s.splitSize()], s.pixels[s.splitSize():]
 	different := 0.0
 	for i, b := range train {
 		if alone[b] == 0 {
@@ -144,7 +148,7 @@ func (s *Set) Baselines() (unigram, bigram float64) {
 	return unigram / float64(len(test)), bigram / float64(max(1, len(test)-1))
 }
 
-// askText is every window of a text, the last of which has no byte behind it: there 0 stands for the class.
+// askText returns every window of a text. The last window has no next byte: its class is 0 and its answer empty.
 func (r Reading) askText(path string) (*Asked, error) {
 	text, tests, err := readText(path)
 	if err != nil {
@@ -154,13 +158,15 @@ func (r Reading) askText(path string) (*Asked, error) {
 		text = text[len(text)-tests:]
 	}
 	if !r.Form.Text {
-		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match", path, r.Form.Shape)
+		return nil, fmt.Errorf("%s is a text, and the model was trained on samples of %v: choose data that match",
+			path, r.Form.Shape)
 	}
 	context := r.context()
 	if len(text) < context {
-		return nil, fmt.Errorf("%s has %d bytes, and the model reads %d before it predicts one: give a longer text", path, len(text), context)
+		return nil, fmt.Errorf("%s has %d bytes, and the model reads %d before it predicts one: give a longer text",
+			path, len(text), context)
 	}
-	info := Info{Name: path, Shape: []int{context}, Classes: classesOf(text), From: path}
+	info := Info{Name: path, Shape: []int{context}, Classes: classCount(text), From: path}
 	s, err := NewText(info, append(text, 0), 0, 0)
 	if err != nil {
 		return nil, err
@@ -176,7 +182,7 @@ func (r Reading) askText(path string) (*Asked, error) {
 	return a, nil
 }
 
-// byteName is a byte that can be printed, and of another its number in hexadecimal.
+// byteName returns byte b as a character if it is printable, else its hexadecimal value.
 func byteName(b int) string {
 	if b > ' ' && b < 0x7f {
 		return string(rune(b))
@@ -184,5 +190,5 @@ func byteName(b int) string {
 	return fmt.Sprintf("0x%02x", b)
 }
 
-// Head is the first n bytes of a text, or all; read-only.
+// Head returns the first n bytes of a text, or all if it is shorter; read-only.
 func (s *Set) Head(n int) []byte { return s.pixels[:min(n, len(s.pixels))] }

@@ -12,15 +12,15 @@ import (
 	"brood/models/wrongfile"
 )
 
-// IsText says whether a path is that of a text: FILE.txt, gzipped or not, a folder of nothing but such files, or one
-// whose train and test are texts.
+// IsText reports whether path is a text: FILE.txt, gzipped or not, a folder of only such files, or a folder whose
+// entries train and test are texts.
 func IsText(path string) bool {
 	return isTextFile(path) || textsIn(path) != nil || isSplit(path)
 }
 
-// isSplit says that a folder brings a text to test on.
+// isSplit reports whether path is a folder with the texts train and test.
 func isSplit(path string) bool {
-	train, test := halves(path)
+	train, test := splitTexts(path)
 	return train != "" && test != ""
 }
 
@@ -28,9 +28,9 @@ func isTextFile(path string) bool {
 	return filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz")) == ".txt"
 }
 
-// textsIn are the files of a folder that holds texts alone, by name; nil where it holds something else, or nothing.
+// textsIn returns the files of a folder of texts, sorted by name; nil if the folder is empty or contains anything else.
 func textsIn(dir string) (paths []string) {
-	entries, err := os.ReadDir(dir) // by name
+	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return nil
 	}
@@ -46,9 +46,9 @@ func textsIn(dir string) (paths []string) {
 	return paths
 }
 
-// halves are the texts of a folder that are called train and test, each a file or a folder; empty where there is none,
-// or where the folder holds something that is no text.
-func halves(dir string) (train, test string) {
+// splitTexts returns the paths of the texts train and test of a folder, each a file or a folder. A missing one is
+// empty; both are empty if the folder contains anything but texts.
+func splitTexts(dir string) (train, test string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", ""
@@ -71,10 +71,10 @@ func halves(dir string) (train, test string) {
 	return train, test
 }
 
-// readText reads a text, and how many bytes at its end are for testing: those of test where a folder has train and
-// test, and else a share of it. The files of a folder follow each other in the order of their names.
+// readText reads a text and returns the number of bytes at its end that are for testing: the length of test for a
+// folder with train and test, else testShare of the text. The files of a folder are joined in the order of their names.
 func readText(path string) (text []byte, tests int, err error) {
-	if first, second := halves(path); first != "" && second != "" {
+	if first, second := splitTexts(path); first != "" && second != "" {
 		if text, err = joinFiles(path, first); err != nil {
 			return nil, 0, err
 		}
@@ -95,10 +95,11 @@ func readText(path string) (text []byte, tests int, err error) {
 	if text, err = joinFiles(path, path); err != nil {
 		return nil, 0, err
 	}
-	return text, max(1, held(len(text), testShare)), nil
+	return text, max(1, validationCount(len(text), testShare)), nil
 }
 
-// joinFiles reads a file of bytes, or those of a folder, one behind the other.
+// joinFiles reads the file at path, or the joined texts of the folder at path. whole is the path named in the error for
+// too long a text.
 func joinFiles(whole, path string) (text []byte, err error) {
 	files := textsIn(path)
 	if files == nil {
@@ -120,7 +121,7 @@ func tooLong(path string) error {
 	return fmt.Errorf("%s is too large: more than %d bytes of text; give a part of it", path, maxBytes)
 }
 
-// readBytes reads a file, gzipped or not, and at most one byte more than a text may have.
+// readBytes reads at most maxBytes+1 bytes of a file, gzipped or not, so that the caller detects too long a text.
 func readBytes(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	switch {

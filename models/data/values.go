@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// narrow stores doubles as values where float32 holds each of them.
+// narrow converts doubles to float32 values if all of them are exactly representable.
 func (p *part) narrow() {
 	if p.Doubles == nil || slices.ContainsFunc(p.Doubles, func(v float64) bool { return float64(float32(v)) != v }) {
 		return
@@ -13,7 +13,7 @@ func (p *part) narrow() {
 	p.round()
 }
 
-// round stores doubles as values.
+// round converts doubles to float32 values.
 func (p *part) round() {
 	if p.Doubles == nil {
 		return
@@ -25,7 +25,7 @@ func (p *part) round() {
 	p.Doubles = nil
 }
 
-// widen stores values as doubles.
+// widen converts float32 values to doubles.
 func (p *part) widen() {
 	if p.Values == nil {
 		return
@@ -37,13 +37,15 @@ func (p *part) widen() {
 	p.Values = nil
 }
 
-// settleType gives all parts one type of samples. Numbers of a table become bytes where the user says so, or where the
-// model was trained on bytes.
-func (r Reading) settleType(parts []*part) error {
+// unifyType converts the samples of all parts to one type. Numbers of a table become bytes if the user requests it or
+// the model was trained on bytes. It fails if some parts are bytes and others numbers, or if a number to convert is not
+// a byte.
+func (r Reading) unifyType(parts []*part) error {
 	train, wide := parts[0], false
 	for _, p := range parts {
 		if (train.Pixels == nil) != (p.Pixels == nil) {
-			return fmt.Errorf("%s: its samples are of another type than the training samples; save all as bytes or all as numbers", p.from)
+			return fmt.Errorf("%s: its samples are of another type than the training samples; "+
+				"save all as bytes or all as numbers", p.path)
 		}
 		wide = wide || p.Doubles != nil
 	}
@@ -54,7 +56,7 @@ func (r Reading) settleType(parts []*part) error {
 	}
 	switch {
 	case r.Form != nil && !r.Form.Bytes && train.Pixels != nil:
-		return fmt.Errorf("%s: %w", train.from, typeError(false))
+		return fmt.Errorf("%s: %w", train.path, typeError(false))
 	case r.Form != nil && !r.Form.Bytes, r.Form == nil && !r.Table.Bytes:
 		return nil
 	}
@@ -62,14 +64,16 @@ func (r Reading) settleType(parts []*part) error {
 		if p.Pixels != nil {
 			continue
 		}
-		odd, value := p.noByte()
+		odd, value := p.firstNonByte()
 		switch {
-		case r.Form != nil && !p.text:
-			return fmt.Errorf("%s: %w", p.from, typeError(true))
+		case r.Form != nil && !p.fromText:
+			return fmt.Errorf("%s: %w", p.path, typeError(true))
 		case r.Form != nil && odd >= 0:
-			return fmt.Errorf("%s: the value %g is no byte, and the model was trained on bytes; save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
+			return fmt.Errorf("%s: the value %g is no byte, and the model was trained on bytes; save whole numbers, 0 to 255",
+				p.sampleName(odd/size(p.shape)), value)
 		case odd >= 0:
-			return fmt.Errorf("%s: the value %g is no byte; leave out --table bytes, or save whole numbers, 0 to 255", p.place(odd/size(p.shape)), value)
+			return fmt.Errorf("%s: the value %g is no byte; leave out --table bytes, or save whole numbers, 0 to 255",
+				p.sampleName(odd/size(p.shape)), value)
 		}
 	}
 	for _, p := range parts {
@@ -85,8 +89,8 @@ func (r Reading) settleType(parts []*part) error {
 	return nil
 }
 
-// noByte returns the place of the first number that is no byte, and the number; -1 where all are bytes.
-func (p *part) noByte() (at int, value float64) {
+// firstNonByte returns the index and value of the first number that is not a whole number from 0 to 255; -1 if all are.
+func (p *part) firstNonByte() (at int, value float64) {
 	is := func(v float64) bool { return v == float64(uint8(min(max(v, 0), 255))) }
 	for i, v := range p.Doubles {
 		if !is(v) {

@@ -9,7 +9,7 @@ import (
 // canvas is a raster of glyphSide rows.
 type canvas [glyphSide * glyphSide]byte
 
-// dice reads the words of one stream in order.
+// dice returns the random words of one noise stream in order.
 type dice struct {
 	s    *noise.Schedule
 	ctr  [4]uint32
@@ -26,8 +26,10 @@ func (d *dice) word() uint32 {
 	return d.w[(d.used-1)%4]
 }
 
-// below is uniform in [0, n), within in [lo, hi].
-func (d *dice) below(n int) int       { return int(uint64(d.word()) * uint64(n) >> 32) }
+// below returns a uniform number in [0, n).
+func (d *dice) below(n int) int { return int(uint64(d.word()) * uint64(n) >> 32) }
+
+// within returns a uniform number in [lo, hi].
 func (d *dice) within(lo, hi int) int { return lo + d.below(hi-lo+1) }
 
 func (d *dice) fill(c *canvas) {
@@ -36,23 +38,23 @@ func (d *dice) fill(c *canvas) {
 	}
 }
 
-// Positions have frac fractional bits: one is a sample of a field. All of it fits 32 bits.
+// Positions are fixed-point numbers with frac fractional bits, in units of a field sample. All values fit 32 bits.
 const (
 	frac = 11
 	one  = 1 << frac
 	mesh = 5 // nodes of the elastic grid per direction, glyphSide/(mesh-1) pixels apart
 
-	maxBend = 2 // above the largest displacement
+	maxBend = 2 // upper bound of the elastic displacement, in field samples
 )
 
-// warp maps the pixels of a canvas to places of a field: an affine map about the middle plus an elastic displacement.
+// warp maps the pixels of a canvas to field positions: an affine map about the middle plus an elastic displacement.
 type warp struct {
 	xx, xy, yx, yy int // field samples per pixel
-	dx, dy         int // of the middle
+	dx, dy         int // displacement of the middle
 	bend           [2][mesh][mesh]int
 }
 
-// randomWarp draws a warp; with away the glyph's middle lies near or beyond the border of the canvas.
+// randomWarp draws a warp. If away is not 0, the middle of the glyph is near or beyond the border of the canvas.
 func randomWarp(d *dice, away int) (w warp) {
 	w.xx, w.yy = d.within(one*85/100, one*125/100), d.within(one*85/100, one*115/100)
 	w.xy, w.yx = d.within(-one*26/100, one*26/100), d.within(-one*12/100, one*12/100)
@@ -77,7 +79,7 @@ func randomWarp(d *dice, away int) (w warp) {
 	return w
 }
 
-// row is the displacement along axis a of the pixels of row y, bilinear between the nodes.
+// row returns the displacement along axis a of the pixels of row y, interpolated bilinearly between the nodes.
 func (w *warp) row(a, y int) (out [glyphSide]int) {
 	const gap = glyphSide / (mesh - 1)
 	top, low, v := &w.bend[a][y/gap], &w.bend[a][y/gap+1], y%gap
@@ -90,8 +92,8 @@ func (w *warp) row(a, y int) (out [glyphSide]int) {
 	return out
 }
 
-// paint raises dst to the coverage of the warped field: heavier moves the outline by sixteenths of a sample, slope is
-// the steepness of its edge.
+// paint sets each pixel of dst to the maximum of itself and the coverage by the warped field. heavier moves the outline
+// outward, in sixteenths of a field sample; slope is the steepness of its edge.
 func (w *warp) paint(dst *canvas, f *[glyphCell * glyphCell]uint8, heavier, slope int) {
 	const mid, end = (glyphCell - 1) * one / 2, (glyphCell - 1) * one
 	for y := range glyphSide {
@@ -118,12 +120,13 @@ func (w *warp) paint(dst *canvas, f *[glyphCell * glyphCell]uint8, heavier, slop
 	}
 }
 
-// misses says that a row whose middle lies at from the field's middle, slope a pixel, cannot reach the field.
+// misses reports whether a row of pixels cannot intersect the field along one axis. at is the position of the row's
+// middle relative to the field's middle, and slope the step per pixel.
 func misses(slope, at int) bool {
 	return max(at, -at)-max(slope, -slope)*glyphSide/2 > (glyphCell/2+maxBend)*one
 }
 
-// bar wipes a small rectangle in half of the images.
+// bar clears a random small rectangle with probability 1/2.
 func bar(c *canvas, d *dice) {
 	x, y, w, h, on := d.below(glyphSide-8), d.below(glyphSide-8), d.within(2, 8), d.within(2, 8), d.below(2)
 	if on == 0 {

@@ -8,19 +8,19 @@ import (
 	"brood/models/usererr"
 )
 
-// Weights are what the classes weigh in the loss that is trained on. The zero Weights weighs nothing.
+// Weights are the class weights of the training loss. The zero Weights applies none.
 type Weights struct {
-	Balanced bool // a class weighs 1 / its training samples
-	// else what a class weighs, by name; 1 where a class has no entry. Classes is their order as it was written
+	Balanced bool // the weight of a class is 1 / its number of training samples
+	// otherwise, weights by class name; 1 for a class without an entry. Classes is the order in which they were written
 	Of      map[string]float64
 	Classes []string
 }
 
-// Balanced is the word for weights by the number of samples.
+// Balanced is the option text for Weights.Balanced.
 const Balanced = "balanced"
 
-// ParseWeights reads what a person writes: balanced, or NAME=WEIGHT with commas between them; none, or nothing, is the
-// zero Weights. A name may hold an equals sign, and no comma.
+// ParseWeights parses the class-weights option: "balanced", or NAME=WEIGHT pairs separated by commas. An empty text or
+// "none" is the zero Weights. A name may contain an equals sign but no comma.
 func ParseWeights(text string) (w Weights, err error) {
 	switch text {
 	case "", "none":
@@ -32,7 +32,8 @@ func ParseWeights(text string) (w Weights, err error) {
 	for _, word := range strings.Split(text, ",") {
 		at := strings.LastIndex(word, "=")
 		if at < 0 {
-			return Weights{}, usererr.Errorf("class-weights = %q: write %s, or NAME=WEIGHT with commas between them, such as rose=2,tulip=0.5", text, Balanced)
+			return Weights{}, usererr.Errorf("class-weights = %q: write %s, or NAME=WEIGHT with commas between them, "+
+				"such as rose=2,tulip=0.5", text, Balanced)
 		}
 		name := strings.TrimSpace(word[:at])
 		x, err := strconv.ParseFloat(strings.TrimSpace(word[at+1:]), 64)
@@ -40,7 +41,8 @@ func ParseWeights(text string) (w Weights, err error) {
 			return Weights{}, usererr.Errorf("class-weights = %q: class %s is weighed twice", text, name)
 		}
 		if err != nil || !(x > 0) || math.IsInf(x, 0) {
-			return Weights{}, usererr.Errorf("class-weights = %q: %s is no weight of class %s; give a number above 0", text, strings.TrimSpace(word[at+1:]), name)
+			return Weights{}, usererr.Errorf("class-weights = %q: %s is no weight of class %s; give a number above 0",
+				text, strings.TrimSpace(word[at+1:]), name)
 		}
 		w.Of[name] = x
 		w.Classes = append(w.Classes, name)
@@ -48,16 +50,17 @@ func ParseWeights(text string) (w Weights, err error) {
 	return w, nil
 }
 
-// Any says that something is weighed.
+// Any reports whether w is not the zero Weights.
 func (w Weights) Any() bool { return w.Balanced || w.Of != nil }
 
-// Weighted is the same data, each of whose training and validation samples weighs in the loss what its class does, in
-// proportion: the mean over the training samples is 1, so that learning rates keep their meaning. With n samples, n[c]
-// of class c, and w[c] = 1/n[c] where they are balanced,
+// Weighted returns the same data with class weights w for the loss of training and validation samples. The weights are
+// normalised to a mean of 1 over the training samples, so that they do not change the effective learning rate: with n
+// training samples, n[c] of class c, and w[c] = 1/n[c] for balanced weights,
 //
 //	weight[c] = w[c] n / sum over k of w[k] n[k]
 //
-// Test samples weigh 1. It shares memory with s, and its digest is that of s; weights are of the present split.
+// Test samples have weight 1. The result shares memory and digest with s. The weights are computed for the current
+// split. It fails for regressions and texts, for unknown classes and for weights beyond the range of float32.
 func (s *Set) Weighted(w Weights) (*Set, error) {
 	if !w.Any() {
 		return s, nil
@@ -82,7 +85,8 @@ func (s *Set) Weighted(w Weights) (*Set, error) {
 	for _, name := range w.Classes {
 		c, ok := class[name]
 		if !ok {
-			return nil, usererr.Errorf("class-weights: data %s have no class %q; their classes are %s", s.Name, name, some(s.Form().Classes))
+			return nil, usererr.Errorf("class-weights: data %s have no class %q; their classes are %s",
+				s.Name, name, shorten(s.Form().Classes))
 		}
 		each[c] = w.Of[name]
 	}
@@ -95,16 +99,17 @@ func (s *Set) Weighted(w Weights) (*Set, error) {
 	for c, x := range each {
 		v := float64(x*float64(len(s.train))) / sum
 		if t.weights[c] = float32(v); !finite(t.weights[c]) || t.weights[c] < 0x1p-126 {
-			return nil, usererr.Errorf("class-weights: class %s of data %s weighs %g of the mean, which float32 does not hold; bring the weights nearer to each other", s.ClassName(c), s.Name, v)
+			return nil, usererr.Errorf("class-weights: class %s of data %s weighs %g of the mean, which float32 does not hold; "+
+				"bring the weights nearer to each other", s.ClassName(c), s.Name, v)
 		}
 	}
 	return &t, nil
 }
 
-// Weighs says that samples have weights.
+// Weighs reports whether the set has class weights.
 func (s *Set) Weighs() bool { return s.weights != nil }
 
-// Weight is what sample id weighs in the loss.
+// Weight returns the weight of sample id in the loss.
 func (s *Set) Weight(id int32) float32 {
 	if s.weights == nil || len(s.test) > 0 && id >= s.test[0] {
 		return 1

@@ -35,7 +35,7 @@ func TestWhitening(t *testing.T) {
 		squares[i] = make([]float64, size)
 	}
 	x, label := make([]float32, set.Features()), make([]int32, 1)
-	for _, id := range set.Train()[:min(len(set.Train()), whitened)] {
+	for _, id := range set.Train()[:min(len(set.Train()), whiteningSamples)] {
 		if err := set.Gather([]int32{id}, x, label); err != nil {
 			t.Fatal(err)
 		}
