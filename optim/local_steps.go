@@ -37,7 +37,7 @@ func (e *Env) atOnce() int {
 func (e *Env) CohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce()), e.Layout.Params) }
 
 // InCohorts calls f for ranges [lo, hi) that partition n rows of members whose steps are independent of each other. at
-// is the first of their rows in CohortScratch. On an engine with executor threads ([engine.Laned]) each thread runs all
+// is the first of their rows in CohortScratch. On an engine with executor threads ([engine.ThreadedEngine]) each thread runs all
 // steps of one member: f is called concurrently, each call with a copy of the Env, on which it may call Engine.Do, but
 // neither Scratch nor Comm. The remaining members, fewer than there are threads, step together, as do all members if
 // joint is true.
@@ -47,14 +47,14 @@ func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, l
 		most = e.atOnce()
 	}
 	// On other engines tasks may still be queued, so that steps are not reported.
-	l, laned := e.Engine.(engine.Laned)
+	l, laned := e.Engine.(engine.ThreadedEngine)
 	stepped := e.Stepped
 	if !laned || stepped == nil {
 		stepped = func(int) {}
 	}
 	if laned && !joint {
 		var lanes []lane
-		for i, one := range l.Lanes() {
+		for i, one := range l.ThreadEngines() {
 			lanes = append(lanes, lane{e.Engine, one, engine.Row(i)})
 		}
 		alone = n - n%len(lanes)

@@ -6,19 +6,20 @@ import (
 	"unsafe"
 )
 
-// Rows travel as little-endian elements without framing: lengths follow from the roster on both ends. Machines of that
-// order copy memory; only bytes are viewed as floats' memory, never floats as bytes', since bytes need no alignment.
+// Rows are sent as little-endian elements without framing: both ends know the lengths from the membership. On
+// little-endian machines the conversion is a memory copy. Floats are viewed as bytes, never bytes as floats, since
+// bytes may be unaligned.
 
-var little = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+var littleEndianHost = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// bytesOf views elements as their bytes.
+// bytesOf returns the memory of v as bytes.
 func bytesOf(v []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
 }
 
 // AppendFloats appends v as little-endian bytes.
 func AppendFloats(p []byte, v []float32) []byte {
-	if little {
+	if littleEndianHost {
 		return append(p, bytesOf(v)...)
 	}
 	for _, x := range v {
@@ -27,9 +28,9 @@ func AppendFloats(p []byte, v []float32) []byte {
 	return p
 }
 
-// ReadFloats reads 4*len(dst) bytes of p.
+// ReadFloats decodes the first 4*len(dst) bytes of p to dst.
 func ReadFloats(dst []float32, p []byte) {
-	if little {
+	if littleEndianHost {
 		copy(bytesOf(dst), p[:4*len(dst)])
 		return
 	}
@@ -38,8 +39,8 @@ func ReadFloats(dst []float32, p []byte) {
 	}
 }
 
-// AppendRows appends n rows of m from row lo as little-endian bytes: what travels, and what digests and checkpoints are
-// made of.
+// AppendRows appends n rows of m from row lo as little-endian bytes. This is the format of messages, digests and
+// checkpoints.
 func AppendRows(p []byte, m Host, lo Row, n int) []byte {
 	m = m.Sub(lo, n)
 	for _, x := range m.U {
@@ -48,7 +49,7 @@ func AppendRows(p []byte, m Host, lo Row, n int) []byte {
 	return AppendFloats(p, m.F)
 }
 
-// ReadRow reads row r of m from as many bytes of p.
+// ReadRow decodes row r of m from the first bytes of p.
 func ReadRow(m Host, r Row, p []byte) {
 	if m.Type == U64 {
 		for i := range m.URow(r) {

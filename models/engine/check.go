@@ -6,7 +6,7 @@ import (
 	"brood/models/noise"
 )
 
-// ArgumentError says which argument of a task does not fit the model or the data.
+// ArgumentError reports an argument of a task that does not fit the model or the data.
 type ArgumentError struct {
 	Task string // e.g. "gradients"
 	What string
@@ -14,10 +14,10 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string { return e.Task + ": " + e.What }
 
-// DeviceError is the end of an engine: every later call gives it too.
+// DeviceError is a fatal error of an engine's device. Every later call of the engine returns it too.
 type DeviceError struct {
-	Device string // as a person knows it, e.g. "gpu:1 (NVIDIA H100)"
-	Op     string // what was asked of it, e.g. "launch gemm"
+	Device string // name for the user, e.g. "gpu:1 (NVIDIA H100)"
+	Op     string // failed operation, e.g. "launch gemm"
 	Err    error
 }
 
@@ -25,16 +25,16 @@ func (e *DeviceError) Error() string { return e.Device + ": " + e.Op + ": " + e.
 
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// Bounds are what the tasks of one model and one data set must fit.
+// Bounds checks the arguments of tasks for one model and one data set. The check methods return an *ArgumentError.
 type Bounds struct {
 	Layout  *Layout
-	Samples int  // ids are below it
+	Samples int  // number of samples; ids are below it
 	Norms   bool // the model has batch-norm
 	Drops   bool // the model has dropout with a rate above 0
 	Changes bool // the data set is augmented
 }
 
-// check collects the first fault of a task.
+// check records the first invalid argument of a task.
 type check struct {
 	b    *Bounds
 	task string
@@ -48,8 +48,10 @@ func (c *check) want(ok bool, format string, args ...any) {
 }
 
 func (c *check) mat(name string, m Mat, rows, cols int) {
-	c.want(m.Rows >= rows && m.Cols == cols, "%s is %dx%d, want at least %d rows of %d", name, m.Rows, m.Cols, rows, cols)
-	c.want(m.Rows*m.Cols == 0 || m.buf != nil && m.at+m.Rows*m.Cols <= m.buf.Len(), "%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
+	c.want(m.Rows >= rows && m.Cols == cols,
+		"%s is %dx%d, want at least %d rows of %d", name, m.Rows, m.Cols, rows, cols)
+	c.want(m.Rows*m.Cols == 0 || m.buf != nil && m.at+m.Rows*m.Cols <= m.buf.Len(),
+		"%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
 }
 
 func (c *check) rows(name string, m Mat, rows []Row) {
@@ -58,7 +60,7 @@ func (c *check) rows(name string, m Mat, rows []Row) {
 	}
 }
 
-// DrawnAt is where batch i was drawn; the zero Key of a batch whose samples are taken as they are.
+// DrawnAt returns the address at which batch i was drawn; the zero Key if its samples are not augmented.
 func DrawnAt(drawn []noise.Key, i int) noise.Key {
 	if drawn == nil {
 		return noise.Key{}
@@ -66,7 +68,7 @@ func DrawnAt(drawn []noise.Key, i int) noise.Key {
 	return drawn[i]
 }
 
-// batches checks ids; least is the fewest samples that a batch may have.
+// batches checks the sizes and sample ids of batches. least is the minimum number of samples per batch.
 func (c *check) batches(b [][]int32, least int) {
 	for i, ids := range b {
 		c.want(len(ids) >= least, "batch %d has %d samples, want at least %d", i, len(ids), least)
@@ -79,15 +81,16 @@ func (c *check) batches(b [][]int32, least int) {
 	}
 }
 
-// least is the fewest samples of a batch whose own statistics are taken: the variance of one value is not defined.
-func (b *Bounds) least() int {
+// minBatch returns the minimum samples of a batch from which batch-norm statistics are computed: 2 if the model has
+// batch-norm, since a single value has no variance, else 1.
+func (b *Bounds) minBatch() int {
 	if b.Norms {
 		return 2
 	}
 	return 1
 }
 
-// Gradients checks the task and fills in the default of StatRows.
+// Gradients checks the task and sets the default of StatRows.
 func (b *Bounds) Gradients(t *Gradients) error {
 	c := check{b: b, task: "gradients"}
 	n := len(t.Rows)
@@ -97,7 +100,7 @@ func (b *Bounds) Gradients(t *Gradients) error {
 	c.mat("G", t.G, n, b.Layout.Params)
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
 	c.want(len(t.Loss) == n, "room for %d losses, want %d", len(t.Loss), n)
-	c.batches(t.Batches, b.least())
+	c.batches(t.Batches, b.minBatch())
 	c.want(!b.Drops && !b.Changes || len(t.Masks) == n, "%d dropout masks for %d rows", len(t.Masks), n)
 	if b.Norms {
 		if t.StatRows == nil {
@@ -108,7 +111,7 @@ func (b *Bounds) Gradients(t *Gradients) error {
 		c.rows("Stats", t.Stats, t.StatRows)
 		seen := make(map[Row]bool, n)
 		for _, r := range t.StatRows {
-			c.want(!seen[r], "row %d of Stats twice; every entry advances a row of its own", r)
+			c.want(!seen[r], "row %d of Stats twice; every entry must update a different row", r)
 			seen[r] = true
 		}
 	}
@@ -123,14 +126,15 @@ func (b *Bounds) Evaluate(t *Evaluate) error {
 	c.rows("X", t.X, t.Rows)
 	c.want(len(t.Batches) == n, "%d batches for %d rows", len(t.Batches), n)
 	c.want(t.Drawn == nil || len(t.Drawn) == n, "%d batches were drawn, want all %d or none", len(t.Drawn), n)
-	c.want(len(t.Loss) == n && len(t.Correct) == n, "room for %d losses and %d counts, want %d", len(t.Loss), len(t.Correct), n)
+	c.want(len(t.Loss) == n && len(t.Correct) == n,
+		"room for %d losses and %d counts, want %d", len(t.Loss), len(t.Correct), n)
 	c.want(t.Squares == nil || len(t.Squares) == n, "room for %d squared errors, want %d", len(t.Squares), n)
 	c.batches(t.Batches, 1)
 	if b.Norms && t.Stats.Rows > 0 {
 		c.mat("Stats", t.Stats, 0, b.Layout.Stats)
 		c.rows("Stats", t.Stats, t.Rows)
 	} else {
-		c.batches(t.Batches, b.least())
+		c.batches(t.Batches, b.minBatch())
 	}
 	return c.err
 }
@@ -140,7 +144,7 @@ func (b *Bounds) Statistics(t *Statistics) error {
 	c := check{b: b, task: "statistics"}
 	c.mat("X", t.X, 0, b.Layout.Params)
 	c.rows("X", t.X, t.Rows)
-	c.batches(t.Batches, b.least())
+	c.batches(t.Batches, b.minBatch())
 	if b.Norms {
 		c.want(len(t.Batches) > 0, "no batches to take statistics of")
 		c.mat("Stats", t.Stats, len(t.Rows), b.Layout.Stats)
@@ -161,10 +165,12 @@ func (b *Bounds) Candidates(t *Candidates) error {
 	if t.Axes.Rows > 0 {
 		c.mat("Axes", t.Axes, 1, b.Layout.Params)
 	}
-	c.want(len(t.Batches) == 1 || len(t.Batches) == n, "%d batches for %d candidates, want 1 or one each", len(t.Batches), n)
-	c.want(t.Drawn == nil || len(t.Drawn) == len(t.Batches), "%d batches were drawn, want all %d or none", len(t.Drawn), len(t.Batches))
+	c.want(len(t.Batches) == 1 || len(t.Batches) == n,
+		"%d batches for %d candidates, want 1 or one each", len(t.Batches), n)
+	c.want(t.Drawn == nil || len(t.Drawn) == len(t.Batches),
+		"%d batches were drawn, want all %d or none", len(t.Drawn), len(t.Batches))
 	c.want(len(t.Fitness) == n, "room for %d fitnesses, want %d", len(t.Fitness), n)
-	c.batches(t.Batches, b.least())
+	c.batches(t.Batches, b.minBatch())
 	if c.err == nil {
 		c.err = t.CheckNoise()
 	}

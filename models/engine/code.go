@@ -5,22 +5,23 @@ import (
 	"math"
 )
 
-// Code is how the values of an all-reduce are written. A short one rounds every leaf, every partial sum and the result
-// to values that it can write, whoever hosts what: the bits of a run depend on the code, and on the placement as little
-// as ever.
+// Code is the encoding of the values of an all-reduce. A short encoding rounds every source, every partial sum and the
+// result to representable values, even where they are not sent. The bits of a run therefore depend on the encoding but
+// not on the placement of members.
 type Code uint8
 
 const (
 	Float32 Code = iota // 4 bytes a value, exact
 	BF16                // 2 bytes: the upper half of a float32, to nearest, ties to even
-	// 65/64 bytes and more: blocks of 64 values q*2^e, |q| <= 127, e the smallest that reaches the largest
+	// 66/64 bytes a value: blocks of 64 values q*2^e with |q| <= 127, where e, in 2 bytes, is the smallest exponent with
+	// which the largest value of the block is representable
 	Int8
 )
 
 // CodeBlock is the number of values that share an exponent in Int8.
 const CodeBlock = 64
 
-// Size is the bytes of n values.
+// Size returns the number of bytes of n encoded values.
 func (c Code) Size(n int) int {
 	switch c {
 	case BF16:
@@ -31,7 +32,7 @@ func (c Code) Size(n int) int {
 	return 4 * n
 }
 
-// Cut is the k-th of w slices of m columns that a reduction deals out: blocks are not divided.
+// Cut returns the bounds of slice k of w slices of m columns for a reduce-scatter. Blocks of Int8 are not divided.
 func (c Code) Cut(m, k, w int) (lo, hi int) {
 	if c != Int8 {
 		return Cut(m, k, w)
@@ -40,7 +41,7 @@ func (c Code) Cut(m, k, w int) (lo, hi int) {
 	return min(m, lo*CodeBlock), min(m, hi*CodeBlock)
 }
 
-// Round replaces values by those that can be written. v begins at a block.
+// Round rounds values to representable ones, in place. v must begin at a block boundary.
 func (c Code) Round(v []float32) {
 	switch c {
 	case BF16:
@@ -61,41 +62,41 @@ func (c Code) Round(v []float32) {
 func toBF16(x float32) uint16 {
 	b := math.Float32bits(x)
 	if x != x {
-		return uint16(b>>16) | 0x40 // quiet, and never an infinity
+		return uint16(b>>16) | 0x40 // a quiet NaN; without the bit it could become an infinity
 	}
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// Exponents of blocks that hold no numbers, and the least of a block.
 const (
-	notFinite = math.MaxInt16
-	leastExp  = -149 // of the smallest float32
+	// exponent of a block with a NaN, an infinity or a value too large to encode
+	nonFiniteExponent = math.MaxInt16
+	minExponent       = -149 // of the smallest positive float32
 )
 
-// exponent is the smallest e with all |x| <= 127*2^e. Values that were rounded with an exponent are written without a
-// loss: a power of two divides exactly.
+// exponent returns the smallest e, at least minExponent, with all |x| <= 127*2^e, or nonFiniteExponent. Values already
+// rounded with an exponent are encoded without loss, since division by a power of two is exact.
 func exponent(block []float32) int {
 	top := 0.0
 	for _, x := range block {
 		a := math.Abs(float64(x))
-		if !(a <= 127*0x1p121) { // nor what lies beyond the largest value of any block
-			return notFinite
+		if !(a <= 127*0x1p121) { // NaN, infinite, or above the largest encodable value
+			return nonFiniteExponent
 		}
 		top = max(top, a)
 	}
 	if top == 0 {
-		return leastExp
+		return minExponent
 	}
 	frac, e := math.Frexp(top) // top = frac*2^e, frac in [0.5, 1)
 	if e -= 7; frac > 127.0/128 {
 		e++
 	}
-	return max(e, leastExp)
+	return max(e, minExponent)
 }
 
-// powers are 2^e and 2^-e, by which a float64 is multiplied exactly: NaN and 0 of a block that is not finite.
+// powers returns 2^e and 2^-e; multiplying a float64 by them is exact. For nonFiniteExponent it returns NaN and 0.
 func powers(e int) (up, down float64) {
-	if e == notFinite {
+	if e == nonFiniteExponent {
 		return math.NaN(), 0
 	}
 	return math.Ldexp(1, e), math.Ldexp(1, -e)
@@ -108,7 +109,7 @@ func quantum(x float32, down float64) int8 {
 	return int8(math.RoundToEven(float64(x) * down))
 }
 
-// Append writes rounded values.
+// Append appends the encoding of v, whose values must be rounded by Round.
 func (c Code) Append(p []byte, v []float32) []byte {
 	switch c {
 	case BF16:
@@ -131,7 +132,7 @@ func (c Code) Append(p []byte, v []float32) []byte {
 	return AppendFloats(p, v)
 }
 
-// Read reads c.Size(len(dst)) bytes of p. Whatever they are, it gives numbers or NaN.
+// Read decodes c.Size(len(dst)) bytes of p to dst. It accepts any bytes; the result may contain NaN.
 func (c Code) Read(dst []float32, p []byte) {
 	switch c {
 	case BF16:
@@ -152,5 +153,5 @@ func (c Code) Read(dst []float32, p []byte) {
 	}
 }
 
-// Cut is the k-th of w even slices of m columns. m need not divide by w.
+// Cut returns the bounds of slice k of w slices of m columns whose sizes differ by at most 1.
 func Cut(m, k, w int) (lo, hi int) { return m * k / w, m * (k + 1) / w }

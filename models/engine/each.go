@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// Each calls f for every entry 0..n-1, in parallel over the workers (one goroutine each, which Each waits for), and
-// returns the error of the lowest entry that failed. Which worker takes an entry must not show in the result. A panic
-// of f is one of the caller's, once all have stopped.
+// Each calls f for every entry 0..n-1, in parallel with one goroutine per worker, waits for all, and returns the error
+// of the lowest failed entry. Entries after a failed one may be skipped. The result must not depend on which worker
+// processes which entry. A panic of f is propagated to the caller after all goroutines have stopped.
 func Each[W any](ctx context.Context, workers []W, n int, f func(w W, i int) error) error {
 	return EachBy(ctx, goroutines, workers, n, f)
 }
 
-// Crew calls loop for 0..n-1, beside each other if it can, and returns when all calls have.
+// Crew is a worker pool: it calls loop for 0..n-1, in parallel if possible, and returns when all calls have returned.
 type Crew func(n int, loop func(i int))
 
-// goroutines is a Crew of one goroutine a call, the first being the caller's.
+// goroutines is a Crew that runs each call on its own goroutine, and the first on the caller's.
 func goroutines(n int, loop func(i int)) {
 	var wg sync.WaitGroup
 	for i := 1; i < n; i++ {
@@ -26,7 +26,7 @@ func goroutines(n int, loop func(i int)) {
 	wg.Wait()
 }
 
-// EachBy is Each by a crew.
+// EachBy is like Each but runs on the given worker pool.
 func EachBy[W any](ctx context.Context, crew Crew, workers []W, n int, f func(w W, i int) error) error {
 	if n == 0 {
 		return ctx.Err()

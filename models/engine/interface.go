@@ -15,7 +15,7 @@ type Memory interface {
 	Read(ctx context.Context, p []byte, src Span) error
 }
 
-// Engine executes tasks. One worker uses it, from one goroutine, except for its executor threads ([Laned]).
+// Engine executes tasks. One worker uses it, from one goroutine, except for its executor threads ([ThreadedEngine]).
 type Engine interface {
 	Memory
 	// Do queues tasks, which run in order. It rejects a task of mismatched shapes immediately; the next call returns the

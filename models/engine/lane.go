@@ -2,18 +2,20 @@ package engine
 
 import "context"
 
-// Doer runs tasks in order. Their outputs are readable when it returns; it stops at the first error.
+// Doer runs tasks in order. When Do returns, the outputs of the tasks are readable. It stops at the first error.
 type Doer interface {
 	Do(ctx context.Context, tasks ...Task) error
 }
 
-// Laned is an engine whose threads can work for different members at the same time. Lanes has a lane for each thread:
-// each may be given tasks of gradients and of vectors while the others are given theirs, as long as none touches what
-// another writes. Meanwhile the engine itself is given nothing. Lanes are the same at each call.
-type Laned interface {
+// ThreadedEngine is implemented by engines whose executor threads can work for different members in parallel.
+type ThreadedEngine interface {
 	Threaded
-	Lanes() []Doer
+	// ThreadEngines returns one Doer per executor thread, the same at each call. Each may be used from its own goroutine,
+	// for gradient and vector tasks, as long as no task accesses memory that a concurrent task writes. The caller must not
+	// call the engine itself while any of them is running.
+	ThreadEngines() []Doer
 }
 
-// Threaded is an engine that may work for so many members at the same time.
+// Threaded is implemented by engines with executor threads. Threads returns the number of members that the engine can
+// work for in parallel.
 type Threaded interface{ Threads() int }

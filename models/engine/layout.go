@@ -1,18 +1,18 @@
 package engine
 
-// Tensor is one named parameter of a model: a view of the flat parameter vector.
+// Tensor is a named range of the flat parameter vector of a model.
 type Tensor struct {
-	Name  string // e.g. "fc1.weight"
-	Shape []int  // as PyTorch stores it, so that safetensors need no transposition
-	Lo    int    // offset of the first element in the flat vector
-	Len   int
-	Start float32 // of a statistic: its value before any batch
+	Name  string  // e.g. "fc1.weight"
+	Shape []int   // as in PyTorch, so that safetensors files need no transposition
+	Lo    int     // offset of the first element in the flat vector
+	Len   int     // number of elements
+	Start float32 // of a batch-norm statistic: its initial value
 	Cols  int     // noise is addressed by (tensor, element/Cols, element%Cols); Cols divides Len
-	Table bool    // of an embedding: rows are looked up
+	Table bool    // an embedding table, whose rows are looked up
 }
 
-// Matrix says whether a step of Muon takes the tensor as a matrix, and of which size: its first dimension by all
-// others, which makes filters of a convolution out x (in*k*k). Vectors and tables of embeddings are none.
+// Matrix reports whether a Muon step treats the tensor as a matrix, and its size: the first dimension by the product of
+// the others, which is out x (in*k*k) for convolution filters. Vectors and embedding tables are not matrices.
 func (t *Tensor) Matrix() (rows, cols int, ok bool) {
 	if t.Table || len(t.Shape) < 2 || t.Shape[0] < 2 || t.Len < 2*t.Shape[0] {
 		return 0, 0, false
@@ -26,11 +26,12 @@ type Layout struct {
 	Tensors       []Tensor // ascending, covering [0, Params)
 	StatTensors   []Tensor // ascending, covering [0, Stats)
 	Whole         bool     // parameters are read as whole numbers, see [Whole], and there are no gradients
-	Measured      bool     // of an objective: there are no gradients
-	For           int      // of a rehearsal, whose vectors are short: the parameters that Params stands for, else 0
+	Measured      bool     // parameters of an objective; there are no gradients
+	For           int      // of a dry run with shortened vectors: the real number of parameters; else 0
 }
 
-// Size is the number of the model's parameters: what a rule asks for whose state depends on it.
+// Size returns the number of the model's parameters, which is not Params in a dry run with shortened vectors.
+// Algorithms whose state depends on the number of parameters use it.
 func (l *Layout) Size() int {
 	if l.For > 0 {
 		return l.For
@@ -38,7 +39,7 @@ func (l *Layout) Size() int {
 	return l.Params
 }
 
-// FreshStats writes the statistics of a model that has seen no batch into dst (Stats elements, owned by the caller).
+// FreshStats writes the initial batch-norm statistics to dst, which has Stats elements.
 func (l *Layout) FreshStats(dst []float32) {
 	for _, t := range l.StatTensors {
 		for i := range dst[t.Lo : t.Lo+t.Len] {

@@ -5,30 +5,31 @@ import (
 	"math"
 )
 
-// Noise says which noise eps(id) a candidate adds to the parameters. The zero value is Gaussian noise of full rank.
-// With it, with Integer and for vectors in any case, element (i, j) of tensor t, row i of Cols columns, is addressed as
-// noise.Key.Each does: stream t, tile i*ceil(Cols/32) + j/32, lane j%32. No two tensors share a counter.
+// Noise is the kind of noise eps(id) that a candidate adds to the parameters. The zero value is Gaussian noise of full
+// rank. For noise of full rank, element (i, j) of tensor t (row i, column j of Cols columns) is addressed as in
+// noise.Key.Each: stream t, tile i*ceil(Cols/32) + j/32, lane j%32. No two tensors share a counter.
 //
-// Integer: eps = noise.IntegerScale * v, where v = noise.Integer of the word of that lane, a whole number in [-127,
-// 127]. Products of v with bytes, and sums of v with whole weights, are exact in any order and equal on every machine.
+// Integer: eps = noise.IntegerScale * v, where v = noise.Integer of the word of that lane is a whole number in
+// [-127, 127]. Products of v with bytes, and sums of v with whole weights, are exact in any order and equal on all
+// machines.
 //
-// Rank r >= 1 (Sarkar et al., EGGROLL, 2025): a tensor of R rows and C columns, both above 1, has eps = A B'/sqrt(r)
-// with A of R x r and B of C x r standard normals, of which antithetic candidates share both. Stream t holds them in
-// place of the full matrix, as rows of max(R, C) elements: row 2q is column q of A, row 2q+1 column q of B, each from
-// its first lane on. In float32, eps[i][j] = sum over q of (A[i][q]/sqrt(r)) * B[j][q], every product rounded, in the
-// order of q. Other tensors, biases for instance, keep noise of full rank.
+// Rank r >= 1 (Sarkar et al., EGGROLL, 2025): a tensor of R rows and C columns, both above 1, has eps = A B'/sqrt(r),
+// where A (R x r) and B (C x r) are standard normal and shared by antithetic candidates. Stream t contains them instead
+// of the full matrix, as rows of max(R, C) elements: row 2q is column q of A, row 2q+1 is column q of B, each from its
+// first lane on. In float32, eps[i][j] = sum over q of (A[i][q]/sqrt(r)) * B[j][q], with every product rounded, in the
+// order of q. Other tensors, such as biases, have noise of full rank.
 type Noise struct {
 	Integer bool
-	Rank    int // 0: full
+	Rank    int // 0: full rank
 }
 
-// MaxRank bounds Noise.Rank.
+// MaxRank is the maximum of Noise.Rank.
 const MaxRank = 64
 
-// Low says whether t has noise of low rank.
+// Low reports whether t has noise of low rank.
 func (n Noise) Low(t *Tensor) bool { return n.Rank > 0 && t.Cols > 1 && t.Len > t.Cols }
 
-// fault says what is wrong with n, if anything.
+// fault describes what is invalid in n; "" if nothing is.
 func (n Noise) fault() string {
 	switch {
 	case n.Rank < 0 || n.Rank > MaxRank:
@@ -39,10 +40,10 @@ func (n Noise) fault() string {
 	return ""
 }
 
-// maxWeights is the largest sum of magnitudes whose products with whole numbers of noise an int32 holds.
-const maxWeights = 1 << 24
+// maxWeightSum is the largest sum of weight magnitudes whose weighted sum of integer noise cannot overflow an int32.
+const maxWeightSum = 1 << 24
 
-// CheckNoise says whether the noise and the weights of t fit each other.
+// CheckNoise returns an error if the noise, Square and Weights of t are not a valid combination.
 func (t *NoiseSum) CheckNoise() error {
 	what := t.Noise.fault()
 	if what == "" && t.Square && t.Noise != (Noise{}) {
@@ -56,8 +57,8 @@ func (t *NoiseSum) CheckNoise() error {
 			}
 			sum += math.Abs(float64(w))
 		}
-		if !(sum <= maxWeights) {
-			what = fmt.Sprintf("weights of %g in all for noise of whole numbers, want at most %d", sum, maxWeights)
+		if !(sum <= maxWeightSum) {
+			what = fmt.Sprintf("weights of %g in all for noise of whole numbers, want at most %d", sum, maxWeightSum)
 		}
 	}
 	if what != "" {
@@ -66,20 +67,21 @@ func (t *NoiseSum) CheckNoise() error {
 	return nil
 }
 
-// Amounts is how much of each axis entry i adds.
+// Amounts returns the coefficients of the axes for entry i.
 func (t *Candidates) Amounts(i int) []float32 { return t.Along[i*t.Axes.Rows : (i+1)*t.Axes.Rows] }
 
-// CheckNoise says whether the noise of t, its scale and its axes fit each other.
+// CheckNoise returns an error if the noise, Scale and Axes of t are not a valid combination.
 func (t *Candidates) CheckNoise() error {
 	what := t.Noise.fault()
 	if what == "" && t.Noise.Rank > 0 && t.Scale.Rows > 0 {
 		what = "noise of low rank with a scale for each element, want one or the other"
 	}
 	if what == "" && t.Axes.Rows > 0 && (t.Scale.Rows == 0 || t.Noise != (Noise{})) {
-		what = "axes beside noise that is not Gaussian or has no scale, want both"
+		what = "axes require Gaussian noise of full rank and a scale"
 	}
 	if what == "" && len(t.Along) != len(t.IDs)*t.Axes.Rows {
-		what = fmt.Sprintf("%d amounts along %d axes for %d candidates, want one of each axis for each", len(t.Along), t.Axes.Rows, len(t.IDs))
+		what = fmt.Sprintf("%d amounts along %d axes for %d candidates, want one per axis and candidate",
+			len(t.Along), t.Axes.Rows, len(t.IDs))
 	}
 	if what != "" {
 		return &ArgumentError{"candidates", what}

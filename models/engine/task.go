@@ -6,28 +6,28 @@ import (
 	"brood/models/noise"
 )
 
-// Task is one of the closed set below. An engine may run it later than Do returns: it copies what it still needs of the
-// slices that it reads, which are the caller's again then. Slices marked "out" are the engine's until the next Wait or
-// Read returns, and hold the results from then on.
+// Task is one of the closed set of tasks below. An engine may execute a task after Do returns. Do copies the input
+// slices that are needed later, so that the caller may reuse them after Do returns. Slices marked "out" belong to the
+// engine until the next Wait or Read returns; from then on they contain the results.
 type Task interface{ task() }
 
-// Gradients computes, for each cohort entry i, the mean loss over Batches[i] of the model whose parameters are row
-// Rows[i] of X, and its gradient into row i of G (len(Rows) x params). With a model that has batch-norm statistics, row
-// StatRows[i] of Stats is their running value and is advanced in place. Masks[i] addresses the entry's dropout masks
-// (element = sample*features + feature of stream "layer index"), and where its batch was drawn, see Evaluate.Drawn; it
-// may be nil for a model without dropout and a data set without augmentation.
+// Gradients computes, for each entry i, the mean loss over Batches[i] of the model whose parameters are row Rows[i] of
+// X, and writes its gradient to row i of G (len(Rows) x params). If the model has batch-norm, row StatRows[i] of Stats
+// is the running statistics, updated in place. Masks[i] is the noise address of the entry's dropout masks (stream:
+// layer index; element: sample*features + feature) and the address at which its batch was drawn, see Evaluate.Drawn.
+// Masks may be nil for a model without dropout and a data set without augmentation.
 type Gradients struct {
 	X        Mat
 	Rows     []Row
 	Batches  [][]int32 // sample ids of the engine's data set
-	Stats    Mat       // the zero Mat when the layout has no statistics
-	StatRows []Row     // rows of Stats, no row twice; nil means Rows
+	Stats    Mat       // the zero Mat if the layout has no statistics
+	StatRows []Row     // distinct rows of Stats; nil means Rows
 	Masks    []noise.Key
 	G        Mat
 	Loss     []float32 // out: mean loss, one per entry
 }
 
-// Entries is the task of entries [lo, hi) alone. It shares their memory.
+// Entries returns the task of only the entries [lo, hi). It shares memory with t.
 func (t Gradients) Entries(lo, hi int) Gradients {
 	t.Rows, t.Batches, t.Loss, t.G = t.Rows[lo:hi], t.Batches[lo:hi], t.Loss[lo:hi], t.G.Sub(Row(lo), hi-lo)
 	if t.StatRows != nil {
@@ -39,13 +39,14 @@ func (t Gradients) Entries(lo, hi int) Gradients {
 	return t
 }
 
-// Evaluate computes summed loss and correct predictions over Batches[i] with parameters row Rows[i] of X, dropout off.
-// Batch-norm uses row Rows[i] of Stats, or the batch's own statistics when Stats is the zero Mat.
+// Evaluate computes, for each entry i, the summed loss and the correct predictions over Batches[i] of the model whose
+// parameters are row Rows[i] of X, without dropout. Batch-norm uses row Rows[i] of Stats, or the batch's own statistics
+// if Stats is the zero Mat.
 //
-// Drawn says for each batch where it was drawn for training: seed, member and, as Round, position of its first sample
-// in that member's stream of data, which decides what becomes of an image that is augmented; as Stream, of how many
-// samples that stream makes a pass, where 0 is the whole training set. Nil, or an address without a Purpose, takes
-// samples as they are.
+// Drawn[i] is the address at which batch i was drawn for training; it determines the augmentation of its images. It
+// contains the seed, the member, as Round the position of the first sample in the member's data stream, and as Stream
+// the samples per pass of that stream, 0 for the whole training set. If Drawn is nil or an address has no Purpose,
+// samples are not augmented.
 type Evaluate struct {
 	X       Mat
 	Rows    []Row
@@ -53,17 +54,16 @@ type Evaluate struct {
 	Drawn   []noise.Key
 	Stats   Mat
 	Loss    []float64 // out: sum over the samples of the batch
-	Correct []int64   // out; 0 where predictions are not right or wrong
+	Correct []int64   // out; 0 for losses without correct predictions, such as regression
 	// out, of a regression: squared error of the standardised targets, mean over the outputs, summed over the samples;
-	// nil where nobody asks for it
+	// nil if not requested
 	Squares []float64
-	// out, of an objective: a row for each entry of what it measures beside the fitness, summed over the samples; nil
-	// where nobody asks for it
+	// out, of an objective: one row of additional metrics per entry, summed over the samples; nil if not requested
 	Metrics []float64
 }
 
-// Statistics rebuilds batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of
-// the model in row Rows[i] of X. One list of batches serves all rows, and samples are taken as they are.
+// Statistics recomputes batch-norm statistics: row i of Stats becomes the mean over Batches of the batch statistics of
+// the model in row Rows[i] of X. All rows use the same batches, and samples are not augmented.
 type Statistics struct {
 	X       Mat
 	Rows    []Row
@@ -71,27 +71,28 @@ type Statistics struct {
 	Stats   Mat
 }
 
-// Candidates evaluates theta + s*eps(id) for each id without keeping the perturbed parameters: s is Sigma, or Scale (1
-// row) element by element when Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is
-// minus the mean loss over Batches[i] (or Batches[0] when there is one), NaN when it is not finite. Its bits depend
-// neither on the cohort nor on threads; twins agree on eps to the bit, and on fitness to rounding. Scale needs noise of
-// full rank. Drawn is as in Evaluate.
+// Candidates evaluates the parameters theta + s*eps(id) for each id without storing them. s is Sigma, or Scale (1 row)
+// element by element if Scale has a row. With Antithetic, ids 2k and 2k+1 use +eps(k) and -eps(k). Fitness is minus the
+// mean loss over Batches[i] (or Batches[0] if there is only one), NaN if it is not finite. Its bits are independent of
+// the other candidates and of the number of threads. Kernel variants compute identical eps, and fitness equal up to
+// rounding. Scale requires noise of full rank. Drawn is as in Evaluate.
 //
-// With Axes, which need a Scale and Gaussian noise, what entry i adds is not Scale.*eps but
+// With Axes, which require a Scale and Gaussian noise of full rank, the perturbation of entry i is
 //
 //	Scale.*eps + sum_k Along[i*K+k]*Axes[k], K the rows of Axes
 //
-// from the left, every product rounded, under the sign of its id: a covariance that is a diagonal and K outer products.
+// instead of Scale.*eps, summed from the left with every product rounded, and negated for the negative id of an
+// antithetic pair. The covariance is a diagonal plus K outer products.
 //
-// A model of whole numbers reads what it is given, see [Whole]: Whole(theta + s*eps), and under Integer noise without a
-// Scale Whole(theta) + Whole(s*eps), or minus that, so that a candidate's sums are those of theta and of the noise.
+// A model of whole numbers rounds its parameters, see [Whole]: they are Whole(theta + s*eps), or, with Integer noise
+// and no Scale, Whole(theta) +- Whole(s*eps), so that a candidate's layer sums are the sums of theta's and the noise's.
 type Candidates struct {
 	Theta, Scale Mat // 1 row each; Scale may be the zero Mat
 	Axes         Mat // may be the zero Mat
 	Along        []float32
 	Noise        Noise
 	Sigma        float32
-	Key          noise.Key // purpose and round; the member is filled in
+	Key          noise.Key // purpose and round; the engine sets the member
 	Antithetic   bool
 	IDs          []Member
 	Batches      [][]int32
@@ -101,13 +102,13 @@ type Candidates struct {
 }
 
 // NoiseSum writes dst[j] = sum_i Weights[i]*eps(IDs[i])[j] for the columns of the 1-row span Dst, summed in the order
-// of IDs, in float32 without fused multiply-add. With Square the term is eps^2-1. A weight of zero is added like any
-// other.
+// of IDs, in float32 without fused multiply-add. With Square the term is Weights[i]*(eps^2-1). Terms of weight zero are
+// added too.
 //
-// Integer noise takes whole weights, of at most 2^24 in all, and no Square: the sum of weights*v is exact, is rounded
-// to float32 and then multiplied by noise.IntegerScale. It is equal on every twin and machine, and for every order of
-// IDs. With Rank r a matrix gets one product, (diag(weights) A/sqrt(r))' B over all ids, and no Square is allowed. Like
-// those of every matrix product its bits are equal for any threads and slices.
+// Integer noise requires whole weights, whose magnitudes sum to at most 2^24, and no Square: the sum of weights*v is
+// exact, is rounded to float32 and then multiplied by noise.IntegerScale. The result is equal for all kernel variants,
+// machines and orders of IDs. With Rank r, each matrix is computed as one product (diag(weights) A/sqrt(r))' B over all
+// ids, and Square is not allowed. As for every matrix product, the bits are independent of threads and slices.
 type NoiseSum struct {
 	Dst        Span
 	Noise      Noise
@@ -118,10 +119,10 @@ type NoiseSum struct {
 	IDs        []Member
 }
 
-// Sum adds rows pairwise, in an order that its caller fixes. Operand i is the row Src[i], and operand len(Src)+j the
-// sum of the operands Tree[j], both of lower index; Dst becomes the last operand, over Div where that is not 0. All
-// spans are one row of equal width. Code rounds every source, every sum and the result; with Int8 a block begins at
-// column Lo of every span. An operand is used once. Dst may be a source.
+// Sum adds rows pairwise in an order given by the caller. Operand i is the row Src[i], and operand len(Src)+j is the
+// sum of the two operands Tree[j], which have lower indices. Dst becomes the last operand, divided by Div if Div is not
+// 0. Every other operand is used exactly once. All spans are one row of equal width. Code rounds every source, every
+// sum and the result; with Int8, blocks begin at column Lo of every span. Dst may be a source.
 type Sum struct {
 	Dst  Span
 	Src  []Span
@@ -130,14 +131,14 @@ type Sum struct {
 	Code Code
 }
 
-// Feedback rounds rows and keeps what is lost: with v = Src + Lost, Dst becomes v rounded by Code and Lost what v lost,
-// v - Dst, or 0 where that is no number. All have equal shapes.
+// Feedback rounds rows with error feedback: with v = Src + Lost, Dst becomes v rounded by Code, and Lost becomes the
+// rounding error v - Dst, or 0 if that is not a number. All matrices have equal shapes.
 type Feedback struct {
 	Dst, Src, Lost Mat
 	Code           Code
 }
 
-// Copy copies a span to another of equal shape, in the same engine's memory. They do not overlap.
+// Copy copies a span to another of equal shape in the same engine's memory. They must not overlap.
 type Copy struct{ Dst, Src Span }
 
 // Fill sets every element of a span.
@@ -146,37 +147,37 @@ type Fill struct {
 	Value float32
 }
 
-// Product writes Dst = A.*B, element by element. A 1-row B serves every row.
+// Product writes Dst = A.*B, element by element. A 1-row B is used for every row.
 type Product struct{ Dst, A, B Mat }
 
-// Clip scales the rows of X whose Euclidean norm, sqrt(Cols) times the Distance to zero, is above Longest down to it:
-// each element is multiplied by float32(Longest/norm). A row whose norm is not a number stays as it is.
+// Clip limits the Euclidean norm of each row of X, sqrt(Cols) times its Distance to zero, to Longest: the elements of a
+// longer row are multiplied by float32(Longest/norm). A row whose norm is NaN is unchanged.
 type Clip struct {
 	X       Mat
 	Longest float32
 }
 
-// Finite says of each row of X whether all its elements are finite.
+// Finite reports for each row of X whether all its elements are finite.
 type Finite struct {
 	X  Mat
 	OK []bool // out, one per row of X
 }
 
-// Digest is the BLAKE3 hash of each row of X, as little-endian elements.
+// Digest computes the BLAKE3 hash of each row of X as little-endian elements.
 type Digest struct {
 	X    Mat
 	Hash [][32]byte // out, one per row of X
 }
 
-// Term is C*Src in a linear statement. A 1-row Src serves every row.
+// Term is C*Src in a linear statement. A 1-row Src is used for every row.
 type Term struct {
 	C   float32
 	Src Mat
 }
 
-// Lin is the statement Dst = Map(sum_i C_i*Src_i)*By, element by element: terms from left to right without fused
-// multiply-add, and one more rounding for each of Map and By. A By without rows is no factor, one of 1 row serves
-// every row.
+// Lin is the statement Dst = Map(sum_i C_i*Src_i)*By, element by element. Terms are added from left to right without
+// fused multiply-add; Map and By each round once more. By without rows means no factor; a 1-row By is used for every
+// row.
 type Lin struct {
 	Dst   Mat
 	Terms []Term
@@ -184,21 +185,21 @@ type Lin struct {
 	By    Mat
 }
 
-// Map is a function of one element. All are exact or correctly rounded, so that every engine has the same bits.
+// Map is a function of one element. All are exact or correctly rounded, so that all engines compute the same bits.
 type Map uint8
 
 const (
 	Identity   Map = iota
-	Sign           // 1 of a positive element, -1 of a negative one; zeros and NaN stay
-	Abs            // its magnitude
+	Sign           // 1 for a positive element, -1 for a negative one; zeros and NaN are unchanged
+	Abs            // the magnitude
 	Square         // the element times itself
-	Sqrt           // the square root; 0 of a negative element
+	Sqrt           // the square root; 0 for a negative element
 	Reciprocal     // 1 divided by the element
-	Clamp          // the nearest number in [-1, 1]; NaN stays
-	maps
+	Clamp          // the nearest number in [-1, 1]; NaN is unchanged
+	mapCount
 )
 
-// Of is the function of one element.
+// Of returns the function value of x.
 func (m Map) Of(x float32) float32 {
 	switch m {
 	case Sign:
@@ -232,8 +233,8 @@ func (m Map) Of(x float32) float32 {
 	return x
 }
 
-// Update runs a linear programme over the given rows: per row and element every statement in order. A statement may
-// read what an earlier one wrote. All matrices have equal Cols.
+// Update runs a linear program over the given rows: for each row and element, every statement in order. A statement may
+// read the result of an earlier one. All matrices have equal Cols.
 type Update struct {
 	Rows []Row
 	Prog []Lin
@@ -247,12 +248,15 @@ type Adam struct {
 	T                    uint64
 }
 
-// Corrections are what a step multiplies the moments by, 1/(1-B1^T) and 1/(1-B2^T).
+// Corrections returns the bias corrections of the moments, 1/(1-B1^T) and 1/(1-B2^T).
 func (t *Adam) Corrections() (c1, c2 float32) {
-	return float32(1 / (1 - power(float64(t.B1), t.T))), float32(1 / (1 - power(float64(t.B2), t.T)))
+	c1 = float32(1 / (1 - power(float64(t.B1), t.T)))
+	c2 = float32(1 / (1 - power(float64(t.B2), t.T)))
+	return c1, c2
 }
 
-// power is b^n by squaring: multiplications alone, so that no architecture differs.
+// power returns b^n by repeated squaring. It uses only multiplications, so that all architectures compute the same
+// bits.
 func power(b float64, n uint64) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {
@@ -264,13 +268,14 @@ func power(b float64, n uint64) float64 {
 	return p
 }
 
-// NaturalStep is a step of the natural gradient on normals of mean X and standard deviation S, one of each for a
-// parameter (Schaul, Glasmachers, Schmidhuber 2011), in columns [Lo, Hi) of matrices of 1 row:
+// NaturalStep is a natural-gradient step of independent normal distributions, one per parameter, with means X and
+// standard deviations S (Schaul, Glasmachers, Schmidhuber 2011), in columns [Lo, Hi) of 1-row matrices:
 //
 //	X <- X + Eta*(S.*G);  S <- S.*exp(Rate*H)
 //
-// X takes the S from before; every product is rounded before it is added. The exponential of t, held to [-86, 86], has
-// a relative error of at most 2e-7 + 1e-7*|t|: exp(0) is 1 exactly, no t makes it zero or infinite, NaN stays NaN.
+// The update of X uses the old S; every product is rounded before it is added. The argument t of exp is clamped to
+// [-86, 86]. exp(t) has a relative error of at most 2e-7 + 1e-7*|t|; exp(0) is exactly 1, the result is never zero or
+// infinite, and NaN stays NaN.
 type NaturalStep struct {
 	X, S, G, H Mat
 	Lo, Hi     int
@@ -284,16 +289,16 @@ type Perturb struct {
 	Keys  []noise.Key
 }
 
-// Crossover writes row i of Dst by picking each element from row i of A or of B with equal probability: one coin per
-// weight, or one per tensor when PerTensor is set. Coins are addressed by Keys[i].
+// Crossover sets each element of row i of Dst to that of row i of A or of B with equal probability: one random bit per
+// element, or one per tensor if PerTensor is set. Keys[i] is the noise address of the bits.
 type Crossover struct {
 	Dst, A, B Mat
 	Keys      []noise.Key
 	PerTensor bool
 }
 
-// Distance writes the root-mean-square difference of each row of X to the 1-row Centre, or to zero where that is the
-// zero Mat.
+// Distance computes the root-mean-square difference of each row of X from the 1-row Centre, or from zero if Centre is
+// the zero Mat.
 type Distance struct {
 	X, Centre Mat
 	RMS       []float64 // out, one per row of X

@@ -2,10 +2,10 @@ package engine
 
 import "fmt"
 
-// Vector checks a task that needs no model. held says whether a matrix has its memory in the engine that asks. A task
-// that needs a model is an UnsupportedError.
-func (l *Layout) Vector(t Task, held func(Mat) bool) error {
-	c := vector{l: l, held: held}
+// Vector checks the arguments of a task that needs no model. owns reports whether a matrix has memory in the calling
+// engine. It returns an *ArgumentError for invalid arguments and an *UnsupportedError for a task that needs a model.
+func (l *Layout) Vector(t Task, owns func(Mat) bool) error {
+	c := vectorCheck{l: l, owns: owns}
 	switch t := t.(type) {
 	case Update:
 		c.task = "update"
@@ -100,9 +100,10 @@ func (l *Layout) Vector(t Task, held func(Mat) bool) error {
 	return c.err
 }
 
-// Perturbed checks what a candidate's parameters are made of: centre, scale, axes and noise. held is as in Vector.
-func (l *Layout) Perturbed(t *Candidates, held func(Mat) bool) error {
-	c := vector{l: l, held: held, task: "candidates"}
+// Perturbed checks the arguments of t that determine a candidate's parameters: centre, scale, axes and noise. owns is
+// as in Vector.
+func (l *Layout) Perturbed(t *Candidates, owns func(Mat) bool) error {
+	c := vectorCheck{l: l, owns: owns, task: "candidates"}
 	c.single("theta", t.Theta, l.Params)
 	if t.Scale.Rows > 0 {
 		c.single("scale", t.Scale, l.Params)
@@ -116,46 +117,48 @@ func (l *Layout) Perturbed(t *Candidates, held func(Mat) bool) error {
 	return t.CheckNoise()
 }
 
-// UnsupportedError says that a task needs a model.
+// UnsupportedError reports a task that needs a model, given to an engine without one.
 type UnsupportedError struct{ Task Task }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("unsupported task %T: it needs a model, give it to a model's engine", e.Task)
 }
 
-// vector collects the first fault of a task that needs no model.
-type vector struct {
+// vectorCheck records the first invalid argument of a task that needs no model.
+type vectorCheck struct {
 	l    *Layout
-	held func(Mat) bool
+	owns func(Mat) bool
 	task string
 	err  error
 }
 
-// fault is called where something does not fit: while all is well a check takes no memory.
-func (c *vector) fault(format string, args ...any) {
+// fault records an invalid argument. It is called only on failure, so that successful checks do not allocate.
+func (c *vectorCheck) fault(format string, args ...any) {
 	if c.err == nil {
 		c.err = &ArgumentError{c.task, fmt.Sprintf(format, args...)}
 	}
 }
 
-// fit wants a matrix of cols columns whose memory is all there.
-func (c *vector) fit(name string, m Mat, cols int) {
+// fit checks that m has cols columns and memory in the engine.
+func (c *vectorCheck) fit(name string, m Mat, cols int) {
 	if m.Cols != cols {
 		c.fault("%s has %d columns, want %d", name, m.Cols, cols)
 	}
-	if !(m.Rows*m.Cols == 0 || c.held(m)) {
+	if !(m.Rows*m.Cols == 0 || c.owns(m)) {
 		c.fault("%s says %dx%d and has no such memory", name, m.Rows, m.Cols)
 	}
 }
 
-func (c *vector) single(name string, m Mat, cols int) {
+// single checks that m fits and has one row.
+func (c *vectorCheck) single(name string, m Mat, cols int) {
 	c.fit(name, m, cols)
 	if m.Rows != 1 {
 		c.fault("%s has %d rows, want 1", name, m.Rows)
 	}
 }
 
-func (c *vector) within(name string, m Mat, rows []Row) {
+// rowsIn checks that the rows are rows of m.
+func (c *vectorCheck) rowsIn(name string, m Mat, rows []Row) {
 	for _, r := range rows {
 		if !(r >= 0 && int(r) < m.Rows) {
 			c.fault("row %d of %s, which has %d rows", r, name, m.Rows)
@@ -163,8 +166,8 @@ func (c *vector) within(name string, m Mat, rows []Row) {
 	}
 }
 
-// shapes wants matrices like the first of them.
-func (c *vector) shapes(ms ...Mat) {
+// shapes checks that all matrices have the shape of the first.
+func (c *vectorCheck) shapes(ms ...Mat) {
 	for i, m := range ms {
 		c.fit("operand", m, ms[0].Cols)
 		if m.Rows != ms[0].Rows {
@@ -173,44 +176,44 @@ func (c *vector) shapes(ms ...Mat) {
 	}
 }
 
-func (c *vector) results(x Mat, n int) {
+func (c *vectorCheck) results(x Mat, n int) {
 	c.fit("x", x, x.Cols)
 	if n != x.Rows {
 		c.fault("room for %d results, want %d", n, x.Rows)
 	}
 }
 
-func (c *vector) span(name string, s Span) {
+func (c *vectorCheck) span(name string, s Span) {
 	c.fit(name, s.Mat, s.Mat.Cols)
 	if err := s.Check(); err != nil {
 		c.fault("%s: %v", name, err)
 	}
 }
 
-// line wants a span of one row of the width.
-func (c *vector) line(name string, s Span, wide int) {
+// singleRow checks that s is one row of the given width.
+func (c *vectorCheck) singleRow(name string, s Span, wide int) {
 	c.span(name, s)
 	if !(s.Rows == 1 && s.Hi-s.Lo == wide) {
 		c.fault("%s is %d rows of %d columns, want one row of %d", name, s.Rows, s.Hi-s.Lo, wide)
 	}
 }
 
-func (c *vector) code(code Code) {
+func (c *vectorCheck) code(code Code) {
 	if code > Int8 {
 		c.fault("code %d is not known", code)
 	}
 }
 
-func (c *vector) update(t *Update) {
+func (c *vectorCheck) update(t *Update) {
 	if len(t.Prog) == 0 || len(t.Rows) == 0 {
 		return
 	}
 	for i, s := range t.Prog {
 		if c.operand(s.Dst, t.Prog[0].Dst.Cols, t.Rows); c.err != nil {
-			c.at("destination of statement %d", i)
+			c.wrapFault("destination of statement %d", i)
 			return
 		}
-		if s.Map >= maps {
+		if s.Map >= mapCount {
 			c.fault("statement %d: function %d is not known", i, s.Map)
 			return
 		}
@@ -220,7 +223,7 @@ func (c *vector) update(t *Update) {
 				rows = nil
 			}
 			if c.operand(s.By, t.Prog[0].Dst.Cols, rows); c.err != nil {
-				c.at("factor of statement %d", i)
+				c.wrapFault("factor of statement %d", i)
 				return
 			}
 		}
@@ -230,29 +233,29 @@ func (c *vector) update(t *Update) {
 				rows = nil
 			}
 			if c.operand(x.Src, t.Prog[0].Dst.Cols, rows); c.err != nil {
-				c.at("term %d of statement %d", j, i)
+				c.wrapFault("term %d of statement %d", j, i)
 				return
 			}
 		}
 	}
 }
 
-func (c *vector) operand(m Mat, cols int, rows []Row) {
+func (c *vectorCheck) operand(m Mat, cols int, rows []Row) {
 	c.fit("matrix", m, cols)
-	c.within("it", m, rows)
+	c.rowsIn("it", m, rows)
 }
 
-// at says where in a programme the fault is.
-func (c *vector) at(format string, args ...any) {
+// wrapFault prefixes the recorded error with its position in an update program.
+func (c *vectorCheck) wrapFault(format string, args ...any) {
 	c.err = &ArgumentError{c.task, fmt.Sprintf(format, args...) + ": " + c.err.(*ArgumentError).What}
 }
 
-func (c *vector) adam(t *Adam) {
+func (c *vectorCheck) adam(t *Adam) {
 	for i, m := range [...]Mat{t.X, t.M, t.V, t.G} {
 		name := [...]string{"x", "m", "v", "g"}[i]
 		c.fit(name, m, t.X.Cols)
 		if name != "g" || m.Rows != 1 {
-			c.within(name, m, t.Rows)
+			c.rowsIn(name, m, t.Rows)
 		}
 	}
 	if t.T <= 0 {
@@ -260,11 +263,11 @@ func (c *vector) adam(t *Adam) {
 	}
 }
 
-func (c *vector) sum(t *Sum) {
+func (c *vectorCheck) sum(t *Sum) {
 	wide, n := t.Dst.Hi-t.Dst.Lo, len(t.Src)
-	c.line("dst", t.Dst, wide)
+	c.singleRow("dst", t.Dst, wide)
 	for _, s := range t.Src {
-		c.line("a source", s, wide)
+		c.singleRow("a source", s, wide)
 	}
 	if n <= 0 {
 		c.fault("nothing to add up")
@@ -292,7 +295,7 @@ func (c *vector) sum(t *Sum) {
 	c.code(t.Code)
 }
 
-func (c *vector) noiseSum(t *NoiseSum) {
+func (c *vectorCheck) noiseSum(t *NoiseSum) {
 	d := t.Dst
 	c.fit("dst", d.Mat, c.l.Params)
 	if !(d.Rows == 1 && d.Row >= 0 && int(d.Row) < d.Mat.Rows) {

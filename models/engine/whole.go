@@ -5,8 +5,8 @@ import "math"
 // MostWhole is the largest magnitude of a parameter of a model of whole numbers.
 const MostWhole = 127
 
-// Whole is how a model of whole numbers reads a parameter: the nearest whole number, ties to even, in [-127, 127]. What
-// is no number is 0.
+// Whole returns the parameter x as used by a model of whole numbers: rounded to the nearest whole number, ties to even,
+// and clamped to [-127, 127]. NaN becomes 0.
 func Whole(x float32) int8 {
 	switch r := math.RoundToEven(float64(x)); {
 	case r > MostWhole:
@@ -19,12 +19,12 @@ func Whole(x float32) int8 {
 	return 0
 }
 
-// Nudge steps whole numbers: an element of X (1 row) whose G lies beyond Limit moves by one towards the sign of G, and
-// stays in [-127, 127]. Where G is not a number X stays.
+// Nudge is an update step of whole numbers: each element of the 1-row X with |G| above Limit changes by 1 in the
+// direction of the sign of G, clamped to [-127, 127]. Where G is NaN, X is unchanged.
 type Nudge struct {
 	X, G  Mat
 	Limit float32
-	Moved []float32 // out: the share of the elements whose G lies beyond Limit; one
+	Moved []float32 // out: one value, the fraction of elements with |G| above Limit
 }
 
 func (Nudge) task() {}

@@ -1,35 +1,48 @@
 package engine
 
-// Work is what a run asks of its engine at most, for the memory that this takes. The zero value of a field is nothing
-// of its kind.
+// Work is the maximum size of the tasks of a run, from which engines estimate their memory. Zero means that the run has
+// no such task.
 type Work struct {
-	Members   int // whose gradients are taken at once
-	Gradients int // samples of their batch
+	Members   int // entries per Gradients task
+	Gradients int // samples per batch of a Gradients task
 
-	Candidates int   // evaluated at once
-	Antithetic bool  // in pairs
-	Batch      int   // samples that a candidate sees
-	Sums       int   // noise vectors added up at once
+	Candidates int   // candidates per task
+	Antithetic bool  // candidates are antithetic pairs
+	Batch      int   // samples per candidate
+	Sums       int   // noise vectors per NoiseSum
 	Noise      Noise // of candidates and sums
 
-	Rows   int // whose parameters are evaluated at once
-	Scores int // samples that each is evaluated on, with given statistics
-	Own    int // the same with the batch's own statistics, and of Statistics
+	Rows   int // entries per Evaluate task
+	Scores int // samples per batch of an Evaluate task with given batch-norm statistics
+	Own    int // samples per batch of an Evaluate task with the batch's own statistics, and of a Statistics task
 
-	Muon bool // steps of Muon
+	Muon bool // the run has Muon steps
 }
 
-// Max is the work of both.
+// Max returns the field-wise maximum of w and o. The result is antithetic only if all candidates of both are; its Noise
+// is that of the greater rank, or o's if that is Integer or w has neither candidates nor sums.
 func (w Work) Max(o Work) Work {
-	out := Work{Members: max(w.Members, o.Members), Gradients: max(w.Gradients, o.Gradients), Candidates: max(w.Candidates, o.Candidates),
-		Antithetic: w.Antithetic && o.Antithetic, Batch: max(w.Batch, o.Batch), Sums: max(w.Sums, o.Sums), Noise: w.Noise, Rows: max(w.Rows, o.Rows), Scores: max(w.Scores, o.Scores), Own: max(w.Own, o.Own), Muon: w.Muon || o.Muon}
+	out := Work{
+		Members:    max(w.Members, o.Members),
+		Gradients:  max(w.Gradients, o.Gradients),
+		Candidates: max(w.Candidates, o.Candidates),
+		Antithetic: w.Antithetic && o.Antithetic,
+		Batch:      max(w.Batch, o.Batch),
+		Sums:       max(w.Sums, o.Sums),
+		Noise:      w.Noise,
+		Rows:       max(w.Rows, o.Rows),
+		Scores:     max(w.Scores, o.Scores),
+		Own:        max(w.Own, o.Own),
+		Muon:       w.Muon || o.Muon,
+	}
 	switch {
 	case w.Candidates == 0:
 		out.Antithetic = o.Antithetic
 	case o.Candidates == 0:
 		out.Antithetic = w.Antithetic
 	}
-	if w.Candidates == 0 && w.Sums == 0 || (o.Candidates > 0 || o.Sums > 0) && (o.Noise.Rank > w.Noise.Rank || o.Noise.Integer) {
+	usesNoise := o.Candidates > 0 || o.Sums > 0
+	if w.Candidates == 0 && w.Sums == 0 || usesNoise && (o.Noise.Rank > w.Noise.Rank || o.Noise.Integer) {
 		out.Noise = o.Noise
 	}
 	return out

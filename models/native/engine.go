@@ -141,9 +141,9 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 // Threads implements engine.Threaded.
 func (e *Engine) Threads() int { return len(e.passes) }
 
-// Lanes implements engine.Laned: what a member's rows hold stays in the caches of a core from step to step, and no
+// ThreadEngines implements engine.ThreadedEngine: what a member's rows hold stays in the caches of a core from step to step, and no
 // thread waits for another between them.
-func (e *Engine) Lanes() []engine.Doer {
+func (e *Engine) ThreadEngines() []engine.Doer {
 	if e.single == nil {
 		for i := range e.passes {
 			one := *e

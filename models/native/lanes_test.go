@@ -21,7 +21,7 @@ func TestLanes(t *testing.T) {
 		want := stepped(t, m, set, n, 1, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error { return f(e, 0, n) }, steps)
 		for _, threads := range []int{1, 3} {
 			got := stepped(t, m, set, n, threads, func(e *Engine, f func(d engine.Doer, lo, hi int) error) error {
-				return engine.Each(context.Background(), e.Lanes(), n, func(d engine.Doer, i int) error { return f(d, i, i+1) })
+				return engine.Each(context.Background(), e.ThreadEngines(), n, func(d engine.Doer, i int) error { return f(d, i, i+1) })
 			}, steps)
 			if got != want {
 				t.Errorf("%d lanes: %s, together %s", threads, got, want)

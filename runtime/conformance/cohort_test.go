@@ -17,9 +17,9 @@ type laned struct {
 	lanes []engine.Doer
 }
 
-// Threads and Lanes implement engine.Laned.
+// Threads and ThreadEngines implement engine.ThreadedEngine.
 func (l laned) Threads() int         { return len(l.lanes) }
-func (l laned) Lanes() []engine.Doer { return l.lanes }
+func (l laned) ThreadEngines() []engine.Doer { return l.lanes }
 
 // counted is a lane that counts its tasks.
 type counted struct {

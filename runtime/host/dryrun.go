@@ -66,7 +66,7 @@ type counter struct {
 	scratch       int64   // bytes allocated in matrices, scaled up to the size of the model
 	host          int64   // bytes that the program holds outside the engine, scaled likewise
 	params, stats int64   // of the model
-	threads       int     // executor threads of the worker's engine; 0 if it has none, see engine.Laned
+	threads       int     // executor threads of the worker's engine; 0 if it has none, see engine.ThreadedEngine
 }
 
 // Threads implements engine.Threaded.
@@ -434,7 +434,7 @@ func (j *Job) counter() *counter {
 	return c
 }
 
-// engineThreads returns the number of executor threads of a worker's engine, see engine.Laned; 0 for a slowed worker or
+// engineThreads returns the number of executor threads of a worker's engine, see engine.ThreadedEngine; 0 for a slowed worker or
 // a device.
 func (j *Job) engineThreads() int {
 	if j.Slow != nil || !option.Processor(j.Device) {

@@ -70,4 +70,4 @@ func (w watched) Do(ctx context.Context, tasks ...engine.Task) error {
 
 func (w watched) Threads() int { return 1 }
 
-func (w watched) Lanes() []engine.Doer { return []engine.Doer{w} }
+func (w watched) ThreadEngines() []engine.Doer { return []engine.Doer{w} }

@@ -133,7 +133,7 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	call := func() error { return e.Do(ctx, g) }
 	if steps > 1 {
 		call = func() error {
-			return engine.Each(ctx, e.Lanes(), members, func(lane engine.Doer, i int) error {
+			return engine.Each(ctx, e.ThreadEngines(), members, func(lane engine.Doer, i int) error {
 				return lane.Do(ctx, slices.Repeat([]engine.Task{g.Entries(i, i+1)}, steps)...)
 			})
 		}

@@ -67,13 +67,13 @@ func (e timedEngine) Write(ctx context.Context, dst engine.Span, p []byte) error
 // timedLanes is timedEngine of an engine with one lane.
 type timedLanes struct {
 	timedEngine
-	lanes engine.Laned
+	lanes engine.ThreadedEngine
 }
 
-// Threads and Lanes implement engine.Laned.
+// Threads and ThreadEngines implement engine.ThreadedEngine.
 func (e timedLanes) Threads() int { return e.lanes.Threads() }
-func (e timedLanes) Lanes() (out []engine.Doer) {
-	for _, l := range e.lanes.Lanes() {
+func (e timedLanes) ThreadEngines() (out []engine.Doer) {
+	for _, l := range e.lanes.ThreadEngines() {
 		out = append(out, timedLane{l, e.timedEngine})
 	}
 	return out

@@ -8,19 +8,18 @@ import (
 	"brood/models/engine"
 )
 
-// Hollow is memory of sizes alone: there is nothing behind its matrices. What is written to it is lost, and reading
-// leaves the reader's bytes as they are. It is for engines that count or time what a run would do. The zero Hollow is
-// ready.
+// Hollow allocates meta tensors: matrices that have sizes but no storage. Writes are discarded, and reads leave p
+// unchanged. Engines that count or time the operations of a run use it. The zero Hollow is ready to use.
 type Hollow struct{}
 
-// extent is the elements that a matrix would have.
+// extent is a buffer without storage: the number of its elements.
 type extent int
 
 func (n extent) Len() int { return int(n) }
 
-// Alloc takes no memory. It fails where [Memory] would, for more than any machine has.
+// Alloc returns a matrix without storage. Like [Memory.Alloc] it fails for more than maxElements elements.
 func (Hollow) Alloc(rows, cols int) (engine.Mat, error) {
-	if hi, lo := bits.Mul64(uint64(rows), uint64(cols)); rows < 0 || cols < 0 || hi > 0 || lo > most {
+	if hi, lo := bits.Mul64(uint64(rows), uint64(cols)); rows < 0 || cols < 0 || hi > 0 || lo > maxElements {
 		return engine.Mat{}, tooMany(rows, cols)
 	}
 	return engine.Over(extent(rows*cols), 0, rows, cols), nil
@@ -29,16 +28,20 @@ func (Hollow) Alloc(rows, cols int) (engine.Mat, error) {
 // Free does nothing.
 func (Hollow) Free(engine.Mat) {}
 
-// Write checks that p is as long as dst.
-func (Hollow) Write(ctx context.Context, dst engine.Span, p []byte) error { return fits(ctx, dst, p) }
+// Write only checks that dst is valid and p has its size.
+func (Hollow) Write(ctx context.Context, dst engine.Span, p []byte) error {
+	return checkTransfer(ctx, dst, p)
+}
 
-// Read checks that p is as long as src.
-func (Hollow) Read(ctx context.Context, p []byte, src engine.Span) error { return fits(ctx, src, p) }
+// Read only checks that src is valid and p has its size.
+func (Hollow) Read(ctx context.Context, p []byte, src engine.Span) error {
+	return checkTransfer(ctx, src, p)
+}
 
 // Wait returns at once.
 func (Hollow) Wait(ctx context.Context) error { return ctx.Err() }
 
-func fits(ctx context.Context, s engine.Span, p []byte) error {
+func checkTransfer(ctx context.Context, s engine.Span, p []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -52,5 +55,6 @@ func fits(ctx context.Context, s engine.Span, p []byte) error {
 }
 
 func tooMany(rows, cols int) error {
-	return fmt.Errorf("a matrix of %d x %d is more than a machine holds: take fewer members or a smaller model", rows, cols)
+	return fmt.Errorf("a matrix of %d x %d is more than a machine holds: take fewer members or a smaller model",
+		rows, cols)
 }

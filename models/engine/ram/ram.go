@@ -1,8 +1,8 @@
-// Package ram is host memory as engines that compute on the processor own it. Others see the same handles as of any
-// engine.
+// Package ram implements [engine.Memory] in host memory, for engines that compute on the CPU. Other code sees opaque
+// handles, as of any engine.
 //
 //	type Engine struct{ ram.Memory; ... }
-//	x := ram.View(task.X) // for the engine alone
+//	x := ram.View(task.X) // only within the engine
 package ram
 
 import (
@@ -13,27 +13,26 @@ import (
 	"brood/models/engine"
 )
 
-// Memory allocates from the Go heap. It computes nothing late: there is nothing to wait for. The zero Memory is ready.
+// Memory allocates from the Go heap. All its operations are synchronous. The zero Memory is ready to use.
 type Memory struct{}
 
-// buffer is nil once it was freed.
+// buffer is the memory of a matrix. f is nil after Free.
 type buffer struct{ f []float32 }
 
 func (b *buffer) Len() int { return len(b.f) }
 
-// most is the largest number of elements of one matrix: more is a mistake, and the heap would end the process.
-const most = 1 << 40
+// maxElements is the largest number of elements of one matrix. A larger allocation would terminate the process.
+const maxElements = 1 << 40
 
-// Alloc is zeroed memory of rows x cols elements. It fails for more than any machine has.
+// Alloc returns a zeroed matrix. It fails for more than maxElements elements.
 func (Memory) Alloc(rows, cols int) (engine.Mat, error) {
-	if hi, lo := bits.Mul64(uint64(rows), uint64(cols)); rows < 0 || cols < 0 || hi > 0 || lo > most {
+	if hi, lo := bits.Mul64(uint64(rows), uint64(cols)); rows < 0 || cols < 0 || hi > 0 || lo > maxElements {
 		return engine.Mat{}, tooMany(rows, cols)
 	}
 	return engine.Over(&buffer{make([]float32, rows*cols)}, 0, rows, cols), nil
 }
 
-// Free gives the memory behind m back, and that of every view of it. Whoever uses it afterwards finds a matrix without
-// memory.
+// Free releases the memory of m and of all its views. Later uses of them fail with an error.
 func (Memory) Free(m engine.Mat) {
 	b, _ := m.Behind()
 	if b, ok := b.(*buffer); ok {
@@ -43,7 +42,7 @@ func (Memory) Free(m engine.Mat) {
 
 // Write copies little-endian elements, row by row, to dst.
 func (Memory) Write(ctx context.Context, dst engine.Span, p []byte) error {
-	if err := checked(ctx, dst, p); err != nil {
+	if err := checkAccess(ctx, dst, p); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	m, wide := View(dst.Mat), dst.Hi-dst.Lo
@@ -55,7 +54,7 @@ func (Memory) Write(ctx context.Context, dst engine.Span, p []byte) error {
 
 // Read copies the elements of src, little-endian and row by row, to p.
 func (Memory) Read(ctx context.Context, p []byte, src engine.Span) error {
-	if err := checked(ctx, src, p); err != nil {
+	if err := checkAccess(ctx, src, p); err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	m, wide := View(src.Mat), src.Hi-src.Lo
@@ -68,8 +67,8 @@ func (Memory) Read(ctx context.Context, p []byte, src engine.Span) error {
 // Wait returns at once.
 func (Memory) Wait(ctx context.Context) error { return ctx.Err() }
 
-func checked(ctx context.Context, s engine.Span, p []byte) error {
-	if err := fits(ctx, s, p); err != nil {
+func checkAccess(ctx context.Context, s engine.Span, p []byte) error {
+	if err := checkTransfer(ctx, s, p); err != nil {
 		return err
 	}
 	if m := View(s.Mat); len(m.F) < m.Rows*m.Cols {
@@ -78,7 +77,7 @@ func checked(ctx context.Context, s engine.Span, p []byte) error {
 	return nil
 }
 
-// View is the elements of m. F is nil where m has no memory, or another engine's.
+// View returns the elements of m. F is nil if m has no memory or was allocated by another kind of engine.
 func View(m engine.Mat) engine.Host {
 	h := engine.Host{Rows: m.Rows, Cols: m.Cols}
 	b, at := m.Behind()
@@ -88,8 +87,8 @@ func View(m engine.Mat) engine.Host {
 	return h
 }
 
-// Of is a matrix over the F32 elements of h, which it shares.
+// Of returns a matrix that shares the F32 elements of h.
 func Of(h engine.Host) engine.Mat { return engine.Over(&buffer{h.F}, 0, h.Rows, h.Cols) }
 
-// New is a zeroed matrix for tools and tests whose engine is one of the processor.
+// New returns a zeroed matrix, for tools and tests of CPU engines.
 func New(rows, cols int) engine.Mat { return Of(engine.NewHost(rows, cols, engine.F32)) }
