@@ -17,50 +17,49 @@ import (
 	"brood/models/native"
 )
 
-// Kernels names what computes: candidates and updates hold the arithmetic, fitness is the objective's.
+// Kernels identifies the arithmetic of candidates and updates. The fitness is computed by the objective.
 const Kernels = "objective/" + arith.Name
 
-// leastRestarts is the number of restarts that the first note is of; each further one is of twice as many. A note tells
-// of the last recentEvaluations apart.
 const (
-	leastRestarts     = 4
-	recentEvaluations = 100
+	firstRestartNote  = 4   // restarts at the first note; each further note follows at twice as many
+	recentEvaluations = 100 // a note counts the restarts within these last evaluations separately
 )
 
-// checkEvery is how many tasks that evaluate lie between two in which an evaluation is made twice.
+// checkEvery is the interval, in evaluating tasks, at which one evaluation is repeated to detect varying results.
 const checkEvery = 64
 
-// Engine runs tasks for one objective. It is used from one goroutine, and closed by whoever made it.
+// Engine runs tasks for one objective. Except for Restarts it is used from one goroutine. The creator must call Close.
 type Engine struct {
 	ram.Memory
-	o       Objective
-	call    Measured // nil where a program is asked
-	metrics []string // that are measured beside the fitness
-	known   bool     // they are, since a first program has declared them
-	model   *models.Model
-	limit   time.Duration
-	vector  *native.Vector
-	bounds  engine.Bounds
-	low     []float32 // of each parameter; nil where none is bounded
-	high    []float32
-	lanes   []*lane
-	tasks   int // that evaluated
-	mu      sync.Mutex
-	missing int           // results since Notes was asked
-	why     string        // of the first of them
-	notes   []engine.Note // of other things
-	varies  bool          // it was said
-	odder   bool          // likewise, of a metric that is no finite number
+	o              Objective
+	fn             Measured // nil if the objective is a program
+	metrics        []string // names of the metrics besides the fitness
+	metricsKnown   bool     // metrics is set: a first process has declared them
+	model          *models.Model
+	limit          time.Duration
+	vector         *native.Vector
+	bounds         engine.Bounds
+	low            []float32 // lower bound per parameter; nil if none is bounded
+	high           []float32
+	executors      []*executor
+	tasks          int // number of evaluating tasks
+	mu             sync.Mutex
+	missing        int           // missing results since the last call of Notes
+	missingReason  string        // cause of the first of them
+	notes          []engine.Note // other pending notes
+	notedVariation bool          // varying results were noted
+	notedOddMetric bool          // a metric that is not finite was noted
 
-	evaluations int    // that were answered or given up
-	restarts    int    // of programs
-	recent      []int  // evaluations before each restart within the last recentEvaluations
-	ended       string // why the last of them was needed
-	told        int    // restarts at the last note
-	tellAt      int    // restarts at which the next note is due
+	evaluations     int    // completed or failed evaluations
+	restarts        int    // of processes
+	recent          []int  // number of evaluations at each restart within the last recentEvaluations
+	lastExit        string // cause of the last restart
+	notedRestarts   int    // restarts at the last note about them
+	nextRestartNote int    // restarts at which the next note is due
 }
 
-// New greets a first program, so that what cannot be started is refused here. Fewer than one thread counts as one.
+// New returns an engine for the objective. It starts a first process, and fails if that cannot be started. threads is
+// at least 1; lower values count as 1.
 func New(o Objective, threads int) (*Engine, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -74,29 +73,37 @@ func New(o Objective, threads int) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{o: o, tellAt: leastRestarts, call: o.function(), metrics: o.Metrics, model: m, vector: v, bounds: m.Bounds(o.Spec.Data())}
+	e := &Engine{
+		o:               o,
+		nextRestartNote: firstRestartNote,
+		fn:              o.function(),
+		metrics:         o.Metrics,
+		model:           m,
+		vector:          v,
+		bounds:          m.Bounds(o.Spec.Data()),
+	}
 	if e.limit, err = o.Spec.timeout(); err != nil {
 		return nil, err
 	}
-	e.bound()
+	e.expandBounds()
 	for i := range n {
-		e.lanes = append(e.lanes, &lane{id: i, e: e})
+		e.executors = append(e.executors, &executor{id: i, e: e})
 	}
-	if err := e.lanes[0].ready(context.Background()); err != nil {
+	if err := e.executors[0].ensureProcess(context.Background()); err != nil {
 		return nil, err
 	}
-	if p := e.lanes[0].p; p != nil {
-		e.metrics = p.greeted.metrics
+	if p := e.executors[0].p; p != nil {
+		e.metrics = p.reply.metrics
 	}
-	e.known = true
+	e.metricsKnown = true
 	return e, nil
 }
 
-// Metrics are the names of what is measured beside the fitness; read-only.
+// Metrics returns the names of the metrics besides the fitness; read-only.
 func (e *Engine) Metrics() []string { return e.metrics }
 
-// bound spreads the bounds of tensors over their parameters.
-func (e *Engine) bound() {
+// expandBounds sets low and high from the bounds of the tensors.
+func (e *Engine) expandBounds() {
 	for i, t := range e.model.Layout.Tensors {
 		p := &e.o.Spec.Params[i]
 		if p.Low == nil && p.High == nil {
@@ -113,53 +120,57 @@ func (e *Engine) bound() {
 	}
 }
 
-// Model is the parameters; read-only.
+// Model returns the objective's parameters as a model; read-only.
 func (e *Engine) Model() *models.Model { return e.model }
 
-// Data is the seeds.
+// Data returns the seeds as samples.
 func (e *Engine) Data() *data.Set { return e.o.Spec.Data() }
 
-// Kernels implements the engine of a run.
+// Kernels returns the package constant [Kernels].
 func (e *Engine) Kernels() string { return Kernels }
 
-// Room predicts the memory of vector tasks and of batches on their way, in bytes. What programs take is theirs.
+// Room estimates the memory of vector tasks and of pending batches, in bytes. It excludes the memory of the processes.
 func (e *Engine) Room(w engine.Work) int64 {
-	rows := int64(e.most(max(w.Candidates*w.Batch, w.Rows*w.Scores)))
-	return e.vector.Room(w) + int64(len(e.lanes))*rows*2*4*int64(e.model.Layout.Params)
+	rows := int64(e.batchRows(max(w.Candidates*w.Batch, w.Rows*w.Scores)))
+	return e.vector.Room(w) + int64(len(e.executors))*rows*2*4*int64(e.model.Layout.Params)
 }
 
-// Close lets all programs end.
+// Close closes the input of all processes and waits until they have exited. Processes that take too long are killed.
 func (e *Engine) Close() {
 	var wg sync.WaitGroup
-	for _, l := range e.lanes {
+	for _, l := range e.executors {
 		if l.p != nil {
-			wg.Go(l.p.leave)
+			wg.Go(l.p.shutdown)
 			l.p = nil
 		}
 	}
 	wg.Wait()
 }
 
-// Notes are what happened since it was asked last that a person should know.
+// Notes returns the notes since the last call.
 func (e *Engine) Notes() []engine.Note {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := e.notes
 	if e.missing > 0 {
-		out = append(out, engine.Note{Kind: engine.NoteMissing, Text: fmt.Sprintf("results that the objective did not give, and that count as the worst: %d; the first: %s", e.missing, e.why)})
+		out = append(out, engine.Note{
+			Kind: engine.NoteMissing,
+			Text: fmt.Sprintf("results that the objective did not give, and that count as the worst: %d; the first: %s",
+				e.missing, e.missingReason),
+		})
 	}
-	if e.restarts >= e.tellAt {
+	if e.restarts >= e.nextRestartNote {
 		out = append(out, engine.Note{Kind: engine.NoteRestarts, Text: e.restartsText()})
-		e.told, e.tellAt = e.restarts, leastRestarts
-		for e.tellAt <= e.restarts {
-			e.tellAt *= 2
+		e.notedRestarts, e.nextRestartNote = e.restarts, firstRestartNote
+		for e.nextRestartNote <= e.restarts {
+			e.nextRestartNote *= 2
 		}
 	}
-	e.missing, e.why, e.notes = 0, "", nil
+	e.missing, e.missingReason, e.notes = 0, "", nil
 	return out
 }
 
-// Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
+// Do runs the tasks in order. Their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
 		if err := ctx.Err(); err != nil {
@@ -188,7 +199,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		return err
 	}
 	x := ram.View(t.X)
-	out, err := e.score(ctx, t.Batches, len(t.Rows), t.Metrics, func(_ *lane, i int, dst []float32) error {
+	out, err := e.score(ctx, t.Batches, len(t.Rows), t.Metrics, func(_ *executor, i int, dst []float32) error {
 		copy(dst, x.Row(t.Rows[i]))
 		return nil
 	})
@@ -205,7 +216,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if err := e.bounds.Candidates(&t); err != nil {
 		return err
 	}
-	out, err := e.score(ctx, t.Batches, len(t.IDs), t.Metrics, func(l *lane, i int, dst []float32) error {
+	out, err := e.score(ctx, t.Batches, len(t.IDs), t.Metrics, func(l *executor, i int, dst []float32) error {
 		return e.vector.Candidate(l.id, dst, &t, i)
 	})
 	if err != nil {
@@ -218,31 +229,33 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		}
 		f /= n
 		if t.Fitness[i] = float32(f); math.IsInf(float64(t.Fitness[i]), 0) {
-			e.miss(fmt.Sprintf("its fitness %g is beyond float32", f))
+			e.recordMissing(fmt.Sprintf("its fitness %g is beyond float32", f))
 			t.Fitness[i] = float32(math.NaN())
 		}
 	}
 	return nil
 }
 
-// unit is one evaluation: of candidate i, under a seed.
-type unit struct {
+// evaluation is one call of the objective: candidate i with a seed.
+type evaluation struct {
 	i    int
 	seed int32
 }
 
-// score is the sum of the fitness of n candidates over the seeds of their batches, in order; NaN where one is missing.
-// Batches has one for all, or one for each. metrics takes sums too, where it has a row for each candidate. fill writes
-// the parameters of a candidate.
-func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []float64, fill func(l *lane, i int, dst []float32) error) ([]float64, error) {
+// score returns, for each of n candidates, the fitness summed over the seeds of its batch in order; NaN if a result is
+// missing. batches contains one batch for all candidates or one each. If metrics is not empty, it has one row per
+// candidate and receives the summed metrics. fill writes the parameters of candidate i to dst.
+func (e *Engine) score(
+	ctx context.Context, batches [][]int32, n int, metrics []float64, fill func(l *executor, i int, dst []float32) error,
+) ([]float64, error) {
 	wide := len(e.metrics)
 	if len(metrics) != 0 && len(metrics) != n*wide {
 		return nil, fmt.Errorf("room for %d metrics of %d candidates, want none or %d of each", len(metrics), n, wide)
 	}
-	var units []unit
+	var units []evaluation
 	for i := range n {
 		for _, s := range batches[min(i, len(batches)-1)] {
-			units = append(units, unit{i, s})
+			units = append(units, evaluation{i, s})
 		}
 	}
 	real := len(units)
@@ -250,14 +263,22 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []
 		units = append(units, units[0])
 	}
 	fitness := make([]float64, len(units))
-	w := &work{units: units, fitness: fitness, metrics: make([]float64, wide*len(units)), size: e.most(len(units)), lanes: len(e.lanes), fill: fill}
-	w.size = max(1, min(w.size, len(units)/(pieces*len(e.lanes))))
-	if err := engine.Each(ctx, e.lanes, len(e.lanes), func(l *lane, _ int) error { return l.run(ctx, w) }); err != nil {
+	w := &job{
+		evaluations: units,
+		fitness:     fitness,
+		metrics:     make([]float64, wide*len(units)),
+		batchSize:   e.batchRows(len(units)),
+		executors:   len(e.executors),
+		fill:        fill,
+	}
+	w.batchSize = max(1, min(w.batchSize, len(units)/(batchesPerProcess*len(e.executors))))
+	runJob := func(l *executor, _ int) error { return l.run(ctx, w) }
+	if err := engine.Each(ctx, e.executors, len(e.executors), runJob); err != nil {
 		return nil, err
 	}
 	if len(units) > real {
-		e.compare(fitness[0], fitness[real])
-		if math.IsNaN(fitness[real]) { // counted with the one that it repeats
+		e.compareRepeated(fitness[0], fitness[real])
+		if math.IsNaN(fitness[real]) { // the repeated evaluation is already counted
 			e.mu.Lock()
 			e.missing--
 			e.mu.Unlock()
@@ -278,42 +299,46 @@ func (e *Engine) score(ctx context.Context, batches [][]int32, n int, metrics []
 	return sum, nil
 }
 
-// most is how many of so many evaluations go in one batch.
-func (e *Engine) most(n int) int {
-	return max(1, min(n, rowsOf(e.model.Layout.Params)))
+// batchRows returns n limited to the maximum evaluations per batch, at least 1.
+func (e *Engine) batchRows(n int) int {
+	return max(1, min(n, maxRowsOf(e.model.Layout.Params)))
 }
 
-// compare looks at two results for the same parameters and seed.
-func (e *Engine) compare(a, b float64) {
-	if a == b || math.IsNaN(a) || math.IsNaN(b) || e.varies {
+// compareRepeated notes, once, if two results for the same parameters and seed differ.
+func (e *Engine) compareRepeated(a, b float64) {
+	if a == b || math.IsNaN(a) || math.IsNaN(b) || e.notedVariation {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.varies = true
-	e.notes = append(e.notes, engine.Note{Kind: engine.NoteVaries, Text: fmt.Sprintf("the objective gives different fitness for the same parameters and seed, %v and %v: this session cannot verify exactly", a, b)})
+	e.notedVariation = true
+	e.notes = append(e.notes, engine.Note{
+		Kind: engine.NoteVaries,
+		Text: fmt.Sprintf("the objective gives different fitness for the same parameters and seed, %v and %v: "+
+			"this session cannot verify exactly", a, b),
+	})
 }
 
-// answered counts evaluations that were answered or given up.
-func (e *Engine) answered(n int) {
+// countEvaluations counts n completed or failed evaluations.
+func (e *Engine) countEvaluations(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.evaluations += n
 }
 
-// restarted counts a program that has ended and is to be started again.
-func (e *Engine) restarted(why error) {
+// countRestart counts a process that exited and will be restarted.
+func (e *Engine) countRestart(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.restarts, e.ended, e.recent = e.restarts+1, why.Error(), append(e.recentRestarts(), e.evaluations)
+	e.restarts, e.lastExit, e.recent = e.restarts+1, why.Error(), append(e.recentRestarts(), e.evaluations)
 }
 
-// recentRestarts drops the restarts before the last recentEvaluations.
+// recentRestarts returns the restarts within the last recentEvaluations.
 func (e *Engine) recentRestarts() []int {
 	return slices.DeleteFunc(e.recent, func(at int) bool { return at < e.evaluations-recentEvaluations })
 }
 
-// restartsText is the note on restarts.
+// restartsText returns the text of the note about restarts.
 func (e *Engine) restartsText() string {
 	times := func(n int) string {
 		if n == 1 {
@@ -325,56 +350,61 @@ func (e *Engine) restartsText() string {
 	if e.recent = e.recentRestarts(); e.evaluations > recentEvaluations {
 		last = fmt.Sprintf(", %s in the last %d", times(len(e.recent)), recentEvaluations)
 	}
-	return fmt.Sprintf("program %s was restarted %s in %d evaluations%s: find out why it ends, as each restart delays its worker; the last time %s",
-		strings.Join(e.o.Command, " "), times(e.restarts), e.evaluations, last, e.ended)
+	return fmt.Sprintf("program %s was restarted %s in %d evaluations%s: "+
+		"find out why it ends, as each restart delays its worker; the last time %s",
+		strings.Join(e.o.Command, " "), times(e.restarts), e.evaluations, last, e.lastExit)
 }
 
-// Restarts returns how often programs were restarted; ok is false where the objective is a function. Any goroutine may
-// call it.
+// Restarts returns how often processes were restarted. ok is false if the objective is a function. It is safe for
+// concurrent use.
 func (e *Engine) Restarts() (n int, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.restarts, e.call == nil
+	return e.restarts, e.fn == nil
 }
 
-// Ending makes the next notes tell of all restarts since the last note on them, however few.
+// Ending makes the next call of Notes report all restarts not yet noted, however few. Call it at the end of a run.
 func (e *Engine) Ending() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.tellAt = e.told + 1
+	e.nextRestartNote = e.notedRestarts + 1
 }
 
-// miss counts a missing result.
-func (e *Engine) miss(why string) {
+// recordMissing counts a missing result and stores the cause of the first.
+func (e *Engine) recordMissing(why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.missing++; e.why == "" {
-		e.why = why
+	if e.missing++; e.missingReason == "" {
+		e.missingReason = why
 	}
 }
 
-// checked is a fitness, or NaN and one more missing where it is not finite. Its metrics are held to the same, and none
-// of them is a reason to do without the fitness.
-func (e *Engine) checked(f float64, metrics []float64) float64 {
+// checkResult returns the fitness f, or NaN if it is not finite, which counts as a missing result. It also replaces
+// metrics that are not finite by NaN; these do not affect the fitness.
+func (e *Engine) checkResult(f float64, metrics []float64) float64 {
 	for k, x := range metrics {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			e.odd(k, x)
+			e.noteOddMetric(k, x)
 			metrics[k] = math.NaN()
 		}
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		e.miss(fmt.Sprintf("its fitness is %v", f))
+		e.recordMissing(fmt.Sprintf("its fitness is %v", f))
 		return math.NaN()
 	}
 	return f
 }
 
-// odd tells once of a metric that is no finite number.
-func (e *Engine) odd(k int, x float64) {
+// noteOddMetric notes, once, that metric k has the value x, which is not finite.
+func (e *Engine) noteOddMetric(k int, x float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.odder {
-		e.notes = append(e.notes, engine.Note{Kind: engine.NoteMetric, Text: fmt.Sprintf("the objective gives %v as the metric %s: such values are left out of charts and tables, and the fitness beside them counts", x, e.metrics[k])})
+	if !e.notedOddMetric {
+		e.notes = append(e.notes, engine.Note{
+			Kind: engine.NoteMetric,
+			Text: fmt.Sprintf("the objective gives %v as the metric %s: such values are left out of charts and tables, "+
+				"and the fitness beside them counts", x, e.metrics[k]),
+		})
 	}
-	e.odder = true
+	e.notedOddMetric = true
 }

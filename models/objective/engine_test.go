@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		play(how)
 		return
 	}
-	pause = 5 * time.Millisecond
+	restartDelay = 5 * time.Millisecond
 	os.Exit(m.Run())
 }
 
@@ -327,7 +327,7 @@ func TestMissingResults(t *testing.T) {
 			t.Errorf("%s: notes %q, want 80 that say %q", how, notes, why)
 		}
 	}
-	if err := results(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2), nil); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := parseResults(append([]byte{2, 0, 0, 0}, make([]byte, 32)...), 0, make([]float64, 2), nil); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a candidate named twice: %v", err)
 	}
 }
@@ -350,8 +350,8 @@ func TestNoObjective(t *testing.T) {
 
 // TestSilent: a program that never answers hello is waited for once.
 func TestSilent(t *testing.T) {
-	defer func(before time.Duration) { answer = before }(answer)
-	answer = 300 * time.Millisecond
+	defer func(before time.Duration) { helloTimeout = before }(helloTimeout)
+	helloTimeout = 300 * time.Millisecond
 	started := filepath.Join(t.TempDir(), "started")
 	t.Setenv("STARTED", started)
 	if _, err := New(program(t, "silent", Flat(2)), 1); err == nil || !strings.Contains(err.Error(), "does not start: it gave no answer within 300ms") {
@@ -513,10 +513,10 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{18, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, kind := range []byte{kindReady, kindResults} {
-			if body, err := frame(strings.NewReader(string(p)), nil, kind); err == nil {
-				_, _ = ready(body)
-				_ = results(body, 0, make([]float64, 1), nil)
-				_ = results(body, 0, make([]float64, 1), make([]float64, 2))
+			if body, err := readFrame(strings.NewReader(string(p)), nil, kind); err == nil {
+				_, _ = parseReady(body)
+				_ = parseResults(body, 0, make([]float64, 1), nil)
+				_ = parseResults(body, 0, make([]float64, 1), make([]float64, 2))
 			}
 		}
 	})

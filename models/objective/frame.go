@@ -13,49 +13,50 @@ import (
 	"unicode/utf8"
 )
 
-// The protocol: frames of a length (of what follows it), a kind and a body, all little-endian. See docs/objectives.md.
+// A frame is a length in bytes of the rest, a kind and a body, all little-endian. See docs/objectives.md.
 const (
 	protocolVersion = 1
 
 	kindHello   = 1 // brood: version, parameters, tensors with names, shapes and bounds
-	kindReady   = 2 // program: version; the count and names of its metrics; what it wishes
+	kindReady   = 2 // program: version; the count and names of its metrics; requested features
 	kindBatch   = 3 // brood: count, width, then ids and seeds, then rows of parameters
 	kindResults = 4 // program: count, then ids, each with its fitness and metrics
-	kindMemory  = 5 // brood, to a program that wishes for it: bytes and path of a file that it may map
-	kindShared  = 6 // brood: count, width, where the rows begin in that file, then ids and seeds
+	kindMemory  = 5 // brood, if requested: bytes and path of a file that the program may map
+	kindShared  = 6 // brood: count, width, offset of the rows in that file, then ids and seeds
 
-	wishShared = 1 // parameters in shared memory
+	wishShared = 1 // feature: parameters in shared memory
 
-	mostReply      = 2 << 20 // bytes of a frame from a program
-	mostMetrics    = 32      // names that it declares
-	mostMetricName = 64      // bytes of one
-	mostRows       = 1 << 12 // of a batch
-	batchBytes     = 4 << 20 // of its parameters, unless one row has more
+	maxReply      = 2 << 20 // bytes of a frame from a program
+	maxMetrics    = 32      // metrics that a program declares
+	maxMetricName = 64      // bytes of a name
+	maxRows       = 1 << 12 // rows of a batch
+	batchBytes    = 4 << 20 // bytes of a batch's parameters, unless a single row has more
 )
 
 var order = binary.LittleEndian
 
-// reserved are the endings of columns that exports make of one series.
-var reserved = []string{".min", ".max"}
+// reservedSuffixes lists the column suffixes that exports append to a series name.
+var reservedSuffixes = []string{".min", ".max"}
 
-// rowsOf is the most rows of so many parameters in a batch.
-func rowsOf(params int) int { return max(1, min(mostRows, batchBytes/(4*params))) }
+// maxRowsOf returns the maximum rows of a batch for a number of parameters.
+func maxRowsOf(params int) int { return max(1, min(maxRows, batchBytes/(4*params))) }
 
-// begin is an empty frame of a kind, and end fills its length in.
-func begin(p []byte, kind byte) []byte { return append(p[:0], 0, 0, 0, 0, kind) }
+// beginFrame returns an empty frame of a kind in the memory of p. Append the body, then call endFrame.
+func beginFrame(p []byte, kind byte) []byte { return append(p[:0], 0, 0, 0, 0, kind) }
 
-func end(p []byte) []byte {
+// endFrame sets the length of the frame p.
+func endFrame(p []byte) []byte {
 	order.PutUint32(p, uint32(len(p)-4))
 	return p
 }
 
-// hello tells a program what it will be given.
+// hello returns the first frame to a program, which describes its parameters, and the number of parameters.
 func hello(s *Spec) (p []byte, params int, err error) {
 	m, err := s.Model()
 	if err != nil {
 		return nil, 0, err
 	}
-	p = begin(nil, kindHello)
+	p = beginFrame(nil, kindHello)
 	p = order.AppendUint32(p, protocolVersion)
 	p = order.AppendUint32(p, uint32(m.Layout.Params))
 	p = order.AppendUint32(p, uint32(len(m.Layout.Tensors)))
@@ -70,21 +71,23 @@ func hello(s *Spec) (p []byte, params int, err error) {
 		p = order.AppendUint32(p, math.Float32bits(low))
 		p = order.AppendUint32(p, math.Float32bits(high))
 	}
-	return end(p), m.Layout.Params, nil
+	return endFrame(p), m.Layout.Params, nil
 }
 
-// frame reads one frame of a kind into buf, and returns its body.
-func frame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
+// readFrame reads one frame of a kind and returns its body, in the memory of buf if that is large enough.
+func readFrame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return buf, err
 	}
 	n := order.Uint32(head[:])
-	if n < 1 || n > mostReply {
-		return buf, fmt.Errorf("it sent a frame of %d bytes, where 1 to %d are allowed: does it print text to its standard output?", n, mostReply)
+	if n < 1 || n > maxReply {
+		return buf, fmt.Errorf("it sent a frame of %d bytes, where 1 to %d are allowed: "+
+			"does it print text to its standard output?", n, maxReply)
 	}
 	if head[4] != kind {
-		return buf, fmt.Errorf("it sent a frame of kind %d, and %d was due: docs/objectives.md says what a program sends", head[4], kind)
+		return buf, fmt.Errorf("it sent a frame of kind %d, and %d was due: docs/objectives.md says what a program sends",
+			head[4], kind)
 	}
 	if cap(buf) < int(n-1) {
 		buf = make([]byte, n-1)
@@ -94,14 +97,14 @@ func frame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
 	return buf, err
 }
 
-// greeted is what a program answers to hello: the names of its metrics, and whether it wishes for shared memory.
-type greeted struct {
+// helloReply is the answer of a program to hello: the names of its metrics, and whether it requests shared memory.
+type helloReply struct {
 	metrics []string
 	shared  bool
 }
 
-// ready checks the answer to hello.
-func ready(body []byte) (g greeted, err error) {
+// parseReady parses the body of the answer to hello.
+func parseReady(body []byte) (g helloReply, err error) {
 	if len(body) < 4 {
 		return g, fmt.Errorf("its answer to hello has %d bytes, want 4 or more", len(body))
 	}
@@ -111,11 +114,12 @@ func ready(body []byte) (g greeted, err error) {
 	if body = body[4:]; len(body) == 0 {
 		return g, nil
 	}
-	cut := errors.New("its answer to hello is cut: behind the version come a u32 count of metrics, of each a u32 length and the name, and a u32 of wishes or nothing")
-	count, body, ok := number(body)
-	for ok && len(g.metrics) < min(count, mostMetrics+1) {
+	cut := errors.New("its answer to hello is cut: behind the version come a u32 count of metrics, " +
+		"of each a u32 length and the name, and a u32 of wishes or nothing")
+	count, body, ok := takeUint32(body)
+	for ok && len(g.metrics) < min(count, maxMetrics+1) {
 		n := 0
-		if n, body, ok = number(body); !ok || n > len(body) {
+		if n, body, ok = takeUint32(body); !ok || n > len(body) {
 			return g, cut
 		}
 		g.metrics, body = append(g.metrics, string(body[:n])), body[n:]
@@ -126,36 +130,41 @@ func ready(body []byte) (g greeted, err error) {
 	if len(body) == 0 {
 		return g, nil
 	}
-	wishes, body, ok := number(body)
+	wishes, body, ok := takeUint32(body)
 	if !ok || len(body) > 0 {
 		return g, cut
 	}
 	if wishes&^wishShared != 0 {
-		return g, fmt.Errorf("it wishes for %#x, and this brood knows %#x alone, shared memory: leave out what is not known", wishes, wishShared)
+		return g, fmt.Errorf("it wishes for %#x, and this brood knows %#x alone, shared memory: leave out what is not known",
+			wishes, wishShared)
 	}
 	g.shared = wishes&wishShared != 0
 	return g, nil
 }
 
-// number takes a u32 off.
-func number(p []byte) (n int, rest []byte, ok bool) {
+// takeUint32 decodes a u32 at the beginning of p and returns the rest of p.
+func takeUint32(p []byte) (n int, rest []byte, ok bool) {
 	if len(p) < 4 {
 		return 0, p, false
 	}
 	return int(order.Uint32(p)), p[4:], true
 }
 
-// checkMetrics refuses names that no chart or file could show.
+// checkMetrics returns an error if there are too many names, or a name is empty, too long, not printable, reserved or a
+// duplicate.
 func checkMetrics(names []string) error {
-	if len(names) > mostMetrics {
-		return fmt.Errorf("it declares more than %d metrics: declare fewer", mostMetrics)
+	if len(names) > maxMetrics {
+		return fmt.Errorf("it declares more than %d metrics: declare fewer", maxMetrics)
 	}
 	for i, name := range names {
 		switch {
-		case name == "" || len(name) > mostMetricName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-			return fmt.Errorf("metric %d is named %.80q: give a name of 1 to %d bytes in UTF-8 that can be printed", i+1, name, mostMetricName)
-		case slices.ContainsFunc(reserved, func(end string) bool { return strings.HasSuffix(name, end) }):
-			return fmt.Errorf("metric %s ends as columns of exports do, in %s: name it otherwise", name, strings.Join(reserved, " or "))
+		case name == "" || len(name) > maxMetricName || !utf8.ValidString(name) ||
+			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+			return fmt.Errorf("metric %d is named %.80q: give a name of 1 to %d bytes in UTF-8 that can be printed",
+				i+1, name, maxMetricName)
+		case slices.ContainsFunc(reservedSuffixes, func(end string) bool { return strings.HasSuffix(name, end) }):
+			return fmt.Errorf("metric %s ends as columns of exports do, in %s: name it otherwise",
+				name, strings.Join(reservedSuffixes, " or "))
 		case slices.Contains(names[:i], name):
 			return fmt.Errorf("two metrics are named %s: name one otherwise", name)
 		}
@@ -163,23 +172,24 @@ func checkMetrics(names []string) error {
 	return nil
 }
 
-// answerError is of an answer that came in time, and is none to what was asked: nothing in it is believed.
+// answerError reports an invalid answer that arrived in time. None of its results are used.
 type answerError struct{ text string }
 
 func (e *answerError) Error() string { return e.text }
 
-// results checks an answer to the n ids from first on, each once and in any order, and writes the fitness of each, and
-// its metrics, a row for each id.
-func results(body []byte, first uint64, fitness, metrics []float64) error {
+// parseResults parses the body of an answer to the len(fitness) ids from first on, in any order, and writes the fitness
+// and a row of metrics for each id. It returns an *answerError unless the answer contains each id exactly once.
+func parseResults(body []byte, first uint64, fitness, metrics []float64) error {
 	n, size := len(fitness), 16
 	if n > 0 {
 		size += 8 * (len(metrics) / n)
 	}
 	if len(body) < 4 || int(order.Uint32(body)) != n || len(body) != 4+size*n {
-		return &answerError{fmt.Sprintf("its answer to %d candidates has %d bytes, want a count of %d and %d bytes for each", n, len(body), n, size)}
+		return &answerError{fmt.Sprintf("its answer to %d candidates has %d bytes, want a count of %d and %d bytes for each",
+			n, len(body), n, size)}
 	}
 	for i := range fitness {
-		fitness[i] = math.Inf(1) // none yet: what is sent is checked below
+		fitness[i] = math.Inf(1) // not a valid result; the caller checks the received values
 	}
 	seen := make([]bool, n)
 	for at := 4; at < len(body); at += size {

@@ -84,10 +84,10 @@ func TestMetricsThatAreNone(t *testing.T) {
 			t.Errorf("%s: %v, want %q", how, err, why)
 		}
 	}
-	if _, err := ready([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil || !strings.Contains(err.Error(), "it wishes for 0x9, and this brood knows 0x1 alone") {
+	if _, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0}); err == nil || !strings.Contains(err.Error(), "it wishes for 0x9, and this brood knows 0x1 alone") {
 		t.Errorf("a wish that is not known: %v", err)
 	}
-	if g, err := ready([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}); err != nil || !g.shared || g.metrics != nil {
+	if g, err := parseReady([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}); err != nil || !g.shared || g.metrics != nil {
 		t.Errorf("a wish for shared memory: %+v, %v", g, err)
 	}
 	if _, err := New(Objective{Spec: Flat(3), Func: naive, Metrics: []string{"a"}}, 1); err == nil || !strings.Contains(err.Error(), "nothing that measures them") {

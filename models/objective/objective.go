@@ -1,13 +1,13 @@
-// Package objective evaluates candidates outside brood: in the processes of a person's own program, or by a Go
-// function. Engine is an engine as the others are: the vector tasks are those of models/native, and what a candidate's
-// parameters score comes from the objective. It imports models, their engines and noise.
+// Package objective evaluates candidates outside brood: in processes of the user's program, or with a Go function. Its
+// Engine executes vector tasks with models/native; the fitness of a candidate comes from the objective. It imports
+// models, their engines and noise.
 //
 //	o := objective.Objective{Spec: objective.Flat(10), Func: func(x []float32, seed uint64) (float64, error) { ... }}
 //	e, err := objective.New(o, 2)
 //	err = e.Do(ctx, engine.Candidates{...})
 //
-// A sample of such a run is a seed: its id is what the objective is given. Fitness is higher the better; the loss of a
-// candidate is minus its fitness. docs/objectives.md has the protocol byte for byte.
+// The samples of such a run are seeds: the objective receives the sample id. A higher fitness is better; the loss of a
+// candidate is minus its fitness. docs/objectives.md specifies the protocol byte by byte.
 package objective
 
 import (
@@ -25,27 +25,27 @@ import (
 	"brood/models/usererr"
 )
 
-// Func is an objective within this process: the fitness of parameters, in the order of the spec's tensors and within
-// their bounds, under a seed. x is valid until it returns. It is called from several goroutines at once, and must
-// depend on its arguments alone if sessions are to verify. An error, or a fitness that is not finite, is a missing
-// result.
+// Func is an objective within this process. It returns the fitness of the parameters x, in the order of the spec's
+// tensors and within their bounds, for a seed. x is valid until it returns. It is called concurrently. Sessions can be
+// verified only if the result depends only on the arguments. An error or a fitness that is not finite counts as a
+// missing result.
 type Func func(x []float32, seed uint64) (fitness float64, err error)
 
-// Measured is a Func that measures more than the fitness: it writes a value for each of the objective's Metrics, in
-// their order. metrics is valid until it returns. A value that is not finite is left out of charts and tables.
+// Measured is like Func but also writes metrics: one value for each of the objective's Metrics, in their order. metrics
+// is valid until it returns. Values that are not finite are omitted from charts and tables.
 type Measured func(x []float32, seed uint64, metrics []float64) (fitness float64, err error)
 
-// Objective is what a run maximises. One of Func, Measured and Command is set.
+// Objective is the function that a run maximises. Exactly one of Func, Measured and Command is set.
 type Objective struct {
 	Spec     Spec
 	Func     Func
 	Measured Measured
-	Metrics  []string // names of what Measured writes; a program declares its own
-	// Command is a program and its arguments, which speaks the protocol on its standard input and output.
+	Metrics  []string // names of the metrics of Measured; a program declares its own
+	// Command is a program and its arguments. The program uses the protocol on its standard input and output.
 	Command []string
 }
 
-// function is the objective within this process; nil where it is a program.
+// function returns the objective within this process; nil if it is a program.
 func (o *Objective) function() Measured {
 	if o.Func == nil {
 		return o.Measured
@@ -53,15 +53,15 @@ func (o *Objective) function() Measured {
 	return func(x []float32, seed uint64, _ []float64) (float64, error) { return o.Func(x, seed) }
 }
 
-// Check says what is missing.
+// Check returns an error if the objective is incomplete or contradictory.
 func (o *Objective) Check() error {
-	given := 0
+	count := 0
 	for _, is := range []bool{o.Func != nil, o.Measured != nil, len(o.Command) > 0} {
 		if is {
-			given++
+			count++
 		}
 	}
-	if given != 1 {
+	if count != 1 {
 		return errors.New("an objective is a function or a command: give one of them")
 	}
 	if len(o.Metrics) > 0 && o.Measured == nil {
@@ -73,7 +73,7 @@ func (o *Objective) Check() error {
 	return o.Spec.check()
 }
 
-// Processes is how many evaluations a worker of so many threads makes at once.
+// Processes returns the number of concurrent evaluations of a worker with that many threads.
 func (o *Objective) Processes(threads int) int {
 	if o.Spec.Processes > 0 {
 		return o.Spec.Processes
@@ -81,8 +81,9 @@ func (o *Objective) Processes(threads int) int {
 	return max(1, threads)
 }
 
-// ParseCommand is the words of a command line: the path of a program that may have spaces in it, or words apart from
-// each other. Words that are files become absolute, so that processes are the same wherever they are started from.
+// ParseCommand parses a command line: the path of a program, which may contain spaces, or words separated by spaces.
+// Words that are paths of files become absolute, so that the command does not depend on the working directory. It fails
+// if the program cannot be executed.
 func ParseCommand(text string) ([]string, error) {
 	words := strings.Fields(text)
 	if isFile(text) {
@@ -102,7 +103,9 @@ func ParseCommand(text string) ([]string, error) {
 		words[i] = path
 	}
 	if _, err := exec.LookPath(words[0]); err != nil {
-		return nil, fmt.Errorf("objective %s cannot be started: %w; give the path of a program that may be executed, or a command such as \"python3 FILE.py\"", words[0], errors.Unwrap(err))
+		return nil, fmt.Errorf("objective %s cannot be started: %w; "+
+			"give the path of a program that may be executed, or a command such as \"python3 FILE.py\"",
+			words[0], errors.Unwrap(err))
 	}
 	return words, nil
 }
@@ -112,18 +115,18 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// What is the lines of a text, as Text writes it, that say what is evaluated. How long one waits for it, and how many
-// processes there are, makes no other objective: sessions of before have neither.
+// What returns the lines of a text returned by Text that identify the objective. It omits the timeout and the number of
+// processes, which do not change the results and which old sessions do not record.
 func What(text string) []string {
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "timeout = ") || strings.HasPrefix(line, "processes = ")
 	})
 }
 
-// Text describes the objective, which sessions record: its spec, and of its command the names of what is not a file and
-// the digests of what is. Objectives of which What is equal are taken to be the same.
+// Text returns the description of the objective that sessions record: its spec, the words of its command, and the
+// digests of those that are files. Objectives with equal What are considered the same.
 func (o *Objective) Text() (string, error) {
-	text, err := o.Spec.text()
+	text, err := o.Spec.toTOML()
 	if err != nil {
 		return "", err
 	}

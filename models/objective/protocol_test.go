@@ -54,8 +54,8 @@ func BenchmarkProtocol(b *testing.B) {
 				var all sync.WaitGroup
 				for range c.processes {
 					all.Go(func() {
-						for range min(each, pieces) {
-							alike(time.Duration(each/min(each, pieces)) * time.Millisecond)
+						for range min(each, batchesPerProcess) {
+							alike(time.Duration(each/min(each, batchesPerProcess)) * time.Millisecond)
 						}
 					})
 				}

@@ -38,7 +38,7 @@ func TestRestartsAreTold(t *testing.T) {
 		}
 	}
 	for i, times := range told {
-		if least := leastRestarts << i; times < least || times >= 2*least {
+		if least := firstRestartNote << i; times < least || times >= 2*least {
 			t.Errorf("told at %v restarts, want 4, 8 and so on", told)
 		}
 	}

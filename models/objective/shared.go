@@ -9,27 +9,28 @@ import (
 	"brood/models/engine"
 )
 
-// shared is a file in memory, which a program maps to read parameters without a pipe between: two slots in turn, one
-// for each batch that may be unanswered. It is written as a file and not mapped here, so that a program which cuts it
-// off harms nobody but itself.
+// shared is a file, normally in memory, that a program maps to read parameters without a pipe. It has two slots, used
+// alternately, one for each batch that may be unanswered. This process writes the file and does not map it, so that a
+// program that truncates it cannot crash this process.
 type shared struct {
-	f    *os.File
-	slot int64 // bytes of one
-	turn int64
-	buf  []byte
-	gone bool // its name is removed: the program has it open
+	f        *os.File
+	slot     int64 // bytes per slot
+	writes   int64
+	buf      []byte
+	unlinked bool // the file name is removed; the program has the file open
 }
 
-// memoryDirs are where such files are kept in memory, the first that takes one.
+// memoryDirs returns the folders to try for such a file, in order.
 func memoryDirs() []string { return []string{"/dev/shm", os.TempDir()} }
 
-// share makes a file of two slots; nil where the system has none that a program could map while it is written.
-func share(slot int64) *shared {
+// newShared creates a file of two slots of slot bytes. It returns nil if no folder is writable, and on Windows, where a
+// program cannot map a file that is being written.
+func newShared(slot int64) *shared {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	for _, dir := range memoryDirs() {
-		f, err := os.CreateTemp(dir, "brood-objective-*") // for its owner alone
+		f, err := os.CreateTemp(dir, "brood-objective-*") // accessible only to its owner
 		if err != nil {
 			continue
 		}
@@ -42,10 +43,10 @@ func share(slot int64) *shared {
 	return nil
 }
 
-// path is how the program finds it.
+// path returns the absolute path of the file.
 func (s *shared) path() (string, error) { return filepath.Abs(s.f.Name()) }
 
-// put writes rows to the next slot, and says at which byte the first one begins.
+// put writes rows to the next slot and returns the byte offset of the first row.
 func (s *shared) put(rows [][]float32) (at int64, err error) {
 	s.buf = s.buf[:0]
 	for _, row := range rows {
@@ -54,17 +55,17 @@ func (s *shared) put(rows [][]float32) (at int64, err error) {
 	if int64(len(s.buf)) > s.slot {
 		return 0, errors.New("the batch is longer than a slot")
 	}
-	at = s.turn % 2 * s.slot
-	s.turn++
+	at = s.writes % 2 * s.slot
+	s.writes++
 	_, err = s.f.WriteAt(s.buf, at)
 	return at, err
 }
 
-// unlink takes the name away, so that nothing is left however the run ends.
+// unlink removes the file name, so that the file is deleted however the run ends.
 func (s *shared) unlink() {
-	if s != nil && !s.gone {
-		s.gone = true
-		_ = os.Remove(s.f.Name()) // a file that is there no more is what is wanted
+	if s != nil && !s.unlinked {
+		s.unlinked = true
+		_ = os.Remove(s.f.Name()) // the file may already be removed
 	}
 }
 

@@ -24,7 +24,7 @@ var mapping = map[string]func(how string){"sum": sum, "shared": sum, "shared onl
 func sum(how string) {
 	in, mapped, buf := bufio.NewReaderSize(os.Stdin, 1<<16), []byte(nil), []byte(nil)
 	say := func(p []byte) {
-		if _, err := os.Stdout.Write(end(p)); err != nil {
+		if _, err := os.Stdout.Write(endFrame(p)); err != nil {
 			panic(err)
 		}
 	}
@@ -43,7 +43,7 @@ func sum(how string) {
 		}
 		switch head[4] {
 		case kindHello:
-			p := order.AppendUint32(begin(nil, kindReady), protocolVersion)
+			p := order.AppendUint32(beginFrame(nil, kindReady), protocolVersion)
 			if how != "sum" {
 				p = order.AppendUint32(order.AppendUint32(p, 0), wishShared)
 			}
@@ -73,7 +73,7 @@ func sum(how string) {
 				os.Exit(3)
 			}
 			x := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rows))), n*width)
-			p := order.AppendUint32(begin(nil, kindResults), uint32(n))
+			p := order.AppendUint32(beginFrame(nil, kindResults), uint32(n))
 			for i := range n {
 				f := float64(order.Uint64(ids[16*i+8:]))
 				for _, v := range x[i*width : (i+1)*width] {
@@ -128,7 +128,7 @@ func TestSharedMemory(t *testing.T) {
 func TestNoSharedMemory(t *testing.T) {
 	want := candidates(t, open(t, program(t, "sum", Flat(3)), 1), 8, 1)
 	e := open(t, program(t, "shared", Flat(3)), 1)
-	e.lanes[0].p.memory.slot = 4 // too short for a row
+	e.executors[0].p.memory.slot = 4 // too short for a row
 	if have := candidates(t, e, 8, 1); !slices.Equal(have, want) {
 		t.Errorf("%v, want %v", have, want)
 	}
@@ -148,7 +148,7 @@ func BenchmarkWays(b *testing.B) {
 		for _, how := range []string{"sum", "shared"} {
 			b.Run(fmt.Sprintf("%s/%d", how, params), func(b *testing.B) {
 				e := open(b, program(b, how, Flat(params)), 1)
-				n := 8 * rowsOf(params)
+				n := 8 * maxRowsOf(params)
 				candidates(b, e, n, 1)
 				for b.Loop() {
 					candidates(b, e, n, 1)

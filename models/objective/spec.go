@@ -20,17 +20,16 @@ import (
 	"brood/models/usererr"
 )
 
-// Spec is the parameters of an objective and how it is evaluated, as a person writes it. What is left out has a
-// default.
+// Spec is the user's description of an objective's parameters and its evaluation. Zero fields have defaults.
 type Spec struct {
 	Name      string  `toml:"name,omitempty"`      // default objective
-	Timeout   string  `toml:"timeout,omitempty"`   // of one evaluation; default 1m
-	Processes int     `toml:"processes,omitempty"` // of each worker; default one for each of its threads
+	Timeout   string  `toml:"timeout,omitempty"`   // per evaluation; default 1m
+	Processes int     `toml:"processes,omitempty"` // per worker; default one per thread
 	Seeds     Seeds   `toml:"seeds"`
 	Params    []Param `toml:"param"`
 }
 
-// Seeds counts those to train on, to select by and to test with. Ids go from 0 on, in this order.
+// Seeds is the number of seeds per split. Their ids count from 0, in this order.
 type Seeds struct {
 	Train      int `toml:"train,omitempty"`      // default 1000
 	Validation int `toml:"validation,omitempty"` // default 16
@@ -41,10 +40,10 @@ type Seeds struct {
 type Param struct {
 	Name  string   `toml:"name"`
 	Shape []int    `toml:"shape"`
-	Low   *float64 `toml:"low,omitempty"`  // the objective sees no value below it
-	High  *float64 `toml:"high,omitempty"` // nor above it
-	// Init is where it starts: zero (the default), normal with standard deviation Scale, or uniform within Low and High,
-	// and without these within Scale of zero. Start is added to each.
+	Low   *float64 `toml:"low,omitempty"`  // lower bound: smaller values are clamped before evaluation
+	High  *float64 `toml:"high,omitempty"` // upper bound
+	// Init is the distribution of the initial values: zero (the default), normal with standard deviation Scale, or uniform
+	// between Low and High, or between -Scale and Scale if one of these is missing. Start is added to each value.
 	Init  string  `toml:"init,omitempty"`
 	Scale float64 `toml:"scale,omitempty"` // default 1
 	Start float64 `toml:"start,omitempty"`
@@ -58,20 +57,21 @@ const (
 )
 
 const (
-	mostSeeds     = 1 << 20
-	mostProcesses = 1 << 10
-	mostTimeout   = 720 * time.Hour // times the evaluations of a batch it is still a duration
+	maxSeeds     = 1 << 20
+	maxProcesses = 1 << 10
+	maxTimeout   = 720 * time.Hour // multiplied by the maximum rows of a batch it does not overflow
 )
 
-// Flat is n parameters without bounds, which start at zero.
+// Flat returns the spec of n unbounded parameters with initial value zero.
 func Flat(n int) Spec { return Spec{Params: []Param{{Name: "x", Shape: []int{n}}}} }
 
-// ParseSpec reads a number of parameters, or the path of a .toml file.
+// ParseSpec parses a number of parameters, or reads the spec from the path of a .toml file.
 func ParseSpec(text string) (Spec, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		s := Flat(n)
 		if s.check() != nil {
-			return s, usererr.Errorf("params = %d: give how many parameters the objective has, 1 or more and as many as a model may have", n)
+			return s, usererr.Errorf("params = %d: give how many parameters the objective has, "+
+				"1 or more and as many as a model may have", n)
 		}
 		return s, nil
 	}
@@ -99,15 +99,15 @@ func ReadSpec(p []byte) (s Spec, err error) {
 }
 
 func (s *Spec) check() error {
-	if d, err := s.timeout(); err != nil || d <= 0 || d > mostTimeout {
-		return usererr.Errorf("timeout = %q: give a duration above 0, such as \"30s\", and at most %s", s.Timeout, mostTimeout)
+	if d, err := s.timeout(); err != nil || d <= 0 || d > maxTimeout {
+		return usererr.Errorf("timeout = %q: give a duration above 0, such as \"30s\", and at most %s", s.Timeout, maxTimeout)
 	}
-	if s.Processes < 0 || s.Processes > mostProcesses {
-		return usererr.Errorf("processes = %d: give 1 to %d", s.Processes, mostProcesses)
+	if s.Processes < 0 || s.Processes > maxProcesses {
+		return usererr.Errorf("processes = %d: give 1 to %d", s.Processes, maxProcesses)
 	}
 	for _, n := range []int{s.Seeds.Train, s.Seeds.Validation, s.Seeds.Test} {
-		if n < 0 || n > mostSeeds {
-			return usererr.Errorf("%d seeds: give 1 to %d", n, mostSeeds)
+		if n < 0 || n > maxSeeds {
+			return usererr.Errorf("%d seeds: give 1 to %d", n, maxSeeds)
 		}
 	}
 	for i := range s.Params {
@@ -123,9 +123,11 @@ func (s *Spec) check() error {
 		case p.Init != "" && p.Init != Zero && p.Init != Normal && p.Init != Uniform:
 			return usererr.Errorf("parameter %s: init %q: choose %s, %s or %s", p.Name, p.Init, Zero, Normal, Uniform)
 		case p.Init == Uniform && p.Low != nil && p.High != nil && !finite(float64(high)-float64(low)):
-			return usererr.Errorf("parameter %s: uniform within %v and %v, whose distance float32 does not hold: give nearer bounds, or another init", p.Name, low, high)
+			return usererr.Errorf("parameter %s: uniform within %v and %v, whose distance float32 does not hold: "+
+				"give nearer bounds, or another init", p.Name, low, high)
 		case !finite(p.Scale) || p.Scale < 0 || !finite(p.Start):
-			return usererr.Errorf("parameter %s: scale %v and start %v: give finite numbers, and a scale of 0 or more", p.Name, p.Scale, p.Start)
+			return usererr.Errorf("parameter %s: scale %v and start %v: give finite numbers, and a scale of 0 or more",
+				p.Name, p.Scale, p.Start)
 		}
 	}
 	_, err := s.Model()
@@ -152,13 +154,13 @@ func (s *Spec) timeout() (time.Duration, error) {
 	return time.ParseDuration(s.Timeout)
 }
 
-// text is the spec as TOML.
-func (s Spec) text() (string, error) {
+// toTOML returns the spec as TOML.
+func (s Spec) toTOML() (string, error) {
 	p, err := toml.Marshal(s)
 	return string(p), err
 }
 
-// Model is the parameters as the rest of brood knows them: a model without layers and without classes.
+// Model returns the parameters as a model without layers and classes.
 func (s *Spec) Model() (*models.Model, error) {
 	var tensors []engine.Tensor
 	for _, p := range s.Params {
@@ -171,7 +173,7 @@ func (s *Spec) Model() (*models.Model, error) {
 	return models.Measured(name, tensors)
 }
 
-// Data is the seeds as samples.
+// Data returns the seeds as samples.
 func (s *Spec) Data() *data.Set {
 	or := func(n, otherwise int) int {
 		if n == 0 {
@@ -182,7 +184,7 @@ func (s *Spec) Data() *data.Set {
 	return data.Seeds(or(s.Seeds.Train, 1000), or(s.Seeds.Validation, 16), or(s.Seeds.Test, 64))
 }
 
-// Init writes the initial values of tensor i into dst, out of its address of randomness alone.
+// Init writes the initial values of tensor i to dst. They depend only on the spec and the noise address key.
 func (s *Spec) Init(key noise.Key, i int, dst []float32) {
 	p := &s.Params[i]
 	scale := float32(p.Scale)
