@@ -21,7 +21,7 @@ func TestAttention(t *testing.T) {
 	}
 	var names []string
 	for _, x := range m.Layout.Tensors {
-		names = append(names, x.Name+" "+show(x.Shape))
+		names = append(names, x.Name+" "+formatShape(x.Shape))
 	}
 	want := []string{"embed1.weight 9x6", "ln1.weight 6", "ln1.bias 6", "fc1.weight 10x6", "fc1.bias 10",
 		"attention1.in_proj_weight 30x10", "attention1.in_proj_bias 30", "attention1.out_proj.weight 10x10", "attention1.out_proj.bias 10",

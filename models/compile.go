@@ -6,37 +6,39 @@ import (
 	"strings"
 )
 
-// PyTorch's defaults: of batch-norm, the epsilon of layer-norm too, and of leaky rectifiers.
+// Defaults of PyTorch, for batch-norm, layer-norm (only epsilon) and leaky ReLU.
 const (
 	NormMomentum = 0.1
 	NormEpsilon  = 1e-5
 	LeakySlope   = 0.01
 )
 
-// Bytes are those that there are.
+// Bytes is the number of byte values, the largest vocabulary.
 const Bytes = 256
 
-// maxParams keeps every offset of a model far from overflow.
+// maxParams limits the parameters and the activations of a layer, so that offsets cannot overflow.
 const maxParams = 1 << 31
 
-// compiler walks the layers; count numbers the layers of a kind for names such as conv2, names are those of results.
+// compiler is the state of Compile: count is the number of layers of each kind so far, for tensor names such as conv2,
+// and names maps the names of results to their numbers.
 type compiler struct {
 	m     *Model
 	count map[Kind]int
 	names map[string]int
 }
 
-// Compile settles shapes, the layout and the initial values. Its errors are SpecErrors of one sentence.
+// Compile computes the shapes, the parameter layout and the initial values of a spec. Its errors are SpecErrors.
 func Compile(s Spec) (*Model, error) {
 	if s.Name == "" {
 		return nil, &SpecError{What: "a model needs a name"}
 	}
 	if len(s.Input) != 1 && len(s.Input) != 3 {
-		return nil, &SpecError{What: fmt.Sprintf("input has %d sizes; write [features] or [channels, height, width]", len(s.Input))}
+		what := fmt.Sprintf("input has %d sizes; write [features] or [channels, height, width]", len(s.Input))
+		return nil, &SpecError{What: what}
 	}
 	for _, d := range s.Input {
 		if d < 1 || d > 1<<16 {
-			return nil, &SpecError{What: fmt.Sprintf("input %s: sizes lie in 1 to 65536", show(s.Input))}
+			return nil, &SpecError{What: fmt.Sprintf("input %s: sizes lie in 1 to 65536", formatShape(s.Input))}
 		}
 	}
 	switch s.Loss {
@@ -44,18 +46,29 @@ func Compile(s Spec) (*Model, error) {
 		s.Loss = CrossEntropy
 	case CrossEntropy, BCE, Distance, MSE, Huber:
 	default:
-		return nil, &SpecError{What: fmt.Sprintf("unknown loss %q; choose %s, %s, %s, %s or %s", s.Loss, CrossEntropy, BCE, MSE, Huber, Distance)}
+		return nil, &SpecError{What: fmt.Sprintf("unknown loss %q; choose %s, %s, %s, %s or %s",
+			s.Loss, CrossEntropy, BCE, MSE, Huber, Distance)}
 	}
-	if err := s.settleOutputs(); err != nil {
+	if err := s.resolveOutputs(); err != nil {
 		return nil, err
 	}
 	if len(s.Layers) == 0 {
 		return nil, &SpecError{What: "no [[layer]]; the least model is one dense layer"}
 	}
 	if Size(s.Input) >= maxParams {
-		return nil, &SpecError{What: fmt.Sprintf("input %s is too large", show(s.Input))}
+		return nil, &SpecError{What: fmt.Sprintf("input %s is too large", formatShape(s.Input))}
 	}
-	m := &Model{Name: s.Name, Doc: s.Doc, Input: slices.Clone(s.Input), Features: Size(s.Input), Classes: s.Classes, Outputs: s.Outputs, Loss: s.Loss, Smoothing: s.Smoothing, Eta: s.Eta}
+	m := &Model{
+		Name:      s.Name,
+		Doc:       s.Doc,
+		Input:     slices.Clone(s.Input),
+		Features:  Size(s.Input),
+		Classes:   s.Classes,
+		Outputs:   s.Outputs,
+		Loss:      s.Loss,
+		Smoothing: s.Smoothing,
+		Eta:       s.Eta,
+	}
 	c := compiler{m, map[Kind]int{}, map[string]int{"input": 0}}
 	if err := c.arithmetic(s.Arithmetic); err != nil {
 		return nil, err
@@ -65,7 +78,8 @@ func Compile(s Spec) (*Model, error) {
 			return nil, &SpecError{i + 1, s.Layers[i].Kind, err.Error()}
 		}
 		if Size(m.Layers[i].Out) >= maxParams || m.Layout.Params >= maxParams {
-			return nil, &SpecError{i + 1, s.Layers[i].Kind, fmt.Sprintf("the model grows beyond %d parameters or activations", maxParams)}
+			what := fmt.Sprintf("the model grows beyond %d parameters or activations", maxParams)
+			return nil, &SpecError{i + 1, s.Layers[i].Kind, what}
 		}
 	}
 	if err := c.finish(); err != nil {
@@ -74,24 +88,28 @@ func Compile(s Spec) (*Model, error) {
 	return m, nil
 }
 
-// settleOutputs checks the classes or the outputs that go with the loss, and settles the values of a result.
-func (s *Spec) settleOutputs() error {
+// resolveOutputs checks classes, outputs, smoothing and eta for the loss, and sets Outputs to the number of output
+// values.
+func (s *Spec) resolveOutputs() error {
 	regression := s.Loss == MSE || s.Loss == Huber
 	switch {
 	case s.Loss != CrossEntropy && s.Loss != BCE && s.Classes != 0:
 		return &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s has none", s.Classes, s.Loss)}
 	case !regression && s.Outputs != 0:
-		return &SpecError{What: fmt.Sprintf("outputs = %d is of a model that predicts numbers; leave it out, or take the loss %s or %s", s.Outputs, MSE, Huber)}
+		return &SpecError{What: fmt.Sprintf("outputs = %d is of a model that predicts numbers; "+
+			"leave it out, or take the loss %s or %s", s.Outputs, MSE, Huber)}
 	case s.Loss == CrossEntropy && (s.Classes < 2 || s.Classes > 1<<16):
 		return &SpecError{What: fmt.Sprintf("%d classes; a classifier needs 2 to 65536", s.Classes)}
 	case s.Loss == BCE && (s.Classes < 1 || s.Classes > 1<<16):
 		return &SpecError{What: fmt.Sprintf("%d classes; a model of the loss %s needs 1 to 65536", s.Classes, BCE)}
 	case !(s.Smoothing >= 0 && s.Smoothing < 1):
-		return &SpecError{What: fmt.Sprintf("smoothing = %v; it is the share of a label that all classes have alike, from 0 to below 1", s.Smoothing)}
+		return &SpecError{What: fmt.Sprintf("smoothing = %v; it is the share of a label spread over all classes, "+
+			"from 0 to below 1", s.Smoothing)}
 	case !(s.Eta >= 0 && s.Eta <= 100):
 		return &SpecError{What: fmt.Sprintf("eta = %v; a learning rate is above 0 and at most 100", s.Eta)}
 	case s.Smoothing > 0 && (s.Loss != CrossEntropy || s.Arithmetic == Int8):
-		return &SpecError{What: fmt.Sprintf("smoothing = %v is of the loss %s, trained by gradients; leave it out", s.Smoothing, CrossEntropy)}
+		return &SpecError{What: fmt.Sprintf("smoothing = %v is of the loss %s, trained by gradients; leave it out",
+			s.Smoothing, CrossEntropy)}
 	case s.Outputs < 0 || s.Outputs > 1<<16:
 		return &SpecError{What: fmt.Sprintf("outputs = %d; a regression predicts 1 to 65536 numbers", s.Outputs)}
 	case s.Loss == CrossEntropy || s.Loss == BCE:
@@ -104,18 +122,20 @@ func (s *Spec) settleOutputs() error {
 	return nil
 }
 
-// finish checks that every result is used, and what the last one is.
+// finish checks that every result is used, that the last one has the shape of the outputs, and the rules of text and
+// whole-number models.
 func (c *compiler) finish() error {
 	m := c.m
 	for i, n := range m.Takers()[1:] {
 		if n == 0 {
-			return &SpecError{i + 1, m.Layers[i].Kind, "no later layer takes its result; name it and take it, or leave it out"}
+			const what = "no later layer takes its result; name it and take it, or leave it out"
+			return &SpecError{i + 1, m.Layers[i].Kind, what}
 		}
 	}
-	if err := m.readsText(); err != nil {
+	if err := m.checkText(); err != nil {
 		return err
 	}
-	if err := m.wholeLayers(); err != nil {
+	if err := m.checkWholeLayers(); err != nil {
 		return err
 	}
 	last := &m.Layers[len(m.Layers)-1]
@@ -127,34 +147,39 @@ func (c *compiler) finish() error {
 		what = fmt.Sprintf("the model has outputs = %d", m.Outputs)
 	}
 	if len(last.Out) != 1 || last.Out[0] != want {
-		return &SpecError{len(m.Layers), last.Kind, fmt.Sprintf("the last layer gives %s, %s; end with a dense layer of out = %d", show(last.Out), what, want)}
+		return &SpecError{len(m.Layers), last.Kind, fmt.Sprintf("the last layer gives %s, %s; "+
+			"end with a dense layer of out = %d", formatShape(last.Out), what, want)}
 	}
 	return nil
 }
 
-// readsText checks that a model with an embedding takes a text by it alone: its bytes are no numbers.
-func (m *Model) readsText() error {
+// checkText checks that a model with an embedding uses the sample, the bytes of a text, only as input of embeddings,
+// and that its loss is CrossEntropy.
+func (m *Model) checkText() error {
 	if m.Vocabulary == 0 {
 		return nil
 	}
 	for i := range m.Layers {
 		l := &m.Layers[i]
 		if l.From == 0 && l.Kind != Embedding && l.Kind != Constant || l.Kind == Add && l.With == 0 {
-			return &SpecError{i + 1, l.Kind, "takes the bytes of a text as numbers; let it take an embedding of them"}
+			const what = "takes the bytes of a text as numbers; let it take an embedding of them"
+			return &SpecError{i + 1, l.Kind, what}
 		}
 	}
 	if m.Loss != CrossEntropy {
-		return &SpecError{What: fmt.Sprintf("the loss %s with an embedding; the byte behind a window is a class: take the loss %s", m.Loss, CrossEntropy)}
+		return &SpecError{What: fmt.Sprintf("the loss %s with an embedding; the byte behind a window is a class: "+
+			"take the loss %s", m.Loss, CrossEntropy)}
 	}
 	return nil
 }
 
+// add compiles one layer and appends it to the model.
 func (c *compiler) add(s *LayerSpec) error {
 	allowed, known := s.Kind.Keys()
 	if !known {
 		return fmt.Errorf("unknown kind %q; kinds are %s", s.Kind, list(Kinds))
 	}
-	for _, k := range s.given() {
+	for _, k := range s.presentKeys() {
 		if !slices.Contains(allowed, k) {
 			return fmt.Errorf("takes no key %q", k)
 		}
@@ -170,7 +195,7 @@ func (c *compiler) add(s *LayerSpec) error {
 	if from > 0 {
 		l.Steps = c.m.Layers[from-1].Steps
 	}
-	if err := c.settle(&l, s); err != nil {
+	if err := c.resolve(&l, s); err != nil {
 		return err
 	}
 	c.m.Layers = append(c.m.Layers, l)
@@ -184,10 +209,10 @@ func (c *compiler) add(s *LayerSpec) error {
 	return nil
 }
 
-// result is what the key names, or the given one without it.
-func (c *compiler) result(name *string, key string, without int) (int, error) {
+// result returns the number of the result named by a key of a layer, or def if the key is not set.
+func (c *compiler) result(name *string, key string, def int) (int, error) {
 	if name == nil {
-		return without, nil
+		return def, nil
 	}
 	r, ok := c.names[*name]
 	if !ok {
@@ -196,7 +221,7 @@ func (c *compiler) result(name *string, key string, without int) (int, error) {
 	return r, nil
 }
 
-// list is the words as a sentence has them.
+// list returns the kinds as a phrase with commas and "and".
 func list(kinds []Kind) string {
 	s := make([]string, len(kinds))
 	for i, k := range kinds {

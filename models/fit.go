@@ -15,9 +15,8 @@ var (
 	outLine   = regexp.MustCompile(`(?m)^out\s*=.*$`)
 )
 
-// FitTo returns the text of a layer list with the input and the classes, or outputs, of a data set: it replaces the
-// lines input and classes (or outputs) and, in the last layer, out. It fails where the result does not compile or does
-// not fit.
+// FitTo returns the text of a layer list adapted to a data set: it replaces the lines input and classes (or outputs)
+// and, in the last layer, out. It fails if the result does not compile or does not fit the data.
 func FitTo(name string, text []byte, d data.Info) ([]byte, error) {
 	count := d.Classes
 	if d.Outputs > 0 {
@@ -25,7 +24,8 @@ func FitTo(name string, text []byte, d data.Info) ([]byte, error) {
 	}
 	head, layers, _ := strings.Cut(string(text), "[[layer]]")
 	last := max(0, strings.LastIndex(layers, "[[layer]]"))
-	head = inputLine.ReplaceAllString(head, "input = ["+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(d.Shape)), ", "), "[]")+"]")
+	shape := strings.Join(strings.Fields(fmt.Sprint(d.Shape)), ", ")
+	head = inputLine.ReplaceAllString(head, "input = ["+strings.Trim(shape, "[]")+"]")
 	head = countLine.ReplaceAllString(head, "${1} = "+strconv.Itoa(count))
 	end := outLine.ReplaceAllString(layers[last:], "out = "+strconv.Itoa(count))
 	fitted := []byte(head + "[[layer]]" + layers[:last] + end)

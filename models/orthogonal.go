@@ -6,21 +6,21 @@ import (
 	"brood/models/noise"
 )
 
-// maxOrthogonal is the most products of a weight that starts orthogonal: its smaller side squared times its larger one,
-// some seconds a member.
+// maxOrthogonal limits the cost of an orthogonal initialisation: the smaller side of the weight squared times the
+// larger one. At the limit it takes some seconds per member.
 const maxOrthogonal = 1 << 30
 
-// orthogonal writes a matrix of rows x cols whose rows, or whose columns where these are fewer, are orthogonal and of
-// length 1: normals of the key's stream, made so one after the other by the modified process of Gram and Schmidt, twice
-// over, since once leaves what rounding hides. Products are rounded before they are added, so that the bits are those
-// of any machine. The diagonal of the other factor is above zero, as where PyTorch multiplies by its signs.
+// orthogonal writes a rows x cols matrix to dst whose rows, or columns if these are fewer, are orthonormal. It applies
+// the modified Gram-Schmidt process to normal values of the key's stream, twice per vector to remove rounding errors.
+// Products are rounded before they are added, so that all machines compute the same bits. The result is the Q factor
+// with a positive diagonal of R, as in PyTorch.
 func orthogonal(key noise.Key, dst []float32, rows, cols int) {
 	vectors, length := min(rows, cols), max(rows, cols)
 	line := make([][]float64, vectors)
 	for v := range line {
 		line[v] = make([]float64, length)
 	}
-	place := func(at int) (v, i int) { // element at of the matrix is element i of vector v
+	place := func(at int) (v, i int) { // matrix element at is element i of vector v
 		if v, i = at/cols, at%cols; rows > cols {
 			return i, v
 		}

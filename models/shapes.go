@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// settle works out the shapes of a layer and adds its tensors.
-func (c *compiler) settle(l *Layer, s *LayerSpec) error {
+// resolve computes the shapes of a layer and adds its tensors.
+func (c *compiler) resolve(l *Layer, s *LayerSpec) error {
 	n := c.count[s.Kind]
 	switch s.Kind {
 	case Dense:
@@ -54,14 +54,15 @@ func (c *compiler) settle(l *Layer, s *LayerSpec) error {
 		l.Out = []int{Size(l.In)}
 	case GlobalAvg:
 		if len(l.In) != 3 {
-			return fmt.Errorf("needs an input of channels x height x width and gets %s", show(l.In))
+			return fmt.Errorf("needs an input of channels x height x width and gets %s", formatShape(l.In))
 		}
 		l.Out = l.In[:1]
 	}
 	return nil
 }
 
-// size is a required or defaulted key (def 0 means required) of at least least.
+// size returns the value of a key, which must be at least least, or def if it is not set. A def below least means that
+// the key is required.
 func size(p *int, key string, def, least int) (int, error) {
 	if p == nil {
 		if def < least {
@@ -81,9 +82,9 @@ func (c *compiler) dense(l *Layer, s *LayerSpec, name string) error {
 		return err
 	}
 	if len(l.In) != 1 {
-		return fmt.Errorf("needs a flat input and gets %s; put a flatten layer before it", show(l.In))
+		return fmt.Errorf("needs a flat input and gets %s; put a flatten layer before it", formatShape(l.In))
 	}
-	if err := positions(l, s); err != nil {
+	if err := resolvePositions(l, s); err != nil {
 		return err
 	}
 	if l.Out = []int{l.Rows * out}; s.Positions == nil || !*s.Positions {
@@ -92,13 +93,14 @@ func (c *compiler) dense(l *Layer, s *LayerSpec, name string) error {
 	return c.linear(l, s, name, []int{out, l.In[0] / l.Rows})
 }
 
-// positions settles whether a layer takes the positions of a text one by one.
-func positions(l *Layer, s *LayerSpec) error {
+// resolvePositions sets Rows if the layer processes the positions of a text separately.
+func resolvePositions(l *Layer, s *LayerSpec) error {
 	if s.Positions == nil || !*s.Positions {
 		return nil
 	}
 	if l.Steps == 0 {
-		return fmt.Errorf("has positions = true, and its input has no positions of a text; put it behind an embedding, or what keeps its positions, or leave the key out")
+		return fmt.Errorf("has positions = true, and its input has no positions of a text; " +
+			"put it behind an embedding, or what keeps its positions, or leave the key out")
 	}
 	l.Rows = l.Steps
 	return nil
@@ -106,7 +108,7 @@ func positions(l *Layer, s *LayerSpec) error {
 
 func (c *compiler) conv(l *Layer, s *LayerSpec, name string) (err error) {
 	if len(l.In) != 3 {
-		return fmt.Errorf("needs an input of channels x height x width and gets %s", show(l.In))
+		return fmt.Errorf("needs an input of channels x height x width and gets %s", formatShape(l.In))
 	}
 	out, err := size(s.Out, "out", 0, 1)
 	if err != nil {
@@ -121,19 +123,20 @@ func (c *compiler) conv(l *Layer, s *LayerSpec, name string) (err error) {
 	if l.In[0]%l.Groups != 0 || out%l.Groups != 0 {
 		return fmt.Errorf("%d groups do not divide %d channels to %d; take a divisor of both", l.Groups, l.In[0], out)
 	}
-	if err := window(l, s, out, 1); err != nil {
+	if err := resolveWindow(l, s, out, 1); err != nil {
 		return err
 	}
 	if s.Filters != nil {
-		return filters(l, s)
+		return resolveFilters(l, s)
 	}
 	return c.linear(l, s, name, []int{out, l.In[0] / l.Groups, l.Kernel, l.Kernel})
 }
 
-// filters settles the constants of a convolution that is not trained.
-func filters(l *Layer, s *LayerSpec) error {
+// resolveFilters checks and sets the constant weights of a convolution that is not trained.
+func resolveFilters(l *Layer, s *LayerSpec) error {
 	if s.Init != nil || s.Bias != nil {
-		return fmt.Errorf("has filters, which are constants, and a bias or an init, which are of what is trained; leave these out")
+		return fmt.Errorf("has filters, which are constants, and a bias or an init, which are of what is trained; " +
+			"leave these out")
 	}
 	rows, cols := l.Out[0], l.In[0]/l.Groups*l.Kernel*l.Kernel
 	if len(s.Filters) != rows {
@@ -141,7 +144,8 @@ func filters(l *Layer, s *LayerSpec) error {
 	}
 	for i, row := range s.Filters {
 		if len(row) != cols {
-			return fmt.Errorf("row %d of filters has %d numbers; an output takes %d: the channels, of each the kernel by rows", i+1, len(row), cols)
+			return fmt.Errorf("row %d of filters has %d numbers; an output takes %d: the channels, of each the kernel by rows",
+				i+1, len(row), cols)
 		}
 		for _, x := range row {
 			if v := float32(x); v-v != 0 {
@@ -153,7 +157,7 @@ func filters(l *Layer, s *LayerSpec) error {
 	return nil
 }
 
-// sum settles a residual sum.
+// sum compiles a residual sum.
 func (c *compiler) sum(l *Layer, s *LayerSpec) (err error) {
 	if s.With == nil {
 		return fmt.Errorf("needs with, the name of the layer whose result is added")
@@ -175,7 +179,9 @@ func (c *compiler) sum(l *Layer, s *LayerSpec) (err error) {
 	case image && w[0] <= l.In[0] && (w[1]+k-1)/k == l.In[1] && (w[2]+k-1)/k == l.In[2]:
 		return nil
 	}
-	return fmt.Errorf("%s with stride %d cannot be added to %s; give a stride that fits, or project it by a 1x1 convolution", show(w), k, show(l.In))
+	return fmt.Errorf("%s with stride %d cannot be added to %s; "+
+		"give a stride that fits, or project it by a 1x1 convolution",
+		formatShape(w), k, formatShape(l.In))
 }
 
 func (c *compiler) constant(l *Layer, s *LayerSpec, name string) error {
@@ -184,12 +190,13 @@ func (c *compiler) constant(l *Layer, s *LayerSpec, name string) error {
 		return err
 	}
 	l.Out = []int{out}
-	l.From, l.In = 0, c.m.Input // it takes nothing from a layer
-	l.Bias, l.Steps = c.tensor(name, l.Out, start{bound: 1}), 0
+	l.From, l.In = 0, c.m.Input // it does not use the result of a layer
+	l.Bias, l.Steps = c.tensor(name, l.Out, initValue{bound: 1}), 0
 	return nil
 }
 
-// embedding is a row for each byte of a window, in the order of the text: result i*out+j is value j of byte i.
+// embedding compiles an embedding: a table row for each byte of a window, in the order of the text. Element i*out+j of
+// the result is value j of byte i.
 func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
 	out, err := size(s.Out, "out", 0, 1)
 	if err != nil {
@@ -202,9 +209,11 @@ func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
 	case vocabulary > Bytes:
 		return fmt.Errorf("vocabulary = %d; there are %d bytes", vocabulary, Bytes)
 	case l.From != 0 || len(l.In) != 1:
-		return fmt.Errorf("takes the sample itself, a window of a text: write input = [context], and put the layer first or give it from = \"input\"")
+		return fmt.Errorf("takes the sample itself, a window of a text: " +
+			"write input = [context], and put the layer first or give it from = \"input\"")
 	case c.m.Vocabulary > 0 && c.m.Vocabulary != vocabulary:
-		return fmt.Errorf("vocabulary = %d, where that of an embedding before it is %d; a model has one vocabulary", vocabulary, c.m.Vocabulary)
+		return fmt.Errorf("vocabulary = %d, where that of an embedding before it is %d; a model has one vocabulary",
+			vocabulary, c.m.Vocabulary)
 	}
 	c.m.Vocabulary = vocabulary
 	l.Out, l.Steps = []int{l.In[0] * out}, l.In[0]
@@ -213,12 +222,12 @@ func (c *compiler) embedding(l *Layer, s *LayerSpec, name string) error {
 	return nil
 }
 
-// mingru is the recurrence of Feng et al. (2024, arXiv 2410.01201, algorithm 1), over the positions t of a text from a
-// state of zeros on:
+// mingru compiles the recurrence of Feng et al. (2024, arXiv 2410.01201, algorithm 1) over the positions t of a text,
+// with an initial state of zeros:
 //
 //	z[t] = sigmoid(W_z x[t] + b_z),  c[t] = W_c x[t] + b_c,  h[t] = h[t-1] + z[t]*(c[t] - h[t-1])
 //
-// The result is the last state, or with sequence all of them, in order.
+// The result is the last state or, with sequence, all states in order.
 func (c *compiler) mingru(l *Layer, s *LayerSpec, name string) error {
 	out, err := size(s.Out, "out", 0, 1)
 	if err != nil {
@@ -226,7 +235,8 @@ func (c *compiler) mingru(l *Layer, s *LayerSpec, name string) error {
 	}
 	steps := l.Steps
 	if steps == 0 {
-		return fmt.Errorf("goes along the positions of a text, and its input has none; put it behind an embedding, or a mingru with sequence = true")
+		return fmt.Errorf("goes along the positions of a text, and its input has none; " +
+			"put it behind an embedding, or a mingru with sequence = true")
 	}
 	shape := []int{out, l.In[0] / steps}
 	if err := c.linear(l, s, name+".state", shape); err != nil {
@@ -242,18 +252,19 @@ func (c *compiler) mingru(l *Layer, s *LayerSpec, name string) error {
 	return nil
 }
 
-// attention is self-attention with several heads (Vaswani et al. 2017, section 3.2), in which a position sees itself
-// and those before it. With q, k and v of each position the thirds of W x + b, of which head j has its share of the
-// channels, and d the channels of a head,
+// attention compiles causal multi-head self-attention (Vaswani et al. 2017, section 3.2): a position attends to itself
+// and earlier positions. At each position, q, k and v are the thirds of W x + b, and head j has an equal share of their
+// channels. With d channels per head,
 //
 //	head j = softmax(q k' / sqrt(d)) v,  result = W_o [head 1, head 2, ...] + b_o
 //
-// at all positions, or without sequence at the last alone. Tensors and how they begin are those of PyTorch's
+// at all positions or, without sequence, only at the last. Tensors and initialisation are those of PyTorch's
 // MultiheadAttention.
 func (c *compiler) attention(l *Layer, s *LayerSpec, name string) (err error) {
 	steps := l.Steps
 	if steps == 0 {
-		return fmt.Errorf("goes along the positions of a text, and its input has none; put it behind an embedding, or what keeps its positions")
+		return fmt.Errorf("goes along the positions of a text, and its input has none; " +
+			"put it behind an embedding, or what keeps its positions")
 	}
 	channels := l.In[0] / steps
 	if l.Heads, err = size(s.Heads, "heads", 1, 1); err != nil {
@@ -265,11 +276,11 @@ func (c *compiler) attention(l *Layer, s *LayerSpec, name string) (err error) {
 	if 3*channels*channels >= maxParams || l.Heads*steps*steps >= maxParams {
 		return fmt.Errorf("heads = %d over %d positions of %d channels are too many; take fewer", l.Heads, steps, channels)
 	}
-	within := func(squared float64) start { return start{bound: float32(math.Sqrt(squared))} }
+	within := func(squared float64) initValue { return initValue{bound: float32(math.Sqrt(squared))} }
 	l.Weight = c.tensor(name+".in_proj_weight", []int{3 * channels, channels}, within(6/float64(4*channels)))
-	l.Bias = c.tensor(name+".in_proj_bias", []int{3 * channels}, start{})
+	l.Bias = c.tensor(name+".in_proj_bias", []int{3 * channels}, initValue{})
 	l.Project[0] = c.tensor(name+".out_proj.weight", []int{channels, channels}, within(1/float64(channels)))
-	l.Project[1] = c.tensor(name+".out_proj.bias", []int{channels}, start{})
+	l.Project[1] = c.tensor(name+".out_proj.bias", []int{channels}, initValue{})
 	if s.Sequence == nil || !*s.Sequence {
 		l.Out, l.Steps = []int{channels}, 0
 	}
@@ -278,13 +289,14 @@ func (c *compiler) attention(l *Layer, s *LayerSpec, name string) (err error) {
 
 func pool(l *Layer, s *LayerSpec) error {
 	if len(l.In) != 3 {
-		return fmt.Errorf("needs an input of channels x height x width and gets %s", show(l.In))
+		return fmt.Errorf("needs an input of channels x height x width and gets %s", formatShape(l.In))
 	}
-	return window(l, s, l.In[0], 0)
+	return resolveWindow(l, s, l.In[0], 0)
 }
 
-// window settles kernel and stride (0: the kernel) and the output of a sliding square.
-func window(l *Layer, s *LayerSpec, out, stride int) (err error) {
+// resolveWindow sets the kernel, the stride and the output shape of a sliding square window. stride is the default
+// stride; 0 means the kernel size.
+func resolveWindow(l *Layer, s *LayerSpec, out, stride int) (err error) {
 	if l.Kernel, err = size(s.Kernel, "kernel", 0, 1); err != nil {
 		return err
 	}
@@ -296,7 +308,7 @@ func window(l *Layer, s *LayerSpec, out, stride int) (err error) {
 	}
 	h, w := l.In[1]+2*l.Pad-l.Kernel, l.In[2]+2*l.Pad-l.Kernel
 	if h < 0 || w < 0 {
-		return fmt.Errorf("a kernel of %d with padding %d does not fit an input of %s", l.Kernel, l.Pad, show(l.In))
+		return fmt.Errorf("a kernel of %d with padding %d does not fit an input of %s", l.Kernel, l.Pad, formatShape(l.In))
 	}
 	if l.Pad >= l.Kernel {
 		return fmt.Errorf("padding %d is not smaller than the kernel, %d", l.Pad, l.Kernel)

@@ -14,7 +14,7 @@ import (
 //go:embed zoo/*.toml
 var zoo embed.FS
 
-// List is the names of the embedded models, sorted.
+// List returns the names of the embedded models, sorted.
 func List() []string {
 	entries, err := zoo.ReadDir("zoo")
 	if err != nil {
@@ -28,21 +28,23 @@ func List() []string {
 	return out
 }
 
-// Source is the layer list as TOML: of an embedded model by its name, or of a file when nameOrPath ends in .toml.
+// Source returns a layer list as TOML: of an embedded model by its name, or of a file if nameOrPath ends in .toml.
 func Source(nameOrPath string) (text []byte, err error) {
 	if strings.HasSuffix(nameOrPath, ".toml") {
 		if text, err = os.ReadFile(nameOrPath); err != nil {
-			return nil, fmt.Errorf("model: %w", usererr.File(err, nameOrPath, "give the path of a layer list, or a name of `brood models`"))
+			const advice = "give the path of a layer list, or a name of `brood models`"
+			return nil, fmt.Errorf("model: %w", usererr.File(err, nameOrPath, advice))
 		}
 		return text, nil
 	}
 	if text, err = zoo.ReadFile("zoo/" + nameOrPath + ".toml"); err != nil {
-		return nil, usererr.Errorf("model: no model %q%s; there are %s, or give the path of a .toml file", nameOrPath, usererr.Suggest(nameOrPath, List()), strings.Join(List(), ", "))
+		return nil, usererr.Errorf("model: no model %q%s; there are %s, or give the path of a .toml file",
+			nameOrPath, usererr.Suggest(nameOrPath, List()), strings.Join(List(), ", "))
 	}
 	return text, nil
 }
 
-// Load compiles what Source finds.
+// Load compiles the model returned by Source.
 func Load(nameOrPath string) (*Model, error) {
 	text, err := Source(nameOrPath)
 	if err != nil {
@@ -51,7 +53,7 @@ func Load(nameOrPath string) (*Model, error) {
 	return FromSource(nameOrPath, text)
 }
 
-// FromSource compiles a layer list that was read before; name is for errors.
+// FromSource compiles a layer list in TOML. name identifies it in errors.
 func FromSource(name string, text []byte) (*Model, error) {
 	s, err := Parse(bytes.NewReader(text))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"brood/models/noise"
 )
 
-// Engine runs all tasks for one model and one data set on the kernels of one variant. It is used from one goroutine, but
-// for its lanes.
+// Engine runs all tasks for one model and one data set on the kernels of one variant. It is used from one goroutine,
+// but for its lanes.
 type Engine struct {
 	*Vector
 	plan   *plan
@@ -141,8 +141,8 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 // Threads implements engine.Threaded.
 func (e *Engine) Threads() int { return len(e.passes) }
 
-// ThreadEngines implements engine.ThreadedEngine: what a member's rows hold stays in the caches of a core from step to step, and no
-// thread waits for another between them.
+// ThreadEngines implements engine.ThreadedEngine. With one engine per thread, a member's rows stay in the caches of one
+// core from step to step, and no thread waits for another between steps.
 func (e *Engine) ThreadEngines() []engine.Doer {
 	if e.single == nil {
 		for i := range e.passes {
