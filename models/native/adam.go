@@ -9,7 +9,7 @@ import (
 // by Eta*WD*X, and the decay does not enter the moments. G has one row per entry of Rows, or rows like X.
 func (v *Vector) adam(t engine.Adam) error {
 	step := adamStep(&t)
-	v.split(t.X.Cols, tile, 8*len(t.Rows), func(k *lane, lo, hi int) {
+	v.split(t.X.Cols, tile, 8*len(t.Rows), func(k *thread, lo, hi int) {
 		for _, r := range t.Rows {
 			k.Adam(cut(t.X, r, lo, hi), cut(t.M, r, lo, hi), cut(t.V, r, lo, hi), cut(t.G, r, lo, hi), &step)
 		}
@@ -23,7 +23,7 @@ func adamStep(t *engine.Adam) kernel.AdamStep {
 }
 
 func (v *Vector) naturalStep(t engine.NaturalStep) error {
-	v.split(t.Hi-t.Lo, tile, 8, func(k *lane, lo, hi int) {
+	v.split(t.Hi-t.Lo, tile, 8, func(k *thread, lo, hi int) {
 		lo, hi = t.Lo+lo, t.Lo+hi
 		k.NaturalStep(flat(t.X)[lo:hi], flat(t.S)[lo:hi], flat(t.G)[lo:hi], flat(t.H)[lo:hi], t.Eta, t.Rate)
 	})

@@ -43,10 +43,10 @@ func (o *attention) kept(p *pass) (qkv, given, weights, room []float32) {
 	return take(o.steps * 3 * o.channels), take(o.asked * o.channels), take(o.heads * o.asked * o.steps), take(o.asked * o.steps)
 }
 
-func (o *attention) packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+func (o *attention) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
 	n, a, c := o.steps, o.asked, o.channels
 	d := c / o.heads
-	r := o.before.packs(k, samples*n, gradients).Max(o.behind.packs(k, samples*a, gradients))
+	r := o.before.gemmRoom(k, samples*n, gradients).Max(o.behind.gemmRoom(k, samples*a, gradients))
 	r = r.Max(k.GemmRoom(kernel.NT, a, n, d, 3*c, 3*c)).Max(k.GemmRoom(kernel.NN, a, d, n, n, 3*c))
 	if gradients {
 		r = r.Max(k.GemmRoom(kernel.NT, a, n, d, c, 3*c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, 3*c))

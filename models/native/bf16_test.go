@@ -126,7 +126,7 @@ func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 	m, p := e.plan.model, e.passes[0]
 	key, _ := signed(t.Key, t.Antithetic, t.IDs[i])
 	eps, theta, step := make([]float32, m.Layout.Params), flat(t.Theta), e.step(t, t.IDs[i])
-	p.lane.draw(t.Noise, e.layout, eps, 0, key)
+	p.thread.draw(t.Noise, e.layout, eps, 0, key)
 	perturbed := make([]float32, len(theta))
 	for j := range theta {
 		perturbed[j] = theta[j] + step*eps[j]

@@ -136,7 +136,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 // inPieces loads a batch piece by piece, or only its labels, passes it through the layers that lead the model without
 // parameters, and calls f with the first sample of each.
 func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f func(lo int) error) error {
-	size := e.sight(len(ids))
+	size := e.candidateSamples(len(ids))
 	load := p.load
 	if labels {
 		load = func(set *data.Set, ids []int32, _ noise.Key, gradients bool) error {
@@ -188,12 +188,12 @@ func (c *candidates) reserve(n int) {
 func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 	c, n := &p.variant, e.layout.Params
 	c.reserve(n)
-	p.lane.draw(t.Noise, e.layout, c.eps[lo:], lo, w.key)
+	p.thread.draw(t.Noise, e.layout, c.eps[lo:], lo, w.key)
 	if t.Scale.Rows > 0 {
 		for i, s := range flat(t.Scale)[lo:n] {
 			c.eps[lo+i] *= s
 		}
-		p.lane.lean(c.eps[lo:n], t, w.at, lo)
+		p.thread.lean(c.eps[lo:n], t, w.at, lo)
 	}
 	e.perturb(p, t, w, from, n)
 }

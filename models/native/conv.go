@@ -88,7 +88,7 @@ func (o *conv) outputs() int {
 	return o.c.Out
 }
 
-func (o *conv) packs(*kernel.Kernels, int, bool) kernel.Room {
+func (o *conv) gemmRoom(*kernel.Kernels, int, bool) kernel.Room {
 	return kernel.Room{Filters: o.c.Weights()}
 }
 

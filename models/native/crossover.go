@@ -11,7 +11,7 @@ import (
 // B.
 func (v *Vector) crossover(t engine.Crossover) error {
 	// Coins come 128 to a block of noise, so the cut is by rows, and within a row by tensor.
-	v.split(t.Dst.Rows, 1, v.layout.Params, func(_ *lane, lo, hi int) {
+	v.split(t.Dst.Rows, 1, v.layout.Params, func(_ *thread, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
 			v.cross(row(t.Dst, r), row(t.A, r), row(t.B, r), t.Keys[r], t.PerTensor)
 		}

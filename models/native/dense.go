@@ -34,7 +34,7 @@ func (o *dense) backward(p *pass, input bool) {
 	}
 }
 
-func (o *dense) packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+func (o *dense) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
 	r := k.GemmRoom(kernel.NT, samples, o.nOut, o.nIn, o.nIn, o.nIn)
 	if gradients {
 		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, samples, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, samples, o.nIn, o.nOut, o.nOut, o.nIn))

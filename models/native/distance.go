@@ -7,7 +7,7 @@ import (
 )
 
 func (v *Vector) distance(t engine.Distance) error {
-	v.split(t.X.Rows, 1, t.X.Cols, func(p *lane, lo, hi int) {
+	v.split(t.X.Rows, 1, t.X.Cols, func(p *thread, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			t.RMS[r] = p.rms(row(t.X, engine.Row(r)), flat(t.Centre))
 		}
@@ -16,13 +16,13 @@ func (v *Vector) distance(t engine.Distance) error {
 }
 
 // rms is the root of the mean square of x - centre, or of x where that is nil.
-func (p *lane) rms(x, centre []float32) float64 {
+func (p *thread) rms(x, centre []float32) float64 {
 	return math.Sqrt(p.distance2(x, centre) / float64(max(1, len(x))))
 }
 
 // distance2 is the squared distance of x and c, which may be nil for zero: the sums of pieces of tile columns, added by
 // pairs of neighbours until one is left; a sum without a neighbour goes on as it is.
-func (p *lane) distance2(x, c []float32) float64 {
+func (p *thread) distance2(x, c []float32) float64 {
 	var open [64]float64 // sums that wait for their neighbour, the larger ones first
 	n := 0
 	for i := 0; i*tile < len(x); i++ {

@@ -40,7 +40,7 @@ func TestDistanceIsATree(t *testing.T) {
 			if n > 0 {
 				want = level[0]
 			}
-			if got := (&lane{Kernels: k}).distance2(x, c); got != want {
+			if got := (&thread{Kernels: k}).distance2(x, c); got != want {
 				t.Errorf("%s, %d columns: %v, want %v", variant, n, got, want)
 			}
 		}

@@ -18,19 +18,20 @@ import (
 // but for its lanes.
 type Engine struct {
 	*Vector
-	plan   *plan
-	set    *data.Set
-	bounds engine.Bounds
-	tables []*kernel.ByteTable // of the set, see byteTables
-	passes []*pass             // one a thread
-	task   uint64              // counts the candidate tasks
-	whole  []wholeLayer        // of a model of whole numbers, whose plan has no ops
-	bf16   bool                // see NewBF16, and in which order
-	order  kernel.Order
-	single []engine.Doer // see Lanes
+	plan          *plan
+	set           *data.Set
+	bounds        engine.Bounds
+	tables        []*kernel.ByteTable // normalisation tables of the data set, see byteTables
+	passes        []*pass             // one per thread
+	task          uint64              // number of candidate tasks so far
+	whole         []wholeLayer        // layers of a whole-number model, whose plan has no ops
+	bf16          bool                // bfloat16 arithmetic in the given order, see NewBF16
+	order         kernel.Order
+	threadEngines []engine.Doer // see ThreadEngines
 }
 
-// NewEngine compiles the model. It fails with an UncoveredError for a model that the kernels have no plan for.
+// NewEngine returns an engine for a model and a data set. It fails with an UncoveredError if a layer has no kernels,
+// and if the data do not fit the model.
 func NewEngine(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
 	if m == nil || d == nil {
 		return nil, errors.New("native: needs a model and a data set")
@@ -57,29 +58,32 @@ func NewEngine(m *models.Model, d *data.Set, threads int, variant kernel.Variant
 	} else {
 		e.tables = byteTables(d)
 	}
-	for _, k := range v.lanes {
+	for _, k := range v.threads {
 		e.passes = append(e.passes, newPass(pl, k, e.tables))
 	}
 	return e, nil
 }
 
-// NewBF16 is NewEngine in the arithmetic arith.BF16: dense layers of candidates have their operands rounded to
-// bfloat16, which AMD's CPUs with AVX512_BF16 multiply up to 1.9 times as fast. Noise of low rank and gradients are as
-// ever.
+// NewBF16 is like NewEngine with the arithmetic arith.BF16: the operands of dense layers are rounded to bfloat16 in
+// candidate evaluations, which AMD CPUs with AVX512_BF16 multiply up to 1.9 times as fast. Noise of low rank and
+// gradients are not affected.
 func NewBF16(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
 	return newRounded(m, d, threads, variant, kernel.Pairs, "bf16")
 }
 
-// NewAMX is NewBF16 in the order of the tiles of AMX, arith.AMX, and of convolutions too: CPUs that have them multiply
-// some times as fast.
+// NewAMX is like NewBF16 with the arithmetic arith.AMX, whose summation order is that of AMX tiles. It rounds
+// convolutions too. CPUs with AMX multiply several times as fast.
 func NewAMX(m *models.Model, d *data.Set, threads int, variant kernel.Variant) (*Engine, error) {
 	return newRounded(m, d, threads, variant, kernel.Blocks, "amx")
 }
 
-// newRounded is of an order, which a person calls by a word.
-func newRounded(m *models.Model, d *data.Set, threads int, variant kernel.Variant, order kernel.Order, word string) (*Engine, error) {
+// newRounded returns an engine with bfloat16 products in the given order. word is the user's option for it, for errors.
+func newRounded(
+	m *models.Model, d *data.Set, threads int, variant kernel.Variant, order kernel.Order, word string,
+) (*Engine, error) {
 	if m != nil && m.Int8 {
-		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bfloat16: leave %s out", m.Name, word)
+		return nil, fmt.Errorf("native: model %s is of whole numbers, of which no product is rounded to bfloat16: "+
+			"leave %s out", m.Name, word)
 	}
 	e, err := NewEngine(m, d, threads, variant)
 	if err != nil {
@@ -100,8 +104,8 @@ func newRounded(m *models.Model, d *data.Set, threads int, variant kernel.Varian
 	return e, nil
 }
 
-// Kernels names the arithmetic: results are equal to the bit where this is equal, whatever the variant, the threads and
-// the machine.
+// Kernels returns the name of the arithmetic. Engines with the same name compute the same bits, independent of variant,
+// threads and machine.
 func (e *Engine) Kernels() string {
 	switch {
 	case e.bf16 && e.order == kernel.Blocks:
@@ -112,7 +116,7 @@ func (e *Engine) Kernels() string {
 	return arith.Name
 }
 
-// Do runs the tasks in order; their outputs are readable when it returns. It stops at the first error.
+// Do runs the tasks in order. Their outputs are readable when it returns. It stops at the first error.
 func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
 		if err := ctx.Err(); err != nil {
@@ -144,22 +148,22 @@ func (e *Engine) Threads() int { return len(e.passes) }
 // ThreadEngines implements engine.ThreadedEngine. With one engine per thread, a member's rows stay in the caches of one
 // core from step to step, and no thread waits for another between steps.
 func (e *Engine) ThreadEngines() []engine.Doer {
-	if e.single == nil {
+	if e.threadEngines == nil {
 		for i := range e.passes {
 			one := *e
-			one.Vector, one.passes = &Vector{layout: e.layout, lanes: e.lanes[i : i+1]}, e.passes[i:i+1]
-			e.single = append(e.single, &one)
+			one.Vector, one.passes = &Vector{layout: e.layout, threads: e.threads[i : i+1]}, e.passes[i:i+1]
+			e.threadEngines = append(e.threadEngines, &one)
 		}
 	}
-	return e.single
+	return e.threadEngines
 }
 
-// piece is the samples of one pass where samples do not touch each other: their activations stay in the second-level
-// cache, and a large batch needs no large buffers.
-const piece = 128
+// maxPassSamples is the maximum samples of a pass if samples are independent (no batch-norm over the batch). Their
+// activations stay in the second-level cache, and a large batch needs no large buffers.
+const maxPassSamples = 128
 
-// each works on n entries in parallel. Where there are fewer of them than threads, the others help: layers then go over
-// several threads.
+// each calls f for n entries in parallel. If there are more threads than entries, the other threads become helpers of
+// the passes, so that layers run on several threads.
 func (e *Engine) each(ctx context.Context, n int, f func(p *pass, i int) error) error {
 	if n > 0 {
 		for i := n; i < len(e.passes); i++ {
@@ -172,7 +176,7 @@ func (e *Engine) each(ctx context.Context, n int, f func(p *pass, i int) error) 
 			p.helpers = p.helpers[:0]
 		}
 	}()
-	return engine.EachBy(ctx, e.crew, e.passes, n, f)
+	return engine.EachBy(ctx, e.pool, e.passes, n, f)
 }
 
 func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
@@ -200,8 +204,8 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// share is a piece of an entry's batch, where it was drawn, and what it came to.
-type share struct {
+// batchPart is a part of an entry's batch, the address at which it was drawn, and its results.
+type batchPart struct {
 	entry   int
 	ids     []int32
 	at      noise.Key
@@ -210,16 +214,16 @@ type share struct {
 	squares float64
 }
 
-// shares cuts batches where samples do not touch each other.
-func (e *Engine) shares(batches [][]int32, drawn []noise.Key, whole bool) (out []share) {
+// splitBatches divides batches into parts of at most maxPassSamples. With whole, each batch is one part.
+func (e *Engine) splitBatches(batches [][]int32, drawn []noise.Key, whole bool) (out []batchPart) {
 	for i, ids := range batches {
 		at := engine.DrawnAt(drawn, i)
-		for size := piece; len(ids) > 0; {
+		for size := maxPassSamples; len(ids) > 0; {
 			if whole {
 				size = len(ids)
 			}
 			n := min(size, len(ids))
-			out = append(out, share{entry: i, ids: ids[:n], at: at})
+			out = append(out, batchPart{entry: i, ids: ids[:n], at: at})
 			ids, at.Round = ids[n:], at.Round+uint64(n)
 		}
 	}
@@ -234,7 +238,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		return err
 	}
 	own := e.bounds.Norms && t.Stats.Rows == 0
-	work := e.shares(t.Batches, t.Drawn, own)
+	work := e.splitBatches(t.Batches, t.Drawn, own)
 	err := e.each(ctx, len(work), func(p *pass, i int) (err error) {
 		w := &work[i]
 		p.mode, p.params, p.stats = running, row(t.X, t.Rows[w.entry]), nil
@@ -264,7 +268,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	return nil
 }
 
-// evaluate scores the samples in one pass.
+// evaluate returns the summed loss and the correct predictions of the samples, in one pass.
 func (p *pass) evaluate(set *data.Set, ids []int32, at noise.Key) (float64, int64, error) {
 	if err := p.load(set, ids, at, false); err != nil {
 		return 0, 0, err

@@ -75,7 +75,7 @@ func (e *Engine) byteLayer(o *dense) bool {
 // drawBytes draws the layer's noise and, unless it is known, gathers the batch. x = (pixel/255 - mean)/deviation, so
 // that x*E' = scale/(255*deviation) * pixels*V' - scale*mean/deviation * 1*V' for E = scale*V; the second is one row.
 func (a *firstDense) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, ids []int32, at noise.Key, known bool) {
-	l, stride := p.lane, (o.nIn+3)/4*4
+	l, stride := p.thread, (o.nIn+3)/4*4
 	if !known {
 		a.pixels, a.ones = grown(a.pixels, len(ids)*stride), grown(a.ones, stride)
 		for i, id := range ids {

@@ -5,57 +5,58 @@ import (
 	"time"
 )
 
-// A Vector has a helper for each thread beside that of who calls it. What threads do together is cut into portions: the
-// caller does one and offers the others. Tasks of a step, and jobs of a pass, follow each other within microseconds,
-// while a processor that went to sleep takes a hundred and more to wake; so a helper looks for the next one for some
-// time before its goroutine ends, across tasks too. Nobody ends it or waits for that: it holds nothing meanwhile, and
-// is through after patience. (Where time stands still, as in a bubble of synctest, it would look for ever.)
+// A Vector has a helper for each thread except the caller's. Parallel work is divided into portions: the caller runs
+// one and offers the others to helpers. The tasks of a step and the jobs of a pass follow each other within
+// microseconds, while waking a sleeping CPU takes 100 microseconds or more. A helper therefore polls for its next
+// portion for helperSpin, across tasks too, before its goroutine exits. Nothing stops a helper explicitly: it holds no
+// resources and exits after helperSpin. (With a fake clock that does not advance, as in synctest, it would poll
+// forever.)
 
-// body is what is done in portions, which do not touch each other. Who does which shows in no bit. A panic is one of
-// who calls on the caller's thread alone; on a helper's it is the end of the process, but for that of loops of
-// engine.EachBy.
-type body interface{ do(s portion, l *lane) }
+// parallelBody is work that is done in portions with disjoint outputs. The result must not depend on which thread runs
+// which portion. A panic on the caller's thread propagates to the caller; on a helper it terminates the process, except
+// in loops of engine.EachBy, which recover it.
+type parallelBody interface{ do(s portion, l *thread) }
 
-// portion is units [lo, hi) of it.
+// portion is the units [lo, hi) of a body.
 type portion struct {
-	of     body
+	of     parallelBody
 	lo, hi int
 }
 
-// helper is one such thread. The caller does itself what the helper has not begun when it is through with its own, so
-// that a helper without a processor delays nothing.
+// helper is an additional thread. When the caller has finished its own portion, it runs the portions that helpers have
+// not begun, so that a helper that is not scheduled causes no delay.
 type helper struct {
-	lane  *lane
-	state atomic.Int32
-	_     [64]byte // whoever looks at the state does not hold up the writing of the portion
-	given portion
-	done  chan struct{} // to a caller that sleeps
+	thread  *thread
+	state   atomic.Int32
+	_       [64]byte // puts state and portion on different cache lines
+	portion portion
+	done    chan struct{} // wakes a sleeping caller
 }
 
 // The states of a helper.
 const (
-	gone    int32 = iota // has no goroutine
-	idle                 // looks for a portion
-	offered              // a portion waits
-	taken                // does it
-	awaited              // does it, and the caller sleeps
+	stopped int32 = iota // no goroutine is running
+	idle                 // polls for a portion
+	offered              // a portion is set and not begun
+	taken                // is running the portion
+	awaited              // is running the portion, and the caller sleeps until it is done
 )
 
-// A thread looks for what the other does: a helper for so long before its goroutine ends, and a caller for longer
-// before it sleeps, since it waits for what runs.
+// Polling times: of a helper before its goroutine exits, and of a caller before it sleeps. The caller polls longer,
+// since it waits for running work.
 const (
-	patience = 150 * time.Microsecond
-	trust    = 2 * patience
+	helperSpin = 150 * time.Microsecond
+	callerSpin = 2 * helperSpin
 )
 
-func newHelper(l *lane) *helper { return &helper{lane: l, done: make(chan struct{}, 1)} }
+func newHelper(l *thread) *helper { return &helper{thread: l, done: make(chan struct{}, 1)} }
 
-// within says whether f came true before a time had gone by.
-func within(limit time.Duration, f func() bool) bool {
+// spinUntil polls f until it returns true, and reports whether it did within limit.
+func spinUntil(limit time.Duration, f func() bool) bool {
 	var began time.Time
 	for looks := 1; !f(); looks++ {
 		if looks%1000 > 0 {
-			continue // a look takes less than reading the clock
+			continue // polling is cheaper than reading the clock
 		}
 		if now := time.Now(); began.IsZero() {
 			began = now
@@ -66,51 +67,52 @@ func within(limit time.Duration, f func() bool) bool {
 	return true
 }
 
-// serve does the portions that are offered.
+// serve is the goroutine of a helper: it runs the offered portions.
 func (h *helper) serve() {
 	stirred := func() bool { return h.state.Load() != idle }
 	for {
 		if h.state.CompareAndSwap(offered, taken) {
-			h.given.of.do(h.given, h.lane)
+			h.portion.of.do(h.portion, h.thread)
 			if h.state.Swap(idle) == awaited {
 				h.done <- struct{}{}
 			}
 		}
-		if !within(patience, stirred) && h.state.CompareAndSwap(idle, gone) {
+		if !spinUntil(helperSpin, stirred) && h.state.CompareAndSwap(idle, stopped) {
 			return
 		}
 	}
 }
 
-// offer gives the helper, who has none, a portion.
+// offer sets the portion of a helper that has none, and starts its goroutine if necessary.
 func (h *helper) offer(s portion) {
-	h.given = s
-	if h.state.Swap(offered) == gone {
+	h.portion = s
+	if h.state.Swap(offered) == stopped {
 		go h.serve()
 	}
 }
 
-// settle takes the portion back where the helper has not begun, else returns true once it is done.
-func (h *helper) settle() bool {
+// reclaim returns false if the helper has not begun the portion, and withdraws it. Otherwise it waits until the portion
+// is done and returns true.
+func (h *helper) reclaim() bool {
 	if h.state.CompareAndSwap(offered, idle) {
 		return false
 	}
 	through := func() bool { return h.state.Load() != taken }
-	if !within(trust, through) && h.state.CompareAndSwap(taken, awaited) {
+	if !spinUntil(callerSpin, through) && h.state.CompareAndSwap(taken, awaited) {
 		<-h.done
 	}
 	return true
 }
 
-// jointly does n units of a body on lane l and by the helpers, each the same number but for one. No helper is at it any
-// more when it returns or panics.
-func jointly(w body, n int, l *lane, helpers []*helper) {
+// runParallel runs n units of a body on thread l and the helpers, in portions whose sizes differ by at most 1. No
+// helper is running a portion when it returns or panics.
+func runParallel(w parallelBody, n int, l *thread, helpers []*helper) {
 	threads := min(n, 1+len(helpers))
 	helpers = helpers[:max(0, threads-1)]
 	defer func() {
 		for _, h := range helpers {
-			h.settle()
-			h.given = portion{}
+			h.reclaim()
+			h.portion = portion{}
 		}
 	}()
 	for i, h := range helpers {
@@ -120,8 +122,8 @@ func jointly(w body, n int, l *lane, helpers []*helper) {
 		w.do(portion{w, 0, n / threads}, l)
 	}
 	for _, h := range helpers {
-		if !h.settle() {
-			w.do(h.given, l)
+		if !h.reclaim() {
+			w.do(h.portion, l)
 		}
 	}
 }

@@ -34,9 +34,9 @@ func heldUp(odds int, d time.Duration) func() {
 
 // crewOf is a pass with so many helpers.
 func crewOf(helpers int) *pass {
-	p := &pass{lane: &lane{}}
+	p := &pass{thread: &thread{}}
 	for range helpers {
-		p.helpers = append(p.helpers, newHelper(&lane{}))
+		p.helpers = append(p.helpers, newHelper(&thread{}))
 	}
 	return p
 }
@@ -47,7 +47,7 @@ func crewOf(helpers int) *pass {
 func TestPortions(t *testing.T) {
 	for _, helpers := range []int{1, 2, 5} {
 		p := crewOf(helpers)
-		between, long := heldUp(20, 2*patience), heldUp(60, 2*trust)
+		between, long := heldUp(20, 2*helperSpin), heldUp(60, 2*callerSpin)
 		for n := range 600 {
 			between()
 			short := heldUp(30, time.Duration(rand.IntN(4))*20*time.Microsecond)
@@ -107,7 +107,7 @@ func TestStretches(t *testing.T) {
 	}
 	for n := 1; n < 40*grain; n = n*3 + 7 {
 		delay, total := heldUp(3, 50*time.Microsecond), atomic.Int64{}
-		v.split(n, tile, 1, func(_ *lane, lo, hi int) {
+		v.split(n, tile, 1, func(_ *thread, lo, hi int) {
 			delay()
 			if lo%tile != 0 || lo >= hi {
 				t.Errorf("of %d elements a stretch from %d to %d", n, lo, hi)

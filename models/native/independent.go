@@ -26,7 +26,7 @@ func (p *pass) independent(z, d []float32, scale float32) error {
 	for s := range p.n {
 		lo, wrong := s*classes, 0
 		for c := range classes {
-			o.z[2*c+1], o.truth[c] = z[lo+c], int32(p.wanted[lo+c])
+			o.z[2*c+1], o.truth[c] = z[lo+c], int32(p.targets[lo+c])
 			if (z[lo+c] > 0) != (o.truth[c] == 1) {
 				wrong++
 			}

@@ -46,7 +46,7 @@ func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
 }
 
 // draw makes pair i of the group.
-func (w *lowLayer) draw(e *Engine, k *lane, key noise.Key, i int, n engine.Noise) {
+func (w *lowLayer) draw(e *Engine, k *thread, key noise.Key, i int, n engine.Noise) {
 	o, s := w.o, key.Schedule()
 	a, b := w.a[i*w.rank*o.nOut:], w.b[i*w.rank*o.nIn:]
 	t := &e.layout.Tensors[o.wide]
@@ -107,7 +107,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 	}
 	for i, w := range pairs {
 		for j := range c.low {
-			c.low[j].draw(e, p.lane, w.key, i, t.Noise)
+			c.low[j].draw(e, p.thread, w.key, i, t.Noise)
 		}
 	}
 	loss := c.losses(len(pairs))
@@ -149,7 +149,7 @@ func (e *Engine) lowGroup(p *pass, t *engine.Candidates, pairs []pair, group int
 func (e *Engine) spreadRest(p *pass, t *engine.Candidates, w pair) {
 	for _, i := range p.variant.rest {
 		x := &e.layout.Tensors[i]
-		p.lane.draw(t.Noise, e.layout, part(p.variant.eps, x), x.Lo, w.key)
+		p.thread.draw(t.Noise, e.layout, part(p.variant.eps, x), x.Lo, w.key)
 		e.perturb(p, t, w, x.Lo, x.Lo+x.Len)
 	}
 }

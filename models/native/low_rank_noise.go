@@ -26,7 +26,7 @@ func (w *factors) draw(k *kernel.Kernels, f kernel.Field, n, rank int) {
 }
 
 // spread writes elements [from, from+len(dst)) of A B'.
-func (w *factors) spread(k *lane, dst []float32, from int) {
+func (w *factors) spread(k *thread, dst []float32, from int) {
 	w.pieces(from, len(dst), func(place, row, rows, col, cols int) {
 		for i := range rows {
 			k.c, k.x = k.c[:0], k.x[:0]
@@ -56,7 +56,7 @@ const columnsAtOnce = 256
 
 // lowSum adds up the noise of low rank of v.ids with the weights v.scale for elements [from, from+len(dst)) of the
 // tensor that f addresses, of n elements: products of some candidates at a time, each added to those before.
-func (v *Vector) lowSum(k *lane, dst []float32, f kernel.Field, from, n, rank int) {
+func (v *Vector) lowSum(k *thread, dst []float32, f kernel.Field, from, n, rank int) {
 	clear(dst)
 	w := &k.factors
 	rows, cols, some := n/f.Cols, f.Cols, columnsAtOnce/rank

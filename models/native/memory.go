@@ -6,27 +6,28 @@ import (
 	"brood/models/native/kernel"
 )
 
-// packer is an op whose products pack operands: for so many samples, forward and, with gradients, back.
-type packer interface {
-	packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room
+// roomEstimator is an op whose matrix products pack operands. gemmRoom returns the memory for a number of samples,
+// forward and, with gradients, backward.
+type roomEstimator interface {
+	gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room
 }
 
-// tabled is an op with tables.
-type tabled interface{ tables() int64 }
+// tableSizer is an op with tables. tables returns their size in bytes.
+type tableSizer interface{ tables() int64 }
 
-// fixedBytes is what a thread has besides buffers: its kernels' arguments, the descriptors of the buffers and its share
-// of the plan; it was measured.
+// fixedBytes is the measured memory of a thread besides buffers: kernel arguments, buffer descriptors and its share of
+// the plan.
 const fixedBytes = 16 << 10
 
-// Room predicts the bytes that the engine holds once it has done such work: the tables of the plan, the buffers of the
-// passes and what their kernels keep. Blocks that tasks name are the caller's.
+// Room estimates the memory in bytes of the engine after such work: the tables of the plan, the buffers of the passes
+// and the scratch memory of their kernels. It excludes the matrices in the tasks, which the caller allocates.
 func (e *Engine) Room(w engine.Work) (bytes int64) {
 	if e.whole != nil {
 		return e.wholeRoom(w)
 	}
 	bytes = int64(len(e.tables)) * kernel.ByteTableBytes
 	for _, o := range e.plan.ops {
-		if t, ok := o.(tabled); ok {
+		if t, ok := o.(tableSizer); ok {
 			bytes += t.tables()
 		}
 	}
@@ -39,7 +40,7 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		group, _ = e.grouping(w.Noise, pairs)
 		pairs = (pairs + group - 1) / group
 	}
-	members, scores, own := w.Members, w.Rows*((w.Scores+piece-1)/piece), w.Rows
+	members, scores, own := w.Members, w.Rows*((w.Scores+maxPassSamples-1)/maxPassSamples), w.Rows
 	if w.Gradients == 0 {
 		members = 0
 	}
@@ -47,8 +48,14 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		own = 0
 	}
 	for i, p := range e.passes {
-		samples, packed := 0, max(w.Gradients, min(w.Scores, piece), w.Own, e.sight(w.Batch)) // of a helper, at most
-		for _, task := range []struct{ entries, samples int }{{members, w.Gradients}, {scores, min(w.Scores, piece)}, {own, w.Own}, {pairs, e.sight(w.Batch)}} {
+		samples := 0
+		packed := max(w.Gradients, min(w.Scores, maxPassSamples), w.Own, e.candidateSamples(w.Batch)) // bound for helpers
+		for _, task := range []struct{ entries, samples int }{
+			{members, w.Gradients},
+			{scores, min(w.Scores, maxPassSamples)},
+			{own, w.Own},
+			{pairs, e.candidateSamples(w.Batch)},
+		} {
 			if i < task.entries {
 				samples = max(samples, task.samples)
 			}
@@ -58,14 +65,14 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 		}
 		bytes += fixedBytes + 4*int64(e.passFloats(samples, i < members, i < own))
 		if (e.set.Augment() != data.Augment{}) {
-			bytes += int64(samples * e.set.Features()) // what becomes of its images
+			bytes += int64(samples * e.set.Features()) // augmented images
 		}
 		var keep kernel.Room
 		for _, o := range e.plan.ops {
-			if s, ok := o.(packer); ok && packed > 0 {
-				keep = keep.Max(s.packs(p.k, packed, members > 0))
+			if s, ok := o.(roomEstimator); ok && packed > 0 {
+				keep = keep.Max(s.gemmRoom(p.k, packed, members > 0))
 				if pairs > 0 && w.Noise.Rank == 0 {
-					keep = keep.Max(e.roundedRoom(o, e.sight(w.Batch), p.k))
+					keep = keep.Max(e.roundedRoom(o, e.candidateSamples(w.Batch), p.k))
 				}
 			}
 		}
@@ -85,25 +92,25 @@ func (e *Engine) Room(w engine.Work) (bytes int64) {
 	return bytes + e.muonBytes(w) + sumIDs(w)
 }
 
-// sight is the samples that a pass of candidates loads at once.
-func (e *Engine) sight(batch int) int {
+// candidateSamples returns the number of samples per pass of candidates.
+func (e *Engine) candidateSamples(batch int) int {
 	switch {
 	case e.bounds.Norms:
 		return batch
-	case e.bf16 && e.order == kernel.Blocks: // weights are rounded and packed for every piece
-		return min(batch, 2*piece)
+	case e.bf16 && e.order == kernel.Blocks: // weights are rounded and packed again for every pass
+		return min(batch, 2*maxPassSamples)
 	}
-	return min(batch, piece)
+	return min(batch, maxPassSamples)
 }
 
-// passFloats is what the buffers of a pass over so many samples hold, 0: of none.
+// passFloats returns the number of floats of the buffers of a pass over that many samples; 0 without samples.
 func (e *Engine) passFloats(samples int, gradients, own bool) int {
 	if samples == 0 {
 		return 0
 	}
-	n := e.plan.floats(samples, gradients) + 2*whole(samples)
+	n := e.plan.floats(samples, gradients) + 2*wholeBlocks(samples)
 	if m := e.plan.model; m.Targeted() {
-		n += (m.Outputs + 2) * whole(samples) // targets, and squared errors in float64
+		n += (m.Outputs + 2) * wholeBlocks(samples) // targets, and squared errors in float64
 		if m.MultiLabel() {
 			n += 6 * m.Outputs
 		}
@@ -120,10 +127,10 @@ func (e *Engine) passFloats(samples int, gradients, own bool) int {
 	return n + sums*kernel.Lanes
 }
 
-// candidateBytes is what a pass keeps to evaluate candidates, and what its kernels do.
+// candidateBytes returns the memory of a pass for evaluating candidates, and that of its kernels.
 func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
 	keep.Line = true
-	floats, n := 3*e.layout.Params, e.sight(w.Batch)
+	floats, n := 3*e.layout.Params, e.candidateSamples(w.Batch)
 	if w.Noise.Rank > 0 && len(e.rest(w.Noise)) == 0 {
 		floats = 0
 	}
@@ -148,7 +155,8 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 				keep = keep.Max(k.GemmRoom(kernel.NN, n, o.nOut, o.nIn, o.nIn, o.nOut))
 			}
 			floats += group*l.rank*(o.nIn+o.nOut+1) + n*columns
-			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn)).Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
+			keep = keep.Max(k.GemmRoom(kernel.NT, n, columns, o.nIn, o.nIn, o.nIn))
+			keep = keep.Max(k.GemmRoom(kernel.NN, n, o.nOut, l.rank, columns, o.nOut))
 		}
 		if shared {
 			floats += w.Batch * first.nOut
@@ -168,8 +176,8 @@ func (e *Engine) candidateBytes(w engine.Work, group int, k *kernel.Kernels) (by
 	return bytes + 4*int64(floats), keep
 }
 
-// roundedRoom is what the kernels of a thread keep of a layer whose products are rounded, as one that evaluates or one
-// that helps.
+// roundedRoom returns the memory of a thread's kernels for a layer whose products are rounded, for evaluating threads
+// and helpers.
 func (e *Engine) roundedRoom(op op, n int, k *kernel.Kernels) kernel.Room {
 	switch o := op.(type) {
 	case *dense:
@@ -184,9 +192,9 @@ func (e *Engine) roundedRoom(op op, n int, k *kernel.Kernels) kernel.Room {
 	return kernel.Room{}
 }
 
-// Room predicts the bytes that all threads hold once they have added up noise and taken steps of Muon.
+// Room estimates the memory in bytes of all threads after such noise sums and Muon steps.
 func (v *Vector) Room(w engine.Work) (bytes int64) {
-	for i, k := range v.lanes {
+	for i, k := range v.threads {
 		keep := v.muonRoom(w, i)
 		if w.Sums > 0 {
 			s, more := v.sumBytes(w, k.Kernels)
@@ -197,7 +205,7 @@ func (v *Vector) Room(w engine.Work) (bytes int64) {
 	return bytes + v.muonBytes(w) + sumIDs(w)
 }
 
-// sumIDs is what a Vector keeps of the candidates in a sum: ids, weights and, of noise of whole numbers, whole weights.
+// sumIDs returns the bytes that a Vector stores per noise sum: ids, weights and, for Integer noise, whole weights.
 func sumIDs(w engine.Work) int64 {
 	if w.Noise.Integer {
 		return 12 * int64(w.Sums)
@@ -205,10 +213,10 @@ func sumIDs(w engine.Work) int64 {
 	return 8 * int64(w.Sums)
 }
 
-// leadBytes is what a thread's kernels keep of a candidate in a sum.
+// leadBytes is the memory of a thread's kernels per candidate of a sum.
 const leadBytes = 16
 
-// factorBytes is what a thread keeps of one tensor's noise of low rank.
+// factorBytes returns the memory of a thread for the low-rank noise factors of one tensor.
 func (v *Vector) factorBytes(n engine.Noise) int64 {
 	rows, cols := 0, 0
 	for i := range v.layout.Tensors {
@@ -219,7 +227,7 @@ func (v *Vector) factorBytes(n engine.Noise) int64 {
 	return 4 * int64(n.Rank*(rows+cols))
 }
 
-// sumBytes is what a thread keeps to add up noise besides, and what its kernels do.
+// sumBytes returns the further memory of a thread for noise sums, and that of its kernels.
 func (v *Vector) sumBytes(w engine.Work, k *kernel.Kernels) (bytes int64, keep kernel.Room) {
 	keep.Line = true
 	r := w.Noise.Rank

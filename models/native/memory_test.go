@@ -117,7 +117,7 @@ func TestRoomOfThreads(t *testing.T) {
 			return e.Room(w)
 		}
 		tables := of(1, engine.Work{}) - fixedBytes
-		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64}, {Rows: 1, Scores: 3 * piece}, {Rows: 4, Own: 30}} {
+		for _, w := range []engine.Work{{Members: 3, Gradients: 75}, {Candidates: 6, Antithetic: true, Batch: 64}, {Rows: 1, Scores: 3 * maxPassSamples}, {Rows: 4, Own: 30}} {
 			one, three, four := of(1, w)-tables, of(3, w)-tables, of(4, w)-tables
 			if three != 3*one {
 				t.Errorf("%+v: three threads hold %d, one %d", w, three, one)

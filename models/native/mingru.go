@@ -37,7 +37,7 @@ func (o *minGRU) kept(p *pass) (z, c, h []float32) {
 	return kept[:n], kept[n : 2*n], kept[2*n : 3*n]
 }
 
-func (o *minGRU) packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+func (o *minGRU) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
 	rows := samples * o.steps
 	r := k.GemmRoom(kernel.NT, rows, o.units, o.nIn, o.nIn, o.nIn)
 	if gradients {

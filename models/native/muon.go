@@ -10,7 +10,7 @@ import (
 type polar struct {
 	u, next, gram, poly []float32
 	product
-	deal func(k *lane, lo, hi int) // product.rows, made once
+	deal func(k *thread, lo, hi int) // product.rows, made once
 }
 
 // product is C = op(A) op(B), m x n over k, whose rows are dealt to the threads. B and C have no gaps.
@@ -26,7 +26,7 @@ type product struct {
 const rowsAtOnce = 16
 
 // rows computes rows [lo, hi) of C. A row's bits do not depend on the cut.
-func (p *product) rows(k *lane, lo, hi int) {
+func (p *product) rows(k *thread, lo, hi int) {
 	a, ldb := p.a[lo*p.lda:], p.n
 	switch p.form {
 	case kernel.TN:
@@ -53,7 +53,7 @@ func productCost(n, k int) int { return max(1, n*k/4) }
 
 func (v *Vector) muon(t engine.Muon) error {
 	defer v.forget()
-	p, vectors := v.lanes[0], t.Vectors()
+	p, vectors := v.threads[0], t.Vectors()
 	step := adamStep(&vectors)
 	matrix, square := v.layout.MuonFloats()
 	s := &v.polar
@@ -83,14 +83,14 @@ func (v *Vector) muon(t engine.Muon) error {
 }
 
 // both is dst = a*x + b*y.
-func (p *lane) both(dst []float32, a float32, x []float32, b float32, y []float32) {
+func (p *thread) both(dst []float32, a float32, x []float32, b float32, y []float32) {
 	p.c, p.x = append(p.c[:0], a, b), append(p.x[:0], x, y)
 	p.Lin(dst, p.c, p.x)
 }
 
 // orthogonalise takes the iterations of Newton and Schulz on the matrix in polar.u.
 func (v *Vector) orthogonalise(rows, cols int) {
-	s, p, side := &v.polar, v.lanes[0], min(rows, cols)
+	s, p, side := &v.polar, v.threads[0], min(rows, cols)
 	gram, poly := s.gram[:side*side], s.poly[:side*side]
 	for range engine.SchulzSteps {
 		u, next := s.u[:rows*cols], s.next[:rows*cols]
@@ -123,9 +123,9 @@ func (v *Vector) muonRoom(w engine.Work, i int) (keep kernel.Room) {
 	if !w.Muon {
 		return keep
 	}
-	k := v.lanes[i].Kernels
+	k := v.threads[i].Kernels
 	add := func(form kernel.Form, m, n, deep, lda, ldb int) {
-		pieces := max(1, min(len(v.lanes), m*productCost(n, deep)/grain))
+		pieces := max(1, min(len(v.threads), m*productCost(n, deep)/grain))
 		if i < pieces {
 			keep = keep.Max(k.GemmRoom(form, (m+pieces-1)/pieces, n, deep, lda, ldb))
 		}

@@ -1,15 +1,15 @@
-// Package native computes on the CPU kernels of models/native/kernel: whole models by a plan (Engine), and the tasks
-// that need no model on any layout (Vector). It imports models, their data and noise.
+// Package native executes tasks with the CPU kernels of models/native/kernel: models by a plan (Engine), and tasks that
+// need no model on any layout (Vector). It imports models, their data and noise.
 //
 //	e, err := native.NewEngine(model, set, 2, kernel.Best())
 //	err = e.Do(ctx, engine.Gradients{X: x, Rows: rows, Batches: batches, G: g, Loss: loss})
 //
-// A plan is the model's layers as operations on fixed activations; each thread has kernels and buffers of its own, so
-// that a step allocates nothing once they have grown to its batch. Members run in parallel, one a thread; threads
-// without a member help the others, layer by layer (helper.go). Vector tasks are cut by columns, an element being
-// computed by one goroutine with rows and statements in order. So bits depend neither on the threads nor on the cohort.
-// A layer is a file with a type that goes forward and back, and a line in plan.go; backward.go works out where the
-// gradients lie.
+// A plan is the list of the model's layers as operations on preallocated activations. Each thread has its own kernels
+// and buffers, so that a step allocates nothing once these have grown to its batch size. Members run in parallel, one
+// per thread; threads without a member help the others layer by layer (helper.go). Vector tasks are divided by columns:
+// each element is computed by one goroutine, with rows and statements in order. The bits therefore depend neither on
+// the number of threads nor on the other members. Each layer has a file with a type that has forward and backward
+// methods, and a case in plan.go. backward.go assigns the gradient buffers.
 package native
 
 import (
@@ -21,42 +21,41 @@ import (
 	"brood/models/native/kernel"
 )
 
-// tile is the columns over which a programme runs while they are in the first-level cache.
+// tile is the number of columns processed at once by an update program, so that they stay in the first-level cache.
 const tile = 1024
 
-// grain is the least number of elements worth a goroutine of its own.
+// grain is the minimum number of elements of work per additional thread.
 const grain = 64 * tile
 
 // Vector runs tasks on vectors of one layout. It is used from one goroutine.
 type Vector struct {
 	ram.Memory
 	layout  *engine.Layout
-	lanes   []*lane     // one a thread
-	helpers []*helper   // of the lanes but for the first
-	cut     stretches   // under way
-	prog    []statement // of the present update
+	threads []*thread   // one per executor thread; the first is the caller's
+	helpers []*helper   // of all threads but the first
+	columns columnJob   // the current split
+	prog    []statement // of the current update
 	ids     []uint32
 	scale   []float32
 	whole   []int32
 	polar   polar
 }
 
-// lane is one thread's kernels, the operands of its present statement, those of its present sum and the factors of its
-// present noise.
-type lane struct {
+// thread is the state of one executor thread: its kernels, and scratch memory for the current statement, sum and noise.
+type thread struct {
 	*kernel.Kernels
 	c           []float32
 	x           [][]float32
-	mapped      []float32   // a tile of a statement with a factor
-	operands    [][]float32 // of the present sum, over a tile
-	spare       [][]float32 // tiles for its partial sums
-	bytes       []byte      // of the present digest
+	mapped      []float32   // one tile of a statement with a factor
+	operands    [][]float32 // of the current sum, one tile each
+	spare       [][]float32 // tiles for partial sums
+	bytes       []byte      // of the current digest
 	factors     factors
-	left, right []float32 // of many candidates
+	left, right []float32 // low-rank factors of several candidates
 }
 
-// New checks the layout and takes the variant that the environment asks for, or the best. Fewer than one thread counts as
-// one.
+// New returns a Vector for a layout, with the kernel variant requested by the environment, or the best one. threads
+// below 1 counts as 1. It fails if the tensors of the layout are not contiguous whole rows.
 func New(layout engine.Layout, threads int) (*Vector, error) {
 	variant, err := kernel.FromEnv()
 	if err != nil {
@@ -65,12 +64,13 @@ func New(layout engine.Layout, threads int) (*Vector, error) {
 	return NewVariant(layout, threads, variant)
 }
 
-// NewVariant is New with a variant of one's own choice: these tasks give the same bits on all of them.
+// NewVariant is like New with a given kernel variant. All variants compute the same bits.
 func NewVariant(layout engine.Layout, threads int, variant kernel.Variant) (*Vector, error) {
 	at := 0
 	for i, t := range layout.Tensors {
 		if t.Lo != at || t.Len <= 0 || t.Cols <= 0 || t.Len%t.Cols != 0 {
-			return nil, fmt.Errorf("layout: tensor %d (%s) covers [%d, %d) in rows of %d: tensors must follow each other in whole rows", i, t.Name, t.Lo, t.Lo+t.Len, t.Cols)
+			return nil, fmt.Errorf("layout: tensor %d (%s) covers [%d, %d) in rows of %d: "+
+				"tensors must follow each other in whole rows", i, t.Name, t.Lo, t.Lo+t.Len, t.Cols)
 		}
 		at += t.Len
 	}
@@ -83,15 +83,15 @@ func NewVariant(layout engine.Layout, threads int, variant kernel.Variant) (*Vec
 		if err != nil {
 			return nil, err
 		}
-		v.lanes = append(v.lanes, &lane{Kernels: k})
+		v.threads = append(v.threads, &thread{Kernels: k})
 	}
-	for _, l := range v.lanes[1:] {
+	for _, l := range v.threads[1:] {
 		v.helpers = append(v.helpers, newHelper(l))
 	}
 	return v, nil
 }
 
-// Do runs the tasks in order and stops at the first error; earlier tasks keep their effect.
+// Do runs the tasks in order and stops at the first error. The results of earlier tasks remain.
 func (v *Vector) Do(ctx context.Context, tasks ...engine.Task) error {
 	for _, t := range tasks {
 		if err := ctx.Err(); err != nil {
@@ -105,7 +105,7 @@ func (v *Vector) Do(ctx context.Context, tasks ...engine.Task) error {
 }
 
 func (v *Vector) do(t engine.Task) error {
-	if err := v.layout.Vector(t, held); err != nil {
+	if err := v.layout.Vector(t, owned); err != nil {
 		return err
 	}
 	switch t := t.(type) {
@@ -147,52 +147,55 @@ func (v *Vector) do(t engine.Task) error {
 	return &engine.UnsupportedError{Task: t}
 }
 
-// Inline says that tasks compute on the thread of who calls Do, and on no other.
-func (v *Vector) Inline() bool { return len(v.lanes) == 1 }
+// Inline reports whether tasks run only on the goroutine that calls Do.
+func (v *Vector) Inline() bool { return len(v.threads) == 1 }
 
-// split calls f on pieces [lo, hi) that cover [0, n), whole multiples of unit but for the last, side by side on kernels
-// of their own; cost is the elements of work per unit of n. It returns when all are done.
-func (v *Vector) split(n, unit, cost int, f func(k *lane, lo, hi int)) {
-	parts := min(len(v.lanes), n*cost/grain)
+// split divides [0, n) into ranges [lo, hi), whose sizes except the last are multiples of unit, calls f for them in
+// parallel on different threads, and returns when all calls have returned. cost is the elements of work per element of
+// [0, n).
+func (v *Vector) split(n, unit, cost int, f func(k *thread, lo, hi int)) {
+	parts := min(len(v.threads), n*cost/grain)
 	if parts <= 1 {
-		f(v.lanes[0], 0, n)
+		f(v.threads[0], 0, n)
 		return
 	}
 	step := (n/parts + unit) / unit * unit
-	v.cut = stretches{f, n, step}
-	jointly(&v.cut, (n+step-1)/step, v.lanes[0], v.helpers)
-	v.cut = stretches{}
+	v.columns = columnJob{f, n, step}
+	runParallel(&v.columns, (n+step-1)/step, v.threads[0], v.helpers)
+	v.columns = columnJob{}
 }
 
-// stretches are [0, n) cut at whole steps, as a body.
-type stretches struct {
-	f       func(k *lane, lo, hi int)
+// columnJob is the parallelBody of split: [0, n) in ranges of step elements.
+type columnJob struct {
+	f       func(k *thread, lo, hi int)
 	n, step int
 }
 
-func (w *stretches) do(s portion, l *lane) {
+func (w *columnJob) do(s portion, l *thread) {
 	for i := s.lo; i < s.hi; i++ {
 		w.f(l, i*w.step, min(w.n, (i+1)*w.step))
 	}
 }
 
-// crew runs n loops beside each other, of which there are no more than threads.
-func (v *Vector) crew(n int, loop func(i int)) { jointly(loops(loop), n, v.lanes[0], v.helpers) }
+// pool is an engine.Crew: it runs n loops in parallel. n must not exceed the number of threads.
+func (v *Vector) pool(n int, loop func(i int)) {
+	runParallel(loopBody(loop), n, v.threads[0], v.helpers)
+}
 
-// loops is a body, a unit being one call.
-type loops func(i int)
+// loopBody is the parallelBody of pool: a unit is one call.
+type loopBody func(i int)
 
-func (w loops) do(s portion, _ *lane) {
+func (w loopBody) do(s portion, _ *thread) {
 	for i := s.lo; i < s.hi; i++ {
 		w(i)
 	}
 }
 
-// flat is the elements of m; nil where its memory is no engine's of the processor.
+// flat returns the elements of m; nil if it has no host memory.
 func flat(m engine.Mat) []float32 { return ram.View(m).F }
 
-// row is row r of m.
+// row returns row r of m.
 func row(m engine.Mat, r engine.Row) []float32 { return ram.View(m).Row(r) }
 
-// held says whether the memory of m is there.
-func held(m engine.Mat) bool { return flat(m) != nil }
+// owned reports whether m has host memory.
+func owned(m engine.Mat) bool { return flat(m) != nil }

@@ -24,11 +24,11 @@ func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f fun
 // Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's
 // index in the layout, the element its place in the tensor, in rows of the tensor's Cols.
 func (v *Vector) Normals(dst []float32, lo int, key noise.Key) {
-	v.lanes[0].draw(engine.Noise{}, v.layout, dst, lo, key)
+	v.threads[0].draw(engine.Noise{}, v.layout, dst, lo, key)
 }
 
 // draw writes the noise of parameters [lo, lo+len(dst)).
-func (k *lane) draw(n engine.Noise, l *engine.Layout, dst []float32, lo int, key noise.Key) {
+func (k *thread) draw(n engine.Noise, l *engine.Layout, dst []float32, lo int, key noise.Key) {
 	fields(l, key, key.Schedule(), lo, len(dst), func(t *engine.Tensor, f kernel.Field, from, place, many int) {
 		d := dst[place : place+many]
 		switch {
@@ -59,7 +59,7 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 }
 
 // lean adds to dst, the scaled noise of parameters [lo, lo+len(dst)), what entry i has along the axes.
-func (k *lane) lean(dst []float32, t *engine.Candidates, i, lo int) {
+func (k *thread) lean(dst []float32, t *engine.Candidates, i, lo int) {
 	if t.Axes.Rows == 0 {
 		return
 	}
@@ -73,8 +73,8 @@ func (k *lane) lean(dst []float32, t *engine.Candidates, i, lo int) {
 // Candidate writes the parameters of entry i of the task into dst (params elements, owned by the caller), on the
 // kernels of thread lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
 func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, i int) error {
-	l, k := v.layout, v.lanes[lane]
-	if err := l.Perturbed(t, held); err != nil {
+	l, k := v.layout, v.threads[lane]
+	if err := l.Perturbed(t, owned); err != nil {
 		return err
 	}
 	if len(dst) != l.Params {
@@ -109,7 +109,7 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 		}
 	}
 	dst, s := row(d.Mat, d.Row)[d.Lo:d.Hi], t.Key.Schedule()
-	v.split(len(dst), tile, 32*len(t.IDs), func(k *lane, lo, hi int) {
+	v.split(len(dst), tile, 32*len(t.IDs), func(k *thread, lo, hi int) {
 		fields(v.layout, t.Key, s, d.Lo+lo, hi-lo, func(w *engine.Tensor, f kernel.Field, from, place, n int) {
 			out := dst[lo+place : lo+place+n]
 			switch {
@@ -126,7 +126,7 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 }
 
 func (v *Vector) perturb(t engine.Perturb) error {
-	v.split(t.X.Cols, tile, 32*t.X.Rows, func(k *lane, lo, hi int) {
+	v.split(t.X.Cols, tile, 32*t.X.Rows, func(k *thread, lo, hi int) {
 		for r, key := range t.Keys {
 			x := row(t.X, engine.Row(r))[lo:hi]
 			fields(v.layout, key, key.Schedule(), lo, hi-lo, func(_ *engine.Tensor, f kernel.Field, from, place, n int) {

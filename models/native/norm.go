@@ -132,7 +132,7 @@ func (o *norm) apply(p *pass, k *kernel.Kernels, lo, hi int) {
 
 // measure takes the batch's own statistics of channels [lo, hi), and brings them into the running ones.
 func (o *norm) measure(p *pass, k *kernel.Kernels, lo, hi int) {
-	x, total, count := p.act[o.in], p.lanes[lo:hi], o.count(p)
+	x, total, count := p.act[o.in], p.laneSums[lo:hi], o.count(p)
 	mean, inverse := o.keeps(p, keepMean, lo, hi), o.keeps(p, keepInverse, lo, hi)
 	for b := range p.blocks() {
 		at, n := o.at(p, b, lo, hi)
@@ -181,7 +181,7 @@ func (o *norm) back(p *pass, kn *kernel.Kernels, lo, hi int) {
 	if o.pool != nil {
 		dy = p.dx
 	}
-	shift, scale := p.lanes[lo:hi], p.lanes[o.image.channels+lo:o.image.channels+hi]
+	shift, scale := p.laneSums[lo:hi], p.laneSums[o.image.channels+lo:o.image.channels+hi]
 	for b := range p.blocks() {
 		at, n := o.at(p, b, lo, hi)
 		if o.pool != nil {
@@ -213,10 +213,10 @@ func (o *norm) back(p *pass, kn *kernel.Kernels, lo, hi int) {
 
 // sums clears p.lanes, room for at least so many sums of Lanes lanes.
 func (p *pass) sums(n int) {
-	if len(p.lanes) < n {
-		p.lanes = make([][kernel.Lanes]float32, n)
+	if len(p.laneSums) < n {
+		p.laneSums = make([][kernel.Lanes]float32, n)
 	}
-	clear(p.lanes[:n])
+	clear(p.laneSums[:n])
 }
 
 func fold(s *[kernel.Lanes]float32) (t float64) {

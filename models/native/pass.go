@@ -10,79 +10,88 @@ import (
 	"brood/models/noise"
 )
 
-// mode is what a pass is for.
+// mode is the kind of a pass.
 type mode uint8
 
 const (
-	training   mode = iota // dropout, the batch's own statistics folded into the running ones, gradients
-	batchStats             // no dropout, the batch's own statistics
+	training   mode = iota // dropout, batch statistics that also update the running ones, gradients
+	batchStats             // no dropout, batch statistics
 	running                // no dropout, given statistics
 )
 
-// pass is one lane's way through a plan: its kernels, its buffers and what it works on. The buffers hold the largest
-// batch so far; a pass of that size or less allocates nothing.
+// pass is the execution of a plan on one thread: its kernels, buffers and current batch. The buffers have the size of
+// the largest batch so far; a pass of that size or less allocates nothing.
 type pass struct {
 	plan     *plan
-	lane     *lane
-	k        *kernel.Kernels     // the lane's
-	tables   []*kernel.ByteTable // the engine's
-	capacity int                 // samples that the buffers hold, whole blocks
+	thread   *thread
+	k        *kernel.Kernels     // of thread
+	tables   []*kernel.ByteTable // of the engine
+	capacity int                 // samples that fit the buffers, a multiple of the block size
 
-	act     [][]float32 // by activation
-	saved   [][]float32 // by op: what its backward needs besides activations
-	slot    [][]float32 // gradients
-	dy, dx  []float32   // those of the present op's result and operand; dx is nil where it needs none
-	drawn   []byte      // samples of an augmented set
-	labels  []int32
-	losses  []float32
-	wanted  []float32 // targets, samples x outputs
-	weighs  []float32 // what samples weigh in the loss; nil: all alike
-	errors  []float64 // squared, of each sample, mean over the outputs; of several classes the share that is wrong
-	odds    odds      // of several classes
-	variant candidates
-	whole   wholePass // of a model of whole numbers
-	own     []float32 // statistics of one batch
-	lanes   [][kernel.Lanes]float32
+	act       [][]float32 // per activation
+	saved     [][]float32 // per op: data stored for its backward besides activations
+	slot      [][]float32 // gradients
+	dy, dx    []float32   // gradients of the current op's result and operand; dx is nil if not needed
+	augmented []byte      // bytes of augmented samples
+	labels    []int32
+	losses    []float32
+	targets   []float32 // targets, samples x outputs
+	weights   []float32 // per sample, in the loss; nil: all 1
+	errors    []float64 // per sample: mean squared error over the outputs; multi-label: the share of wrong labels
+	odds      odds      // of multi-label models
+	variant   candidates
+	whole     wholePass // of a whole-number model
+	own       []float32 // statistics of one batch
+	laneSums  [][kernel.Lanes]float32
 
-	helpers []*helper // of threads without an entry of their own
+	helpers []*helper // threads without an entry, which help this pass
 
-	job    jobOf  // under way
+	job    jobOf  // the current job
 	gather gather // jobs
 	mover  mover
 	aside  aside
 
 	n      int  // samples of this pass
-	bf16   bool // candidates are evaluated in that arithmetic, in an order
+	bf16   bool // evaluate candidates in bfloat16 arithmetic, in the given order
 	order  kernel.Order
 	mode   mode
 	params []float32
 	grad   []float32
-	stats  []float32 // nil: the batch's own are used and not kept
+	stats  []float32 // running statistics; nil: batch statistics are used and not stored
 	mask   noise.Key
-	keys   *noise.Schedule // of the mask's key
+	keys   *noise.Schedule // noise schedule of key keyed, for dropout masks
 	keyed  noise.Key
 }
 
-// saver is an op that keeps something of its own from forward to backward: so many floats for so many samples.
-type saver interface{ saves(samples int) int }
+// activationSaver is an op that stores data from forward to backward. saves returns the number of floats for a number
+// of samples.
+type activationSaver interface{ saves(samples int) int }
 
-func newPass(pl *plan, k *lane, tables []*kernel.ByteTable) *pass {
-	return &pass{plan: pl, lane: k, k: k.Kernels, tables: tables, act: make([][]float32, len(pl.buffers)), saved: make([][]float32, len(pl.ops)), slot: make([][]float32, len(pl.slots))}
+func newPass(pl *plan, k *thread, tables []*kernel.ByteTable) *pass {
+	return &pass{
+		plan:   pl,
+		thread: k,
+		k:      k.Kernels,
+		tables: tables,
+		act:    make([][]float32, len(pl.buffers)),
+		saved:  make([][]float32, len(pl.ops)),
+		slot:   make([][]float32, len(pl.slots)),
+	}
 }
 
 func (p *pass) blocks() int { return (p.n + kernel.Lanes - 1) / kernel.Lanes }
 
-// live is the samples of block b.
+// live returns the number of samples in block b.
 func (p *pass) live(b int) int { return min(kernel.Lanes, p.n-b*kernel.Lanes) }
 
-// floats is what the buffers of a pass over so many samples hold, with or without gradients.
+// floats returns the number of floats of the buffers of a pass over that many samples, with or without gradients.
 func (pl *plan) floats(samples int, gradients bool) (n int) {
-	samples = whole(samples)
+	samples = wholeBlocks(samples)
 	for _, b := range pl.buffers {
 		n += samples * b.floats()
 	}
 	for _, o := range pl.ops {
-		if s, ok := o.(saver); ok {
+		if s, ok := o.(activationSaver); ok {
 			n += s.saves(samples)
 		}
 	}
@@ -94,24 +103,25 @@ func (pl *plan) floats(samples int, gradients bool) (n int) {
 	return n
 }
 
-func whole(samples int) int { return (samples + kernel.Lanes - 1) / kernel.Lanes * kernel.Lanes }
+// wholeBlocks rounds a number of samples up to a multiple of the block size.
+func wholeBlocks(samples int) int { return (samples + kernel.Lanes - 1) / kernel.Lanes * kernel.Lanes }
 
-// reserve grows the buffers.
+// reserve grows the buffers to the number of samples, with gradient buffers if gradients is set.
 func (p *pass) reserve(samples int, gradients bool) {
-	if samples = whole(samples); samples > p.capacity {
+	if samples = wholeBlocks(samples); samples > p.capacity {
 		p.capacity = samples
 		clear(p.slot)
 		for i, b := range p.plan.buffers {
 			p.act[i] = make([]float32, samples*b.floats())
 		}
 		for i, o := range p.plan.ops {
-			if s, ok := o.(saver); ok {
+			if s, ok := o.(activationSaver); ok {
 				p.saved[i] = make([]float32, s.saves(samples))
 			}
 		}
-		p.labels, p.losses, p.weighs = make([]int32, samples), make([]float32, samples), nil
+		p.labels, p.losses, p.weights = make([]int32, samples), make([]float32, samples), nil
 		if m := p.plan.model; m.Targeted() {
-			p.wanted, p.errors = make([]float32, samples*m.Outputs), make([]float64, samples)
+			p.targets, p.errors = make([]float32, samples*m.Outputs), make([]float64, samples)
 		}
 		if m := p.plan.model; m.MultiLabel() && p.odds.z == nil {
 			p.odds = newOdds(m.Outputs)
@@ -124,13 +134,13 @@ func (p *pass) reserve(samples int, gradients bool) {
 	}
 }
 
-// all is activation i of the present samples.
+// all returns activation i of the current samples.
 func (p *pass) all(i int) []float32 {
 	lo, hi := p.span(i, 0, p.blocks())
 	return p.act[i][lo:hi]
 }
 
-// span is the place of blocks [lo, hi) of samples in an activation, and in gradients of its shape.
+// span returns the range of blocks [lo, hi) of samples in an activation, and in gradients of its shape.
 func (p *pass) span(activation, lo, hi int) (int, int) {
 	b := p.plan.buffers[activation]
 	samples := hi * kernel.Lanes
@@ -140,18 +150,19 @@ func (p *pass) span(activation, lo, hi int) (int, int) {
 	return lo * kernel.Lanes * b.floats(), samples * b.floats()
 }
 
-// load gathers the samples of a batch, the first of which was drawn at an address.
+// load gathers the samples, labels, targets and weights of a batch. at is the address at which its first sample was
+// drawn.
 func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) error {
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
 	features := p.plan.model.Features
 	if len(p.tables) == 0 {
-		p.want(set, ids)
+		p.loadTargets(set, ids)
 		return set.GatherDrawn(ids, at, p.act[0][:p.n*features], p.labels[:p.n])
 	}
 	p.gather.set, p.gather.ids, p.gather.at = set, ids, at
-	if (set.Augment() != data.Augment{}) && len(p.drawn) < p.capacity*features {
-		p.drawn = make([]byte, p.capacity*features)
+	if (set.Augment() != data.Augment{}) && len(p.augmented) < p.capacity*features {
+		p.augmented = make([]byte, p.capacity*features)
 	}
 	if err := p.label(set, ids, gradients); err != nil {
 		return err
@@ -160,7 +171,7 @@ func (p *pass) load(set *data.Set, ids []int32, at noise.Key, gradients bool) er
 	return nil
 }
 
-// label is load without the samples.
+// label is like load without the samples.
 func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
 	p.reserve(len(ids), gradients)
 	p.n = len(ids)
@@ -169,31 +180,31 @@ func (p *pass) label(set *data.Set, ids []int32, gradients bool) error {
 			return fmt.Errorf("data %s: no sample %d, ids are below %d", set.Name, id, set.Len())
 		}
 	}
-	p.want(set, ids)
+	p.loadTargets(set, ids)
 	return nil
 }
 
-// want loads the targets, and the weights of samples that have some.
-func (p *pass) want(set *data.Set, ids []int32) {
+// loadTargets loads the targets and, if the data set has them, the weights of samples.
+func (p *pass) loadTargets(set *data.Set, ids []int32) {
 	m := p.plan.model
 	if set.Weighs() {
-		if p.weighs == nil {
-			p.weighs = make([]float32, p.capacity)
+		if p.weights == nil {
+			p.weights = make([]float32, p.capacity)
 		}
 		for i, id := range ids {
-			p.weighs[i] = set.Weight(id)
+			p.weights[i] = set.Weight(id)
 		}
 	}
 	for i := 0; m.Targeted() && i < len(ids); i++ {
-		copy(p.wanted[i*m.Outputs:(i+1)*m.Outputs], set.Targets(ids[i]))
+		copy(p.targets[i*m.Outputs:(i+1)*m.Outputs], set.Targets(ids[i]))
 	}
 }
 
-// fewPixels are those of a channel below which the set itself is as fast.
+// fewPixels is the number of pixels per channel below which table lookups are no faster than data.Set.GatherDrawn.
 const fewPixels = 16
 
-// byteTables are what samples of a set are looked up in: a table for each channel; none where the set itself gathers
-// them.
+// byteTables returns one normalisation table per channel of a data set of bytes; none if the set itself gathers the
+// samples.
 func byteTables(set *data.Set) (tables []*kernel.ByteTable) {
 	channels := set.Normal()
 	if n := len(channels); n == 0 || set.Features()/n < fewPixels {
@@ -205,21 +216,21 @@ func byteTables(set *data.Set) (tables []*kernel.ByteTable) {
 	return tables
 }
 
-// gather looks bytes up.
+// gather is the job that normalises the bytes of samples by table lookup.
 type gather struct {
 	set *data.Set
 	ids []int32
 	at  noise.Key
 }
 
-// image is the bytes of sample i of the batch.
+// image returns the bytes of sample i of the batch, augmented if the set is.
 func (g *gather) image(p *pass, i int) []byte {
-	if len(p.drawn) == 0 {
+	if len(p.augmented) == 0 {
 		return g.set.Image(g.ids[i])
 	}
 	at, features := g.at, p.plan.model.Features
 	at.Round += uint64(i)
-	return g.set.Drawn(p.drawn[i*features:(i+1)*features], g.ids[i], at)
+	return g.set.Drawn(p.augmented[i*features:(i+1)*features], g.ids[i], at)
 }
 
 func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
@@ -235,7 +246,7 @@ func (g *gather) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	}
 }
 
-// forward computes the logits.
+// forward runs all ops and returns the logits.
 func (p *pass) forward() []float32 {
 	for _, o := range p.plan.ops {
 		o.forward(p)
@@ -243,10 +254,11 @@ func (p *pass) forward() []float32 {
 	return p.logits()
 }
 
-// logits are the last activation.
+// logits returns the last activation.
 func (p *pass) logits() []float32 { return p.act[p.plan.results[len(p.plan.results)-1]] }
 
-// gradient is a step forward and back: the gradient of the mean loss goes to grad, the summed loss is returned.
+// gradient runs a forward and a backward pass. It writes the gradient of the mean loss to p.grad and returns the summed
+// loss.
 func (p *pass) gradient() (float64, error) {
 	z := p.forward()
 	if len(p.plan.turns) > 0 {
@@ -259,7 +271,8 @@ func (p *pass) gradient() (float64, error) {
 	return total(p.losses[:p.n]), nil
 }
 
-// loss writes the losses of the samples and, unless d is nil, scale times the gradient of each.
+// loss writes the losses of the samples with logits z to p.losses and, unless d is nil, scale times their gradients to
+// d.
 func (p *pass) loss(z, d []float32, scale float32) error {
 	m := p.plan.model
 	switch m.Loss {
@@ -273,8 +286,8 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 		if err == nil && d != nil && m.Smoothing > 0 {
 			p.smooth(z, d, scale)
 		}
-		if err == nil && p.weighs != nil {
-			p.weigh(d)
+		if err == nil && p.weights != nil {
+			p.applyWeights(d)
 		}
 		return err
 	}
@@ -293,12 +306,12 @@ func (p *pass) loss(z, d []float32, scale float32) error {
 	return nil
 }
 
-// smooth gives a share s of each label to all K classes alike: the loss becomes
+// smooth applies label smoothing, which spreads a share s of each label evenly over all K classes. The loss becomes
 //
 //	(1-s)*(-log p[label]) + s*mean(-log p) = -log p[label] + s*(z[label] - mean(z)),
 //
-// and its gradient loses s/K of each class and gains s at the label. The mean is summed in float64 in the order of the
-// classes, and what is added is rounded to float32 before.
+// and its gradient decreases by s/K for each class and increases by s at the label. The mean is summed in float64 in
+// the order of the classes, and the added terms are rounded to float32 first.
 func (p *pass) smooth(z, d []float32, scale float32) {
 	m := p.plan.model
 	own, even := float32(float64(scale)*m.Smoothing), float32(float64(scale)*m.Smoothing/float64(m.Classes))
@@ -314,10 +327,10 @@ func (p *pass) smooth(z, d []float32, scale float32) {
 	}
 }
 
-// weigh multiplies the losses of the samples and, unless d is nil, their gradients by what they weigh.
-func (p *pass) weigh(d []float32) {
+// applyWeights multiplies the losses of the samples and, unless d is nil, their gradients by the sample weights.
+func (p *pass) applyWeights(d []float32) {
 	classes := p.plan.model.Classes
-	for s, w := range p.weighs[:p.n] {
+	for s, w := range p.weights[:p.n] {
 		p.losses[s] *= w
 		if d == nil {
 			continue
@@ -329,10 +342,10 @@ func (p *pass) weigh(d []float32) {
 	}
 }
 
-// score is the summed loss and the correct predictions of the loaded samples.
+// score returns the summed loss and the correct predictions of the loaded samples.
 func (p *pass) score() (loss float64, correct int64, err error) { return p.tally(p.forward()) }
 
-// lossOf is the summed loss of logits.
+// lossOf returns the summed loss of logits.
 func (p *pass) lossOf(z []float32) (float64, error) {
 	if err := p.loss(z, nil, 1); err != nil {
 		return 0, err
@@ -340,7 +353,7 @@ func (p *pass) lossOf(z []float32) (float64, error) {
 	return total(p.losses[:p.n]), nil
 }
 
-// tally is the summed loss and the correct predictions of logits.
+// tally returns the summed loss and the correct predictions of logits.
 func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 	if loss, err = p.lossOf(z); err != nil {
 		return 0, 0, err
@@ -355,7 +368,7 @@ func (p *pass) tally(z []float32) (loss float64, correct int64, err error) {
 	}
 	classes := p.plan.model.Classes
 	for s, l := range p.labels[:p.n] {
-		if classes == 0 { // nothing is right or wrong
+		if classes == 0 { // there are no correct predictions
 			break
 		}
 		row, best := z[s*classes:(s+1)*classes], 0
@@ -378,7 +391,7 @@ func total(x []float32) (s float64) {
 	return s
 }
 
-// tensor is the part of a flat vector that belongs to tensor i.
+// tensor returns the elements of tensor i in a flat parameter vector.
 func tensor(flat []float32, m *models.Model, i int) []float32 {
 	return part(flat, &m.Layout.Tensors[i])
 }

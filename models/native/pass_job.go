@@ -2,21 +2,21 @@ package native
 
 import "brood/models/native/kernel"
 
-// job is a step of an op in units that do not touch each other: blocks of samples, channels, strips of columns. Which
-// thread takes which units shows in no bit.
+// job is a step of an op in units with disjoint outputs: blocks of samples, channels or strips of columns. The result
+// does not depend on which thread runs which units.
 type job interface {
 	run(p *pass, k *kernel.Kernels, lo, hi int)
 }
 
-// jobOf is a pass' job, as a body.
+// jobOf is a job of a pass as a parallelBody.
 type jobOf struct {
 	pass *pass
 	job  job
 }
 
-func (w *jobOf) do(s portion, l *lane) { w.job.run(w.pass, l.Kernels, s.lo, s.hi) }
+func (w *jobOf) do(s portion, l *thread) { w.job.run(w.pass, l.Kernels, s.lo, s.hi) }
 
-// spread runs all units of a job, on as many threads as the pass has.
+// spread runs all units of a job, on the thread of the pass and its helpers.
 func (p *pass) spread(j job, units int) {
 	if len(p.helpers) == 0 {
 		if units > 0 {
@@ -25,5 +25,5 @@ func (p *pass) spread(j job, units int) {
 		return
 	}
 	p.job = jobOf{p, j}
-	jointly(&p.job, units, p.lane, p.helpers)
+	runParallel(&p.job, units, p.thread, p.helpers)
 }

@@ -7,17 +7,17 @@ import (
 	"brood/models/native/kernel"
 )
 
-// plan is a model compiled for the kernels: what is done in which order on which activations. It is immutable, and all
-// lanes share it.
+// plan is a model compiled for the kernels: an ordered list of operations on numbered activations. It is immutable and
+// shared by all threads.
 type plan struct {
 	model   *models.Model
 	ops     []op
 	buffers []buffer // activations; the first is the input
-	results []int    // the activation of each result of the model, the last being the logits
-	users   []int    // of each activation: how often it is taken
-	turns   []turn   // the way back
-	lead    int      // ops before the first that has parameters: the candidates of a batch share what they give
-	slots   []int    // floats of a sample of each gradient
+	results []int    // activation of each result of the model; the last is the logits
+	users   []int    // per activation: the number of its uses as input
+	turns   []turn   // the steps of the backward pass
+	lead    int      // number of ops before the first with parameters; candidates of a batch share their results
+	slots   []int    // floats per sample of each gradient buffer
 }
 
 // buffer is one activation: flat as [samples][channels*h*w], or in blocks of kernel.Lanes samples as
@@ -27,7 +27,7 @@ type buffer struct {
 	block          bool
 }
 
-// shaped is the buffer of a layer's shape.
+// shaped returns the buffer for a shape.
 func shaped(shape []int, block bool) buffer {
 	if len(shape) == 3 {
 		return buffer{shape[0], shape[1], shape[2], block}
@@ -35,7 +35,7 @@ func shaped(shape []int, block bool) buffer {
 	return buffer{shape[0], 1, 1, block}
 }
 
-// plane is the floats of a channel, per sample.
+// plane returns the floats per channel and sample.
 func (b buffer) plane() int {
 	if b.block {
 		return kernel.Plane(b.h, b.w)
@@ -43,28 +43,28 @@ func (b buffer) plane() int {
 	return b.h * b.w
 }
 
-// floats of a sample.
+// floats returns the floats per sample.
 func (b buffer) floats() int { return b.channels * b.plane() }
 
-// op is a layer, or a change between the two forms of an activation.
+// op is an operation of a plan: a layer, or a conversion between the two forms of an activation.
 type op interface {
 	wiring() wire
 	forward(p *pass)
-	// backward writes the op's parameters' gradient. p.dy is the gradient of its result; with input, that of its first
-	// operand becomes p.dx.
+	// backward writes the gradient of the op's parameters. p.dy is the gradient of its result. If input is set, it also
+	// writes the gradient of its first operand to p.dx.
 	backward(p *pass, input bool)
 }
 
-// wire says which activations an op takes and gives. An op embeds it.
+// wire is the input and output activations of an op, which embeds it.
 type wire struct {
-	in, with, out int  // with is a second operand, -1: none
-	over          bool // dx may be dy
+	in, with, out int  // with is the second operand; -1: none
+	over          bool // dx may share the memory of dy
 	parameters    bool
 }
 
 func (w wire) wiring() wire { return w }
 
-// UncoveredError says that the kernels have nothing for a layer: another engine must take the model.
+// UncoveredError reports a layer without kernels. The model needs another engine.
 type UncoveredError struct {
 	Model string
 	Layer int // counted from 1
@@ -77,7 +77,7 @@ func (e *UncoveredError) Error() string {
 
 func (e *UncoveredError) Unwrap() error { return e.Why }
 
-// compile lays the model out. It fails with an UncoveredError.
+// compile returns the plan of a model. The error is an UncoveredError.
 func compile(m *models.Model) (*plan, error) {
 	takers := m.Takers()
 	p := &plan{model: m, buffers: []buffer{shaped(m.Input, false)}, results: []int{0}, users: []int{takers[0]}}
@@ -100,7 +100,7 @@ func compile(m *models.Model) (*plan, error) {
 	return p, nil
 }
 
-// first is the first op with parameters, if that is a dense layer.
+// first returns the first op with parameters if it is a dense layer.
 func (p *plan) first() (o *dense, ok bool) {
 	if p.lead < len(p.ops) {
 		o, ok = p.ops[p.lead].(*dense)
@@ -108,7 +108,7 @@ func (p *plan) first() (o *dense, ok bool) {
 	return o, ok
 }
 
-// layer appends the ops of a layer that takes activation in, and returns the activation that it gives.
+// layer appends the ops of a layer with input activation in, and returns its output activation.
 func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 	switch l.Kind {
 	case models.Dense:
@@ -154,26 +154,26 @@ func (p *plan) layer(i int, l *models.Layer, in int) (int, error) {
 	return 0, fmt.Errorf("kind %q", l.Kind)
 }
 
-// same hands an activation on under another name: that takes nothing.
+// same returns the input activation as the output of a layer that has no op.
 func (p *plan) same(in int) int {
 	p.users[in]--
 	return in
 }
 
-// buffer is a new activation.
+// buffer appends an activation and returns its number.
 func (p *plan) buffer(b buffer) int {
 	p.buffers, p.users = append(p.buffers, b), append(p.users, 0)
 	return len(p.buffers) - 1
 }
 
-// to appends an op and returns the activation that it gives.
+// to appends an op and returns its output activation.
 func (p *plan) to(o op) int {
 	p.ops = append(p.ops, o)
 	return o.wiring().out
 }
 
-// before is the op that gives an activation which nothing else takes than what is being compiled, or nil. Its work may
-// be joined with that of the op behind it.
+// before returns the last op if it computes activation in and only the layer being compiled uses it, else nil. The two
+// may then be fused.
 func (p *plan) before(in int) op {
 	if n := len(p.ops); n > 0 && p.users[in] == 1 && p.ops[n-1].wiring().out == in {
 		return p.ops[n-1]
@@ -181,7 +181,7 @@ func (p *plan) before(in int) op {
 	return nil
 }
 
-// form is an activation of the shape, flat or in blocks.
+// form returns activation in, converted to flat or block form if necessary.
 func (p *plan) form(in int, shape []int, block bool) int {
 	if p.buffers[in].block == block {
 		return in
@@ -192,7 +192,7 @@ func (p *plan) form(in int, shape []int, block bool) int {
 	return p.to(&reform{wire{in: in, with: -1, out: out}, image, block})
 }
 
-// reform changes between the forms of an activation.
+// reform is the op that converts between the forms of an activation.
 type reform struct {
 	wire
 	image buffer
@@ -209,14 +209,14 @@ func (o *reform) backward(p *pass, input bool) {
 	}
 }
 
-// mover is a reform under way.
+// mover is the job of a reform.
 type mover struct {
 	o        *reform
 	dst, src []float32
 	block    bool
 }
 
-// movement readies the mover and counts its blocks.
+// movement sets up p.mover and returns the number of its units, the blocks.
 func (p *pass) movement(o *reform, dst, src []float32, block bool) int {
 	p.mover = mover{o, dst, src, block}
 	return p.blocks()

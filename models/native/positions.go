@@ -35,7 +35,7 @@ func (o *projection) data(p *pass, k *kernel.Kernels, rows int, dx, dy []float32
 	k.Gemm(kernel.NN, rows, hi-lo, o.nOut, dy, o.nOut, tensor(p.params, p.plan.model, o.weight)[lo:], o.nIn, dx[lo:], o.nIn, nil)
 }
 
-func (o *projection) packs(k *kernel.Kernels, rows int, gradients bool) kernel.Room {
+func (o *projection) gemmRoom(k *kernel.Kernels, rows int, gradients bool) kernel.Room {
 	r := k.GemmRoom(kernel.NT, rows, o.nOut, o.nIn, o.nIn, o.nIn)
 	if gradients {
 		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, rows, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.nOut, o.nOut, o.nIn))
@@ -55,8 +55,8 @@ func (p *plan) along(l *models.Layer, in int) int {
 	return p.to(&along{w, projection{l.In[0] / l.Rows, l.Out[0] / l.Rows, l.Weight, l.Bias}, l.Rows})
 }
 
-func (o *along) packs(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
-	return o.projection.packs(k, samples*o.steps, gradients)
+func (o *along) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
+	return o.projection.gemmRoom(k, samples*o.steps, gradients)
 }
 
 func (o *along) forward(p *pass) { p.spread((*alongForward)(o), strips(o.nOut)) }

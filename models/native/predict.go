@@ -11,7 +11,7 @@ import (
 // caller's. Dropout is off, and a sample's row does not depend on the others.
 func (e *Engine) Logits(ctx context.Context, params, stats []float32, ids []int32, out []float32) error {
 	classes := e.plan.model.Outputs
-	work := e.shares([][]int32{ids}, nil, false)
+	work := e.splitBatches([][]int32{ids}, nil, false)
 	at := 0
 	places := make([]int, len(work))
 	for i, w := range work {

@@ -14,7 +14,7 @@ func (v *Vector) sum(t engine.Sum) error {
 		src[i] = segment(s)
 	}
 	dst := segment(t.Dst)
-	v.split(wide, tile, 1+len(t.Tree), func(k *lane, lo, hi int) {
+	v.split(wide, tile, 1+len(t.Tree), func(k *thread, lo, hi int) {
 		for a := lo; a < hi; a += tile {
 			k.sum(&t, src, dst, a, min(hi, a+tile))
 		}
@@ -24,7 +24,7 @@ func (v *Vector) sum(t engine.Sum) error {
 
 // sum is columns [a, b) of the task, at most a tile. A partial sum takes the place of one of its operands where that is
 // scratch too, so that no more of it is held than the tree is deep.
-func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
+func (p *thread) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 	p.operands = p.operands[:0]
 	take := func() []float32 {
 		if last := len(p.spare) - 1; last >= 0 {
@@ -84,7 +84,7 @@ func (p *lane) sum(t *engine.Sum, src [][]float32, into []float32, a, b int) {
 }
 
 func (v *Vector) feedback(t engine.Feedback) error {
-	v.split(t.Dst.Rows, 1, t.Dst.Cols, func(_ *lane, lo, hi int) {
+	v.split(t.Dst.Rows, 1, t.Dst.Cols, func(_ *thread, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
 			out, lost := row(t.Dst, r), row(t.Lost, r)
 			for j, x := range row(t.Src, r) {

@@ -15,7 +15,7 @@ func (p *pass) regression(z, d []float32, scale float32) {
 	for s := range p.n {
 		var loss, squares float64
 		for i := s * outputs; i < (s+1)*outputs; i++ {
-			e := z[i] - p.wanted[i]
+			e := z[i] - p.targets[i]
 			square := float64(float64(e) * float64(e))
 			squares += square
 			slope := 2 * e

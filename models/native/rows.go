@@ -11,7 +11,7 @@ import (
 )
 
 func (v *Vector) copy(t engine.Copy) error {
-	v.split(t.Dst.Rows, 1, t.Dst.Hi-t.Dst.Lo, func(_ *lane, lo, hi int) {
+	v.split(t.Dst.Rows, 1, t.Dst.Hi-t.Dst.Lo, func(_ *thread, lo, hi int) {
 		for r := engine.Row(lo); r < engine.Row(hi); r++ {
 			copy(row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo:t.Dst.Hi], row(t.Src.Mat, t.Src.Row+r)[t.Src.Lo:t.Src.Hi])
 		}
@@ -20,7 +20,7 @@ func (v *Vector) copy(t engine.Copy) error {
 }
 
 func (v *Vector) fill(t engine.Fill) error {
-	v.split(t.Dst.Hi-t.Dst.Lo, tile, t.Dst.Rows, func(_ *lane, lo, hi int) {
+	v.split(t.Dst.Hi-t.Dst.Lo, tile, t.Dst.Rows, func(_ *thread, lo, hi int) {
 		for r := range engine.Row(t.Dst.Rows) {
 			x := row(t.Dst.Mat, t.Dst.Row+r)[t.Dst.Lo+lo : t.Dst.Lo+hi]
 			for i := range x {
@@ -32,7 +32,7 @@ func (v *Vector) fill(t engine.Fill) error {
 }
 
 func (v *Vector) product(t engine.Product) error {
-	v.split(t.Dst.Cols, tile, t.Dst.Rows, func(_ *lane, lo, hi int) {
+	v.split(t.Dst.Cols, tile, t.Dst.Rows, func(_ *thread, lo, hi int) {
 		for r := range engine.Row(t.Dst.Rows) {
 			out, b := cut(t.Dst, r, lo, hi), cut(t.B, r, lo, hi)
 			for i, x := range cut(t.A, r, lo, hi) {
@@ -45,7 +45,7 @@ func (v *Vector) product(t engine.Product) error {
 
 func (v *Vector) nudge(t engine.Nudge) error {
 	var moved atomic.Int64
-	v.split(t.X.Cols, tile, 2, func(_ *lane, lo, hi int) {
+	v.split(t.X.Cols, tile, 2, func(_ *thread, lo, hi int) {
 		x, n := row(t.X, 0)[lo:hi], int64(0)
 		for i, g := range row(t.G, 0)[lo:hi] {
 			switch {
@@ -66,7 +66,7 @@ func (v *Vector) nudge(t engine.Nudge) error {
 
 func (v *Vector) clip(t engine.Clip) error {
 	by := make([]float32, t.X.Rows)
-	v.split(t.X.Rows, 1, t.X.Cols, func(p *lane, lo, hi int) {
+	v.split(t.X.Rows, 1, t.X.Cols, func(p *thread, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			x := row(t.X, engine.Row(r))
 			by[r] = 1
@@ -80,13 +80,13 @@ func (v *Vector) clip(t engine.Clip) error {
 			continue
 		}
 		x := row(t.X, engine.Row(r))
-		v.split(len(x), tile, 1, func(k *lane, lo, hi int) { k.Lin(x[lo:hi], []float32{c}, [][]float32{x[lo:hi]}) })
+		v.split(len(x), tile, 1, func(k *thread, lo, hi int) { k.Lin(x[lo:hi], []float32{c}, [][]float32{x[lo:hi]}) })
 	}
 	return nil
 }
 
 func (v *Vector) finite(t engine.Finite) error {
-	v.split(t.X.Rows, 1, t.X.Cols, func(_ *lane, lo, hi int) {
+	v.split(t.X.Rows, 1, t.X.Cols, func(_ *thread, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			t.OK[r] = engine.AllFinite(row(t.X, engine.Row(r)))
 		}
@@ -95,7 +95,7 @@ func (v *Vector) finite(t engine.Finite) error {
 }
 
 func (v *Vector) digest(t engine.Digest) error {
-	v.split(t.X.Rows, 1, 4*t.X.Cols, func(k *lane, lo, hi int) {
+	v.split(t.X.Rows, 1, 4*t.X.Cols, func(k *thread, lo, hi int) {
 		for r := lo; r < hi; r++ {
 			h := blake3.New()
 			for piece := range slices.Chunk(row(t.X, engine.Row(r)), 16*tile) {

@@ -13,7 +13,7 @@ func (v *Vector) update(t engine.Update) error {
 	cols := t.Prog[0].Dst.Cols
 	prog := v.statements(t.Prog)
 	defer v.forget()
-	v.split(cols, tile, len(t.Rows)*len(prog), func(k *lane, lo, hi int) {
+	v.split(cols, tile, len(t.Rows)*len(prog), func(k *thread, lo, hi int) {
 		for a := lo; a < hi; a += tile {
 			b := min(hi, a+tile)
 			for _, r := range t.Rows {
@@ -60,7 +60,7 @@ func (v *Vector) forget() {
 		v.prog[i].by = elements{}
 		clear(v.prog[i].src)
 	}
-	for _, l := range v.lanes {
+	for _, l := range v.threads {
 		clear(l.x)
 	}
 }
@@ -91,7 +91,7 @@ func cut(m engine.Mat, r engine.Row, a, b int) []float32 {
 }
 
 // run is one statement over columns [a, b), at most a tile, of row r. A destination may also be a source.
-func (p *lane) run(s *statement, r engine.Row, a, b int) {
+func (p *thread) run(s *statement, r engine.Row, a, b int) {
 	p.x = p.x[:0]
 	for i := range s.src {
 		p.x = append(p.x, s.src[i].cut(r, a, b))

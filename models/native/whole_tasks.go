@@ -27,7 +27,7 @@ func (e *Engine) wholeEvaluate(ctx context.Context, t engine.Evaluate) error {
 	if err := e.bounds.Evaluate(&t); err != nil {
 		return err
 	}
-	work := e.shares(t.Batches, t.Drawn, false)
+	work := e.splitBatches(t.Batches, t.Drawn, false)
 	losses := make([]int64, len(work))
 	err := e.each(ctx, len(work), func(p *pass, i int) (err error) {
 		w := &work[i]
@@ -54,10 +54,10 @@ func (e *Engine) wholeEvaluate(ctx context.Context, t engine.Evaluate) error {
 // wholeScore is the loss and the correct predictions of parameters on samples.
 func (e *Engine) wholeScore(p *pass, params []float32, ids []int32, at noise.Key) (loss, correct int64, err error) {
 	w := &p.whole
-	e.wholeReady(w, min(piece, len(ids)), 0, false)
+	e.wholeReady(w, min(maxPassSamples, len(ids)), 0, false)
 	e.wholeRead(w, params)
 	for len(ids) > 0 {
-		n := min(piece, len(ids))
+		n := min(maxPassSamples, len(ids))
 		if err := w.gather(e.set, e.plan.model.Features, ids[:n], at); err != nil {
 			return 0, 0, err
 		}
@@ -121,7 +121,7 @@ func (e *Engine) wholeCandidates(ctx context.Context, t engine.Candidates) error
 func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int64) error {
 	w, first := &p.whole, &e.whole[0]
 	ids, at := batch(t, v.at)
-	e.wholeReady(w, min(piece, len(ids)), len(ids), true)
+	e.wholeReady(w, min(maxPassSamples, len(ids)), len(ids), true)
 	if w.task != e.task {
 		e.wholeRead(w, flat(t.Theta))
 		w.task, w.ids = e.task, nil
@@ -130,8 +130,8 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 	w.ids = nil
 	e.wholeDraw(p.k, w, v.key, t.Sigma)
 	from := at
-	for lo := 0; lo < len(ids); lo += piece {
-		n := min(piece, len(ids)-lo)
+	for lo := 0; lo < len(ids); lo += maxPassSamples {
+		n := min(maxPassSamples, len(ids)-lo)
 		if !known || n < len(ids) { // else these samples are still there
 			if err := w.gather(e.set, e.plan.model.Features, ids[lo:lo+n], from); err != nil {
 				return err
@@ -160,7 +160,7 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 // wholeRoom is Room of a model of whole numbers.
 func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 	m := e.plan.model
-	pairs, scores := w.Candidates, w.Rows*((w.Scores+piece-1)/piece)
+	pairs, scores := w.Candidates, w.Rows*((w.Scores+maxPassSamples-1)/maxPassSamples)
 	if w.Antithetic {
 		pairs = (pairs + 1) / 2
 	}
@@ -173,10 +173,10 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 	for i, p := range e.passes {
 		samples, keep := 0, kernel.Room{}
 		if i < scores {
-			samples = min(w.Scores, piece)
+			samples = min(w.Scores, maxPassSamples)
 		}
 		if i < pairs {
-			samples = max(samples, min(w.Batch, piece))
+			samples = max(samples, min(w.Batch, maxPassSamples))
 			keep.Line = true
 			if w.Noise.Integer {
 				bytes += int64(weights + 4*(samples*(e.whole[0].nOut+most)+w.Batch*e.whole[0].nOut))
@@ -198,7 +198,7 @@ func (e *Engine) wholeRoom(w engine.Work) (bytes int64) {
 			}
 		}
 		if w.Sums > 0 {
-			s, more := e.sumBytes(w, p.lane.Kernels)
+			s, more := e.sumBytes(w, p.thread.Kernels)
 			bytes, keep = bytes+s, keep.Max(more)
 		}
 		bytes += keep.Bytes()
