@@ -37,10 +37,10 @@ func (e *Env) atOnce() int {
 func (e *Env) CohortScratch(n int) engine.Mat { return e.Scratch(min(n, e.atOnce()), e.Layout.Params) }
 
 // InCohorts calls f for ranges [lo, hi) that partition n rows of members whose steps are independent of each other. at
-// is the first of their rows in CohortScratch. On an engine with executor threads ([engine.ThreadedEngine]) each thread runs all
-// steps of one member: f is called concurrently, each call with a copy of the Env, on which it may call Engine.Do, but
-// neither Scratch nor Comm. The remaining members, fewer than there are threads, step together, as do all members if
-// joint is true.
+// is the first of their rows in CohortScratch. On an engine with executor threads ([engine.ThreadedEngine]) each thread
+// runs all steps of one member: f is called concurrently, each call with a copy of the Env, on which it may call
+// Engine.Do, but neither Scratch nor Comm. The remaining members, fewer than there are threads, step together, as do
+// all members if joint is true.
 func (e *Env) InCohorts(ctx context.Context, n int, joint bool, f func(e *Env, lo, hi int, at engine.Row) error) error {
 	alone, most := 0, CohortSize
 	if !joint {
