@@ -37,20 +37,43 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 	lists := [][]int32{ids[:20], ids[7:27], ids}
 	plain, batches := b.materialise(t, set, lists, keys)
 	rows, x := engine.Rows(3), b.rows(t, 3)
-	bare := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), G: ram.New(3, b.m.Layout.Params), Loss: make([]float32, 3)}
+	bare := engine.Gradients{
+		X:       x,
+		Rows:    rows,
+		Batches: lists,
+		Stats:   b.stats(t, 3),
+		G:       ram.New(3, b.m.Layout.Params),
+		Loss:    make([]float32, 3),
+	}
 	if err := try(t.Context(), b.make(t, b.m, set, 1), bare); err == nil {
 		t.Error("gradients of samples drawn nowhere")
 	}
 	for _, threads := range []int{1, 2} {
 		on, as := b.make(t, b.m, set, threads), b.make(t, b.m, plain, threads)
 		gradients := func(e engine.Engine, lists [][]int32) (out []float32) {
-			g := engine.Gradients{X: x, Rows: rows, Batches: lists, Stats: b.stats(t, 3), Masks: keys, G: ram.New(3, b.m.Layout.Params), Loss: make([]float32, 3)}
+			g := engine.Gradients{
+				X:       x,
+				Rows:    rows,
+				Batches: lists,
+				Stats:   b.stats(t, 3),
+				Masks:   keys,
+				G:       ram.New(3, b.m.Layout.Params),
+				Loss:    make([]float32, 3),
+			}
 			do(t, e, g)
 			return slices.Concat(g.Loss, flat(g.G), flat(g.Stats))
 		}
 		same(t, "gradients", gradients(on, lists), gradients(as, batches))
 		score := func(e engine.Engine, lists [][]int32, drawn []noise.Key) (out []float32) {
-			ev := engine.Evaluate{X: x, Rows: rows, Batches: lists, Drawn: drawn, Stats: b.stats(t, 3), Loss: make([]float64, 3), Correct: make([]int64, 3)}
+			ev := engine.Evaluate{
+				X:       x,
+				Rows:    rows,
+				Batches: lists,
+				Drawn:   drawn,
+				Stats:   b.stats(t, 3),
+				Loss:    make([]float64, 3),
+				Correct: make([]int64, 3),
+			}
 			do(t, e, ev)
 			for i, l := range ev.Loss {
 				out = append(out, float32(l), float32(ev.Correct[i]))
@@ -68,8 +91,16 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 		for _, n := range kinds {
 			for _, c := range []struct{ from, n int }{{0, 1}, {2, 1}, {0, 3}} { // one list for all, a long one, and one each
 				fitness := func(e engine.Engine, lists [][]int32, drawn []noise.Key) []float32 {
-					w := engine.Candidates{Theta: x.Sub(0, 1), Noise: n, Sigma: 0.05, Key: noise.Key{Seed: 5, Purpose: noise.Candidate}, Antithetic: true,
-						IDs: []engine.Member{4, 5, 8}, Batches: lists[c.from : c.from+c.n], Fitness: make([]float32, 3)}
+					w := engine.Candidates{
+						Theta:      x.Sub(0, 1),
+						Noise:      n,
+						Sigma:      0.05,
+						Key:        noise.Key{Seed: 5, Purpose: noise.Candidate},
+						Antithetic: true,
+						IDs:        []engine.Member{4, 5, 8},
+						Batches:    lists[c.from : c.from+c.n],
+						Fitness:    make([]float32, 3),
+					}
 					if drawn != nil {
 						w.Drawn = drawn[c.from : c.from+c.n]
 					}
@@ -81,8 +112,16 @@ func (b *bench) augmentedBy(t *testing.T, a data.Augment) {
 		}
 	}
 	shared := [][]int32{ids[:20], ids[:20]} // one slice, drawn at two places: two batches
-	pair := engine.Candidates{Theta: x.Sub(0, 1), Sigma: 0.05, Key: noise.Key{Seed: 5, Purpose: noise.Candidate}, Antithetic: true,
-		IDs: []engine.Member{4, 5}, Batches: shared, Drawn: keys[:2], Fitness: make([]float32, 2)}
+	pair := engine.Candidates{
+		Theta:      x.Sub(0, 1),
+		Sigma:      0.05,
+		Key:        noise.Key{Seed: 5, Purpose: noise.Candidate},
+		Antithetic: true,
+		IDs:        []engine.Member{4, 5},
+		Batches:    shared,
+		Drawn:      keys[:2],
+		Fitness:    make([]float32, 2),
+	}
 	do(t, b.make(t, b.m, set, 1), pair)
 	got := slices.Clone(pair.Fitness)
 	if plain, pair.Batches = b.materialise(t, set, shared, keys); got[0] == got[1] {

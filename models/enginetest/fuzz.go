@@ -188,7 +188,8 @@ func (d *draft) layer() {
 		d.add(in[:1], "globalavgpool")
 	default:
 		w, s := 1+d.r.IntN(min(3, in[1], in[2])), 1+d.r.IntN(3)
-		d.add([]int{in[0], (in[1]-w)/s + 1, (in[2]-w)/s + 1}, "%s kernel=%d stride=%d", []string{"maxpool", "avgpool"}[d.r.IntN(2)], w, s)
+		d.add([]int{in[0], (in[1]-w)/s + 1, (in[2]-w)/s + 1}, "%s kernel=%d stride=%d",
+			[]string{"maxpool", "avgpool"}[d.r.IntN(2)], w, s)
 	}
 }
 
@@ -199,7 +200,8 @@ func (d *draft) conv() {
 	if d.r.IntN(3) == 0 {
 		groups, out = in[0], in[0]*d.pick(1, 2)
 	}
-	d.add([]int{out, (in[1]+2*pad-k)/s + 1, (in[2]+2*pad-k)/s + 1}, "conv out=%d kernel=%d stride=%d pad=%d groups=%d bias=%t", out, k, s, pad, groups, d.r.IntN(3) > 0)
+	d.add([]int{out, (in[1]+2*pad-k)/s + 1, (in[2]+2*pad-k)/s + 1},
+		"conv out=%d kernel=%d stride=%d pad=%d groups=%d bias=%t", out, k, s, pad, groups, d.r.IntN(3) > 0)
 }
 
 // sum adds an earlier result, as it is, thinned out, or projected.

@@ -52,7 +52,13 @@ func toyWith(t *testing.T, classes, outputs int, multi bool, n int, shape []int)
 	for i := range r.Labels {
 		r.Labels[i] = uint16(i * 67 % classes)
 	}
-	info := data.Info{Name: "toy", Shape: shape, Classes: classes, Mean: make([]float64, shape[0]), Std: make([]float64, shape[0])}
+	info := data.Info{
+		Name:    "toy",
+		Shape:   shape,
+		Classes: classes,
+		Mean:    make([]float64, shape[0]),
+		Std:     make([]float64, shape[0]),
+	}
 	for c := range info.Std {
 		info.Mean[c], info.Std[c] = 0.5, 0.3
 	}
@@ -141,7 +147,8 @@ func wide(x []float32) []float64 {
 // Weighted is a set of three classes that weigh 4, 1 and 1/2 before they are scaled.
 func Weighted(t *testing.T, shape ...int) *data.Set {
 	t.Helper()
-	set, err := Toy(t, shape...).Weighted(data.Weights{Of: map[string]float64{"0": 4, "2": 0.5}, Classes: []string{"0", "2"}})
+	set, err := Toy(t, shape...).Weighted(data.Weights{Of: map[string]float64{"0": 4, "2": 0.5},
+		Classes: []string{"0", "2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +156,9 @@ func Weighted(t *testing.T, shape ...int) *data.Set {
 }
 
 func (mk Make) weighted(t *testing.T) {
-	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"}, {"loss cross-entropy classes=3 smoothing=0.2", "flatten", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu", "flatten", "dense out=3"}} {
+	for _, layers := range [][]string{{"flatten", "dense out=5", "relu", "dense out=3"},
+		{"loss cross-entropy classes=3 smoothing=0.2", "flatten", "dense out=3"}, {"conv out=2 kernel=2", "batchnorm", "relu",
+			"flatten", "dense out=3"}} {
 		t.Run(strings.Join(layers, ", "), func(t *testing.T) { // an engine without one of them passes over that alone
 			m, set := Compile(t, "[2,3,4]", layers...), Weighted(t, 2, 3, 4)
 			mk.compare(t, m, set, 7, 1)
@@ -187,7 +196,15 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples int
 	m.Layout.FreshStats(flat(stats))
 	key := noise.Key{Seed: 2, Purpose: noise.Dropout, Round: 4}
 	ids, rows, loss := set.Train()[:samples], engine.Rows(1), make([]float32, 1)
-	task := engine.Gradients{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Masks: []noise.Key{key}, G: g, Loss: loss}
+	task := engine.Gradients{
+		X:       x,
+		Rows:    rows,
+		Batches: [][]int32{ids},
+		Stats:   stats,
+		Masks:   []noise.Key{key},
+		G:       g,
+		Loss:    loss,
+	}
 	if err := try(ctx, e, task); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +230,8 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples int
 		}
 		for c := range l.In[0] {
 			near(t, "running mean", float64(flat(stats)[m.Layout.StatTensors[l.Mean].Lo+c]), 0.1*batch[i][0][c], 1e-5*slack)
-			near(t, "running variance", float64(flat(stats)[m.Layout.StatTensors[l.Var].Lo+c]), 0.9+0.1*batch[i][1][c], 1e-5*slack)
+			near(t, "running variance", float64(flat(stats)[m.Layout.StatTensors[l.Var].Lo+c]), 0.9+0.1*batch[i][1][c],
+				1e-5*slack)
 		}
 	}
 	r.batch = nil
@@ -235,7 +253,15 @@ func (mk Make) compare(t *testing.T, m *models.Model, set *data.Set, samples int
 	if m.Layout.Stats > 0 {
 		r.stats = wide(flat(stats))
 	}
-	ev := engine.Evaluate{X: x, Rows: rows, Batches: [][]int32{ids}, Stats: stats, Loss: sum, Correct: correct, Squares: squares}
+	ev := engine.Evaluate{
+		X:       x,
+		Rows:    rows,
+		Batches: [][]int32{ids},
+		Stats:   stats,
+		Loss:    sum,
+		Correct: correct,
+		Squares: squares,
+	}
 	for _, own := range []bool{false, true} {
 		if own {
 			ev.Stats, r.stats = engine.Mat{}, nil

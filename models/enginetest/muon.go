@@ -97,7 +97,8 @@ func turned64(u []float64, cols int) []float64 {
 // muon against the equations in float64, with matrices whose lengths are free and fixed, and without the last. Engines
 // of any number of threads have the bits of the first.
 func (v *vector) muon(t *testing.T, engines []engine.Engine) {
-	for name, task := range map[string]engine.Muon{"free": {}, "fixed": {Fixed: true}, "hidden": {Fixed: true, Hidden: true}} {
+	for name, task := range map[string]engine.Muon{"free": {}, "fixed": {Fixed: true},
+		"hidden": {Fixed: true, Hidden: true}} {
 		t.Run(name, func(t *testing.T) {
 			x := v.filled(2, 1)
 			m64, s64, x64 := make([]float64, v.l.Params), make([]float64, v.l.Params), wide(row(x, 1))

@@ -11,7 +11,15 @@ import (
 // naturalStep against the equations in float64, with arguments of the exponential of all sizes, infinities and NaN;
 // whole, and in slices with the same bits.
 func (v *vector) naturalStep(t *testing.T) {
-	task := engine.NaturalStep{X: v.filled(1, 1), S: v.filled(1, 2), G: v.filled(1, 3), H: v.filled(1, 4), Hi: v.l.Params, Eta: 0.7, Rate: -0.3}
+	task := engine.NaturalStep{
+		X:    v.filled(1, 1),
+		S:    v.filled(1, 2),
+		G:    v.filled(1, 3),
+		H:    v.filled(1, 4),
+		Hi:   v.l.Params,
+		Eta:  0.7,
+		Rate: -0.3,
+	}
 	s, h, inf := flat(task.S), flat(task.H), float32(math.Inf(1))
 	for i, extreme := range []float32{0, 0, 1e-30, -1e-30, 3, -290, 290, -3000, 3000, -inf, inf, float32(math.NaN())} {
 		for at := 17*i + 1; at < len(h); at += 1009 {
@@ -25,7 +33,8 @@ func (v *vector) naturalStep(t *testing.T) {
 	do(t, v.e, task)
 	for i, x := range flat(task.X) {
 		was := float64(s0[i])
-		if want := float64(x0[i]) + 0.7*was*float64(flat(task.G)[i]); !agrees(x, want, 2e-7*(math.Abs(float64(x0[i]))+math.Abs(was*float64(flat(task.G)[i])))) {
+		if want := float64(x0[i]) + 0.7*was*float64(flat(task.G)[i]); !agrees(x, want,
+			2e-7*(math.Abs(float64(x0[i]))+math.Abs(was*float64(flat(task.G)[i])))) {
 			t.Fatalf("x[%d] is %v, want %v", i, x, want)
 		}
 		arg := max(-86, min(86, float64(task.Rate*h[i])))

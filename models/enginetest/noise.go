@@ -63,7 +63,14 @@ func (v *vector) noiseKinds(t *testing.T) {
 			}
 		}
 		whole, sliced := ram.New(1, v.l.Params), ram.New(3, v.l.Params)
-		task := engine.NoiseSum{Dst: engine.All(whole), Noise: kind.noise, Weights: weights, Key: key, Antithetic: true, IDs: ids}
+		task := engine.NoiseSum{
+			Dst:        engine.All(whole),
+			Noise:      kind.noise,
+			Weights:    weights,
+			Key:        key,
+			Antithetic: true,
+			IDs:        ids,
+		}
 		do(t, v.e, task)
 		for j, got := range flat(whole) {
 			if kind.noise.Integer && got != float32(exact[j])*noise.IntegerScale {
@@ -80,7 +87,8 @@ func (v *vector) noiseKinds(t *testing.T) {
 		}
 		same(t, kind.name+" in slices", row(sliced, 1), flat(whole))
 		if kind.noise.Integer { // for any order
-			task.Dst, task.IDs, task.Weights = engine.All(sliced.Sub(2, 1)), []engine.Member{2, 7, 1, 4}, []float32{3000, 0, -125, 5}
+			task.Dst, task.IDs, task.Weights = engine.All(sliced.Sub(2, 1)), []engine.Member{2, 7, 1, 4},
+				[]float32{3000, 0, -125, 5}
 			do(t, v.e, task)
 			same(t, "whole numbers in another order", row(sliced, 2), flat(whole))
 		}
@@ -113,7 +121,13 @@ func (v *vector) manyRanks(t *testing.T, key noise.Key) {
 func (v *vector) noiseErrors(t *testing.T) {
 	one := v.filled(1, 1)
 	sum := func(n engine.Noise, square bool, weights ...float32) engine.NoiseSum {
-		return engine.NoiseSum{Dst: engine.All(one), Noise: n, Weights: weights, Square: square, IDs: make([]engine.Member, len(weights))}
+		return engine.NoiseSum{
+			Dst:     engine.All(one),
+			Noise:   n,
+			Weights: weights,
+			Square:  square,
+			IDs:     make([]engine.Member, len(weights)),
+		}
 	}
 	whole := engine.Noise{Integer: true}
 	for name, task := range map[string]engine.Task{
@@ -146,11 +160,22 @@ func (b *bench) candidateKinds(t *testing.T) {
 				continue
 			}
 			fit := make([]float32, len(ids))
-			task := engine.Candidates{Theta: theta, Scale: s, Noise: kind.noise, Sigma: 0.05, Key: key, Antithetic: true, IDs: ids, Batches: [][]int32{b.batch(0, 13)}, Fitness: fit}
+			task := engine.Candidates{
+				Theta:      theta,
+				Scale:      s,
+				Noise:      kind.noise,
+				Sigma:      0.05,
+				Key:        key,
+				Antithetic: true,
+				IDs:        ids,
+				Batches:    [][]int32{b.batch(0, 13)},
+				Fitness:    fit,
+			}
 			do(t, b.make(t, b.m, b.set, 2), task)
 			alone := b.make(t, b.m, b.set, 1)
 			for i, id := range ids {
-				x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: b.perturbed(flat(theta), flat(s), 0.05, kind.noise, key, true, id)})
+				x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols,
+					F: b.perturbed(flat(theta), flat(s), 0.05, kind.noise, key, true, id)})
 				l, n := make([]float64, 1), make([]int64, 1)
 				do(t, alone, engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: task.Batches, Loss: l, Correct: n})
 				if want := -l[0] / 13; math.Abs(float64(fit[i])-want) > 1e-4*math.Abs(want) {
@@ -163,7 +188,12 @@ func (b *bench) candidateKinds(t *testing.T) {
 			}
 		}
 	}
-	e, task := b.make(t, b.m, b.set, 1), engine.Candidates{Theta: theta, IDs: ids[:1], Batches: [][]int32{b.batch(0, 4)}, Fitness: make([]float32, 1)}
+	e, task := b.make(t, b.m, b.set, 1), engine.Candidates{
+		Theta:   theta,
+		IDs:     ids[:1],
+		Batches: [][]int32{b.batch(0, 4)},
+		Fitness: make([]float32, 1),
+	}
 	for name, f := range map[string]func(c *engine.Candidates){
 		"negative rank":   func(c *engine.Candidates) { c.Noise.Rank = -1 },
 		"both":            func(c *engine.Candidates) { c.Noise = engine.Noise{Integer: true, Rank: 1} },

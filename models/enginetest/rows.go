@@ -20,13 +20,22 @@ func (b *bench) gradientCohort(t *testing.T) {
 	alone := b.make(t, b.m, b.set, 1)
 	for i := range n {
 		r := engine.Row(i)
-		do(t, alone, engine.Gradients{X: x, Rows: []engine.Row{r}, Batches: batches[i : i+1], Stats: stats, Masks: keys[i : i+1], G: g.Sub(r, 1), Loss: loss[i : i+1]})
+		do(t, alone, engine.Gradients{
+			X:       x,
+			Rows:    []engine.Row{r},
+			Batches: batches[i : i+1],
+			Stats:   stats,
+			Masks:   keys[i : i+1],
+			G:       g.Sub(r, 1),
+			Loss:    loss[i : i+1],
+		})
 	}
 	order := []int{2, 0, 1}
 	g2, stats2, loss2 := ram.New(n, x.Cols), b.stats(t, n), make([]float32, n)
 	task := engine.Gradients{X: x, Stats: stats2, G: g2, Loss: loss2}
 	for _, i := range order {
-		task.Rows, task.Batches, task.Masks = append(task.Rows, engine.Row(i)), append(task.Batches, batches[i]), append(task.Masks, keys[i])
+		task.Rows, task.Batches, task.Masks = append(task.Rows, engine.Row(i)), append(task.Batches, batches[i]),
+			append(task.Masks, keys[i])
 	}
 	do(t, b.make(t, b.m, b.set, 2), task)
 	for at, i := range order {
@@ -38,7 +47,16 @@ func (b *bench) gradientCohort(t *testing.T) {
 		}
 	}
 	// One shared row with statistics of its own per entry, as data-parallel methods use it.
-	shared := engine.Gradients{X: x, Rows: make([]engine.Row, n), Batches: batches, Stats: b.stats(t, n), StatRows: engine.Rows(n), Masks: keys, G: g2, Loss: loss2}
+	shared := engine.Gradients{
+		X:        x,
+		Rows:     make([]engine.Row, n),
+		Batches:  batches,
+		Stats:    b.stats(t, n),
+		StatRows: engine.Rows(n),
+		Masks:    keys,
+		G:        g2,
+		Loss:     loss2,
+	}
 	do(t, alone, shared)
 	same(t, "gradient of a shared row", row(g2, 0), row(g, 0))
 	same(t, "statistics of a shared row", row(shared.Stats, 0), row(stats, 0))
@@ -54,11 +72,25 @@ func (b *bench) evaluateCohort(t *testing.T) {
 			s = engine.Mat{}
 		}
 		loss, correct := make([]float64, n), make([]int64, n)
-		do(t, b.make(t, b.m, b.set, 2), engine.Evaluate{X: x, Rows: engine.Rows(n), Batches: batches, Stats: s, Loss: loss, Correct: correct})
+		do(t, b.make(t, b.m, b.set, 2), engine.Evaluate{
+			X:       x,
+			Rows:    engine.Rows(n),
+			Batches: batches,
+			Stats:   s,
+			Loss:    loss,
+			Correct: correct,
+		})
 		alone := b.make(t, b.m, b.set, 1)
 		for i := n - 1; i >= 0; i-- {
 			l, c := make([]float64, 1), make([]int64, 1)
-			do(t, alone, engine.Evaluate{X: x, Rows: []engine.Row{engine.Row(i)}, Batches: batches[i : i+1], Stats: s, Loss: l, Correct: c})
+			do(t, alone, engine.Evaluate{
+				X:       x,
+				Rows:    []engine.Row{engine.Row(i)},
+				Batches: batches[i : i+1],
+				Stats:   s,
+				Loss:    l,
+				Correct: c,
+			})
 			if l[0] != loss[i] || c[0] != correct[i] {
 				t.Errorf("row %d alone: %v and %d, in the cohort %v and %d", i, l[0], c[0], loss[i], correct[i])
 			}
@@ -75,8 +107,17 @@ func (b *bench) order(t *testing.T) {
 	one := engine.Rows(1)
 	run := func(split bool) (float32, []float32) {
 		x, g, stats, loss := b.rows(t, 1), ram.New(1, b.m.Layout.Params), b.stats(t, 1), make([]float32, 1)
-		grad := engine.Gradients{X: x, Rows: one, Batches: [][]int32{b.batch(0, 8)}, Stats: stats, Masks: masks(1), G: g, Loss: loss}
-		step := engine.Update{Rows: one, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.05, Src: g}}}}}
+		grad := engine.Gradients{
+			X:       x,
+			Rows:    one,
+			Batches: [][]int32{b.batch(0, 8)},
+			Stats:   stats,
+			Masks:   masks(1),
+			G:       g,
+			Loss:    loss,
+		}
+		step := engine.Update{Rows: one,
+			Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -0.05, Src: g}}}}}
 		if split {
 			do(t, e, grad)
 			first := loss[0]
@@ -97,7 +138,8 @@ func (b *bench) order(t *testing.T) {
 }
 
 // perturbed is theta + s*eps(id) element by element, straight from the addresses.
-func (b *bench) perturbed(theta, scale []float32, sigma float32, n engine.Noise, key noise.Key, anti bool, id engine.Member) []float32 {
+func (b *bench) perturbed(theta, scale []float32, sigma float32, n engine.Noise, key noise.Key, anti bool,
+	id engine.Member) []float32 {
 	sign := float32(1)
 	key.Member = uint32(id)
 	if anti {
@@ -137,16 +179,32 @@ func (b *bench) candidates(t *testing.T) {
 		{"scaled", scale, true, [][]int32{b.batch(0, 6), b.batch(6, 6), b.batch(0, 6), b.batch(20, 9)}},
 	} {
 		fit := make([]float32, len(ids))
-		task := engine.Candidates{Theta: theta, Scale: c.scale, Sigma: 0.05, Key: key, Antithetic: c.anti, IDs: ids, Batches: c.batches, Fitness: fit}
+		task := engine.Candidates{
+			Theta:      theta,
+			Scale:      c.scale,
+			Sigma:      0.05,
+			Key:        key,
+			Antithetic: c.anti,
+			IDs:        ids,
+			Batches:    c.batches,
+			Fitness:    fit,
+		}
 		do(t, b.make(t, b.m, b.set, 2), task)
 		for i, id := range ids {
-			x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: b.perturbed(flat(theta), flat(c.scale), 0.05, engine.Noise{}, key, c.anti, id)})
+			x := ram.Of(engine.Host{Rows: 1, Cols: theta.Cols,
+				F: b.perturbed(flat(theta), flat(c.scale), 0.05, engine.Noise{}, key, c.anti, id)})
 			batch := c.batches[0]
 			if len(c.batches) > 1 {
 				batch = c.batches[i]
 			}
 			l, n := make([]float64, 1), make([]int64, 1)
-			do(t, b.make(t, b.m, b.set, 1), engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{batch}, Loss: l, Correct: n})
+			do(t, b.make(t, b.m, b.set, 1), engine.Evaluate{
+				X:       x,
+				Rows:    engine.Rows(1),
+				Batches: [][]int32{batch},
+				Loss:    l,
+				Correct: n,
+			})
 			want := -l[0] / float64(len(batch))
 			if math.Abs(float64(fit[i])-want) > 1e-4*math.Abs(want) {
 				t.Errorf("%s: candidate %d has fitness %v, its parameters evaluate to %v", c.name, id, fit[i], want)
@@ -157,7 +215,14 @@ func (b *bench) candidates(t *testing.T) {
 	lost := b.rows(t, 1)
 	flat(lost)[len(flat(lost))-1] = float32(math.NaN())
 	fit := []float32{0}
-	do(t, b.make(t, b.m, b.set, 1), engine.Candidates{Theta: lost, Sigma: 0.1, Key: key, IDs: ids[:1], Batches: [][]int32{b.batch(0, 4)}, Fitness: fit})
+	do(t, b.make(t, b.m, b.set, 1), engine.Candidates{
+		Theta:   lost,
+		Sigma:   0.1,
+		Key:     key,
+		IDs:     ids[:1],
+		Batches: [][]int32{b.batch(0, 4)},
+		Fitness: fit,
+	})
 	if fit[0] == fit[0] {
 		t.Errorf("fitness %v of a model that is not finite, want NaN", fit[0])
 	}
@@ -171,13 +236,24 @@ func (b *bench) axes(t *testing.T, theta, scale engine.Mat, key noise.Key) {
 		// the third and the fourth share noise but not the amounts
 		ids, along := []engine.Member{4, 5, 2, 3, 9}, []float32{0.5, -0.1, 0.5, -0.1, 0.3, 0.2, -0.3, 0.2, 0, -0.4}
 		fit := make([]float32, len(ids))
-		task := engine.Candidates{Theta: theta, Scale: scale, Axes: axes, Along: along, Key: key, Antithetic: anti, IDs: ids, Batches: [][]int32{b.batch(0, 12)}, Fitness: fit}
+		task := engine.Candidates{
+			Theta:      theta,
+			Scale:      scale,
+			Axes:       axes,
+			Along:      along,
+			Key:        key,
+			Antithetic: anti,
+			IDs:        ids,
+			Batches:    [][]int32{b.batch(0, 12)},
+			Fitness:    fit,
+		}
 		do(t, b.make(t, b.m, b.set, 2), task)
 		for i, id := range ids {
 			x := b.perturbed(make([]float32, theta.Cols), flat(scale), 0, engine.Noise{}, key, false, id)
 			sign := float32(1)
 			if anti {
-				x, sign = b.perturbed(make([]float32, theta.Cols), flat(scale), 0, engine.Noise{}, key, false, id/2), 1-2*float32(id%2)
+				x, sign = b.perturbed(make([]float32, theta.Cols), flat(scale), 0, engine.Noise{}, key, false, id/2),
+					1-2*float32(id%2)
 			}
 			for j := range x {
 				x[j] = x[j] + float32(along[2*i]*row(axes, 0)[j])
@@ -185,9 +261,16 @@ func (b *bench) axes(t *testing.T, theta, scale engine.Mat, key noise.Key) {
 				x[j] = flat(theta)[j] + float32(sign*x[j])
 			}
 			l, n := make([]float64, 1), make([]int64, 1)
-			do(t, b.make(t, b.m, b.set, 1), engine.Evaluate{X: ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: x}), Rows: engine.Rows(1), Batches: task.Batches, Loss: l, Correct: n})
+			do(t, b.make(t, b.m, b.set, 1), engine.Evaluate{
+				X:       ram.Of(engine.Host{Rows: 1, Cols: theta.Cols, F: x}),
+				Rows:    engine.Rows(1),
+				Batches: task.Batches,
+				Loss:    l,
+				Correct: n,
+			})
 			if want := -l[0] / 12; math.Abs(float64(fit[i])-want) > 1e-4*math.Abs(want) {
-				t.Errorf("antithetic %v: candidate %d along axes has fitness %v, its parameters evaluate to %v", anti, id, fit[i], want)
+				t.Errorf("antithetic %v: candidate %d along axes has fitness %v, its parameters evaluate to %v", anti, id, fit[i],
+					want)
 			}
 			one := task
 			one.IDs, one.Along, one.Fitness = ids[i:i+1], along[2*i:2*i+2], make([]float32, 1)
@@ -205,9 +288,15 @@ func (b *bench) statistics(t *testing.T) {
 	p, q := b.batch(0, 16), b.batch(40, 16)
 	e := b.make(t, b.m, b.set, 2)
 	do(t, e, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{p, q}, Stats: all},
-		engine.Statistics{X: x, Rows: rows, Batches: [][]int32{p}, Stats: one}, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{q}, Stats: two})
+		engine.Statistics{
+			X:       x,
+			Rows:    rows,
+			Batches: [][]int32{p},
+			Stats:   one,
+		}, engine.Statistics{X: x, Rows: rows, Batches: [][]int32{q}, Stats: two})
 	for i := range flat(all) {
-		if want := (float64(flat(one)[i]) + float64(flat(two)[i])) / 2; math.Abs(float64(flat(all)[i])-want) > 1e-5*max(1, math.Abs(want)) {
+		if want := (float64(flat(one)[i]) + float64(flat(two)[i])) / 2; math.Abs(float64(flat(all)[i])-want) > 1e-5*max(1,
+			math.Abs(want)) {
 			t.Fatalf("statistic %d is %v, the mean of the batches' %v", i, flat(all)[i], want)
 		}
 	}
@@ -220,7 +309,14 @@ func (b *bench) statistics(t *testing.T) {
 	// A large batch is nearly its own statistics: only the variance's divisor differs.
 	loss, correct := make([]float64, 2), make([]int64, 2)
 	do(t, e, engine.Statistics{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Stats: single},
-		engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Stats: single, Loss: loss[:1], Correct: correct[:1]},
+		engine.Evaluate{
+			X:       x,
+			Rows:    engine.Rows(1),
+			Batches: [][]int32{b.batch(0, 80)},
+			Stats:   single,
+			Loss:    loss[:1],
+			Correct: correct[:1],
+		},
 		engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 80)}, Loss: loss[1:], Correct: correct[1:]})
 	if math.Abs(loss[0]-loss[1]) > 0.02*loss[1] {
 		t.Errorf("loss %v with rebuilt statistics, %v with the batch's own", loss[0], loss[1])
@@ -251,11 +347,26 @@ func (b *bench) memory(t *testing.T) {
 	clear(p) // it is the caller's again
 	same(t, "written", read(engine.All(m)), []float32{0, 0, 0, 0, 0, 0, 0, 7, 8, 0, 0, 0, 9, 10, 0})
 	same(t, "view", read(engine.Span{Mat: m.Sub(1, 2), Row: 1, Rows: 1, Lo: 1, Hi: 4}), []float32{0, 9, 10})
-	if err := e.Do(ctx, engine.Copy{Dst: engine.Span{Mat: m, Rows: 1, Lo: 0, Hi: 2}, Src: engine.Span{Mat: m, Row: 2, Rows: 1, Lo: 2, Hi: 4}}); err != nil {
+	if err := e.Do(ctx, engine.Copy{Dst: engine.Span{
+		Mat:  m,
+		Rows: 1,
+		Lo:   0,
+		Hi:   2,
+	}, Src: engine.Span{Mat: m, Row: 2, Rows: 1, Lo: 2, Hi: 4}}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "copied", read(engine.All(m.Sub(0, 1))), []float32{9, 10, 0, 0, 0})
-	for name, s := range map[string]engine.Span{"rows": {Mat: m, Row: 2, Rows: 2, Hi: 2}, "columns": {Mat: m, Rows: 1, Lo: 4, Hi: 6}, "order": {Mat: m, Rows: 1, Lo: 2, Hi: 1}, "no memory": engine.All(engine.Mat{Rows: 1, Cols: 1})} {
+	for name, s := range map[string]engine.Span{"rows": {
+		Mat:  m,
+		Row:  2,
+		Rows: 2,
+		Hi:   2,
+	}, "columns": {
+		Mat:  m,
+		Rows: 1,
+		Lo:   4,
+		Hi:   6,
+	}, "order": {Mat: m, Rows: 1, Lo: 2, Hi: 1}, "no memory": engine.All(engine.Mat{Rows: 1, Cols: 1})} {
 		if e.Write(ctx, s, make([]byte, max(0, s.Bytes()))) == nil || e.Read(ctx, make([]byte, max(0, s.Bytes())), s) == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -272,7 +383,8 @@ func (b *bench) memory(t *testing.T) {
 			t.Error(err)
 		}
 		ok, hash := make([]bool, none[0]), make([][32]byte, none[0])
-		if err := e.Do(ctx, engine.Finite{X: z, OK: ok}, engine.Digest{X: z, Hash: hash}, engine.Fill{Dst: engine.All(z)}, engine.Copy{Dst: engine.All(z), Src: engine.All(z)},
+		if err := e.Do(ctx, engine.Finite{X: z, OK: ok}, engine.Digest{X: z, Hash: hash}, engine.Fill{Dst: engine.All(z)},
+			engine.Copy{Dst: engine.All(z), Src: engine.All(z)},
 			engine.Update{Prog: []engine.Lin{{Dst: z}}}); err != nil {
 			t.Error(err)
 		}
@@ -299,34 +411,190 @@ func (b *bench) errors(t *testing.T) {
 	ok, two := [][]int32{b.batch(0, 4), b.batch(4, 4)}, engine.Rows(2)
 	f2, d2, i2 := make([]float32, 2), make([]float64, 2), make([]int64, 2)
 	cases := map[string]engine.Task{
-		"columns of X":       engine.Gradients{X: thin, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2},
-		"rows of X":          engine.Gradients{X: x, Rows: []engine.Row{0, 2}, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2},
-		"negative row":       engine.Gradients{X: x, Rows: []engine.Row{0, -1}, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2},
-		"batches":            engine.Gradients{X: x, Rows: two, Batches: ok[:1], Stats: stats, Masks: masks(2), G: g, Loss: f2},
-		"empty batch":        engine.Gradients{X: x, Rows: two, Batches: [][]int32{{}, ok[1]}, Stats: stats, Masks: masks(2), G: g, Loss: f2},
-		"sample":             engine.Gradients{X: x, Rows: two, Batches: [][]int32{{0, 1}, {1 << 30, 1}}, Stats: stats, Masks: masks(2), G: g, Loss: f2},
-		"rows of G":          engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g.Sub(0, 1), Loss: f2},
-		"losses":             engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, Masks: masks(2), G: g, Loss: f2[:1]},
-		"evaluated rows":     engine.Evaluate{X: x, Rows: []engine.Row{5, 0}, Batches: ok, Stats: stats, Loss: d2, Correct: i2},
-		"counts":             engine.Evaluate{X: x, Rows: two, Batches: ok, Stats: stats, Loss: d2, Correct: i2[:1]},
-		"evaluated sample":   engine.Evaluate{X: x, Rows: two, Batches: [][]int32{{0, 1}, {-1, 1}}, Stats: stats, Loss: d2, Correct: i2},
-		"places drawn":       engine.Evaluate{X: x, Rows: two, Batches: ok, Drawn: masks(1), Stats: stats, Loss: d2, Correct: i2},
-		"candidates drawn":   engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2}, Batches: ok[:1], Drawn: masks(2), Fitness: f2},
-		"theta":              engine.Candidates{Theta: x, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"fitness":            engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok[:1], Fitness: f2},
-		"scale":              engine.Candidates{Theta: x.Sub(0, 1), Scale: thin.Sub(0, 1), IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"axes":               engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Axes: thin, Along: make([]float32, thin.Rows), IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"axes alone":         engine.Candidates{Theta: x.Sub(0, 1), Axes: x.Sub(0, 1), Along: f2[:1], IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"integer axes":       engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Axes: x.Sub(0, 1), Along: f2[:1], Noise: engine.Noise{Integer: true}, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"amounts":            engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Axes: x.Sub(0, 1), Along: f2, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"amounts of nothing": engine.Candidates{Theta: x.Sub(0, 1), Scale: x.Sub(0, 1), Along: f2[:1], IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
-		"candidate batches":  engine.Candidates{Theta: x.Sub(0, 1), IDs: []engine.Member{1, 2, 3}, Batches: ok, Fitness: make([]float32, 3)},
+		"columns of X": engine.Gradients{
+			X:       thin,
+			Rows:    two,
+			Batches: ok,
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2,
+		},
+		"rows of X": engine.Gradients{
+			X:       x,
+			Rows:    []engine.Row{0, 2},
+			Batches: ok,
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2,
+		},
+		"negative row": engine.Gradients{
+			X:       x,
+			Rows:    []engine.Row{0, -1},
+			Batches: ok,
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2,
+		},
+		"batches": engine.Gradients{
+			X:       x,
+			Rows:    two,
+			Batches: ok[:1],
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2,
+		},
+		"empty batch": engine.Gradients{
+			X:       x,
+			Rows:    two,
+			Batches: [][]int32{{}, ok[1]},
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2,
+		},
+		"sample": engine.Gradients{
+			X:       x,
+			Rows:    two,
+			Batches: [][]int32{{0, 1}, {1 << 30, 1}},
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2,
+		},
+		"rows of G": engine.Gradients{
+			X:       x,
+			Rows:    two,
+			Batches: ok,
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g.Sub(0, 1),
+			Loss:    f2,
+		},
+		"losses": engine.Gradients{
+			X:       x,
+			Rows:    two,
+			Batches: ok,
+			Stats:   stats,
+			Masks:   masks(2),
+			G:       g,
+			Loss:    f2[:1],
+		},
+		"evaluated rows": engine.Evaluate{
+			X:       x,
+			Rows:    []engine.Row{5, 0},
+			Batches: ok,
+			Stats:   stats,
+			Loss:    d2,
+			Correct: i2,
+		},
+		"counts": engine.Evaluate{X: x, Rows: two, Batches: ok, Stats: stats, Loss: d2, Correct: i2[:1]},
+		"evaluated sample": engine.Evaluate{
+			X:       x,
+			Rows:    two,
+			Batches: [][]int32{{0, 1}, {-1, 1}},
+			Stats:   stats,
+			Loss:    d2,
+			Correct: i2,
+		},
+		"places drawn": engine.Evaluate{
+			X:       x,
+			Rows:    two,
+			Batches: ok,
+			Drawn:   masks(1),
+			Stats:   stats,
+			Loss:    d2,
+			Correct: i2,
+		},
+		"candidates drawn": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			IDs:     []engine.Member{1, 2},
+			Batches: ok[:1],
+			Drawn:   masks(2),
+			Fitness: f2,
+		},
+		"theta": engine.Candidates{Theta: x, IDs: []engine.Member{1}, Batches: ok[:1], Fitness: f2[:1]},
+		"fitness": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			IDs:     []engine.Member{1, 2, 3},
+			Batches: ok[:1],
+			Fitness: f2,
+		},
+		"scale": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Scale:   thin.Sub(0, 1),
+			IDs:     []engine.Member{1},
+			Batches: ok[:1],
+			Fitness: f2[:1],
+		},
+		"axes": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Scale:   x.Sub(0, 1),
+			Axes:    thin,
+			Along:   make([]float32, thin.Rows),
+			IDs:     []engine.Member{1},
+			Batches: ok[:1],
+			Fitness: f2[:1],
+		},
+		"axes alone": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Axes:    x.Sub(0, 1),
+			Along:   f2[:1],
+			IDs:     []engine.Member{1},
+			Batches: ok[:1],
+			Fitness: f2[:1],
+		},
+		"integer axes": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Scale:   x.Sub(0, 1),
+			Axes:    x.Sub(0, 1),
+			Along:   f2[:1],
+			Noise:   engine.Noise{Integer: true},
+			IDs:     []engine.Member{1},
+			Batches: ok[:1],
+			Fitness: f2[:1],
+		},
+		"amounts": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Scale:   x.Sub(0, 1),
+			Axes:    x.Sub(0, 1),
+			Along:   f2,
+			IDs:     []engine.Member{1},
+			Batches: ok[:1],
+			Fitness: f2[:1],
+		},
+		"amounts of nothing": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			Scale:   x.Sub(0, 1),
+			Along:   f2[:1],
+			IDs:     []engine.Member{1},
+			Batches: ok[:1],
+			Fitness: f2[:1],
+		},
+		"candidate batches": engine.Candidates{
+			Theta:   x.Sub(0, 1),
+			IDs:     []engine.Member{1, 2, 3},
+			Batches: ok,
+			Fitness: make([]float32, 3),
+		},
 		"rows of statistics": engine.Statistics{X: x, Rows: []engine.Row{9}, Batches: ok, Stats: stats},
 	}
 	if b.m.Layout.Stats > 0 {
 		cases["no statistics"] = engine.Gradients{X: x, Rows: two, Batches: ok, Masks: masks(2), G: g, Loss: f2}
 		cases["no masks"] = engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, G: g, Loss: f2}
-		cases["statistics twice"] = engine.Gradients{X: x, Rows: two, Batches: ok, Stats: stats, StatRows: []engine.Row{0, 0}, Masks: masks(2), G: g, Loss: f2}
+		cases["statistics twice"] = engine.Gradients{
+			X:        x,
+			Rows:     two,
+			Batches:  ok,
+			Stats:    stats,
+			StatRows: []engine.Row{0, 0},
+			Masks:    masks(2),
+			G:        g,
+			Loss:     f2,
+		}
 	}
 	e := b.make(t, b.m, b.set, 1)
 	for name, task := range cases {
@@ -339,7 +607,13 @@ func (b *bench) cancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	x := b.rows(t, 1)
-	err := try(ctx, b.make(t, b.m, b.set, 1), engine.Evaluate{X: x, Rows: engine.Rows(1), Batches: [][]int32{b.batch(0, 4)}, Loss: make([]float64, 1), Correct: make([]int64, 1)})
+	err := try(ctx, b.make(t, b.m, b.set, 1), engine.Evaluate{
+		X:       x,
+		Rows:    engine.Rows(1),
+		Batches: [][]int32{b.batch(0, 4)},
+		Loss:    make([]float64, 1),
+		Correct: make([]int64, 1),
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancellation: %v", err)
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // outputs are the fields of tasks that an engine writes to host memory.
-var outputs = map[string]bool{"Loss": true, "Correct": true, "Squares": true, "Fitness": true, "RMS": true, "OK": true, "Hash": true, "Moved": true}
+var outputs = map[string]bool{"Loss": true, "Correct": true, "Squares": true, "Fitness": true, "RMS": true, "OK": true,
+	"Hash": true, "Moved": true}
 
 // remade is a copy of a task with every matrix replaced and every slice that is read in memory of its own. Slices that
 // are written are the task's.
@@ -71,7 +72,8 @@ func try(ctx context.Context, e engine.Engine, tasks ...engine.Task) (err error)
 				var err error
 				if own, err = e.Alloc(1, b.Len()); err == nil {
 					there[b] = own
-					err = e.Write(context.Background(), engine.All(own), engine.AppendFloats(nil, ram.View(engine.Over(b, 0, 1, b.Len())).F))
+					err = e.Write(context.Background(), engine.All(own),
+						engine.AppendFloats(nil, ram.View(engine.Over(b, 0, 1, b.Len())).F))
 				}
 				if err != nil {
 					broken = err

@@ -12,8 +12,8 @@ import (
 	"brood/models/noise"
 )
 
-// Vector checks the tasks that need no model, on one and three threads. The layout has 2,001 parameters or more; threads
-// share a vector of more than 50,000.
+// Vector checks the tasks that need no model, on one and three threads. The layout has 2,001 parameters or more;
+// threads share a vector of more than 50,000.
 func Vector(t *testing.T, l engine.Layout, newEngine func(t *testing.T, threads int) engine.Engine) {
 	var engines []engine.Engine
 	for _, threads := range []int{1, 3} {
@@ -63,7 +63,8 @@ func (v *vector) update(t *testing.T) {
 	do(t, v.e, engine.Update{Rows: rows, Prog: []engine.Lin{
 		{Dst: b, Terms: []engine.Term{{C: 0.9, Src: b}, {C: 0.3, Src: a}}},
 		{Dst: a, Terms: []engine.Term{{C: 1, Src: a}, {C: -0.1, Src: b}, {C: 0.01, Src: mean}}},
-		{Dst: b, Terms: []engine.Term{{C: 1, Src: a}, {C: 0.7, Src: b}, {C: -0.2, Src: c}, {C: 0.3, Src: mean}, {C: 1.1, Src: b}}},
+		{Dst: b, Terms: []engine.Term{{C: 1, Src: a}, {C: 0.7, Src: b}, {C: -0.2, Src: c}, {C: 0.3, Src: mean},
+			{C: 1.1, Src: b}}},
 		{Dst: a, Terms: []engine.Term{{C: 1.0 / 3, Src: a}}},
 		{Dst: c},
 	}})
@@ -82,10 +83,11 @@ func (v *vector) update(t *testing.T) {
 	same(t, "second", flat(b), flat(wb))
 }
 
-// functions against one call per element, also of zeros, infinities and NaN, with a factor that is the destination, a row
-// for all or none.
+// functions against one call per element, also of zeros, infinities and NaN, with a factor that is the destination, a
+// row for all or none.
 func (v *vector) functions(t *testing.T) {
-	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1e-42, -1e-42, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 3e38}
+	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 1e-42, -1e-42, float32(math.Inf(1)), float32(math.Inf(-1)),
+		float32(math.NaN()), 3e38}
 	a, b, one := v.filled(3, 1), v.filled(3, 2), v.filled(1, 3)
 	copy(row(a, 1), odd)
 	for fn := engine.Identity; fn <= engine.Clamp; fn++ {
@@ -106,9 +108,15 @@ func (v *vector) functions(t *testing.T) {
 					row(want, r)[i] = w
 				}
 			}
-			do(t, v.e, engine.Update{Rows: []engine.Row{2, 1}, Prog: []engine.Lin{{Dst: y, Terms: []engine.Term{{C: 0.5, Src: x}}, Map: fn, By: by}}})
+			do(t, v.e, engine.Update{Rows: []engine.Row{2, 1}, Prog: []engine.Lin{{
+				Dst:   y,
+				Terms: []engine.Term{{C: 0.5, Src: x}},
+				Map:   fn,
+				By:    by,
+			}}})
 			for i, w := range flat(want) {
-				if got := flat(y)[i]; got != w && (got == got || w == w) || math.Signbit(float64(got)) != math.Signbit(float64(w)) && got == got {
+				if got := flat(y)[i]; got != w && (got == got || w == w) ||
+					math.Signbit(float64(got)) != math.Signbit(float64(w)) && got == got {
 					t.Fatalf("function %d, factor of %d rows, element %d: %v, want %v", fn, by.Rows, i, got, w)
 				}
 			}
@@ -157,9 +165,16 @@ func (v *vector) sum(t *testing.T) {
 	part := func(m engine.Mat, r engine.Row) engine.Span {
 		return engine.Span{Mat: m, Row: r, Rows: 1, Lo: 128, Hi: 1300}
 	}
-	do(t, v.e, engine.Sum{Dst: part(dst, 0), Src: []engine.Span{part(src, 1), {Mat: src, Row: 2, Rows: 1, Lo: 64, Hi: 1236}}, Tree: [][2]int{{0, 1}}})
+	do(t, v.e, engine.Sum{Dst: part(dst, 0), Src: []engine.Span{part(src, 1), {
+		Mat:  src,
+		Row:  2,
+		Rows: 1,
+		Lo:   64,
+		Hi:   1236,
+	}}, Tree: [][2]int{{0, 1}}})
 	for i, got := range flat(dst) {
-		if want := row(src, 1)[i] + row(src, 2)[max(0, i-64)]; i >= 128 && i < 1300 && got != want || (i < 128 || i >= 1300) && got != 0 {
+		if want := row(src, 1)[i] + row(src, 2)[max(0, i-64)]; i >= 128 && i < 1300 && got != want ||
+			(i < 128 || i >= 1300) && got != 0 {
 			t.Fatalf("slice: element %d is %v", i, got)
 		}
 	}
@@ -196,7 +211,13 @@ func (v *vector) feedback(t *testing.T) {
 // elements: copies, fills and products of elements.
 func (v *vector) elements(t *testing.T) {
 	a, b, dst := v.filled(3, 1), v.filled(3, 2), ram.New(3, v.l.Params)
-	do(t, v.e, engine.Copy{Dst: engine.Span{Mat: dst, Row: 1, Rows: 2, Lo: 3, Hi: 2000}, Src: engine.Span{Mat: a, Rows: 2, Lo: 1, Hi: 1998}},
+	do(t, v.e, engine.Copy{Dst: engine.Span{
+		Mat:  dst,
+		Row:  1,
+		Rows: 2,
+		Lo:   3,
+		Hi:   2000,
+	}, Src: engine.Span{Mat: a, Rows: 2, Lo: 1, Hi: 1998}},
 		engine.Fill{Dst: engine.Span{Mat: dst, Row: 0, Rows: 2, Lo: 5, Hi: 7}, Value: -2.5})
 	for r := range 3 {
 		for i, got := range row(dst, engine.Row(r)) {
@@ -363,7 +384,19 @@ func (v *vector) adam(t *testing.T) {
 	}
 	const eta, b1, b2, eps, wd = 0.01, 0.9, 0.999, 1e-8, 0.1
 	for step := uint64(1); step <= 3; step++ {
-		do(t, v.e, engine.Adam{X: x, M: m, V: s, G: g, Rows: []engine.Row{1}, Eta: eta, B1: b1, B2: b2, Eps: eps, WD: wd, T: step})
+		do(t, v.e, engine.Adam{
+			X:    x,
+			M:    m,
+			V:    s,
+			G:    g,
+			Rows: []engine.Row{1},
+			Eta:  eta,
+			B1:   b1,
+			B2:   b2,
+			Eps:  eps,
+			WD:   wd,
+			T:    step,
+		})
 		for i := range ref {
 			r, d := &ref[i], float64(row(g, 1)[i])
 			r.m, r.v = b1*r.m+(1-b1)*d, b2*r.v+(1-b2)*d*d
@@ -445,21 +478,28 @@ func (v *vector) errors(t *testing.T) {
 	two := engine.Rows(2)
 	key := noise.Key{Seed: 1}
 	for name, task := range map[string]engine.Task{
-		"columns":          engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: thin}}}}},
-		"row":              engine.Update{Rows: []engine.Row{2}, Prog: []engine.Lin{{Dst: x}}},
-		"function":         engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, Map: engine.Clamp + 1}}},
-		"factor":           engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, By: thin}}},
-		"shared dst":       engine.Update{Rows: two, Prog: []engine.Lin{{Dst: one, Terms: []engine.Term{{C: 1, Src: x}}}}},
-		"sum rows":         engine.Sum{Dst: engine.All(x), Src: []engine.Span{engine.All(x)}},
-		"sum columns":      engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(thin.Sub(0, 1))}},
-		"sum of nothing":   engine.Sum{Dst: engine.All(one)},
-		"sum used twice":   engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(one), engine.RowOf(x, 0)}, Tree: [][2]int{{0, 0}}},
-		"sum left out":     engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(one), engine.RowOf(x, 0)}},
-		"sum of later":     engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(one), engine.RowOf(x, 0)}, Tree: [][2]int{{0, 3}, {1, 2}}},
-		"sum code":         engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.RowOf(x, 0)}, Code: 9},
-		"feedback rows":    engine.Feedback{Dst: x, Src: x, Lost: one},
-		"copy shape":       engine.Copy{Dst: engine.All(x), Src: engine.All(one)},
-		"copy span":        engine.Copy{Dst: engine.Span{Mat: x, Row: 2, Rows: 1, Hi: 1}, Src: engine.Span{Mat: one, Rows: 1, Hi: 1}},
+		"columns":        engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, Terms: []engine.Term{{C: 1, Src: thin}}}}},
+		"row":            engine.Update{Rows: []engine.Row{2}, Prog: []engine.Lin{{Dst: x}}},
+		"function":       engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, Map: engine.Clamp + 1}}},
+		"factor":         engine.Update{Rows: two, Prog: []engine.Lin{{Dst: x, By: thin}}},
+		"shared dst":     engine.Update{Rows: two, Prog: []engine.Lin{{Dst: one, Terms: []engine.Term{{C: 1, Src: x}}}}},
+		"sum rows":       engine.Sum{Dst: engine.All(x), Src: []engine.Span{engine.All(x)}},
+		"sum columns":    engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(thin.Sub(0, 1))}},
+		"sum of nothing": engine.Sum{Dst: engine.All(one)},
+		"sum used twice": engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(one), engine.RowOf(x, 0)},
+			Tree: [][2]int{{0, 0}}},
+		"sum left out": engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(one), engine.RowOf(x, 0)}},
+		"sum of later": engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.All(one), engine.RowOf(x, 0)},
+			Tree: [][2]int{{0, 3}, {1, 2}}},
+		"sum code":      engine.Sum{Dst: engine.All(one), Src: []engine.Span{engine.RowOf(x, 0)}, Code: 9},
+		"feedback rows": engine.Feedback{Dst: x, Src: x, Lost: one},
+		"copy shape":    engine.Copy{Dst: engine.All(x), Src: engine.All(one)},
+		"copy span": engine.Copy{Dst: engine.Span{
+			Mat:  x,
+			Row:  2,
+			Rows: 1,
+			Hi:   1,
+		}, Src: engine.Span{Mat: one, Rows: 1, Hi: 1}},
 		"fill span":        engine.Fill{Dst: engine.Span{Mat: one, Rows: 1, Lo: 4, Hi: one.Cols + 1}},
 		"product rows":     engine.Product{Dst: x, A: x, B: v.filled(3, 1)},
 		"nudge rows":       engine.Nudge{X: x, G: x, Moved: make([]float32, 1)},

@@ -12,7 +12,8 @@ var curve = map[models.Kind]uint32{models.LeakyReLU: 0, models.Tanh: 1, models.S
 
 // activation appends y = f(x).
 func (p *pass) activation(o *op, x, y place) {
-	p.b.launch("activation", p.most*o.nOut, p.entries, wordsHere{}, curve[o.kind], o.slope, x.list, y.m, y.step, x.m, x.step)
+	p.b.launch("activation", p.most*o.nOut, p.entries, wordsHere{}, curve[o.kind], o.slope, x.list, y.m, y.step, x.m,
+		x.step)
 }
 
 // activationBack appends the gradient of the operand in place of that of the result.
@@ -42,7 +43,8 @@ func (p *pass) layerKept(o *op) Memory {
 // layerNorm appends y = xhat*scale + shift.
 func (p *pass) layerNorm(o *op, x, y place) {
 	scale, shift := p.tensor(p.params, p.lo, o.weight), p.tensor(p.params, p.lo, o.bias)
-	p.b.grid("layer_norm", p.layers(o), group, wordsHere{}, p.along(o.rows), uint32(p.most*o.rows), uint32(o.nIn/o.rows), x.m, x.list, x.step,
+	p.b.grid("layer_norm", p.layers(o), group, wordsHere{}, p.along(o.rows), uint32(p.most*o.rows), uint32(o.nIn/o.rows),
+		x.m, x.list, x.step,
 		scale.m, scale.list, scale.step, scale.at, shift.at, p.layerKept(o), y.m, y.step, math.Float64bits(models.NormEpsilon))
 }
 
@@ -51,8 +53,10 @@ func (p *pass) layerNormBack(o *op, dy Memory, g place, input bool) {
 	kept, x, step := p.layerKept(o), p.acts[o.in], uint64(p.most*o.nOut)
 	rows, wide := uint32(p.most*o.rows), o.nIn/o.rows
 	dScale, dShift := p.tensor(g, 0, o.weight), p.tensor(g, 0, o.bias)
-	p.b.launch("layer_norm_scale", wide, p.entries, wordsHere{}, p.along(o.rows), rows, uint32(wide), x.m, x.step, dy, step, kept, dScale.m, dScale.at, dScale.step)
-	p.b.launch("column_sums", wide, p.entries, wordsHere{}, p.along(o.rows), uint32(wide), dy, step, dShift.m, dShift.at, dShift.step)
+	p.b.launch("layer_norm_scale", wide, p.entries, wordsHere{}, p.along(o.rows), rows, uint32(wide), x.m, x.step, dy,
+		step, kept, dScale.m, dScale.at, dScale.step)
+	p.b.launch("column_sums", wide, p.entries, wordsHere{}, p.along(o.rows), uint32(wide), dy, step, dShift.m, dShift.at,
+		dShift.step)
 	if input {
 		scale := p.tensor(p.params, p.lo, o.weight)
 		p.b.grid("layer_norm_back", p.layers(o), group, wordsHere{}, p.along(o.rows), rows, uint32(wide), x.m, x.step,

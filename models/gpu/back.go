@@ -66,7 +66,8 @@ func (b *back) op(o *op) error {
 		}
 	case models.Constant:
 		row := b.tensor(b.g, 0, o.bias)
-		b.b.launch("column_sums", o.nOut, b.entries, wordsHere{}, b.sizes, uint32(o.nOut), dy, uint64(b.most*o.nOut), row.m, row.at, row.step)
+		b.b.launch("column_sums", o.nOut, b.entries, wordsHere{}, b.sizes, uint32(o.nOut), dy, uint64(b.most*o.nOut), row.m,
+			row.at, row.step)
 		return nil
 	case models.Add:
 		b.side(o, dy)
@@ -106,7 +107,8 @@ func (b *back) side(o *op, dy Memory) {
 		more = 1
 	}
 	b.has[o.with] = true
-	b.b.launch("add_back", b.most*f, b.entries, wordsHere{}, b.b.list(o.shape...), b.sizes, uint32(f), more, dy, uint64(b.most*o.nOut), uint32(o.nOut), b.grads[o.with], uint64(b.most*f))
+	b.b.launch("add_back", b.most*f, b.entries, wordsHere{}, b.b.list(o.shape...), b.sizes, uint32(f), more, dy,
+		uint64(b.most*o.nOut), uint32(o.nOut), b.grads[o.with], uint64(b.most*f))
 }
 
 // through appends an op whose gradient has memory of its own.
@@ -139,7 +141,8 @@ func (b *back) through(o *op, dy Memory, input bool) error {
 		}
 	case models.GlobalAvg:
 		if input {
-			b.b.launch("average_back", b.most*o.nIn, b.entries, wordsHere{}, b.sizes, uint32(o.channels), uint32(o.plane), dy, uint64(b.most*o.nOut), dx, uint64(b.most*o.nIn))
+			b.b.launch("average_back", b.most*o.nIn, b.entries, wordsHere{}, b.sizes, uint32(o.channels), uint32(o.plane), dy,
+				uint64(b.most*o.nOut), dx, uint64(b.most*o.nIn))
 		}
 	}
 	if input && b.has[o.in] {
@@ -156,10 +159,20 @@ func (p *pass) denseBack(o *op, dy, dx Memory, g place, input bool) {
 	turned.down, turned.across = 1, o.nOut
 	w := p.tensor(g, 0, o.weight)
 	w.down, w.across = o.nIn, 1
-	p.b.gemm(p.entries, product{m: o.nOut, n: o.nIn, k: p.most, sizes: p.sizes, sized: 2, a: turned, b: p.acts[o.in], c: w})
+	p.b.gemm(p.entries, product{
+		m:     o.nOut,
+		n:     o.nIn,
+		k:     p.most,
+		sizes: p.sizes,
+		sized: 2,
+		a:     turned,
+		b:     p.acts[o.in],
+		c:     w,
+	})
 	if o.bias >= 0 {
 		bias := p.tensor(g, 0, o.bias)
-		p.b.launch("column_sums", o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), dy, d.step, bias.m, bias.at, bias.step)
+		p.b.launch("column_sums", o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), dy, d.step, bias.m, bias.at,
+			bias.step)
 	}
 	if !input {
 		return

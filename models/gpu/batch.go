@@ -75,7 +75,8 @@ func (e *Engine) issue(b *batch) error {
 	}
 	for _, l := range b.launches {
 		if n := max(l.groups[1], l.groups[2]); n > MostEntries {
-			return fmt.Errorf("%s: %d rows at once are more than the %d of a launch: take more workers", e.dev.Info().Name, n, MostEntries)
+			return fmt.Errorf("%s: %d rows at once are more than the %d of a launch: take more workers", e.dev.Info().Name, n,
+				MostEntries)
 		}
 	}
 	if n := len(b.words); n > 0 {
@@ -202,7 +203,8 @@ func (e *Engine) ready() error {
 		tile += t.Len / t.Cols * ((t.Cols + 31) / 32)
 	}
 	if e.tiles = append(e.tiles, tile); 8*tile > math.MaxUint32 {
-		return fmt.Errorf("model %s: %d parameters are more than the kernels of this engine count", e.model.Name, e.layout.Params)
+		return fmt.Errorf("model %s: %d parameters are more than the kernels of this engine count", e.model.Name,
+			e.layout.Params)
 	}
 	m, err := e.dev.Alloc(len(w))
 	if err != nil {

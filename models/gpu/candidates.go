@@ -38,7 +38,8 @@ func pairs(t *engine.Candidates) (out []pair, views []view) {
 			views = append(views, v)
 		}
 		key, _ := signed(t.Key, t.Antithetic, id)
-		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && out[n-1].view == seen && slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && out[n-1].view == seen &&
+			slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
 			continue
 		}
@@ -167,7 +168,8 @@ func (c *crowd) full() error {
 	c.noise(kindOf(t.Noise), eps, 0, params)
 	if t.Scale.Rows > 0 {
 		m, from := behind(t.Scale)
-		b.launch("product", params, units, eps, uint64(0), uint64(params), eps, uint64(0), uint64(params), m, from, uint64(0), uint64(params))
+		b.launch("product", params, units, eps, uint64(0), uint64(params), eps, uint64(0), uint64(params), m, from, uint64(0),
+			uint64(params))
 		c.lean(eps)
 	}
 	first, lo := 0, 0
@@ -198,7 +200,8 @@ func (c *crowd) lean(eps Memory) {
 			amounts = append(amounts, c.t.Amounts(w.at)[r])
 		}
 		m, at := behind(c.t.Axes)
-		c.b.launch("spread", params, len(c.work), wordsHere{}, c.b.floats(amounts...), uint64(params), uint32(0), eps, uint64(params),
+		c.b.launch("spread", params, len(c.work), wordsHere{}, c.b.floats(amounts...), uint64(params), uint32(0), eps,
+			uint64(params),
 			eps, uint64(0), uint32(none), uint64(params), m, at+uint64(r*params), uint32(none), uint64(0))
 	}
 }
@@ -206,17 +209,20 @@ func (c *crowd) lean(eps Memory) {
 // noise appends the pairs' noise of parameters [lo, hi): a row for each pair.
 func (c *crowd) noise(kind uint32, to Memory, lo, hi int) {
 	from, n := c.e.items(lo, hi)
-	c.b.launch("draw", n, len(c.work), wordsHere{}, c.keys, c.e.table, uint32(len(c.e.layout.Tensors)), uint64(from), uint64(n), kind, to,
+	c.b.launch("draw", n, len(c.work), wordsHere{}, c.keys, c.e.table, uint32(len(c.e.layout.Tensors)), uint64(from),
+		uint64(n), kind, to,
 		uint64(0), uint64(hi-lo), uint64(lo), uint64(hi))
 }
 
 // spread appends n columns of each candidate: a row of a by a list, plus its factor times its pair's row of x.
-func (c *crowd) spread(n int, rectify bool, to, a Memory, at uint64, list uint32, step int, x Memory, atx uint64, stepX int) {
+func (c *crowd) spread(n int, rectify bool, to, a Memory, at uint64, list uint32, step int, x Memory, atx uint64,
+	stepX int) {
 	relu := uint32(0)
 	if rectify {
 		relu = 1
 	}
-	c.b.launch("spread", n, c.entries, wordsHere{}, c.factors, uint64(n), relu, to, uint64(n), a, at, list, uint64(step), x, atx, c.pairOf, uint64(stepX))
+	c.b.launch("spread", n, c.entries, wordsHere{}, c.factors, uint64(n), relu, to, uint64(n), a, at, list, uint64(step),
+		x, atx, c.pairOf, uint64(stepX))
 }
 
 // end is where the parameters behind a first layer begin.
@@ -256,7 +262,13 @@ func (c *crowd) factorFirst(o *op, eps place) error {
 	} else {
 		x := c.acts[0]
 		x.list = c.seen
-		c.dense(o, len(c.work), x, eps, 0, place{m: turn, step: uint64(wide), list: none, down: o.nOut, across: 1}, c.pairSizes, false)
+		c.dense(o, len(c.work), x, eps, 0, place{
+			m:      turn,
+			step:   uint64(wide),
+			list:   none,
+			down:   o.nOut,
+			across: 1,
+		}, c.pairSizes, false)
 	}
 	c.spread(wide, o.rectify, c.acts[o.out].m, base.m, 0, c.viewOf, wide, turn, 0, wide)
 	return err
@@ -265,7 +277,8 @@ func (c *crowd) factorFirst(o *op, eps place) error {
 // inBytes says whether x*E' is a product of bytes: the noise is of whole numbers, the samples are bytes that one line
 // maps to x.
 func (c *crowd) inBytes(o *op) bool {
-	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16 && c.e.model.Loss == models.CrossEntropy
+	return c.t.Noise.Integer && c.t.Scale.Rows == 0 && o.in == 0 && len(c.e.set.Normal()) == 1 && o.nIn < 1<<16 &&
+		c.e.model.Loss == models.CrossEntropy
 }
 
 // bytes appends turn for whole numbers V of noise: x = (pixel/255 - mean)/deviation, so that x*E' =
@@ -282,7 +295,8 @@ func (c *crowd) bytes(o *op, eps place, turn Memory) error {
 		bias, biased = c.tensor(eps, 0, o.bias), 1
 	}
 	mean, std := float32(e.set.Mean[0]), float32(e.set.Std[0])
-	c.b.grid("byte_product", [3]int{(o.nOut + group - 1) / group, c.most, len(c.work)}, group, wordsHere{}, c.from.rows, c.seen, c.pairSizes, uint32(c.most),
+	c.b.grid("byte_product", [3]int{(o.nOut + group - 1) / group, c.most, len(c.work)}, group, wordsHere{}, c.from.rows,
+		c.seen, c.pairSizes, uint32(c.most),
 		c.from.pixels, uint32(o.nIn), numbers, uint64(w.Len), uint32(o.nOut), bias.m, bias.at, bias.step, biased,
 		noise.IntegerScale/(255*std), -noise.IntegerScale*mean/std, turn, uint64(c.most*o.nOut))
 	return nil

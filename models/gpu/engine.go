@@ -75,7 +75,14 @@ func NewTensor(d Device, arithmetic string, m *models.Model, set *data.Set) (*En
 
 func newEngine(d Device, tensor string, m *models.Model, set *data.Set) (*Engine, error) {
 	memory := count(d)
-	e := &Engine{dev: memory, memory: memory, kernels: map[string]Kernel{}, kind: arith.Name, tensor: tensor, scratch: map[string]*spare{}}
+	e := &Engine{
+		dev:     memory,
+		memory:  memory,
+		kernels: map[string]Kernel{},
+		kind:    arith.Name,
+		tensor:  tensor,
+		scratch: map[string]*spare{},
+	}
 	if tensor != "" {
 		e.kind = TensorKind(tensor, d.Info().Tensor)
 	}
@@ -162,7 +169,8 @@ func (e *Engine) Close() {
 	if e.dev == nil {
 		return
 	}
-	for _, m := range append(e.old, e.words, e.table, e.log, e.samples.labels, e.samples.weights, e.samples.targets, e.samples.pixels, e.samples.values, e.samples.tables) {
+	for _, m := range append(e.old, e.words, e.table, e.log, e.samples.labels, e.samples.weights, e.samples.targets,
+		e.samples.pixels, e.samples.values, e.samples.tables) {
 		if m != 0 {
 			e.dev.Free(m)
 		}

@@ -23,7 +23,8 @@ func (p *pass) conv(o *op, x, y place) {
 		relu = 1
 	}
 	groups, high := p.tiles(o, o.channels, o.plane)
-	p.b.grid(p.b.products("conv_tiles"), groups, tileItems, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(0), high, x.m, x.list, x.step,
+	p.b.grid(p.b.products("conv_tiles"), groups, tileItems, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(0), high,
+		x.m, x.list, x.step,
 		w.m, w.list, w.step, w.at, bias.at, biased, relu, y.m, uint32(0), y.m, y.step)
 }
 
@@ -54,11 +55,13 @@ func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 	if args := []any{wordsHere{}, shape, p.sizes, dy, step, x.m, x.step, w.m, w.at, w.step}; lines < fewOutputs {
 		p.b.launch("conv_weights", p.e.layout.Tensors[o.weight].Len, p.entries, args...)
 	} else {
-		p.b.grid("conv_weight_tiles", [3]int{(wide + tileTaps - 1) / tileTaps, (lines + tileTaps - 1) / tileTaps, p.entries * of}, tileItems, args...)
+		p.b.grid("conv_weight_tiles",
+			[3]int{(wide + tileTaps - 1) / tileTaps, (lines + tileTaps - 1) / tileTaps, p.entries * of}, tileItems, args...)
 	}
 	if o.bias >= 0 {
 		bias := p.tensor(g, 0, o.bias)
-		p.b.launch("conv_bias", o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), dy, step, bias.m, bias.at, bias.step)
+		p.b.launch("conv_bias", o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), dy, step,
+			bias.m, bias.at, bias.step)
 	}
 	if !input {
 		return
@@ -69,7 +72,8 @@ func (p *pass) convBack(o *op, dy, dx Memory, g place, input bool) {
 	}
 	back := p.tensor(p.params, p.lo, o.weight)
 	groups, high := p.tiles(o, int(o.shape[0]), int(o.shape[1]*o.shape[2]))
-	p.b.grid(p.b.products("conv_tiles"), groups, tileItems, wordsHere{}, shape, p.sizes, uint32(1), high, dy, uint32(none), step, back.m, back.list, back.step, back.at,
+	p.b.grid(p.b.products("conv_tiles"), groups, tileItems, wordsHere{}, shape, p.sizes, uint32(1), high, dy, uint32(none),
+		step, back.m, back.list, back.step, back.at,
 		uint64(0), uint32(0), uint32(0), x.m, gated, dx, x.step)
 }
 
@@ -83,13 +87,15 @@ func (o *op) windows() (mean uint32, scale float32) {
 
 func (p *pass) pool(o *op, x, y place) {
 	mean, scale := o.windows()
-	p.b.grid("pool", p.images(o.nOut), group, wordsHere{}, p.b.list(o.shape...), p.sizes, mean, scale, x.m, x.list, x.step, y.m, y.step)
+	p.b.grid("pool", p.images(o.nOut), group, wordsHere{}, p.b.list(o.shape...), p.sizes, mean, scale, x.m, x.list, x.step,
+		y.m, y.step)
 }
 
 func (p *pass) poolBack(o *op, dy, dx Memory) {
 	mean, scale := o.windows()
 	x, y := p.acts[o.in], p.acts[o.out]
-	p.b.grid("pool_back", p.images(o.nIn), group, wordsHere{}, p.b.list(o.shape...), p.sizes, mean, scale, x.m, x.step, y.m, dy, y.step, dx)
+	p.b.grid("pool_back", p.images(o.nIn), group, wordsHere{}, p.b.list(o.shape...), p.sizes, mean, scale, x.m, x.step,
+		y.m, dy, y.step, dx)
 }
 
 // Of a normalisation: samples of a block, and the numbers of a channel that are kept for the way back.
@@ -108,7 +114,8 @@ func (p *pass) kept(o *op) (kept, lanes Memory) {
 
 // lanes appends sums of lanes.
 func (p *pass) lanes(o *op, what uint32, x place, dy Memory, kept, lanes Memory) {
-	p.b.launch("norm_lanes", normLanes*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), what, o.floor(), x.m, x.list, x.step,
+	p.b.launch("norm_lanes", normLanes*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane),
+		what, o.floor(), x.m, x.list, x.step,
 		dy, uint64(p.most*o.nOut), kept, lanes)
 }
 
@@ -140,9 +147,11 @@ func (p *pass) norm(o *op, x, y place) {
 		stats = place{m: kept, list: none}
 	}
 	scale, shift := p.tensor(p.params, p.lo, o.weight), p.tensor(p.params, p.lo, o.bias)
-	p.b.launch("norm_factors", o.channels, p.entries, wordsHere{}, p.sizes, channels, plane, lanes, kept, scale.m, scale.list, scale.step, scale.at, shift.at,
+	p.b.launch("norm_factors", o.channels, p.entries, wordsHere{}, p.sizes, channels, plane, lanes, kept, scale.m,
+		scale.list, scale.step, scale.at, shift.at,
 		stats.m, stats.at, stats.list, stats.step, uint32(o.mean), uint32(o.variance), given, running, p.pace, math.Float64bits(models.NormEpsilon))
-	p.b.launch("norm_apply", p.most*o.nOut, p.entries, wordsHere{}, channels, plane, o.floor(), x.m, x.list, x.step, kept, y.m, y.step)
+	p.b.launch("norm_apply", p.most*o.nOut, p.entries, wordsHere{}, channels, plane, o.floor(), x.m, x.list, x.step, kept,
+		y.m, y.step)
 }
 
 // normBack appends the gradients of scale and shift and, with input, makes that of the result into that of the input.
@@ -151,14 +160,17 @@ func (p *pass) normBack(o *op, dy Memory, g place, input bool) {
 	channels, plane, x := uint32(o.channels), uint32(o.plane), p.acts[o.in]
 	p.lanes(o, 2, x, dy, kept, lanes)
 	scale, gscale, gshift := p.tensor(p.params, p.lo, o.weight), p.tensor(g, 0, o.weight), p.tensor(g, 0, o.bias)
-	p.b.launch("norm_back_factors", o.channels, p.entries, wordsHere{}, p.sizes, channels, plane, lanes, kept, scale.m, scale.list, scale.step, scale.at,
+	p.b.launch("norm_back_factors", o.channels, p.entries, wordsHere{}, p.sizes, channels, plane, lanes, kept, scale.m,
+		scale.list, scale.step, scale.at,
 		g.m, uint64(0), g.step, gscale.at, gshift.at)
 	if input {
-		p.b.launch("norm_back", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, channels, plane, o.floor(), x.m, x.step, dy, uint64(p.most*o.nOut), kept)
+		p.b.launch("norm_back", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, channels, plane, o.floor(), x.m, x.step, dy,
+			uint64(p.most*o.nOut), kept)
 	}
 }
 
 // add appends y = x + z.
 func (p *pass) add(o *op, x, z, y place) {
-	p.b.launch("add", p.most*o.nOut, p.entries, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(o.nOut), x.m, x.list, x.step, z.m, z.list, z.step, y.m, y.step)
+	p.b.launch("add", p.most*o.nOut, p.entries, wordsHere{}, p.b.list(o.shape...), p.sizes, uint32(o.nOut), x.m, x.list,
+		x.step, z.m, z.list, z.step, y.m, y.step)
 }

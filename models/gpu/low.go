@@ -99,7 +99,8 @@ func (c *crowd) expand(held map[int]bool, eps Memory) error {
 			return err
 		}
 		e.factors(c.b, i, rank, c.keys, units, false, a, rank*rows, x, rank*t.Cols)
-		c.b.launch("outer", t.Len, units, a, uint64(rank*rows), x, uint64(rank*t.Cols), uint32(rank), uint32(rows), uint32(t.Cols),
+		c.b.launch("outer", t.Len, units, a, uint64(rank*rows), x, uint64(rank*t.Cols), uint32(rank), uint32(rows),
+			uint32(t.Cols),
 			eps, uint64(t.Lo), uint64(e.layout.Params))
 	}
 	return nil
@@ -128,7 +129,8 @@ func (c *crowd) factored(o *op, first bool, drawn int) error {
 		ones[drawn] = 1
 		t := &e.layout.Tensors[o.bias]
 		from, n := e.items(t.Lo, t.Lo+t.Len)
-		b.launch("draw", n, units, wordsHere{}, c.keys, e.table, uint32(len(e.layout.Tensors)), uint64(from), uint64(n), uint32(0), a,
+		b.launch("draw", n, units, wordsHere{}, c.keys, e.table, uint32(len(e.layout.Tensors)), uint64(from), uint64(n),
+			uint32(0), a,
 			uint64(drawn*o.nOut), uint64(rank*o.nOut), uint64(t.Lo), uint64(t.Lo+t.Len))
 	}
 	entries, in, sizes, pairs := c.entries, c.acts[o.in], c.sizes, c.pairOf
@@ -149,16 +151,39 @@ func (c *crowd) factored(o *op, first bool, drawn int) error {
 	}
 	b.gemm(entries, g)
 	for k := g.k; k < o.nIn; k += cut {
-		b.gemm(entries, product{m: c.most, n: rank, k: min(cut, o.nIn-k), sizes: sizes, sized: 1, add: true, factors: none, a: in.shift(k), b: right.shift(k), c: inner})
+		b.gemm(entries, product{
+			m:       c.most,
+			n:       rank,
+			k:       min(cut, o.nIn-k),
+			sizes:   sizes,
+			sized:   1,
+			add:     true,
+			factors: none,
+			a:       in.shift(k),
+			b:       right.shift(k),
+			c:       inner,
+		})
 	}
 	if !first && drawn <= few && o.nIn%lanes == 0 {
-		b.grid("row_dots", [3]int{(c.most + group - 1) / group, drawn, entries}, group, wordsHere{}, sizes, uint32(o.nIn), c.pairOf, in.m, in.step,
+		b.grid("row_dots", [3]int{(c.most + group - 1) / group, drawn, entries}, group, wordsHere{}, sizes, uint32(o.nIn),
+			c.pairOf, in.m, in.step,
 			x, uint64(rank*o.nIn), room, inner.step, uint32(rank))
 	}
 	if first {
 		inner.list = c.pairOf
 	}
-	b.gemm(c.entries, product{m: c.most, n: o.nOut, k: rank, sizes: c.sizes, sized: 1, relu: o.rectify, add: true, factors: c.factors, a: inner,
-		b: place{m: a, step: uint64(rank * o.nOut), list: c.pairOf, down: o.nOut, across: 1}, c: c.acts[o.out]})
+	b.gemm(c.entries, product{
+		m:       c.most,
+		n:       o.nOut,
+		k:       rank,
+		sizes:   c.sizes,
+		sized:   1,
+		relu:    o.rectify,
+		add:     true,
+		factors: c.factors,
+		a:       inner,
+		b:       place{m: a, step: uint64(rank * o.nOut), list: c.pairOf, down: o.nOut, across: 1},
+		c:       c.acts[o.out],
+	})
 	return nil
 }

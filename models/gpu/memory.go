@@ -30,7 +30,8 @@ func (e *Engine) Alloc(rows, cols int) (engine.Mat, error) {
 	}
 	m, err := e.dev.Alloc(int(4 * n))
 	if err != nil {
-		return engine.Mat{}, fmt.Errorf("%s: no memory for a matrix of %d x %d (%w), of %.2f GB %.2f are taken", info.Name, rows, cols, err, float64(info.Memory)/1e9, float64(e.used)/1e9)
+		return engine.Mat{}, fmt.Errorf("%s: no memory for a matrix of %d x %d (%w), of %.2f GB %.2f are taken", info.Name,
+			rows, cols, err, float64(info.Memory)/1e9, float64(e.used)/1e9)
 	}
 	b := &buffer{e, m, int(n)}
 	e.used += int64(4 * n)
@@ -86,7 +87,8 @@ func (e *Engine) Write(ctx context.Context, dst engine.Span, p []byte) error {
 		return err
 	}
 	wide := dst.Hi - dst.Lo
-	return e.issue(new(batch).launch("move", wide, dst.Rows, m, at, uint64(dst.Mat.Cols), room, uint64(0), uint64(wide), uint64(wide)))
+	return e.issue(new(batch).launch("move", wide, dst.Rows, m, at, uint64(dst.Mat.Cols), room, uint64(0), uint64(wide),
+		uint64(wide)))
 }
 
 // Read brings elements home, row by row, after all that was queued.
@@ -104,7 +106,8 @@ func (e *Engine) Read(ctx context.Context, p []byte, src engine.Span) error {
 			return err
 		}
 		wide := src.Hi - src.Lo
-		if err := e.issue(new(batch).launch("move", wide, src.Rows, room, uint64(0), uint64(wide), m, at, uint64(src.Mat.Cols), uint64(wide))); err != nil {
+		if err := e.issue(new(batch).launch("move", wide, src.Rows, room, uint64(0), uint64(wide), m, at,
+			uint64(src.Mat.Cols), uint64(wide))); err != nil {
 			return err
 		}
 		m, at = room, 0
@@ -132,7 +135,8 @@ func (e *Engine) span(ctx context.Context, s engine.Span, p []byte) error {
 		return fmt.Errorf("%d bytes for %d elements", len(p), s.Bytes()/4)
 	}
 	if !e.held(s.Mat) {
-		return fmt.Errorf("a matrix of %d x %d has no memory here: it was freed, or is another engine's", s.Mat.Rows, s.Mat.Cols)
+		return fmt.Errorf("a matrix of %d x %d has no memory here: it was freed, or is another engine's", s.Mat.Rows,
+			s.Mat.Cols)
 	}
 	return nil
 }

@@ -63,14 +63,30 @@ func (e *Engine) muonMatrix(t *engine.Muon, r engine.Row, lo, rows, cols int) er
 	c := b.floats(engine.Schulz[2])
 	for range engine.SchulzSteps {
 		first := product{m: side, n: side, k: cols, a: of(u, cols, 1), b: of(u, 1, cols), c: of(gram, side, 1)}
-		last := product{m: rows, n: cols, k: side, factors: none, a: of(poly, side, 1), b: of(u, cols, 1), c: of(next, cols, 1)}
+		last := product{
+			m:       rows,
+			n:       cols,
+			k:       side,
+			factors: none,
+			a:       of(poly, side, 1),
+			b:       of(u, cols, 1),
+			c:       of(next, cols, 1),
+		}
 		if rows > cols {
 			first.k, first.a, first.b = rows, of(u, 1, cols), of(u, cols, 1)
 			last.a, last.b = of(u, cols, 1), of(poly, side, 1)
 		}
 		b.gemm(1, first)
 		scaled(poly, engine.Schulz[1], gram, side*side)
-		b.added(1, product{m: side, n: side, k: side, factors: c, a: of(gram, side, 1), b: of(gram, side, 1), c: of(poly, side, 1)})
+		b.added(1, product{
+			m:       side,
+			n:       side,
+			k:       side,
+			factors: c,
+			a:       of(gram, side, 1),
+			b:       of(gram, side, 1),
+			c:       of(poly, side, 1),
+		})
 		scaled(next, engine.Schulz[0], u, n)
 		b.added(1, last)
 		u, next = next, u

@@ -103,7 +103,8 @@ func (e *Engine) fullSum(b *batch, t *engine.NoiseSum, list uint32, lo, hi int) 
 	s := t.Key.Schedule()
 	from, n := e.items(lo, hi)
 	d, at := first(t.Dst)
-	b.launch("noise_sum", n, 1, wordsHere{}, list, uint32(len(t.IDs)), s[0], s[1], uint32(t.Key.Round), e.table, uint32(len(e.layout.Tensors)),
+	b.launch("noise_sum", n, 1, wordsHere{}, list, uint32(len(t.IDs)), s[0], s[1], uint32(t.Key.Round), e.table,
+		uint32(len(e.layout.Tensors)),
 		uint64(from), uint64(n), kindOf(t.Noise), square, d, at+uint64(lo-t.Dst.Lo), uint64(lo), uint64(hi))
 }
 
@@ -115,7 +116,8 @@ func (e *Engine) perturb(t engine.Perturb) error {
 	}
 	_, n := e.items(0, e.layout.Params)
 	x, at := behind(t.X)
-	return e.issue(b.launch("perturb", n, t.X.Rows, wordsHere{}, list, e.table, uint32(len(e.layout.Tensors)), uint64(n), x, at, uint64(t.X.Cols)))
+	return e.issue(b.launch("perturb", n, t.X.Rows, wordsHere{}, list, e.table, uint32(len(e.layout.Tensors)), uint64(n),
+		x, at, uint64(t.X.Cols)))
 }
 
 func (e *Engine) crossover(t engine.Crossover) error {
@@ -131,6 +133,7 @@ func (e *Engine) crossover(t engine.Crossover) error {
 	d, at := behind(t.Dst)
 	x, atx := behind(t.A)
 	y, aty := behind(t.B)
-	return e.issue(b.launch("crossover", t.Dst.Cols, t.Dst.Rows, wordsHere{}, list, e.table, uint32(len(e.layout.Tensors)), uint64(t.Dst.Cols), whole,
+	return e.issue(b.launch("crossover", t.Dst.Cols, t.Dst.Rows, wordsHere{}, list, e.table, uint32(len(e.layout.Tensors)),
+		uint64(t.Dst.Cols), whole,
 		d, at, x, atx, y, aty))
 }

@@ -63,7 +63,8 @@ func (b *batch) gemm(entries int, p product) {
 		if o.words {
 			return wordsHere{}, []uint32{uint32(o.at), 0, 0, 0, none, 0, 1, 1}
 		}
-		return o.m, []uint32{uint32(o.at), uint32(o.at >> 32), uint32(o.step), uint32(o.step >> 32), o.list, uint32(o.down), uint32(o.across), 1}
+		return o.m, []uint32{uint32(o.at), uint32(o.at >> 32), uint32(o.step), uint32(o.step >> 32), o.list, uint32(o.down),
+			uint32(o.across), 1}
 	}
 	args := []any{wordsHere{}, uint32(0)}
 	for _, o := range []*place{&p.a, &p.b, &p.c, p.bias, p.gate} {
@@ -71,7 +72,8 @@ func (b *batch) gemm(entries int, p product) {
 		args, w = append(args, m), append(w, words...)
 	}
 	args[1] = b.list(w...)
-	b.grid(b.products("gemm"), [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries}, tileItems, args...)
+	b.grid(b.products("gemm"), [3]int{(p.n + tileSide - 1) / tileSide, (p.m + tileSide - 1) / tileSide, entries},
+		tileItems, args...)
 }
 
 // added appends products that are added to what is there, cut where the processor cuts them.
@@ -171,12 +173,14 @@ func (p *pass) step(o *op, training bool) {
 	case o.kind == models.MaxPool, o.kind == models.AvgPool:
 		p.pool(o, x, y)
 	case o.kind == models.GlobalAvg:
-		p.b.launch("average", p.most*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), x.m, x.list, x.step, y.m, y.step)
+		p.b.launch("average", p.most*o.channels, p.entries, wordsHere{}, p.sizes, uint32(o.channels), uint32(o.plane), x.m,
+			x.list, x.step, y.m, y.step)
 	case o.kind == models.BatchNorm:
 		p.norm(o, x, y)
 	case o.kind == models.LayerNorm:
 		p.layerNorm(o, x, y)
-	case o.kind == models.LeakyReLU, o.kind == models.Tanh, o.kind == models.SiLU, o.kind == models.GELU, o.kind == models.Scale:
+	case o.kind == models.LeakyReLU, o.kind == models.Tanh, o.kind == models.SiLU, o.kind == models.GELU,
+		o.kind == models.Scale:
 		p.activation(o, x, y)
 	case o.kind == models.Embedding:
 		p.embed(o, x, y)
@@ -188,7 +192,8 @@ func (p *pass) step(o *op, training bool) {
 		p.add(o, x, p.acts[o.with], y)
 	case o.kind == models.Constant:
 		row := p.tensor(p.params, p.lo, o.bias)
-		p.b.launch("constant_rows", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), row.m, row.at, row.list, row.step, y.m, y.step)
+		p.b.launch("constant_rows", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nOut), row.m, row.at, row.list,
+			row.step, y.m, y.step)
 	case o.kind == models.ReLU && o.forward:
 		p.each("relu", o, x, y)
 	case o.kind == models.Dropout && training:
@@ -209,7 +214,8 @@ func (p *pass) drop(o *op, x, y Memory) {
 	for _, k := range p.masks {
 		p.b.key(k, 0)
 	}
-	p.b.launch("dropout", (p.most*o.nOut+3)/4, p.entries, wordsHere{}, keys, p.sizes, uint32(o.nOut), uint32(o.layer), x, y, uint64(p.most*o.nOut),
+	p.b.launch("dropout", (p.most*o.nOut+3)/4, p.entries, wordsHere{}, keys, p.sizes, uint32(o.nOut), uint32(o.layer), x,
+		y, uint64(p.most*o.nOut),
 		1/(1-float32(o.rate)), uint32(o.rate*(1<<24)))
 }
 
@@ -239,31 +245,37 @@ func (p *pass) loss(ids, blocks uint32, d Memory, piece int, sums, squares uint6
 			return err
 		}
 		if e.model.MultiLabel() {
-			p.b.launch("independent", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets, uint32(e.model.Outputs), z.m, z.list, z.step,
+			p.b.launch("independent", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets,
+				uint32(e.model.Outputs), z.m, z.list, z.step,
 				d, want, losses, hits, errors)
 		} else {
 			huber := uint32(0)
 			if e.model.Loss == models.Huber {
 				huber = 1
 			}
-			p.b.launch("regression", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets, uint32(e.model.Outputs), huber, z.m, z.list, z.step,
+			p.b.launch("regression", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.targets,
+				uint32(e.model.Outputs), huber, z.m, z.list, z.step,
 				d, want, losses, hits, errors)
 		}
 		if squares != noSums {
-			p.b.launch("tally_squares", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), errors, targets, e.log, squares)
+			p.b.launch("tally_squares", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece),
+				errors, targets, e.log, squares)
 		}
 	case models.Distance:
 		x := p.acts[0]
-		p.b.launch("squared_distance", p.most, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(e.model.Features), x.m, x.list, x.step, z.m, z.list, z.step,
+		p.b.launch("squared_distance", p.most, p.entries, wordsHere{}, p.sizes, uint32(p.most), uint32(e.model.Features), x.m,
+			x.list, x.step, z.m, z.list, z.step,
 			d, want, losses, hits)
 	default:
 		weights, weighs := e.samples.weights, uint32(1)
 		if weights == 0 {
 			weights, weighs = losses, 0 // a pointer that is not read
 		}
-		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels, uint32(classes), weights, weighs, z.m, z.list, z.step, d, want, losses, hits)
+		p.b.launch("cross_entropy", p.most, p.entries, wordsHere{}, ids, blocks, p.sizes, uint32(p.most), e.samples.labels,
+			uint32(classes), weights, weighs, z.m, z.list, z.step, d, want, losses, hits)
 	}
-	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits, targets,
+	p.b.launch("tally", p.entries, 1, wordsHere{}, p.sizes, uint32(p.entries), uint32(p.most), uint32(piece), losses, hits,
+		targets,
 		e.log, sums, e.log, sums+uint64(entries))
 	return nil
 }

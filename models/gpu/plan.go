@@ -45,7 +45,8 @@ func (e *UncoveredError) Error() string {
 	if e.Layer == 0 {
 		return fmt.Sprintf("model %s: %s has no kernels for a device yet: train it on the processor", e.Model, e.Why)
 	}
-	return fmt.Sprintf("model %s: layer %d: %s has no kernels for a device yet: train it on the processor", e.Model, e.Layer, e.Why)
+	return fmt.Sprintf("model %s: layer %d: %s has no kernels for a device yet: train it on the processor", e.Model,
+		e.Layer, e.Why)
 }
 
 // Covers says what of a model has no kernels, by an UncoveredError.
@@ -76,7 +77,8 @@ func compile(m *models.Model) (*plan, error) {
 	p.last = results[len(results)-1]
 	p.needs = make([]bool, len(p.floats))
 	for _, o := range p.ops {
-		p.needs[o.out] = p.needs[o.out] || o.weight >= 0 || o.bias >= 0 || p.needs[o.in] || o.kind == models.Add && p.needs[o.with]
+		p.needs[o.out] = p.needs[o.out] || o.weight >= 0 || o.bias >= 0 || p.needs[o.in] || o.kind == models.Add &&
+			p.needs[o.with]
 	}
 	return p, nil
 }
@@ -85,7 +87,18 @@ func compile(m *models.Model) (*plan, error) {
 func (p *plan) layer(i int, results []int) (int, error) {
 	m := p.model
 	l, in := &m.Layers[i], results[m.Layers[i].From]
-	o := op{kind: l.Kind, in: in, nIn: models.Size(l.In), nOut: models.Size(l.Out), weight: l.Weight, bias: l.Bias, layer: i, rate: l.Rate, slope: float32(l.Slope + l.Factor), rows: l.Rows}
+	o := op{
+		kind:   l.Kind,
+		in:     in,
+		nIn:    models.Size(l.In),
+		nOut:   models.Size(l.Out),
+		weight: l.Weight,
+		bias:   l.Bias,
+		layer:  i,
+		rate:   l.Rate,
+		slope:  float32(l.Slope + l.Factor),
+		rows:   l.Rows,
+	}
 	before := p.before(in)
 	switch l.Kind {
 	case models.Flatten:

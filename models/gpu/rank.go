@@ -11,7 +11,8 @@ const columnsAtOnce = 256
 
 // factors appends the draw of tensor i's factors for rows of keys: A over the root of the rank, times the key's factor
 // if it is weighted, into rows of a, and B into rows of b, so far apart.
-func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weighted bool, a Memory, stepA int, x Memory, stepX int) {
+func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weighted bool, a Memory, stepA int, x Memory,
+	stepX int) {
 	t := &e.layout.Tensors[i]
 	rows := t.Len / t.Cols
 	n := 8 * 2 * rank * ((max(rows, t.Cols) + 31) / 32)
@@ -19,7 +20,8 @@ func (e *Engine) factors(b *batch, i, rank int, keys uint32, entries int, weight
 	if weighted {
 		by = 1
 	}
-	b.launch("draw_factors", n, entries, wordsHere{}, keys, uint32(i), uint32(rows), uint32(t.Cols), by, float32(1/math.Sqrt(float64(rank))),
+	b.launch("draw_factors", n, entries, wordsHere{}, keys, uint32(i), uint32(rows), uint32(t.Cols), by,
+		float32(1/math.Sqrt(float64(rank))),
 		a, uint64(stepA), x, uint64(stepX), uint32(n))
 }
 

@@ -13,7 +13,8 @@ func (e *Engine) Room(w engine.Work) int64 {
 	if w.Antithetic {
 		pairs = (pairs + 1) / 2
 	}
-	work = max(work, bounded(pairs, 3*params+3*int64(w.Batch)*total), bounded(int64(w.Rows), int64(max(w.Scores, w.Own))*total))
+	work = max(work, bounded(pairs, 3*params+3*int64(w.Batch)*total),
+		bounded(int64(w.Rows), int64(max(w.Scores, w.Own))*total))
 	if w.Muon {
 		matrix, square := e.layout.MuonFloats()
 		bytes += 8 * int64(matrix+square)

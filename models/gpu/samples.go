@@ -41,17 +41,20 @@ func (e *Engine) put(what string, per int, f func(p []byte, id int32) []byte) (M
 // upload sends the data set.
 func (e *Engine) upload() (err error) {
 	s := &e.samples
-	if s.labels, err = e.put("labels", 2, func(p []byte, id int32) []byte { return binary.LittleEndian.AppendUint16(p, uint16(e.set.Label(id))) }); err != nil {
+	if s.labels, err = e.put("labels", 2,
+		func(p []byte, id int32) []byte { return binary.LittleEndian.AppendUint16(p, uint16(e.set.Label(id))) }); err != nil {
 		return err
 	}
 	if e.set.Weighs() {
-		s.weights, err = e.put("weights", 4, func(p []byte, id int32) []byte { return appendFloats(p, []float32{e.set.Weight(id)}) })
+		s.weights, err = e.put("weights", 4,
+			func(p []byte, id int32) []byte { return appendFloats(p, []float32{e.set.Weight(id)}) })
 		if err != nil {
 			return err
 		}
 	}
 	if outputs := e.set.Outputs; outputs > 0 {
-		s.targets, err = e.put("targets", 4*outputs, func(p []byte, id int32) []byte { return appendFloats(p, e.set.Targets(id)) })
+		s.targets, err = e.put("targets", 4*outputs,
+			func(p []byte, id int32) []byte { return appendFloats(p, e.set.Targets(id)) })
 		if err != nil {
 			return err
 		}
@@ -68,7 +71,8 @@ func (e *Engine) upload() (err error) {
 		})
 		return err
 	}
-	if s.pixels, err = e.put("samples", e.set.Features(), func(p []byte, id int32) []byte { return append(p, e.set.Image(id)...) }); err != nil {
+	if s.pixels, err = e.put("samples", e.set.Features(),
+		func(p []byte, id int32) []byte { return append(p, e.set.Image(id)...) }); err != nil {
 		return err
 	}
 	var p []byte
@@ -153,7 +157,8 @@ func (e *Engine) gather(b *batch, views []view, most int, x Memory) (out loaded,
 			return out, err
 		}
 	}
-	b.grid("gather_bytes", groups, group, wordsHere{}, out.rows, sizes, uint32(most), out.pixels, s.tables, uint32(features), uint32(features/len(e.set.Normal())), x)
+	b.grid("gather_bytes", groups, group, wordsHere{}, out.rows, sizes, uint32(most), out.pixels, s.tables,
+		uint32(features), uint32(features/len(e.set.Normal())), x)
 	return out, nil
 }
 
@@ -177,7 +182,8 @@ func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (stag
 		own := at // of samples' own coins
 		own.Round = 0
 		k, l, c := at.Schedule(), next.Schedule(), own.Schedule()
-		b.words = append(b.words, drawn, k[0], k[1], l[0], l[1], at.Stream, at.Member, uint32(at.Round), uint32(at.Round>>32), uint32(pass), c[0], c[1])
+		b.words = append(b.words, drawn, k[0], k[1], l[0], l[1], at.Stream, at.Member, uint32(at.Round), uint32(at.Round>>32),
+			uint32(pass), c[0], c[1])
 	}
 	a := e.set.Augment()
 	flag := func(on bool) uint32 {
@@ -186,7 +192,8 @@ func (e *Engine) draw(b *batch, views []view, sizes, ids uint32, most int) (stag
 		}
 		return 0
 	}
-	b.grid("draw_samples", [3]int{(features + group - 1) / group, most, len(views)}, group, wordsHere{}, ids, sizes, keys, uint32(most), e.samples.pixels,
+	b.grid("draw_samples", [3]int{(features + group - 1) / group, most, len(views)}, group, wordsHere{}, ids, sizes, keys,
+		uint32(most), e.samples.pixels,
 		uint32(features), uint32(e.set.Shape[1]), uint32(e.set.Shape[2]), uint32(a.Pad), flag(a.Reflect), flag(a.Flip), flag(a.Alternate), staged)
 	return staged, b.numbers(0, most*len(views)), nil
 }

@@ -40,14 +40,16 @@ func SelfTest(d Device) error {
 		for j, want := range []float32{float32(a*b) + c, fused(a, b, c), a / b, float32(math.Sqrt(math.Abs(float64(a))))} {
 			got := math.Float32frombits(binary.LittleEndian.Uint32(single[4*(j*tried+i):]))
 			if math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
-				return &RoundingError{info.Name, []string{"a*b+c", "fma(a, b, c)", "a/b", "sqrt(|a|)"}[j], a, b, c, float64(got), float64(want)}
+				return &RoundingError{info.Name, []string{"a*b+c", "fma(a, b, c)", "a/b", "sqrt(|a|)"}[j], a, b, c, float64(got),
+					float64(want)}
 			}
 		}
 		x, y := float64(a)*1.0000000001, float64(b)
 		for j, want := range []float64{float64(x*y) + float64(c), x / y, math.Sqrt(math.Abs(x))} {
 			got := math.Float64frombits(binary.LittleEndian.Uint64(double[8*(j*tried+i):]))
 			if math.Float64bits(got) != math.Float64bits(want) && (got == got || want == want) {
-				return &RoundingError{info.Name, []string{"a*b+c in float64", "a/b in float64", "sqrt(|a|) in float64"}[j], a, b, c, got, want}
+				return &RoundingError{info.Name, []string{"a*b+c in float64", "a/b in float64", "sqrt(|a|) in float64"}[j], a, b, c,
+					got, want}
 			}
 		}
 	}

@@ -187,8 +187,8 @@ func touched(m engine.Mat, r engine.Row, writes bool) touch {
 }
 
 // write appends the words of a programme: the number of its statements; of each a head, value, place of the result and,
-// where the head says so, place of the factor; of each term its coefficient and place. A head is none for bits, else the
-// number of terms in 24 bits, the function in 4, and a bit for the factor.
+// where the head says so, place of the factor; of each term its coefficient and place. A head is none for bits, else
+// the number of terms in 24 bits, the function in 4, and a bit for the factor.
 func (w *walk) write(prog []statement) uint32 {
 	place := func(m engine.Mat) []uint32 {
 		mem, at := behind(m)

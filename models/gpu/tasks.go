@@ -122,7 +122,12 @@ func (e *Engine) gradients(t engine.Gradients) error {
 			return err
 		}
 		g, row := behind(t.G)
-		if err := p.backward(grads, place{m: g, at: row + uint64(lo*t.G.Cols), step: uint64(t.G.Cols), list: none}); err != nil {
+		if err := p.backward(grads, place{
+			m:    g,
+			at:   row + uint64(lo*t.G.Cols),
+			step: uint64(t.G.Cols),
+			list: none,
+		}); err != nil {
 			return err
 		}
 		return e.issue(b)

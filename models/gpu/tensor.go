@@ -45,7 +45,8 @@ func Rounded(arithmetic string, x float32) float32 {
 func TensorTest(d Device, arithmetic string) error {
 	info := d.Info()
 	if info.Tensor == "" {
-		return fmt.Errorf("%s has no %s: it is computed by the tensor cores of NVIDIA's cards, by CUDA", info.Name, arithmetic)
+		return fmt.Errorf("%s has no %s: it is computed by the tensor cores of NVIDIA's cards, by CUDA", info.Name,
+			arithmetic)
 	}
 	text, err := Source(arithmetic)
 	if err != nil {
@@ -94,7 +95,8 @@ func TensorTest(d Device, arithmetic string) error {
 	if wrong, err := tensorImages(d, k); err != nil {
 		return fmt.Errorf("%s: self-test of %s: %w", info.Name, arithmetic, err)
 	} else if wrong != "" {
-		return fmt.Errorf("%s computes a convolution of whole numbers of %s as %s: %s is not used", info.Name, arithmetic, wrong, arithmetic)
+		return fmt.Errorf("%s computes a convolution of whole numbers of %s as %s: %s is not used", info.Name, arithmetic,
+			wrong, arithmetic)
 	}
 	return nil
 }
@@ -102,8 +104,14 @@ func TensorTest(d Device, arithmetic string) error {
 // tensorProduct is A B by the kernel that was loaded last, m x n over deep, both by rows.
 func tensorProduct(d Device, m, n, deep int, a, b []float32) ([]float32, error) {
 	w := &batch{tensor: true}
-	w.gemm(1, product{m: m, n: n, k: deep, a: place{m: 1, down: deep, across: 1, list: none}, b: place{m: 2, down: n, across: 1, list: none},
-		c: place{m: 3, down: n, across: 1, list: none}})
+	w.gemm(1, product{
+		m: m,
+		n: n,
+		k: deep,
+		a: place{m: 1, down: deep, across: 1, list: none},
+		b: place{m: 2, down: n, across: 1, list: none},
+		c: place{m: 3, down: n, across: 1, list: none},
+	})
 	return w.on(d, [][]float32{nil, a, b, make([]float32, m*n)}, 3)
 }
 
@@ -118,10 +126,23 @@ func tensorImages(d Device, k noise.Key) (wrong string, err error) {
 		weights[i] = float32(k.Below(i+3<<20, 511) - 255)
 	}
 	b := &batch{tensor: true}
-	o := &op{kind: models.Conv, shape: numbers(in, high, wide, out, side, 1, pad, high, wide, 1), nIn: len(x), nOut: out * high * wide,
-		channels: out, plane: high * wide, bias: -1}
-	p := &pass{b: b, e: &Engine{layout: &engine.Layout{Tensors: []engine.Tensor{{Len: len(weights)}}}}, entries: 1, most: 1, sizes: b.list(1),
-		params: place{m: 2, step: uint64(len(weights)), list: none}}
+	o := &op{
+		kind:     models.Conv,
+		shape:    numbers(in, high, wide, out, side, 1, pad, high, wide, 1),
+		nIn:      len(x),
+		nOut:     out * high * wide,
+		channels: out,
+		plane:    high * wide,
+		bias:     -1,
+	}
+	p := &pass{
+		b:       b,
+		e:       &Engine{layout: &engine.Layout{Tensors: []engine.Tensor{{Len: len(weights)}}}},
+		entries: 1,
+		most:    1,
+		sizes:   b.list(1),
+		params:  place{m: 2, step: uint64(len(weights)), list: none},
+	}
 	p.conv(o, place{m: 1, step: uint64(o.nIn), list: none}, place{m: 3, step: uint64(o.nOut), list: none})
 	got, err := b.on(d, [][]float32{nil, x, weights, make([]float32, o.nOut)}, 3)
 	for i, y := range got {
@@ -133,7 +154,8 @@ func tensorImages(d Device, k noise.Key) (wrong string, err error) {
 			}
 		}
 		if y != want {
-			return fmt.Sprintf("%g in row %d and column %d of channel %d, where %g is right", y, i/wide%high, i%wide, i/(high*wide), want), err
+			return fmt.Sprintf("%g in row %d and column %d of channel %d, where %g is right", y, i/wide%high, i%wide,
+				i/(high*wide), want), err
 		}
 	}
 	return "", err

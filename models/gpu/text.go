@@ -74,7 +74,8 @@ func (p *pass) projectWeights(o projection, dy, x, g place) {
 	p.b.gemm(p.entries, product{m: o.nOut, n: o.nIn, k: p.most * o.rows, sizes: sizes, sized: 2, a: turned, b: x, c: w})
 	if o.bias >= 0 {
 		bias := p.tensor(g, 0, o.bias)
-		p.b.launch("column_sums", o.nOut, p.entries, wordsHere{}, sizes, uint32(o.nOut), dy.m, dy.step, bias.m, bias.at, bias.step)
+		p.b.launch("column_sums", o.nOut, p.entries, wordsHere{}, sizes, uint32(o.nOut), dy.m, dy.step, bias.m, bias.at,
+			bias.step)
 	}
 }
 
@@ -116,7 +117,8 @@ func (p *pass) room(what string, o *op, floats int) Memory {
 // embed appends the rows of bytes.
 func (p *pass) embed(o *op, x, y place) {
 	t := p.tensor(p.params, p.lo, o.weight)
-	p.b.launch("embed", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nIn), uint32(o.nOut/o.nIn), x.m, x.list, x.step,
+	p.b.launch("embed", p.most*o.nOut, p.entries, wordsHere{}, p.sizes, uint32(o.nIn), uint32(o.nOut/o.nIn), x.m, x.list,
+		x.step,
 		t.m, t.list, t.step, t.at, y.m, y.step)
 }
 
@@ -125,7 +127,8 @@ func (p *pass) embedBack(o *op, dy Memory, g place) {
 	t, x := p.tensor(g, 0, o.weight), p.acts[o.in]
 	n := p.e.layout.Tensors[o.weight].Len
 	wide := o.nOut / o.nIn
-	p.b.launch("embed_back", n, p.entries, wordsHere{}, p.sizes, uint32(o.nIn), uint32(wide), uint32(n/wide), x.m, x.step, dy, uint64(p.most*o.nOut), t.m, t.at, t.step)
+	p.b.launch("embed_back", n, p.entries, wordsHere{}, p.sizes, uint32(o.nIn), uint32(wide), uint32(n/wide), x.m, x.step,
+		dy, uint64(p.most*o.nOut), t.m, t.at, t.step)
 }
 
 // recurrence is a minGRU as launches have it.
@@ -145,7 +148,8 @@ func (p *pass) recurrence(o *op) recurrence {
 		r.sequence = 1
 	}
 	z := p.room("gates", o, r.steps*r.units)
-	r.z, r.c, r.h = p.rowsOf(z, r.steps, r.units), p.rowsOf(p.room("states let in", o, r.steps*r.units), r.steps, r.units), p.room("states", o, r.steps*r.units)
+	r.z, r.c, r.h = p.rowsOf(z, r.steps, r.units), p.rowsOf(p.room("states let in", o, r.steps*r.units), r.steps, r.units),
+		p.room("states", o, r.steps*r.units)
 	r.gate = projection{r.steps, o.nIn / r.steps, r.units, l.Weight, l.Bias}
 	r.state = projection{r.steps, o.nIn / r.steps, r.units, l.State[0], l.State[1]}
 	return r
@@ -157,12 +161,14 @@ func (p *pass) recur(o *op, x, y place) {
 	x = p.rowsOf(x.m, r.steps, r.gate.nIn)
 	p.project(r.gate, x, r.z)
 	p.project(r.state, x, r.c)
-	p.b.launch("recur", p.most*r.units, p.entries, wordsHere{}, p.sizes, uint32(r.steps), uint32(r.units), r.sequence, r.z.m, r.c.m, r.h, r.z.step, y.m, y.step)
+	p.b.launch("recur", p.most*r.units, p.entries, wordsHere{}, p.sizes, uint32(r.steps), uint32(r.units), r.sequence,
+		r.z.m, r.c.m, r.h, r.z.step, y.m, y.step)
 }
 
 func (p *pass) recurBack(o *op, dy, dx Memory, g place, input bool) {
 	r := p.recurrence(o)
-	p.b.launch("recur_back", p.most*r.units, p.entries, wordsHere{}, p.sizes, uint32(r.steps), uint32(r.units), r.sequence, r.z.m, r.c.m, r.h, r.z.step,
+	p.b.launch("recur_back", p.most*r.units, p.entries, wordsHere{}, p.sizes, uint32(r.steps), uint32(r.units), r.sequence,
+		r.z.m, r.c.m, r.h, r.z.step,
 		dy, uint64(p.most*o.nOut))
 	x := p.rowsOf(p.acts[o.in].m, r.steps, r.gate.nIn)
 	p.projectWeights(r.gate, r.z, x, g)
@@ -201,7 +207,8 @@ func (p *pass) attention(o *op) attention {
 func (p *pass) attend(o *op, x, y place) {
 	a := p.attention(o)
 	p.project(a.before, p.rowsOf(x.m, a.steps, a.channels), a.qkv)
-	p.b.launch("attend", p.most*a.heads*a.asked, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m, a.weights, a.given.m, uint32(p.most))
+	p.b.launch("attend", p.most*a.heads*a.asked, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m, a.weights,
+		a.given.m, uint32(p.most))
 	p.project(a.behind, a.given, p.rowsOf(y.m, a.asked, a.channels))
 }
 
@@ -214,8 +221,10 @@ func (p *pass) attendBack(o *op, dy, dx Memory, g place, input bool) {
 	scores, _ := p.e.room("gradients of scores", 4*p.entries*p.most*a.heads*a.asked*a.steps)
 	back, _ := p.e.room("gradients of q, k and v", 4*p.entries*p.most*a.steps*3*a.channels)
 	most := uint32(p.most)
-	p.b.launch("attend_scores", p.most*a.heads*a.asked, p.entries, wordsHere{}, p.sizes, a.shape, a.qkv.m, a.weights, a.given.m, scores, most)
-	p.b.launch("attend_back", p.most*a.steps*3*a.channels, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m, a.weights, a.given.m, scores, back, most)
+	p.b.launch("attend_scores", p.most*a.heads*a.asked, p.entries, wordsHere{}, p.sizes, a.shape, a.qkv.m, a.weights,
+		a.given.m, scores, most)
+	p.b.launch("attend_back", p.most*a.steps*3*a.channels, p.entries, wordsHere{}, p.sizes, a.shape, a.scale, a.qkv.m,
+		a.weights, a.given.m, scores, back, most)
 	dq := p.rowsOf(back, a.steps, 3*a.channels)
 	p.projectWeights(a.before, dq, p.rowsOf(p.acts[o.in].m, a.steps, a.channels), g)
 	if input {

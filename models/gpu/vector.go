@@ -14,7 +14,8 @@ func (e *Engine) copy(t engine.Copy) error {
 	d, at := first(t.Dst)
 	x, from := first(t.Src)
 	wide := t.Dst.Hi - t.Dst.Lo
-	return e.issue(new(batch).launch("move", wide, t.Dst.Rows, d, at, uint64(t.Dst.Mat.Cols), x, from, uint64(t.Src.Mat.Cols), uint64(wide)))
+	return e.issue(new(batch).launch("move", wide, t.Dst.Rows, d, at, uint64(t.Dst.Mat.Cols), x, from,
+		uint64(t.Src.Mat.Cols), uint64(wide)))
 }
 
 func (e *Engine) fill(t engine.Fill) error {
@@ -28,7 +29,8 @@ func (e *Engine) product(t engine.Product) error {
 	a, ata := behind(t.A)
 	x, atx := behind(t.B)
 	cols := uint64(t.Dst.Cols)
-	return e.issue(new(batch).launch("product", t.Dst.Cols, t.Dst.Rows, d, at, cols, a, ata, cols, x, atx, step(t.B, cols), cols))
+	return e.issue(new(batch).launch("product", t.Dst.Cols, t.Dst.Rows, d, at, cols, a, ata, cols, x, atx, step(t.B, cols),
+		cols))
 }
 
 // adam is Adam with decoupled weight decay, see models/native/adam.go, of tasks that differ in their rows alone.
@@ -52,7 +54,8 @@ func (e *Engine) adamSpan(tasks []engine.Adam, lo, hi int) error {
 		args = append(args, at)
 	}
 	c1, c2 := t.Corrections()
-	return e.issue(b.launch("adam", hi-lo, rows, append(args, t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD)...))
+	return e.issue(b.launch("adam", hi-lo, rows,
+		append(args, t.B1, t.B2, 1-t.B1, 1-t.B2, c1, c2, t.Eta, t.Eps, t.Eta*t.WD)...))
 }
 
 // rowIn is row r of a matrix, or its only row, counted from where its memory begins.

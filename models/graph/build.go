@@ -71,7 +71,8 @@ func (e *Engine) build(samples int, md mode) (n *net, err error) {
 			err = fmt.Errorf("graph of %s for %d samples: %v", m.Name, samples, p)
 		}
 	}()
-	b := &builder{m: m, g: G.NewGraph(), net: &net{samples: samples, mode: md, params: make([]*G.Node, len(m.Layout.Tensors))}}
+	b := &builder{m: m, g: G.NewGraph(),
+		net: &net{samples: samples, mode: md, params: make([]*G.Node, len(m.Layout.Tensors))}}
 	b.images = e.images
 	switch {
 	case m.Vocabulary > 0:

@@ -45,7 +45,8 @@ type UncoveredError struct {
 }
 
 func (e *UncoveredError) Error() string {
-	return fmt.Sprintf("model %s: layer %d: %s; the native engine computes it (BROOD_ENGINE=native)", e.Model, e.Layer, e.Why)
+	return fmt.Sprintf("model %s: layer %d: %s; the native engine computes it (BROOD_ENGINE=native)", e.Model, e.Layer,
+		e.Why)
 }
 
 // New checks that the set's images and classes are the model's. Fewer than one thread counts as one.
@@ -129,5 +130,6 @@ func (e *Engine) Room(w engine.Work) int64 {
 			acts += int64(l.In[0]*l.Kernel*l.Kernel) * int64(models.Size(l.Out[1:]))
 		}
 	}
-	return e.vector.Room(w) + int64(len(e.workers))*(4*4*int64(e.model.Layout.Params)+int64(max(w.Gradients, w.Batch)+max(w.Scores, w.Own))*acts*16)
+	return e.vector.Room(w) + int64(len(e.workers))*(4*4*int64(e.model.Layout.Params)+
+		int64(max(w.Gradients, w.Batch)+max(w.Scores, w.Own))*acts*16)
 }

@@ -56,7 +56,8 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 
 // forward is the summed loss and the correct predictions over ids, drawn at an address. Without stats, batch-norm takes
 // the batch's own.
-func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64, squares float64, err error) {
+func (w *worker) forward(params, stats []float32, ids []int32, at noise.Key) (loss float64, correct int64,
+	squares float64, err error) {
 	m, piece := running, chunk
 	if w.e.bounds.Norms && stats == nil {
 		m, piece = batchStats, len(ids)
@@ -92,7 +93,8 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 			stats = row(t.Stats, t.Rows[i])
 		}
 		var squares float64
-		t.Loss[i], t.Correct[i], squares, err = w.forward(row(t.X, t.Rows[i]), stats, t.Batches[i], engine.DrawnAt(t.Drawn, i))
+		t.Loss[i], t.Correct[i], squares, err = w.forward(row(t.X, t.Rows[i]), stats, t.Batches[i],
+			engine.DrawnAt(t.Drawn, i))
 		if t.Squares != nil {
 			t.Squares[i] = squares
 		}

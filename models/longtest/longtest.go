@@ -61,7 +61,8 @@ func selects(value string, g Group) (on bool, err error) {
 	}
 	for name := range strings.SplitSeq(value, ",") {
 		if name != "all" && !slices.Contains(Groups, Group(name)) {
-			return false, fmt.Errorf("%s=%s: there is no group %q of long tests; use all, or some of %v", Variable, value, name, Groups)
+			return false, fmt.Errorf("%s=%s: there is no group %q of long tests; use all, or some of %v", Variable, value, name,
+				Groups)
 		}
 		on = on || name == "all" || name == string(g)
 	}

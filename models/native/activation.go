@@ -14,7 +14,12 @@ type activation struct {
 }
 
 func (p *plan) activation(l *models.Layer, in int) int {
-	return p.to(&activation{wire{in: in, with: -1, out: p.buffer(p.buffers[in]), over: true}, l.Kind, float32(l.Slope + l.Factor)})
+	return p.to(&activation{wire{
+		in:   in,
+		with: -1,
+		out:  p.buffer(p.buffers[in]),
+		over: true,
+	}, l.Kind, float32(l.Slope + l.Factor)})
 }
 
 func (o *activation) forward(p *pass) { p.spread((*activationForward)(o), p.blocks()) }

@@ -19,7 +19,17 @@ func (v *Vector) adam(t engine.Adam) error {
 
 func adamStep(t *engine.Adam) kernel.AdamStep {
 	c1, c2 := t.Corrections()
-	return kernel.AdamStep{B1: t.B1, B2: t.B2, D1: 1 - t.B1, D2: 1 - t.B2, C1: c1, C2: c2, Eta: t.Eta, Eps: t.Eps, WD: t.Eta * t.WD}
+	return kernel.AdamStep{
+		B1:  t.B1,
+		B2:  t.B2,
+		D1:  1 - t.B1,
+		D2:  1 - t.B2,
+		C1:  c1,
+		C2:  c2,
+		Eta: t.Eta,
+		Eps: t.Eps,
+		WD:  t.Eta * t.WD,
+	}
 }
 
 func (v *Vector) naturalStep(t engine.NaturalStep) error {

@@ -40,7 +40,8 @@ func (o *attention) kept(p *pass) (qkv, given, weights, room []float32) {
 		x, rest = rest[:p.n*floats], rest[p.n*floats:]
 		return x
 	}
-	return take(o.steps * 3 * o.channels), take(o.asked * o.channels), take(o.heads * o.asked * o.steps), take(o.asked * o.steps)
+	return take(o.steps * 3 * o.channels), take(o.asked * o.channels), take(o.heads * o.asked * o.steps),
+		take(o.asked * o.steps)
 }
 
 func (o *attention) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
@@ -49,7 +50,8 @@ func (o *attention) gemmRoom(k *kernel.Kernels, samples int, gradients bool) ker
 	r := o.before.gemmRoom(k, samples*n, gradients).Max(o.behind.gemmRoom(k, samples*a, gradients))
 	r = r.Max(k.GemmRoom(kernel.NT, a, n, d, 3*c, 3*c)).Max(k.GemmRoom(kernel.NN, a, d, n, n, 3*c))
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.NT, a, n, d, c, 3*c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, 3*c))
+		r = r.Max(k.GemmRoom(kernel.NT, a, n, d, c, 3*c)).Max(k.GemmRoom(kernel.TN, n, d, a, n, c)).Max(k.GemmRoom(kernel.TN,
+			n, d, a, n, 3*c))
 	}
 	return r
 }
@@ -126,7 +128,8 @@ type head struct{ q, k, v, given, weights []float32 }
 func (o *attention) head(s, h int, qkv, given, weights []float32) head {
 	c, d := o.channels, o.channels/o.heads
 	at := s*o.steps*3*c + h*d
-	return head{qkv[at+(o.steps-o.asked)*3*c:], qkv[at+c:], qkv[at+2*c:], given[s*o.asked*c+h*d:], weights[(s*o.heads+h)*o.asked*o.steps:][:o.asked*o.steps]}
+	return head{qkv[at+(o.steps-o.asked)*3*c:], qkv[at+c:], qkv[at+2*c:], given[s*o.asked*c+h*d:],
+		weights[(s*o.heads+h)*o.asked*o.steps:][:o.asked*o.steps]}
 }
 
 // query is the q of asked position i of sample s, for all heads.

@@ -34,7 +34,8 @@ type pair struct {
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
 		key, _ := signed(t.Key, t.Antithetic, id)
-		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && alike(t, i-1, i) && slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && alike(t, i-1, i) &&
+			slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
 			continue
 		}

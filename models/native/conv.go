@@ -17,12 +17,28 @@ type conv struct {
 }
 
 func (p *plan) conv(l *models.Layer, in int) (int, error) {
-	c, err := kernel.NewConv(kernel.ConvShape{In: l.In[0] / l.Groups, H: l.In[1], W: l.In[2], Out: l.Out[0] / l.Groups, Kernel: l.Kernel, Stride: l.Stride, Pad: l.Pad})
+	c, err := kernel.NewConv(kernel.ConvShape{
+		In:     l.In[0] / l.Groups,
+		H:      l.In[1],
+		W:      l.In[2],
+		Out:    l.Out[0] / l.Groups,
+		Kernel: l.Kernel,
+		Stride: l.Stride,
+		Pad:    l.Pad,
+	})
 	if err != nil {
 		return 0, err
 	}
 	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, true)), parameters: l.Weight >= 0}
-	return p.to(&conv{wire: w, c: c, groups: l.Groups, rectified: p.takeOver(in), wide: l.Weight, bias: l.Bias, filters: l.Filters}), nil
+	return p.to(&conv{
+		wire:      w,
+		c:         c,
+		groups:    l.Groups,
+		rectified: p.takeOver(in),
+		wide:      l.Weight,
+		bias:      l.Bias,
+		filters:   l.Filters,
+	}), nil
 }
 
 func (o *conv) forward(p *pass) { p.spread((*convForward)(o), p.blocks()) }
@@ -109,7 +125,8 @@ func (o *convForward) run(p *pass, k *kernel.Kernels, lo, hi int) {
 			if p.bf16 && c.inBlocks(p.order) {
 				forward = (*kernel.Kernels).ConvBlocks
 			}
-			forward(k, o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.weight(p, g), c.of(p, p.params, o.bias, g), o.rectify)
+			forward(k, o.c, c.part(p.act[o.out], b, g, o.c.Outputs()), c.part(p.act[o.in], b, g, o.c.Inputs()), c.weight(p, g),
+				c.of(p, p.params, o.bias, g), o.rectify)
 		}
 	}
 }

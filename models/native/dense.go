@@ -37,7 +37,8 @@ func (o *dense) backward(p *pass, input bool) {
 func (o *dense) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel.Room {
 	r := k.GemmRoom(kernel.NT, samples, o.nOut, o.nIn, o.nIn, o.nIn)
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, samples, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, samples, o.nIn, o.nOut, o.nOut, o.nIn))
+		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, samples, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, samples, o.nIn,
+			o.nOut, o.nOut, o.nIn))
 	}
 	return r
 }
@@ -68,7 +69,8 @@ type denseWeights dense
 func (o *denseWeights) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	lo, hi = strip*lo, min(strip*hi, o.nOut)
 	m := p.plan.model
-	k.Gemm(kernel.TN, hi-lo, o.nIn, p.n, p.dy[lo:], o.nOut, p.act[o.in], o.nIn, tensor(p.grad, m, o.wide)[lo*o.nIn:], o.nIn, nil)
+	k.Gemm(kernel.TN, hi-lo, o.nIn, p.n, p.dy[lo:], o.nOut, p.act[o.in], o.nIn, tensor(p.grad, m, o.wide)[lo*o.nIn:],
+		o.nIn, nil)
 	if o.bias >= 0 {
 		k.ColSum(tensor(p.grad, m, o.bias)[lo:hi], 0, p.dy[lo:], o.nOut, p.n, 1)
 	}
@@ -82,5 +84,6 @@ func (o *denseData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	if o.rectified {
 		ep.Gate, ep.LDGate = p.act[o.in][lo:], o.nIn
 	}
-	k.Gemm(kernel.NN, p.n, hi-lo, o.nOut, p.dy, o.nOut, tensor(p.params, p.plan.model, o.wide)[lo:], o.nIn, p.dx[lo:], o.nIn, &ep)
+	k.Gemm(kernel.NN, p.n, hi-lo, o.nOut, p.dy, o.nOut, tensor(p.params, p.plan.model, o.wide)[lo:], o.nIn, p.dx[lo:],
+		o.nIn, &ep)
 }

@@ -97,12 +97,14 @@ func (a *firstDense) drawBytes(p *pass, o *dense, key noise.Key, set *data.Set, 
 		key.Stream = uint32(o.bias)
 		l.Integers(a.bias[:o.nOut], noise.IntegerScale, kernel.Field{Key: key, Schedule: s, Cols: tensors[o.bias].Cols}, 0)
 	}
-	l.GemmBytes(1, o.nOut, o.nIn, a.ones, stride, a.whole, wide, a.shift, o.nOut, -noise.IntegerScale*float32(set.Mean[0])/float32(set.Std[0]), a.bias)
+	l.GemmBytes(1, o.nOut, o.nIn, a.ones, stride, a.whole, wide, a.shift, o.nOut,
+		-noise.IntegerScale*float32(set.Mean[0])/float32(set.Std[0]), a.bias)
 }
 
 // byteProduct is that of the loaded samples, from lo on of the batch, with the noise.
 func (a *firstDense) byteProduct(p *pass, o *dense, set *data.Set, lo int) {
 	stride := (o.nIn + 3) / 4 * 4
 	a.turn = grown(a.turn, p.n*o.nOut)
-	p.k.GemmBytes(p.n, o.nOut, o.nIn, a.pixels[lo*stride:], stride, a.whole, kernel.ByteStride(o.nIn), a.turn, o.nOut, noise.IntegerScale/(255*float32(set.Std[0])), a.shift)
+	p.k.GemmBytes(p.n, o.nOut, o.nIn, a.pixels[lo*stride:], stride, a.whole, kernel.ByteStride(o.nIn), a.turn, o.nOut,
+		noise.IntegerScale/(255*float32(set.Std[0])), a.shift)
 }

@@ -34,7 +34,8 @@ func (e *Engine) lowLayers(n engine.Noise, group int) (out []lowLayer) {
 		if o.bias >= 0 {
 			w.rank++
 		}
-		w.a, w.b, w.ones = make([]float32, group*w.rank*o.nOut), make([]float32, group*w.rank*o.nIn), make([]float32, group*w.rank)
+		w.a, w.b, w.ones = make([]float32, group*w.rank*o.nOut), make([]float32, group*w.rank*o.nIn),
+			make([]float32, group*w.rank)
 		if o.bias >= 0 {
 			for i := range group {
 				w.ones[(i+1)*w.rank-1] = 1
@@ -228,6 +229,7 @@ func (c *candidates) lowForward(p *pass, theta, base []float32, i, n int, step f
 			w.multiply(p, i, 1)
 			inner = w.inner
 		}
-		p.k.Gemm(kernel.NN, p.n, o.nOut, w.rank, inner, cols, w.a[i*w.rank*o.nOut:], o.nOut, y, o.nOut, &kernel.Epilogue{Add: true, Alpha: step, ReLU: o.rectify})
+		p.k.Gemm(kernel.NN, p.n, o.nOut, w.rank, inner, cols, w.a[i*w.rank*o.nOut:], o.nOut, y, o.nOut,
+			&kernel.Epilogue{Add: true, Alpha: step, ReLU: o.rectify})
 	}
 }

@@ -71,7 +71,8 @@ func (v *Vector) lowSum(k *thread, dst []float32, f kernel.Field, from, n, rank 
 			copy(k.right[i*rank*cols:], w.b[:rank*cols])
 		}
 		w.pieces(from, len(dst), func(place, row, m, col, c int) {
-			k.Gemm(kernel.TN, m, c, len(ids)*rank, k.left[row:], rows, k.right[col:], cols, dst[place:], c, &kernel.Epilogue{Add: true, Alpha: 1})
+			k.Gemm(kernel.TN, m, c, len(ids)*rank, k.left[row:], rows, k.right[col:], cols, dst[place:], c,
+				&kernel.Epilogue{Add: true, Alpha: 1})
 		})
 	}
 }

@@ -20,7 +20,16 @@ type minGRU struct {
 func (p *plan) minGRU(l *models.Layer, in int) int {
 	steps := p.model.Features
 	w := wire{in: in, with: -1, out: p.buffer(shaped(l.Out, false)), parameters: true}
-	o := &minGRU{wire: w, index: len(p.ops), steps: steps, nIn: l.In[0] / steps, units: l.Out[0], sequence: l.Steps > 0, gate: [2]int{l.Weight, l.Bias}, state: l.State}
+	o := &minGRU{
+		wire:     w,
+		index:    len(p.ops),
+		steps:    steps,
+		nIn:      l.In[0] / steps,
+		units:    l.Out[0],
+		sequence: l.Steps > 0,
+		gate:     [2]int{l.Weight, l.Bias},
+		state:    l.State,
+	}
 	if o.sequence {
 		o.units /= steps
 	}
@@ -41,7 +50,8 @@ func (o *minGRU) gemmRoom(k *kernel.Kernels, samples int, gradients bool) kernel
 	rows := samples * o.steps
 	r := k.GemmRoom(kernel.NT, rows, o.units, o.nIn, o.nIn, o.nIn)
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.TN, o.units, o.nIn, rows, o.units, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.units, o.units, o.nIn))
+		r = r.Max(k.GemmRoom(kernel.TN, o.units, o.nIn, rows, o.units, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.units,
+			o.units, o.nIn))
 	}
 	return r
 }
@@ -68,7 +78,8 @@ func (o *minGRUProducts) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	for i, t := range [][2]int{o.gate, o.state} {
 		y := [][]float32{z, c}[i][lo:]
 		ep := kernel.Epilogue{Bias: tensor(p.params, m, t[1])[lo:hi]}
-		k.Gemm(kernel.NT, p.n*o.steps, hi-lo, o.nIn, p.act[o.in], o.nIn, tensor(p.params, m, t[0])[lo*o.nIn:], o.nIn, y, o.units, &ep)
+		k.Gemm(kernel.NT, p.n*o.steps, hi-lo, o.nIn, p.act[o.in], o.nIn, tensor(p.params, m, t[0])[lo*o.nIn:], o.nIn, y,
+			o.units, &ep)
 	}
 }
 
@@ -183,5 +194,6 @@ func (o *minGRUData) run(p *pass, k *kernel.Kernels, lo, hi int) {
 	m, rows := p.plan.model, p.n*o.steps
 	dz, dc, _ := (*minGRU)(o).kept(p)
 	k.Gemm(kernel.NN, rows, hi-lo, o.units, dz, o.units, tensor(p.params, m, o.gate[0])[lo:], o.nIn, p.dx[lo:], o.nIn, nil)
-	k.Gemm(kernel.NN, rows, hi-lo, o.units, dc, o.units, tensor(p.params, m, o.state[0])[lo:], o.nIn, p.dx[lo:], o.nIn, &kernel.Epilogue{Add: true, Alpha: 1})
+	k.Gemm(kernel.NN, rows, hi-lo, o.units, dc, o.units, tensor(p.params, m, o.state[0])[lo:], o.nIn, p.dx[lo:], o.nIn,
+		&kernel.Epilogue{Add: true, Alpha: 1})
 }

@@ -11,7 +11,8 @@ import (
 
 // fields calls f for every tensor's share of the parameters [at, at+n): the tensor, its noise, the first element of it,
 // the place in the span and the number.
-func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
+func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int,
+	f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
 	end := at + n
 	for i := first(l, at); i < len(l.Tensors) && l.Tensors[i].Lo < end; i++ {
 		t := &l.Tensors[i]
@@ -78,7 +79,8 @@ func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, i int)
 		return err
 	}
 	if len(dst) != l.Params {
-		return &engine.ArgumentError{Task: "candidates", What: fmt.Sprintf("room for %d parameters, want %d", len(dst), l.Params)}
+		return &engine.ArgumentError{Task: "candidates",
+			What: fmt.Sprintf("room for %d parameters, want %d", len(dst), l.Params)}
 	}
 	key, sign := signed(t.Key, t.Antithetic, t.IDs[i])
 	theta := flat(t.Theta)[:len(dst)]

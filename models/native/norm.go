@@ -23,7 +23,15 @@ type norm struct {
 func (p *plan) norm(l *models.Layer, in int) int {
 	image := p.buffers[in]
 	w := wire{in: in, with: -1, out: p.buffer(image), over: true, parameters: true}
-	return p.to(&norm{wire: w, index: len(p.ops), image: image, scale: l.Weight, shift: l.Bias, mean: l.Mean, variance: l.Var})
+	return p.to(&norm{
+		wire:     w,
+		index:    len(p.ops),
+		image:    image,
+		scale:    l.Weight,
+		shift:    l.Bias,
+		mean:     l.Mean,
+		variance: l.Var,
+	})
 }
 
 // What is kept of each channel: the mean and the inverse deviation that the forward pass used, its factors y = a*x + b,
@@ -80,8 +88,16 @@ func (o *norm) some(p *pass) int {
 
 // at is where channels [lo, hi) of block b begin, and the kernels' view of them.
 func (o *norm) at(p *pass, b, lo, hi int) (int, kernel.Norm) {
-	n := kernel.Norm{Channels: hi - lo, Rows: o.image.h * o.image.w, Plane: o.image.plane(), Live: p.live(b), ReLU: o.rectify,
-		Mean: o.keeps(p, keepMean, lo, hi), A: o.keeps(p, keepA, lo, hi), B: o.keeps(p, keepB, lo, hi)}
+	n := kernel.Norm{
+		Channels: hi - lo,
+		Rows:     o.image.h * o.image.w,
+		Plane:    o.image.plane(),
+		Live:     p.live(b),
+		ReLU:     o.rectify,
+		Mean:     o.keeps(p, keepMean, lo, hi),
+		A:        o.keeps(p, keepA, lo, hi),
+		B:        o.keeps(p, keepB, lo, hi),
+	}
 	return (b*o.image.channels + lo) * o.image.plane() * kernel.Lanes, n
 }
 

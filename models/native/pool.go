@@ -13,7 +13,13 @@ type pool struct {
 }
 
 func (p *plan) pool(l *models.Layer, in int) (int, error) {
-	w, err := kernel.NewPool(kernel.PoolShape{Channels: l.In[0], H: l.In[1], W: l.In[2], Kernel: l.Kernel, Stride: l.Stride})
+	w, err := kernel.NewPool(kernel.PoolShape{
+		Channels: l.In[0],
+		H:        l.In[1],
+		W:        l.In[2],
+		Kernel:   l.Kernel,
+		Stride:   l.Stride,
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -32,13 +32,15 @@ func (o *projection) weights(p *pass, k *kernel.Kernels, rows int, dy, x []float
 // data writes the gradient of X.
 func (o *projection) data(p *pass, k *kernel.Kernels, rows int, dx, dy []float32, lo, hi int) {
 	lo, hi = strip*lo, min(strip*hi, o.nIn)
-	k.Gemm(kernel.NN, rows, hi-lo, o.nOut, dy, o.nOut, tensor(p.params, p.plan.model, o.weight)[lo:], o.nIn, dx[lo:], o.nIn, nil)
+	k.Gemm(kernel.NN, rows, hi-lo, o.nOut, dy, o.nOut, tensor(p.params, p.plan.model, o.weight)[lo:], o.nIn, dx[lo:],
+		o.nIn, nil)
 }
 
 func (o *projection) gemmRoom(k *kernel.Kernels, rows int, gradients bool) kernel.Room {
 	r := k.GemmRoom(kernel.NT, rows, o.nOut, o.nIn, o.nIn, o.nIn)
 	if gradients {
-		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, rows, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.nOut, o.nOut, o.nIn))
+		r = r.Max(k.GemmRoom(kernel.TN, o.nOut, o.nIn, rows, o.nOut, o.nIn)).Max(k.GemmRoom(kernel.NN, rows, o.nIn, o.nOut,
+			o.nOut, o.nIn))
 	}
 	return r
 }

@@ -28,9 +28,22 @@ func wholeLayers(m *models.Model) (out []wholeLayer) {
 	for i := range m.Layers {
 		switch l := &m.Layers[i]; l.Kind {
 		case models.Embedding:
-			out = append(out, wholeLayer{wide: l.Weight, bias: -1, table: true, nIn: l.In[0], nOut: l.Out[0], entries: rowsIn(m, l.Weight)})
+			out = append(out, wholeLayer{
+				wide:    l.Weight,
+				bias:    -1,
+				table:   true,
+				nIn:     l.In[0],
+				nOut:    l.Out[0],
+				entries: rowsIn(m, l.Weight),
+			})
 		case models.Dense:
-			out = append(out, wholeLayer{wide: l.Weight, bias: l.Bias, nIn: l.In[0], nOut: l.Out[0], shift: models.ShiftOf(l.In[0])})
+			out = append(out, wholeLayer{
+				wide:  l.Weight,
+				bias:  l.Bias,
+				nIn:   l.In[0],
+				nOut:  l.Out[0],
+				shift: models.ShiftOf(l.In[0]),
+			})
 		}
 	}
 	return out
@@ -93,7 +106,8 @@ func (e *Engine) wholeReady(w *wholePass, samples, batch int, perturbed bool) {
 	for i := range w.values {
 		w.values[i] = grown(w.values[i], samples*wide)
 	}
-	w.table, w.bias, w.sums, w.drawn = grown(w.table, table), grown(w.bias, most), grown(w.sums, samples*most), grown(w.drawn, m.Features)
+	w.table, w.bias, w.sums, w.drawn = grown(w.table, table), grown(w.bias, most), grown(w.sums, samples*most),
+		grown(w.drawn, m.Features)
 	w.logits, w.most, w.powers = grown(w.logits, samples*m.Classes), grown(w.most, samples), grown(w.powers, samples)
 	if perturbed {
 		w.turn, w.more = grown(w.turn, samples*e.whole[0].nOut), grown(w.more, samples*most)

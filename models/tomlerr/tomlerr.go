@@ -69,7 +69,8 @@ var (
 		text string
 	}{
 		{regexp.MustCompile(`float cannot be assigned to`), "it takes a whole number"},
-		{regexp.MustCompile(`number .* does not fit|couldn't parse .* number|integer value .* exceeds`), "the number does not fit"},
+		{regexp.MustCompile(`number .* does not fit|couldn't parse .* number|integer value .* exceeds`),
+			"the number does not fit"},
 		{regexp.MustCompile(`cannot (store|assign|convert) `), "it takes a value of another form"},
 	}
 )

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Suggest returns ` (did you mean parle?)` with the entry of known that is closest to name: within two typing errors, or
-// the only one with name as its prefix. It returns "" if there is none.
+// Suggest returns ` (did you mean parle?)` with the entry of known that is closest to name: within two typing errors,
+// or the only one with name as its prefix. It returns "" if there is none.
 func Suggest(name string, known []string) string {
 	best, least := "", min(max(1, len(name)/3), 2)+1
 	for _, x := range known {

@@ -1,5 +1,5 @@
-// Package usererr marks usage errors: what every machine would reject, such as an unknown name, a value out of bounds or a
-// schedule that does not parse. The command line exits with status 2 on them, and with 1 on other errors.
+// Package usererr marks usage errors: what every machine would reject, such as an unknown name, a value out of bounds
+// or a schedule that does not parse. The command line exits with status 2 on them, and with 1 on other errors.
 package usererr
 
 import (

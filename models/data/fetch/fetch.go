@@ -155,7 +155,8 @@ func (c Client) complete(ctx context.Context, d *download) error {
 		var p permanent
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s was interrupted (%w) after %d of %d bytes; run the command again to go on from there", d.url, ctx.Err(), d.done, d.Size)
+			return fmt.Errorf("%s was interrupted (%w) after %d of %d bytes; run the command again to go on from there", d.url,
+				ctx.Err(), d.done, d.Size)
 		case errors.As(err, &p):
 			return fmt.Errorf("%s %w", d.url, err)
 		case d.done > before:

@@ -63,12 +63,14 @@ func (d *download) accept(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		if n := resp.ContentLength; n >= 0 && n != d.Size {
-			return permanent{fmt.Errorf("serves %d bytes where the published file has %d; name another address with --from URL", n, d.Size)}
+			return permanent{fmt.Errorf("serves %d bytes where the published file has %d; name another address with --from URL",
+				n, d.Size)}
 		}
 		return d.restart()
 	case resp.StatusCode == http.StatusPartialContent && d.done > 0:
 		var from, to, size int64
-		if n, _ := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &size); n < 2 || from != d.done || n == 3 && size != d.Size {
+		if n, _ := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &size); n < 2 ||
+			from != d.done || n == 3 && size != d.Size {
 			if err := d.restart(); err != nil {
 				return err
 			}

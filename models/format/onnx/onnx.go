@@ -41,10 +41,12 @@ const maxBytes = math.MaxInt32 - 1<<20
 // Write writes the model as one ModelProto.
 func Write(w io.Writer, m Model) error {
 	if n := 4 * int64(m.Net.Layout.Params+m.Net.Layout.Stats); n > maxBytes {
-		return fmt.Errorf("model %s has %d parameters, more than an ONNX file can hold (2 GiB): export it as safetensors", m.Net.Name, m.Net.Layout.Params)
+		return fmt.Errorf("model %s has %d parameters, more than an ONNX file can hold (2 GiB): export it as safetensors",
+			m.Net.Name, m.Net.Layout.Params)
 	}
 	if m.Net.Int8 {
-		return fmt.Errorf("model %s computes in whole numbers, which is not written as ONNX: export it as safetensors", m.Net.Name)
+		return fmt.Errorf("model %s computes in whole numbers, which is not written as ONNX: export it as safetensors",
+			m.Net.Name)
 	}
 	g := graph{Model: m}
 	x := g.normalised()
@@ -196,18 +198,22 @@ func (g *graph) layer(i int, x []string) (string, error) {
 	case models.Dense:
 		return g.each(l, in, out, func(x, y string) { g.node("Gemm", y, x, g.with(l, out, attribute{"transB", 1})...) }), nil
 	case models.Conv:
-		return g.node("Conv", out, in, g.with(l, out, append(window, attribute{"pads", []int{l.Pad, l.Pad, l.Pad, l.Pad}}, attribute{"group", l.Groups})...)...), nil
+		return g.node("Conv", out, in,
+			g.with(l, out, append(window, attribute{"pads", []int{l.Pad, l.Pad, l.Pad, l.Pad}},
+				attribute{"group", l.Groups})...)...), nil
 	case models.MaxPool:
 		return g.node("MaxPool", out, in, window...), nil
 	case models.AvgPool:
 		return g.node("AveragePool", out, in, window...), nil
 	case models.BatchNorm:
-		return g.node("BatchNormalization", out, in, g.param(l.Weight), g.param(l.Bias), g.stat(l.Mean), g.stat(l.Var), attribute{"epsilon", float32(models.NormEpsilon)}), nil
+		return g.node("BatchNormalization", out, in, g.param(l.Weight), g.param(l.Bias), g.stat(l.Mean), g.stat(l.Var),
+			attribute{"epsilon", float32(models.NormEpsilon)}), nil
 	case models.ReLU:
 		return g.node("Relu", out, in), nil
 	case models.LayerNorm:
 		return g.each(l, in, out, func(x, y string) {
-			g.node("LayerNormalization", y, x, g.param(l.Weight), g.param(l.Bias), attribute{"axis", 1}, attribute{"epsilon", float32(models.NormEpsilon)})
+			g.node("LayerNormalization", y, x, g.param(l.Weight), g.param(l.Bias), attribute{"axis", 1},
+				attribute{"epsilon", float32(models.NormEpsilon)})
 		}), nil
 	case models.LeakyReLU:
 		return g.node("LeakyRelu", out, in, attribute{"alpha", float32(l.Slope)}), nil
@@ -241,7 +247,8 @@ func (g *graph) layer(i int, x []string) (string, error) {
 		shape := g.node("Concat", out+".shape", n, g.ints(out+".values", l.Out...), attribute{"axis", 0})
 		return g.node("Expand", out, g.param(l.Bias), shape), nil
 	}
-	return "", fmt.Errorf("model %s: layer %d: %s has no form in ONNX: export the model as safetensors", g.Net.Name, i+1, l.Kind)
+	return "", fmt.Errorf("model %s: layer %d: %s has no form in ONNX: export the model as safetensors", g.Net.Name, i+1,
+		l.Kind)
 }
 
 // shaped is x in another shape, of which -1 is the size that is left.
@@ -264,15 +271,19 @@ func (g *graph) attention(l *models.Layer, in, out string) string {
 	steps, asked := g.Net.Features, l.Asked(g.Net)
 	c := l.In[0] / steps
 	d := c / l.Heads
-	x := g.node("Gemm", out+".qkv", g.shaped(out+".apart", in, -1, c), g.param(l.Weight), g.param(l.Bias), attribute{"transB", 1})
-	x = g.node("Transpose", out+".heads", g.shaped(out+".parts", x, -1, steps, 3*l.Heads, d), attribute{"perm", []int{0, 2, 1, 3}})
+	x := g.node("Gemm", out+".qkv", g.shaped(out+".apart", in, -1, c), g.param(l.Weight), g.param(l.Bias),
+		attribute{"transB", 1})
+	x = g.node("Transpose", out+".heads", g.shaped(out+".parts", x, -1, steps, 3*l.Heads, d),
+		attribute{"perm", []int{0, 2, 1, 3}})
 	part := func(name string, i, first int) string {
 		at := out + "." + name
-		return g.node("Slice", at, x, g.ints(at+".begin", i*l.Heads, first), g.ints(at+".end", (i+1)*l.Heads, steps), g.ints(at+".axes", 1, 2))
+		return g.node("Slice", at, x, g.ints(at+".begin", i*l.Heads, first), g.ints(at+".end", (i+1)*l.Heads, steps),
+			g.ints(at+".axes", 1, 2))
 	}
 	q, k, v := part("q", 0, steps-asked), part("k", 1, 0), part("v", 2, 0)
 	q = g.node("Mul", out+".scaled", q, g.floats(out+".scale", nil, []float32{float32(1 / math.Sqrt(float64(d)))}))
-	scores := g.node("MatMul", out+".scores", q, g.node("Transpose", out+".turned", k, attribute{"perm", []int{0, 1, 3, 2}}))
+	scores := g.node("MatMul", out+".scores", q,
+		g.node("Transpose", out+".turned", k, attribute{"perm", []int{0, 1, 3, 2}}))
 	unseen := make([]float32, asked*steps)
 	for i := range asked {
 		for u := steps - asked + i + 1; u < steps; u++ {
@@ -335,7 +346,8 @@ func (g *graph) shortcut(l *models.Layer, x, name string) string {
 	from := g.Net.Shape(l.With)
 	if l.Stride > 1 {
 		const all = math.MaxInt32
-		x = g.node("Slice", name+".thinned", x, g.ints(name+".begin", 0, 0), g.ints(name+".end", all, all), g.ints(name+".axes", 2, 3), g.ints(name+".step", l.Stride, l.Stride))
+		x = g.node("Slice", name+".thinned", x, g.ints(name+".begin", 0, 0), g.ints(name+".end", all, all),
+			g.ints(name+".axes", 2, 3), g.ints(name+".step", l.Stride, l.Stride))
 	}
 	if missing := l.In[0] - from[0]; missing > 0 {
 		x = g.node("Pad", name+".widened", x, g.ints(name+".pads", 0, 0, 0, 0, 0, missing, 0, 0))

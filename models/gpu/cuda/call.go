@@ -37,10 +37,12 @@ var (
 	cuStreamCreate               func(stream *uintptr, flags uint32) int32
 	cuStreamSynchronize          func(stream uintptr) int32
 	cuStreamDestroy_v2           func(stream uintptr) int32
-	cuModuleLoadDataEx           func(module *uintptr, text unsafe.Pointer, n uint32, options *int32, values *uintptr) int32
-	cuModuleUnload               func(module uintptr) int32
-	cuModuleGetFunction          func(kernel *uintptr, module uintptr, name string) int32
-	cuLaunchKernel               func(kernel uintptr, gx, gy, gz, x, y, z, shared uint32, stream uintptr, each, all unsafe.Pointer) int32
+	cuModuleLoadDataEx           func(module *uintptr, text unsafe.Pointer, n uint32, options *int32,
+		values *uintptr) int32
+	cuModuleUnload      func(module uintptr) int32
+	cuModuleGetFunction func(kernel *uintptr, module uintptr, name string) int32
+	cuLaunchKernel      func(kernel uintptr, gx, gy, gz, x, y, z, shared uint32, stream uintptr, each,
+		all unsafe.Pointer) int32
 )
 
 var calls = map[string]any{

@@ -182,7 +182,8 @@ func (d *device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) erro
 	}
 	each := list(p, at)
 	return d.on(func() int32 {
-		return cuLaunchKernel(uintptr(k), uint32(groups[0]), uint32(groups[1]), uint32(groups[2]), uint32(size), 1, 1, 0, d.stream, each, nil)
+		return cuLaunchKernel(uintptr(k), uint32(groups[0]), uint32(groups[1]), uint32(groups[2]), uint32(size), 1, 1, 0,
+			d.stream, each, nil)
 	})
 }
 

@@ -68,7 +68,8 @@ func about(i int) (handle int32, info gpu.Info, err error) {
 	major, minor, version := new(int32), new(int32), new(int32)
 	for _, code := range []int32{
 		cuDeviceGetName(unsafe.Pointer(&name[0]), int32(len(name)-1), *d), cuDeviceTotalMem_v2(total, *d),
-		cuDeviceGetAttribute(major, attributeMajor, *d), cuDeviceGetAttribute(minor, attributeMinor, *d), cuDriverGetVersion(version),
+		cuDeviceGetAttribute(major, attributeMajor, *d), cuDeviceGetAttribute(minor, attributeMinor,
+			*d), cuDriverGetVersion(version),
 	} {
 		if err := checked(code); err != nil {
 			return 0, info, fmt.Errorf("cuda:%d: ask for what it is: %w", i, err)
@@ -77,7 +78,8 @@ func about(i int) (handle int32, info gpu.Info, err error) {
 	name, _, _ = bytes.Cut(name, []byte{0})
 	refuse := ""
 	if *major < leastCapability {
-		refuse = fmt.Sprintf("the kernels are made for compute capability %d.0 and up, and this has %d.%d: use it as opencl", leastCapability, *major, *minor)
+		refuse = fmt.Sprintf("the kernels are made for compute capability %d.0 and up, and this has %d.%d: use it as opencl",
+			leastCapability, *major, *minor)
 	}
 	return *d, gpu.Info{
 		Name:   fmt.Sprintf("cuda:%d (%s)", i, name),

@@ -15,10 +15,11 @@ import (
 
 // The calls of OpenCL 1.2 that are used, as its headers have them: handles are pointers, sizes are size_t.
 var (
-	clGetPlatformIDs          func(room uint32, ids *uintptr, n *uint32) int32
-	clGetDeviceIDs            func(platform uintptr, kind uint64, room uint32, ids *uintptr, n *uint32) int32
-	clGetDeviceInfo           func(device uintptr, what uint32, room uintptr, p unsafe.Pointer, n *uintptr) int32
-	clCreateContext           func(properties uintptr, n uint32, devices *uintptr, notify, user uintptr, code *int32) uintptr
+	clGetPlatformIDs func(room uint32, ids *uintptr, n *uint32) int32
+	clGetDeviceIDs   func(platform uintptr, kind uint64, room uint32, ids *uintptr, n *uint32) int32
+	clGetDeviceInfo  func(device uintptr, what uint32, room uintptr, p unsafe.Pointer, n *uintptr) int32
+	clCreateContext  func(properties uintptr, n uint32, devices *uintptr, notify, user uintptr,
+		code *int32) uintptr
 	clReleaseContext          func(context uintptr) int32
 	clCreateCommandQueue      func(context, device uintptr, properties uint64, code *int32) uintptr
 	clReleaseCommandQueue     func(queue uintptr) int32
@@ -31,11 +32,14 @@ var (
 	clSetKernelArg            func(kernel uintptr, at uint32, size uintptr, p unsafe.Pointer) int32
 	clCreateBuffer            func(context uintptr, flags uint64, bytes, host uintptr, code *int32) uintptr
 	clReleaseMemObject        func(buffer uintptr) int32
-	clEnqueueWriteBuffer      func(queue, buffer uintptr, block uint32, at, bytes uintptr, p unsafe.Pointer, n uint32, after, event uintptr) int32
-	clEnqueueReadBuffer       func(queue, buffer uintptr, block uint32, at, bytes uintptr, p unsafe.Pointer, n uint32, after, event uintptr) int32
-	clEnqueueNDRangeKernel    func(queue, kernel uintptr, dims uint32, from, global, local *uintptr, n uint32, after, event uintptr) int32
-	clFlush                   func(queue uintptr) int32
-	clFinish                  func(queue uintptr) int32
+	clEnqueueWriteBuffer      func(queue, buffer uintptr, block uint32, at, bytes uintptr, p unsafe.Pointer, n uint32,
+		after, event uintptr) int32
+	clEnqueueReadBuffer func(queue, buffer uintptr, block uint32, at, bytes uintptr, p unsafe.Pointer, n uint32, after,
+		event uintptr) int32
+	clEnqueueNDRangeKernel func(queue, kernel uintptr, dims uint32, from, global, local *uintptr, n uint32, after,
+		event uintptr) int32
+	clFlush  func(queue uintptr) int32
+	clFinish func(queue uintptr) int32
 )
 
 var calls = map[string]any{

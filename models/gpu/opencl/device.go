@@ -72,14 +72,16 @@ func (d *device) Write(dst gpu.Memory, at int, p []byte) error {
 	}
 	p = slices.Clone(p)
 	d.written = append(d.written, p)
-	return checked(clEnqueueWriteBuffer(d.queue, uintptr(dst), 0, uintptr(at), uintptr(len(p)), unsafe.Pointer(&p[0]), 0, 0, 0))
+	return checked(clEnqueueWriteBuffer(d.queue, uintptr(dst), 0, uintptr(at), uintptr(len(p)), unsafe.Pointer(&p[0]), 0,
+		0, 0))
 }
 
 func (d *device) Read(p []byte, src gpu.Memory, at int) error {
 	if len(p) == 0 {
 		return d.Finish()
 	}
-	err := checked(clEnqueueReadBuffer(d.queue, uintptr(src), 1, uintptr(at), uintptr(len(p)), unsafe.Pointer(&p[0]), 0, 0, 0))
+	err := checked(clEnqueueReadBuffer(d.queue, uintptr(src), 1, uintptr(at), uintptr(len(p)), unsafe.Pointer(&p[0]), 0, 0,
+		0))
 	d.forget()
 	return err
 }

@@ -21,7 +21,14 @@ func New() *Device { return &Device{pieces: make([][]byte, 1)} }
 
 // Info describes it.
 func (d *Device) Info() gpu.Info {
-	return gpu.Info{Name: "ptx:0 (interpreter)", Maker: "interpreter", Memory: 1 << 32, Most: 1 << 31, Double: true, Tensor: "ptx"}
+	return gpu.Info{
+		Name:   "ptx:0 (interpreter)",
+		Maker:  "interpreter",
+		Memory: 1 << 32,
+		Most:   1 << 31,
+		Double: true,
+		Tensor: "ptx",
+	}
 }
 
 // Alloc fills memory with a pattern that no kernel should read.
@@ -89,7 +96,8 @@ func (d *Device) Launch(k gpu.Kernel, groups [3]int, size int, args ...any) (err
 		return err
 	}
 	if !slices.Equal(at, code.places) || len(p) != code.room {
-		return fmt.Errorf("kernel %s has parameters at %v of %d bytes, and is given %v of %d", code.name, code.places, code.room, at, len(p))
+		return fmt.Errorf("kernel %s has parameters at %v of %d bytes, and is given %v of %d", code.name, code.places,
+			code.room, at, len(p))
 	}
 	if groups[1] > 65535 || groups[2] > 65535 || size > 1024 {
 		return fmt.Errorf("kernel %s: groups %v of %d work items are more than a card takes", code.name, groups, size)

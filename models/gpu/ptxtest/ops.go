@@ -66,7 +66,10 @@ var integers = map[string]func(a, b, c uint64) uint64{
 	"add.u64": func(a, b, _ uint64) uint64 { return a + b },
 	"sub.s32": func(a, b, _ uint64) uint64 { return a - b }, "sub.s64": func(a, b, _ uint64) uint64 { return a - b },
 	"mul.lo.s32": func(a, b, _ uint64) uint64 { return a * b }, "mul.lo.s64": func(a, b, _ uint64) uint64 { return a * b },
-	"mad.lo.s32": func(a, b, c uint64) uint64 { return a*b + c }, "mad.lo.s64": func(a, b, c uint64) uint64 { return a*b + c },
+	"mad.lo.s32": func(a, b, c uint64) uint64 { return a*b + c }, "mad.lo.s64": func(a, b,
+		c uint64) uint64 {
+		return a*b + c
+	},
 	"mul.wide.u32": func(a, b, _ uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) },
 	"mul.wide.s32": func(a, b, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
 	"mul.hi.u32":   func(a, b, _ uint64) uint64 { return uint64(uint32(a)) * uint64(uint32(b)) >> 32 },
@@ -82,7 +85,10 @@ var integers = map[string]func(a, b, c uint64) uint64{
 	"max.u32":      func(a, b, _ uint64) uint64 { return uint64(max(uint32(a), uint32(b))) },
 	"min.s32":      func(a, b, _ uint64) uint64 { return uint64(min(int32(a), int32(b))) },
 	"max.s32":      func(a, b, _ uint64) uint64 { return uint64(max(int32(a), int32(b))) },
-	"min.u64":      func(a, b, _ uint64) uint64 { return min(a, b) }, "max.u64": func(a, b, _ uint64) uint64 { return max(a, b) },
+	"min.u64":      func(a, b, _ uint64) uint64 { return min(a, b) }, "max.u64": func(a, b,
+		_ uint64) uint64 {
+		return max(a, b)
+	},
 	"min.s64":  func(a, b, _ uint64) uint64 { return uint64(min(int64(a), int64(b))) },
 	"max.s64":  func(a, b, _ uint64) uint64 { return uint64(max(int64(a), int64(b))) },
 	"and.b32":  func(a, b, _ uint64) uint64 { return a & b },

@@ -60,7 +60,13 @@ func (d *Device) run(k *kernel, groups [3]int, size int, args []byte) {
 	for z := range groups[2] {
 		for y := range groups[1] {
 			for x := range groups[0] {
-				g := &group{device: d, args: args, shared: make([]byte, k.shared), wrote: make([]touch, k.shared/4), read: make([]touch, k.shared/4)}
+				g := &group{
+					device: d,
+					args:   args,
+					shared: make([]byte, k.shared),
+					wrote:  make([]touch, k.shared/4),
+					read:   make([]touch, k.shared/4),
+				}
 				for i := range threads {
 					t := &threads[i]
 					t.group, t.pc, t.state = g, 0, running
@@ -223,7 +229,8 @@ func (t *thread) touch(i *inst, word int, write bool) {
 	r := &t.read[word]
 	if write {
 		if r.epoch == now && r.who != t.id {
-			panic(fault(fmt.Sprintf("%s: work item %d writes byte %d of shared memory, which another reads", i.text, t.id, 4*word)))
+			panic(fault(fmt.Sprintf("%s: work item %d writes byte %d of shared memory, which another reads", i.text, t.id,
+				4*word)))
 		}
 		t.wrote[word] = touch{now, t.id}
 		return

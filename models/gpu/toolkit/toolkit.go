@@ -30,7 +30,8 @@ func Find(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("there is no %s in the path nor in %s: it is part of NVIDIA's CUDA toolkit", name, strings.Join(places, ", "))
+	return "", fmt.Errorf("there is no %s in the path nor in %s: it is part of NVIDIA's CUDA toolkit", name,
+		strings.Join(places, ", "))
 }
 
 // Usage is what a kernel takes of a multiprocessor: registers of a work item, and bytes that it keeps in memory since

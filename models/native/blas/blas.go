@@ -37,7 +37,8 @@ func New(variant kernel.Variant) (Implementation, error) {
 
 // Sgemm computes C = beta*C + alpha*op(A)*op(B), as gonum defines it. Arguments that gonum would refuse, and the
 // product of two transposed matrices, go to gonum.
-func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, x []float32, ldx int, y []float32, ldy int, beta float32, c []float32, ldc int) {
+func (b Implementation) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, x []float32, ldx int, y []float32,
+	ldy int, beta float32, c []float32, ldc int) {
 	form, ok := form(tA, tB)
 	rx, cx, ry, cy := m, k, k, n
 	switch form {

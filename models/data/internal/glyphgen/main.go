@@ -90,7 +90,12 @@ func draw(f *opentype.Font, d rune) (*image.Alpha, error) {
 	box, _, _ = face.GlyphBounds(d)
 	mid := fixed.I(side * fine / 2)
 	m := image.NewAlpha(image.Rect(0, 0, side*fine, side*fine))
-	w := font.Drawer{Dst: m, Src: image.Opaque, Face: face, Dot: fixed.Point26_6{X: mid - (box.Min.X+box.Max.X)/2, Y: mid - (box.Min.Y+box.Max.Y)/2}}
+	w := font.Drawer{
+		Dst:  m,
+		Src:  image.Opaque,
+		Face: face,
+		Dot:  fixed.Point26_6{X: mid - (box.Min.X+box.Max.X)/2, Y: mid - (box.Min.Y+box.Max.Y)/2},
+	}
 	w.DrawString(string(d))
 	return m, nil
 }

@@ -160,7 +160,8 @@ func tell(w io.Writer, a, b string, order []string, figures [2]map[string]*figur
 			word = "WORSE"
 			worse++
 		}
-		fmt.Fprintf(t, "%s\t%s\t%.4g\t%.4g\t%.2f\t%.0f %%\t%s\n", name, x.unit, before, after, ratio, 100*max(wide, wider), word)
+		fmt.Fprintf(t, "%s\t%s\t%.4g\t%.4g\t%.2f\t%.0f %%\t%s\n", name, x.unit, before, after, ratio, 100*max(wide, wider),
+			word)
 	}
 	_ = t.Flush()
 	return worse
