@@ -1,19 +1,19 @@
 package native
 
-// turn is one op of the way back. Gradients lie in slots, which activations share whose times do not meet: a chain of
-// layers has two of them, and a shortcut takes one more for as long as it lasts.
+// turn is one op of the backward pass. Gradients are stored in slots, shared by activations with disjoint lifetimes: a
+// chain of layers needs two slots, and a shortcut needs one more while it is active.
 type turn struct {
 	op     op
-	dy, dx int  // the slots of its result's gradient and of its operand's, -1: nothing before it needs one
-	sum    int  // the slot that dx is added to, because others take the operand too; -1: dx is all of it
-	side   int  // the slot of a sum's second operand, -1: none needed
-	more   bool // which has a part already
-	free   bool // dx is only a place on the way to sum
+	dy, dx int  // slots of the gradients of the result and the operand; -1: not needed
+	sum    int  // slot to which dx is added, if the operand has other users; -1: dx is the whole gradient
+	side   int  // slot of the gradient of a sum's second operand; -1: not needed
+	more   bool // the slot side already contains a part of the gradient
+	free   bool // dx is temporary: it is added to sum, then free
 }
 
-// schedule works out the way back. The last activation's gradient lies in slot turns[0].dy.
+// schedule computes the backward pass. The gradient of the last activation is in slot turns[0].dy.
 func (p *plan) schedule() {
-	needs := make([]bool, len(p.buffers)) // a gradient, for parameters before it
+	needs := make([]bool, len(p.buffers)) // per activation: it depends on parameters, so its gradient is needed
 	for _, o := range p.ops {
 		w := o.wiring()
 		needs[w.out] = needs[w.out] || w.parameters || needs[w.in] || w.with >= 0 && needs[w.with]
@@ -49,14 +49,14 @@ func (p *plan) schedule() {
 	}
 }
 
-// slots are those in use while the way back is worked out.
+// slots is the allocation state of schedule.
 type slots struct {
 	*plan
-	of   []int // the slot of each activation's gradient, -1: none yet
+	of   []int // slot of each activation's gradient; -1: none yet
 	free []int
 }
 
-// operand finds where the gradient of the operand goes.
+// operand determines the slots for the gradient of the operand.
 func (s *slots) operand(t *turn, w wire) {
 	switch first := s.of[w.in] < 0; {
 	case w.in == w.out, first && w.over:
@@ -71,7 +71,7 @@ func (s *slots) operand(t *turn, w wire) {
 	}
 }
 
-// take is a slot for the gradient of an activation: the newest that is free.
+// take allocates a slot for the gradient of an activation: the most recently freed one, or a new one.
 func (s *slots) take(activation int) int {
 	slot := len(s.slots)
 	if n := len(s.free); n > 0 {
@@ -83,7 +83,7 @@ func (s *slots) take(activation int) int {
 	return slot
 }
 
-// backward computes all gradients from that of the last activation, which lies in its slot.
+// backward computes all gradients from that of the last activation, which must be in its slot.
 func (p *pass) backward() {
 	for i := range p.plan.turns {
 		t := &p.plan.turns[i]

@@ -10,32 +10,32 @@ import (
 	"brood/models/noise"
 )
 
-// candidates is what a pass keeps while it evaluates perturbed parameters.
+// candidates is the scratch memory of a pass that evaluates perturbed parameters.
 type candidates struct {
-	eps   []float32    // the noise of a pair, times its scale
-	theta [2][]float32 // the pair
+	eps   []float32    // scaled noise of a pair
+	theta [2][]float32 // parameters of the two candidates
 	first firstDense
 	loss  [][2]float64
 
-	low      []lowLayer // of noise of low rank
+	low      []lowLayer // layers with low-rank noise
 	lowNoise engine.Noise
-	group    int   // pairs that low has room for
+	group    int   // number of pairs that fit low
 	rest     []int // tensors outside low
 }
 
-// pair is one or two candidates that share noise, with opposite signs, and samples: entries [at, at+n) of the task.
+// pair is one or two candidates, entries [at, at+n) of the task, that share samples and noise, with opposite signs.
 type pair struct {
 	key   noise.Key
 	at, n int
 }
 
-// pairs groups entries that follow each other. A candidate alone is computed by the same steps as one of two, so that
-// its bits do not depend on the cohort.
+// pairs groups consecutive entries. A single candidate is computed by the same steps as one of a pair, so that its bits
+// do not depend on the other candidates.
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
 		key, _ := signed(t.Key, t.Antithetic, id)
-		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && alike(t, i-1, i) &&
-			slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
+		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key &&
+			sameBatch(t, i-1, i) && slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
 			continue
 		}
@@ -44,7 +44,7 @@ func pairs(t *engine.Candidates) (out []pair) {
 	return out
 }
 
-// batch is that of entry i, and where it was drawn.
+// batch returns the batch of entry i and the address at which it was drawn.
 func batch(t *engine.Candidates, i int) ([]int32, noise.Key) {
 	if len(t.Batches) == 1 {
 		i = 0
@@ -52,8 +52,8 @@ func batch(t *engine.Candidates, i int) ([]int32, noise.Key) {
 	return t.Batches[i], engine.DrawnAt(t.Drawn, i)
 }
 
-// alike says that two entries see the same samples.
-func alike(t *engine.Candidates, i, j int) bool {
+// sameBatch reports whether two entries use the same samples.
+func sameBatch(t *engine.Candidates, i, j int) bool {
 	a, from := batch(t, i)
 	b, at := batch(t, j)
 	return same(a, b) && from == at
@@ -61,8 +61,9 @@ func alike(t *engine.Candidates, i, j int) bool {
 
 func same(a, b []int32) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// candidates evaluates pairs in parallel. Where the model begins with a dense layer, its products with theta and with
-// the noise are taken apart, and the perturbed weights of that layer, most of the model, are never made.
+// candidates evaluates pairs in parallel. If the first layer of the model is dense, its products with theta and with
+// the noise are computed separately, so that the perturbed weights of that layer, most of the model, are never
+// computed.
 func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if e.whole != nil {
 		return e.wholeCandidates(ctx, t)
@@ -75,7 +76,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	if t.Noise.Rank > 0 {
 		return e.lowCandidates(ctx, &t, work)
 	}
-	first, shared := e.plan.ops[0].(*dense) // behind others its weights are perturbed: taken apart the bits were others
+	first, shared := e.plan.ops[0].(*dense) // only for the first op: elsewhere separate products would change the bits
 	from, outputs := 0, 0
 	if shared {
 		from, outputs = first.end(e), first.nOut
@@ -134,8 +135,8 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 	})
 }
 
-// inPieces loads a batch piece by piece, or only its labels, passes it through the layers that lead the model without
-// parameters, and calls f with the first sample of each.
+// inPieces loads a batch, or only its labels, in parts, runs the ops before the first one with parameters on each, and
+// calls f with the index of the part's first sample.
 func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f func(lo int) error) error {
 	size := e.candidateSamples(len(ids))
 	load := p.load
@@ -160,7 +161,7 @@ func (e *Engine) inPieces(p *pass, ids []int32, at noise.Key, labels bool, f fun
 	return nil
 }
 
-// losses is room for those of so many pairs, zero.
+// losses returns zeroed memory for the losses of that many pairs.
 func (c *candidates) losses(n int) [][2]float64 {
 	if len(c.loss) < n {
 		c.loss = make([][2]float64, n)
@@ -169,7 +170,8 @@ func (c *candidates) losses(n int) [][2]float64 {
 	return c.loss[:n]
 }
 
-// step is the factor of the noise, which carries its own scale where there is one.
+// step returns the signed factor of the noise of candidate id: its sign, times Sigma unless Scale already scales the
+// noise.
 func (e *Engine) step(t *engine.Candidates, id engine.Member) float32 {
 	_, sign := signed(t.Key, t.Antithetic, id)
 	if t.Scale.Rows > 0 {
@@ -178,14 +180,14 @@ func (e *Engine) step(t *engine.Candidates, id engine.Member) float32 {
 	return sign * t.Sigma
 }
 
-// reserve makes room for the noise and the parameters of a pair.
+// reserve allocates memory for the noise and the parameters of a pair.
 func (c *candidates) reserve(n int) {
 	if c.eps == nil {
 		c.eps, c.theta[0], c.theta[1] = make([]float32, n), make([]float32, n), make([]float32, n)
 	}
 }
 
-// spread writes the noise of a pair from parameter lo on, and its candidates from parameter from on.
+// spread writes the noise of a pair from parameter lo on, and its candidates' parameters from parameter from on.
 func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 	c, n := &p.variant, e.layout.Params
 	c.reserve(n)
@@ -194,7 +196,7 @@ func (e *Engine) spread(p *pass, t *engine.Candidates, w pair, lo, from int) {
 		for i, s := range flat(t.Scale)[lo:n] {
 			c.eps[lo+i] *= s
 		}
-		p.thread.lean(c.eps[lo:n], t, w.at, lo)
+		p.thread.addAxes(c.eps[lo:n], t, w.at, lo)
 	}
 	e.perturb(p, t, w, from, n)
 }
@@ -208,7 +210,7 @@ func (e *Engine) perturb(p *pass, t *engine.Candidates, w pair, lo, hi int) {
 	}
 }
 
-// grown is s, or new memory where it is too short.
+// grown returns s, or new memory if s is too short.
 func grown[T any](s []T, n int) []T {
 	if len(s) < n {
 		return make([]T, n)
@@ -216,7 +218,7 @@ func grown[T any](s []T, n int) []T {
 	return s
 }
 
-// fitness is minus the mean loss, NaN when it is not finite.
+// fitness returns minus the mean loss, or NaN if it is not finite.
 func fitness(loss float64, samples int) float32 {
 	f := float32(-loss / float64(samples))
 	if math.IsInf(float64(f), 0) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Engine runs all tasks for one model and one data set on the kernels of one variant. It is used from one goroutine,
-// but for its lanes.
+// except for its ThreadEngines.
 type Engine struct {
 	*Vector
 	plan          *plan

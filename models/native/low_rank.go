@@ -70,7 +70,7 @@ func (e *Engine) lowCandidates(ctx context.Context, t *engine.Candidates, work [
 	var groups [][]pair
 	for len(work) > 0 {
 		n := 1
-		for n < min(group, len(work)) && alike(t, work[n].at, work[0].at) {
+		for n < min(group, len(work)) && sameBatch(t, work[n].at, work[0].at) {
 			n++
 		}
 		groups, work = append(groups, work[:n]), work[n:]

@@ -9,10 +9,9 @@ import (
 	"brood/models/noise"
 )
 
-// fields calls f for every tensor's share of the parameters [at, at+n): the tensor, its noise, the first element of it,
-// the place in the span and the number.
-func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int,
-	f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
+// fields calls f for the part of every tensor within the parameters [at, at+n), with the tensor, its noise, the part's
+// first element in the tensor, its position in the range and its number of elements.
+func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
 	end := at + n
 	for i := first(l, at); i < len(l.Tensors) && l.Tensors[i].Lo < end; i++ {
 		t := &l.Tensors[i]
@@ -22,13 +21,13 @@ func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int,
 	}
 }
 
-// Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key: the stream is the tensor's
-// index in the layout, the element its place in the tensor, in rows of the tensor's Cols.
+// Normals writes the standard normals of parameters [lo, lo+len(dst)) addressed by key to dst. The stream is the
+// tensor's index in the layout, and the element is its position in the tensor, in rows of the tensor's Cols.
 func (v *Vector) Normals(dst []float32, lo int, key noise.Key) {
 	v.threads[0].draw(engine.Noise{}, v.layout, dst, lo, key)
 }
 
-// draw writes the noise of parameters [lo, lo+len(dst)).
+// draw writes the noise of parameters [lo, lo+len(dst)) to dst.
 func (k *thread) draw(n engine.Noise, l *engine.Layout, dst []float32, lo int, key noise.Key) {
 	fields(l, key, key.Schedule(), lo, len(dst), func(t *engine.Tensor, f kernel.Field, from, place, many int) {
 		d := dst[place : place+many]
@@ -44,12 +43,13 @@ func (k *thread) draw(n engine.Noise, l *engine.Layout, dst []float32, lo int, k
 	})
 }
 
-// first is the tensor that holds parameter at.
+// first returns the index of the tensor that contains parameter at.
 func first(l *engine.Layout, at int) int {
 	return sort.Search(len(l.Tensors), func(i int) bool { return l.Tensors[i].Lo+l.Tensors[i].Len > at })
 }
 
-// signed addresses candidate id: with antithetic pairs, ids 2k and 2k+1 share the noise of k with opposite signs.
+// signed returns the noise address and sign of candidate id: with antithetic pairs, ids 2k and 2k+1 share the noise of
+// k with opposite signs.
 func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float32) {
 	key.Member = uint32(id)
 	if !antithetic {
@@ -59,8 +59,8 @@ func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float3
 	return key, 1 - 2*float32(id&1)
 }
 
-// lean adds to dst, the scaled noise of parameters [lo, lo+len(dst)), what entry i has along the axes.
-func (k *thread) lean(dst []float32, t *engine.Candidates, i, lo int) {
+// addAxes adds the components of entry i along the axes to dst, the scaled noise of parameters [lo, lo+len(dst)).
+func (k *thread) addAxes(dst []float32, t *engine.Candidates, i, lo int) {
 	if t.Axes.Rows == 0 {
 		return
 	}
@@ -71,10 +71,10 @@ func (k *thread) lean(dst []float32, t *engine.Candidates, i, lo int) {
 	k.Lin(dst, c, x)
 }
 
-// Candidate writes the parameters of entry i of the task into dst (params elements, owned by the caller), on the
-// kernels of thread lane. It is what a candidate's fitness is measured on; engines that materialise candidates call it.
-func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, i int) error {
-	l, k := v.layout, v.threads[lane]
+// Candidate writes the perturbed parameters of entry i of the task to dst, which has params elements, with the kernels
+// of the given executor thread. Engines that evaluate candidates from their full parameters call it.
+func (v *Vector) Candidate(worker int, dst []float32, t *engine.Candidates, i int) error {
+	l, k := v.layout, v.threads[worker]
 	if err := l.Perturbed(t, owned); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (v *Vector) Candidate(lane int, dst []float32, t *engine.Candidates, i int)
 	for j, s := range flat(t.Scale)[:len(dst)] {
 		dst[j] *= s
 	}
-	k.lean(dst, t, i, 0)
+	k.addAxes(dst, t, i, 0)
 	k.Lin(dst, []float32{1, sign}, [][]float32{theta, dst})
 	return nil
 }
