@@ -11,7 +11,8 @@ import (
 
 // fields calls f for the part of every tensor within the parameters [at, at+n), with the tensor, its noise, the part's
 // first element in the tensor, its position in the range and its number of elements.
-func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int, f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
+func fields(l *engine.Layout, key noise.Key, s *noise.Schedule, at, n int,
+	f func(t *engine.Tensor, field kernel.Field, from, place, n int)) {
 	end := at + n
 	for i := first(l, at); i < len(l.Tensors) && l.Tensors[i].Lo < end; i++ {
 		t := &l.Tensors[i]
