@@ -112,7 +112,7 @@ var (
 		Choices: texts(coordinator.LossPolicies),
 		at:      func(o *Options) any { return &o.OnLoss }, in: func(c *event.Config) any { return &c.OnLoss }})
 	OnTrouble = add(Option{Name: "on-trouble",
-		Doc: "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the newest sane " +
+		Doc: "when a block is not finite, the disk is full or workers disagree: wait, stop, or back to the last good " +
 			"checkpoint (default: wait in the workbench, else stop)",
 		Kind: Text, Use: Preset | Again | Logged,
 		Choices: texts(coordinator.TroublePolicies),
