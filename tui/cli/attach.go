@@ -38,7 +38,7 @@ func clientName() string {
 // look opens the workbench on a session; from there a person may go to others. opt has what the flags say, and program
 // is the command of an objective, "" for none.
 func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s streams) error {
-	lib, err := newShelf(o)
+	lib, err := newSessionLibrary(o)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 		return nil // it is elsewhere
 	}
 	if running, _ := session.Running(dir); last.Commander != nil && running {
-		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", called(dir), called(dir))
+		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", sessionArg(dir), sessionArg(dir))
 	}
 	return nil
 }
@@ -101,23 +101,23 @@ func attachCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			run, err := reach(c.Context(), args[0], name, take)
+			run, err := connect(c.Context(), args[0], name, take)
 			if err != nil {
 				return err
 			}
 			defer run.Close()
 			if asJSON {
-				return run.broken(attachProgram(c.Context(), run, name, readOnly, s))
+				return run.explain(attachProgram(c.Context(), run, name, readOnly, s))
 			}
 			o := live(run.dir, run.Client)
 			opt.Title, opt.By = run.name, name
 			switch {
 			case frames.frames > 0:
-				return run.broken(frames.print(c.Context(), o, opt, s))
+				return run.explain(frames.print(c.Context(), o, opt, s))
 			case !s.terminal:
-				return run.broken(follow(c.Context(), run.Client, s))
+				return run.explain(follow(c.Context(), run.Client, s))
 			}
-			if o.Close = run.Close; run.look {
+			if o.Close = run.Close; run.readOnly {
 				o.Commander = nil
 			}
 			return look(c.Context(), o, opt, program, s)

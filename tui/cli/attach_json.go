@@ -25,7 +25,7 @@ import (
 
 // program is a run's control socket for programs: lines of JSON tell what happens, and lines of JSON command.
 type program struct {
-	run  reached
+	run  runConn
 	name string // under which its commands are in the log
 	look bool   // only: its commands are refused
 	*jsonPrinter
@@ -38,7 +38,7 @@ const maxCommandLine = 1 << 20
 // attachProgram tells a program of a run until that ends: a snapshot, then every record. What it reads from in are
 // commands, a receipt for each, which refuses it where the program only looks; the end of in is not the end of the
 // talk.
-func attachProgram(ctx context.Context, run reached, name string, look bool, s streams) error {
+func attachProgram(ctx context.Context, run runConn, name string, look bool, s streams) error {
 	ctx, stop := writing(ctx)
 	defer stop()
 	v, err := run.Snapshot(ctx, 1<<62)
@@ -47,7 +47,7 @@ func attachProgram(ctx context.Context, run reached, name string, look bool, s s
 	}
 	p := &program{run: run, name: name, look: look, jsonPrinter: newJSONPrinter(s)}
 	p.put(snapshotObject(v, run))
-	go p.obey(ctx, s.in)
+	go p.readCommands(ctx, s.in)
 	for at := v.Position; ; {
 		b, err := run.Next(ctx, at, 1024)
 		if err != nil {
@@ -65,7 +65,7 @@ func attachProgram(ctx context.Context, run reached, name string, look bool, s s
 }
 
 // obey passes on one command a line.
-func (p *program) obey(ctx context.Context, in io.Reader) {
+func (p *program) readCommands(ctx context.Context, in io.Reader) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxCommandLine)
 	n := 0
@@ -141,7 +141,7 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 			return cmd, fmt.Errorf("it is no JSON object: %w", err)
 		}
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return cmd, errors.New("it is no command: " + mistyped(wrong))
+			return cmd, errors.New("it is no command: " + typeError(wrong))
 		}
 		return cmd, errors.New("it is no command: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -180,7 +180,7 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 var jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object", "number": "a number"}
 
 // mistyped says which key of a line holds what it cannot hold, and what it takes, in the words of JSON.
-func mistyped(wrong *json.UnmarshalTypeError) string {
+func typeError(wrong *json.UnmarshalTypeError) string {
 	is, want := strings.TrimPrefix(wrong.Value, "number "), "an object"
 	if word, ok := jsonKinds[is]; ok {
 		is = word
@@ -212,7 +212,7 @@ func settingText(raw json.RawMessage) (string, error) {
 }
 
 // snapshotObject is the run as it stands.
-func snapshotObject(v *view.View, run reached) map[string]any {
+func snapshotObject(v *view.View, run runConn) map[string]any {
 	line := map[string]any{"event": "snapshot", "session": run.name, "phase": v.State.Phase, "reason": v.State.Reason, "algorithm": v.Algorithm(),
 		"members": len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
 		"seconds": v.Elapsed().Seconds(), "params_hash": v.Hash,

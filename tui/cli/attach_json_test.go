@@ -113,7 +113,7 @@ func controlOf(t *testing.T, obey func(event.Command, func()) event.Receipt) (di
 func TestOneCommand(t *testing.T) {
 	dial := controlOf(t, func(c event.Command, _ func()) event.Receipt { return event.Receipt{ID: c.ID, Accepted: c.Members < 9} })
 	for i, name := range []string{"ann", "bob", "cid"} {
-		r, err := reached{Client: dial(name)}.once(t.Context(), event.Command{ID: uint64(i), Members: 8 + i})
+		r, err := runConn{Client: dial(name)}.commandAndLeave(t.Context(), event.Command{ID: uint64(i), Members: 8 + i})
 		if err != nil || r.Accepted != (i == 0) || r.Reason != "" { // the lease would be the reason
 			t.Errorf("%s is answered by %+v, %v", name, r, err)
 		}
@@ -133,7 +133,7 @@ func talk(t *testing.T, lines string, obey func(event.Command, func()) event.Rec
 	if _, err := io.WriteString(end, lines); err != nil {
 		t.Fatal(err)
 	}
-	if err := attachProgram(t.Context(), reached{Client: client, name: "a"}, "tuner", false, streams{in: in, out: &out, err: io.Discard}); err != nil {
+	if err := attachProgram(t.Context(), runConn{Client: client, name: "a"}, "tuner", false, streams{in: in, out: &out, err: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	out.mu.Lock()

@@ -17,9 +17,9 @@ import (
 	"brood/runtime/sweep"
 )
 
-// What sweep and reproduce share: flags, signals and the view of a batch. Package sweep executes it.
+// Flags, signals and the view of a batch, for sweep, reproduce and scale. Package sweep executes the batch.
 
-// batchFlags are the flags that sweep and reproduce share, besides those of the run.
+// batchFlags holds the flags that sweep and reproduce share, in addition to those of run.
 type batchFlags struct {
 	seeds, jobs int
 	fleet       fleetFlags
@@ -32,7 +32,7 @@ func (f *batchFlags) register(c *cobra.Command, seeds int) {
 	f.fleet.register(c)
 }
 
-func (f *batchFlags) check(c *cobra.Command, told option.Options, plain, json bool) error {
+func (f *batchFlags) check(c *cobra.Command, o option.Options, plain, json bool) error {
 	switch {
 	case f.seeds < 1 || f.seeds > 1000:
 		return usage("--seeds %d: give 1 to 1000", f.seeds)
@@ -41,7 +41,7 @@ func (f *batchFlags) check(c *cobra.Command, told option.Options, plain, json bo
 	case plain && json:
 		return usage("--plain and --json are two ways to print the same runs: give one of them")
 	case c.Flags().Changed(option.Threads.Name):
-		if err := option.Threads.Typed(told); err != nil {
+		if err := option.Threads.Typed(o); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (f *batchFlags) check(c *cobra.Command, told option.Options, plain, json bo
 // fleetFlags let workers of other processes train the runs.
 type fleetFlags struct {
 	listen string
-	told   option.Options // of these, those about workers that join
+	opts   option.Options // from the flags about joining workers
 	enrol  int
 }
 
@@ -60,7 +60,7 @@ func (f *fleetFlags) register(c *cobra.Command) {
 	fl.StringVar(&f.listen, "listen", "",
 		"train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. "+
 			"It prints the command that joins them")
-	joinFlags(c, &f.told)
+	joinFlags(c, &f.opts)
 	fl.IntVar(&f.enrol, "enrol", 0,
 		"how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
 }
@@ -81,45 +81,45 @@ func (f *fleetFlags) check(c *cobra.Command, jobs int) error {
 		return usage("--workers are in this process, and --listen trains on others: --wait says how many each run has")
 	case given(option.Threads.Name):
 		return usage("--threads are this machine's, and --listen trains on others: brood worker has --threads")
-	case f.told.Wait < 1 || f.told.Wait > 1024:
-		return usage("--wait %d: give 1 to 1024", f.told.Wait)
-	case given("enrol") && f.enrol < f.told.Wait:
-		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.told.Wait)
+	case f.opts.Wait < 1 || f.opts.Wait > 1024:
+		return usage("--wait %d: give 1 to 1024", f.opts.Wait)
+	case given("enrol") && f.enrol < f.opts.Wait:
+		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.opts.Wait)
 	}
 	if f.enrol == 0 {
-		f.enrol = 4 * jobs * f.told.Wait // those that take the place of lost ones too
+		f.enrol = 4 * jobs * f.opts.Wait // includes replacements of lost workers
 	}
 	return nil
 }
 
-// workers are those of a run that come from elsewhere; 0: the runs are trained here.
+// workers returns the number of remote workers of a run; 0 if this machine trains the runs.
 func (f *fleetFlags) workers() int {
 	if f.listen == "" {
 		return 0
 	}
-	return f.told.Wait
+	return f.opts.Wait
 }
 
-// runs are a batch as a command has it.
+// runs is a batch with its presentation by a command.
 type runs struct {
 	*sweep.Batch
-	head  string // what it is, on one line
-	by    string // the metric that a run is told by, "" for what it is tested by
+	head  string // title, one line
+	by    string // the metric that runs are reported by; "" for the test score
 	fleet fleetFlags
-	table func(rows int) *table // of what is measured, for a moving view: no more than so many rows
-	staff *staff                // workers of the fleet that this process starts itself; nil: others join
+	table func(rows int) *table // results for the moving view, at most rows rows
+	pool  *workerPool           // worker processes that this process starts; nil: workers join from outside
 
-	begun       bool // what there is to tell may be told
-	interrupted int  // exit status of the signal that ended it; 0: none
+	begun       bool // training has begun
+	interrupted int  // exit status of the signal that ended the batch; 0: none
 }
 
-// newRuns is a batch of these flags that has no runs yet.
-func newRuns(kind string, f batchFlags, told option.Options) runs {
-	return runs{Batch: &sweep.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: told.Threads,
+// newRuns returns an empty batch with these flags.
+func newRuns(kind string, f batchFlags, o option.Options) runs {
+	return runs{Batch: &sweep.Batch{Kind: kind, Metrics: presets.MetricNames(), Jobs: f.jobs, Threads: o.Threads,
 		Wait: f.fleet.workers()}, fleet: f.fleet}
 }
 
-// check refuses what cannot be run, before anything has run.
+// check validates all runs before any of them starts.
 func (b *runs) check(ctx context.Context, s streams) error {
 	all := plural(len(b.Trials), "run")
 	err := b.Check(ctx, func(n int) { fmt.Fprintf(s.err, "brood: checked %d of %s\n", n, all) })
@@ -143,9 +143,9 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 	if err != nil {
 		return err
 	}
-	if b.staff != nil {
+	if b.pool != nil {
 		var out context.CancelFunc
-		if ctx, out, err = b.staff.start(ctx, fleet.Join()); err != nil {
+		if ctx, out, err = b.pool.start(ctx, fleet.Join()); err != nil {
 			return errors.Join(err, fleet.Close())
 		}
 		defer out()
@@ -158,19 +158,19 @@ func (b *runs) train(ctx context.Context, view *batchView) error {
 	if fleet != nil {
 		err = errors.Join(err, fleet.Close())
 	}
-	if b.staff != nil {
-		err = errors.Join(b.staff.end(), err)
+	if b.pool != nil {
+		err = errors.Join(b.pool.stopAll(), err)
 	}
 	return err
 }
 
-// open listens for workers, and says how they come in; nil where the runs are trained here.
+// open listens for workers and prints how they join; nil if this machine trains the runs.
 func (b *runs) open(view *batchView) (*sweep.Fleet, error) {
 	if b.Wait == 0 {
 		return nil, nil
 	}
 	note := view.note
-	if b.staff != nil { // who comes and goes is its business
+	if b.pool != nil { // the pool reports its own failures
 		note = func(string) {}
 	}
 	fleet, err := b.Listen(b.fleet.listen, b.fleet.enrol, "brood "+versionText(), note)
@@ -181,13 +181,13 @@ func (b *runs) open(view *batchView) (*sweep.Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.staff == nil {
+	if b.pool == nil {
 		view.join(fleet.Join())
 	}
 	return fleet, nil
 }
 
-// work runs what is not done, and says what failed.
+// work executes the unfinished runs, writes the rows of results and reports failures.
 func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) error {
 	b.Look()
 	view.begin()
@@ -210,22 +210,22 @@ func (b *runs) work(ctx context.Context, view *batchView, fleet *sweep.Fleet) er
 	return nil
 }
 
-// runner trains a run of a batch with signals, as any other run of this process.
+// runner returns the function that trains one run of the batch, with the signal handling of any run of this process.
 func (b *runs) runner(fleet *sweep.Fleet) sweep.Runner {
 	return func(ctx context.Context, r sweep.Ready) error {
 		p := prepared{job: r.Job, sess: r.Session, from: r.From, until: ctx}
 		if fleet != nil {
 			p.open = func(_ prepared, watch func(event.Record)) (*host.Run, error) {
 				run, err := fleet.Serve(r, watch)
-				if err == nil && b.staff != nil {
-					b.staff.shape(ctx, run, r.Trial)
+				if err == nil && b.pool != nil {
+					b.pool.shapeLinks(ctx, run, r.Trial)
 				}
 				return run, err
 			}
 		}
 		err := train(context.WithoutCancel(ctx), p, follower{watch: r.Watch})
-		if b.staff != nil {
-			err = errors.Join(err, b.staff.keep(r.Trial, b.staff.late()))
+		if b.pool != nil {
+			err = errors.Join(err, b.pool.saveLate(r.Trial, b.pool.maxLate()))
 		}
 		_, full := errors.AsType[*writeError](err)
 		if left, ok := errors.AsType[*exitError](err); full || ok && left.code >= exitCtrlC {
@@ -235,7 +235,7 @@ func (b *runs) runner(fleet *sweep.Fleet) sweep.Runner {
 	}
 }
 
-// follower is the printer of a run of a batch: what there is to say, the batch says for all runs under way.
+// follower is the printer of a single run of a batch. It prints nothing: the batch reports on all of its runs.
 type follower struct {
 	silentPrinter
 	watch func(event.Record)
@@ -243,28 +243,28 @@ type follower struct {
 
 func (f follower) record(r event.Record) { f.watch(r) }
 
-// interruptible is ctx until a signal, at which the runs under way finish their round and save; each listens for a
-// second one itself. The first call of stop gives the exit status of the signal that came, or 0.
+// interruptible returns a context that ends at a signal, at which the active runs finish their round and save. Each
+// run handles a second signal itself. The first call of stop returns the exit status of the signal, or 0.
 func interruptible(ctx context.Context, view *batchView) (out context.Context, stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
-	quiet := leaving(ctx, signals)
-	status, heard := 0, make(chan struct{})
-	hear := func(sig os.Signal) {
-		quiet() // where no run is under way a second one ends the process
-		status = leftBy(sig)
+	quiet := notifyExit(ctx, signals)
+	status, handled := 0, make(chan struct{})
+	onSignal := func(sig os.Signal) {
+		quiet() // with no active run, a second signal ends the process
+		status = signalStatus(sig)
 		cancel()
 		view.note("finishing the rounds under way and saving; once more to leave at once")
 	}
 	go func() {
-		defer close(heard)
+		defer close(handled)
 		select {
 		case sig := <-signals:
-			hear(sig)
+			onSignal(sig)
 		case <-ctx.Done():
 			select {
 			case sig := <-signals:
-				hear(sig)
+				onSignal(sig)
 			default:
 			}
 		}
@@ -272,13 +272,13 @@ func interruptible(ctx context.Context, view *batchView) (out context.Context, s
 	return ctx, func() int {
 		quiet()
 		cancel()
-		<-heard
+		<-handled
 		return status
 	}
 }
 
-// trial is what one run of a batch begins with: flags over a preset, and over both what the batch varies, which are
-// flags of run or knobs.
+// trial returns the options of one run of a batch: the preset, overridden by flags, overridden by what the batch
+// varies, which are flags of run or knobs.
 func (f runFlags) trial(p presets.Preset, given func(flag string) bool, vary []presets.Setting) (host.Options, error) {
 	var names []string
 	f.set = nil
@@ -286,7 +286,7 @@ func (f runFlags) trial(p presets.Preset, given func(flag string) bool, vary []p
 		names = append(names, x.Knob)
 		if o := option.Named(x.Knob); o == nil || !o.Has(option.Axis) {
 			f.set = append(f.set, x.Knob+"="+x.Expr)
-		} else if o.Set(&f.told, x.Expr) != nil {
+		} else if o.Set(&f.opts, x.Expr) != nil {
 			return host.Options{}, usage("--%s %s: give a number", x.Knob, x.Expr)
 		}
 	}

@@ -20,18 +20,18 @@ import (
 	"brood/tui/chart"
 )
 
-// batchView is what a person sees of a batch: a moving view on a terminal, else a line for each run that ends.
+// batchView shows a batch: an animated view on a terminal, else one line for each finished run.
 type batchView struct {
 	b     *runs
 	s     streams
 	json  bool
 	began time.Time
-	was   float64      // work that was done when this process began, see share
+	was   float64      // completed work when this process began, see share
 	mu    sync.Mutex   // guards tea and ended
-	tea   *tea.Program // nil where nothing moves
+	tea   *tea.Program // nil without an animated view
 	ended chan struct{}
 	over  chan struct{}
-	drawn int // rows of the table in the moving view; read once it has ended
+	drawn int // table rows in the animated view; read after it has ended
 }
 
 func newBatchView(b *runs, plain, asJSON bool, s streams) *batchView {
@@ -57,7 +57,7 @@ func (v *batchView) begin() {
 		v.mu.Lock()
 		v.ended = make(chan struct{})
 		v.mu.Unlock()
-		moving := v.tea // close takes it away
+		moving := v.tea // close sets v.tea to nil
 		go func() { defer close(v.ended); _, _ = moving.Run() }()
 	case !v.json:
 		fmt.Fprintf(v.s.out, "brood: %s; sessions in %s\n", v.b.head, v.b.Dir)
@@ -66,18 +66,18 @@ func (v *batchView) begin() {
 	}
 }
 
-// note says something beside the runs.
+// note prints a message that belongs to no run.
 func (v *batchView) note(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.tea != nil && v.ended != nil { // it moves
+	if v.tea != nil && v.ended != nil { // the animated view is active
 		v.tea.Println("brood: " + text)
 		return
 	}
 	fmt.Fprintln(v.s.err, "brood: "+text)
 }
 
-// join says how workers come in.
+// join prints the command that joins workers.
 func (v *batchView) join(url string) {
 	if v.json {
 		_ = json.NewEncoder(exact(v.s.out)).Encode(map[string]any{"event": "join", "url": url})
@@ -86,7 +86,7 @@ func (v *batchView) join(url string) {
 	fmt.Fprintf(v.s.out, "join: brood worker %s\n", url)
 }
 
-// done tells of a run that ended.
+// done prints a finished run.
 func (v *batchView) done(t *sweep.Trial) {
 	switch {
 	case v.json:
@@ -114,7 +114,7 @@ func (v *batchView) done(t *sweep.Trial) {
 	}
 }
 
-// close leaves the moving view as it is in the end.
+// close ends the animated view with its final state. A second call does nothing.
 func (v *batchView) close() {
 	v.mu.Lock()
 	moving := v.tea
@@ -170,7 +170,7 @@ func (v *batchView) share() (done, all float64) {
 	return done, all
 }
 
-// left is how many runs are over, and how long the others may take.
+// left returns how many runs are finished, and the estimated remaining time once it is known.
 func (v *batchView) left(done, all float64) string {
 	text := v.count()
 	if spent := time.Since(v.began).Seconds(); done > v.was && done < all && spent > 2 {
@@ -179,13 +179,13 @@ func (v *batchView) left(done, all float64) string {
 	return text
 }
 
-// running is a run under way: how far it is, and what there is to say of it.
+// running is an active run: its completed fraction and its description.
 type running struct {
 	part float64
 	text string
 }
 
-// underWay are the runs of this process, and how many others have.
+// underWay returns the active runs of this process, and the number of runs that other processes train.
 func (v *batchView) underWay() (here []running, elsewhere int) {
 	v.b.Each(func(t *sweep.Trial) {
 		switch {
@@ -205,7 +205,7 @@ func (v *batchView) underWay() (here []running, elsewhere int) {
 	return here, elsewhere
 }
 
-// progress is a line now and then where nothing moves, until the batch is over.
+// progress prints a progress line every progressPeriod until over is closed. It replaces the animated view.
 func (v *batchView) progress(over <-chan struct{}) {
 	tick := time.NewTicker(progressPeriod)
 	defer tick.Stop()
@@ -226,7 +226,7 @@ func (v *batchView) progress(over <-chan struct{}) {
 
 const progressPeriod = 15 * time.Second
 
-// withUnit is a figure of a run of that configuration.
+// withUnit formats a metric with the unit that it has in this configuration.
 func withUnit(x float64, metric string, c event.Config) string {
 	unit := c.Unit(presets.Metrics[metric])
 	if unit == metric {
@@ -235,7 +235,7 @@ func withUnit(x float64, metric string, c event.Config) string {
 	return strings.TrimSpace(fmt.Sprintf("%.4g %s", x, unit))
 }
 
-// batchModel is the moving view. It has no keys: Ctrl-C is a signal, as without it.
+// batchModel is the animated view. It reads no keys: Ctrl-C remains a signal.
 type batchModel struct {
 	v             *batchView
 	width, height int
@@ -265,13 +265,13 @@ func (m batchModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m batchModel) View() tea.View { return tea.NewView(m.v.draw(m.width, m.height)) }
 
-// draw is the view in a terminal of so many cells: what is done, what runs, and the best so far.
+// draw renders the view for a terminal of width by height cells: the progress, the active runs, and the best results.
 func (v *batchView) draw(width, height int) string {
 	done, all := v.share()
 	under, theirs := v.underWay()
 	under = under[:min(len(under), max(1, height/4))]
 	rows := v.b.table(max(0, height-7-len(under))).lines()
-	if v.drawn = len(rows) - 1; v.drawn == 0 { // headings of nothing
+	if v.drawn = len(rows) - 1; v.drawn == 0 { // headings only
 		rows = nil
 	}
 	g := cell.New(width, 4+len(under)+len(rows))

@@ -159,7 +159,7 @@ func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) 
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancelCause(c.Context())
 	signals := make(chan os.Signal, 1)
-	quiet := leaving(ctx, signals)
+	quiet := notifyExit(ctx, signals)
 	var heard sync.WaitGroup
 	defer heard.Wait()
 	defer cancel(nil)
@@ -168,7 +168,7 @@ func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) 
 		select {
 		case sig := <-signals:
 			quiet()
-			cancel(&exitError{code: leftBy(sig), err: errors.New("interrupted: what the suite made is removed")})
+			cancel(&exitError{code: signalStatus(sig), err: errors.New("interrupted: what the suite made is removed")})
 		case <-ctx.Done():
 		}
 	})

@@ -47,7 +47,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 			return err
 		}
 		one.goal = t.goal
-		if _, err := m.beside(c, report, one); err != nil {
+		if _, err := m.measure(c, report, one); err != nil {
 			return err
 		}
 		if t.batch < 128 {
@@ -60,7 +60,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 				return err
 			}
 			least[i].goal, least[i].limits = 1, []limit{m.as(one, "one member", 1)}
-			if _, err := m.beside(c, report, least[i]); err != nil {
+			if _, err := m.measure(c, report, least[i]); err != nil {
 				return err
 			}
 		}
@@ -74,7 +74,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 				return err
 			}
 			more.goal, more.limits = 0.95, []limit{m.as(less, "one thread", threads)}
-			if _, err := m.beside(c, report, more); err != nil {
+			if _, err := m.measure(c, report, more); err != nil {
 				return err
 			}
 		}
@@ -197,7 +197,7 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			}
 			work := flops * float64(t.batch) * 1e-9
 			full := limit{"products of full rank in registers", func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}
-			_, err = m.beside(c, report, speed{name: name, unit: "evaluations/s", work: n, goal: t.goal, limits: []limit{full}, call: func() error { return e.Do(c.Context(), task) }})
+			_, err = m.measure(c, report, speed{name: name, unit: "evaluations/s", work: n, goal: t.goal, limits: []limit{full}, call: func() error { return e.Do(c.Context(), task) }})
 			if err != nil {
 				return err
 			}

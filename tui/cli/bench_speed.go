@@ -16,10 +16,10 @@ import (
 	"brood/runtime/view"
 )
 
-// fastest is the rate of f, in calls a second, of so long a measurement: the best of many spells, since a neighbour
-// only ever slows one down.
+// fastest returns the rate of f in calls per second: the best of many intervals within the duration long, since other
+// load only slows an interval down.
 func fastest(ctx context.Context, long time.Duration, f func() error) (float64, error) {
-	if err := f(); err != nil { // grows what is kept
+	if err := f(); err != nil { // warm-up: allocates buffers
 		return 0, err
 	}
 	best, calls := time.Duration(1<<62), 1
@@ -43,14 +43,14 @@ func fastest(ctx context.Context, long time.Duration, f func() error) (float64, 
 	return 1 / best.Seconds(), nil
 }
 
-// machine is the kernels that a suite measures and what the processor allows them.
+// machine holds the kernels that a suite measures and the limits of the processor.
 type machine struct {
 	*kernel.Kernels
 	variant   kernel.Variant
 	perFigure time.Duration
 }
 
-// newMachine takes the flags of the command bench.
+// newMachine reads the flags of bench and the kernel variant from the environment.
 func newMachine(c *cobra.Command) (*machine, error) {
 	perFigure, err := c.Flags().GetDuration("each")
 	if err != nil {
@@ -64,7 +64,7 @@ func newMachine(c *cobra.Command) (*machine, error) {
 	return &machine{k, variant, perFigure}, err
 }
 
-// peaks is the multiply-add rate of so many threads at once, in GFLOP/s.
+// peaks returns the multiply-add rate of this many concurrent threads, in GFLOP/s.
 func (m *machine) peaks(threads int, spell time.Duration) float64 {
 	rates := make([]float64, threads)
 	var all sync.WaitGroup
@@ -83,44 +83,45 @@ func (m *machine) peaks(threads int, spell time.Duration) float64 {
 	return sum
 }
 
-// limit is what allows a figure no more, and how much it allows just now, in the figure's unit, by spells of at least
-// such a length.
+// limit is an upper bound of a figure. rate measures the bound now, in the unit of the figure, over intervals of at
+// least spell.
 type limit struct {
 	name string
 	rate func(spell time.Duration) float64
 }
 
-// registers is the limit of what does work GFLOP a unit.
+// registers returns the limit by register arithmetic of an operation that does work GFLOP per unit.
 func (m *machine) registers(work float64) limit {
 	return limit{"registers", func(spell time.Duration) float64 { return m.Peak(spell) / work }}
 }
 
-// memory is the limit of what moves GB a unit, of operands of so many bytes that are met again and again.
+// memory returns the bandwidth limit of an operation that moves this many GB per unit and repeatedly accesses
+// operands of this many bytes.
 func (m *machine) memory(moved float64, bytes int) limit {
 	return limit{"memory of " + humanBytes(int64(bytes)), func(spell time.Duration) float64 { return m.Stream(bytes, spell) / moved }}
 }
 
-// speed is what beside measures: a figure of work a second.
+// speed is a figure that measure measures: work per second.
 type speed struct {
 	name, unit string
-	work       float64 // of a call, in the unit
-	goal       float64 // of the ratio
-	limits     []limit // the least of them counts; none: there is no ratio
+	work       float64 // of one call, in the unit
+	goal       float64 // target of the ratio of the figure to its limit; 0: none
+	limits     []limit // the lowest counts; empty: no ratio
 	call       func() error
 }
 
-// longestSpell is where a limit's spells stop growing with the figure's.
+// longestSpell bounds the interval over which a limit is measured.
 const longestSpell = 50 * time.Millisecond
 
-// beside measures a figure and its limits in turn, again and again, so that a clock that wanders and neighbours meet
-// both, and reports medians of those pairs with their scatter. Spells of a limit are as long as a call of the figure:
-// the best of some long spells meets more of what slows both than the best of some short ones. It returns the rate in
-// the figure's unit.
-func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (float64, error) {
-	if err := f.call(); err != nil { // grows what is kept
+// measure measures a figure and its limits in alternation, so that both see the same clock frequency and the same
+// other load. It reports the medians over those pairs with their scatter. The interval of a limit is as long as one
+// call of the figure: the best of some long intervals includes more of what slows both than the best of some short
+// ones. It returns the rate in the unit of the figure.
+func (m *machine) measure(c *cobra.Command, report func(measurement), f speed) (float64, error) {
+	if err := f.call(); err != nil { // warm-up: allocates buffers
 		return 0, err
 	}
-	spell := longestSpell // the least of three calls, each of which something may have held up
+	spell := longestSpell // the shortest of three calls, since other load may delay any of them
 	for range 3 {
 		at := time.Now()
 		if err := f.call(); err != nil {
@@ -170,8 +171,8 @@ func (m *machine) beside(c *cobra.Command, report func(measurement), f speed) (f
 	return x.Value, nil
 }
 
-// written is memory of its own: pages that were never written are all one page of zeros, which is not how data lies.
-func written(n int) []float32 {
+// filledFloats allocates n values and writes them: pages that were never written all map to one page of zeros.
+func filledFloats(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
 		x[i] = float32(i%7) - 3
@@ -179,10 +180,10 @@ func written(n int) []float32 {
 	return x
 }
 
-// gigabytes that so many floats are.
+// gigabytes returns the size of this many float32 values, in GB.
 func gigabytes(floats int) float64 { return 4e-9 * float64(floats) }
 
-// limits reports what the machine allows, each alone.
+// limits reports each limit of the machine by itself.
 func (m *machine) limits(report func(measurement)) {
 	report(measurement{Name: "clock", Value: m.Clock(false), Unit: "GHz"})
 	report(measurement{Name: "clock among vector instructions", Value: m.Clock(true), Unit: "GHz"})
@@ -211,7 +212,7 @@ func benchKernels(c *cobra.Command, report func(measurement)) error {
 		goal    float64
 	}{{kernel.NT, "nt", 128, 256, 784, 0.9}, {kernel.NT, "nt", 128, 128, 256, 0.9}, {kernel.NT, "nt", 128, 10, 128, 0}, {kernel.NN, "nn", 128, 256, 128, 0.9},
 		{kernel.TN, "tn", 256, 784, 128, 0.9}, {kernel.NN, "nn", 512, 512, 512, 0.9}, {kernel.NN, "nn", 1024, 1024, 1024, 0.9}, {kernel.TN, "tn", 1024, 1024, 1024, 0.9}} {
-		a, b, out := written(s.m*s.k), written(s.n*s.k), written(s.m*s.n)
+		a, b, out := filledFloats(s.m*s.k), filledFloats(s.n*s.k), filledFloats(s.m*s.n)
 		lda, ldb := s.k, s.n
 		switch s.form {
 		case kernel.TN:
@@ -242,20 +243,21 @@ func benchKernels(c *cobra.Command, report func(measurement)) error {
 		return err
 	}
 	for _, f := range append(figures, sweeps...) {
-		if _, err := m.beside(c, report, f); err != nil {
+		if _, err := m.measure(c, report, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// convolutions are the three products of a convolution on a block of samples.
+// convolutions returns the figures of the three products of a convolution on a block of samples. A first layer has no
+// product for its input gradient.
 func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 	v, err := kernel.NewConv(s)
 	if err != nil {
 		return nil, err
 	}
-	x, y, w := written(v.Inputs()), written(v.Outputs()), written(v.Weights())
+	x, y, w := filledFloats(v.Inputs()), filledFloats(v.Outputs()), filledFloats(v.Weights())
 	work := 2e-9 * float64(v.Weights()) * float64(v.Products()) * kernel.Lanes / float64(s.Kernel*s.Kernel)
 	floats := len(x) + len(y) + len(w)
 	for _, p := range []struct {
@@ -263,7 +265,7 @@ func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 		f    func()
 	}{{"forward", func() { m.ConvForward(v, y, x, w, nil, true) }}, {"data", func() { m.ConvData(v, x, y, w, nil) }}, {"weights", func() { m.ConvWeights(v, 0, s.Out, w, y, x, 1e-9) }}} {
 		if p.name == "data" && s.In == 1 {
-			continue // a first layer has none
+			continue
 		}
 		out = append(out, speed{name: fmt.Sprintf("conv %d to %d, %dx%d on %dx%d, %s", s.In, s.Out, s.Kernel, s.Kernel, s.H, s.W, p.name), unit: "GFLOP/s", work: work, goal: 0.9,
 			limits: []limit{m.registers(1), m.memory(gigabytes(floats)/work, 4*floats)}, call: func() error { p.f(); return nil }})
@@ -271,10 +273,10 @@ func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 	return out, nil
 }
 
-// products8 is a product of bytes.
+// products8 returns the figure of an int8 matrix product.
 func (m *machine) products8() speed {
 	const rows, cols, inner = 256, 256, 784
-	a, b, out, bias := make([]uint8, rows*inner), make([]int8, cols*inner), written(rows*cols), written(cols)
+	a, b, out, bias := make([]uint8, rows*inner), make([]int8, cols*inner), filledFloats(rows*cols), filledFloats(cols)
 	for i := range a {
 		a[i] = uint8(i)
 	}
@@ -289,21 +291,21 @@ func (m *machine) products8() speed {
 		}}
 }
 
-// sweeps are kernels that do little with each value and are bound by where it lies.
+// sweeps returns the figures of kernels with little arithmetic per value, which the memory bandwidth limits.
 func (m *machine) sweeps() ([]speed, error) {
 	const n, params = 8 << 20, 235_146
-	x, small := written(4*n), written(3*params)
+	x, small := filledFloats(4*n), filledFloats(3*params)
 	sweep := func(name string, goal float64, moved, bytes int, f func()) speed {
 		return speed{name: name, unit: "GB/s", work: gigabytes(moved), goal: goal, limits: []limit{m.memory(1, bytes)}, call: func() error { f(); return nil }}
 	}
-	norm := &kernel.Norm{Channels: 20, Rows: 24 * 24, Plane: kernel.Plane(24, 24), Live: kernel.Lanes, ReLU: true, Mean: written(20), A: written(20), B: written(20)}
+	norm := &kernel.Norm{Channels: 20, Rows: 24 * 24, Plane: kernel.Plane(24, 24), Live: kernel.Lanes, ReLU: true, Mean: filledFloats(20), A: filledFloats(20), B: filledFloats(20)}
 	pool, err := kernel.NewPool(kernel.PoolShape{Channels: 20, H: 24, W: 24, Kernel: 2, Stride: 2})
 	if err != nil {
 		return nil, err
 	}
-	in, dx, dy, out := written(pool.Inputs()), written(pool.Inputs()), written(pool.Inputs()), written(pool.Outputs())
+	in, dx, dy, out := filledFloats(pool.Inputs()), filledFloats(pool.Inputs()), filledFloats(pool.Inputs()), filledFloats(pool.Outputs())
 	sums := make([][kernel.Lanes]float32, 2*norm.Channels)
-	kk, d := written(20), written(20)
+	kk, d := filledFloats(20), filledFloats(20)
 	return []speed{
 		sweep("Adam on 4 vectors of 32 MB", 0.9, 7*n, 16*n, func() {
 			m.Adam(x[:n], x[n:2*n], x[2*n:3*n], x[3*n:], &kernel.AdamStep{B1: 0.9, B2: 0.999, D1: 0.1, D2: 0.001, C1: 1, C2: 1, Eta: 1e-3, Eps: 1e-8})
@@ -327,7 +329,7 @@ func benchNoise(c *cobra.Command, report func(measurement)) error {
 	const n, count = 784 * 64, 32
 	key := noise.Key{Seed: 1, Purpose: noise.Candidate}
 	f := kernel.Field{Key: key, Schedule: key.Schedule(), Cols: 784}
-	x, members, weights, whole := written(n), make([]uint32, count), make([]float32, count), make([]int32, count)
+	x, members, weights, whole := filledFloats(n), make([]uint32, count), make([]float32, count), make([]int32, count)
 	for i := range members {
 		members[i], weights[i], whole[i] = uint32(i), 1, 1
 	}
@@ -344,7 +346,7 @@ func benchNoise(c *cobra.Command, report func(measurement)) error {
 		{"masks of dropout", kernel.DrawnMasks, n, func() { m.Drop(x, key, f.Schedule, 0, 0.5) }}} {
 		_, by := m.Draws(s.of, kernel.Short)
 		ports := limit{"ports: " + by.String(), func(spell time.Duration) float64 { rate, _ := m.Draws(s.of, spell); return rate / 1e9 }}
-		if _, err := m.beside(c, report, speed{name: s.name, unit: "G/s", work: s.work * 1e-9, goal: 0.8, limits: []limit{ports}, call: func() error { s.f(); return nil }}); err != nil {
+		if _, err := m.measure(c, report, speed{name: s.name, unit: "G/s", work: s.work * 1e-9, goal: 0.8, limits: []limit{ports}, call: func() error { s.f(); return nil }}); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func TestBeside(t *testing.T) {
 	f := speed{name: "sleep", unit: "calls/s", work: 1, goal: 0.9, call: func() error { time.Sleep(200 * time.Microsecond); return nil },
 		limits: []limit{at("wide", func(int) float64 { return 1e9 }), at("none", func(int) float64 { return 0 }),
 			at("narrow", func(turn int) float64 { return []float64{1e4, 1e4, 1e5}[min(turn, 3)-1] })}}
-	rate, err := m.beside(cmd, report, f)
+	rate, err := m.measure(cmd, report, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestBeside(t *testing.T) {
 		{0, kernel.Short, longestSpell}, {3 * time.Millisecond, 3 * time.Millisecond, longestSpell}, {longestSpell + time.Millisecond, longestSpell, longestSpell},
 	} {
 		spells, f.call = nil, func() error { time.Sleep(c.call); return nil }
-		if _, err := m.beside(cmd, report, f); err != nil || len(spells) == 0 {
+		if _, err := m.measure(cmd, report, f); err != nil || len(spells) == 0 {
 			t.Fatalf("%v, %d spells", err, len(spells))
 		}
 		if low, high := slices.Min(spells), slices.Max(spells); low < c.least || high > c.most || low != high {
@@ -75,11 +75,11 @@ func TestBeside(t *testing.T) {
 		}
 	}
 	f.limits = nil
-	if _, err := m.beside(cmd, report, f); err != nil || got.Ratio != 0 || got.Goal != 0 || got.Limit != "" {
+	if _, err := m.measure(cmd, report, f); err != nil || got.Ratio != 0 || got.Goal != 0 || got.Limit != "" {
 		t.Errorf("without a limit: %+v, %v", got, err)
 	}
 	f.call = func() error { return errors.New("broken") }
-	if _, err := m.beside(cmd, report, f); err == nil || err.Error() != "broken" {
+	if _, err := m.measure(cmd, report, f); err == nil || err.Error() != "broken" {
 		t.Errorf("%v", err)
 	}
 }

@@ -73,7 +73,7 @@ func workbenchIn(ctx context.Context, home string, n, long int, say func(string)
 		Note: grouped(points) + " points, logs of " + humanBytes(bytes)})
 	for _, cache := range []string{"no cache", "cache"} {
 		say("opening the workbench on them, " + map[string]string{"no cache": "without a cache", "cache": "with the cache of that"}[cache])
-		lib := &shelf{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
+		lib := &sessionLibrary{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
 		t, err := tui.Measure(ctx, lib, benchWidth, benchHeight, benchMarked, benchFrames)
 		if err != nil {
 			return err

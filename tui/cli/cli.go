@@ -1,5 +1,5 @@
-// Package cli is the command line: it assembles runs, viewers and tools from the other packages, and owns exit statuses
-// and what is printed. It may import everything of ours.
+// Package cli implements the command line: it assembles runs, viewers and tools from the other packages, and owns
+// exit statuses and printed output. It may import every package of the module.
 package cli
 
 import (
@@ -26,13 +26,13 @@ import (
 // Exit statuses.
 const (
 	exitDone    = 0
-	exitFailed  = 1 // here, with a sentence that says what to do
-	exitUsage   = 2 // what was typed is refused on any machine
+	exitFailed  = 1 // failed on this machine; the message says what to do
+	exitUsage   = 2 // the arguments are invalid on every machine
 	exitCtrlC   = 130
 	exitSigterm = 143
 )
 
-// exitError carries a status of its own.
+// exitError is an error with an exit status.
 type exitError struct {
 	code int
 	err  error
@@ -41,11 +41,11 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// usage is an error of what was typed.
+// usage returns a usage error: invalid arguments.
 func usage(format string, args ...any) error { return usererr.Errorf(format, args...) }
 
-// statusOf is the one rule of exit statuses: an error that carries its own, what was typed wrongly, and what failed
-// here.
+// statusOf maps an error to the exit status: the status of an exitError, exitUsage for a usage error, else
+// exitFailed.
 func statusOf(err error) int {
 	var e *exitError
 	switch {
@@ -59,16 +59,16 @@ func statusOf(err error) int {
 	return exitFailed
 }
 
-// streams are where a command reads and writes. What is written to out and err is cleaned for a person, see [cleaned].
+// streams holds the input and outputs of a command. Writes to out and err pass through [cleaned].
 type streams struct {
 	in       *os.File
 	out, err io.Writer
-	screen   io.Writer // of a workbench, which asks it for its size; nil: it has none
-	terminal bool      // out is a terminal that a workbench can use
+	screen   io.Writer // terminal of a workbench, which queries its size; nil: no workbench
+	terminal bool      // standard input and out are terminals that a workbench can use
 }
 
-// Main runs the command of this process's arguments and returns its exit status. Algorithms of the caller are known by
-// name as if they were brood's own, which makes a program of another module a brood with more algorithms.
+// Main runs the command of this process's arguments and returns its exit status. It registers the algorithms in own
+// under their names, so that a program of another module is a brood with more algorithms.
 func Main(own ...*optim.Algorithm) int {
 	if err := catalog.Add(own...); err != nil {
 		fmt.Fprintln(os.Stderr, "brood: "+sentence(err))
@@ -78,28 +78,28 @@ func Main(own ...*optim.Algorithm) int {
 	return Run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, screen: os.Stdout, terminal: tty})
 }
 
-// Run is Main for given arguments. A command that did its work and could not write all of its output has failed, unless
-// its reader went away.
+// Run is Main for given arguments. It fails if a command succeeded but could not write all of its output, unless the
+// reader closed the pipe.
 func Run(ctx context.Context, args []string, s streams) int {
-	out := newOutlet(s.out)
+	out := newStdout(s.out)
 	s.out, s.err = &cleaned{out}, &cleaned{s.err}
-	ctx = context.WithValue(ctx, outletKey{}, out)
+	ctx = context.WithValue(ctx, stdoutKey{}, out)
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
-	if out.ended() && errors.Is(err, context.Canceled) { // it had nobody to write to any more
+	if out.ended() && errors.Is(err, context.Canceled) { // it stopped since its reader has gone
 		err = nil
 	}
 	if failed := out.failure(); failed != nil {
-		if _, said := errors.AsType[*writeError](err); !said {
+		if _, reported := errors.AsType[*writeError](err); !reported {
 			err = errors.Join(err, failed)
 		}
 	}
 	if err != nil {
 		fmt.Fprintln(s.err, "brood: "+sentence(err))
-		if f, ok := errors.AsType[*fleet.Fault](err); ok { // a mistake of ours, for the report
+		if f, ok := errors.AsType[*fleet.Fault](err); ok { // a bug: print the stack for a report
 			_, _ = s.err.Write(f.Stack)
 		}
 	}
@@ -138,10 +138,11 @@ func newRoot(s streams) *cobra.Command {
 	return root
 }
 
-// flagError says what is wrong with a flag, or with the name of the command that it was meant for.
+// flagError returns a usage error for an invalid flag. If the flags follow a misspelled command, it reports that
+// command instead.
 func flagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); len(words) > 0 { // a flag of another command follows its misspelled name
-		if err := unnamed(c, words[0], c.ValidateArgs(words) != nil); err != nil {
+		if err := unknownCommand(c, words[0], c.ValidateArgs(words) != nil); err != nil {
 			return err
 		}
 	}
@@ -162,7 +163,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usage("%w; see `%s --help`", err, c.CommandPath())
 }
 
-// recordedAny says whether there is a run to look at, or a host that may have some.
+// recordedAny reports whether there is a session to open, or a configured host that may have some.
 func recordedAny() bool {
 	if hosts, err := readHosts(); len(hosts) > 0 || err != nil {
 		return true
@@ -174,7 +175,7 @@ func recordedAny() bool {
 	return library.Open(home, "").Any()
 }
 
-// kinds names what a flag's type takes.
+// kinds describes the values that each type of flag takes, for errors.
 var kinds = func() map[string]string {
 	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false", "theme": "theme: give dark, light or plain",
 		"intSlice": "list of whole numbers such as 2,4,8", "stringSlice": "list of names such as dp-sgd,parle",
@@ -185,7 +186,7 @@ var kinds = func() map[string]string {
 	return out
 }()
 
-// exactly wants n arguments, named for the message.
+// exactly returns a cobra.PositionalArgs that requires one argument for each name. The names appear in errors.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -198,7 +199,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// passOn repeats the flags that were given, but for some.
+// passOn returns the flags that were set, as arguments, except those in but.
 func passOn(c *cobra.Command, but ...string) (out []string) {
 	c.Flags().Visit(func(fl *pflag.Flag) {
 		for _, name := range but {

@@ -20,7 +20,7 @@ import (
 	"brood/tui/chart"
 )
 
-// comparePoints are the most of a curve as JSON: with fewer rounds, each has its own.
+// comparePoints is the largest number of points of a curve in JSON. Shorter curves have one point a round.
 const comparePoints = 1000
 
 func compareCommand(s streams) *cobra.Command {
@@ -86,13 +86,14 @@ func compareCommand(s streams) *cobra.Command {
 	return c
 }
 
-// compared is the directory of a session; named says that a person named it, and not the directory it lies in.
+// compared is the directory of a session. named reports whether the user named the session itself, rather than a
+// directory that contains it.
 type compared struct {
 	path  string
 	named bool
 }
 
-// sessionsOf resolves what was typed: sessions, and directories of sessions. Each session comes once.
+// sessionsOf resolves arguments: sessions, and directories of sessions. Each session occurs once.
 func sessionsOf(args []string) (out []compared, err error) {
 	home, err := session.Home()
 	if err != nil {
@@ -120,7 +121,7 @@ func sessionsOf(args []string) (out []compared, err error) {
 	return out, nil
 }
 
-// sessionsIn are the sessions that lie in a directory, named as it is or below home.
+// sessionsIn returns the sessions in the directory arg, or else in home/arg.
 func sessionsIn(home, arg string) (dirs []string) {
 	for _, dir := range []string{arg, filepath.Join(home, arg)} {
 		dir, err := filepath.Abs(dir)
@@ -139,7 +140,9 @@ func sessionsIn(home, arg string) (dirs []string) {
 	return nil
 }
 
-// comparedSeries is the series that was asked for, which some run must have measured, or what people look at first.
+// comparedSeries returns the series to draw. With asked it fails unless some run measured that series. Without, it
+// returns the test score if all runs were tested at least twice and share it, else the first shared series that the
+// charts of the workbench prefer.
 func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 	shared := compare.Shared(runs)
 	if asked == "" {
@@ -151,7 +154,7 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 		case len(shared) == 0:
 			return "loss", nil
 		}
-		first := []string{view.CentreLoss, "loss"} // as the charts of marked runs begin
+		first := []string{view.CentreLoss, "loss"} // the same order as charts of marked runs
 		if runs[0].View.Config.Maximises() {
 			first = []string{view.Fitness}
 		}
@@ -171,7 +174,7 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 	return "", usage("--series %s: none of these runs measured it; all of them have %s", asked, strings.Join(shared, ", "))
 }
 
-// comparison is what is printed.
+// comparison is the text form of a comparison. width is in terminal cells.
 type comparison struct {
 	runs   []*compare.Run
 	axis   axis.Axis
@@ -216,14 +219,14 @@ func (c comparison) print(s streams) {
 	}
 }
 
-// results are what the runs came to, then the means of those that differ in nothing but their seeds.
+// results returns a table with the figures of each run, then the means of runs that differ only in their seeds.
 func (c comparison) results(groups []compare.Group) *table {
 	heads := []string{"run", ">rounds"}
 	var metrics []compare.Metric
 	for _, m := range compare.Metrics {
 		if slices.ContainsFunc(c.runs, func(r *compare.Run) bool { _, ok := r.Metric(m.Name); return ok }) {
 			metrics = append(metrics, m)
-			heads = append(heads, ">"+m.Title+" ") // of the mark
+			heads = append(heads, ">"+m.Title+" ") // room for the mark *
 		}
 	}
 	t := newTable(heads...)
@@ -269,7 +272,7 @@ func (c comparison) results(groups []compare.Group) *table {
 	return t
 }
 
-// curves draws a row for each run: all over one axis, from one lowest to one highest value.
+// curves draws one sparkline a run, over a common axis and a common range of values.
 func (c comparison) curves() []string {
 	label := 0
 	for _, r := range c.runs {
@@ -300,7 +303,7 @@ func (c comparison) curves() []string {
 	}
 	y := len(c.runs) + 1
 	from, to := axisText(c.axis, lo), axisText(c.axis, hi)
-	if from == to { // the runs are short beside where they begin
+	if from == to { // the range is too short for rounded figures
 		from, to = strconv.FormatFloat(lo, 'f', -1, 64), strconv.FormatFloat(hi, 'f', -1, 64)
 	}
 	g.Text(label+2, y, plot, cell.Plain, from)
@@ -308,7 +311,8 @@ func (c comparison) curves() []string {
 	return strings.Split(cell.Plainly(false).String(g), "\n")
 }
 
-// decades says whether curves span more than two of them, above nothing: then they are drawn over the logarithm.
+// decades reports whether the curves are positive and span more than two decades. They are then drawn on a
+// logarithmic scale.
 func decades(all [][]view.Bucket) bool {
 	lo, hi := math.Inf(1), 0.0
 	for _, cols := range all {
@@ -321,7 +325,7 @@ func decades(all [][]view.Bucket) bool {
 	return lo > 0 && hi > 100*lo
 }
 
-// clip ends columns behind the last one that holds something: a run that ended does not go on.
+// clip removes trailing empty columns: a run that ended has no values there.
 func clip(cols []view.Bucket) []view.Bucket {
 	n := len(cols)
 	for n > 0 && cols[n-1].Empty() {
@@ -330,7 +334,7 @@ func clip(cols []view.Bucket) []view.Bucket {
 	return cols[:n]
 }
 
-// axisText is a place on an axis.
+// axisText formats a position on an axis with its unit.
 func axisText(a axis.Axis, x float64) string {
 	switch a {
 	case axis.Bytes:
@@ -343,7 +347,7 @@ func axisText(a axis.Axis, x float64) string {
 	return grouped(int64(x))
 }
 
-// compareJSON prints one object for each run, setting and curve.
+// compareJSON prints one object for each run, differing setting, group of seeds and curve.
 func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) error {
 	var out []map[string]any
 	best := map[*compare.Run][]string{}

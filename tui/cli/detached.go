@@ -56,13 +56,13 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 
 // inBackground says where a run is that nobody looks at.
 func inBackground(run tui.Opened, s streams) error {
-	name := called(run.Session)
+	name := sessionArg(run.Session)
 	if run.Commander == nil {
 		fmt.Fprintf(s.out, "the run is over, session %s\nlook at it: brood replay %s\n", run.Session, name)
 	} else {
 		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", run.Session, name, name)
 	}
-	if by := listedBy(run.Session); by != "" {
+	if by := listCommand(run.Session); by != "" {
 		fmt.Fprintf(s.out, "list it:    %s\n", by)
 	}
 	return run.Close()
@@ -77,16 +77,16 @@ func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, 
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- child.Wait() }()
-	run, err := arrival(ctx, o.Dir, gone, logPath, func(uint64) {})
+	run, err := waitStarted(ctx, o.Dir, gone, logPath, func(uint64) {})
 	if err != nil && !o.Resume {
 		os.Remove(logPath)
-		vanish(o.Dir, keep)
+		removeEmptyDirs(o.Dir, keep)
 	}
 	return run, err
 }
 
 // arrival is a run that was started, once it answers, or the recording of one that was over before.
-func arrival(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (tui.Opened, error) {
+func waitStarted(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (tui.Opened, error) {
 	client, err := awaitControl(ctx, dir, gone, logPath, told)
 	if err == nil {
 		return live(dir, client), nil
@@ -140,13 +140,13 @@ func existing(path string) string {
 }
 
 // vacuous says that nothing is in a directory, or that there is none.
-func vacuous(dir string) bool {
+func isEmptyDir(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
 // vanish takes back directories, below keep, that were made for a run that came to nothing.
-func vanish(dir, keep string) {
+func removeEmptyDirs(dir, keep string) {
 	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
 		dir = filepath.Dir(dir)
 	}

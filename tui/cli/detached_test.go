@@ -24,7 +24,7 @@ func TestOverBeforeLookedAt(t *testing.T) {
 	out.Reset()
 	gone := make(chan error, 1)
 	gone <- nil
-	run, err := arrival(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {})
+	run, err := waitStarted(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestOverBeforeLookedAt(t *testing.T) {
 		t.Fatalf("%q, want %q", out.String(), want)
 	}
 	gone <- errors.New("signal: killed")
-	if _, err := arrival(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {}); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+	if _, err := waitStarted(context.Background(), dir, gone, filepath.Join(dir, "no.log"), func(uint64) {}); err == nil || !strings.Contains(err.Error(), "signal: killed") {
 		t.Fatalf("a run whose process was killed: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ type exporting struct {
 	members bool   // each member's values
 	force   bool   // what is there is replaced
 	program string // that a session maximises, "" for none
-	beside  string // which model, "" for the centre
+	ofFlag  string // which model, "" for the centre
 	of      host.Of
 }
 
@@ -85,7 +85,7 @@ func exportCommand(s streams) *cobra.Command {
 		}}
 	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", ")+"; without it what the ending of -o names")
 	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
-	c.Flags().StringVar(&x.beside, "of", "", "which model: "+host.OfForms+" (default: centre)")
+	c.Flags().StringVar(&x.ofFlag, "of", "", "which model: "+host.OfForms+" (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "", "file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
 	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
@@ -122,12 +122,12 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 		return usage("-o -: %s is not written to standard output; name a file", x.to)
 	}
 	if c.Flags().Changed("of") {
-		all, err := host.ParseOf(x.beside)
+		all, err := host.ParseOf(x.ofFlag)
 		switch {
 		case err != nil:
 			return usage("--of: %v", err)
 		case len(all) > 1:
-			return usage("--of %s: a file holds one model; export them one by one, with -o", x.beside)
+			return usage("--of %s: a file holds one model; export them one by one, with -o", x.ofFlag)
 		}
 		x.of = all[0]
 	}

@@ -19,11 +19,12 @@ import (
 	"brood/transport/wire"
 )
 
-// farewell is how long workers may take to end after the run has.
+// farewell is how long workers may take to exit after the run has ended.
 const farewell = 10 * time.Second
 
-// remote serves here, and starts a worker by ssh for each slot of the hosts as soon as the run lets them in. The launch
-// ends when so many have failed that the run can never begin; once it has, it goes on without them as --on-loss says.
+// remote serves the run on this machine and starts one worker by ssh for each slot of the hosts once the run accepts
+// workers. It fails when so many workers have failed that the run cannot begin. After the begin, --on-loss applies to
+// lost workers.
 func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) error {
 	ssh := launch.SSH{Program: strings.Fields(l.rsh), Brood: l.brood}
 	if len(ssh.Program) == 0 || l.brood == "" {
@@ -49,40 +50,40 @@ func (l *launcher) remote(c *cobra.Command, args []string, hosts []launch.Host) 
 		}
 		return args
 	}
-	crew := &distant{ssh: ssh, what: what, to: l.s.err, hope: launch.Slots(hosts), failed: cancel}
-	defer func() { crew.end(ctx.Err() == nil) }()
-	return l.coordinate(ctx, args, crew.hope, func(url string) {
-		crew.need, _ = l.serve.Flags().GetInt(option.Wait.Name) // coordinate has read it
+	workers := &sshWorkers{ssh: ssh, workerArgs: what, to: l.s.err, alive: launch.Slots(hosts), failed: cancel}
+	defer func() { workers.end(ctx.Err() == nil) }()
+	return l.coordinate(ctx, args, workers.alive, func(url string) {
+		workers.need, _ = l.serve.Flags().GetInt(option.Wait.Name) // coordinate has read it
 		for _, h := range hosts {
 			for slot := range h.Slots {
-				crew.start(h, slot, url)
+				workers.start(h, slot, url)
 			}
 		}
 	})
 }
 
-// distant are the workers on other machines, each with an ssh of this one.
-type distant struct {
-	ssh    launch.SSH
-	what   func(slot int) []string // the command line of a worker, for each slot of a host
-	need   int                     // that must be there at once for the run to begin
-	failed func(error)             // told why it never will
-	wg     sync.WaitGroup
+// sshWorkers holds the workers on other machines. Each has its own ssh process on this machine.
+type sshWorkers struct {
+	ssh        launch.SSH
+	workerArgs func(slot int) []string // returns the command line of the worker in a slot of a host
+	need       int                     // workers that must be connected at the same time for the run to begin
+	failed     func(error)             // called with the reason if the run can never begin
+	wg         sync.WaitGroup
 
-	mu    sync.Mutex
-	all   []*exec.Cmd // that have not ended
-	to    io.Writer   // what workers say, a line at a time
-	hope  int         // workers that have not failed
-	here  int         // of these, joined
-	begun bool
-	over  bool // whoever ends now is not missed
+	mu       sync.Mutex
+	cmds     []*exec.Cmd // processes that have not ended
+	to       io.Writer   // output of the workers, whole lines
+	alive    int         // workers that have not failed
+	joined   int         // workers of alive that have joined
+	begun    bool
+	stopping bool // exits of workers are expected
 }
 
-func (d *distant) start(h launch.Host, slot int, url string) {
-	argv := d.ssh.Command(h, d.what(slot)...)
+func (d *sshWorkers) start(h launch.Host, slot int, url string) {
+	argv := d.ssh.Command(h, d.workerArgs(slot)...)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = detached() // a Ctrl+C is for the coordinator, which then tells the workers
-	cmd.WaitDelay = time.Second  // what the program has started may hold its output open when it is gone itself
+	cmd.SysProcAttr = detached() // Ctrl+C goes to the coordinator, which stops the workers
+	cmd.WaitDelay = time.Second  // children of ssh may keep its output open after it has exited
 	cmd.Stdin = strings.NewReader(url + "\n")
 	out, in := io.Pipe()
 	cmd.Stdout, cmd.Stderr = in, in
@@ -91,7 +92,7 @@ func (d *distant) start(h launch.Host, slot int, url string) {
 		return
 	}
 	d.mu.Lock()
-	d.all = append(d.all, cmd)
+	d.cmds = append(d.cmds, cmd)
 	d.mu.Unlock()
 	prefix := h.String()
 	if h.Slots > 1 {
@@ -106,7 +107,7 @@ func (d *distant) start(h launch.Host, slot int, url string) {
 			line, err := text.ReadString('\n')
 			if line = wire.CleanText(strings.TrimRight(line, "\r\n")); line != "" {
 				last = line
-				joined = d.heard(prefix, line) || joined
+				joined = d.handleLine(prefix, line) || joined
 			}
 			if err != nil {
 				return
@@ -116,7 +117,7 @@ func (d *distant) start(h launch.Host, slot int, url string) {
 	d.wg.Go(func() {
 		err := cmd.Wait()
 		d.mu.Lock()
-		d.all = slices.DeleteFunc(d.all, func(c *exec.Cmd) bool { return c == cmd }) // its number may be another's now
+		d.cmds = slices.DeleteFunc(d.cmds, func(c *exec.Cmd) bool { return c == cmd }) // the OS may reuse its process id
 		d.mu.Unlock()
 		in.Close()
 		<-read
@@ -126,48 +127,49 @@ func (d *distant) start(h launch.Host, slot int, url string) {
 	})
 }
 
-// heard passes a line on, and says whether its worker has joined by it.
-func (d *distant) heard(who, line string) bool {
+// handleLine prints an output line of a worker, and reports whether the line says that the worker has joined.
+func (d *sshWorkers) handleLine(who, line string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	fmt.Fprintf(d.to, "%s: %s\n", who, line)
 	if !strings.HasPrefix(line, joinedAs) {
 		return false
 	}
-	d.here++
-	d.begun = d.begun || d.here >= d.need
+	d.joined++
+	d.begun = d.begun || d.joined >= d.need
 	return true
 }
 
-func (d *distant) lost(joined bool, why error) {
+func (d *sshWorkers) lost(joined bool, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hope--
+	d.alive--
 	if joined {
-		d.here--
+		d.joined--
 	}
 	switch {
-	case d.over:
-	case !d.begun && d.hope < d.need:
-		d.over = true
+	case d.stopping:
+	case !d.begun && d.alive < d.need:
+		d.stopping = true
 		d.failed(why)
 	default:
 		fmt.Fprintf(d.to, "brood: %v; the run goes on without it\n", why)
 	}
 }
 
-// joinedAs begins what a worker says when it has become part of the run.
+// joinedAs is the prefix of the line that a worker prints when it has joined the run.
 const joinedAs = "brood: joined as worker"
 
-// end waits until the workers have ended, for a while if they have been told to, and then makes them.
-func (d *distant) end(told bool) {
+// end waits for the workers to exit, then sends SIGTERM, and after another farewell SIGKILL. If leaving is true, the
+// workers know that the run is over and get farewell before SIGTERM.
+func (d *sshWorkers) end(leaving bool) {
 	d.mu.Lock()
-	d.over = true
+	d.stopping = true
 	d.mu.Unlock()
 	done := make(chan struct{})
 	go func() { d.wg.Wait(); close(done) }()
 	wait := farewell
-	if !told {
+	if !leaving {
 		wait = 0
 	}
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -178,8 +180,8 @@ func (d *distant) end(told bool) {
 			wait = farewell
 		}
 		d.mu.Lock()
-		for _, cmd := range d.all {
-			_ = signalAll(cmd.Process, sig) // it may end just now
+		for _, cmd := range d.cmds {
+			_ = signalAll(cmd.Process, sig) // the process may have exited
 		}
 		d.mu.Unlock()
 	}

@@ -41,7 +41,7 @@ func forkCommand(s streams) *cobra.Command {
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
-	optionFlags(c, &f.told, here(option.With(option.Again))...)
+	optionFlags(c, &f.opts, here(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
 	return c
@@ -75,13 +75,13 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 	if err != nil {
 		return prepared{}, err
 	}
-	fresh := vacuous(o.Dir)
+	fresh := isEmptyDir(o.Dir)
 	name := filepath.Base(o.From)
 	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, name) })
 	p, err := open(o.Open(c.Context(), func(event.Commit) { say() }))
 	if err != nil && fresh { // all of it was made here
 		os.RemoveAll(o.Dir)
-		vanish(filepath.Dir(o.Dir), keep)
+		removeEmptyDirs(filepath.Dir(o.Dir), keep)
 	}
 	return p, err
 }
@@ -116,14 +116,14 @@ func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint
 // freshRun is a run in dir that start starts as a process of its own, once it answers. Where it comes to nothing,
 // nothing is left of what was made below keep.
 func freshRun(ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), told func(uint64)) (tui.Opened, error) {
-	fresh := vacuous(dir)
+	fresh := isEmptyDir(dir)
 	child, logPath, err := start()
 	if err != nil {
 		return tui.Opened{}, err
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
-	run, err := arrival(ctx, dir, gone, logPath, told)
+	run, err := waitStarted(ctx, dir, gone, logPath, told)
 	if err == nil {
 		return run, nil
 	}
@@ -132,7 +132,7 @@ func freshRun(ctx context.Context, dir, keep string, start func() (*exec.Cmd, st
 	os.Remove(logPath)
 	if fresh { // all of it was made here
 		os.RemoveAll(dir)
-		vanish(filepath.Dir(dir), keep)
+		removeEmptyDirs(filepath.Dir(dir), keep)
 	}
 	return tui.Opened{}, err
 }

@@ -19,20 +19,20 @@ import (
 	"brood/transport/wire"
 )
 
-// Runs of other machines have names like directories: ssh://HOST/SESSION, and url://HOST for a run that has a URL.
+// Runs on other machines have directory-like names: ssh://HOST/SESSION, and url://HOST for a run with a URL.
 const sshScheme, urlScheme = "ssh://", "url://"
 
 const (
-	askEvery   = 10 * time.Second // a machine
-	visitEvery = time.Minute      // a run with a URL, which tells its owner of every visit
-	askFor     = 20 * time.Second // at most
+	askEvery     = 10 * time.Second // period of requests to a machine
+	pollURLEvery = time.Minute      // period for a run with a URL: it notifies its owner of each connection
+	askFor       = 20 * time.Second // timeout of a request
 )
 
-// hosts asks other machines for their runs while somebody looks at the list. A listing never waits for them: it has
-// what was answered last. end waits for those that are being asked.
+// hosts requests the runs of other machines while the list is on the screen. A listing never blocks: it returns the
+// last answers. end cancels the pending requests and waits for them.
 type hosts struct {
 	lines []hostLine
-	err   error // why the file of hosts cannot be read
+	err   error // of reading the hosts file
 	began time.Time
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -42,18 +42,18 @@ type hosts struct {
 	last map[string]*answer // by name
 }
 
-// answer is what a host said last.
+// answer is the last answer of a host.
 type answer struct {
 	entries []library.Entry
 	sums    map[string]library.Summary // by Dir
-	run     *compare.Run               // of one with a URL: its curves, nil where unread tells why there are none
+	run     *compare.Run               // curves of a run with a URL; nil if unread is set
 	unread  error
 	err     error
 	asking  bool
 	at      time.Time // of the answer; zero before the first
 }
 
-// stopped is what was told, without saying that it goes on, as a host fails to tell more.
+// stopped returns a copy of the answer after a failed request: err is set, and no run is marked as running.
 func (a *answer) stopped(err error) *answer {
 	entries := slices.Clone(a.entries)
 	for i := range entries {
@@ -76,7 +76,7 @@ func (h *hosts) end() {
 	h.asks.Wait()
 }
 
-// line finds the host that a directory's name is of.
+// line returns the host of a directory name, and the session name after it.
 func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
 	for _, scheme := range []string{sshScheme, urlScheme} {
 		if after, is := strings.CutPrefix(dir, scheme); is {
@@ -91,8 +91,8 @@ func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
 	return l, "", false
 }
 
-// all are the hosts as the list has them: a folder for each machine, an entry for each run with a URL. Those that were
-// not asked for some time are asked anew.
+// all returns the hosts as list entries: a folder for each machine, an entry for each run with a URL. It starts a
+// request to each host whose answer is old.
 func (h *hosts) all() (out []library.Entry) {
 	if h.err != nil {
 		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: library.HostFolder, Host: hostsFile, Asked: true, Written: h.began})
@@ -112,14 +112,14 @@ func (h *hosts) all() (out []library.Entry) {
 	return out
 }
 
-// within are the runs of a machine, as it told of them last.
+// within returns the runs of a machine, from its last answer.
 func (h *hosts) within(l hostLine) []library.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last[l.Name].entries
 }
 
-// summary is what a host or one of its runs came to, as it told last.
+// summary returns the summary of a host or of one of its runs, from its last answer.
 func (h *hosts) summary(e library.Entry) library.Summary {
 	l, _, ok := h.line(e.Dir)
 	h.mu.Lock()
@@ -144,14 +144,14 @@ func (h *hosts) summary(e library.Entry) library.Summary {
 	return s
 }
 
-// ask asks a host unless it is being asked, or answered just now.
+// ask starts a request to a host, unless one is pending or the last answer is recent.
 func (h *hosts) ask(l hostLine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.last[l.Name]
 	every := askEvery
 	if l.URL != "" {
-		every = visitEvery
+		every = pollURLEvery
 	}
 	if t.asking || time.Since(t.at) < every || h.ctx.Err() != nil {
 		return
@@ -168,7 +168,7 @@ func (h *hosts) ask(l hostLine) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if next.err != nil { // what it told before is what is known
+		if next.err != nil { // keep the last good answer
 			next = h.last[l.Name].stopped(next.err)
 		}
 		next.at = time.Now()
@@ -176,7 +176,8 @@ func (h *hosts) ask(l hostLine) {
 	})
 }
 
-// over is the command that does something on a machine: there a shell reads the words, so that they are quoted for one.
+// over returns the ssh command that runs brood with these words on the machine. The words are quoted for the remote
+// shell.
 func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exec.Cmd {
 	program := l.Command
 	if program == "" {
@@ -191,9 +192,9 @@ func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exe
 	return exec.CommandContext(ctx, "ssh", append(args, "--", l.SSH, program+" "+quoted(words))...)
 }
 
-// askSSH asks a machine for its runs.
+// askSSH requests the runs of a machine by `brood sessions --rail`.
 func askSSH(ctx context.Context, l hostLine) (entries []library.Entry, sums map[string]library.Summary, err error) {
-	err = l.told(ctx, func(out io.Reader) (err error) {
+	err = l.runRemote(ctx, func(out io.Reader) (err error) {
 		entries, sums, err = readRail(out, l.Name)
 		return err
 	}, "sessions", "--rail")
@@ -203,8 +204,9 @@ func askSSH(ctx context.Context, l hostLine) (entries []library.Entry, sums map[
 	return entries, sums, nil
 }
 
-// told reads what a command says on a machine. The last that it says on standard error is why it did not answer.
-func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ...string) error {
+// runRemote runs brood on the machine and passes its output to read. If the command fails, the error is its last line
+// on stderr.
+func (l hostLine) runRemote(ctx context.Context, read func(io.Reader) error, words ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := l.over(ctx, false, words...)
@@ -222,7 +224,7 @@ func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ..
 	err = read(some)
 	late := ctx.Err() != nil
 	if err != nil && some.n > 0 {
-		cancel() // nothing that it adds would be read
+		cancel() // stop the command: read has failed
 	}
 	ended, lines := c.Wait(), tail.Lines()
 	switch {
@@ -230,7 +232,7 @@ func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ..
 		return fmt.Errorf("no answer within %v", askFor)
 	case err != nil && some.n > 0:
 		return err
-	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper of ssh may keep its errors open
+	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper process of ssh may keep stderr open
 		return err
 	case slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "unknown flag") }):
 		return errors.New("its brood is an older one, which does not tell that")
@@ -240,7 +242,7 @@ func (l hostLine) told(ctx context.Context, read func(io.Reader) error, words ..
 	return ended
 }
 
-// counted counts what is read.
+// counted counts the bytes that are read.
 type counted struct {
 	r io.Reader
 	n int64
@@ -252,17 +254,17 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// visitBytes is the most that is taken of a run with a URL; one of 64 members tells two megabytes.
-const visitBytes = 32 << 20
+// maxURLBytes is the largest response that is accepted from a run with a URL; a run with 64 members sends 2 MB.
+const maxURLBytes = 32 << 20
 
-// askURL looks at a run that has a URL, and leaves.
+// askURL connects to a run with a URL, reads a snapshot and disconnects.
 func askURL(ctx context.Context, l hostLine) *answer {
-	run, err := call(ctx, l.URL, clientName(), false)
+	run, err := connectRemote(ctx, l.URL, clientName(), false)
 	if err != nil {
 		return &answer{err: err}
 	}
 	defer run.Close()
-	run.Bound(visitBytes)
+	run.Bound(maxURLBytes)
 	v, err := run.Snapshot(ctx, 1<<62)
 	if err != nil {
 		return &answer{err: err}
@@ -284,7 +286,7 @@ func askURL(ctx context.Context, l hostLine) *answer {
 	return a
 }
 
-// seen are the curves of a run with a URL, as it told of them when it was looked at last.
+// seen returns the curves of a run with a URL, from its last answer.
 func (h *hosts) seen(l hostLine) (*compare.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -88,7 +88,7 @@ func (h *hosts) curves(e library.Entry) (*compare.Run, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, askFor)
 	defer cancel()
 	var run *compare.Run
-	err := l.told(ctx, func(out io.Reader) (err error) {
+	err := l.runRemote(ctx, func(out io.Reader) (err error) {
 		run, err = readCurves(out, e)
 		return err
 	}, "sessions", "--curves", name)

@@ -109,7 +109,7 @@ func TestARunWithAURLIsOverlaid(t *testing.T) {
 
 	// It is gone: what it told stays known, and nothing says that it runs.
 	end()
-	h.last["night"].at = h.last["night"].at.Add(-visitEvery)
+	h.last["night"].at = h.last["night"].at.Add(-pollURLEvery)
 	h.all()
 	h.asks.Wait()
 	entry = h.all()[0]

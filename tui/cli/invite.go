@@ -23,7 +23,7 @@ func inviteCommand(s streams) *cobra.Command {
 			case g.Role != wire.Worker.String() && g.Role != wire.Viewer.String() && g.Role != wire.Operator.String():
 				return usage("--role %q: give worker, viewer or operator", g.Role)
 			}
-			run, err := reach(c.Context(), args[0], clientName(), false)
+			run, err := connect(c.Context(), args[0], clientName(), false)
 			if err != nil {
 				return err
 			}

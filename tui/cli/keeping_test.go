@@ -15,12 +15,12 @@ import (
 func TestWhatIsSaidIsKept(t *testing.T) {
 	dir := t.TempDir()
 	var printed strings.Builder
-	k := keep(&plainPrinter{out: &printed})
-	if keep(k) != k {
+	k := withLog(&plainPrinter{out: &printed})
+	if withLog(k) != k {
 		t.Error("it is kept twice")
 	}
 	k.note("listening")
-	k.settle(dir, "begins")
+	k.setSession(dir, "begins")
 	k.note("worker 1 joined")
 	k.fail(nil)
 	k.fail(errors.New("the disk is full"))

@@ -28,32 +28,32 @@ import (
 	"brood/tui"
 )
 
-// The workbench's launcher is the command line of `brood run` by other means: what a person says there becomes the
-// words of that command, and what these words order is begun. It refuses what the command refuses, in its sentences.
+// The launcher of the workbench builds the command line of `brood run` from its form and starts what those words
+// order. It rejects what the command rejects, with the same error texts.
 
-// lines are the options that the launcher has a line for, those that are told most often first.
-func lines() []*option.Option {
+// launcherOptions returns the options that have a line in the launcher, the most used first.
+func launcherOptions() []*option.Option {
 	return []*option.Option{option.Algorithm, option.Model, option.Data, option.Label, option.Members, option.Rounds,
 		option.Epochs, option.For, option.Target, option.Seed, option.Augment, option.Workers, option.Wait, option.Threads, option.Device}
 }
 
-// fleetWanted says whether a request is to be trained by workers that join it.
-func fleetWanted(r tui.Request) bool {
+// wantsFleet reports whether workers of other machines shall train the request.
+func wantsFleet(r tui.Request) bool {
 	n := r.Options[option.Wait.Name]
 	return n != "" && n != "0"
 }
 
-// requested are the words of a request, behind `brood`: those of a run here, or of one that is served to others.
-func requested(r tui.Request, set []event.Setting) []string {
+// requestArgs returns the arguments of a request after `brood`: of run, or of serve for a fleet.
+func requestArgs(r tui.Request, set []event.Setting) []string {
 	out := []string{"run"}
-	if fleetWanted(r) {
+	if wantsFleet(r) {
 		out[0] = "serve"
 	}
 	if r.Preset != "" {
 		out = append(out, r.Preset)
 	}
 	for _, x := range option.All {
-		if text, told := r.Options[x.Name]; told && (x != option.Wait || fleetWanted(r)) {
+		if text, ok := r.Options[x.Name]; ok && (x != option.Wait || wantsFleet(r)) {
 			out = append(out, "--"+x.Name, text)
 		}
 	}
@@ -63,13 +63,13 @@ func requested(r tui.Request, set []event.Setting) []string {
 	return out
 }
 
-// plain are words that no shell takes for anything else.
+// plain matches words that need no quotes in a shell.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellLine writes words behind brood as a person would type them.
+// shellLine returns the shell command of brood with these arguments.
 func shellLine(words []string) string { return "brood " + quoted(words) }
 
-// quoted writes words so that a shell reads the same ones.
+// quoted joins words, with shell quotes where needed.
 func quoted(words []string) string {
 	var out []string
 	for _, w := range words {
@@ -81,25 +81,25 @@ func quoted(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// wanted is a request as the command takes it.
-type wanted struct {
-	words  []string // behind `brood`
+// parsedRequest is a request parsed as a command line.
+type parsedRequest struct {
+	words  []string // after `brood`
 	flags  *runFlags
 	preset string
 	order  host.Order
 	alg    *optim.Algorithm
 }
 
-// want reads a request as `brood run` in a terminal would. What it knows of the words goes with an error.
-func want(r tui.Request) (w wanted, err error) {
+// parseRequest parses a request as `brood run` in a terminal would. It returns the words with an error too.
+func parseRequest(r tui.Request) (w parsedRequest, err error) {
 	name := ""
-	if w, err = parseRun(requested(r, nil)); err == nil {
+	if w, err = parseRun(requestArgs(r, nil)); err == nil {
 		filled := w.order.Options
 		if err = filled.Fill(); err == nil {
 			name = filled.Algorithm
 		}
 	}
-	w.words = requested(r, r.Knobs[name])
+	w.words = requestArgs(r, r.Knobs[name])
 	if err != nil {
 		return w, err
 	}
@@ -110,9 +110,9 @@ func want(r tui.Request) (w wanted, err error) {
 	return w, err
 }
 
-// parseRun is the run that words order which begin with run, or with serve.
-func parseRun(words []string) (w wanted, err error) {
-	w = wanted{words: words, flags: &runFlags{detached: true}}
+// parseRun parses words that begin with run or serve.
+func parseRun(words []string) (w parsedRequest, err error) {
+	w = parsedRequest{words: words, flags: &runFlags{detached: true}}
 	root, c := &cobra.Command{Use: "brood"}, w.flags.command(streams{})
 	check := func() error { return nil }
 	if words[0] == "serve" {
@@ -137,17 +137,17 @@ func parseRun(words []string) (w wanted, err error) {
 }
 
 // Draft implements tui.Launcher.
-func (l *shelf) Draft(r tui.Request) tui.Draft {
+func (l *sessionLibrary) Draft(r tui.Request) tui.Draft {
 	d := draft(r)
 	if d.Err != nil {
-		d.At = blamed(r, d.Err, func(r tui.Request) error { return draft(r).Err })
+		d.At = blamedLine(r, d.Err, func(r tui.Request) error { return draft(r).Err })
 	}
 	return d
 }
 
-// draft is a Draft that blames no line.
+// draft returns a Draft without the line that caused an error.
 func draft(r tui.Request) (d tui.Draft) {
-	w, err := want(r)
+	w, err := parseRequest(r)
 	d.Command = shellLine(w.words)
 	if err == nil {
 		d.Knobs, err = w.knobs()
@@ -159,8 +159,9 @@ func draft(r tui.Request) (d tui.Draft) {
 	return d
 }
 
-// knobs are those of the algorithm as they will be, with the rules that a preset gives it.
-func (w wanted) knobs() (*view.Knobs, error) {
+// knobs returns the knobs of the algorithm with the edits of the request and, for a protocol, the rules of the
+// preset.
+func (w parsedRequest) knobs() (*view.Knobs, error) {
 	o, alg := w.order.Options, w.alg
 	if alg.Given != nil && o.Rules != nil {
 		given, err := alg.Given(o.Rules)
@@ -182,8 +183,8 @@ func (w wanted) knobs() (*view.Knobs, error) {
 	return v.Resolve(alg), nil
 }
 
-// lines are what the options come to.
-func (w wanted) lines() (out []tui.FormLine, err error) {
+// lines returns the lines of the form with the values in effect. It fails for options that Fill or Check reject.
+func (w parsedRequest) lines() (out []tui.FormLine, err error) {
 	o := w.order.Options
 	if err := o.Fill(); err != nil {
 		return nil, err
@@ -205,7 +206,7 @@ func (w wanted) lines() (out []tui.FormLine, err error) {
 		docs[option.Model.Name] = m.Doc
 	}
 	doc := "an experiment of `brood presets`, or a .toml file"
-	preset := w.flags.presetOf(w.preset) // of none that is said the default one
+	preset := w.flags.presetOf(w.preset) // the default one if none is named
 	if preset != "" {
 		p, err := presets.Load(preset)
 		if err != nil {
@@ -214,7 +215,7 @@ func (w wanted) lines() (out []tui.FormLine, err error) {
 		doc = p.Title
 	}
 	out = append(out, tui.FormLine{Name: tui.PresetLine, Value: preset, Doc: doc, Words: presets.List(), Paths: true})
-	for _, x := range lines() {
+	for _, x := range launcherOptions() {
 		f := tui.FormLine{Name: x.Name, Value: x.Text(o), Doc: cmp.Or(docs[x.Name], x.DocFor("run")), Paths: x.Paths}
 		if offers := x.Offers(); offers != nil {
 			f.Words = offers()
@@ -224,8 +225,9 @@ func (w wanted) lines() (out []tui.FormLine, err error) {
 	return out, nil
 }
 
-// blamed is the line of a request that a refusal is of: the one without which it would not be.
-func blamed(r tui.Request, refusal error, again func(tui.Request) error) (at tui.LineID) {
+// blamedLine returns the line of a request that causes an error: the first one without which the error disappears or
+// changes. again validates a request.
+func blamedLine(r tui.Request, refusal error, again func(tui.Request) error) (at tui.LineID) {
 	cleared := func(without tui.Request) bool {
 		err := again(without)
 		return err == nil || err.Error() != refusal.Error()
@@ -238,7 +240,7 @@ func blamed(r tui.Request, refusal error, again func(tui.Request) error) (at tui
 		}
 	}
 	for _, x := range slices.Backward(option.All) {
-		if _, told := r.Options[x.Name]; told && cleared(r.Without(tui.LineID{Name: x.Name}, "")) {
+		if _, ok := r.Options[x.Name]; ok && cleared(r.Without(tui.LineID{Name: x.Name}, "")) {
 			return tui.LineID{Name: x.Name}
 		}
 	}
@@ -248,29 +250,30 @@ func blamed(r tui.Request, refusal error, again func(tui.Request) error) (at tui
 	return at
 }
 
-// Estimate implements tui.Launcher. Another process works it out: it can be ended at any time, and its memory is not
-// the workbench's.
-func (l *shelf) Estimate(ctx context.Context, r tui.Request) (e tui.Estimate) {
+// Estimate implements tui.Launcher. A child process computes it: it can be killed at any time, and does not use the
+// memory of the workbench.
+func (l *sessionLibrary) Estimate(ctx context.Context, r tui.Request) (e tui.Estimate) {
 	ask := func(r tui.Request) (e tui.Estimate, err error) {
-		w, err := want(r)
+		w, err := parseRequest(r)
 		if err != nil {
 			return e, err
 		}
-		return elsewhere(ctx, w.order)
+		return estimateInChild(ctx, w.order)
 	}
 	e, e.Err = ask(r)
-	if e.Err == nil && len(r.Options)+len(r.Knobs) == 0 { // the preset as it is
+	if e.Err == nil && len(r.Options)+len(r.Knobs) == 0 { // an unchanged preset
 		e.Took = l.lib.Took(cmp.Or(r.Preset, presets.Default))
 	}
 	if e.Err != nil && ctx.Err() == nil {
-		e.At = blamed(r, e.Err, func(r tui.Request) error { _, err := ask(r); return err })
+		e.At = blamedLine(r, e.Err, func(r tui.Request) error { _, err := ask(r); return err })
 	}
 	return e
 }
 
-// elsewhere has another process of this binary prepare what is ordered, and say what it would need.
-func elsewhere(ctx context.Context, o host.Order) (e tui.Estimate, err error) {
-	var text, said bytes.Buffer
+// estimateInChild runs `brood run --rehearse` as a child process, which prepares the order and prints its needs. An
+// error is the message of the child.
+func estimateInChild(ctx context.Context, o host.Order) (e tui.Estimate, err error) {
+	var text, stderr bytes.Buffer
 	if err := o.Write(&text); err != nil {
 		return e, err
 	}
@@ -279,9 +282,9 @@ func elsewhere(ctx context.Context, o host.Order) (e tui.Estimate, err error) {
 		return e, err
 	}
 	child := exec.CommandContext(ctx, self, "run", "--rehearse")
-	child.Stdin, child.Stderr = &text, &said
+	child.Stdin, child.Stderr = &text, &stderr
 	answer, err := child.Output()
-	switch sentence := strings.TrimPrefix(strings.TrimSpace(said.String()), "brood: "); {
+	switch sentence := strings.TrimPrefix(strings.TrimSpace(stderr.String()), "brood: "); {
 	case ctx.Err() != nil:
 		return e, ctx.Err()
 	case err != nil && sentence != "":
@@ -292,8 +295,9 @@ func elsewhere(ctx context.Context, o host.Order) (e tui.Estimate, err error) {
 	return e, json.Unmarshal(answer, &e)
 }
 
-// rehearsed answers elsewhere: it prepares what another process orders, and trains nothing.
-func rehearsed(s streams) error {
+// writeEstimate is the child process of estimateInChild: it prepares the order on standard input, and prints the
+// estimate as JSON without training.
+func writeEstimate(s streams) error {
 	o, err := host.ReadOrder(s.in)
 	if err != nil {
 		return err
@@ -305,7 +309,7 @@ func rehearsed(s streams) error {
 	return json.NewEncoder(exact(s.out)).Encode(e)
 }
 
-// estimateOf is what a new run would need.
+// estimateOf returns the predicted needs of a new run.
 func estimateOf(o host.Order) (e tui.Estimate, err error) {
 	j, err := host.Prepare(o.Options)
 	if err != nil {
@@ -316,8 +320,8 @@ func estimateOf(o host.Order) (e tui.Estimate, err error) {
 }
 
 // Begin implements tui.Launcher.
-func (l *shelf) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
-	w, err := want(r)
+func (l *sessionLibrary) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
+	w, err := parseRequest(r)
 	if err != nil {
 		return tui.Opened{}, err
 	}
@@ -326,21 +330,21 @@ func (l *shelf) Begin(ctx context.Context, r tui.Request) (tui.Opened, error) {
 		return tui.Opened{}, err
 	}
 	start := func() (*exec.Cmd, string, error) { return startDetached(w.order) }
-	if fleetWanted(r) {
+	if wantsFleet(r) {
 		start = func() (*exec.Cmd, string, error) { return serveDetached(w.words, w.order.Dir) }
 	}
 	run, err := freshRun(ctx, w.order.Dir, keep, start, func(uint64) {})
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	if fleetWanted(r) {
-		run.Said = "it waits for workers: brood invite " + called(w.order.Dir) + " --role worker prints how one joins"
+	if wantsFleet(r) {
+		run.Said = "it waits for workers: brood invite " + sessionArg(w.order.Dir) + " --role worker prints how one joins"
 	}
-	return l.went(run), nil
+	return l.setLast(run), nil
 }
 
-// serveDetached serves what words order as a process of its own, which records in dir. A person looks at it, so that it
-// waits in trouble; where another is served by the usual port already, it takes one that is free, which its URLs name.
+// serveDetached starts a child process that serves the run and records in dir. It waits in trouble, since a user
+// watches it. If the default port is taken, it listens on a free one, which its URLs contain.
 func serveDetached(words []string, dir string) (*exec.Cmd, string, error) {
 	words = append(slices.Clone(words), "--plain", "--session", dir, "--on-trouble", string(coordinator.OnTroubleWait))
 	if c, err := net.ListenPacket("udp", servePort); err != nil {

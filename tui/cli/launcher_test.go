@@ -56,7 +56,7 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 		t.Skip("there is no sh to read the line")
 	}
 	for _, r := range requests(t) {
-		w, err := want(r)
+		w, err := parseRequest(r)
 		if err != nil {
 			t.Fatalf("%+v: %v", r, err)
 		}
@@ -82,7 +82,7 @@ func TestLauncherOrdersItsLine(t *testing.T) {
 // A request that waits for workers is served to them.
 func TestLauncherServes(t *testing.T) {
 	r := tui.Request{Preset: "quickstart", Options: map[string]string{"wait": "2", "rounds": "40"}}
-	w, err := want(r)
+	w, err := parseRequest(r)
 	if d := draft(r); err != nil || d.Err != nil || d.Command != "brood serve quickstart --wait 2 --rounds 40" || w.order.Options.Wait != 2 || w.order.Options.Workers != 2 {
 		t.Errorf("%q orders %+v: %v, %v", d.Command, w.order.Options, err, d.Err)
 	}
@@ -178,7 +178,7 @@ func TestLauncherRefuses(t *testing.T) {
 		if !strings.HasPrefix(d.Command, "brood run ") {
 			t.Errorf("the line of a refusal is %q", d.Command)
 		}
-		if said := ran(t, requested(c.r, c.r.Knobs["parle"])); said != "brood: "+d.Err.Error()+"\n" {
+		if said := ran(t, requestArgs(c.r, c.r.Knobs["parle"])); said != "brood: "+d.Err.Error()+"\n" {
 			t.Errorf("%s\nsays here        %q\nand there %q", d.Command, d.Err, said)
 		}
 	}
@@ -200,7 +200,7 @@ func TestLauncherRefuses(t *testing.T) {
 		if r.Options["model"] == "ü~ `x`.toml" {
 			continue
 		}
-		if d := lib.Draft(r); d.Err != nil || len(d.Lines) != 1+len(lines()) || len(d.Knobs.Algorithm.Knobs) == 0 {
+		if d := lib.Draft(r); d.Err != nil || len(d.Lines) != 1+len(launcherOptions()) || len(d.Knobs.Algorithm.Knobs) == 0 {
 			t.Errorf("%+v: %+v", r, d)
 		}
 	}
@@ -218,7 +218,7 @@ func ran(t *testing.T, words []string) string {
 
 // What the launcher says of a run's needs is what its log says.
 func TestLauncherEstimates(t *testing.T) {
-	w, err := want(tui.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
+	w, err := parseRequest(tui.Request{Preset: "quickstart", Options: map[string]string{"rounds": "20", "members": "auto"}})
 	if err != nil {
 		t.Fatal(err)
 	}

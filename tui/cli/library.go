@@ -24,64 +24,64 @@ import (
 	"brood/tui"
 )
 
-// shelf is what the workbench can open: the sessions of this user on this machine, and of the hosts that its file
-// names.
-type shelf struct {
+// sessionLibrary implements the session list of the workbench: the sessions of this user on this machine, and those
+// of the hosts in the hosts file.
+type sessionLibrary struct {
 	home  string
 	lib   *library.Library
 	hosts *hosts
-	// the command of an objective that was given here; sessions that maximise another refuse it
+	// the objective command from the flags; sessions with another objective reject it
 	program string
 	mu      sync.Mutex
-	at      tui.Opened // last
+	at      tui.Opened // opened last; guarded by mu
 }
 
-// newShelf has the sessions of this user, and at first one of them in view.
-func newShelf(at tui.Opened) (*shelf, error) {
+// newSessionLibrary opens the sessions of this user. at is the session that the workbench shows first.
+func newSessionLibrary(at tui.Opened) (*sessionLibrary, error) {
 	home, err := session.Home()
 	if err != nil {
 		return nil, err
 	}
-	return &shelf{home: home, lib: library.Open(home, library.Cache()), hosts: newHosts(readHosts()), at: at}, nil
+	return &sessionLibrary{home: home, lib: library.Open(home, library.Cache()), hosts: newHosts(readHosts()), at: at}, nil
 }
 
-// end leaves the hosts that are being asked.
-func (l *shelf) end() { l.hosts.end() }
+// end cancels the requests to hosts.
+func (l *sessionLibrary) end() { l.hosts.end() }
 
-// live is a running session as the workbench takes it.
+// live wraps a connection to a running session for the workbench.
 func live(dir string, client *control.Client) tui.Opened {
 	return tui.Opened{Session: dir, Source: client, Commander: client, Resume: resumeLine(dir), Close: func() error { client.Close(); return nil }}
 }
 
-// recorded is a recording as the workbench takes it.
+// recorded wraps a recording for the workbench.
 func recorded(dir string, r *session.Reader) tui.Opened {
 	return tui.Opened{Session: dir, Source: tui.NewReplay(r), Close: r.Close}
 }
 
-// last is the session that was opened last.
-func (l *shelf) last() tui.Opened {
+// last returns the session that was opened last.
+func (l *sessionLibrary) last() tui.Opened {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
-func (l *shelf) went(o tui.Opened) tui.Opened {
+func (l *sessionLibrary) setLast(o tui.Opened) tui.Opened {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = o
 	return o
 }
 
-// programFor is the objective's command for a session: nothing for one that maximises none.
-func (l *shelf) programFor(dir string) string {
+// programFor returns the objective command for a session; "" if the session maximises no objective.
+func (l *sessionLibrary) programFor(dir string) string {
 	if session.Describe(dir).Objective == "" {
 		return ""
 	}
 	return l.program
 }
 
-// goesOn are the options of a run that goes on from a session.
-func (l *shelf) goesOn(dir, by string) (o host.Options, err error) {
+// resumeOptions returns the options of a run that resumes or forks a session.
+func (l *sessionLibrary) resumeOptions(dir, by string) (o host.Options, err error) {
 	o.By = by
 	if program := l.programFor(dir); program != "" {
 		err = option.Objective.Set(&o, program)
@@ -90,7 +90,7 @@ func (l *shelf) goesOn(dir, by string) (o host.Options, err error) {
 }
 
 // Scan implements tui.Library.
-func (l *shelf) Scan(_ context.Context, folder string) ([]library.Entry, error) {
+func (l *sessionLibrary) Scan(_ context.Context, folder string) ([]library.Entry, error) {
 	if x, _, ok := l.hosts.line(folder); ok {
 		return l.hosts.within(x), nil
 	}
@@ -101,8 +101,8 @@ func (l *shelf) Scan(_ context.Context, folder string) ([]library.Entry, error) 
 	return entries, err
 }
 
-// Travel implements tui.Traveller: a run of another machine is shown by the brood there.
-func (l *shelf) Travel(e library.Entry) *exec.Cmd {
+// Travel implements tui.Traveller: the brood on the other machine shows its run.
+func (l *sessionLibrary) Travel(e library.Entry) *exec.Cmd {
 	x, name, ok := l.hosts.line(e.Dir)
 	if !ok || x.SSH == "" || name == "" {
 		return nil
@@ -114,7 +114,7 @@ func (l *shelf) Travel(e library.Entry) *exec.Cmd {
 }
 
 // Summary implements tui.Library.
-func (l *shelf) Summary(e library.Entry) library.Summary {
+func (l *sessionLibrary) Summary(e library.Entry) library.Summary {
 	if e.Host != "" {
 		return l.hosts.summary(e)
 	}
@@ -122,7 +122,7 @@ func (l *shelf) Summary(e library.Entry) library.Summary {
 }
 
 // Curves implements tui.Library.
-func (l *shelf) Curves(e library.Entry) (*compare.Run, error) {
+func (l *sessionLibrary) Curves(e library.Entry) (*compare.Run, error) {
 	if e.Host != "" {
 		return l.hosts.curves(e)
 	}
@@ -130,11 +130,11 @@ func (l *shelf) Curves(e library.Entry) (*compare.Run, error) {
 }
 
 // Save implements tui.Library.
-func (l *shelf) Save() error { return l.lib.Save() }
+func (l *sessionLibrary) Save() error { return l.lib.Save() }
 
 // Resume implements tui.Keeper.
-func (l *shelf) Resume(ctx context.Context, dir string, limit event.Limit) (tui.Opened, error) {
-	options, err := l.goesOn(dir, "flag")
+func (l *sessionLibrary) Resume(ctx context.Context, dir string, limit event.Limit) (tui.Opened, error) {
+	options, err := l.resumeOptions(dir, "flag")
 	if err != nil {
 		return tui.Opened{}, err
 	}
@@ -144,16 +144,17 @@ func (l *shelf) Resume(ctx context.Context, dir string, limit event.Limit) (tui.
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	return l.went(run), nil
+	return l.setLast(run), nil
 }
 
 // Stop implements tui.Keeper.
-func (l *shelf) Stop(ctx context.Context, dir string) error {
+func (l *sessionLibrary) Stop(ctx context.Context, dir string) error {
 	return send(ctx, dir, "", false, event.Command{Action: event.Stop}, streams{out: io.Discard, err: io.Discard})
 }
 
-// Export implements tui.Keeper: the file lies where brood export would put it, and beside one that is there already.
-func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
+// Export implements tui.Keeper. It writes to the working directory, as brood export does, and never overwrites a
+// file.
+func (l *sessionLibrary) Export(ctx context.Context, dir string) (string, error) {
 	file, err := free(filepath.Base(dir), ".safetensors")
 	if err != nil {
 		return "", err
@@ -161,7 +162,7 @@ func (l *shelf) Export(ctx context.Context, dir string) (string, error) {
 	return (&exporting{to: toModel, program: l.programFor(dir)}).one(ctx, dir, file, func(event.Commit) {})
 }
 
-// free is the first of NAME.EXT, NAME-2.EXT and so on that there is not yet.
+// free returns the first of NAME.EXT, NAME-2.EXT and so on that does not exist.
 func free(name, ext string) (file string, err error) {
 	for i := 1; ; i++ {
 		if file = name + ext; i > 1 {
@@ -177,62 +178,62 @@ func free(name, ext string) (file string, err error) {
 }
 
 // Describe implements tui.Keeper.
-func (l *shelf) Describe(_ context.Context, dir string, a session.About) error {
-	a.Rounds = session.ReadAbout(dir).Rounds // which may be newer than what was read with the rest
+func (l *sessionLibrary) Describe(_ context.Context, dir string, a session.About) error {
+	a.Rounds = session.ReadAbout(dir).Rounds // may be newer than a
 	return a.Write(dir)
 }
 
 // Noted implements tui.Keeper.
-func (l *shelf) Noted(_ context.Context, dir string) []session.RoundNote {
+func (l *sessionLibrary) Noted(_ context.Context, dir string) []session.RoundNote {
 	return session.ReadAbout(dir).Rounds
 }
 
-// Note implements tui.Keeper. What others wrote meanwhile stays.
-func (l *shelf) Note(_ context.Context, dir string, round uint64, text string) error {
+// Note implements tui.Keeper. It preserves notes that others wrote in the meantime.
+func (l *sessionLibrary) Note(_ context.Context, dir string, round uint64, text string) error {
 	return session.ReadAbout(dir).Noted(round, text).Write(dir)
 }
 
 // Open implements tui.Library.
-func (l *shelf) Open(ctx context.Context, dir string) (tui.Opened, error) {
+func (l *sessionLibrary) Open(ctx context.Context, dir string) (tui.Opened, error) {
 	if x, _, ok := l.hosts.line(dir); ok && x.URL != "" {
-		run, err := call(ctx, x.URL, clientName(), false)
+		run, err := connectRemote(ctx, x.URL, clientName(), false)
 		if err != nil {
 			return tui.Opened{}, err
 		}
 		o := live("", run.Client)
-		if o.Title, o.Close = x.Name, run.Close; run.look {
+		if o.Title, o.Close = x.Name, run.Close; run.readOnly {
 			o.Commander = nil
 		}
-		return l.went(o), nil
+		return l.setLast(o), nil
 	}
 	if running, _ := session.Running(dir); running {
-		run, err := reach(ctx, dir, clientName(), false)
+		run, err := connect(ctx, dir, clientName(), false)
 		if err != nil {
 			return tui.Opened{}, err
 		}
-		return l.went(live(run.dir, run.Client)), nil
+		return l.setLast(live(run.dir, run.Client)), nil
 	}
 	r, err := session.OpenReader(dir)
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	return l.went(recorded(dir, r)), nil
+	return l.setLast(recorded(dir, r)), nil
 }
 
-// Delete implements tui.Library: only what is listed can be deleted.
-func (l *shelf) Delete(_ context.Context, dir string) error {
+// Delete implements tui.Library. It deletes only sessions.
+func (l *sessionLibrary) Delete(_ context.Context, dir string) error {
 	_, err := removeSession(dir)
 	return err
 }
 
 // Branch implements tui.Brancher.
-func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
+func (l *sessionLibrary) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
 	keep := existing(l.home)
 	dir, err := session.NewDir("fork", time.Now())
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	options, err := l.goesOn(b.Session, "fork")
+	options, err := l.resumeOptions(b.Session, "fork")
 	if err != nil {
 		return tui.Opened{}, err
 	}
@@ -244,11 +245,11 @@ func (l *shelf) Branch(ctx context.Context, b tui.Branch) (tui.Opened, error) {
 	if err != nil {
 		return tui.Opened{}, err
 	}
-	return l.went(run), nil
+	return l.setLast(run), nil
 }
 
 // Nearest implements tui.Brancher.
-func (l *shelf) Nearest(dir string, at uint64) (nearest uint64, err error) {
+func (l *sessionLibrary) Nearest(dir string, at uint64) (nearest uint64, err error) {
 	rounds, err := session.Checkpoints(dir)
 	for _, round := range rounds {
 		if round <= at {
@@ -259,7 +260,7 @@ func (l *shelf) Nearest(dir string, at uint64) (nearest uint64, err error) {
 }
 
 // Examine implements tui.Examiner.
-func (l *shelf) Examine(ctx context.Context, dir string, at uint64, told func(round uint64)) (*tui.Examined, error) {
+func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64, recomputed func(round uint64)) (*tui.Examined, error) {
 	own, err := host.Program(l.programFor(dir))
 	if err != nil {
 		return nil, err
@@ -267,7 +268,7 @@ func (l *shelf) Examine(ctx context.Context, dir string, at uint64, told func(ro
 	if at, err = host.Checkpointed(dir, at); err != nil {
 		return nil, err
 	}
-	t, err := own.Export(ctx, dir, at, 0, func(k event.Commit) { told(k.To) })
+	t, err := own.Export(ctx, dir, at, 0, func(k event.Commit) { recomputed(k.To) })
 	if err != nil {
 		return nil, err
 	}
@@ -283,10 +284,12 @@ func (l *shelf) Examine(ctx context.Context, dir string, at uint64, told func(ro
 }
 
 // Geometry implements tui.Geometer.
-func (l *shelf) Geometry(ctx context.Context, dir string, want geometry.Wanted, told func(round uint64)) (*geometry.Geometry, error) {
+func (l *sessionLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted, recomputed func(round uint64)) (
+	*geometry.Geometry, error,
+) {
 	own, err := host.Program(l.programFor(dir))
 	if err != nil {
 		return nil, err
 	}
-	return own.MeasureGeometry(ctx, dir, want, func(k event.Commit) { told(k.To) })
+	return own.MeasureGeometry(ctx, dir, want, func(k event.Commit) { recomputed(k.To) })
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // newTestShelf is that of the sessions in $BROOD_SESSIONS, with a cache of its own.
-func newTestShelf(t *testing.T) *shelf {
+func newTestShelf(t *testing.T) *sessionLibrary {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	lib, err := newShelf(tui.Opened{})
+	lib, err := newSessionLibrary(tui.Opened{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestLibraryGoesOnWithTheObjective(t *testing.T) {
 	lib := newTestShelf(t)
 	lib.program = "python3 ./f"
 	for name, want := range map[string]string{"classes": "", "maximises": "python3 ./f"} {
-		o, err := lib.goesOn(filepath.Join(home, name), "fork")
+		o, err := lib.resumeOptions(filepath.Join(home, name), "fork")
 		if got := option.Objective.Text(o); err != nil || got != want || o.By != "fork" {
 			t.Errorf("%s: goes on with %q by %q (%v), want %q", name, got, o.By, err, want)
 		}

@@ -70,7 +70,7 @@ func (d *listeners) serve(dir string) {
 	name := filepath.Base(dir)
 	if d.ssh != nil {
 		d.wg.Go(func() {
-			d.ssh.Serve(func(v sshserver.Visitor) (tui.Options, error) { return visit(dir, v) })
+			d.ssh.Serve(func(v sshserver.Visitor) (tui.Options, error) { return workbenchFor(dir, v) })
 		})
 	}
 	if d.metrics != nil {
@@ -82,7 +82,7 @@ func (d *listeners) serve(dir string) {
 }
 
 // visit is the workbench of a visitor by SSH.
-func visit(dir string, v sshserver.Visitor) (tui.Options, error) {
+func workbenchFor(dir string, v sshserver.Visitor) (tui.Options, error) {
 	client, err := control.Dial(dir, v.Name, false)
 	if err != nil {
 		return tui.Options{}, fmt.Errorf("the run does not answer: %w", err)

@@ -37,7 +37,7 @@ func TestVisitorsBySSH(t *testing.T) {
 	srv.Serve(l)
 	defer srv.Close()
 	for _, may := range []bool{true, false} {
-		opt, err := visit(s.Dir(), sshserver.Visitor{Name: "ada@key", Command: may})
+		opt, err := workbenchFor(s.Dir(), sshserver.Visitor{Name: "ada@key", Command: may})
 		if err != nil {
 			t.Fatal(err)
 		}

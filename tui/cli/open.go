@@ -24,7 +24,7 @@ func openCommand(s streams) *cobra.Command {
 			if listen == "" && f.ssh == "" && f.metrics == "" {
 				return usage("open what? give --listen, --ssh or --metrics an address")
 			}
-			run, err := reach(c.Context(), args[0], clientName(), false)
+			run, err := connect(c.Context(), args[0], clientName(), false)
 			if err != nil {
 				return err
 			}
@@ -35,8 +35,8 @@ func openCommand(s streams) *cobra.Command {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			out := newPrinter(s, false)
-			kept := keep(out)
-			kept.settle(run.dir, fmt.Sprintf("brood open begins as process %d", os.Getpid()))
+			kept := withLog(out)
+			kept.setSession(run.dir, fmt.Sprintf("brood open begins as process %d", os.Getpid()))
 			defer func() { kept.fail(err) }()
 			d, err := f.listen(kept.note)
 			if err != nil {
@@ -54,9 +54,9 @@ func openCommand(s streams) *cobra.Command {
 			}
 			d.serve(run.dir)
 			d.announce(out, s)
-			if err := run.over(ctx); !errors.Is(err, context.Canceled) {
+			if err := run.wait(ctx); !errors.Is(err, context.Canceled) {
 				if !session.Describe(run.dir).Phase.Over() {
-					killed := run.broken(view.ErrKilled)
+					killed := run.explain(view.ErrKilled)
 					d.part(killed.Error())
 					return killed
 				}

@@ -56,13 +56,13 @@ func (f *runFlags) override(o *host.Options, these []*option.Option, given func(
 		if !given(x.Name) {
 			continue
 		}
-		if err := x.Typed(f.told); err != nil {
+		if err := x.Typed(f.opts); err != nil {
 			return err
 		}
-		if x.Kind == option.Text && !x.Has(option.Ends) && x.Text(f.told) == "" {
+		if x.Kind == option.Text && !x.Has(option.Ends) && x.Text(f.opts) == "" {
 			continue // an empty word says nothing
 		}
-		x.Copy(o, f.told)
+		x.Copy(o, f.opts)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func flags(t *testing.T, name string, args ...string) (*runFlags, *cobra.Command
 	f, c := &runFlags{serves: name == "serve"}, &cobra.Command{Use: name}
 	f.register(c)
 	if f.serves {
-		joinFlags(c, &f.told)
+		joinFlags(c, &f.opts)
 	}
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)

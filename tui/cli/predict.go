@@ -35,7 +35,7 @@ const (
 type predicting struct {
 	file, set           string
 	model, rename, into string
-	beside              string
+	ofFlag              string
 	label, form         string
 	at                  uint64
 	threads, top        int
@@ -49,10 +49,10 @@ func predictCommand(s streams) *cobra.Command {
 		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.file, x.set = args[0], args[1]
-			if strings.Contains(x.beside, ",") {
-				return usage("--of %s: a table holds what one model predicts; ask them one by one, with -o", x.beside)
+			if strings.Contains(x.ofFlag, ",") {
+				return usage("--of %s: a table holds what one model predicts; ask them one by one, with -o", x.ofFlag)
 			}
-			all, err := modelsAsked(c, s, x.file, x.beside, x.model, x.rename, x.at, x.threads)
+			all, err := modelsAsked(c, s, x.file, x.ofFlag, x.model, x.rename, x.at, x.threads)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
 	formFlag(fl, &x.form)
 	fl.Uint64Var(&x.at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
-	fl.StringVar(&x.beside, "of", "", "of a session: which model: "+host.OfForms+" (default: centre)")
+	fl.StringVar(&x.ofFlag, "of", "", "of a session: which model: "+host.OfForms+" (default: centre)")
 	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
 	threadsFlag(fl, &x.threads)

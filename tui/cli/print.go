@@ -24,13 +24,15 @@ import (
 	"brood/tui/chart"
 )
 
-// printer is what a run in the foreground says.
+// printer writes the progress and the summary of a run in the foreground. Its methods may be called from several
+// goroutines.
 type printer interface {
 	begin(p prepared)
 	record(r event.Record)
 	note(text string)
-	// end may ask the run what it makes of its test set, which takes time that is not the run's; nil: there is none to ask
-	end(exit coordinator.Exit, ask func() asked)
+	// end prints the summary. ask evaluates the test set, which takes time outside the run; nil if there is none to
+	// evaluate.
+	end(exit coordinator.Exit, ask func() testReport)
 }
 
 func newPrinter(s streams, asJSON bool) printer {
@@ -48,12 +50,12 @@ func newJSONPrinter(s streams) *jsonPrinter {
 
 type silentPrinter struct{}
 
-func (silentPrinter) begin(prepared)                     {}
-func (silentPrinter) record(event.Record)                {}
-func (silentPrinter) note(string)                        {}
-func (silentPrinter) end(coordinator.Exit, func() asked) {}
+func (silentPrinter) begin(prepared)                          {}
+func (silentPrinter) record(event.Record)                     {}
+func (silentPrinter) note(string)                             {}
+func (silentPrinter) end(coordinator.Exit, func() testReport) {}
 
-// jsonPrinter writes one object a line.
+// jsonPrinter writes one JSON object a line, and notes to err.
 type jsonPrinter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
@@ -76,7 +78,7 @@ func (p *jsonPrinter) begin(r prepared) {
 func (p *jsonPrinter) put(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.enc.Encode(v) // standard output remembers what fails
+	_ = p.enc.Encode(v) // stdoutWriter records a failure
 }
 
 func (p *jsonPrinter) record(r event.Record) {
@@ -139,17 +141,17 @@ func (p *jsonPrinter) record(r event.Record) {
 	}
 }
 
-// scoresInto adds what the centre was tested by.
+// scoresInto adds the test scores of the centre.
 func scoresInto(line map[string]any, c *event.Config, e *event.Evaluation) {
 	for _, s := range c.Scores() {
 		line[s.Key] = finite(s.Of(e))
 	}
 }
 
-// scoreText is a score as lines have it.
+// scoreText formats a score, in percent where it is one.
 func scoreText(s event.Score, x float64) string { return tui.ScoreText(x, s.Percent) }
 
-// finite is null for what JSON cannot say.
+// finite returns x, or nil, which JSON encodes as null, for NaN, infinities and values beyond ±1e308.
 func finite(x float64) any {
 	if x != x || x > 1e308 || x < -1e308 {
 		return nil
@@ -159,17 +161,17 @@ func finite(x float64) any {
 
 func (p *jsonPrinter) note(text string) { fmt.Fprintln(p.err, "brood: "+oneLine(text)) }
 
-func (p *jsonPrinter) end(exit coordinator.Exit, ask func() asked) {
+func (p *jsonPrinter) end(exit coordinator.Exit, ask func() testReport) {
 	s := p.Finish(exit)
 	if ask != nil {
-		told := ask()
-		if told.err != nil {
-			p.note(fmt.Sprintf("the test set was not asked: %v", told.err))
+		a := ask()
+		if a.err != nil {
+			p.note(fmt.Sprintf("the test set was not asked: %v", a.err))
 		}
-		if told.mixed != "" {
-			p.note("the test report was " + told.mixed)
+		if a.mixed != "" {
+			p.note("the test report was " + a.mixed)
 		}
-		s.TestReport = told.object()
+		s.TestReport = a.object()
 	}
 	p.put(s)
 }
@@ -179,16 +181,16 @@ type plainPrinter struct {
 	mu   sync.Mutex
 	out  io.Writer
 	last time.Time
-	held string // a line of progress, which waits for the evaluations of rounds before it: they are told later
-	upTo uint64 // the round of it
+	held string // progress line, delayed since evaluations of earlier rounds arrive later; "" for none
+	upTo uint64 // the round of the last progress line
 	job  *host.Job
 
-	waited time.Time  // when it said last what workers do
-	stage  view.Stage // what that was
+	waited time.Time  // when waits last printed what the workers do
+	stage  view.Stage // the stage that it printed
 	*summary.Tally
 }
 
-// line writes a line, whatever the names in it are.
+// line formats and writes one line. It removes line breaks from names.
 func (p *plainPrinter) line(format string, args ...any) {
 	fmt.Fprintln(p.out, oneLine(fmt.Sprintf(format, args...)))
 }
@@ -218,7 +220,7 @@ func (p *plainPrinter) begin(r prepared) {
 		expected += ", " + humanBytes(j.DeviceMemory) + " on the device"
 	}
 	where := r.sess.Dir()
-	if by := listedBy(where); by != "" {
+	if by := listCommand(where); by != "" {
 		where += ", which `" + by + "` lists"
 	}
 	p.line("brood: about %s; session %s", expected, where)
@@ -248,11 +250,11 @@ func (p *plainPrinter) record(r event.Record) {
 			}
 		})
 	case r.Evaluation != nil:
-		var told []string
+		var scores []string
 		for _, s := range p.Config.Scores() {
-			told = append(told, s.Title+" "+scoreText(s, s.Of(r.Evaluation)))
+			scores = append(scores, s.Title+" "+scoreText(s, s.Of(r.Evaluation)))
 		}
-		p.line("round %6d  %s", r.Evaluation.Round, strings.Join(told, ", "))
+		p.line("round %6d  %s", r.Evaluation.Round, strings.Join(scores, ", "))
 	case r.Alert != nil:
 		p.line("round %6d  %s: %s", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
@@ -271,7 +273,7 @@ func (p *plainPrinter) record(r event.Record) {
 	}
 }
 
-// computing is what a job computes with.
+// computing describes the device or the threads and kernels of a job.
 func computing(j *host.Job) string {
 	switch {
 	case j.Config.Kernels == arith.BF16:
@@ -284,17 +286,17 @@ func computing(j *host.Job) string {
 	return plural(j.Threads, "thread")
 }
 
-// heldFor is the longest that a line of progress waits for an evaluation.
+// heldFor is the longest time that a progress line waits for an evaluation.
 const heldFor = time.Second
 
-// flush is for who follows a run and does not end it.
+// flush writes the delayed progress line. A command that follows a run calls it when it leaves before the end.
 func (p *plainPrinter) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
 }
 
-// release writes the line of progress that waits.
+// release writes the delayed progress line, if there is one. The caller holds p.mu.
 func (p *plainPrinter) release() {
 	if p.held != "" {
 		fmt.Fprintln(p.out, p.held)
@@ -315,7 +317,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 	return text
 }
 
-// rate is how fast the rounds up to a position went that this process committed.
+// rate formats the rate of the rounds that this process committed, up to the position at.
 func rate(t *summary.Tally, at event.Progress) string {
 	x, unit := t.Rate(at)
 	return tui.Rate(x) + " " + unit
@@ -327,10 +329,10 @@ func (p *plainPrinter) note(text string) {
 	p.line("brood: %s", text)
 }
 
-func (p *plainPrinter) end(exit coordinator.Exit, ask func() asked) {
+func (p *plainPrinter) end(exit coordinator.Exit, ask func() testReport) {
 	s := p.Finish(exit)
 	p.summarise(exit, s)
-	if ask != nil && s.Rounds > 0 { // last, since it takes a while
+	if ask != nil && s.Rounds > 0 { // last, since the evaluation takes time
 		ask().write(p.out, s.Session)
 	}
 }
@@ -339,7 +341,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
-	since := "" // whose time and bytes this process has
+	since := "" // the range of rounds that time and bytes cover
 	if from := p.Before().Rounds; from > 0 {
 		since = fmt.Sprintf(" since round %s", grouped(int64(from)))
 	}
@@ -370,7 +372,8 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 		}
 	}
 	fmt.Fprintf(p.out, "  speed        %s\n", rate(p.Tally, event.Progress{Rounds: s.Rounds, Samples: s.Samples}))
-	if percent := 100 * s.Waited; percent >= 1 && s.OverheadBytes > 0 { // within one process workers wait for its cores
+	// without a network, workers only wait for cores of this process
+	if percent := 100 * s.Waited; percent >= 1 && s.OverheadBytes > 0 {
 		fmt.Fprintf(p.out, "  waiting      for others' frames %.0f %% of the time\n", percent)
 	}
 	for _, op := range slices.Sorted(maps.Keys(s.BytesSent)) {
@@ -390,7 +393,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 }
 
-// clockTime is a time to a tenth of a second, and below one to a millisecond.
+// clockTime formats a duration: to 0.1 s, and below 1 s to 1 ms.
 func clockTime(seconds float64) string {
 	if seconds < 0.9995 {
 		return fmt.Sprintf("%.0f ms", 1e3*seconds)
@@ -398,7 +401,7 @@ func clockTime(seconds float64) string {
 	return fmt.Sprintf("%.1f s", seconds)
 }
 
-// shortTime is an estimated time, as exact as estimates are.
+// shortTime formats an estimated duration with few digits.
 func shortTime(seconds float64) string {
 	minutes := int64(math.Round(seconds / 60))
 	switch {
@@ -412,7 +415,7 @@ func shortTime(seconds float64) string {
 	return fmt.Sprintf("%s h %d min", grouped(minutes/60), minutes%60)
 }
 
-// grouped writes 1234567 as 1 234 567, as screens do.
+// grouped formats 1234567 as 1 234 567.
 func grouped(n int64) string {
 	if n < 0 {
 		return "-" + chart.Count(uint64(-(n+1))+1)
@@ -420,10 +423,11 @@ func grouped(n int64) string {
 	return chart.Count(uint64(n))
 }
 
-// humanBytes writes bytes as screens do.
+// humanBytes formats a number of bytes with a unit.
 func humanBytes(n int64) string { return tui.Size(float64(n)) }
 
-// onStart tells of the file that a run begins with; nothing where it begins with none, or there is nothing to tell.
+// onStart returns the notes to print when a run begins: tensors of its initial model file that the model does not
+// use, and the notes of the job.
 func onStart(j *host.Job) []string {
 	if text := passedOver(j.Init, j.Spare); text != "" {
 		return append([]string{text}, j.Notes...)
@@ -431,7 +435,7 @@ func onStart(j *host.Job) []string {
 	return j.Notes
 }
 
-// resumed returns what a summary needs of a restored run; nil for a new one.
+// resumed returns the state of a restored run for its summary; nil for a new run.
 func resumed(from *host.Restored) *summary.Resumed {
 	if from == nil {
 		return nil

@@ -15,26 +15,27 @@ import (
 	"brood/tui"
 )
 
-// worstShown is how many classes, outputs and mistakes the end of a run tells of: `brood eval` has all of them.
-const worstShown = 3
+// maxWorst is how many classes, outputs and mistakes the summary of a run lists. `brood eval` lists all.
+const maxWorst = 3
 
-// mistakesTold is how many pairs of classes the summary has in JSON.
-const mistakesTold = 10
+// maxMistakes is how many confused pairs of classes the summary has in JSON.
+const maxMistakes = 10
 
-// asked is what a run that is over says of its test set, and what it took to ask. report is nil where nobody asked, or
-// there is nothing to tell.
-type asked struct {
+// testReport is the evaluation of the test set after a run. report is nil if it was interrupted, failed, or there is
+// nothing to report.
+type testReport struct {
 	report *report.Report
 	took   time.Duration
-	mixed  string // where other kernels asked than those of the run, and it matters
+	mixed  string // warning if other kernels than those of the run evaluated it and that matters; else ""
 	err    error
 }
 
-// patience is how long a test set is asked without a word.
+// patience is how long askTestSet runs before it prints a note.
 const patience = time.Second
 
-// ask has the test set of a run asked whose kernels are known, until a signal says that nobody waits for it.
-func ask(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string, signals <-chan os.Signal, note func(string)) (a asked) {
+// askTestSet evaluates the test set by calling of, until a signal cancels it: then it returns no report and no error.
+// kernels names those of the run.
+func askTestSet(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string, signals <-chan os.Signal, note func(string)) (a testReport) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	go func() {
@@ -44,9 +45,9 @@ func ask(ctx context.Context, of func(context.Context) (*report.Report, error), 
 		case <-ctx.Done():
 		}
 	}()
-	told := make(chan struct{})
+	noted := make(chan struct{})
 	late := time.AfterFunc(patience, func() {
-		defer close(told)
+		defer close(noted)
 		note("asking the test set; Ctrl-C leaves it out")
 	})
 	from := time.Now()
@@ -55,7 +56,7 @@ func ask(ctx context.Context, of func(context.Context) (*report.Report, error), 
 		a.err = nil
 	}
 	if !late.Stop() {
-		<-told
+		<-noted
 	}
 	if a.report != nil {
 		a.mixed = host.Mixed(kernels, a.report.Kernels)
@@ -63,8 +64,8 @@ func ask(ctx context.Context, of func(context.Context) (*report.Report, error), 
 	return a
 }
 
-// object is what the summary says of it in JSON.
-func (a asked) object() map[string]any {
+// object returns the summary of the report for JSON; nil without a report.
+func (a testReport) object() map[string]any {
 	if a.report == nil {
 		return nil
 	}
@@ -82,18 +83,18 @@ func (a asked) object() map[string]any {
 	return line
 }
 
-// mistakes are the pairs of classes that are taken for each other most, with their names.
+// mistakes returns the most frequently confused pairs of classes, with their names.
 func mistakes(x *report.Report) []map[string]any {
 	out := []map[string]any{}
 	pairs := x.Mistaken()
-	for _, p := range pairs[:min(len(pairs), mistakesTold)] {
+	for _, p := range pairs[:min(len(pairs), maxMistakes)] {
 		out = append(out, map[string]any{"class": x.Classes[p.Is].Name, "as": x.Classes[p.As].Name, "samples": p.Samples})
 	}
 	return out
 }
 
-// write prints the worst of it as lines of the summary of the session in dir.
-func (a asked) write(w io.Writer, dir string) {
+// write prints the worst classes or outputs as lines of the summary of the session in dir.
+func (a testReport) write(w io.Writer, dir string) {
 	x := a.report
 	switch {
 	case a.err != nil:
@@ -107,7 +108,7 @@ func (a asked) write(w io.Writer, dir string) {
 		writeClasses(w, x)
 	}
 	fmt.Fprintf(w, "               of %s test samples, asked in %s; all of it: brood eval %s\n",
-		grouped(x.Samples), clockTime(a.took.Seconds()), called(dir))
+		grouped(x.Samples), clockTime(a.took.Seconds()), sessionArg(dir))
 	if a.mixed != "" {
 		fmt.Fprintf(w, "               %s\n", a.mixed)
 	}
@@ -121,7 +122,7 @@ func writeClasses(w io.Writer, x *report.Report) {
 		text = tui.ScoreText(100*wrong, true) + " wrong in the end, "
 	}
 	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, tui.Known(m.F1), tui.Known(m.Recall), tui.Known(m.Precision))
-	for i, c := range lowest[:min(len(lowest), worstShown)] {
+	for i, c := range lowest[:min(len(lowest), maxWorst)] {
 		head := ""
 		if i == 0 {
 			head = "lowest F1"
@@ -130,7 +131,7 @@ func writeClasses(w io.Writer, x *report.Report) {
 	}
 	var wrong []string
 	pairs := x.Mistaken()
-	for _, p := range pairs[:min(len(pairs), worstShown)] {
+	for _, p := range pairs[:min(len(pairs), maxWorst)] {
 		wrong = append(wrong, fmt.Sprintf("%s for %s %s", x.Classes[p.Is].Name, x.Classes[p.As].Name, grouped(p.Samples)))
 	}
 	if len(wrong) > 0 {
@@ -139,9 +140,9 @@ func writeClasses(w io.Writer, x *report.Report) {
 	fmt.Fprintf(w, "  calibration  %.2f %% expected error\n", 100*x.Calibration.Error)
 }
 
-// writeOutputs tells of the outputs that are explained least.
+// writeOutputs prints the outputs with the lowest R2.
 func writeOutputs(w io.Writer, x *report.Report) {
-	for i, k := range x.LeastExplained()[:min(len(x.Outputs), worstShown)] {
+	for i, k := range x.LeastExplained()[:min(len(x.Outputs), maxWorst)] {
 		o, head, of := x.Outputs[k], "", ""
 		if i == 0 {
 			head = "outputs"

@@ -35,10 +35,10 @@ func TestAsking(t *testing.T) {
 		var said []string
 		note := func(text string) { said = append(said, text) }
 		signals := make(chan os.Signal, 1)
-		if a := ask(t.Context(), answers(patience/2), "f32/1", signals, note); a.report == nil || a.took != patience/2 || a.mixed != "" || said != nil {
+		if a := askTestSet(t.Context(), answers(patience/2), "f32/1", signals, note); a.report == nil || a.took != patience/2 || a.mixed != "" || said != nil {
 			t.Errorf("%+v, %q", a, said)
 		}
-		a := ask(t.Context(), answers(2*patience), "bf16/1/cuda9.0", signals, note)
+		a := askTestSet(t.Context(), answers(2*patience), "bf16/1/cuda9.0", signals, note)
 		if a.report == nil || len(said) != 1 || said[0] != "asking the test set; Ctrl-C leaves it out" {
 			t.Errorf("%+v, %q", a, said)
 		}
@@ -47,7 +47,7 @@ func TestAsking(t *testing.T) {
 			t.Error(out.String())
 		}
 		signals <- os.Interrupt
-		if a := ask(t.Context(), answers(time.Hour), "f32/1", signals, note); a.report != nil || a.err != nil || a.took > 0 {
+		if a := askTestSet(t.Context(), answers(time.Hour), "f32/1", signals, note); a.report != nil || a.err != nil || a.took > 0 {
 			t.Errorf("after a signal: %+v", a)
 		}
 	})
@@ -58,12 +58,12 @@ func TestAskedLast(t *testing.T) {
 	var out, err bytes.Buffer
 	plain := &plainPrinter{out: &out, Tally: summary.New()}
 	plain.record(commit(5, 1, 1))
-	plain.end(coordinator.Exit{Phase: event.Finished}, func() asked {
+	plain.end(coordinator.Exit{Phase: event.Finished}, func() testReport {
 		if !strings.Contains(out.String(), "\n  session ") {
 			t.Errorf("asked after\n%s", out.String())
 		}
 		plain.note("still asking")
-		return asked{err: errors.New("nothing there")}
+		return testReport{err: errors.New("nothing there")}
 	})
 	if !strings.HasSuffix(out.String(), "brood: still asking\n  classes      not measured: nothing there\n") {
 		t.Error(out.String())

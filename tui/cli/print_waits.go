@@ -21,7 +21,7 @@ type waiter interface {
 
 // watchWaits has a printer that is a waiter say what doing reports, until end is called.
 func watchWaits(out printer, doing func() *view.Doing) (end func()) {
-	if k, ok := out.(*keeping); ok {
+	if k, ok := out.(*loggedPrinter); ok {
 		out = k.printer
 	}
 	w, ok := out.(waiter)

@@ -18,38 +18,39 @@ import (
 	"brood/transport/wire"
 )
 
-// reached is a running session, here or elsewhere.
-type reached struct {
+// runConn is a connection to a running session, on this machine or on another one.
+type runConn struct {
 	*control.Client
-	name string                      // for a person
-	dir  string                      // of the session; "" elsewhere
-	look bool                        // only: its commands would be refused
-	over func(context.Context) error // waits for the end of its process
-	shut func() error
+	name      string                      // for messages
+	dir       string                      // session directory; "" on another machine
+	readOnly  bool                        // the run rejects commands of this connection
+	wait      func(context.Context) error // blocks until the process of the run has ended
+	closeConn func() error
 }
 
-// broken adds to an error of following the run where it ended, and how to go on, as far as that is known here.
-func (r reached) broken(err error) error {
+// explain adds to an error of following the run that the run was killed or has no process, and how to resume it. It
+// returns other errors unchanged.
+func (r runConn) explain(err error) error {
 	if errors.Is(err, view.ErrKilled) {
-		return fmt.Errorf("session %s was killed after round %d: %s", r.name, session.Describe(r.dir).Round, r.goOn())
+		return fmt.Errorf("session %s was killed after round %d: %s", r.name, session.Describe(r.dir).Round, r.resumeHint())
 	}
 	if errors.Is(err, view.ErrNoProcess) {
-		return fmt.Errorf("%s: %w; %s", r.name, view.ErrNoProcess, r.goOn())
+		return fmt.Errorf("%s: %w; %s", r.name, view.ErrNoProcess, r.resumeHint())
 	}
 	return err
 }
 
-// goOn says how to resume the run once it has stopped.
-func (r reached) goOn() string {
+// resumeHint returns how to resume the run once it has stopped.
+func (r runConn) resumeHint() string {
 	if r.dir == "" {
 		return "its owner goes on with it by brood serve --resume"
 	}
-	return "go on with: " + goesOnBy(r.dir)
+	return "go on with: " + resumeCommand(r.dir)
 }
 
-// goesOnBy goes on with the session in dir, which does not run. One that did all that it was told is given as many
-// rounds again: without more there is nothing to go on with.
-func goesOnBy(dir string) string {
+// resumeCommand returns the command that resumes the stopped session in dir. For a finished session it doubles
+// --rounds: without more rounds there is nothing to resume.
+func resumeCommand(dir string) string {
 	x := session.Describe(dir)
 	if x.Phase != event.Finished {
 		return resumeLine(dir)
@@ -57,27 +58,29 @@ func goesOnBy(dir string) string {
 	return fmt.Sprintf("%s --rounds %d", resumeLine(dir), max(1, 2*x.Round))
 }
 
-// resumeLine is what goes on with the session in dir, as it was begun; "" for none.
+// resumeLine returns the command that resumes the session in dir, as `brood run` or `brood serve`; "" for no dir.
 func resumeLine(dir string) string {
 	switch {
 	case dir == "":
 		return ""
 	case remote.Served(dir):
-		return "brood serve --resume " + called(dir)
+		return "brood serve --resume " + sessionArg(dir)
 	}
-	return "brood run --resume " + called(dir)
+	return "brood run --resume " + sessionArg(dir)
 }
 
-// called is how a person names the session in dir: by its name where that is enough.
-func called(dir string) string {
+// sessionArg returns the shortest argument that names the session in dir: its name if it is in the home directory of
+// sessions, else its path.
+func sessionArg(dir string) string {
 	if home, err := session.Home(); err == nil && filepath.Dir(dir) == home {
 		return filepath.Base(dir)
 	}
 	return dir
 }
 
-// listedBy is what lists the session in dir where it does not lie among this person's sessions; "" where it does.
-func listedBy(dir string) string {
+// listCommand returns the command that lists the session in dir if it is outside the home directory of sessions; ""
+// if it is inside.
+func listCommand(dir string) string {
 	home, err := session.Home()
 	if err != nil {
 		return ""
@@ -88,45 +91,45 @@ func listedBy(dir string) string {
 	return "brood sessions " + filepath.Dir(dir)
 }
 
-// once gives the only command of who leaves now: the writer's lease is free for the next at once, and not only when the
-// other end hears of the leaving.
-func (r reached) once(ctx context.Context, cmd event.Command) (event.Receipt, error) {
+// commandAndLeave sends the only command of a client that then leaves. It returns the writer lease at once, so that
+// the next client need not wait until the run notices the disconnect.
+func (r runConn) commandAndLeave(ctx context.Context, cmd event.Command) (event.Receipt, error) {
 	r.Stand()
 	receipt, err := r.Command(ctx, cmd)
 	if err == nil {
-		_, _ = r.Lease(ctx, view.LeaseGive) // another may hold it, or the run be over
+		_, _ = r.Lease(ctx, view.LeaseGive) // another client may have the lease, or the run may be over
 	}
 	return receipt, err
 }
 
-func (r reached) Close() error {
+func (r runConn) Close() error {
 	r.Client.Close()
-	return r.shut()
+	return r.closeConn()
 }
 
-// reach opens the control socket of a running session, by its name or path, or by the URL of a viewer or an operator. name is who
-// comes.
-func reach(ctx context.Context, what, name string, take bool) (reached, error) {
+// connect opens a running session by its name or path through its control socket, or by the URL of a viewer or an
+// operator. name identifies this client; take requests the writer lease even if another client has it.
+func connect(ctx context.Context, what, name string, take bool) (runConn, error) {
 	if strings.Contains(what, "://") {
-		return call(ctx, what, name, take)
+		return connectRemote(ctx, what, name, take)
 	}
 	dir, err := resolve(what)
 	if err != nil {
-		return reached{}, err
+		return runConn{}, err
 	}
 	base := filepath.Base(dir)
 	if err := session.MayWatch(dir); err != nil {
-		return reached{}, err
+		return runConn{}, err
 	}
 	if running, _ := session.Running(dir); !running {
-		return reached{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, goesOnBy(dir), called(dir))
+		return runConn{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, resumeCommand(dir), sessionArg(dir))
 	}
 	client, err := control.Dial(dir, name, take)
 	if errors.Is(err, fs.ErrPermission) {
-		return reached{}, session.Denied(filepath.Join(dir, "socket"))
+		return runConn{}, session.Denied(filepath.Join(dir, "socket"))
 	}
 	if err != nil {
-		return reached{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", base, err)
+		return runConn{}, fmt.Errorf("session %s is locked by a process that does not answer (%w): wait a moment, or end that process", base, err)
 	}
 	over := func(ctx context.Context) error {
 		for {
@@ -140,22 +143,22 @@ func reach(ctx context.Context, what, name string, take bool) (reached, error) {
 			}
 		}
 	}
-	return reached{client, base, dir, false, over, func() error { return nil }}, nil
+	return runConn{client, base, dir, false, over, func() error { return nil }}, nil
 }
 
-// call reaches a run elsewhere.
-func call(ctx context.Context, url, name string, take bool) (reached, error) {
+// connectRemote connects to a run by the join URL of a viewer or an operator.
+func connectRemote(ctx context.Context, url, name string, take bool) (runConn, error) {
 	join, err := identity.ParseJoin(url)
 	if err != nil {
-		return reached{}, usage("%w", err)
+		return runConn{}, usage("%w", err)
 	}
 	key, err := remote.Key()
 	if err != nil {
-		return reached{}, err
+		return runConn{}, err
 	}
 	v, err := remote.Call(ctx, key, join, name, "brood "+versionText())
 	if err != nil {
-		return reached{}, err
+		return runConn{}, err
 	}
 	over := func(ctx context.Context) error {
 		select {
@@ -165,5 +168,5 @@ func call(ctx context.Context, url, name string, take bool) (reached, error) {
 			return ctx.Err()
 		}
 	}
-	return reached{control.NewClient(name, take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
+	return runConn{control.NewClient(name, take, v.Dial), join.Address, "", v.Role() == wire.Viewer, over, v.Close}, nil
 }

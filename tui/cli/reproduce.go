@@ -32,7 +32,7 @@ type study struct {
 
 type reproduceFlags struct {
 	batch             batchFlags
-	told              option.Options // by flags of the table
+	opts              option.Options // by flags of the table
 	full, plain, json bool
 	file, sessions    string
 	results           string
@@ -66,7 +66,7 @@ more seeds it adds them.`,
 			if n := c.Flags().NFlag(); study == "" && (n == 0 || n == 1 && f.json) {
 				return listStudies(all, names, f.json, s)
 			}
-			if err := f.batch.check(c, f.told, f.plain, f.json); err != nil {
+			if err := f.batch.check(c, f.opts, f.plain, f.json); err != nil {
 				return err
 			}
 			if f.results != "" && (f.full || len(f.only) > 0) {
@@ -105,7 +105,7 @@ more seeds it adds them.`,
 	fl := c.Flags()
 	f.batch.register(c, 3)
 	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
-	optionFlags(c, &f.told, option.Threads)
+	optionFlags(c, &f.opts, option.Threads)
 	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown: in place of the study's own where FILE has one, else at its end")
 	fl.StringVar(&f.results, "results", "", "keep the runs of each study in this directory too, as STUDY.csv with a row each")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
@@ -205,7 +205,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, usererr.Suggest(p, names), strings.Join(names, ", "))
 		}
 	}
-	w := &study{runs: newRuns("study", f.batch, f.told), name: name, full: f.full, seeds: f.batch.seeds}
+	w := &study{runs: newRuns("study", f.batch, f.opts), name: name, full: f.full, seeds: f.batch.seeds}
 	w.Columns, w.table = []string{"preset"}, w.soFar
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestPartOfAStudy(t *testing.T) {
 	} {
 		at := 1.0
 		w := &study{name: "ours", seeds: 4, full: c.f.full, presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Metric: "test_error", AtMost: &at}}}}}
-		w.runs = newRuns("study", batchFlags{}, c.f.told)
+		w.runs = newRuns("study", batchFlags{}, c.f.opts)
 		p := c.f.newPart(w)
 		if p.heading != c.heading || !strings.HasPrefix(p.command, c.says+", 20") || (p.claims != nil) != c.counted {
 			t.Errorf("the part is %+v, want %q made by %s", p, c.heading, c.says)

@@ -113,7 +113,7 @@ func TestSeedsOfAVerdict(t *testing.T) {
 func TestEverything(t *testing.T) {
 	madeUp(t)
 	dir := t.TempDir()
-	f := &reproduceFlags{told: option.Options{Threads: 1}, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
+	f := &reproduceFlags{opts: option.Options{Threads: 1}, plain: true, file: filepath.Join(dir, "all.md"), sessions: filepath.Join(dir, "sessions")}
 	f.batch.seeds, f.batch.jobs = 1, 1
 	var out, told bytes.Buffer
 	s := streams{out: &out, err: &told}

@@ -18,7 +18,7 @@ func revokeCommand(s streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			run, err := reach(c.Context(), args[0], clientName(), false)
+			run, err := connect(c.Context(), args[0], clientName(), false)
 			if err != nil {
 				return err
 			}

@@ -18,26 +18,26 @@ import (
 	"brood/runtime/session"
 )
 
-// runFlags are the flags of run, and of the bare command.
+// runFlags holds the flags of run, and of brood without a command.
 type runFlags struct {
 	set             []string
-	told            option.Options // by flags of the table
+	opts            option.Options // from the flags of the option table
 	session, resume string
 	background      bool
 	plain, json     bool
 	draw            drawFlags
-	full            bool // the preset in its full form
-	host            bool // this is a process that trains what it reads on its standard input
-	detached        bool // such a process trains, and a workbench looks at it
-	rehearse        bool // this is a process that says what such a run would need
-	serves          bool // workers of other processes may come in
+	full            bool // use the full form of the preset
+	host            bool // child process: train the order on standard input
+	detached        bool // a child process trains, and a workbench shows it
+	dryRun          bool // child process: print the estimated needs of the order on standard input
+	serves          bool // workers of other processes may join
 }
 
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
-	optionFlags(c, &f.told, here(option.All)...)
+	optionFlags(c, &f.opts, here(option.All)...)
 	fl.StringVar(&f.session, "session", "", "directory to record into, a path (default: a new one among your sessions)")
 	fl.StringVar(&f.resume, "resume", "", "go on with this session")
 	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
@@ -46,11 +46,11 @@ func (f *runFlags) register(c *cobra.Command) {
 	f.draw.register(c)
 	fl.BoolVar(&f.host, "host", false, "")
 	_ = fl.MarkHidden("host")
-	fl.BoolVar(&f.rehearse, "rehearse", false, "")
+	fl.BoolVar(&f.dryRun, "rehearse", false, "")
 	_ = fl.MarkHidden("rehearse")
 }
 
-// unattended says that no terminal looks at the run.
+// unattended reports whether no terminal follows the run.
 func (f *runFlags) unattended() bool { return !f.detached || f.background }
 
 func runCommand(s streams) *cobra.Command { return (&runFlags{}).command(s) }
@@ -73,13 +73,13 @@ func (f *runFlags) command(s streams) *cobra.Command {
 	return c
 }
 
-// execute decides who trains: this process, or one of its own that a workbench looks at.
+// execute trains in this process, or starts a child process that trains and opens a workbench on it.
 func (f *runFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
 	case f.host:
-		return ordered(c.Context(), s)
-	case f.rehearse:
-		return rehearsed(s)
+		return runOrder(c.Context(), s)
+	case f.dryRun:
+		return writeEstimate(s)
 	case f.plain && f.json:
 		return usage("--plain and --json are two ways to print the same run: give one of them")
 	case f.background && f.plain:
@@ -102,15 +102,15 @@ func (f *runFlags) options(c *cobra.Command, preset string) (host.Options, error
 	return f.merge(p, c.Flags().Changed)
 }
 
-// preset is the one of a name, in the form that is asked for; of no name the default one, unless flags say what to
-// train, which is none.
+// preset loads the preset that presetOf returns, in its full form with --full. It returns an empty preset if the
+// flags say what to train.
 func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	if name = f.presetOf(name); name != "" {
 		if p, err = presets.Load(name); err != nil {
 			return p, err
 		}
 	}
-	if text := option.Objective.Text(f.told); text != "" && p.Options.Model != "" {
+	if text := option.Objective.Text(f.opts); text != "" && p.Options.Model != "" {
 		return p, usage("preset %s trains a model, and --objective %s is in place of one: leave the preset out, and say --algorithm", name, text)
 	}
 	switch {
@@ -122,16 +122,16 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
-// presetOf is the name of the preset that is meant by a name.
+// presetOf returns name, or the default preset if name is empty and no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
-	if name == "" && f.told.Algorithm == "" && f.told.Model == "" && f.told.Data == "" && option.Objective.Text(f.told) == "" {
+	if name == "" && f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" && option.Objective.Text(f.opts) == "" {
 		return presets.Default
 	}
 	return name
 }
 
-// presetName is what a run is called that began as a preset: where it has another algorithm, model or data, and is the
-// preset no longer, these are named too.
+// presetName returns the name to record for a run from a preset. It appends the algorithm, model and data that differ
+// from the preset.
 func presetName(p presets.Preset, o host.Options) string {
 	name := p.Name
 	for _, x := range []*option.Option{option.Algorithm, option.Model, option.Data} {
@@ -142,7 +142,7 @@ func presetName(p presets.Preset, o host.Options) string {
 	return name
 }
 
-// merge puts the flags that are given over a preset.
+// merge applies the flags, where given reports them, over a preset.
 func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.Options, error) {
 	o := p.Options
 	o.Unattended, o.By = f.unattended(), "flag"
@@ -150,7 +150,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 	if o.Rules, err = p.Rules(); err != nil {
 		return o, fmt.Errorf("preset %s: %w", p.Name, err)
 	}
-	if a := f.told.Algorithm; a == "" || a == p.Options.Algorithm {
+	if a := f.opts.Algorithm; a == "" || a == p.Options.Algorithm {
 		for _, k := range p.Settings() {
 			o.Base = append(o.Base, event.Setting{Knob: k.Knob, Expr: k.Expr})
 		}
@@ -160,7 +160,7 @@ func (f *runFlags) merge(p presets.Preset, given func(flag string) bool) (host.O
 		return o, err
 	}
 	if f.serves {
-		o.Workers, o.Wait = f.told.Workers+f.told.Wait, f.told.Wait
+		o.Workers, o.Wait = f.opts.Workers+f.opts.Wait, f.opts.Wait
 		if o.Members == host.Auto {
 			return o, usage("--members auto counts the threads of this machine, and a served run has those of others: give a number")
 		}
@@ -196,9 +196,10 @@ type prepared struct {
 	job  *host.Job
 	sess *session.Session
 	from *host.Restored
-	open func(p prepared, watch func(event.Record)) (*host.Run, error) // nil: in this process alone
+	// open starts the run; nil: host.Start, with all workers in this process
+	open func(p prepared, watch func(event.Record)) (*host.Run, error)
 
-	until context.Context // at whose end the run finishes its round and saves; nil: only signals say so
+	until context.Context // when it ends, the run finishes its round and saves; nil: only signals stop the run
 }
 
 func (p prepared) start(watch func(event.Record)) (*host.Run, error) {
@@ -208,7 +209,7 @@ func (p prepared) start(watch func(event.Record)) (*host.Run, error) {
 	return host.Start(p.job, p.sess, p.from, watch)
 }
 
-// prepare readies the run that the flags say for this process.
+// prepare opens the run that the flags describe, for this process.
 func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string) (p prepared, err error) {
 	o, err := f.order(c, preset)
 	if err != nil {
@@ -217,13 +218,13 @@ func (f *runFlags) prepare(ctx context.Context, c *cobra.Command, preset string)
 	return open(o.Open(ctx, nil))
 }
 
-// open is what an order came to.
+// open converts an opened order to a prepared run.
 func open(r host.Opened, err error) (prepared, error) {
 	return prepared{job: r.Job, sess: r.Session, from: r.From}, err
 }
 
-// ordered trains what another process orders, and prints nothing.
-func ordered(ctx context.Context, s streams) error {
+// runOrder trains the order that it reads on standard input, without output.
+func runOrder(ctx context.Context, s streams) error {
 	o, err := host.ReadOrder(s.in)
 	if err != nil {
 		return err
@@ -235,7 +236,7 @@ func ordered(ctx context.Context, s streams) error {
 	return train(ctx, p, silentPrinter{})
 }
 
-// order is the run that the flags say.
+// order returns the run that the flags describe: a new one, or a resumed session with changed options.
 func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err error) {
 	if f.resume == "" {
 		o.Dir = f.session
@@ -256,18 +257,18 @@ func (f *runFlags) order(c *cobra.Command, preset string) (o host.Order, err err
 	return o, err
 }
 
-// changes are what flags say of a run that goes on or branches; by is who says so.
+// changes returns the options that flags change in a run that is resumed or forked. by names the author in the log.
 func (f *runFlags) changes(c *cobra.Command, by string) (o host.Options, err error) {
 	if o.Set, err = parseSettings(f.set); err != nil {
 		return o, err
 	}
 	o.Unattended, o.By = f.unattended(), by
 	err = f.override(&o, option.With(option.Again), c.Flags().Changed)
-	o.Workers += f.told.Wait
+	o.Workers += f.opts.Wait
 	return o, err
 }
 
-// foreground trains in this process and prints.
+// foreground trains in this process and prints progress.
 func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error {
 	p, err := f.prepare(c.Context(), c, preset)
 	if err != nil {
@@ -276,13 +277,14 @@ func (f *runFlags) foreground(c *cobra.Command, preset string, s streams) error 
 	return train(c.Context(), p, newPrinter(s, f.json))
 }
 
-// train runs to the end, with signals: the first finishes the round and saves, the second leaves at once.
+// train runs until the run ends or a signal arrives: the first signal finishes the round and saves, the second stops
+// at once.
 func train(ctx context.Context, p prepared, to printer) (err error) {
-	out := keep(to)
+	out := withLog(to)
 	defer func() { out.fail(err) }()
 	signals := make(chan os.Signal, 2)
-	defer leaving(ctx, signals)()
-	out.begin(p) // whoever reads of the run may interrupt it from now on
+	defer notifyExit(ctx, signals)()
+	out.begin(p) // from now on a reader of the output may interrupt the run
 	run, err := p.start(out.record)
 	if err != nil {
 		p.sess.Close()
@@ -319,18 +321,18 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	settled()
 	close(done)
 	<-watched
-	var asks func() asked
-	// Of a served run the population may be larger than what this machine holds, and who interrupts a run waits no more.
+	var asks func() testReport
+	// Skip the test report for served runs, whose population may not fit on this machine, and for interrupted ones.
 	if p.open == nil && left == nil && exit.Phase == event.Finished {
-		asks = func() asked { return ask(ctx, run.Report, p.job.Config.Kernels, signals, out.note) }
+		asks = func() testReport { return askTestSet(ctx, run.Report, p.job.Config.Kernels, signals, out.note) }
 	}
 	out.end(exit, asks)
 	full, _ := left.(unwritten)
 	switch {
 	case full.writeError != nil && exit.Phase != event.Finished:
 		return &writeError{full.err, "go on with the saved run: " + resumeLine(p.sess.Dir())}
-	case left != nil && exit.Phase != event.Finished: // it was at its end
-		return &exitError{code: leftBy(left), err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
+	case left != nil && exit.Phase != event.Finished: // a signal after the last round changes nothing
+		return &exitError{code: signalStatus(left), err: fmt.Errorf("interrupted; go on with: %s", resumeLine(p.sess.Dir()))}
 	case err != nil:
 		return err
 	case exit.Phase == event.Failed && exit.Branch > 0:
@@ -338,7 +340,7 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
 	case exit.Missed != "":
-		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s", exit.Missed, goesOnBy(p.sess.Dir()), exit.Missed)
+		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s", exit.Missed, resumeCommand(p.sess.Dir()), exit.Missed)
 	}
 	return nil
 }

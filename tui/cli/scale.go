@@ -24,11 +24,11 @@ import (
 	"brood/runtime/sweep"
 )
 
-// scaleFlags are the flags of scale.
+// scaleFlags holds the flags of `brood scale`.
 type scaleFlags struct {
 	out, sessions string
 	plain         bool
-	foretold      bool
+	predictions   bool
 	json          *bool
 }
 
@@ -58,12 +58,12 @@ Each run is a session, which brood verify executes again. The same command goes 
 	fl.StringVarP(&f.out, "output", "o", "", "folder for figures: NAME.csv, with a row for each kind of run, and NAME.svg of each plan")
 	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions for each plan, named for it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
-	fl.BoolVar(&f.foretold, "foretold", false, "hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
+	fl.BoolVar(&f.predictions, "foretold", false, "hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
 	f.json = jsonFlag(c)
 	return c
 }
 
-// listPlans is what there is.
+// listPlans prints the built-in plans as a table or as JSON objects.
 func listPlans(asJSON bool, s streams) error {
 	t := newTable("plan", ">workers", ">runs", "what", "takes")
 	for _, name := range presets.Plans() {
@@ -89,10 +89,10 @@ func listPlans(asJSON bool, s streams) error {
 	return nil
 }
 
-// fleetOf are the runs of a plan on one size of fleet.
-type fleetOf struct {
+// fleetRuns is a batch: the runs of a plan on one fleet size.
+type fleetRuns struct {
 	runs
-	of []presets.Run // of each trial
+	planned []presets.Run // parallel to Trials
 }
 
 func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) error {
@@ -100,14 +100,14 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 		return usage("--plain and --json are two ways to print the same runs: give one of them")
 	}
 	var plans []presets.Scaling
-	var fleets [][]*fleetOf
-	for _, name := range names { // what cannot be run is refused before anything has run
+	var fleets [][]*fleetRuns
+	for _, name := range names { // validate all plans before any run starts
 		p, err := presets.LoadPlan(name)
 		if err != nil {
 			return err
 		}
-		if f.foretold {
-			if err := foretellable(p); err != nil {
+		if f.predictions {
+			if err := checkPredictable(p); err != nil {
 				return err
 			}
 		}
@@ -124,22 +124,22 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 	}
 	for i, p := range plans {
 		for _, w := range fleets[i] {
-			if err := w.again(); err != nil {
+			if err := w.discardLate(); err != nil {
 				return err
 			}
 		}
-		for seed := 1; seed <= p.Repeats(); seed++ { // all sizes in turn: what a machine is like changes meanwhile
+		for seed := 1; seed <= p.Repeats(); seed++ { // interleave the sizes: the machine's speed drifts over time
 			for _, w := range fleets[i] {
 				if err := w.trainSeed(ctx, seed, f, s); err != nil {
 					return err
 				}
 			}
 		}
-		if err := f.tell(p, fleets[i], s); err != nil {
+		if err := f.report(p, fleets[i], s); err != nil {
 			return err
 		}
-		if f.foretold {
-			if err := f.foretell(ctx, p, fleets[i], s); err != nil {
+		if f.predictions {
+			if err := f.predict(ctx, p, fleets[i], s); err != nil {
 				return fmt.Errorf("plan %s: %w", p.Name, err)
 			}
 		}
@@ -147,8 +147,10 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 	return nil
 }
 
-// prepare lays out the runs of a plan, by the size of their fleet, and refuses what cannot be run.
-func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool, s streams) (all []*fleetOf, err error) {
+// prepare builds one batch for each fleet size of a plan and validates it. With several plans each has its own
+// subdirectory of --sessions. Without --sessions the directory name contains a hash of the plan, so that a changed
+// plan does not reuse old sessions.
+func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool, s streams) (all []*fleetRuns, err error) {
 	links := map[string]event.Link{"": {From: event.Every, To: event.Every}}
 	delay := time.Duration(0)
 	if p.Delay != "" {
@@ -167,7 +169,8 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 		links[l] = event.Link{From: event.Every, To: event.Every, Rate: int64(rate), Delay: delay}
 	}
 	same := p
-	same.Title, same.Doc, same.Paper, same.Expect, same.Seeds = "", "", "", "", 0 // may be said otherwise
+	// texts and the seed count do not change a measurement
+	same.Title, same.Doc, same.Paper, same.Expect, same.Seeds = "", "", "", "", 0
 	text, err := json.Marshal(same)
 	if err != nil {
 		return nil, err
@@ -185,15 +188,15 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 	}
 	last := time.Now()
 	for i, n := range p.Workers {
-		w := &fleetOf{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1})}
+		w := &fleetRuns{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1})}
 		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
 		w.table = func(int) *table { return newTable() }
-		w.staff = &staff{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *sweep.Trial) event.Link { return links[t.Point[1]] }}
+		w.pool = &workerPool{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *sweep.Trial) event.Link { return links[t.Point[1]] }}
 		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name, map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
 			return nil, err
 		}
-		w.staff.file = filepath.Join(w.Dir, "late.json")
-		if err := w.staff.recall(); err != nil {
+		w.pool.file = filepath.Join(w.Dir, "late.json")
+		if err := w.pool.loadLate(); err != nil {
 			return nil, err
 		}
 		for _, r := range p.Runs(n) {
@@ -206,7 +209,7 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 			slower += " but for frames"
 		}
 		w.head = fmt.Sprintf("%s on %s, each %s", p.Name, plural(n, "worker"), slower)
-		if err := w.refuse(ctx, p); err != nil {
+		if err := w.validate(ctx, p); err != nil {
 			return nil, err
 		}
 		if time.Since(last) > time.Second {
@@ -218,8 +221,8 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 	return all, nil
 }
 
-// trainSeed trains what is left of the runs with a seed.
-func (w *fleetOf) trainSeed(ctx context.Context, seed int, f *scaleFlags, s streams) error {
+// trainSeed trains the unfinished runs with this seed. It restricts w.Trials to them for that time.
+func (w *fleetRuns) trainSeed(ctx context.Context, seed int, f *scaleFlags, s streams) error {
 	all, head := w.Trials, w.head
 	defer func() { w.Trials, w.head = all, head }()
 	w.Trials = slices.DeleteFunc(slices.Clone(all), func(t *sweep.Trial) bool { return t.Seed != seed })
@@ -233,8 +236,9 @@ func (w *fleetOf) trainSeed(ctx context.Context, seed int, f *scaleFlags, s stre
 	return w.train(ctx, newBatchView(&w.runs, f.plain, *f.json, s))
 }
 
-// again removes what was measured by workers that were late: it is measured once more.
-func (w *fleetOf) again() error {
+// discardLate removes the sessions of runs with late workers and resets them to waiting, so that they are measured
+// again.
+func (w *fleetRuns) discardLate() error {
 	for _, t := range w.Trials {
 		if !w.late(t) {
 			continue
@@ -242,28 +246,28 @@ func (w *fleetOf) again() error {
 		if err := os.RemoveAll(t.Dir); err != nil {
 			return fmt.Errorf("remove a run whose workers were late: %w", err)
 		}
-		delete(w.staff.kept, filepath.Base(t.Dir))
+		delete(w.pool.lateByRun, filepath.Base(t.Dir))
 		t.State = sweep.Waits
 	}
 	return nil
 }
 
-// late says that a run is measured once more.
-func (w *fleetOf) late(t *sweep.Trial) bool {
-	return w.staff.kept[filepath.Base(t.Dir)] > scaling.TooLate
+// late reports whether the workers of a run missed their pace by more than scaling.TooLate percent.
+func (w *fleetRuns) late(t *sweep.Trial) bool {
+	return w.pool.lateByRun[filepath.Base(t.Dir)] > scaling.TooLate
 }
 
-// refuse prepares the largest run of each curve of which something is left to measure, and refuses what cannot be run.
-// It looks at one link: no run is refused for its links.
-func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
+// validate prepares the largest run of each curve with unfinished runs, and fails if it cannot run. It checks one
+// link only: links do not affect whether a run is possible.
+func (w *fleetRuns) validate(ctx context.Context, p presets.Scaling) error {
 	w.Look()
 	for _, c := range p.Curves {
 		largest, left := -1, false
-		for i, r := range w.of {
+		for i, r := range w.planned {
 			if r.Curve.Name != c.Name {
 				continue
 			}
-			if left = left || !w.Trials[i].Over() || w.late(w.Trials[i]); largest < 0 || r.Members > w.of[largest].Members {
+			if left = left || !w.Trials[i].Over() || w.late(w.Trials[i]); largest < 0 || r.Members > w.planned[largest].Members {
 				largest = i
 			}
 		}
@@ -282,11 +286,11 @@ func (w *fleetOf) refuse(ctx context.Context, p presets.Scaling) error {
 	return nil
 }
 
-// never is a round that no run of a plan reaches.
-const never = 1 << 40
+// neverRound is a probe period that no run of a plan reaches.
+const neverRound = 1 << 40
 
-// add puts a run of the plan into the batch, with each of its seeds.
-func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
+// add appends a run of the plan to the batch, once for each seed.
+func (w *fleetRuns) add(p presets.Scaling, r presets.Run) error {
 	base, err := presets.Load(r.Curve.Preset)
 	if err != nil {
 		return fmt.Errorf("curve %s: %w", r.Curve.Name, err)
@@ -296,7 +300,7 @@ func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 		return fmt.Errorf("curve %s: %w", r.Curve.Name, err)
 	}
 	o.Limit = event.Limit{Rounds: p.Rounds, Epochs: p.Epochs, Target: p.Target}
-	o.Probe, o.Evaluate = never, event.NoTest
+	o.Probe, o.Evaluate = neverRound, event.NoTest
 	if r.Curve.Probe > 0 {
 		o.Probe = r.Curve.Probe
 	}
@@ -312,14 +316,14 @@ func (w *fleetOf) add(p presets.Scaling, r presets.Run) error {
 		}
 		return sweep.PlainName(name)
 	}, p.Repeats())
-	for len(w.of) < len(w.Trials) {
-		w.Trials[len(w.of)].Limit, w.of = o.Limit, append(w.of, r)
+	for len(w.planned) < len(w.Trials) {
+		w.Trials[len(w.planned)].Limit, w.planned = o.Limit, append(w.planned, r)
 	}
 	return nil
 }
 
-// blank are the results of a plan of which nothing was measured.
-func blank(p presets.Scaling) scaling.Results {
+// emptyResults returns the results of a plan before any measurement.
+func emptyResults(p presets.Scaling) scaling.Results {
 	r := scaling.Results{Links: p.Rates(), Workers: p.Workers, Each: p.Each, Members: p.Members, Target: p.Target, Of: map[scaling.Key]scaling.Figures{}}
 	for _, c := range p.Curves {
 		r.Curves = append(r.Curves, c.Name)
@@ -327,9 +331,9 @@ func blank(p presets.Scaling) scaling.Results {
 	return r
 }
 
-// results is what the runs of a plan came to, those that diverged left out.
-func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
-	r := blank(p)
+// results reads the commits of all finished runs of a plan. It skips diverged runs.
+func results(p presets.Scaling, all []*fleetRuns) (scaling.Results, error) {
+	r := emptyResults(p)
 	for _, w := range all {
 		runs := map[scaling.Key][]scaling.Run{}
 		for i, t := range w.Trials {
@@ -340,8 +344,8 @@ func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 			if err != nil {
 				return r, err
 			}
-			k := keyOf(w.of[i])
-			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(), Late: w.staff.kept[filepath.Base(t.Dir)]})
+			k := keyOf(w.planned[i])
+			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(), Late: w.pool.lateByRun[filepath.Base(t.Dir)]})
 		}
 		for k, all := range runs {
 			r.Of[k] = scaling.Of(all...)
@@ -350,8 +354,8 @@ func results(p presets.Scaling, all []*fleetOf) (scaling.Results, error) {
 	return r, nil
 }
 
-// tell prints what a plan came to, and writes its figures.
-func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
+// report prints the results of a plan and, with --output, writes its CSV and SVG files.
+func (f *scaleFlags) report(p presets.Scaling, all []*fleetRuns, s streams) error {
 	r, err := results(p, all)
 	if err != nil {
 		return err
@@ -394,7 +398,7 @@ func (f *scaleFlags) tell(p presets.Scaling, all []*fleetOf, s streams) error {
 	return nil
 }
 
-// scaleTable has a row for each kind of run.
+// scaleTable returns a table with one row for each curve, link, member count and worker count.
 func scaleTable(r scaling.Results) *table {
 	heads := []string{"curve", "link", ">members", ">workers", ">seeds", ">a round", ">quartiles", ">commits", ">sent a round", ">waits", ">weak", ">strong", ">late"}
 	if r.Target != "" {
@@ -421,7 +425,7 @@ func scaleTable(r scaling.Results) *table {
 	return t
 }
 
-// waits is the share of its time in which a worker waits, and that of the run where it is largest.
+// waits formats the share of its time that a worker waits: the mean over runs and, for several runs, the largest.
 func waits(f scaling.Figures) string {
 	if f.Runs < 2 || math.IsNaN(f.Waited) {
 		return share(f.Waited)

@@ -23,13 +23,13 @@ func TestFit(t *testing.T) {
 	line := func(seconds float64) *simulate.Line {
 		return &simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, seconds}, Processor: []float64{1e-4, .02}}
 	}
-	truth := machines{plan: presets.Scaling{Slow: 8, Rounds: 8}, scale: 8, prices: host.Prices{Gradient: 2e-4, Term: 1e-5, Digest: 1e-5},
+	truth := curveModel{plan: presets.Scaling{Slow: 8, Rounds: 8}, scale: 8, prices: host.Prices{Gradient: 2e-4, Term: 1e-5, Digest: 1e-5},
 		links:  map[string]simulate.Link{"": {Line: line(.03)}, "100Mbit": {Rate: 12.5e6, Line: line(.1)}},
-		fitted: fitted{dear: -.4, heavy: .5, sharing: .6}}
+		fitted: fitted{frameCost: -.4, byteCost: .5, contention: .6}}
 	var few, held []measuredRun
 	for _, link := range []string{"", "100Mbit"} {
 		for _, n := range []int{2, 4, 8} {
-			j, err := host.Prepare(host.Options{Algorithm: "dp-sgd", Model: "mlp-small", Data: "glyphs", Members: n, Workers: n, Wait: n, Seed: 1, Threads: 1, Unattended: true, Evaluate: event.NoTest, Probe: never})
+			j, err := host.Prepare(host.Options{Algorithm: "dp-sgd", Model: "mlp-small", Data: "glyphs", Members: n, Workers: n, Wait: n, Seed: 1, Threads: 1, Unattended: true, Evaluate: event.NoTest, Probe: neverRound})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.was.Round = x.Round; n <= most {
+			if r.measured.Round = x.Round; n <= maxCalibrated {
 				few = append(few, r)
 			} else {
 				held = append(held, r)
@@ -58,8 +58,8 @@ func TestFit(t *testing.T) {
 		return off
 	}
 	before := worst()
-	m.few = few
-	if err := fit(t.Context(), []*machines{&m}); err != nil {
+	m.calibration = few
+	if err := fit(t.Context(), []*curveModel{&m}); err != nil {
 		t.Fatal(err)
 	}
 	after := worst()
@@ -67,10 +67,10 @@ func TestFit(t *testing.T) {
 	if after > .03 || before < 3*after {
 		t.Errorf("off by %.3g, and by %.3g without what small fleets say: want at most 0.03, and a third", after, before)
 	}
-	if x := m.shared(8); x < 1.15 || x > 1.4 { // 8 to the power .12 is 1.28
+	if x := m.slowdown(8); x < 1.15 || x > 1.4 { // 8 to the power .12 is 1.28
 		t.Errorf("eight compute %.3g times as long as one, want about 1.28", x)
 	}
-	if m.fitted[noisy] != 0 {
+	if m.fitted[noiseCost] != 0 {
 		t.Errorf("no noise is added up, but its cost was fitted: %v", m.fitted)
 	}
 }
@@ -85,7 +85,7 @@ var foretoldRows = []scaling.Foretold{
 func TestForetoldTable(t *testing.T) {
 	var out strings.Builder
 	asJSON := false
-	if err := (&scaleFlags{json: &asJSON}).tellForetold("tiny", foretoldRows, streams{out: &out}); err != nil {
+	if err := (&scaleFlags{json: &asJSON}).printPredictions("tiny", foretoldRows, streams{out: &out}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
@@ -104,7 +104,7 @@ CU     10Mbit        8        8       4 s       3 s  -25.0 %          1 s  -75.0
 func TestForetoldObjects(t *testing.T) {
 	var out strings.Builder
 	asJSON := true
-	if err := (&scaleFlags{json: &asJSON}).tellForetold("tiny", foretoldRows, streams{out: &out}); err != nil {
+	if err := (&scaleFlags{json: &asJSON}).printPredictions("tiny", foretoldRows, streams{out: &out}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"curve":"seeds","error":0.06000000000000005,"event":"foretold","foretold_round_bytes":1000,"foretold_round_seconds":0.53,"late_percent":2,"link":"","members":16,"plain_error":-0.8,"plain_round_seconds":0.1,"plan":"tiny","round_bytes":1000,"round_seconds":0.5,"workers":8}
@@ -131,19 +131,19 @@ func TestForetoldRuns(t *testing.T) {
 	plan := presets.Scaling{Name: "tiny", Workers: []int{1, 2, 8}, Slow: 2, Rounds: 40, Links: []string{""}, Each: []int{1}, Curves: []presets.Curve{{Name: "SGD"}}}
 	line := simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, .03}, Processor: []float64{1e-4, .01}}
 	links := map[string]simulate.Link{"": {Line: &line}}
-	var all []*fleetOf
-	measured := blank(plan)
+	var all []*fleetRuns
+	measured := emptyResults(plan)
 	for _, n := range plan.Workers {
-		w := &fleetOf{of: plan.Runs(n)}
+		w := &fleetRuns{planned: plan.Runs(n)}
 		w.Batch = &sweep.Batch{}
-		for _, r := range w.of {
-			o := option.Options{Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Members: r.Members, Seed: 1, Evaluate: event.NoTest, Probe: never}
+		for _, r := range w.planned {
+			o := option.Options{Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Members: r.Members, Seed: 1, Evaluate: event.NoTest, Probe: neverRound}
 			w.Trials = append(w.Trials, &sweep.Trial{Label: r.Curve.Name, Options: o})
 			measured.Of[keyOf(r)] = scaling.Figures{Round: .1, Low: .09, High: .12, Bytes: 7, Commits: 6}
 		}
 		all = append(all, w)
 	}
-	out, err := foretellAll(t.Context(), plan, all, measured, links)
+	out, err := predictAll(t.Context(), plan, all, measured, links)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,12 +155,12 @@ func TestForetoldRuns(t *testing.T) {
 		x.Late = scaling.TooLate + 1
 		measured.Of[keyOf(r)] = x
 	}
-	late(all[2].of[0])
-	if out, err = foretellAll(t.Context(), plan, all, measured, links); err != nil || len(out) != 0 {
+	late(all[2].planned[0])
+	if out, err = predictAll(t.Context(), plan, all, measured, links); err != nil || len(out) != 0 {
 		t.Errorf("of a run whose workers were late %+v was foretold (%v)", out, err)
 	}
-	late(all[0].of[0])
-	if _, err = foretellAll(t.Context(), plan, all, measured, links); err == nil || !strings.Contains(err.Error(), "no run on one worker") {
+	late(all[0].planned[0])
+	if _, err = predictAll(t.Context(), plan, all, measured, links); err == nil || !strings.Contains(err.Error(), "no run on one worker") {
 		t.Errorf("without a single worker: %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestForetellable(t *testing.T) {
 		{presets.Scaling{Name: "p", Workers: []int{1, 8}}, "and by 2 to 4"},
 		{presets.Scaling{Name: "p", Workers: []int{1, 2, 8}}, ""},
 	} {
-		err := foretellable(c.plan)
+		err := checkPredictable(c.plan)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.plan, err, c.want)
 		}
@@ -189,16 +189,16 @@ func TestForetellable(t *testing.T) {
 
 // Runs that are left out are named, with what they lack.
 func TestLeftOut(t *testing.T) {
-	w := &fleetOf{runs: runs{Batch: &sweep.Batch{}}}
+	w := &fleetRuns{runs: runs{Batch: &sweep.Batch{}}}
 	measured := scaling.Results{Of: map[scaling.Key]scaling.Figures{}}
 	for i, f := range []scaling.Figures{{Commits: 4, Late: 5}, {Commits: 4, Late: 6}, {Commits: 2}} {
 		r := presets.Run{Curve: presets.Curve{Name: string(rune('a' + i))}, Workers: 8, Members: 8}
-		w.of, w.Trials = append(w.of, r), append(w.Trials, &sweep.Trial{Seed: 1, Label: r.Curve.Name + ", no limit, 8 members"})
+		w.planned, w.Trials = append(w.planned, r), append(w.Trials, &sweep.Trial{Seed: 1, Label: r.Curve.Name + ", no limit, 8 members"})
 		measured.Of[keyOf(r)] = f
 	}
 	const want = "b, no limit, 8 members on 8 workers: a worker was 6 % late, and 5 % is the most that counts\n" +
 		"c, no limit, 8 members on 8 workers: 2 commits that count, and a round's time is of 3 or more"
-	if got := strings.Join(leftOut([]*fleetOf{w}, measured), "\n"); got != want {
+	if got := strings.Join(leftOut([]*fleetRuns{w}, measured), "\n"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -33,7 +33,7 @@ func TestScalingPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := blank(p)
+		r := emptyResults(p)
 		if err := r.ReadCSV(rows); err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

@@ -61,7 +61,7 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	f.listeners.register(fl)
 	fl.StringVar(&f.listen, "listen", servePort, "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
-	joinFlags(c, &f.run.told)
+	joinFlags(c, &f.run.opts)
 	for _, name := range append([]string{"background"}, drawNames...) {
 		_ = fl.MarkHidden(name)
 	}
@@ -96,14 +96,14 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usage("serve stays in the foreground: leave --background out, and look at it with brood attach SESSION")
 	case f.run.plain && f.run.json:
 		return usage("--plain and --json are two ways to print the same run: give one of them")
-	case f.run.told.Wait < 0 || f.run.told.Wait > 1024:
-		return usage("--wait %d: give 0 to 1024", f.run.told.Wait)
-	case f.run.told.Wait == 0 && f.run.told.Workers < 1:
+	case f.run.opts.Wait < 0 || f.run.opts.Wait > 1024:
+		return usage("--wait %d: give 0 to 1024", f.run.opts.Wait)
+	case f.run.opts.Wait == 0 && f.run.opts.Workers < 1:
 		return usage("--wait 0: nobody would train; give --workers too, or wait for 1 or more")
-	case c.Flags().Changed("enrol") && f.enrol < f.run.told.Wait:
-		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.run.told.Wait)
+	case c.Flags().Changed("enrol") && f.enrol < f.run.opts.Wait:
+		return usage("--enrol %d lets fewer workers in than --wait %d waits for", f.enrol, f.run.opts.Wait)
 	}
-	if f.run.told.Workers == 0 {
+	if f.run.opts.Workers == 0 {
 		c.Flags().Lookup(option.Workers.Name).Changed = false
 	}
 	return nil
@@ -114,8 +114,8 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	out := newPrinter(s, f.run.json)
-	kept := keep(out)
-	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.told.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: kept.note}
+	kept := withLog(out)
+	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.opts.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: kept.note}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 		return err
 	}
 	p.open = func(p prepared, watch func(event.Record)) (*host.Run, error) {
-		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.told.Workers)
+		run, err := srv.Serve(p.job, p.sess, p.from, watch, f.run.opts.Workers)
 		if err != nil {
 			return nil, err
 		}

@@ -54,12 +54,12 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 		return err
 	}
 	cmd.By = name
-	run, err := reach(ctx, what, name, take)
+	run, err := connect(ctx, what, name, take)
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	r, err := run.once(ctx, cmd)
+	r, err := run.commandAndLeave(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -74,10 +74,10 @@ func send(ctx context.Context, what, as string, take bool, cmd event.Command, s 
 		return nil
 	}
 	if cmd.Action == event.Stop {
-		if err := run.over(ctx); err != nil {
+		if err := run.wait(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out, strings.TrimSpace("stopped; "+run.goOn()))
+		fmt.Fprintln(s.out, strings.TrimSpace("stopped; "+run.resumeHint()))
 		return nil
 	}
 	fmt.Fprintf(s.out, "accepted, from round %d\n", r.Round+1)

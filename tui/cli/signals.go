@@ -8,34 +8,35 @@ import (
 	"syscall"
 )
 
-// deaf takes the signals of broken pipes. They are of no use: those of a viewer's connection come too.
-var deaf = make(chan os.Signal, 1)
+// ignoredSIGPIPE receives SIGPIPE, which nothing reads: broken connections of viewers raise it too. Registering it
+// prevents the default action.
+var ignoredSIGPIPE = make(chan os.Signal, 1)
 
-// leaving passes on what asks a process to save and leave: Ctrl+C, SIGTERM, a terminal that is closed (unless nohup
-// ignores it), and standard output that takes no more: as SIGPIPE where its reader is gone, else as [unwritten]. After
+// notifyExit forwards to out the signals that ask the process to save and exit: SIGINT, SIGTERM, SIGHUP (unless nohup
+// ignores it), and a failed write to standard output: as SIGPIPE if its reader has gone, else as [unwritten]. After
 // stop, and after signal.Stop, a signal ends the process at once.
 //
-// One Ctrl+C in a pipeline ends the reader as well. Both together are one wish to leave, in whatever order they come: a
-// second one would not let the run save.
-func leaving(ctx context.Context, out chan<- os.Signal) (stop func()) {
+// Ctrl+C in a pipeline ends the reader too. Both together count as one request, in either order: a second signal
+// would prevent the run from saving.
+func notifyExit(ctx context.Context, out chan<- os.Signal) (stop func()) {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
 	}
 	in := make(chan os.Signal, 2)
 	signal.Notify(in, all...)
-	signal.Notify(deaf, syscall.SIGPIPE)
+	signal.Notify(ignoredSIGPIPE, syscall.SIGPIPE)
 	done := make(chan struct{})
-	go pass(out, in, outletOf(ctx), done)
+	go forwardSignals(out, in, stdoutOf(ctx), done)
 	return sync.OnceFunc(func() {
 		signal.Stop(in)
 		close(done)
 	})
 }
 
-// pass hands signals on until done, and that of standard output where that fails before any came; the next one then is
-// the same wish.
-func pass(out chan<- os.Signal, in <-chan os.Signal, stdout *outlet, done <-chan struct{}) {
+// forwardSignals forwards signals until done is closed. If standard output fails before the first signal, it forwards
+// that failure and drops the next signal, which is part of the same request.
+func forwardSignals(out chan<- os.Signal, in <-chan os.Signal, stdout *stdoutWriter, done <-chan struct{}) {
 	came, piped, gone := false, false, stdout.gone
 	for {
 		var sig os.Signal
@@ -60,8 +61,9 @@ func pass(out chan<- os.Signal, in <-chan os.Signal, stdout *outlet, done <-chan
 	}
 }
 
-// leftBy is the exit status of a process that a signal made leave, as shells have it.
-func leftBy(sig os.Signal) int {
+// signalStatus returns the exit status of a process that a signal ended: 128 + its number, as shells define it;
+// exitFailed for unwritten.
+func signalStatus(sig os.Signal) int {
 	switch s := sig.(type) {
 	case syscall.Signal:
 		return 128 + int(s)

@@ -23,7 +23,7 @@ func TestOneWishToLeave(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			pass(out, in, &outlet{gone: closed}, done)
+			forwardSignals(out, in, &stdoutWriter{gone: closed}, done)
 		}()
 		for _, sig := range append(c.come, last) {
 			if sig != gone {

@@ -21,32 +21,32 @@ import (
 	"brood/runtime/simulate"
 )
 
-// garbage is what may pile up while a fleet is simulated, in percent of what is held: many small things that stay.
-const garbage = 400
+// gcPercent is the GOGC value while a fleet is simulated: a simulation keeps many small, long-lived objects.
+const gcPercent = 400
 
-// foretellFlags are the flags of simulate fleet.
-type foretellFlags struct {
-	run        runFlags
-	sizes      []int
-	algorithms []string
-	each       int
-	link       linkFlags
-	up, down   string
-	control    time.Duration
-	cores      int
-	slow       []string
-	churn      time.Duration
-	away       time.Duration
-	goodbye    bool
-	rack       rackFlags
-	measure    time.Duration
-	asJSON     *bool
-	notes      []string                         // sentences that follow the table
-	at         func(format string, args ...any) // tells a terminal what is being done; "" is over
+// fleetSimulation holds the flags of `brood simulate fleet`.
+type fleetSimulation struct {
+	run          runFlags
+	sizes        []int
+	algorithms   []string
+	each         int
+	link         linkFlags
+	up, down     string
+	control      time.Duration
+	cores        int
+	slow         []string
+	churn        time.Duration
+	away         time.Duration
+	goodbye      bool
+	rack         rackFlags
+	measure      time.Duration
+	asJSON       *bool
+	notes        []string                         // printed to stderr after the table
+	showProgress func(format string, args ...any) // overwrites the status line of a terminal; "" clears it
 }
 
 func simulateFleetCommand(s streams) *cobra.Command {
-	f := &foretellFlags{}
+	f := &fleetSimulation{}
 	c := &cobra.Command{
 		Use:   "fleet [PRESET|FILE.toml]",
 		Short: "Say how long rounds take on fleets of other sizes, over links that you describe",
@@ -67,7 +67,7 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl := c.Flags()
 	fl.StringArrayVar(&f.run.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.BoolVar(&f.run.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
-	optionFlags(c, &f.run.told, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads, option.Rounds)
+	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads, option.Rounds)
 	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, of which this machine must have as many (default: all cores)"
 	fl.Lookup(option.Rounds.Name).Usage = "rounds to simulate (default 40)"
 	fl.IntSliceVar(&f.sizes, "sizes", nil, "numbers of workers (default 1,2,4,8, as far as there are members)")
@@ -92,22 +92,22 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	return c
 }
 
-// Up to mostSimulated workers are simulated. Larger fleets, up to mostWorkers, are extrapolated from two that are
-// simulated, of which the smaller also predicts the larger, so that the error is known.
+// Fleets of up to maxSimulated workers are simulated. Larger ones, up to maxWorkers, are extrapolated from two
+// simulated fleets. The smaller of the two also predicts the larger, which yields the extrapolation error.
 const (
-	mostSimulated = 256
-	mostWorkers   = 16384
+	maxSimulated = 256
+	maxWorkers   = 16384
 )
 
-// references are the sizes of the fleets that larger ones are extrapolated from.
-var references = [3]int{16, 64, mostSimulated}
+// referenceSizes are the fleet sizes, in workers, that larger fleets are extrapolated from.
+var referenceSizes = [3]int{16, 64, maxSimulated}
 
-// everyWorker stands for all workers where one may be named.
+// everyWorker is the key of --slow for all workers.
 const everyWorker = -1
 
-// foretold is a line of the table.
-type foretold struct {
-	of string // model and data
+// fleetPrediction is a row of the table: one algorithm on one fleet size.
+type fleetPrediction struct {
+	modelAndData string // "MODEL on DATA"
 
 	Algorithm string  `json:"algorithm"`
 	Workers   int     `json:"workers"`
@@ -120,21 +120,22 @@ type foretold struct {
 	Most      float64 `json:"worker_bytes"`
 	Rate      float64 `json:"samples_per_second"`
 	Rounds    uint64  `json:"rounds"`
-	// Extrapolated is the number of workers of the largest simulated fleet if this one is larger; Error is by what share
-	// the same extrapolation misses that one.
+	// Extrapolated is the size in workers of the largest simulated fleet if this one is larger, else 0. Error is the
+	// relative error of the same extrapolation on that simulated fleet.
 	Extrapolated int     `json:"extrapolated_from_workers,omitempty"`
 	Error        float64 `json:"extrapolation_error,omitempty"`
-	// of a fleet with churn: how many workers left in those rounds, the share of the time in which all were there, and
-	// a round's time if none left
+	// With churn only: the number of workers that left in those rounds, the share of the time in which all workers
+	// were present, and the round time in seconds without departures.
 	Departures *int     `json:"departures,omitempty"`
 	Whole      *float64 `json:"whole_share,omitempty"`
 	Steady     float64  `json:"steady_round_seconds,omitempty"`
 }
 
-// busy says that rounds of an algorithm took times that are too far apart here for its forecast to be sure; "" where
-// half of them lie closer together. pace is by how much each took longer than its work does.
-func busy(algorithm string, pace []float64) string {
-	if len(pace) < 4 { // of which one straggler would make half
+// busyNote returns a warning if the measured rounds of an algorithm scatter too widely for a reliable prediction: the
+// quartiles of pace differ by a factor of 1.5 or more. It returns "" for fewer than 4 rounds. pace is the ratio of
+// measured to modelled time, one entry a round.
+func busyNote(algorithm string, pace []float64) string {
+	if len(pace) < 4 { // one straggler would be half of them
 		return ""
 	}
 	sorted := slices.Sorted(slices.Values(pace))
@@ -146,19 +147,21 @@ func busy(algorithm string, pace []float64) string {
 		algorithm, low, high)
 }
 
-// fewDepartures are too few to say what churn costs: the time between them scatters by as much as itself.
-const fewDepartures = 10
+// minDepartures is the least number of departures for an estimate of what churn costs: the time between departures
+// has a standard deviation as large as its mean.
+const minDepartures = 10
 
-// few says that too few workers left; "" where it were many, and where nobody was to.
-func (f foretold) few() string {
-	if f.Departures == nil || *f.Departures >= fewDepartures {
+// fewDepartures returns a warning if fewer than minDepartures workers left; "" for enough departures, and without
+// churn.
+func (f fleetPrediction) fewDepartures() string {
+	if f.Departures == nil || *f.Departures >= minDepartures {
 		return ""
 	}
 	return fmt.Sprintf("%s on %s: %s in %s, too few to say what churn costs; give more --rounds",
 		f.Algorithm, plural(f.Workers, "worker"), plural(*f.Departures, "departure"), seconds(f.Seconds*float64(f.Rounds)))
 }
 
-func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) error {
+func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) error {
 	link, up, down, slow, err := f.links()
 	if err != nil {
 		return err
@@ -182,7 +185,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	rounds := uint64(40)
 	if given(option.Rounds.Name) {
-		if rounds = f.run.told.Limit.Rounds; rounds < 2 || rounds > 1e6 {
+		if rounds = f.run.opts.Limit.Rounds; rounds < 2 || rounds > 1e6 {
 			return usage("--rounds %d: simulate 2 to 1000000", rounds)
 		}
 	}
@@ -192,16 +195,16 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	case given("algorithms") && (len(f.algorithms) == 0 || slices.Contains(f.algorithms, "")):
 		return usage("--algorithms %s: a name is missing: give such as dp-sgd,parle", strings.Join(f.algorithms, ","))
 	}
-	if here := goruntime.NumCPU(); f.run.told.Threads > here {
-		return fmt.Errorf("--threads %d: what a worker computes is measured here first, and this machine has %s: give at most %d", f.run.told.Threads, plural(here, "core"), here)
+	if here := goruntime.NumCPU(); f.run.opts.Threads > here {
+		return fmt.Errorf("--threads %d: what a worker computes is measured here first, and this machine has %s: give at most %d", f.run.opts.Threads, plural(here, "core"), here)
 	}
-	f.at = func(format string, args ...any) {
+	f.showProgress = func(format string, args ...any) {
 		if s.terminal && !*f.asJSON {
 			fmt.Fprint(exact(s.err), "\r\033[K"+fmt.Sprintf(format, args...))
 		}
 	}
-	defer f.at("")
-	f.at("measuring what a connection costs here")
+	defer f.showProgress("")
+	f.showProgress("measuring what a connection costs here")
 	perByte, hop, err := simulate.Loopback(c.Context(), f.measure/8)
 	if err != nil {
 		return fmt.Errorf("measure what a connection costs here: %w", err)
@@ -211,7 +214,7 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 			fmt.Fprintln(s.err, "brood: "+text)
 		}
 	}()
-	var all []foretold
+	var all []fleetPrediction
 	for i := range max(1, len(f.algorithms)) {
 		if len(f.algorithms) > 0 {
 			if slices.Contains(f.algorithms[:i], f.algorithms[i]) {
@@ -242,14 +245,14 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 			}
 		}
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
-		rows, err := f.foretell(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
+		rows, err := f.predict(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
 			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
 			cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = link.Delay, perByte, hop, racks
 			if given("control") {
 				cfg.Control = f.control
 			}
 			drawn, sharers := cfg.Pace, 1.0
-			if f.cores > 0 { // all compute at the same time
+			if f.cores > 0 { // all workers compute at the same time
 				sharers = max(1, float64(cfg.Workers*threads)/float64(f.cores))
 				cfg.PerByte *= sharers
 			}
@@ -265,9 +268,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 		}
 		all = append(all, rows...)
 	}
-	f.at("")
+	f.showProgress("")
 	for _, r := range all {
-		f.note(r.few())
+		f.note(r.fewDepartures())
 	}
 	if *f.asJSON {
 		return json.NewEncoder(exact(s.out)).Encode(all)
@@ -278,9 +281,9 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
-		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[len(all)-1].of, f.fleet())
+		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[len(all)-1].modelAndData, f.fleet())
 	} else {
-		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[len(all)-1].of, f.fleet())
+		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[len(all)-1].modelAndData, f.fleet())
 	}
 	t := newTable(heads...)
 	for _, r := range all {
@@ -302,41 +305,43 @@ func (f *foretellFlags) execute(c *cobra.Command, preset string, s streams) erro
 	return nil
 }
 
-// note keeps a sentence for the end, unless it is empty.
-func (f *foretellFlags) note(text string) {
+// note adds a sentence to print after the table. It ignores the empty string.
+func (f *fleetSimulation) note(text string) {
 	if text != "" {
 		f.notes = append(f.notes, text)
 	}
 }
 
-// foretell simulates one algorithm on fleets of these sizes, and extrapolates those that are too large.
-func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []int, rounds uint64, shape func(*simulate.Config)) (out []foretold, err error) {
+// predict simulates one algorithm on fleets of the given sizes, in workers, and extrapolates sizes above
+// maxSimulated. shape adds links, racks and pace to each configuration. predict sets the GC percentage of the process
+// unless GOGC is set.
+func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []int, rounds uint64, shape func(*simulate.Config)) (out []fleetPrediction, err error) {
 	var pace []float64
 	var prices host.Prices
 	type reference struct {
-		of  [len(references)]simulate.Result
+		of  [len(referenceSizes)]simulate.Result
 		cfg simulate.Config
 	}
-	known := map[int]reference{} // by members of each worker
+	known := map[int]reference{} // key: members of each worker
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
+		debug.SetGCPercent(gcPercent)
 	}
-	for _, n := range slices.Backward(sizes) { // the largest first: its workers host fewest members
+	for _, n := range slices.Backward(sizes) { // start with the largest: its workers host the fewest members
 		if f.each > 0 {
 			o.Members = n * f.each
 		}
-		if n > mostSimulated && (f.rack.of > 0 || f.churn > 0) {
+		if n > maxSimulated && (f.rack.of > 0 || f.churn > 0) {
 			return nil, usage("--sizes %d: fleets of more than %d workers are extrapolated, which --rack and --churn rule out: "+
-				"give at most %d, or neither of them", n, mostSimulated, mostSimulated)
+				"give at most %d, or neither of them", n, maxSimulated, maxSimulated)
 		}
 		if pace == nil {
-			f.at("%s: measuring what a round computes here", o.Algorithm)
+			f.showProgress("%s: measuring what a round computes here", o.Algorithm)
 			one := o
 			one.Members, one.Workers, one.Wait = max(1, o.Members/n), 1, 0
-			if prices, pace, err = f.measured(ctx, one, o); err != nil {
+			if prices, pace, err = f.measureCosts(ctx, one, o); err != nil {
 				return nil, err
 			}
-			f.note(busy(o.Algorithm, pace))
+			f.note(busyNote(o.Algorithm, pace))
 		}
 		simulated := func(n, members int) (r simulate.Result, cfg simulate.Config, of string, err error) {
 			o := o
@@ -349,40 +354,40 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 			cfg.Rounds = rounds
 			cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
 			shape(&cfg)
-			f.at("%s: simulating %d workers", o.Algorithm, n)
+			f.showProgress("%s: simulating %d workers", o.Algorithm, n)
 			r, err = simulate.Run(ctx, cfg)
 			return r, cfg, j.Net.Name + " on " + j.Config.Data, err
 		}
-		row := foretold{Algorithm: o.Algorithm, Workers: n, Members: o.Members}
+		row := fleetPrediction{Algorithm: o.Algorithm, Workers: n, Members: o.Members}
 		var r simulate.Result
-		if n > mostSimulated {
+		if n > maxSimulated {
 			each := (o.Members + n - 1) / n
 			ref, ok := known[each]
-			for i, k := range references {
+			for i, k := range referenceSizes {
 				if ok {
 					break
 				}
-				if ref.of[i], ref.cfg, row.of, err = simulated(k, k*each); err != nil {
+				if ref.of[i], ref.cfg, row.modelAndData, err = simulated(k, k*each); err != nil {
 					return nil, err
 				}
 			}
-			row.Extrapolated = mostSimulated
-			row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], mostSimulated).Seconds/ref.of[2].Seconds - 1
+			row.Extrapolated = maxSimulated
+			row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], maxSimulated).Seconds/ref.of[2].Seconds - 1
 			if !ok {
 				known[each] = ref
 				f.note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the simulated %d by %+.1f %%",
-					o.Algorithm, mostSimulated, references[1], references[2], references[0], references[1], references[2], 100*row.Error))
+					o.Algorithm, maxSimulated, referenceSizes[1], referenceSizes[2], referenceSizes[0], referenceSizes[1], referenceSizes[2], 100*row.Error))
 			}
 			r = simulate.Extrapolate(ref.cfg, ref.of[1], ref.of[2], n)
 		} else {
 			var cfg simulate.Config
-			if r, cfg, row.of, err = simulated(n, o.Members); err != nil {
+			if r, cfg, row.modelAndData, err = simulated(n, o.Members); err != nil {
 				return nil, err
 			}
-			if f.churn > 0 { // compared with the fleet in which all stay
+			if f.churn > 0 { // the baseline is the same fleet without churn
 				row.Steady = r.Seconds
-				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
-				f.at("%s: simulating %d workers that come and go", o.Algorithm, n)
+				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawChurn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
+				f.showProgress("%s: simulating %d workers that come and go", o.Algorithm, n)
 				plain := r.Plain
 				r, err = simulate.Run(ctx, cfg)
 				if errors.Is(err, simulate.ErrChurn) {
@@ -404,11 +409,12 @@ func (f *foretellFlags) foretell(ctx context.Context, o host.Options, sizes []in
 	return out, nil
 }
 
-// measured is what work costs here, and how far real rounds of one worker are from that, one factor a round. Where an
-// algorithm cannot run with the members of one worker, those are two, or of the whole population.
-func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (host.Prices, []float64, error) {
+// measureCosts measures on this machine the prices of the kinds of work, and the ratio of real to modelled round time
+// of a single worker, one entry a round. If the algorithm cannot run with the members of one worker, it measures with
+// 2 members, and else with the whole population.
+func (f *fleetSimulation) measureCosts(ctx context.Context, one, all host.Options) (host.Prices, []float64, error) {
 	j, err := host.Prepare(one)
-	for _, members := range []int{2, all.Members} { // two meet
+	for _, members := range []int{2, all.Members} { // algorithms that pair members need two
 		if err != nil {
 			one.Members = members
 			j, err = host.Prepare(one)
@@ -425,8 +431,9 @@ func (f *foretellFlags) measured(ctx context.Context, one, all host.Options) (ho
 	return p, pace, err
 }
 
-// sizesFor are the sizes of fleets to simulate.
-func (f *foretellFlags) sizesFor(members int) ([]int, error) {
+// sizesFor returns the fleet sizes to simulate, ascending and without duplicates. It fails for sizes outside 1 to
+// maxWorkers and, without --each, for more workers than members.
+func (f *fleetSimulation) sizesFor(members int) ([]int, error) {
 	sizes := f.sizes
 	if sizes == nil {
 		for n := 1; n <= 8 && (f.each > 0 || n <= members); n *= 2 {
@@ -435,16 +442,16 @@ func (f *foretellFlags) sizesFor(members int) ([]int, error) {
 	}
 	for _, n := range sizes {
 		switch {
-		case n < 1 || n > mostWorkers:
-			return nil, usage("--sizes %d: simulate 1 to %d workers", n, mostWorkers)
+		case n < 1 || n > maxWorkers:
+			return nil, usage("--sizes %d: simulate 1 to %d workers", n, maxWorkers)
 		case f.each == 0 && n > members:
 			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each", n, members)
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(sizes))), nil // the flag's own stay, for the next algorithm
+	return slices.Compact(slices.Sorted(slices.Values(sizes))), nil // f.sizes stays unchanged for the next algorithm
 }
 
-// seconds writes a time as people say it.
+// seconds formats a duration with three digits, in µs, ms or s.
 func seconds(x float64) string {
 	switch {
 	case x < 1e-3:

@@ -40,7 +40,7 @@ func (r rackFlags) racks() (*simulate.Racks, error) {
 }
 
 // checkChurn refuses what cannot be of workers that come and go.
-func (f *foretellFlags) checkChurn(given func(flag string) bool) error {
+func (f *fleetSimulation) checkChurn(given func(flag string) bool) error {
 	const least, longest = time.Second, 1000 * time.Hour
 	switch {
 	case given("churn") && (f.churn < least || f.churn > longest):
@@ -52,13 +52,13 @@ func (f *foretellFlags) checkChurn(given func(flag string) bool) error {
 }
 
 // drawn is how long a machine stays and is away: both are exponential, as of what has no memory.
-func (f *foretellFlags) drawn(_ int, uniform func() float64) (stays, away time.Duration) {
+func (f *fleetSimulation) drawChurn(_ int, uniform func() float64) (stays, away time.Duration) {
 	of := func(mean time.Duration) time.Duration { return time.Duration(-math.Log(1-uniform()) * float64(mean)) }
 	return of(f.churn), of(f.away)
 }
 
 // links reads what was said of the network and of slow workers.
-func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int]float64, err error) {
+func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[int]float64, err error) {
 	if l, err = f.link.link(); err != nil {
 		return l, 0, 0, nil, err
 	}
@@ -87,7 +87,7 @@ func (f *foretellFlags) links() (l simulate.Link, up, down float64, slow map[int
 }
 
 // fleet says what the links and the workers are, as it was told.
-func (f *foretellFlags) fleet() string {
+func (f *fleetSimulation) fleet() string {
 	links := clauses("links: ", "links as fast as this machine's own", []clause{
 		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
 		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.control > 0, "to the coordinator " + f.control.String() + " late"},

@@ -17,7 +17,7 @@ func TestSimulatedObjects(t *testing.T) {
 	}
 	_, row, _ := strings.Cut(string(page), "| `brood simulate fleet --json` |")
 	row, _, _ = strings.Cut(row, "\n")
-	b, err := json.Marshal(foretold{Departures: new(int), Steady: 1})
+	b, err := json.Marshal(fleetPrediction{Departures: new(int), Steady: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +35,15 @@ func TestSimulatedObjects(t *testing.T) {
 // The heading says all that was told of the fleet.
 func TestFleetIsSaid(t *testing.T) {
 	for _, c := range []struct {
-		f    foretellFlags
+		f    fleetSimulation
 		want string
 	}{
-		{foretellFlags{away: time.Minute}, "links as fast as this machine's own"},
-		{foretellFlags{down: "5Mbit", rack: rackFlags{of: 3, down: "1Mbit"}}, "links: a worker receives 5Mbit, racks of 3 workers, a rack receives 1Mbit"},
-		{foretellFlags{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB a second each, to the coordinator 1s late"},
-		{foretellFlags{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as this machine's own; workers: slower by 5 and 1=2.5, 2 cores for all"},
-		{foretellFlags{churn: time.Hour, away: time.Minute}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then die, and are back after 1m0s on average"},
-		{foretellFlags{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then leave, and are back after 1m0s on average"},
+		{fleetSimulation{away: time.Minute}, "links as fast as this machine's own"},
+		{fleetSimulation{down: "5Mbit", rack: rackFlags{of: 3, down: "1Mbit"}}, "links: a worker receives 5Mbit, racks of 3 workers, a rack receives 1Mbit"},
+		{fleetSimulation{link: linkFlags{rate: "1MB"}, control: time.Second}, "links: 1MB a second each, to the coordinator 1s late"},
+		{fleetSimulation{slow: []string{"5", "1=2.5"}, cores: 2}, "links as fast as this machine's own; workers: slower by 5 and 1=2.5, 2 cores for all"},
+		{fleetSimulation{churn: time.Hour, away: time.Minute}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then die, and are back after 1m0s on average"},
+		{fleetSimulation{churn: time.Hour, away: time.Minute, goodbye: true}, "links as fast as this machine's own; workers: stay for 1h0m0s on average, then leave, and are back after 1m0s on average"},
 	} {
 		if got := c.f.fleet(); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
@@ -53,7 +53,7 @@ func TestFleetIsSaid(t *testing.T) {
 
 // A factor alone is of every worker.
 func TestSlowWorkers(t *testing.T) {
-	f := &foretellFlags{slow: []string{"5", "1=2.5"}}
+	f := &fleetSimulation{slow: []string{"5", "1=2.5"}}
 	_, _, _, slow, err := f.links()
 	if want := map[int]float64{everyWorker: 5, 1: 2.5}; err != nil || !maps.Equal(slow, want) {
 		t.Errorf("%v (%v), want %v", slow, err, want)
@@ -78,7 +78,7 @@ func TestBusy(t *testing.T) {
 		{[]float64{1, 1, 1.4, 1.4, 1.4}, ""},
 		{[]float64{1, 1, 2, 2.5, 3, 3}, "dp-sgd: rounds here took 1 to 3 times as long"},
 	} {
-		if got := busy("dp-sgd", c.pace); (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
+		if got := busyNote("dp-sgd", c.pace); (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("of %v it says %q, want %q", c.pace, got, c.want)
 		}
 	}

@@ -84,14 +84,14 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	switch {
 	case given(option.For.Name):
 		return usage("--for compares machines rather than settings: give --epochs or --rounds")
-	case f.run.told.Members == host.Auto:
+	case f.run.opts.Members == host.Auto:
 		return usage("--members auto differs from machine to machine: give a number")
 	case f.by != "" && presets.Metrics[f.by] == "":
 		return usage("--by %s: choose one of %s", f.by, strings.Join(selecting(), ", "))
 	case f.by != "" && !presets.Selects(f.by):
 		return usage("--by %s would choose settings by the test set, which is reported and selects nothing: sort by centre_loss, with the test beside it", f.by)
 	}
-	if err := f.batch.check(c, f.run.told, f.run.plain, f.run.json); err != nil {
+	if err := f.batch.check(c, f.run.opts, f.run.plain, f.run.json); err != nil {
 		return err
 	}
 	if f.run.presetOf(preset) != preset {
@@ -100,7 +100,7 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 		}
 		preset = presets.Default
 	}
-	w := &grid{runs: newRuns("sweep", f.batch, f.run.told), seeds: f.batch.seeds}
+	w := &grid{runs: newRuns("sweep", f.batch, f.run.opts), seeds: f.batch.seeds}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
 	var err error
 	if w.axes, err = sweep.ParseAxes(f.run.set); err != nil {
@@ -159,7 +159,7 @@ func selecting() []string {
 
 // fill finds the directory and lays the grid out.
 func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
-	title, text := f.told.Algorithm, []byte(nil)
+	title, text := f.opts.Algorithm, []byte(nil)
 	if preset != "" {
 		var err error
 		if text, err = presets.Source(preset); err != nil {

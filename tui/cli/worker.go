@@ -105,7 +105,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	defer cancel()
 	note := func(text string) { fmt.Fprintln(s.out, "brood: "+text) }
 	signals, leave := make(chan os.Signal, 2), make(chan struct{})
-	quiet := leaving(ctx, signals)
+	quiet := notifyExit(ctx, signals)
 	left, watched := os.Signal(nil), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -127,10 +127,10 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		return fmt.Errorf("%w: %w", full, err)
 	}
 	if errors.Is(err, remote.ErrHandover) {
-		return &exitError{code: leftBy(left), err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
+		return &exitError{code: signalStatus(left), err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
 	}
 	if errors.Is(err, remote.ErrLeft) {
-		return &exitError{code: leftBy(left), err: errors.New("interrupted: this worker has left, and the run goes on without it")}
+		return &exitError{code: signalStatus(left), err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
 	return usererr.Recorded(err) // what the run asks for was typed elsewhere
 }

@@ -128,7 +128,7 @@ func TestClosedPipeIsQuiet(t *testing.T) {
 // TestOutletEndsAtAFailure: what arrived is whole up to the first write that failed, though a later one would fit.
 func TestOutletEndsAtAFailure(t *testing.T) {
 	disk := &fullDisk{5, syscall.ENOSPC}
-	o := newOutlet(disk)
+	o := newStdout(disk)
 	for i, text := range []string{"abc", "defg", "h"} {
 		if _, err := o.Write([]byte(text)); (err == nil) != (i == 0) {
 			t.Errorf("%q: %v", text, err)

@@ -11,26 +11,28 @@ import (
 	"brood/presets"
 )
 
-// noArgs refuses arguments; where there are commands below, an unknown word is an unknown command.
+// noArgs is a cobra.PositionalArgs that rejects arguments. If c has subcommands, it reports an unknown command and
+// suggests one.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if err := unnamed(c, args[0], true); err != nil {
+	if err := unknownCommand(c, args[0], true); err != nil {
 		return err
 	}
 	return usage("%s takes no argument, but got %q", c.CommandPath(), args[0])
 }
 
-// unnamed says that no command below c is called so, and which one is meant. Where c takes words that name no command,
-// and surely is false, that is said of what is nearly the name of one.
-func unnamed(c *cobra.Command, word string, surely bool) error {
-	meant := meantCommand(c, word)
+// unknownCommand returns a usage error for a word that names no subcommand of c, with a suggestion. If surely is
+// false, c also accepts other words: then it fails only for a near miss of a name. It returns nil if c has no
+// subcommands.
+func unknownCommand(c *cobra.Command, word string, surely bool) error {
+	meant := suggestCommand(c, word)
 	if !c.HasSubCommands() || meant == "" && !surely {
 		return nil
 	}
 	if meant == "" {
-		meant = aboutOne(c, word)
+		meant = suggestDetails(c, word)
 	}
 	if !c.HasParent() && slices.Contains(presets.List(), word) {
 		meant = fmt.Sprintf(": that is a preset, which `%s run %s` trains", c.Name(), word)
@@ -38,9 +40,9 @@ func unnamed(c *cobra.Command, word string, surely bool) error {
 	return usage("there is no command %q%s; see `%s --help`", word, meant, c.CommandPath())
 }
 
-// meantCommand is which command below c is meant by a word, as [usererr.Suggest] has it: by what else it is called, or by
-// a slip.
-func meantCommand(c *cobra.Command, word string) string {
+// suggestCommand returns a suggestion for a mistyped subcommand of c: by its SuggestFor aliases, else by edit
+// distance, see [usererr.Suggest]; "" for none.
+func suggestCommand(c *cobra.Command, word string) string {
 	var names []string
 	for _, x := range c.Commands() {
 		if x.Hidden {
@@ -54,8 +56,9 @@ func meantCommand(c *cobra.Command, word string) string {
 	return usererr.Suggest(word, names)
 }
 
-// aboutOne is the command that tells about one of what c lists, "" where none does.
-func aboutOne(c *cobra.Command, word string) string {
+// suggestDetails returns a hint at the show or info subcommand of c, which describes one item of the list that c
+// prints; "" if c has neither.
+func suggestDetails(c *cobra.Command, word string) string {
 	for _, x := range c.Commands() {
 		if x.Name() == "show" || x.Name() == "info" {
 			return fmt.Sprintf(": `%s %s` is about one", x.CommandPath(), word)
