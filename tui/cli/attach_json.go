@@ -23,21 +23,20 @@ import (
 	"brood/runtime/view"
 )
 
-// program is a run's control socket for programs: lines of JSON tell what happens, and lines of JSON command.
+// program is the interface of a run to programs: it writes events and receipts, and reads commands, as lines of JSON.
 type program struct {
 	run  runConn
-	name string // under which its commands are in the log
-	look bool   // only: its commands are refused
+	name string // author of its commands in the log
+	look bool   // read-only: commands are rejected
 	*jsonPrinter
-	busy sync.Mutex // held from the reading of a command until its receipt is written
+	busy sync.Mutex // held while a command is executed and its receipt is written
 }
 
-// maxCommandLine bounds a line of a program, in bytes.
+// maxCommandLine is the longest command line of a program, in bytes.
 const maxCommandLine = 1 << 20
 
-// attachProgram tells a program of a run until that ends: a snapshot, then every record. What it reads from in are
-// commands, a receipt for each, which refuses it where the program only looks; the end of in is not the end of the
-// talk.
+// attachProgram writes a snapshot and then every record until the run ends. It reads commands from s.in and writes a
+// receipt for each; with look it rejects them. The end of s.in does not end the output.
 func attachProgram(ctx context.Context, run runConn, name string, look bool, s streams) error {
 	ctx, stop := writing(ctx)
 	defer stop()
@@ -51,7 +50,8 @@ func attachProgram(ctx context.Context, run runConn, name string, look bool, s s
 	for at := v.Position; ; {
 		b, err := run.Next(ctx, at, 1024)
 		if err != nil {
-			p.busy.Lock() // for good: the receipt of what ended the run comes before the end, and none comes after it
+			// Never unlocked: the receipt of the command that ended the run comes before the end, and none after it.
+			p.busy.Lock()
 			return ignoreEnd(err)
 		}
 		for _, r := range b.Records {
@@ -64,7 +64,7 @@ func attachProgram(ctx context.Context, run runConn, name string, look bool, s s
 	}
 }
 
-// obey passes on one command a line.
+// readCommands executes one command a line until in ends. It stops at a line longer than maxCommandLine.
 func (p *program) readCommands(ctx context.Context, in io.Reader) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxCommandLine)
@@ -98,7 +98,8 @@ func (p *program) command(ctx context.Context, line []byte, n int) map[string]an
 		return refusal(asked.ID, r.Reason)
 	}
 	receipt := map[string]any{"event": "receipt", "id": asked.ID, "accepted": true}
-	if len(asked.Set) > 0 || asked.Members != 0 || asked.Algorithm != "" { // the rest is of no round: it acts at once
+	// other commands take effect at once, independent of rounds
+	if len(asked.Set) > 0 || asked.Members != 0 || asked.Algorithm != "" {
 		receipt["round"] = r.Round + 1
 	}
 	return receipt
@@ -108,7 +109,7 @@ func refusal(id uint64, reason string) map[string]any {
 	return map[string]any{"event": "receipt", "id": id, "accepted": false, "reason": reason}
 }
 
-// commandLine is a command as a program writes it; all keys may be left out.
+// commandLine is a command in JSON. All keys are optional.
 type commandLine struct {
 	ID        uint64                     `json:"id"`
 	Set       map[string]json.RawMessage `json:"set"`
@@ -128,7 +129,7 @@ type limitLine struct {
 	Target  string  `json:"target,omitempty"`
 }
 
-// parseCommand reads a line; what it says of the id is right even where the rest is refused.
+// parseCommand parses a line. The returned id is valid even if the rest is rejected.
 func parseCommand(line []byte) (cmd event.Command, err error) {
 	var asked commandLine
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -176,10 +177,11 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 	return cmd, nil
 }
 
-// jsonKinds are the values of JSON as a person calls them.
+// jsonKinds are the JSON types in words for errors.
 var jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object", "number": "a number"}
 
-// mistyped says which key of a line holds what it cannot hold, and what it takes, in the words of JSON.
+// typeError returns an error text for a key with a value of the wrong JSON type: the type that it has and the type
+// that it takes.
 func typeError(wrong *json.UnmarshalTypeError) string {
 	is, want := strings.TrimPrefix(wrong.Value, "number "), "an object"
 	if word, ok := jsonKinds[is]; ok {
@@ -198,7 +200,7 @@ func typeError(wrong *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("%s is %s: give %s", cmp.Or(wrong.Field, "it"), is, want)
 }
 
-// settingText is a value as a person would type it: a number, a choice or a schedule.
+// settingText converts a JSON value to a knob expression: a number, a choice or a schedule.
 func settingText(raw json.RawMessage) (string, error) {
 	var x float64
 	if json.Unmarshal(raw, &x) == nil && string(raw) != "null" {
@@ -211,7 +213,7 @@ func settingText(raw json.RawMessage) (string, error) {
 	return "", fmt.Errorf("%s is no value: give a number, or a choice or a schedule as text", raw)
 }
 
-// snapshotObject is the run as it stands.
+// snapshotObject returns the current state of the run as a JSON object.
 func snapshotObject(v *view.View, run runConn) map[string]any {
 	line := map[string]any{"event": "snapshot", "session": run.name, "phase": v.State.Phase, "reason": v.State.Reason, "algorithm": v.Algorithm(),
 		"members": len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
@@ -243,7 +245,7 @@ func snapshotObject(v *view.View, run runConn) map[string]any {
 		}
 		series[s.Name] = finite(view.Median(last))
 	}
-	line["series"] = series // the newest value, of series by member the median
+	line["series"] = series // newest value; for series by member the median
 	alg, err := catalog.Lookup(v.Algorithm())
 	if err != nil {
 		return line
@@ -263,7 +265,7 @@ func snapshotObject(v *view.View, run runConn) map[string]any {
 	return line
 }
 
-// commitObject is how far a run has got.
+// commitObject returns the progress of the run after a commit as a JSON object.
 func commitObject(c *event.Commit) map[string]any {
 	var sent int64
 	for _, n := range c.Sent {

@@ -23,7 +23,7 @@ import (
 	"brood/tui"
 )
 
-// runDetached starts the run as a process of its own and looks at it, as at any other run.
+// runDetached starts a child process that trains, and opens a workbench on the run, or returns with --background.
 func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error {
 	f.detached = true
 	o, err := f.order(c, preset)
@@ -54,7 +54,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 	return look(c.Context(), run, f.draw.options(), option.Objective.Text(o.Options), s)
 }
 
-// inBackground says where a run is that nobody looks at.
+// inBackground prints the session of a background run and the commands for it, and closes the connection.
 func inBackground(run tui.Opened, s streams) error {
 	name := sessionArg(run.Session)
 	if run.Commander == nil {
@@ -68,8 +68,8 @@ func inBackground(run tui.Opened, s streams) error {
 	return run.Close()
 }
 
-// trainDetached starts a new run, or one that goes on, as a process of its own, and waits until it answers, or is over.
-// When a new one fails, what was made for it below keep is taken back.
+// trainDetached starts a child process that trains a new or a resumed run, and waits until the run answers or is
+// over. If a new run fails, it removes the empty directories that it created below keep.
 func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, error) {
 	child, logPath, err := startDetached(o)
 	if err != nil {
@@ -85,9 +85,12 @@ func trainDetached(ctx context.Context, o host.Order, keep string) (tui.Opened, 
 	return run, err
 }
 
-// arrival is a run that was started, once it answers, or the recording of one that was over before.
-func waitStarted(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (tui.Opened, error) {
-	client, err := awaitControl(ctx, dir, gone, logPath, told)
+// waitStarted returns a connection to a started run once it answers, or its recording if it is over before that. It
+// calls recomputed with each round that is recomputed before the run begins.
+func waitStarted(
+	ctx context.Context, dir string, gone <-chan error, logPath string, recomputed func(round uint64),
+) (tui.Opened, error) {
+	client, err := awaitControl(ctx, dir, gone, logPath, recomputed)
 	if err == nil {
 		return live(dir, client), nil
 	}
@@ -101,10 +104,10 @@ func waitStarted(ctx context.Context, dir string, gone <-chan error, logPath str
 	return recorded(dir, r), nil
 }
 
-// errOver is of a run whose process ended well before it could be looked at.
+// errOver says that the process of a run exited successfully before the run answered.
 var errOver = errors.New("the run is over")
 
-// place chooses the session's directory before the process that will own it starts.
+// place returns the session directory. The parent process chooses it before the process that will own it starts.
 func (f *runFlags) place(o host.Options) (string, error) {
 	switch {
 	case f.resume != "":
@@ -115,8 +118,8 @@ func (f *runFlags) place(o host.Options) (string, error) {
 	return session.NewDir(cmp.Or(o.Preset, o.Algorithm), time.Now())
 }
 
-// vacant refuses a directory that another run writes, or, but for a resume, one that holds a session: whoever answers
-// at its control socket would not be the run that is about to start.
+// vacant fails if another run writes to the directory or, except for a resume, if it holds a session: the process
+// behind its control socket would not be the run that is about to start.
 func (f *runFlags) vacant(dir string) error {
 	if running, pid := session.Running(dir); running {
 		return &session.LockedError{Dir: dir, PID: pid}
@@ -127,7 +130,7 @@ func (f *runFlags) vacant(dir string) error {
 	return nil
 }
 
-// existing is the longest part of a path that is there.
+// existing returns the longest prefix of a path that exists, as an absolute path.
 func existing(path string) string {
 	path, err := filepath.Abs(path)
 	for err == nil {
@@ -139,27 +142,28 @@ func existing(path string) string {
 	return ""
 }
 
-// vacuous says that nothing is in a directory, or that there is none.
+// isEmptyDir reports whether a directory is empty or does not exist.
 func isEmptyDir(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
-// vanish takes back directories, below keep, that were made for a run that came to nothing.
+// removeEmptyDirs removes dir and its parents below keep, up to the first one that is not empty.
 func removeEmptyDirs(dir, keep string) {
 	for keep != "" && len(dir) > len(keep) && os.Remove(dir) == nil {
 		dir = filepath.Dir(dir)
 	}
 }
 
-// startDetached runs this binary again, in a session of its own as the operating system has them, to train what o says:
-// it reads that on its standard input. What it says is in the log beside the recording.
+// startDetached runs this binary in a new OS session to train o, which it reads on its standard input. Its stderr
+// goes to the log in the session directory; the second result is the path of the log.
 func startDetached(o host.Order) (*exec.Cmd, string, error) {
 	var text bytes.Buffer
 	if err := o.Write(&text); err != nil {
 		return nil, "", err
 	}
-	return spawn(o.Dir, &text, "run", "--host", "--session", o.Dir) // the directory is for whoever lists processes
+	// the flag --session shows the directory in process lists
+	return spawn(o.Dir, &text, "run", "--host", "--session", o.Dir)
 }
 
 // spawn runs this binary again, detached from this process, for the session in dir.
@@ -171,7 +175,7 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("session %s: %w", dir, err)
 	}
-	_ = session.KeepSaid(dir) // else what the process before said is lost: that stops no run
+	_ = session.KeepSaid(dir) // a failure only loses the log of the previous process
 	logPath := filepath.Join(dir, session.HostLog)
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -179,14 +183,17 @@ func spawn(dir string, in io.Reader, args ...string) (*exec.Cmd, string, error) 
 	}
 	defer log.Close()
 	child := exec.Command(self, args...)
-	child.Stdin, child.Stderr = in, log // what it prints is for nobody: of a fleet, the URLs of its operators
+	child.Stdin, child.Stderr = in, log // stdout is discarded: for a fleet it has the secret URLs of operators
 	child.SysProcAttr = detached()
 	return child, logPath, child.Start()
 }
 
-// awaitDoor waits until the run answers, or its process ends: with a sentence, or well, which is [errOver]. It tells
-// meanwhile of the rounds that are executed again before the run begins, as they are done.
-func awaitControl(ctx context.Context, dir string, gone <-chan error, logPath string, told func(round uint64)) (*control.Client, error) {
+// awaitControl waits until the run answers on its control socket, or its process exits: with the message of the
+// process as an error, or with [errOver] after a successful exit. Meanwhile it calls recomputed with each round that
+// is recomputed before the run begins.
+func awaitControl(
+	ctx context.Context, dir string, gone <-chan error, logPath string, recomputed func(round uint64),
+) (*control.Client, error) {
 	if _, err := session.SocketPath(dir); err != nil {
 		return nil, err
 	}
@@ -198,8 +205,8 @@ func awaitControl(ctx context.Context, dir string, gone <-chan error, logPath st
 				return client, nil
 			}
 			client.Close()
-			if ahead != nil { // rounds are brought back: there is time
-				told(ahead.Round)
+			if ahead != nil { // rounds are being recomputed: poll less often
+				recomputed(ahead.Round)
 				again = 50 * time.Millisecond
 			}
 		}

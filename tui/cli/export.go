@@ -22,20 +22,20 @@ import (
 	"brood/runtime/option"
 )
 
-// exporting is what brood export was asked for.
+// exporting holds the flags of brood export.
 type exporting struct {
 	to      string // one of exportForms
-	file    string // -o, "" for a name of the session's
+	file    string // -o; "": a file named after the session
 	at      uint64
 	threads int
-	members bool   // each member's values
-	force   bool   // what is there is replaced
-	program string // that a session maximises, "" for none
-	ofFlag  string // which model, "" for the centre
+	members bool   // include the values of each member
+	force   bool   // overwrite files
+	program string // the objective command of the session; "" for none
+	ofFlag  string // --of: which model; "" for the centre
 	of      host.Of
 }
 
-// The forms of what is exported.
+// Export formats.
 const (
 	toModel   = "safetensors"
 	toONNX    = "onnx"
@@ -45,7 +45,7 @@ const (
 	toBoard   = "tensorboard"
 )
 
-// tableForm writes curves; its name is the ending of its files.
+// tableForm writes curves as a table. Its name is the file extension.
 type tableForm struct {
 	name  string
 	write func(io.Writer, *export.Table) error
@@ -134,11 +134,11 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// model says that models leave, and not curves.
+// model reports whether the format is one of models rather than curves.
 func (x *exporting) model() bool { return x.to == toModel || x.to == toONNX }
 
-// into is the file for a session's model, of several sessions in the directory that -o names. One that has no name is
-// called as its session: for a model beside the centre otherwise than for that.
+// into returns the file for the model of a session: the file of -o for a single session, else a file in the directory
+// of -o. Its name is that of the session, with a suffix for a model other than the centre.
 func (x *exporting) into(dir string, several bool) string {
 	if x.file != "" && !several {
 		return x.file
@@ -170,22 +170,22 @@ func (x *exporting) models(ctx context.Context, s streams, args []string) error 
 		}
 	}
 	for _, c := range sessions {
-		var told time.Time
-		said, err := x.one(ctx, c.path, x.into(c.path, len(sessions) > 1), func(k event.Commit) {
-			if time.Since(told) > time.Second {
-				told = time.Now()
+		var noted time.Time
+		text, err := x.one(ctx, c.path, x.into(c.path, len(sessions) > 1), func(k event.Commit) {
+			if time.Since(noted) > time.Second {
+				noted = time.Now()
 				fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
 			}
 		})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out, oneLine(said))
+		fmt.Fprintln(s.out, oneLine(text))
 	}
 	return nil
 }
 
-// tables writes the curves of all sessions as one table.
+// tables writes the curves of all sessions to one table.
 func (x *exporting) tables(s streams, args []string) error {
 	runs, err := exported(s, args)
 	if err != nil {
@@ -218,7 +218,7 @@ func (x *exporting) tables(s streams, args []string) error {
 	return nil
 }
 
-// board writes an event file for each session into a directory of its name.
+// board writes a TensorBoard event file for each session, in a directory of its name.
 func (x *exporting) board(s streams, args []string) error {
 	runs, err := exported(s, args)
 	if err != nil {
@@ -244,7 +244,7 @@ func (x *exporting) board(s streams, args []string) error {
 	return nil
 }
 
-// exported reads sessions, and directories of them, of which those that cannot be read are left out.
+// exported reads sessions and directories of sessions. It skips unreadable sessions of a directory with a message.
 func exported(s streams, args []string) (runs []*export.Run, err error) {
 	dirs, err := sessionsOf(args)
 	if err != nil {
@@ -272,7 +272,7 @@ func exported(s streams, args []string) (runs []*export.Run, err error) {
 	return runs, nil
 }
 
-// vacant refuses a file that is there, unless it may be replaced.
+// vacant fails if the file exists, unless force is set.
 func vacant(file string, force bool) error {
 	if _, err := os.Stat(file); err == nil && !force {
 		return fmt.Errorf("%s exists: name another file with -o, or replace it with --force", file)
@@ -280,7 +280,7 @@ func vacant(file string, force bool) error {
 	return nil
 }
 
-// writeFile writes a file that is there whole or not at all.
+// writeFile writes a file atomically.
 func writeFile(file string, force bool, write func(io.Writer) error) error {
 	if err := vacant(file, force); err != nil {
 		return err
@@ -288,9 +288,9 @@ func writeFile(file string, force bool, write func(io.Writer) error) error {
 	return safetensors.WriteFile(file, write)
 }
 
-// one writes the model of the session in dir to a file, and says what it wrote. told hears of rounds that are executed
-// again to get there.
-func (x *exporting) one(ctx context.Context, dir, file string, told func(event.Commit)) (string, error) {
+// one writes the model of the session in dir to a file, and returns a description. It calls recomputed with each
+// round that is recomputed for it.
+func (x *exporting) one(ctx context.Context, dir, file string, recomputed func(event.Commit)) (string, error) {
 	if err := vacant(file, x.force); err != nil {
 		return "", err
 	}
@@ -298,25 +298,25 @@ func (x *exporting) one(ctx context.Context, dir, file string, told func(event.C
 	if err != nil {
 		return "", err
 	}
-	all, err := own.Take(ctx, dir, x.at, []host.Of{x.of}, x.threads, told)
+	all, err := own.Take(ctx, dir, x.at, []host.Of{x.of}, x.threads, recomputed)
 	if err != nil {
 		return "", err
 	}
 	t := all[0]
-	said := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
+	text := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
 	if made := t.Made(); made != "" {
-		said += fmt.Sprintf(" (%s: %s)", t.Of, made)
+		text += fmt.Sprintf(" (%s: %s)", t.Of, made)
 	}
 	if x.to == toModel {
-		return said, t.Save(file)
+		return text, t.Save(file)
 	}
 	if t.Read.Form == nil {
-		said += "; its data are not here, so it takes samples that are normalised already"
+		text += "; its data are not here, so it takes samples that are normalised already"
 	}
-	return said, writeFile(file, x.force, t.ONNX)
+	return text, writeFile(file, x.force, t.ONNX)
 }
 
-// passedOver tells of the tensors of a file that a model has no place for; nothing where there are none.
+// passedOver returns a note on the tensors of a file that the model does not use; "" for none.
 func passedOver(file string, names []string) string {
 	if len(names) == 0 {
 		return ""

@@ -47,7 +47,7 @@ func forkCommand(s streams) *cobra.Command {
 	return c
 }
 
-// branchOrder is the branch that the flags say, and the part of its path that was there before.
+// branchOrder returns the fork that the flags describe, and the part of its path that exists already.
 func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64) (o host.Order, keep string, err error) {
 	o.At = at
 	if o.From, err = resolve(parent); err != nil {
@@ -69,7 +69,7 @@ func (f *runFlags) branchOrder(c *cobra.Command, parent string, at uint64) (o ho
 	return o, keep, err
 }
 
-// branch restores a round of one session into another, here. When that fails, what it made is taken back.
+// branch forks a session at a round, in this process. If it fails, it removes what it created.
 func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams) (prepared, error) {
 	o, keep, err := f.branchOrder(c, parent, at)
 	if err != nil {
@@ -79,14 +79,14 @@ func (f *runFlags) branch(c *cobra.Command, parent string, at uint64, s streams)
 	name := filepath.Base(o.From)
 	say := sync.OnceFunc(func() { fmt.Fprintf(s.err, "brood: bringing back round %d of %s\n", at, name) })
 	p, err := open(o.Open(c.Context(), func(event.Commit) { say() }))
-	if err != nil && fresh { // all of it was made here
+	if err != nil && fresh { // this process created all of it
 		os.RemoveAll(o.Dir)
 		removeEmptyDirs(filepath.Dir(o.Dir), keep)
 	}
 	return p, err
 }
 
-// branchDetached begins a branch in a process of its own and returns when it trains.
+// branchDetached starts a child process that forks a session, and returns when the fork trains.
 func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s streams) error {
 	if f.json {
 		return usage("--json and --background exclude each other: a run in the background prints nothing")
@@ -106,16 +106,18 @@ func (f *runFlags) branchDetached(c *cobra.Command, parent string, at uint64, s 
 	return inBackground(run, s)
 }
 
-// forkDetached starts a branch as a process of its own and waits until it answers, or is over. told hears of the rounds
-// that are executed again until then. When that fails or ctx ends, the process is ended and what it made, below keep,
-// is taken back.
-func forkDetached(ctx context.Context, o host.Order, keep string, told func(uint64)) (tui.Opened, error) {
-	return freshRun(ctx, o.Dir, keep, func() (*exec.Cmd, string, error) { return startDetached(o) }, told)
+// forkDetached starts a fork in a child process and waits until it answers or is over. It calls recomputed with each
+// round that is recomputed before that. If it fails or ctx ends, it kills the process and removes what the process
+// created below keep.
+func forkDetached(ctx context.Context, o host.Order, keep string, recomputed func(uint64)) (tui.Opened, error) {
+	return freshRun(ctx, o.Dir, keep, func() (*exec.Cmd, string, error) { return startDetached(o) }, recomputed)
 }
 
-// freshRun is a run in dir that start starts as a process of its own, once it answers. Where it comes to nothing,
-// nothing is left of what was made below keep.
-func freshRun(ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), told func(uint64)) (tui.Opened, error) {
+// freshRun calls start, which starts a process for a run in dir, and waits until the run answers or is over. If that
+// fails, it kills the process and removes what was created below keep.
+func freshRun(
+	ctx context.Context, dir, keep string, start func() (*exec.Cmd, string, error), recomputed func(uint64),
+) (tui.Opened, error) {
 	fresh := isEmptyDir(dir)
 	child, logPath, err := start()
 	if err != nil {
@@ -123,14 +125,14 @@ func freshRun(ctx context.Context, dir, keep string, start func() (*exec.Cmd, st
 	}
 	gone, ended := make(chan error, 1), make(chan struct{})
 	go func() { gone <- child.Wait(); close(ended) }()
-	run, err := waitStarted(ctx, dir, gone, logPath, told)
+	run, err := waitStarted(ctx, dir, gone, logPath, recomputed)
 	if err == nil {
 		return run, nil
 	}
-	_ = child.Process.Kill() // it may have ended by itself
+	_ = child.Process.Kill() // it may have exited
 	<-ended
 	os.Remove(logPath)
-	if fresh { // all of it was made here
+	if fresh { // this process created all of it
 		os.RemoveAll(dir)
 		removeEmptyDirs(filepath.Dir(dir), keep)
 	}

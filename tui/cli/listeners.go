@@ -18,7 +18,7 @@ import (
 	"brood/tui/cli/sshserver"
 )
 
-// listenFlags are the addresses at which a run accepts viewers, besides its session's socket.
+// listenFlags holds the addresses at which a run accepts viewers, in addition to its control socket.
 type listenFlags struct{ ssh, authorized, metrics string }
 
 func (f *listenFlags) register(fl *pflag.FlagSet) {
@@ -27,7 +27,8 @@ func (f *listenFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.metrics, "metrics", "", "answer Prometheus at http://HOST:PORT/metrics; :PORT is this machine only")
 }
 
-// listeners are open to a session from serve on. Each is a client of the session's socket, as every viewer is.
+// listeners serves viewers by SSH and Prometheus metrics after serve. Each is a client of the control socket, like
+// every viewer.
 type listeners struct {
 	ssh     *sshserver.Server
 	metrics *metrics.Server
@@ -35,7 +36,8 @@ type listeners struct {
 	wg      sync.WaitGroup
 }
 
-// listen binds the addresses, so that a run does not begin whose listeners cannot open.
+// listen binds the addresses. Call it before the run begins, so that the run does not begin if a listener cannot
+// open.
 func (f *listenFlags) listen(note func(string)) (d *listeners, err error) {
 	d = &listeners{}
 	defer func() {
@@ -65,7 +67,7 @@ func (f *listenFlags) listen(note func(string)) (d *listeners, err error) {
 	return d, err
 }
 
-// serve opens the listeners to a running session.
+// serve accepts clients for a running session. It returns at once.
 func (d *listeners) serve(dir string) {
 	name := filepath.Base(dir)
 	if d.ssh != nil {
@@ -74,14 +76,14 @@ func (d *listeners) serve(dir string) {
 		})
 	}
 	if d.metrics != nil {
-		if client, err := control.Dial(dir, "", false); err == nil { // the run is over: there is nothing to tell
+		if client, err := control.Dial(dir, "", false); err == nil { // an error means that the run is over
 			d.scrape = client
 			d.wg.Go(func() { d.metrics.Serve(name, client) })
 		}
 	}
 }
 
-// visit is the workbench of a visitor by SSH.
+// workbenchFor returns the workbench options of an SSH client, on its own connection to the run.
 func workbenchFor(dir string, v sshserver.Visitor) (tui.Options, error) {
 	client, err := control.Dial(dir, v.Name, false)
 	if err != nil {
@@ -99,13 +101,13 @@ func workbenchFor(dir string, v sshserver.Visitor) (tui.Options, error) {
 	return opt, nil
 }
 
-// announce says where the listeners are.
+// announce prints the addresses of the listeners.
 func (d *listeners) announce(out printer, s streams) {
 	say := func(event, text string) {
 		if j, ok := out.(*jsonPrinter); ok {
 			j.put(map[string]any{"event": event, "address": text})
 		} else if event == "ssh" {
-			host, port, _ := net.SplitHostPort(text) // it is bound
+			host, port, _ := net.SplitHostPort(text) // a bound address is valid
 			fmt.Fprintf(s.out, "ssh: ssh -t -p %s %s\n", port, host)
 		} else {
 			fmt.Fprintf(s.out, "metrics: http://%s/metrics\n", text)
@@ -119,14 +121,14 @@ func (d *listeners) announce(out printer, s streams) {
 	}
 }
 
-// part has visitors by SSH told why the listeners close.
+// part sets the message that SSH clients see when the listeners close.
 func (d *listeners) part(why string) {
 	if d.ssh != nil {
 		d.ssh.Part(why)
 	}
 }
 
-// Close shuts the listeners.
+// Close closes the listeners and waits for their goroutines.
 func (d *listeners) Close() (err error) {
 	if d.ssh != nil {
 		err = d.ssh.Close()

@@ -11,14 +11,14 @@ import (
 	"brood/runtime/simulate"
 )
 
-// rackFlags are groups of workers that share a way to the others.
+// rackFlags describes racks: groups of workers that share an uplink and a downlink.
 type rackFlags struct {
 	of       int
 	up, down string
 	delay    time.Duration
 }
 
-// racks reads what was said of them; nil: there are none.
+// racks parses the flags; nil without racks.
 func (r rackFlags) racks() (*simulate.Racks, error) {
 	up, err := parseRate("rack-up", r.up)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r rackFlags) racks() (*simulate.Racks, error) {
 	return &simulate.Racks{Of: func(machine int) int { return machine / r.of }, Up: up, Down: down, Delay: r.delay}, nil
 }
 
-// checkChurn refuses what cannot be of workers that come and go.
+// checkChurn rejects invalid values of --churn, --away and --goodbye.
 func (f *fleetSimulation) checkChurn(given func(flag string) bool) error {
 	const least, longest = time.Second, 1000 * time.Hour
 	switch {
@@ -51,13 +51,14 @@ func (f *fleetSimulation) checkChurn(given func(flag string) bool) error {
 	return upTo(longest, "away", f.away)
 }
 
-// drawn is how long a machine stays and is away: both are exponential, as of what has no memory.
+// drawChurn draws the times for which a worker stays and is away. Both are exponentially distributed.
 func (f *fleetSimulation) drawChurn(_ int, uniform func() float64) (stays, away time.Duration) {
 	of := func(mean time.Duration) time.Duration { return time.Duration(-math.Log(1-uniform()) * float64(mean)) }
 	return of(f.churn), of(f.away)
 }
 
-// links reads what was said of the network and of slow workers.
+// links parses the flags of links and slow workers. up and down are in bytes per second, 0 for no limit. slow maps a
+// worker, or everyWorker, to its slowdown factor.
 func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[int]float64, err error) {
 	if l, err = f.link.link(); err != nil {
 		return l, 0, 0, nil, err
@@ -86,7 +87,7 @@ func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[i
 	return l, up, down, slow, nil
 }
 
-// fleet says what the links and the workers are, as it was told.
+// fleet describes the links and the workers for the heading of the table.
 func (f *fleetSimulation) fleet() string {
 	links := clauses("links: ", "links as fast as this machine's own", []clause{
 		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
@@ -102,13 +103,13 @@ func (f *fleetSimulation) fleet() string {
 		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0, leave + ", and are back after " + f.away.String() + " on average"}})
 }
 
-// clause is a part of a heading, where it is on.
+// clause is a part of a heading, printed if on is set.
 type clause struct {
 	on   bool
 	text string
 }
 
-// clauses is what is on, after a word, or otherwise.
+// clauses returns word followed by the parts that are on, or otherwise if none is.
 func clauses(word, otherwise string, parts []clause) string {
 	var on []string
 	for _, x := range parts {
@@ -122,7 +123,7 @@ func clauses(word, otherwise string, parts []clause) string {
 	return word + strings.Join(on, ", ")
 }
 
-// along goes on with the one of whom the part before was, if there is one.
+// along returns the subject of a clause: "and" if the clause before it, with the same subject, is on, else who.
 func along(before, who string) string {
 	if before != "" {
 		return "and"

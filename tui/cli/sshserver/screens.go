@@ -9,30 +9,30 @@ import (
 	gossh "golang.org/x/crypto/ssh"
 )
 
-// screens counts the sessions that are open, of each key and of all: a connection may ask for any number of them, and
-// each costs a screen.
+// screens limits the open sessions, for each key and in total: one connection may open any number of sessions, and
+// each costs a workbench.
 type screens struct {
-	wg  sync.WaitGroup // of what passes requests on
+	wg  sync.WaitGroup // goroutines that forward requests
 	mu  sync.Mutex
-	of  map[string]int // by key
+	of  map[string]int // sessions by key
 	all int
 }
 
 const (
 	maxScreens = 32
 	maxOfKey   = 8
-	maxEnv     = 32   // variables of a session
+	maxEnv     = 32   // environment variables of a session
 	maxEnvSize = 1024 // bytes of each
 )
 
-// keyOf is the context's key for the public key that a connection came with.
+// keyOf is the context key of the public key of a connection.
 type keyOf struct{}
 
-// handle lets a session begin where there is room for it.
+// handle accepts a session unless a limit is reached.
 func (s *screens) handle(srv *ssh.Server, conn *gossh.ServerConn, ch gossh.NewChannel, ctx ssh.Context) {
 	key, _ := ctx.Value(keyOf{}).(string)
 	if err := s.enter(key); err != nil {
-		_ = ch.Reject(gossh.ResourceShortage, "brood: "+err.Error()) // it may be gone
+		_ = ch.Reject(gossh.ResourceShortage, "brood: "+err.Error()) // the client may be gone
 		return
 	}
 	ssh.DefaultSessionHandler(srv, conn, &counted{NewChannel: ch, wg: &s.wg, ctx: ctx, leave: sync.OnceFunc(func() { s.leave(key) })}, ctx)
@@ -64,7 +64,8 @@ func (s *screens) leave(key string) {
 	}
 }
 
-// counted is a session that takes a screen. It ends with its requests, and keeps a sane number of variables.
+// counted is a session that counts as a screen. Its count ends when its requests end. It rejects excess environment
+// variables.
 type counted struct {
 	gossh.NewChannel
 	wg    *sync.WaitGroup
@@ -72,7 +73,7 @@ type counted struct {
 	leave func()
 }
 
-// Accept begins the session.
+// Accept accepts the session and forwards its requests.
 func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 	ch, all, err := c.NewChannel.Accept()
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 		return ch, all, err
 	}
 	reqs := make(chan *gossh.Request)
-	c.wg.Go(func() { // it ends with the channel or the connection, which the server's Close ends
+	c.wg.Go(func() { // ends with the channel or the connection, which the server's Close closes
 		defer c.leave()
 		defer close(reqs)
 		variables := 0
@@ -101,7 +102,7 @@ func (c *counted) Accept() (gossh.Channel, <-chan *gossh.Request, error) {
 	return ch, reqs, nil
 }
 
-// Reject refuses the session.
+// Reject rejects the session and releases its count.
 func (c *counted) Reject(reason gossh.RejectionReason, message string) error {
 	defer c.leave()
 	return c.NewChannel.Reject(reason, message)

@@ -1,12 +1,12 @@
-// Package sshserver shows the workbench of one run to whoever comes by SSH with an authorized key: nobody else, never by
-// a password, and from this machine only unless its address names another host. It imports tui, and transport/wire to
+// Package sshserver serves the workbench of one run by SSH. It accepts only authorized public keys, never passwords,
+// and listens on the loopback address unless its address names another host. It imports tui, and transport/wire to
 // clean names.
 //
 //	srv, err := sshserver.Listen(sshserver.Config{Address: ":2222", HostKey: path, Authorized: keys})
-//	go srv.Serve(open)      // open gives each visitor a source of its own
+//	go srv.Serve(open)      // open returns a source for each client
 //	err = srv.Close()
 //
-// A visitor who logs in as "viewer" may look only; everybody else may command too, one at a time, by the writer's
+// The user name "viewer" gives read-only access. All other clients may command too, one at a time, by the writer
 // lease.
 package sshserver
 
@@ -35,24 +35,24 @@ import (
 	"brood/tui"
 )
 
-// Config is what a server needs.
+// Config configures a server.
 type Config struct {
-	Address string // HOST:PORT; without a HOST it is this machine's loopback address
-	HostKey string // file of the server's own key, made where there is none
-	// Authorized is a file of the public keys that may come in, one a line as OpenSSH has them; it is read again for each
-	// visitor. A line with options (command=, from=, restrict, ...) lets nobody in: what they restrict means nothing here.
+	Address string // HOST:PORT; an empty HOST is the loopback address
+	HostKey string // file of the server's private key, created if missing
+	// Authorized is a file of the accepted public keys, one a line in OpenSSH format. The server reads it again for
+	// each client. Lines with options (command=, from=, restrict, ...) are ignored: the server does not implement
+	// them.
 	Authorized string
-	Note       func(text string) // told who comes and goes; must not wait; may be nil
+	Note       func(text string) // called when a client connects or leaves; must not block; may be nil
 }
 
-// Visitor is somebody who was let in.
+// Visitor is an authorized client.
 type Visitor struct {
-	Name    string // COMMENT@FINGERPRINT of the key, its beginning
-	Command bool
+	Name    string // COMMENT@FINGERPRINT of the key, with the first 10 characters of the fingerprint
+	Command bool   // may send commands
 }
 
-// Opener gives a visitor the run; the options say who sits there. The source belongs to that visitor alone, and is
-// closed with it.
+// Opener returns the workbench options for a client. The source belongs to that client alone and is closed with it.
 type Opener func(Visitor) (tui.Options, error)
 
 // Server is an SSH server. Its methods may be called from any goroutine.
@@ -67,21 +67,21 @@ type Server struct {
 	wg     sync.WaitGroup
 
 	screens screens
-	parting atomic.Pointer[string] // what visitors are told at the end
+	parting atomic.Pointer[string] // last line for clients, see Part
 }
 
 const (
-	maxVisits       = 64 // connections at once
+	maxVisits       = 64 // concurrent connections
 	handshakeWithin = 10 * time.Second
 	partFor         = 2 * time.Second
 
-	lookOnly     = "viewer" // who logs in by this name
-	framesRemote = 10       // a second
+	lookOnly     = "viewer" // user name of read-only clients
+	framesRemote = 10       // frames per second
 )
 
 type visitorKey struct{}
 
-// Listen binds the address and reads the keys; nobody is let in before Serve.
+// Listen binds the address and reads the keys. It accepts no client before Serve.
 func Listen(cfg Config) (*Server, error) {
 	if cfg.Note == nil {
 		cfg.Note = func(string) {}
@@ -121,17 +121,17 @@ func Listen(cfg Config) (*Server, error) {
 // Address is where the server listens.
 func (s *Server) Address() net.Addr { return s.listen.Addr() }
 
-// Serve lets visitors in until Close.
+// Serve accepts clients until Close. It calls open for each of them.
 func (s *Server) Serve(open Opener) {
 	s.open = open
-	_ = s.ssh.Serve(s.listen) // it ends by Close
+	_ = s.ssh.Serve(s.listen) // returns after Close
 }
 
 // Part makes Close print why as the last line of every client's terminal, after its screen is gone.
 func (s *Server) Part(why string) { s.parting.Store(&why) }
 
-// Close ends all visits and returns when the last is over: of those who are still there after partFor it cuts the
-// connection.
+// Close ends all client sessions and returns when the last is over. It cuts the connections that remain after
+// partFor.
 func (s *Server) Close() error {
 	s.cancel()
 	err := unlessClosed(s.listen.Close())
@@ -141,13 +141,13 @@ func (s *Server) Close() error {
 	case <-left:
 	case <-time.After(partFor):
 	}
-	err = errors.Join(err, unlessClosed(s.ssh.Close())) // it closes the listener too, where Serve has not let go of it
+	err = errors.Join(err, unlessClosed(s.ssh.Close())) // also closes the listener if Serve still has it
 	s.wg.Wait()
 	s.screens.wg.Wait()
 	return err
 }
 
-// unlessClosed is err but where something was closed before.
+// unlessClosed returns err, or nil if err says that something is closed already.
 func unlessClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -155,7 +155,7 @@ func unlessClosed(err error) error {
 	return err
 }
 
-// authorized lets a key in that the file holds.
+// authorized reports whether the file contains the key, and stores the client in the context.
 func (s *Server) authorized(ctx ssh.Context, key ssh.PublicKey) bool {
 	keys, err := keysOf(s.cfg.Authorized)
 	if err != nil {
@@ -177,7 +177,8 @@ type authorizedKey struct {
 	name string
 }
 
-// keysOf reads a file of public keys. None at all is an error: nobody could come in.
+// keysOf reads a file of public keys and skips those with options. It fails if no key remains, since the server would
+// then accept no client.
 func keysOf(path string) (out []authorizedKey, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -200,7 +201,7 @@ func keysOf(path string) (out []authorizedKey, err error) {
 	return out, nil
 }
 
-// workbench runs a screen of its own for each visitor.
+// workbench is the handler of a client session: it runs a workbench until the client or the server ends it.
 func (s *Server) workbench(ssh.Handler) ssh.Handler {
 	return func(sess ssh.Session) {
 		s.wg.Add(1)
@@ -226,7 +227,7 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 			return
 		}
 		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term[:min(len(pty.Term), 64)]), framesRemote
-		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // 0 x 0 of a terminal that does not know is 80 x 24
+		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // an unknown size, 0 x 0, becomes 80 x 24
 		opt.Emulated, opt.NoFiles = true, true
 		s.cfg.Note(fmt.Sprintf("%s looks in by SSH from %s", v.Name, sess.RemoteAddr()))
 		defer s.cfg.Note(v.Name + " is gone")
@@ -237,7 +238,7 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 		s.wg.Go(func() { resize(ctx, program, changes) })
 		_, err = program.Run()
 		cancel()
-		if errors.Is(err, tea.ErrProgramKilled) { // the visitor or the server has gone
+		if errors.Is(err, tea.ErrProgramKilled) { // the client disconnected or the server closes
 			err = nil
 		}
 		if err := errors.Join(err, done()); err != nil {
@@ -249,14 +250,14 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 	}
 }
 
-// drain takes what a session says of its size once its screen is gone. It ends with the session's requests, which would
-// wait for it.
+// drain discards size changes once the workbench has ended. It returns when the requests of the session end, which
+// would block without it.
 func drain(changes <-chan ssh.Window) {
 	for range changes {
 	}
 }
 
-// resize follows the visitor's terminal. One that does not know its size keeps the one assumed.
+// resize forwards size changes of the terminal to the workbench. It ignores an unknown size, 0 x 0.
 func resize(ctx context.Context, p *tea.Program, changes <-chan ssh.Window) {
 	for {
 		select {
