@@ -17,22 +17,24 @@ import (
 	"brood/tui/chart"
 )
 
-// branching is a branch on its way: the rounds up to the cursor are executed again before it can be looked at.
+// branching is the state of a fork in preparation: the rounds up to the cursor are recomputed before it can be
+// opened.
 type branching struct {
 	at     uint64
-	done   atomic.Uint64 // rounds, as told by the one who executes them
+	done   atomic.Uint64 // rounds recomputed so far
 	cancel context.CancelFunc
 }
 
-// mayStage says why knobs cannot be turned: where a branch can begin they can, since it goes on with them.
-func (m *model) mayStage() string {
+// whyNoStage returns why knobs cannot be staged; "" if they can. A session that can be forked allows it: the fork
+// starts with them.
+func (m *model) whyNoStage() string {
 	if m.brancher() != nil && (m.replay != nil || m.opt.Session != "") {
 		return ""
 	}
-	return m.mayCommand()
+	return m.whyNoCommand()
 }
 
-func (m *model) mayBranch() string {
+func (m *model) whyNoBranch() string {
 	resized := func(s event.Setting) bool { return s.Knob == view.MembersKnob }
 	switch {
 	case m.opt.Source == nil:
@@ -55,7 +57,7 @@ func (m *model) mayBranch() string {
 	return ""
 }
 
-// here is the round that a branch would begin after: that of the cursor, else the newest that is seen.
+// here returns the round that a fork would start after: that of the cursor, else the newest that is shown.
 func (m *model) here() uint64 {
 	if m.cursor.on {
 		return min(m.cursor.round, m.shown.Progress.Rounds)
@@ -127,8 +129,8 @@ func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	return m.job(func() tea.Msg {
 		defer cancel()
 		o, err := lib.Branch(ctx, Branch{Session: parent, At: at, Set: set, Told: b.done.Store})
-		said := fmt.Sprintf("%s branched off after round %s of %s: 1 looks at it", filepath.Base(o.Session), round(at), filepath.Base(parent))
-		return branchedMsg{openedMsg{o, said, err}, parent}
+		text := fmt.Sprintf("%s branched off after round %s of %s: 1 looks at it", filepath.Base(o.Session), round(at), filepath.Base(parent))
+		return branchedMsg{openedMsg{o, text, err}, parent}
 	})
 }
 

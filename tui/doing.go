@@ -38,7 +38,7 @@ func (m *model) doing() (d *view.Doing, since time.Duration) {
 	if d = m.activity; d == nil || !m.measured() || m.silent() || m.frozen() {
 		return nil, 0
 	}
-	return d, d.For + m.opt.Clock().Sub(m.asked)
+	return d, d.For + m.opt.Clock().Sub(m.activityAt)
 }
 
 // preparing reports whether the workers of the first round make its members.
@@ -57,10 +57,10 @@ func (m *model) working() string {
 
 // sinceRecord is the time since the newest record of a run that is followed live.
 func (m *model) sinceRecord() time.Duration {
-	if m.replay != nil || m.frozen() || m.silent() || m.heard.IsZero() {
+	if m.replay != nil || m.frozen() || m.silent() || m.lastRecordAt.IsZero() {
 		return 0
 	}
-	return max(0, m.opt.Clock().Sub(m.heard))
+	return max(0, m.opt.Clock().Sub(m.lastRecordAt))
 }
 
 // elapsed is the time spent training, with the round in progress; before the first round the time of its preparation.

@@ -63,7 +63,7 @@ func populationRows(m *model) func(*view.View) rows {
 	return func(v *view.View) rows { return append(replicas(v), meetingRows(v)...) }
 }
 
-func (m *model) mayExport() string {
+func (m *model) whyNoExport() string {
 	if m.opt.NoFiles {
 		return "no file is written at the other end: brood attach from your own machine exports"
 	}

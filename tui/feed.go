@@ -14,17 +14,18 @@ import (
 	"brood/tui/cell"
 )
 
-// feed is the reading of the source: one command at a time, of the generation that a seek begins.
+// feed is the state of reading the source. One read command is active at a time. A seek begins a new generation;
+// messages of older ones are dropped.
 type feed struct {
 	gen    int
 	cancel context.CancelFunc
 	ctx    context.Context
-	ended  bool  // nothing further will come
-	err    error // why a recording cannot be read further
-	lost   *lost // a live run does not answer; nil: it does
-	loaded bool  // a snapshot has arrived
-	asking bool  // whether a run that has ended goes on
-	again  time.Time
+	ended  bool      // no more records will arrive
+	err    error     // read error of a recording
+	lost   *lost     // set while a live run does not answer
+	loaded bool      // a snapshot has arrived
+	asking bool      // a request whether an ended run was resumed is pending
+	again  time.Time // when to send the next such request
 }
 
 type (
@@ -41,10 +42,10 @@ type (
 	scannedMsg struct{ err error }
 )
 
-// maxBatch bounds how long one Update takes.
+// maxBatch is the most records of one batch. It bounds the time of one Update.
 const maxBatch = 4096
 
-// seek drops what is being read and begins at another position.
+// seek cancels the current read and begins a new generation at another position.
 func (m *model) seek(at view.Position) tea.Cmd {
 	if m.feed.cancel != nil {
 		m.feed.cancel()
@@ -64,7 +65,7 @@ func (m *model) scan() tea.Cmd {
 	return m.task(func() tea.Msg { return scannedMsg{r.Scan(ctx)} })
 }
 
-// read waits for records and then takes what else arrives within a frame, so that a frame is one message.
+// read waits for records, then collects those that arrive within one frame, so that one frame is one message.
 func (m *model) read() tea.Cmd {
 	gen, ctx, src, after := m.feed.gen, m.feed.ctx, m.opt.Source, m.live.Position
 	return m.task(func() tea.Msg {
@@ -79,7 +80,7 @@ func (m *model) read() tea.Cmd {
 			if errors.Is(err, context.DeadlineExceeded) {
 				break
 			}
-			if err != nil { // told now: to ask again may take long
+			if err != nil { // report it now: another call may block for long
 				return batchMsg{gen, b, err}
 			}
 			b.Records = append(b.Records[:len(b.Records):len(b.Records)], more.Records...)
@@ -89,16 +90,16 @@ func (m *model) read() tea.Cmd {
 	})
 }
 
-// took begins from a snapshot.
-func (m *model) took(msg snapshotMsg) tea.Cmd {
+// applySnapshot starts reading after a snapshot.
+func (m *model) applySnapshot(msg snapshotMsg) tea.Cmd {
 	if msg.gen != m.feed.gen {
 		return nil
 	}
 	if msg.err != nil {
-		return m.broke(msg.err)
+		return m.readFailed(msg.err)
 	}
 	frozen := m.frozen()
-	m.live, m.feed.loaded, m.heard = msg.view, true, m.opt.Clock()
+	m.live, m.feed.loaded, m.lastRecordAt = msg.view, true, m.opt.Clock()
 	m.found()
 	if !frozen || m.replay != nil {
 		m.shown = m.live
@@ -107,13 +108,13 @@ func (m *model) took(msg snapshotMsg) tea.Cmd {
 	return m.read()
 }
 
-// fold applies a frame's records.
+// fold applies the records of a batch and reads on.
 func (m *model) fold(msg batchMsg) tea.Cmd {
 	if msg.gen != m.feed.gen {
 		return nil
 	}
 	if len(msg.batch.Records) > 0 {
-		m.heard = m.opt.Clock()
+		m.lastRecordAt = m.opt.Clock()
 	}
 	for _, r := range msg.batch.Records {
 		m.live.Apply(r)
@@ -121,20 +122,20 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	}
 	m.refresh()
 	if msg.err != nil {
-		return m.broke(msg.err)
+		return m.readFailed(msg.err)
 	}
 	return m.read()
 }
 
-// notice says what a person should see at once.
+// notice shows messages for a record that needs attention at once.
 func (m *model) notice(r event.Record) {
-	m.overhear(r)
+	m.reportOthersChange(r)
 	if r.Alert != nil && r.Alert.Level == event.LevelError {
 		m.say(cell.Alert, r.Alert.Text)
 	}
 }
 
-func (m *model) broke(err error) tea.Cmd {
+func (m *model) readFailed(err error) tea.Cmd {
 	switch {
 	case m.reading.ctx.Err() != nil:
 	case errors.Is(err, io.EOF), m.live.Over():
@@ -148,8 +149,8 @@ func (m *model) broke(err error) tea.Cmd {
 	return nil
 }
 
-// revive asks a run that has ended whether somebody resumed it, and follows it then.
-func (m *model) revive() tea.Cmd {
+// pollResumed asks whether an ended run was resumed, and then follows it.
+func (m *model) pollResumed() tea.Cmd {
 	if !m.feed.ended || m.replay != nil || m.feed.asking || m.opt.Clock().Before(m.feed.again) {
 		return nil
 	}

@@ -22,7 +22,7 @@ func (m *model) list() string {
 	return ""
 }
 
-func (m *model) mayFilter() string {
+func (m *model) whyNoFilter() string {
 	if m.list() == "" {
 		return "nothing to filter here: focus " + m.lists() + " first (tab)"
 	}

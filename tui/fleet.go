@@ -18,12 +18,12 @@ import (
 
 // fleet is the state of the Fleet screen's panels. A live run is asked for its workers while the screen is shown.
 type fleet struct {
-	now      view.Fleet // as it was told last
-	told     time.Time  // when; zero: never
-	asked    time.Time
-	asking   bool
-	answered bool  // once at least, if only by an error
-	err      error // of the last question
+	now       view.Fleet // as it was told last
+	updatedAt time.Time  // when; zero: never
+	asked     time.Time
+	asking    bool
+	answered  bool  // once at least, if only by an error
+	err       error // of the last question
 
 	chosen int // worker
 	marked map[int]bool
@@ -79,8 +79,8 @@ func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 		return
 	}
 	_, at := f.rows(m)
-	f.now, f.told = now, m.opt.Clock()
-	m.activity, m.asked = now.Doing, f.told
+	f.now, f.updatedAt = now, m.opt.Clock()
+	m.activity, m.activityAt = now.Doing, f.updatedAt
 	if m.awaited = ""; now.Wait > len(now.Workers) {
 		m.awaited = fmt.Sprintf(": %d of the %d that it begins with", len(now.Workers), now.Wait)
 	}
@@ -118,7 +118,7 @@ type fleetRow struct {
 
 // workers are all there are: as measured, else as the plan in view has it.
 func (f *fleet) workers(m *model) (out []fleetRow) {
-	roster, measured := m.shown.Members(), m.measured() && !f.told.IsZero()
+	roster, measured := m.shown.Members(), m.measured() && !f.updatedAt.IsZero()
 	all := f.now.Workers
 	if !measured {
 		all = nil

@@ -39,7 +39,7 @@ func (f *fleet) targets(m *model) []int {
 
 // able are the targets that an action makes sense for, or why there are none.
 func (f *fleet) able(m *model, a event.Action) (ids []int, why string) {
-	if why := m.mayCommand(); why != "" {
+	if why := m.whyNoCommand(); why != "" {
 		return nil, why
 	}
 	why = "there is no worker to choose"
@@ -123,7 +123,7 @@ func (f *fleet) about(m *model, id int) string {
 
 // act sends an action for each worker in turn, so that each is judged by what those before it left.
 func (f *fleet) act(m *model, a event.Action, ids []int) tea.Cmd {
-	if why := m.mayCommand(); why != "" {
+	if why := m.whyNoCommand(); why != "" {
 		m.say(cell.Warn, why)
 		return nil
 	}

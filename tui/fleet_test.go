@@ -44,7 +44,7 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	if d.again(); c.asked != 2 {
 		t.Error("a frozen display goes on to ask")
 	}
-	d.heard = d.now // a round ends
+	d.lastRecordAt = d.now // a round ends
 	d.press("f", "1")
 	if d.again(); c.asked != 2 {
 		t.Error("it is asked while another screen is shown")

@@ -16,14 +16,14 @@ import (
 	"brood/tui/chart"
 )
 
-// Geometer is an optional power of a Library: it measures where the members of a session stood to each other. told
-// hears of the rounds that are executed again to get there.
+// Geometer is optionally implemented by a Library. It measures the distances between the members of a session, and
+// calls recomputed with each round that is recomputed for that.
 type Geometer interface {
-	Geometry(ctx context.Context, dir string, want geometry.Wanted, told func(round uint64)) (*geometry.Geometry, error)
+	Geometry(ctx context.Context, dir string, want geometry.Wanted, recomputed func(round uint64)) (*geometry.Geometry, error)
 }
 
-// drawOverlaps is the matrix of overlaps: in figures where all have room, else in shades, a cell of them the mean of as
-// many members where there are too many. The last line says what the shades mean.
+// drawOverlaps draws the matrix of overlaps: as numbers if all fit, else as shades. With too many members a cell is
+// the mean of a block of members. The last line explains the shades.
 func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.Member) {
 	least, _, most, ok := x.Overlaps()
 	if !ok {
@@ -35,7 +35,7 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 	pairs := overlapQuarters(x, 1)
 	digits := overlapDigits(min(pairs[0], pairs[2]), max(most, pairs[2]))
 	label := cell.Width(blockName(x.Members[max(0, n-(n+body.H-1)/max(1, body.H)):])) + 3
-	figure := digits + 4 // with its shade
+	figure := digits + 4 // with the shade
 	figures := label+figure*n <= body.W && n+1 <= body.H
 	wide, rows := 1, max(1, min(body.H-1, body.W-label-1))
 	switch {
@@ -52,7 +52,7 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 		}
 	}
 	quarters := overlapQuarters(x, each)
-	alike := most-least < math.Pow10(-mostDigits) // as far as figures tell
+	alike := most-least < math.Pow10(-mostDigits) // equal at the displayed precision
 	if alike {
 		quarters = quartiles{most, most, most}
 	}
@@ -102,10 +102,10 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, text)
 }
 
-// mostDigits are the decimals of an overlap at most.
+// mostDigits is the most decimals of an overlap.
 const mostDigits = 8
 
-// overlapDigits are the decimals that tell overlaps apart.
+// overlapDigits returns the number of decimals that distinguishes the overlaps.
 func overlapDigits(least, most float64) int {
 	d := 3
 	for step := most - least; d < mostDigits && step > 0 && step*math.Pow10(d) < 5; {
@@ -114,7 +114,7 @@ func overlapDigits(least, most float64) int {
 	return d
 }
 
-// cosine is a figure of so many decimals, without the zero before the point.
+// cosine formats a value with this many decimals, without the zero before the point.
 func cosine(v float64, digits int) string {
 	switch {
 	case v != v:
@@ -129,7 +129,7 @@ func cosine(v float64, digits int) string {
 	return text
 }
 
-// meanOverlap is that of two different members of two blocks of each members, from i and from j on.
+// meanOverlap returns the mean overlap of different members of two blocks of `each` members, which start at i and j.
 func meanOverlap(x *geometry.Geometry, i, j, each int) (mean float64, ok bool) {
 	if each == 1 {
 		return x.Overlap(i, j), true
@@ -145,10 +145,10 @@ func meanOverlap(x *geometry.Geometry, i, j, each int) (mean float64, ok bool) {
 	return sum / float64(max(1, n)), n > 0
 }
 
-// quartiles bound the quarters of some values.
+// quartiles returns the quartiles of values.
 type quartiles [3]float64
 
-// overlapQuarters are those of all pairs that are drawn.
+// overlapQuarters returns the quartiles of all pairs that are drawn.
 func overlapQuarters(x *geometry.Geometry, each int) (q quartiles) {
 	var all []float64
 	for i := 0; i < len(x.Members); i += each {
@@ -167,7 +167,7 @@ func overlapQuarters(x *geometry.Geometry, each int) (q quartiles) {
 	return q
 }
 
-// shade is the darker the higher the quarter of v.
+// shade returns the shade of v: darker for a higher quarter.
 func (q quartiles) shade(v float64) rune {
 	n := 0
 	for _, bound := range q {
@@ -181,7 +181,7 @@ func (q quartiles) shade(v float64) rune {
 	return []rune("░▒▓█")[n]
 }
 
-// drawBetween is the loss along the line from one member to another, and dotted what it would be if it changed evenly.
+// drawBetween draws the loss along the line from one member to another, and dotted its linear interpolation.
 func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 	if len(x.Line) < 2 || r.H < 4 {
 		explain(g, r, "a line needs two members, and some room")
@@ -219,15 +219,15 @@ func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, barrierText(x))
 }
 
-// shownLoss is a loss as it is shown: the fitness itself where that is what is measured.
+// shownLoss returns a loss as displayed: the fitness for an objective.
 func shownLoss(x *geometry.Geometry, s optim.Scores) float64 {
 	if x.Measured {
-		return 0 - s.Mean() // and no -0
+		return 0 - s.Mean() // avoids -0
 	}
 	return s.Mean()
 }
 
-// barrierText says in words what the line shows.
+// barrierText describes the curve in words.
 func barrierText(x *geometry.Geometry) string {
 	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, Number(shownLoss(x, x.Line[0])), x.To, Number(shownLoss(x, x.Line[len(x.Line)-1])))
 	switch h, at := x.Barrier(); {
@@ -240,7 +240,7 @@ func barrierText(x *geometry.Geometry) string {
 	}
 }
 
-// drawSpreads is a bar for each member: how far it is from the centre.
+// drawSpreads draws a bar for each member: its distance from the centre.
 func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.Member) {
 	at, top := 0, 0.0
 	for i, m := range x.Members {
@@ -269,8 +269,8 @@ func drawSpreads(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.M
 	tableMore(g, r, r.X+r.W-1, first, n, len(x.Members))
 }
 
-// drawSlopes is what candidates of one model have in place of distances: how what they estimate compares with the
-// gradient, as a line and a bar for each kind of samples, and for what can be had.
+// drawSlopes replaces the distances for candidates of one model: it draws the cosine of their estimate and the
+// gradient, as a number and a bar for each kind of samples, and the upper bound of an unguided estimate.
 func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 	batch, batchError, train, trainError := x.Cosines()
 	lines := []struct {
@@ -289,7 +289,7 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		}
 	}
 	why := "each candidate has its own"
-	if train != train { // which all share
+	if train != train { // the training gradient is common to all candidates: the cause is another one
 		why = "no direction: the results of a generation were all alike"
 	}
 	const name, value, fault = 26, 9, 9
@@ -326,14 +326,14 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 		x.Slopes[0].Directions, round(uint64(x.Params))))
 }
 
-// GeometryText is all of it in lines of at most so many cells, for those who look at no screen.
+// GeometryText renders all of it as text, with lines of at most width cells.
 func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 	head := fmt.Sprintf("%s, %s after round %s: %s", x.Session, x.Algorithm, round(x.Round), count(x.Population, "member"))
 	if len(x.Slopes) == 0 && len(x.Members) < x.Population {
 		head += fmt.Sprintf(", of which %d are compared", len(x.Members))
 	}
 	if len(x.Slopes) > 0 {
-		g := cell.New(width, 13) // what is narrow is long; blanks at the end go
+		g := cell.New(width, 13) // a narrow text is longer; trailing blank lines are removed
 		g.Text(0, 0, width, cell.Plain, head)
 		drawSlopes(g, cell.Rect{X: 0, Y: 1, W: width, H: 12}, x)
 		return gridText(g, ascii)
@@ -364,7 +364,7 @@ func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 	return gridText(g, ascii)
 }
 
-// gridText is a grid without colours, and without blanks at the ends of lines and of all.
+// gridText returns a grid without colours and without trailing blanks and blank lines.
 func gridText(g *cell.Grid, ascii bool) string {
 	var out []string
 	for _, line := range strings.Split(cell.Plainly(ascii).String(g), "\n") {

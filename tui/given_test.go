@@ -25,14 +25,14 @@ converged = "silent"
 		title  string
 	}{{event.Config{ModelSpec: rules}, "share of red"}, {event.Config{}, "share of L0"}, {event.Config{ModelSpec: "not a table"}, "share of L0"}} {
 		m.shown.Config = &c.config
-		a, found := m.given(protocol.Own), false
+		a, found := m.withRules(protocol.Own), false
 		for _, s := range a.Series {
 			found = found || s.Title == c.title
 		}
 		if !found {
 			t.Errorf("%q: no series is titled %q", c.config.ModelSpec, c.title)
 		}
-		if again := m.given(protocol.Own); again != a {
+		if again := m.withRules(protocol.Own); again != a {
 			t.Error("the table is compiled again for every frame")
 		}
 	}

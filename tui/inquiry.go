@@ -27,7 +27,7 @@ type measuring struct {
 }
 
 // begin asks; an answer comes in wherever in the run one has looked meanwhile.
-func (q *inquiry[T]) begin(m *model, ask func(ctx context.Context, told func(round uint64)) (*T, error)) tea.Cmd {
+func (q *inquiry[T]) begin(m *model, ask func(ctx context.Context, recomputed func(round uint64)) (*T, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.reading.ctx)
 	now := &measuring{cancel: cancel}
 	q.now = now

@@ -17,17 +17,17 @@ type Launcher interface {
 	Draft(r Request) Draft
 	// Estimate says what the run would need. It may take seconds, and ends with ctx.
 	Estimate(ctx context.Context, r Request) Estimate
-	// Begin trains it in a process of its own, and returns when it can be looked at; when ctx ends before that, nothing
-	// of it is left.
+	// Begin starts a process that trains the run, and returns when the run answers. If ctx ends before that, Begin
+	// removes everything it created.
 	Begin(ctx context.Context, r Request) (Opened, error)
 }
 
-// Request is a run to begin, as a person has said it so far: what is not said the preset says, or nobody. It is not
-// written to, since others read it meanwhile.
+// Request is a run to start, with the options that the user has given so far. The preset, if any, gives the others. A
+// Request is immutable, since other goroutines read it.
 type Request struct {
 	Preset  string                     // name or path; "": none
 	Options map[string]string          // as text, by the option's name
-	Knobs   map[string][]event.Setting // by algorithm: those of the one that will run count
+	Knobs   map[string][]event.Setting // by algorithm; those of the algorithm that runs apply
 }
 
 // PresetLine is the line of the preset, which is no option.
@@ -114,8 +114,8 @@ func (r Request) with(at LineID, alg, text string) Request {
 	return r
 }
 
-// said is the text of a line as a person said it.
-func (r Request) said(at LineID, alg string) (text string, ok bool) {
+// explicit returns the text that the user gave for a line.
+func (r Request) explicit(at LineID, alg string) (text string, ok bool) {
 	switch {
 	case at.Knob:
 		for _, s := range r.Knobs[alg] {
@@ -209,9 +209,9 @@ func (l *launch) formLine(at LineID) (f FormLine) {
 	return f
 }
 
-// value is what a line has: as it was said, or what the draft says.
-func (l *launch) value(at LineID) (text string, said bool) {
-	if text, said = l.request.said(at, l.alg()); said {
+// value returns the value of a line, from the user or else from the draft. explicit reports whether the user gave it.
+func (l *launch) value(at LineID) (text string, explicit bool) {
+	if text, explicit = l.request.explicit(at, l.alg()); explicit {
 		return text, at.Name != PresetLine
 	}
 	if !at.Knob {

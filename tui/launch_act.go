@@ -17,18 +17,18 @@ import (
 	"brood/tui/cell"
 )
 
-// pondering is how long nothing must have been typed before an estimate is asked for.
-const pondering = 300 * time.Millisecond
+// estimateDelay is the time without typing before an estimate is requested.
+const estimateDelay = 300 * time.Millisecond
 
 const launchPanel panelID = "launch"
 
-// panel is the launcher, which takes the place of the rail of runs while it has the focus.
+// panel returns the launcher, which replaces the rail of runs while it has the focus.
 func (l *launch) panel() panel {
 	return panel{
 		id: launchPanel, title: l.title, draw: l.draw, group: "begin a run", keys: l.keys(), hints: l.hints,
 		typing: l.typed, back: l.back, point: l.point, poll: l.poll,
 		commands: []command{{name: "new", title: "begin a run: the launcher", do: func(m *model, _ []string) (tea.Cmd, error) {
-			if why := mayLaunch(m); why != "" {
+			if why := whyNoLaunch(m); why != "" {
 				return nil, errors.New("new: " + why)
 			}
 			return l.open(m), nil
@@ -36,14 +36,14 @@ func (l *launch) panel() panel {
 	}
 }
 
-// launcher is who begins runs; nil where nobody can.
+// launcher returns the implementation that starts runs; nil if there is none.
 func (m *model) launcher() Launcher {
 	l, _ := m.opt.Library.(Launcher)
 	return l
 }
 
-// mayLaunch is why no run can be begun from here, "" when one can.
-func mayLaunch(m *model) string {
+// whyNoLaunch returns why no run can be started from here; "" if one can.
+func whyNoLaunch(m *model) string {
 	switch {
 	case m.opt.ReadOnly:
 		return readOnly
@@ -53,21 +53,21 @@ func mayLaunch(m *model) string {
 	return ""
 }
 
-// open shows the form as it was left.
+// open shows the form in its last state.
 func (l *launch) open(m *model) tea.Cmd {
 	poll := m.openScreen(m.home())
 	m.focus = launchPanel
 	return tea.Batch(poll, l.changed(m))
 }
 
-// back gives up a value that is typed, and then leaves.
+// back cancels typing; without it, it leaves the form.
 func (l *launch) back(m *model) bool {
 	l.stop()
 	m.focus, m.expanded = m.screens()[m.screen].lead, false
 	return true
 }
 
-// stop ends an estimate that nobody waits for.
+// stop cancels a pending estimate and marks it as due again.
 func (l *launch) stop() {
 	if l.cancel != nil {
 		l.cancel()
@@ -110,7 +110,7 @@ func (l *launch) keys() []binding {
 	}
 }
 
-// cross goes from the options to the knobs, or back, to the line that was left there.
+// cross moves between the options and the knobs, to the line that was selected there last.
 func (l *launch) cross() {
 	n, options := len(l.draft.Lines), l.chosen().Knob || l.chosen() == beginLine
 	to := n + min(l.knob, max(0, len(l.knobs())-1))
@@ -125,7 +125,7 @@ func (l *launch) cross() {
 	l.cursor = to
 }
 
-// change makes another request of this one.
+// change replaces the request by a modified one.
 func (l *launch) change(m *model, r Request) tea.Cmd {
 	l.request = r
 	return l.changed(m)
@@ -143,7 +143,7 @@ func (l *launch) changed(m *model) tea.Cmd {
 	})
 }
 
-// took takes what a request came to. Of one that is refused the lines stay as they were.
+// took applies the draft of a request. If the request is rejected, the lines stay unchanged.
 func (l *launch) took(gen int, d Draft) {
 	if gen != l.gen {
 		return
@@ -161,7 +161,7 @@ func (l *launch) took(gen int, d Draft) {
 		l.drafted, l.cursor = true, 0
 		return
 	}
-	if i := slices.Index(l.lines(), at); i >= 0 { // another algorithm has other knobs
+	if i := slices.Index(l.lines(), at); i >= 0 { // another algorithm may lack the knob of the line
 		l.cursor = i
 	} else {
 		l.cursor = min(l.cursor, len(l.lines())-1)
@@ -174,7 +174,7 @@ func (l *launch) poll(m *model) tea.Cmd {
 		l.stop()
 		return nil
 	}
-	if !l.due || l.err != nil || !l.drafted || m.opt.Clock().Sub(l.edited) < pondering {
+	if !l.due || l.err != nil || !l.drafted || m.opt.Clock().Sub(l.edited) < estimateDelay {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
@@ -192,7 +192,7 @@ func (l *launch) poll(m *model) tea.Cmd {
 	})
 }
 
-// refused is why the run cannot be begun, and whose line that is of.
+// refused returns why the run cannot be started, and the line that causes it.
 func (l *launch) refused() (LineID, error) {
 	if l.err == nil && l.fresh() {
 		return l.estimate.At, l.estimate.Err
@@ -212,7 +212,7 @@ func (l *launch) mayTurn(*model) string {
 	return ""
 }
 
-// turn goes on to the next value of a line.
+// turn moves the value of a line by d: through its words, or one step up or down on its scale.
 func (l *launch) turn(m *model, d int) tea.Cmd {
 	at := l.chosen()
 	text, _ := l.value(at)
@@ -227,13 +227,13 @@ func (l *launch) turn(m *model, d int) tea.Cmd {
 	if at.Name == "seed" {
 		k.Scale = optim.Linear
 	}
-	if !at.Knob { // a whole number, which is read as one
+	if !at.Knob { // an option with an integer value
 		n, _ := strconv.ParseUint(text, 10, 48)
 		return l.change(m, l.request.with(at, l.alg(), strconv.FormatInt(int64(step(k, float64(n), d > 0)), 10)))
 	}
 	k, _ = l.draft.Knobs.Algorithm.Knob(at.Name)
 	x, err := k.Parse(text)
-	if err != nil { // a schedule, or what is refused
+	if err != nil { // a schedule or an invalid value
 		x = l.draft.Knobs.Value(k)
 	}
 	return l.change(m, l.request.with(at, l.alg(), k.Format(step(k, x, d > 0))))
@@ -261,7 +261,7 @@ func (l *launch) mayEnter(*model) string {
 	return ""
 }
 
-// enter types into a line, or begins the run.
+// enter starts typing into a line, or starts the run.
 func (l *launch) enter(m *model) tea.Cmd {
 	at := l.chosen()
 	if at != beginLine {
@@ -283,7 +283,7 @@ func (l *launch) enter(m *model) tea.Cmd {
 	})
 }
 
-// typed is the value of a line while it is typed.
+// typed returns the input of the value being typed for a line; nil if none is.
 func (l *launch) typed() *typing {
 	if l.typing == nil {
 		return nil
@@ -337,7 +337,7 @@ func (l *launch) key(m *model, name, text string) tea.Cmd {
 	return l.change(m, l.request.with(at, l.alg(), now))
 }
 
-// walk puts the next of the words that are offered into the line.
+// walk inserts the next offered word into the line.
 func (l *launch) walk(d int) {
 	words := l.offers()
 	if len(words) == 0 {

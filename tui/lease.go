@@ -12,15 +12,15 @@ import (
 	"brood/tui/cell"
 )
 
-// leaseEvery is how often the workbench asks who writes: a lease ends and is asked for without a record.
+// leaseEvery is the period of lease requests: no record announces that a lease ends or is requested.
 const leaseEvery = time.Second
 
-// leasing is what this viewer knows of the writer's lease.
+// leasing is what this viewer knows of the writer lease.
 type leasing struct {
 	view.Lease
-	asking bool // a question is on its way
+	asking bool // a request is pending
 	asked  time.Time
-	wanted bool // by this viewer
+	wanted bool // this viewer has asked for the lease
 }
 
 type leaseMsg struct {
@@ -30,10 +30,10 @@ type leaseMsg struct {
 	err   error
 }
 
-// heedLease asks now and then who writes.
-func (m *model) heedLease() tea.Cmd {
+// pollLease requests the state of the writer lease every leaseEvery.
+func (m *model) pollLease() tea.Cmd {
 	l, now := &m.leasing, m.opt.Clock()
-	if _, ok := m.opt.Commander.(Lessee); !ok || m.mayCommand() != "" || l.asking || now.Sub(l.asked) < leaseEvery {
+	if _, ok := m.opt.Commander.(Lessee); !ok || m.whyNoCommand() != "" || l.asking || now.Sub(l.asked) < leaseEvery {
 		return nil
 	}
 	l.asking, l.asked = true, now
@@ -50,7 +50,7 @@ func (m *model) leaseAct(act view.LeaseAct) tea.Cmd {
 	})
 }
 
-// leased takes an answer and says what is new.
+// leased applies a lease reply and shows what has changed.
 func (m *model) leased(msg leaseMsg) {
 	if msg.gen != m.feed.gen {
 		return
@@ -91,7 +91,8 @@ func doLease(act view.LeaseAct) func(*model, []string) (tea.Cmd, error) {
 	}
 }
 
-// writer says who writes, for the status line; asked: somebody else wants to.
+// writer returns who has the writer lease, for the status line. asked reports whether another viewer requests the
+// lease from this one.
 func (m *model) writer(l view.Lease) (text string, asked bool) {
 	switch {
 	case m.opt.Commander == nil:
@@ -106,8 +107,8 @@ func (m *model) writer(l view.Lease) (text string, asked bool) {
 	return "you control", false
 }
 
-// overhear tells of what somebody else changed: the answer to one's own command is told anyway.
-func (m *model) overhear(r event.Record) {
+// reportOthersChange shows an accepted command of another client. Receipts of own commands are shown elsewhere.
+func (m *model) reportOthersChange(r event.Record) {
 	if r.Accepted == nil || m.replay != nil {
 		return
 	}

@@ -46,7 +46,7 @@ func openPen(t *testing.T, change func(*Options)) (*desk, *pen) {
 func (d *desk) listen(p *pen) string {
 	d.now = d.now.Add(2 * time.Second)
 	d.toast = toast{}
-	if cmd := d.heedLease(); cmd != nil {
+	if cmd := d.pollLease(); cmd != nil {
 		d.Update(cmd())
 	}
 	return d.toast.text
@@ -75,7 +75,7 @@ func TestStatusSaysWhoWrites(t *testing.T) {
 		}
 		d, p = openPen(t, func(o *Options) { o.Commander = nil })
 		p.lease = c.lease
-		if d.shows("2 viewers, read-only"); d.heedLease() != nil {
+		if d.shows("2 viewers, read-only"); d.pollLease() != nil {
 			t.Error("who may only look asks for the lease")
 		}
 	}

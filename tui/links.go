@@ -105,10 +105,10 @@ func end(id int) string {
 	return label(id)
 }
 
-// mayShape says why the link under the cursor cannot be slowed down, "" when it can.
-func (f *fleet) mayShape(m *model) string {
+// whyNoShape returns why the link under the cursor cannot be shaped; "" if it can.
+func (f *fleet) whyNoShape(m *model) string {
 	from, to := f.onLink()
-	switch why := m.mayCommand(); {
+	switch why := m.whyNoCommand(); {
 	case why != "":
 		return why
 	case len(f.now.Links) == 0:
@@ -133,7 +133,7 @@ func (f *fleet) linkless(m *model) string {
 		return m.ending() + ", and its links with it: their round trips and losses are not recorded" + carried
 	case !m.measured():
 		return "this source does not tell of links"
-	case f.told.IsZero():
+	case f.updatedAt.IsZero():
 		return "asking the run for its links"
 	case slices.ContainsFunc(all, func(x fleetRow) bool { return x.Name+x.Address != "" }) && len(all) > 1:
 		return "nothing was measured between the workers yet"

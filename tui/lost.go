@@ -41,7 +41,7 @@ func (m *model) miss(err error) {
 func (m *model) retry() tea.Cmd {
 	l := m.feed.lost
 	if l == nil {
-		return m.revive()
+		return m.pollResumed()
 	}
 	if l.asking || m.opt.Clock().Before(l.again) {
 		return nil
@@ -92,8 +92,8 @@ func (m *model) running() bool { return m.shown.Running() && !m.silent() && !m.c
 // goes on.
 func (m *model) cutOff() bool { return m.replay != nil && m.feed.ended && !m.live.Over() }
 
-// epitaph says how to go on with a run that was killed.
-func (m *model) epitaph() string {
+// killedText says that the run was killed, or that its process is gone, and how to resume it.
+func (m *model) killedText() string {
 	if m.vanished() {
 		return "process gone after round " + round(m.live.Progress.Rounds) + ": where it ran, brood serve --resume"
 	}
@@ -108,7 +108,7 @@ func (m *model) epitaph() string {
 func (m *model) lostLine() string {
 	l := m.feed.lost
 	if m.killed() {
-		return m.epitaph()
+		return m.killedText()
 	}
 	when := "asking again"
 	if left := l.again.Sub(m.opt.Clock()); !l.asking && left > 0 {

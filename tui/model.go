@@ -16,7 +16,7 @@ import (
 	"brood/tui/cell"
 )
 
-// model is all that the workbench remembers. Update is its only writer and runs on one goroutine.
+// model is the state of the workbench. Update is its only writer and runs on one goroutine.
 type model struct {
 	opt   Options
 	ctx   context.Context
@@ -24,57 +24,57 @@ type model struct {
 	dark  bool
 	w, h  int
 
-	feed  feed
-	live  *view.View // what the source has told; Update folds into it
-	shown *view.View // live, or a clone of it while frozen
-	knobs *view.Knobs
-	alg   *optim.Algorithm
-	rules string           // that ruled was made of
-	ruled *optim.Algorithm // see given
+	feed     feed
+	live     *view.View // state folded from the records of the source
+	shown    *view.View // live, or a clone of it while frozen
+	knobs    *view.Knobs
+	alg      *optim.Algorithm
+	rules    string           // the rules that ruledAlg was built from
+	ruledAlg *optim.Algorithm // see withRules
 
 	screen    int
 	focus     panelID
 	expanded  bool
-	drawer    bool // the knob rail over a narrow screen
+	drawer    bool // the knob rail is open over a narrow screen
 	logAxis   bool
-	outliers  bool // axes hold what lies far outside too
-	smoothing int  // of smoothings
+	outliers  bool // axes include outliers
+	smoothing int  // index into smoothings
 	window    window
-	axis      axis.Axis // that was chosen, see over
+	axis      axis.Axis // as chosen by the user, see over
 	cursor    cursor
-	under     uint64 // the round of a chart that the mouse was over at the last, 0 for none
+	under     uint64 // round under the mouse at its last position over a chart; 0: none
 	drag      drag
 	member    engine.Member
-	trait     string // the series that the members' panels show; "" for the algorithm's
+	trait     string // series of the member panels; "": that of the algorithm
 
-	panels    []panel // see newPanels
-	rail      *rail
-	filters   filters
-	past      past
-	popup     popup       // nil, help, palette or a question
-	inside    cell.Rect   // of the popup, within its frame, in the last frame
-	tabs      []cell.Rect // of the screens, in the last frame
-	prompt    *prompt     // the command line
-	toast     toast
-	notes     []session.RoundNote // on rounds of the session that is shown, ascending
-	acked     view.Position       // alerts before it are acknowledged
-	awaited   string              // how many workers are here of those that the first round waits for
-	activity  *view.Doing         // of the workers, as the run was asked last; nil: none
-	asked     time.Time           // when
-	heard     time.Time           // when the newest record arrived; zero: none has
-	placed    []placement         // of the last frame: where panels are, for focus and mouse
-	grid      *cell.Grid
-	replay    *Replay
-	firstID   uint64 // commands of this viewer have the numbers behind it, up to lastID
-	lastID    uint64
-	leasing   leasing
-	jobs      *jobs         // Run waits for them
-	kept      chan struct{} // closed when the settings that were changed last are kept
-	reading   reading
-	branching *branching // while a branch is brought back
+	panels       []panel // see newPanels
+	rail         *rail
+	filters      filters
+	past         past
+	popup        popup       // nil, help, palette or a question
+	inside       cell.Rect   // content area of the popup in the last frame
+	tabs         []cell.Rect // areas of the screen names in the last frame
+	prompt       *prompt     // the command line
+	toast        toast
+	notes        []session.RoundNote // notes on rounds of the shown session, ascending
+	acked        view.Position       // alerts before it are acknowledged
+	awaited      string              // joined and required workers of the first round, as text
+	activity     *view.Doing         // of the workers, from the last answer; nil: none
+	activityAt   time.Time           // time of that answer
+	lastRecordAt time.Time           // arrival of the newest record; zero: none
+	placed       []placement         // areas of the panels in the last frame, for focus and mouse
+	grid         *cell.Grid
+	replay       *Replay
+	firstID      uint64 // commands of this viewer have the ids firstID+1 to lastID
+	lastID       uint64
+	leasing      leasing
+	jobs         *jobs         // background jobs; Run waits for them
+	kept         chan struct{} // closed when the last changed settings are saved
+	reading      reading
+	branching    *branching // set while a fork is recomputed
 }
 
-// toast is a sentence in the key line that goes away.
+// toast is a temporary message in the key line.
 type toast struct {
 	text  string
 	role  cell.Role
@@ -87,10 +87,10 @@ type (
 		command event.Command
 		receipt event.Receipt
 		err     error
-		resets  []string // knobs that an accepted swap puts back at their defaults
+		resets  []string // knobs that an accepted swap resets to their defaults
 	}
 	seekMsg struct {
-		gen int // of the feed when it was asked for
+		gen int // generation of the feed at the request
 		at  view.Position
 		err error
 	}
@@ -130,7 +130,7 @@ func (m *model) restyle() {
 	}
 }
 
-// Init starts the reader and the clock.
+// Init starts the clock and requests the background colour, the first session and its notes.
 func (m *model) Init() tea.Cmd {
 	return tea.Batch(m.tick(), tea.RequestBackgroundColor, m.look(), m.readNotes())
 }
@@ -149,7 +149,7 @@ func (m *model) tick() tea.Cmd {
 	})
 }
 
-// Update is the reducer.
+// Update applies a message to the state and returns the commands to run.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -172,14 +172,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseWheelMsg:
 		return m, m.wheel(msg)
 	case snapshotMsg:
-		return m, m.took(msg)
+		return m, m.applySnapshot(msg)
 	case batchMsg:
 		return m, m.fold(msg)
 	case receiptMsg:
 		m.answered(msg)
 	case seekMsg:
 		switch {
-		case msg.gen != m.feed.gen: // the person went elsewhere since
+		case msg.gen != m.feed.gen: // the user has moved elsewhere
 			return m, nil
 		case msg.err != nil:
 			m.say(cell.Alert, msg.err.Error())
@@ -194,7 +194,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.toast.text != "" && m.opt.Clock().After(m.toast.until) {
 			m.toast = toast{}
 		}
-		return m, tea.Batch(m.tick(), m.retry(), m.poll(), m.heedLease())
+		return m, tea.Batch(m.tick(), m.retry(), m.poll(), m.pollLease())
 	case reply:
 		return m, msg(m)
 	case leaseMsg:
@@ -209,33 +209,34 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// say shows a sentence for a few seconds.
+// say shows a message for six seconds.
 func (m *model) say(role cell.Role, text string) {
 	m.toast = toast{text, role, m.opt.Clock().Add(6 * time.Second)}
 }
 
-// given is a, or what the run made of it: the rule table of a protocol names its own series.
-func (m *model) given(a *optim.Algorithm) *optim.Algorithm {
+// withRules returns a, or for a protocol the algorithm built from the rule table of the run, which declares its own
+// series. It caches the result.
+func (m *model) withRules(a *optim.Algorithm) *optim.Algorithm {
 	c := m.shown.Config
 	if a.Given == nil || c == nil || c.Data != "" || c.ModelSpec == "" {
 		return a
 	}
 	if m.rules != c.ModelSpec {
-		m.rules, m.ruled = c.ModelSpec, a
-		if own, err := a.Given([]byte(c.ModelSpec)); err == nil { // the run refused what does not compile
-			m.ruled = own
+		m.rules, m.ruledAlg = c.ModelSpec, a
+		if own, err := a.Given([]byte(c.ModelSpec)); err == nil { // the run rejects rules that do not compile
+			m.ruledAlg = own
 		}
 	}
-	return m.ruled
+	return m.ruledAlg
 }
 
-// refresh derives what depends on the shown view.
+// refresh recomputes what depends on the shown view.
 func (m *model) refresh() {
 	name := m.shown.Algorithm()
 	m.alg = nil
 	for _, a := range m.opt.Algorithms {
 		if a.Name == name {
-			m.alg = m.given(a)
+			m.alg = m.withRules(a)
 		}
 	}
 	m.knobs = nil
@@ -249,9 +250,9 @@ func (m *model) refresh() {
 	m.past.follow(m.live.Algorithm())
 }
 
-// send issues a command; the answer comes as a message.
+// send sends a command. The receipt arrives as a receiptMsg.
 func (m *model) send(c event.Command) tea.Cmd {
-	if why := m.mayCommand(); why != "" {
+	if why := m.whyNoCommand(); why != "" {
 		m.say(cell.Warn, why)
 		return nil
 	}
@@ -266,18 +267,18 @@ func (m *model) send(c event.Command) tea.Cmd {
 	})
 }
 
-// sign makes a command this viewer's.
+// sign assigns the id and the author of a command.
 func (m *model) sign(c event.Command) event.Command {
 	m.lastID++
 	c.ID, c.By = m.lastID, m.opt.By
 	return c
 }
 
-// readOnly is why nothing can be changed where a person asked for that.
+// readOnly is the reason with --read-only.
 const readOnly = "you are looking only, as --read-only asks: attach without it to give commands"
 
-// mayCommand says why commands cannot be given, "" when they can.
-func (m *model) mayCommand() string {
+// whyNoCommand returns why commands are impossible; "" if they are possible.
+func (m *model) whyNoCommand() string {
 	switch {
 	case m.opt.Source == nil:
 		return noRun
@@ -293,15 +294,15 @@ func (m *model) mayCommand() string {
 	case m.live.Over():
 		return "the run has ended: resume it to go on"
 	case m.killed():
-		return m.epitaph()
+		return m.killedText()
 	}
 	return ""
 }
 
-// answered shows what became of a command.
+// answered shows the result of a command.
 func (m *model) answered(msg receiptMsg) {
 	if errors.Is(msg.err, context.Canceled) {
-		return // its session was left
+		return // the user left the session
 	}
 	what := m.past.answer(msg)
 	if m.rail.answered(m, msg) {

@@ -72,7 +72,7 @@ type reply func(*model) tea.Cmd
 
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel {
-	geometry, exam, log := newPlaces(), newExam(), newSaid()
+	geometry, exam, log := newPlaces(), newExam(), newLogView()
 	all := slices.Concat(
 		[]panel{newLoss(exam), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(), newLinkPast().panel()},
 		newTraits(geometry),

@@ -18,15 +18,15 @@ const (
 	watchedPanel panelID = "watched"
 )
 
-// alarms is the state of the Alerts screen: the alert under the cursor, by its record; 0 is the newest.
-type alarms struct {
+// alertList is the state of the Alerts screen: the record of the selected alert; 0 selects the newest.
+type alertList struct {
 	at  view.Position
-	log *sayings
+	log *logView
 }
 
-func newAlarms(log *sayings) *alarms { return &alarms{log: log} }
+func newAlarms(log *logView) *alertList { return &alertList{log: log} }
 
-func (a *alarms) panels() []panel {
+func (a *alertList) panels() []panel {
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { a.move(m, d); return nil }
 	}
@@ -68,8 +68,9 @@ func badgeOfAlerts(m *model) string {
 	return ""
 }
 
-// all are the alerts that pass the filter, the newest first; what is for information only tells that another is over.
-func (a *alarms) all(m *model) (out []view.Entry) {
+// all returns the alerts that pass the filter, the newest first. It skips informational entries, which only say that
+// another alert is over.
+func (a *alertList) all(m *model) (out []view.Entry) {
 	for _, e := range slices.Backward(m.shown.Lane) {
 		if e.Kind == "alert" && e.Level != event.LevelInfo && m.passes("alerts", string(e.Level), string(e.Alert), e.Text) {
 			out = append(out, e)
@@ -78,23 +79,23 @@ func (a *alarms) all(m *model) (out []view.Entry) {
 	return out
 }
 
-// index is the place of the cursor; the newest, where its alert is not among the events any more.
-func (a *alarms) index(all []view.Entry) int {
+// index returns the index of the cursor; that of the newest if the selected alert is no longer among the events.
+func (a *alertList) index(all []view.Entry) int {
 	return max(0, slices.IndexFunc(all, func(e view.Entry) bool { return e.At == a.at }))
 }
 
-func (a *alarms) move(m *model, d int) {
+func (a *alertList) move(m *model, d int) {
 	if all := a.all(m); len(all) > 0 {
 		a.at = all[min(max(a.index(all)+d, 0), len(all)-1)].At
 	}
 }
 
-func (a *alarms) title(m *model) (string, string) {
+func (a *alertList) title(m *model) (string, string) {
 	return "alerts", m.filterNote("alerts", fmt.Sprintf("%d, of which %d due", len(a.all(m)), m.alerts()))
 }
 
-// becameOf is what became of an alert.
-func (m *model) becameOf(e view.Entry) (text string, role cell.Role) {
+// alertOutcome returns what happened to an alert.
+func (m *model) alertOutcome(e view.Entry) (text string, role cell.Role) {
 	switch {
 	case e.Answered:
 		return "over", cell.Faint
@@ -106,18 +107,19 @@ func (m *model) becameOf(e view.Entry) (text string, role cell.Role) {
 	return "due", cell.Warn
 }
 
-// alertFoot is the least lines below the table, for all that the alert under the cursor says.
+// alertFoot is the least number of lines below the table, for the text of the selected alert.
 const alertFoot = 4
 
-// foot is how many there are: as many as it takes, and at most half of the panel, or what the table leaves.
-func (a *alarms) foot(r cell.Rect, all []view.Entry) int {
+// foot returns the number of lines below the table: as many as the text needs, at most half of the panel or what the
+// table leaves free.
+func (a *alertList) foot(r cell.Rect, all []view.Entry) int {
 	if r.H < 5 || len(all) == 0 {
 		return 0
 	}
 	return min(max(alertFoot, 1+len(wrap(all[a.index(all)].Text, r.W-4))), max(r.H/2, r.H-1-len(all)))
 }
 
-func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
+func (a *alertList) draw(m *model, g *cell.Grid, r cell.Rect) {
 	all := a.all(m)
 	if len(all) == 0 {
 		if m.filters.text["alerts"] != "" {
@@ -131,8 +133,8 @@ func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
 	cols := []column[view.Entry]{
 		{head: "when", width: 8, weight: 1, text: func(e view.Entry) string { return span(time.Duration(e.Trained)) }, right: true},
 		{head: "round", width: 10, weight: 3, text: func(e view.Entry) string { return round(e.Round) }, right: true},
-		{head: "state", width: 5, weight: 4, text: func(e view.Entry) string { s, _ := m.becameOf(e); return s },
-			role: func(e view.Entry) cell.Role { _, role := m.becameOf(e); return role }},
+		{head: "state", width: 5, weight: 4, text: func(e view.Entry) string { s, _ := m.alertOutcome(e); return s },
+			role: func(e view.Entry) cell.Role { _, role := m.alertOutcome(e); return role }},
 		{head: "kind", width: 11, weight: 2, text: func(e view.Entry) string { return string(e.Alert) }},
 	}
 	cols, room := fitColumns(cols, r.W-4, 20, r.W)
@@ -161,7 +163,7 @@ func (a *alarms) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// drawWatched says what is watched for, and what else raises an alert.
+// drawWatched lists the alert rules, and what else raises an alert.
 func drawWatched(m *model, g *cell.Grid, r cell.Rect) {
 	y := r.Y
 	put := func(head, text string) {

@@ -12,8 +12,8 @@ import (
 	"brood/tui/cell"
 )
 
-// placeFleet is the Fleet screen: the table, the matrix of links, and where there is room the chosen worker. A
-// recording has no links: its table takes their place.
+// placeFleet lays out the Fleet screen: the table, the matrix of links and, if it fits, the selected worker. A
+// recording has no live links: the table takes their place.
 func placeFleet(m *model, b cell.Rect) []placement {
 	events := 1
 	if b.H >= 30 {
@@ -66,7 +66,7 @@ func (f *fleet) counted(m *model, all []fleetRow) string {
 		}
 	}
 	switch here := count(len(all), "worker"); {
-	case !m.measured() || f.told.IsZero():
+	case !m.measured() || f.updatedAt.IsZero():
 		return here + ", as logged"
 	case f.missing(m) > 0:
 		return fmt.Sprintf("%d here, %d needed to begin", len(all), f.now.Wait)
@@ -77,9 +77,9 @@ func (f *fleet) counted(m *model, all []fleetRow) string {
 	}
 }
 
-// missing is how many workers the first round still waits for.
+// missing returns how many workers the first round still waits for.
 func (f *fleet) missing(m *model) int {
-	if m.shown.Plan != nil || !m.measured() || f.told.IsZero() {
+	if m.shown.Plan != nil || !m.measured() || f.updatedAt.IsZero() {
 		return 0
 	}
 	return max(0, f.now.Wait-len(f.now.Workers))
@@ -87,7 +87,7 @@ func (f *fleet) missing(m *model) int {
 
 const (
 	fleetFoot    = 1 // lines below the table
-	machineLeast = 8 // cells that the name of a machine keeps
+	machineLeast = 8 // least cells of a machine name
 	machineMost  = 24
 )
 
@@ -113,7 +113,7 @@ func fleetColumns(m *model) []column[fleetRow] {
 	return []column[fleetRow]{
 		{head: "state", width: 10, weight: 10, text: func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
 			role: func(x fleetRow) cell.Role { _, _, role := x.standing(); return role }},
-		{head: "members", width: max(11, digits+2+2*digits+1), weight: 9, // their number, and a range of ids
+		{head: "members", width: max(11, digits+2+2*digits+1), weight: 9, // the count and the range of ids
 			text: func(x fleetRow) string {
 				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
 			}},
@@ -126,10 +126,10 @@ func fleetColumns(m *model) []column[fleetRow] {
 	}
 }
 
-// here says whether a worker is one of the coordinator's own process.
+// here reports whether the worker runs in the process of the coordinator.
 func (x fleetRow) here() bool { return x.Name == "" && x.Address == "" }
 
-// machine is where a worker runs.
+// machine returns the name of the machine of the worker.
 func (x fleetRow) machine() string {
 	switch {
 	case !x.measured:
@@ -140,7 +140,7 @@ func (x fleetRow) machine() string {
 	return x.Name
 }
 
-// middleCut shortens a name to n cells and keeps both of its ends: machines of a cluster differ in the last letters.
+// middleCut shortens a name to n cells in the middle: names of machines in a cluster differ at the end.
 func middleCut(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n || n < 3 {
@@ -150,7 +150,7 @@ func middleCut(s string, n int) string {
 	return string(r[:n-1-tail]) + "…" + string(r[len(r)-tail:])
 }
 
-// FileCut shortens the path of a file to n cells and keeps its name, which tells more than the folders that it is in.
+// FileCut shortens a path to n cells and keeps the file name, which matters more than its folders.
 func FileCut(s string, n int) string {
 	at := strings.LastIndexByte(strings.TrimRight(s, "/"), '/')
 	if cell.Width(s) <= n || at < 0 {
@@ -162,7 +162,7 @@ func FileCut(s string, n int) string {
 	return middleCut(s[at+1:], n)
 }
 
-// computes is what it computes on, a device or the processor, and by which kernels.
+// computes returns the device of the worker, or the processor, and its kernels.
 func (x fleetRow) computes() string {
 	best, _, _ := strings.Cut(x.Kernels, ",")
 	if best = strings.TrimSpace(best); best == "" {
@@ -182,7 +182,7 @@ func lateness(x fleetRow) cell.Role {
 	return cell.Plain
 }
 
-// silence is how long a worker said nothing; a mark says that this is too long.
+// silence formats the time since the last message of the worker, with a mark if it is too long.
 func silence(x fleetRow) string {
 	s := fmt.Sprintf("%.1f s", x.Silent.Seconds())
 	if x.Silent >= 10*time.Second {
@@ -201,7 +201,7 @@ func perSecond(x float64) string {
 	return Rate(x)
 }
 
-// latency writes a short duration in at most seven characters, the same from one to the next.
+// latency formats a short duration in at most seven characters of constant layout.
 func latency(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -216,13 +216,13 @@ func (f *fleet) draw(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, m.waiting("the workers"))
 		return
 	case len(f.workers(m)) == 0 && f.err == nil:
-		explain(g, r, m.workerless())
+		explain(g, r, m.noWorkersText())
 		return
 	case len(rows) == 0 && f.err == nil:
 		explain(g, r, m.nothing("fleet", "worker"))
 		return
 	}
-	const left = 7 // cursor, mark and number
+	const left = 7 // cells of the cursor, the mark and the id
 	cols, name := fitColumns(fleetColumns(m), r.W-left-1, machineLeast, machineMost)
 	g.Text(r.X+3, r.Y, 4, cell.Faint, "id")
 	g.Text(r.X+left, r.Y, name, cell.Faint, "machine")
@@ -248,8 +248,8 @@ func (f *fleet) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// workerless says why there is nobody.
-func (m *model) workerless() string {
+// noWorkersText returns why there is no worker.
+func (m *model) noWorkersText() string {
 	if m.measured() {
 		if m.opt.Session != "" {
 			return "no worker is here: `brood invite " + filepath.Base(m.opt.Session) + " --role worker` prints the line that starts one"
@@ -259,13 +259,13 @@ func (m *model) workerless() string {
 	return m.waiting("the workers")
 }
 
-// says is the line below the table: why it is old, or how the chosen worker is.
+// says returns the line below the table: why the table is outdated, or the state of the selected worker.
 func (f *fleet) says(m *model, rows []fleetRow, at int) (string, cell.Role) {
 	switch err := f.err; {
 	case m.measured() && err != nil:
 		text := "the workers cannot be asked: " + err.Error()
-		if !f.told.IsZero() {
-			text += " · this is " + span(m.opt.Clock().Sub(f.told)) + " old"
+		if !f.updatedAt.IsZero() {
+			text += " · this is " + span(m.opt.Clock().Sub(f.updatedAt)) + " old"
 		}
 		return text, cell.Alert
 	case m.replay != nil:
@@ -278,7 +278,7 @@ func (f *fleet) says(m *model, rows []fleetRow, at int) (string, cell.Role) {
 	return rows[at].says()
 }
 
-// unrecorded says what a recording has not, in place of an empty panel of links.
+// unrecorded returns what a recording lacks, in place of an empty panel of links.
 func (f *fleet) unrecorded(m *model) string {
 	if m.shown.MachinesOf(view.Between) != nil {
 		return "not recorded: round trips, silence; what links carried is on Network"
@@ -286,7 +286,7 @@ func (f *fleet) unrecorded(m *model) string {
 	return "not recorded: round trips and losses of links, silence"
 }
 
-// says is a worker's state in a sentence.
+// says describes the state of a worker in a sentence.
 func (x fleetRow) says() (string, cell.Role) {
 	name := label(x.ID)
 	_, word, role := x.standing()

@@ -19,9 +19,9 @@ const (
 	spreadPanel  panelID = "spread"
 )
 
-// places is the state of the panels that take the Population screen to show where members stand: what was measured
-// last, and what is on its way. Nothing is measured unless somebody asks: it takes processor time from a run that
-// trains here.
+// places is the state of the panels that replace the Population screen to show the positions of the members: the last
+// measurement and the pending one. A measurement starts only on request: it takes processor time from a run on this
+// machine.
 type places struct {
 	open bool
 	inquiry[geometry.Geometry]
@@ -35,8 +35,8 @@ func (p *places) panels() []panel {
 	const group = "where members stand (w on Population)"
 	keys := []binding{
 		{keys: []string{"w"}, title: "back to the population", do: p.show},
-		{keys: []string{"enter"}, title: "measure here, or its checkpoint", do: p.measure, why: p.may},
-		{keys: []string{"p"}, title: "line to the furthest member", do: p.line, why: p.may},
+		{keys: []string{"enter"}, title: "measure here, or its checkpoint", do: p.measure, why: p.whyNot},
+		{keys: []string{"p"}, title: "line to the furthest member", do: p.line, why: p.whyNot},
 	}
 	hints := func(m *model) [][2]string {
 		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"}, {"E", "export"}}
@@ -78,7 +78,7 @@ func (p *places) panels() []panel {
 	return []panel{overlap, between, spread}
 }
 
-// show puts the panels in the place of the population's, or takes them away again.
+// show toggles between these panels and those of the population.
 func (p *places) show(m *model) tea.Cmd {
 	p.open = !p.open
 	if m.focus = distributionPanel; p.open {
@@ -87,12 +87,12 @@ func (p *places) show(m *model) tea.Cmd {
 	return nil
 }
 
-// place is the Population screen.
+// place lays out the Population screen.
 func (p *places) place(m *model, b cell.Rect) []placement {
 	switch {
 	case !p.open:
 		return placePopulation(m, b)
-	case p.candidates(m), p.got == nil: // all three would ask to be measured
+	case p.candidates(m), p.got == nil: // all three panels would show the same request to measure
 		return []placement{{overlapPanel, b}}
 	}
 	if b.W < fullW {
@@ -110,7 +110,8 @@ func (p *places) reset() {
 	p.open = false
 }
 
-// candidates says that the members have no place of their own: there is an estimate to look at instead.
+// candidates reports whether the members are candidates of one model, without positions: the panels then show the
+// quality of their gradient estimate.
 func (p *places) candidates(m *model) bool {
 	if p.got != nil || m.alg == nil {
 		return p.got != nil && len(p.got.Slopes) > 0
@@ -119,7 +120,7 @@ func (p *places) candidates(m *model) bool {
 	return estimates
 }
 
-// subject is what is measured.
+// subject returns what is measured, for texts.
 func (p *places) subject(m *model) string {
 	if p.candidates(m) {
 		return "how well a generation estimates the gradient"
@@ -127,7 +128,7 @@ func (p *places) subject(m *model) string {
 	return "how the members stand to each other"
 }
 
-// note says of which round it is, and how far the next measurement has come.
+// note returns the round of the measurement, and the progress of the pending one.
 func (p *places) note() string {
 	switch {
 	case p.now != nil && p.now.done.Load() > 0:
@@ -140,7 +141,7 @@ func (p *places) note() string {
 	return ""
 }
 
-// missing says why there is nothing to see.
+// missing returns why there is nothing to show.
 func (p *places) missing(m *model) string {
 	switch {
 	case p.now != nil:
@@ -148,14 +149,14 @@ func (p *places) missing(m *model) string {
 	case p.err != nil:
 		return p.err.Error()
 	}
-	if why := p.may(m); why != "" {
+	if why := p.whyNot(m); why != "" {
 		return why
 	}
 	return "enter measures " + p.subject(m) + ", after the round of the newest checkpoint or of the cursor. It takes processor time here."
 }
 
-// may says why nothing can be measured.
-func (p *places) may(m *model) string {
+// whyNot returns why nothing can be measured; "" if it can.
+func (p *places) whyNot(m *model) string {
 	_, able := m.opt.Library.(Geometer)
 	switch {
 	case m.opt.Source == nil:
@@ -175,7 +176,7 @@ func (p *places) measure(m *model) tea.Cmd {
 	return p.ask(m, geometry.Wanted{At: p.at(m)})
 }
 
-// at is the round of the cursor, 0 without one.
+// at returns the round of the cursor; 0 without one.
 func (p *places) at(m *model) uint64 {
 	if m.cursor.on || m.replay != nil {
 		return m.here()
@@ -208,12 +209,12 @@ func (p *places) line(m *model) tea.Cmd {
 
 func (p *places) ask(m *model, want geometry.Wanted) tea.Cmd {
 	lib, dir := m.opt.Library.(Geometer), m.opt.Session
-	return p.begin(m, func(ctx context.Context, told func(uint64)) (*geometry.Geometry, error) {
-		return lib.Geometry(ctx, dir, want, told)
+	return p.begin(m, func(ctx context.Context, recomputed func(uint64)) (*geometry.Geometry, error) {
+		return lib.Geometry(ctx, dir, want, recomputed)
 	})
 }
 
-// back gives up a measurement that is on its way, and then leads back to the population.
+// back cancels a pending measurement; without one it returns to the population.
 func (p *places) back(m *model) bool {
 	if p.giveUp(m) {
 		return true
@@ -225,7 +226,7 @@ func (p *places) back(m *model) bool {
 	return false
 }
 
-// rows are the pairs of members, then the line.
+// rows returns the pairs of members, then the line, for an export.
 func (p *places) rows(*model) func(*view.View) rows {
 	x := p.got
 	return func(*view.View) (out rows) {

@@ -16,7 +16,8 @@ func (r *rail) schedulesTitle(m *model) (string, string) {
 	return "knobs and schedules", m.filterNote("knobs", "rounds 0–"+round(hi))
 }
 
-// drawSchedules is a row for each knob: name, value now, the curve over the run with a line at the present, expression.
+// drawSchedules draws a row for each knob: name, current value, curve over the run with a line at the present,
+// expression.
 func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 	knobs := r.knobs(m)
 	if len(knobs) == 0 {
@@ -28,7 +29,7 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 	for _, k := range knobs {
 		name = max(name, min(cell.Width(m.label(k)), 19))
 	}
-	now := 3 + name + 10 // where values end
+	now := 3 + name + 10 // right end of the values
 	w := max(8, (in.W-now-3)/2)
 	over, by := now+3, now+5+w
 	g.Text(in.X+3, in.Y, name, cell.Faint, "knob")
@@ -84,7 +85,7 @@ func (r *rail) scheduleRow(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, l
 	g.Set(now, in.Y, '│', cell.Focus)
 }
 
-// curves are a knob over the run as it is, and behind it as what is staged would make it from now on.
+// curves returns the curve of a knob over the run, and behind it the curve with the staged edit from now on.
 func (r *rail) curves(m *model, k optim.Knob, lo, hi uint64, n int) []chart.Layer {
 	out := []chart.Layer{{Columns: chart.Of(m.knobs.Curve(k, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
 	if expr, ok := r.of(k.Name); ok {
@@ -100,7 +101,7 @@ func columns(layers []chart.Layer) (out [][]view.Bucket) {
 	return out
 }
 
-// governed says where a knob's value comes from.
+// governed draws where the value of a knob comes from.
 func (r *rail) governed(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
 	if chosen && r.typing != nil {
 		r.drawTyping(m, g, in.X, in.Y, in.W)
@@ -138,7 +139,7 @@ func (r *rail) knobTitle(m *model) (string, string) {
 	return m.label(k), m.about(k)
 }
 
-// drawKnob is all there is to know of the chosen knob.
+// drawKnob draws all details of the selected knob.
 func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 	k := r.chosen(m)
 	y := in.Y
@@ -152,7 +153,7 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 		put(cell.Plain, l)
 	}
 	bounds := "bounds" + limits(k)
-	if k.Name != view.MembersKnob { // whose default is what there are
+	if k.Name != view.MembersKnob { // its default is the current size
 		bounds += ", default " + k.Initial()
 	}
 	put(cell.Faint, bounds)
@@ -179,13 +180,13 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 		Layers: layers})
 }
 
-// turned is a change of a knob, the population size among them.
+// turned is a change of a knob or of the population size.
 type turned struct {
 	round          uint64
 	knob, text, by string
 }
 
-// history are the changes of the algorithm's knobs, the newest first.
+// history returns the changes of the algorithm's knobs, the newest first.
 func (m *model) history() (out []turned) {
 	for _, e := range m.shown.Edits {
 		if e.Algorithm != m.shown.Algorithm() {
@@ -216,7 +217,7 @@ func (m *model) history() (out []turned) {
 
 func historyTitle(m *model) (string, string) { return "edits", "newest first" }
 
-// drawHistory lists all changes of the knobs; those of the chosen knob stand out.
+// drawHistory lists all changes of the knobs and highlights those of the selected one.
 func (r *rail) drawHistory(m *model, g *cell.Grid, in cell.Rect) {
 	chosen, y := r.chosen(m).Name, in.Y
 	for _, e := range m.history() {

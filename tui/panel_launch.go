@@ -8,17 +8,17 @@ import (
 	"brood/tui/chart"
 )
 
-// launchRow is where a line was drawn.
+// launchRow is the screen row of a line of the form.
 type launchRow struct {
 	at cell.Rect
 	of LineID
 }
 
 const (
-	launchWide  = wideW - 2 // cells from which the knobs stand beside the options
-	launchName  = 19        // of a name at most
+	launchWide  = wideW - 2 // least width for knobs to the right of the options
+	launchName  = 19        // most cells of a name
 	launchValue = 24
-	launchCurve = 5 // more lines of a curve than of any other, where they are free
+	launchCurve = 5 // most extra lines of a curve, if free
 	launchFoot  = 6 // lines below the list: a rule, two on the chosen line, one that begins it, two of the command line
 )
 
@@ -39,7 +39,7 @@ func (l *launch) hints(*model) [][2]string {
 		{"esc", "leave"}, {"?", "help"}}
 }
 
-// point chooses the line under the mouse.
+// point selects the line under the mouse.
 func (l *launch) point(_ *model, _ cell.Rect, x, y int) {
 	for i, r := range l.rows {
 		if r.at.Has(x, y) && l.typing == nil {
@@ -69,7 +69,7 @@ func (l *launch) draw(m *model, g *cell.Grid, in cell.Rect) {
 	all := l.lines()
 	list, foot := in.Top(max(1, min(in.H-launchFoot, len(all)+1)))
 	n := len(l.draft.Lines)
-	rows := make([]LineID, 0, len(all)) // with the heading of the knobs, and without the last, which the foot has
+	rows := make([]LineID, 0, len(all)) // with the heading of the knobs; the last line is in the foot
 	rows = append(rows, all[:n]...)
 	rows = append(rows, LineID{})
 	rows = append(rows, all[n:len(all)-1]...)
@@ -78,7 +78,7 @@ func (l *launch) draw(m *model, g *cell.Grid, in cell.Rect) {
 		at = min(at+1, len(rows)-1)
 	}
 	first := max(0, at-list.H/2)
-	if at > n { // as many of the knobs as there is room for, from their heading on
+	if at > n { // the knobs that fit, after their heading
 		first = max(n, at-list.H+1)
 	}
 	first = min(first, max(0, len(rows)-list.H))
@@ -102,7 +102,7 @@ func (l *launch) draw(m *model, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// drawWide has the options and what comes of them at the left, and the knobs with their curves at the right.
+// drawWide draws the options and their effects at the left, and the knobs with their curves at the right.
 func (l *launch) drawWide(m *model, g *cell.Grid, in cell.Rect) {
 	left, right := in.Left(in.W * 9 / 20)
 	for y := in.Y; y < in.Y+in.H; y++ {
@@ -125,7 +125,7 @@ func (l *launch) drawWide(m *model, g *cell.Grid, in cell.Rect) {
 			tall[i], moving = 2, moving+1
 		}
 	}
-	more := min(launchCurve, spare/max(1, moving)) // lines for each that moves
+	more := min(launchCurve, spare/max(1, moving)) // extra lines of each knob with a schedule
 	for i := range tall {
 		if tall[i] > 1 {
 			tall[i] += max(more, 0) - 1
@@ -150,7 +150,7 @@ func (l *launch) drawWide(m *model, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// launchColumns are where the parts of a line begin, from its left end; title is 0 where it has no place.
+// launchColumns is the layout of a line: offsets from its left end; title is 0 if it does not fit.
 type launchColumns struct{ name, value, sketch, bounds, title int }
 
 func (l *launch) columns(m *model, width int) (c launchColumns) {
@@ -186,7 +186,7 @@ func (l *launch) knobHead(m *model, g *cell.Grid, in cell.Rect, c launchColumns)
 	g.Text(in.X+c.bounds, in.Y, in.W-c.bounds-1, cell.Faint, "bounds")
 }
 
-// horizon is the rounds over which schedules are drawn, and whether the run is told to end there.
+// horizon returns the rounds over which schedules are drawn, and whether the limit or the estimate determines them.
 func (l *launch) horizon() (hi uint64, known bool) {
 	if l.draft.Limit.Rounds > 0 {
 		return l.draft.Limit.Rounds, true
@@ -201,7 +201,7 @@ func (l *launch) horizon() (hi uint64, known bool) {
 	return hi, false
 }
 
-// drawLine is a line of the form: name, value, and what there is to know of it.
+// drawLine draws a line of the form: name, value and details.
 func (l *launch) drawLine(m *model, g *cell.Grid, in cell.Rect, c launchColumns, of LineID) {
 	l.rows = append(l.rows, launchRow{in, of})
 	role, chosen := cell.Plain, of == l.chosen()
@@ -220,7 +220,7 @@ func (l *launch) drawLine(m *model, g *cell.Grid, in cell.Rect, c launchColumns,
 	x, w := in.X+c.sketch, in.W-c.sketch-1
 	if at, err := l.refused(); err != nil && at == of {
 		role := cell.Alert
-		if chosen && l.typing != nil && len(l.offers()) > 0 { // it may become a word yet
+		if chosen && l.typing != nil && len(l.offers()) > 0 { // it may still be completed to a word
 			role = cell.Faint
 		}
 		g.Text(x, in.Y, w, role, err.Error())
@@ -245,7 +245,7 @@ func (l *launch) drawLine(m *model, g *cell.Grid, in cell.Rect, c launchColumns,
 	g.Text(in.X+c.bounds, in.Y, end-c.bounds, cell.Faint, bounds(k))
 }
 
-// bounds are those of a knob in few cells.
+// bounds formats the bounds of a knob briefly.
 func bounds(k optim.Knob) string {
 	if len(k.Choices) > 0 {
 		return ""
@@ -253,7 +253,7 @@ func bounds(k optim.Knob) string {
 	return short(k, k.Min) + "–" + short(k, k.Max)
 }
 
-// moving says from where to where a schedule turns a knob; "" where none does.
+// moving formats the first and the last value of a schedule; "" for a constant.
 func (l *launch) moving(k optim.Knob) string {
 	values := l.curve(k, 64)
 	if still(values) {
@@ -262,20 +262,20 @@ func (l *launch) moving(k optim.Knob) string {
 	return short(k, values[0]) + " → " + short(k, values[len(values)-1])
 }
 
-// drawValue is what a line has: what a person said stands out with a mark, and while it is typed with a cursor.
+// drawValue draws the value of a line: a value from the user with a mark, and a value being typed with a cursor.
 func (l *launch) drawValue(m *model, g *cell.Grid, x, y int, of LineID, role cell.Role) {
 	const w = launchValue - 2
-	text, said := l.value(of)
+	text, explicit := l.value(of)
 	switch {
 	case l.typing != nil && of == l.chosen():
 		drawTyped(m, g, x, y, w, l.typing)
-	case said:
+	case explicit:
 		g.Text(x, y, w, cell.Staged, text+"*")
 	case text != "":
 		g.Text(x, y, w, role, text)
 	default:
 		text = "–"
-		switch e := l.estimate; { // what goes without saying
+		switch e := l.estimate; { // derived values
 		case of.Name == "model" && e.Model != "":
 			text = e.Model
 		case of.Name == "data" && e.Data != "":
@@ -285,7 +285,7 @@ func (l *launch) drawValue(m *model, g *cell.Grid, x, y int, of LineID, role cel
 	}
 }
 
-// drawTyped is a line of text being typed, with its cursor.
+// drawTyped draws a line of text with its cursor.
 func drawTyped(m *model, g *cell.Grid, x, y, w int, l *line) {
 	from := max(0, l.at-w+1)
 	g.Text(x, y, w, cell.Staged, string(l.runes[from:min(len(l.runes), from+w)]))
@@ -296,7 +296,7 @@ func drawTyped(m *model, g *cell.Grid, x, y, w int, l *line) {
 	}
 }
 
-// sketch is a knob's curve over the run, or its place between its bounds where it does not move.
+// sketch draws the curve of a knob over the run, or for a constant its place between the bounds.
 func (l *launch) sketch(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	values := l.curve(k, 2*in.W)
 	if still(values) {

@@ -15,18 +15,18 @@ import (
 
 const linkPastPanel panelID = "linkpast"
 
-// linkPast is the state of the panel of links over the rounds.
+// linkPast is the state of the panel with the recorded traffic of each link.
 type linkPast struct {
-	chosen engine.Member // as [view.LinkOf] names links; the formula follows what all send to all
+	chosen engine.Member // selected link, see [view.LinkOf]; the formula follows the sum of all links
 }
 
-// formulaRow is the id of the row of what the algorithm's formula says of all links together: it tells no link from
-// another. No link has it.
+// formulaRow is the id of the row with the predicted traffic of all links together. The prediction does not
+// distinguish links, and no link has this id.
 const formulaRow = view.Whole
 
 func newLinkPast() *linkPast { return &linkPast{} }
 
-// panel has what was sent over each link, as the log has it: of a recording too.
+// panel returns the panel of recorded traffic per link. It works for recordings too.
 func (p *linkPast) panel() panel {
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { p.move(m, d); return nil }
@@ -48,7 +48,8 @@ func (p *linkPast) panel() panel {
 
 func linkPastTitle(m *model) (string, string) { return "links over rounds", m.windowNote() }
 
-// rows are the links that were measured: what all send to all with the formula below it, then each worker's.
+// rows returns the measured links, and the index of the selected one: first the sum with the formula below it, then
+// those of each worker.
 func (p *linkPast) rows(m *model) (out []engine.Member, at int) {
 	s := m.shown.MachinesOf(view.Between)
 	if s == nil {
@@ -67,9 +68,9 @@ func (p *linkPast) move(m *model, d int) {
 	}
 }
 
-// linkPastSpace is where the parts of a row are.
+// linkPastSpace is the layout of a row.
 type linkPastSpace struct {
-	name, rate, round int // right ends of the last two; round: 0 where it has no place
+	name, rate, round int // right ends of the last two columns; round: 0 if it does not fit
 	spark, w          int
 }
 
@@ -86,7 +87,7 @@ func linkPastColumns(r cell.Rect) (c linkPastSpace) {
 	return c
 }
 
-// linkPastFoot is the lines below the links, where there is room.
+// linkPastFoot is the number of lines below the links, if they fit.
 func linkPastFoot(r cell.Rect) int {
 	if r.H < 7 {
 		return 0
@@ -94,8 +95,8 @@ func linkPastFoot(r cell.Rect) int {
 	return 1
 }
 
-// draw is a line for each link. Links have one scale, what a worker sends to all another, and the sum and its formula
-// a third.
+// draw renders a line for each link. Single links share one scale, the totals of workers another, and the sum with
+// its formula a third.
 func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 	rows, at := p.rows(m)
 	if len(rows) == 0 {
@@ -156,11 +157,11 @@ func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// What is drawn to one scale.
+// Rows of the same kind share a scale.
 const (
-	formulaScale = iota // what all send to all, and its formula
-	workerScale         // what one sends to all
-	oneScale            // what one sends to one other
+	formulaScale = iota // the sum of all links, and its formula
+	workerScale         // the total that one worker sends
+	oneScale            // one link
 )
 
 func linkScale(id engine.Member) int {
@@ -182,7 +183,8 @@ func linkName(id engine.Member) string {
 	return end(from) + " → " + end(to)
 }
 
-// linkNow is what a link carried a second and a round, at the cursor or now: a dash where nobody measured it then.
+// linkNow formats the traffic of a link per second and per round, at the cursor or now; a dash if it was not measured
+// then.
 func linkNow(m *model, id engine.Member) (rate, around string) {
 	at := m.shown.Progress.Rounds
 	if m.cursor.on {
@@ -204,7 +206,7 @@ func linkNow(m *model, id engine.Member) (rate, around string) {
 	return bytesOr(x), bytesOr(x / rounds)
 }
 
-// bytesOr writes an amount of bytes, and a dash for what is not known.
+// bytesOr formats a number of bytes; a dash if it is unknown.
 func bytesOr(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "–"
@@ -212,8 +214,7 @@ func bytesOr(x float64) string {
 	return Size(x)
 }
 
-// speed is rounds a second in the rounds [from, end), or last before where none of them has it; NaN where it is not
-// known.
+// speed returns the rounds per second in the rounds [from, end), else the last known value before; NaN if unknown.
 func speed(v *view.View, from, end uint64) float64 {
 	for i := range v.Speed {
 		s := &v.Speed[i]
@@ -230,7 +231,8 @@ func speed(v *view.View, from, end uint64) float64 {
 	return math.NaN()
 }
 
-// formulaAt is what the formula says of a round: what was sent but for the excess, which is in every log.
+// formulaAt returns the predicted bytes of a round: the sent bytes minus the excess over the prediction, which every
+// log records; NaN if nothing is recorded.
 func formulaAt(v *view.View, at uint64) float64 {
 	sum, some := 0.0, false
 	for i := range v.Traffic {
@@ -250,8 +252,8 @@ func formulaAt(v *view.View, at uint64) float64 {
 	return sum
 }
 
-// linksGone says that machines were measured between the last of what the links carried and a round, and no link: their
-// workers have gone.
+// linksGone reports whether machines, but no links, were measured between the last link measurement and a round: the
+// workers of the links have left.
 func linksGone(v *view.View, s *view.Series, at uint64) bool {
 	_, links, _ := s.At(view.Whole, at)
 	_, machines, ok := v.MachinesOf(event.Busy).At(view.Whole, at)
@@ -259,7 +261,7 @@ func linksGone(v *view.View, s *view.Series, at uint64) bool {
 	return ok && at >= hi && machines >= hi && machines > links
 }
 
-// linkColumns are what a link carried a second in columns of rounds with these edges.
+// linkColumns returns the bytes per second of a link in columns of rounds with these edges.
 func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
 	if id != formulaRow {
 		return v.MachinesOf(view.Between).Columns(id, edges)
@@ -277,7 +279,8 @@ func linkColumns(v *view.View, id engine.Member, edges []uint64) []view.Bucket {
 	return out
 }
 
-// linkVoid are the columns in which others were measured and the link was not, and those behind the last of all links.
+// linkVoid marks the columns in which other links were measured and this one was not, and those after the last
+// measurement of all links.
 func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
 	out := make([]bool, len(edges)-1)
 	if id == formulaRow || edges[len(out)] <= edges[0] {
@@ -293,7 +296,7 @@ func linkVoid(v *view.View, id engine.Member, edges []uint64) []bool {
 	return out
 }
 
-// point chooses the link under the mouse, and in its line the round.
+// point selects the link under the mouse and, within its line, the round.
 func (p *linkPast) point(m *model, r cell.Rect, x, y int) {
 	rows, at := p.rows(m)
 	if i, ok := tableAt(r, y, len(rows), at, linkPastFoot(r)); ok {
@@ -303,7 +306,7 @@ func (p *linkPast) point(m *model, r cell.Rect, x, y int) {
 	m.pointIn(cell.Rect{X: c.spark, Y: r.Y, W: c.w, H: r.H}, x, y)
 }
 
-// linkPastRows are the points of each link.
+// linkPastRows returns the points of each link for an export.
 func linkPastRows(v *view.View) rows {
 	out := rows{{"from", "to", "round", "to_round", "points", "min", "mean", "max"}}
 	s := v.MachinesOf(view.Between)

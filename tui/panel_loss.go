@@ -11,8 +11,8 @@ import (
 	"brood/tui/chart"
 )
 
-// mainSeries is what the algorithm measures of each member's training, apart from fitness, which has a panel of its
-// own.
+// mainSeries returns the series that the algorithm measures for the training of each member. Fitness is excluded,
+// since it has its own panel.
 func (m *model) mainSeries() string {
 	if m.alg != nil {
 		for _, s := range m.alg.Series {
@@ -26,15 +26,15 @@ func (m *model) mainSeries() string {
 
 const lossPanel panelID = "loss"
 
-// newLoss is the chart of what is trained for, which leads the Live screen.
+// newLoss returns the chart of the training objective, the main panel of the Live screen.
 func newLoss(exam *exam) panel {
 	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows, point: pointRound,
 		group: "the loss (on Live)", keys: []binding{exam.key()},
 		screen: &screen{digit: 1, name: "Live", charts: true, place: exam.place, instead: "Mistakes", show: exam.show}}
 }
 
-// lossSeries is what is drawn with the loss of the centre, on its axis: the main series, nil where there is a model and
-// that is no loss.
+// lossSeries returns the series to draw on the axis of the centre's loss, with title and unit of the axis: the main
+// series; nil for an objective, and for a model whose main series is no loss.
 func (m *model) lossSeries() (s *view.Series, title, unit string) {
 	title = "loss"
 	if m.alg != nil {
@@ -65,7 +65,7 @@ func lossTitle(m *model) (string, string) {
 	return title + unit, scale + " · " + m.smoothNote(s) + m.windowNote()
 }
 
-// explain fills a panel that has nothing to show yet with the reason.
+// explain shows in an empty panel why it is empty.
 func explain(g *cell.Grid, r cell.Rect, text string) {
 	lines := wrap(text, r.W-4)
 	for i, l := range lines {
@@ -93,8 +93,8 @@ func (m *model) waiting(what string) string {
 	return text
 }
 
-// marks are those of the chart's axis. An edit's begins with the name of its knob, which the axis labels as screens do,
-// and ends with who made it, if it was somebody else, and why.
+// marks returns the marks on the axis of the chart. The mark of an edit starts with the label of its knob, and ends
+// with its author, if that is another user, and its reason.
 func (m *model) marks() (out []chart.Mark) {
 	for _, k := range m.shown.Marks {
 		role := cell.Marks
@@ -141,7 +141,8 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	m.lossLegend(g, legend, s, centre)
 }
 
-// centreOf are the values of the centre, which are losses: of an objective the fitness that a person gave.
+// centreOf returns the values of the centre, which are losses. For an objective they are negated to the fitness that
+// the user defined.
 func (m *model) centreOf(s *view.Series) func(edges []uint64) []view.Bucket {
 	of := columnsOf(s, view.Whole)
 	if !m.shown.Config.Maximises() {
@@ -150,7 +151,7 @@ func (m *model) centreOf(s *view.Series) func(edges []uint64) []view.Bucket {
 	return func(edges []uint64) []view.Bucket { return minus(of(edges)) }
 }
 
-// minus are columns of the opposite values.
+// minus returns the columns with negated values.
 func minus(cols []view.Bucket) []view.Bucket {
 	for i, b := range cols {
 		if !b.Empty() {
@@ -160,7 +161,7 @@ func minus(cols []view.Bucket) []view.Bucket {
 	return cols
 }
 
-// plainGlyph stands for a role's curve where only ASCII may be written.
+// plainGlyph returns the ASCII character of a role's curve.
 func plainGlyph(role cell.Role) rune {
 	switch role {
 	case cell.Centre:
@@ -181,7 +182,7 @@ func glyphs(layers []chart.Layer) {
 	}
 }
 
-// entry is a part of a legend: a glyph, a name and a value that keeps its width.
+// entry is a part of a legend: a glyph, a name and a value of constant width.
 type entry struct {
 	glyph, name, value string
 	role               cell.Role

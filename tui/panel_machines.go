@@ -20,7 +20,8 @@ const (
 	historyTiles  panelID = "machine"
 )
 
-// machinePanels are those of the Machines screen: a table of the run's processes, and the history of the chosen one.
+// machinePanels returns the panels of the Machines screen: a table of the processes of the run, and the history of
+// the selected one.
 func (f *fleet) machinePanels() []panel {
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { f.moveProcess(m, d); return nil }
@@ -58,7 +59,7 @@ func (f *fleet) machinePanels() []panel {
 			list: rows, export: plainly(machineRows),
 			point: func(m *model, r cell.Rect, x, y int) {
 				if rows, at := f.processes(m); len(rows) > 0 {
-					n, cols := tiling(r, len(f.pastOf(m, rows[at])), lowTileH)
+					n, cols := tiling(r, len(f.processTiles(m, rows[at])), lowTileH)
 					m.pointTile(tiled(r, n, cols), x, y)
 				}
 			},
@@ -66,11 +67,11 @@ func (f *fleet) machinePanels() []panel {
 	}
 }
 
-// briefly is how long a run may be that ends before anything of its machines is recorded.
-const briefly = 3 * time.Second
+// minMeasured is the run length below which a run may end before anything is recorded of its machines.
+const minMeasured = 3 * time.Second
 
-// placeMachines is the Machines screen: the table takes what its rows need, and up to a half. Where nothing is measured
-// it says so alone.
+// placeMachines lays out the Machines screen: the table takes the lines that its rows need, up to half. Without
+// measurements the table fills the screen.
 func placeMachines(m *model, b cell.Rect) []placement {
 	if len(m.shown.Processes) == 0 && !m.measured() {
 		return []placement{{machinesPanel, b}}
@@ -83,12 +84,12 @@ func placeMachines(m *model, b cell.Rect) []placement {
 // machineRow is a process of the run in the table.
 type machineRow struct {
 	worker int
-	name   string // of its machine, where that is known
+	name   string // of its machine; "" if unknown
 	hosts  int    // members
 	values map[event.Measure]float64
 }
 
-// id is how a process is called.
+// id returns the label of a process.
 func (x machineRow) id() string {
 	if x.worker == event.Here {
 		return "run"
@@ -96,7 +97,7 @@ func (x machineRow) id() string {
 	return label(x.worker)
 }
 
-// processes are those that pass the filter, the coordinator's first, and which of them is chosen.
+// processes returns the processes that pass the filter, the coordinator first, and the index of the selected one.
 func (f *fleet) processes(m *model) (rows []machineRow, at int) {
 	for _, x := range f.everyProcess(m) {
 		if m.passes("machines", x.id(), x.name) {
@@ -106,7 +107,8 @@ func (f *fleet) processes(m *model) (rows []machineRow, at int) {
 	return rows, max(0, slices.IndexFunc(rows, func(x machineRow) bool { return x.worker == f.process }))
 }
 
-// everyProcess are all: as they are now where somebody measures them, else as the log has them, at the cursor too.
+// everyProcess returns all processes: their live values if the run is measured and there is no cursor, else the
+// recorded values at the cursor or the end.
 func (f *fleet) everyProcess(m *model) (rows []machineRow) {
 	v := m.shown
 	now := f.now.Machines
@@ -145,12 +147,12 @@ func withSamples(values map[event.Measure]float64, x float64) map[event.Measure]
 	return out
 }
 
-// recorded is what the log has of a process at the cursor, or as the last.
+// recorded returns the recorded values of a process at the cursor, or the last ones.
 func (f *fleet) recorded(m *model, worker int) map[event.Measure]float64 {
 	out := map[event.Measure]float64{}
 	for i := range m.shown.Machines {
 		s := &m.shown.Machines[i]
-		if s.Name == string(view.Between) { // of links, and of no process
+		if s.Name == string(view.Between) { // series of links, not of processes
 			continue
 		}
 		if x, ok := m.last(s, view.Process(worker)); ok {
@@ -182,7 +184,7 @@ func (f *fleet) machinesTitle(m *model) (string, string) {
 	return "machines", m.filterNote("machines", note)
 }
 
-// value writes a measure, and a dash where nobody told it: that is not 0.
+// value formats a measure; a dash if it is unknown, which differs from 0.
 func (x machineRow) value(name event.Measure, text func(float64) string) string {
 	if v, ok := x.values[name]; ok {
 		return text(v)
@@ -190,7 +192,7 @@ func (x machineRow) value(name event.Measure, text func(float64) string) string 
 	return "–"
 }
 
-// part writes a measure beside what there is of it.
+// part formats a used amount and its total.
 func (x machineRow) part(used, of event.Measure, text func(float64) string) string {
 	a, b := x.value(used, text), x.value(of, text)
 	if a == "–" && b == "–" {
@@ -199,7 +201,7 @@ func (x machineRow) part(used, of event.Measure, text func(float64) string) stri
 	return a + " / " + b
 }
 
-// cores writes a number of processors.
+// cores formats a number of processors.
 func cores(x float64) string {
 	if x == float64(int(x)) {
 		return fmt.Sprintf("%.0f", x)
@@ -212,23 +214,23 @@ func cores(x float64) string {
 
 func busyCores(x float64) string { return fmt.Sprintf("%.1f", x) }
 
-// tight says whether more than nine tenths are used of what there is.
-func (x machineRow) tight(used, of event.Measure) cell.Role {
+// usageRole returns the warning role if more than 90 % of the total is used.
+func (x machineRow) usageRole(used, of event.Measure) cell.Role {
 	if all := x.values[of]; all > 0 && x.values[used] > 0.9*all {
 		return cell.Warn
 	}
 	return cell.Plain
 }
 
-// deviceTight is tight of a device, of which others may hold a part.
-func deviceTight(x machineRow) cell.Role {
+// deviceUsageRole is usageRole of device memory, including what other processes use if known.
+func deviceUsageRole(x machineRow) cell.Role {
 	if _, ok := x.values[event.DeviceTaken]; ok {
-		return x.tight(event.DeviceTaken, event.DeviceTotal)
+		return x.usageRole(event.DeviceTaken, event.DeviceTotal)
 	}
-	return x.tight(event.DeviceUsed, event.DeviceTotal)
+	return x.usageRole(event.DeviceUsed, event.DeviceTotal)
 }
 
-// device is how the process's device is, in words: as much of it as is told.
+// device describes the device of the process with the known measures.
 func (x machineRow) device() string {
 	var out []string
 	if used := x.part(event.DeviceUsed, event.DeviceTotal, Size); used != "–" {
@@ -266,7 +268,7 @@ func machineColumns() []column[machineRow] {
 		return func(x machineRow) string { return x.part(used, of, Size) }
 	}
 	tight := func(used, of event.Measure) func(machineRow) cell.Role {
-		return func(x machineRow) cell.Role { return x.tight(used, of) }
+		return func(x machineRow) cell.Role { return x.usageRole(used, of) }
 	}
 	seconds := func(x float64) string { return three(1e3*x) + " ms" }
 	return []column[machineRow]{
@@ -275,7 +277,7 @@ func machineColumns() []column[machineRow] {
 		{head: "machine load", width: 12, weight: 6, right: true, text: cpu(event.Load, event.AllCores), role: tight(event.Load, event.AllCores)},
 		{head: "memory", width: 7, weight: 9, right: true, text: one(event.Memory, Size)},
 		{head: "machine memory", width: 17, weight: 7, right: true, text: part(event.MemoryUsed, event.MemoryTotal), role: tight(event.MemoryUsed, event.MemoryTotal)},
-		{head: "device memory", width: 17, weight: 4, right: true, text: part(event.DeviceUsed, event.DeviceTotal), role: deviceTight},
+		{head: "device memory", width: 17, weight: 4, right: true, text: part(event.DeviceUsed, event.DeviceTotal), role: deviceUsageRole},
 		{head: "device", width: 6, weight: 1, right: true, text: one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) })},
 		{head: "°C", width: 4, weight: 0, right: true, text: one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })},
 		{head: "samples/s", width: 9, weight: 8, right: true, text: one(view.Samples, Rate)},
@@ -285,8 +287,8 @@ func machineColumns() []column[machineRow] {
 	}
 }
 
-// unmeasured says why there is no machine.
-func (f *fleet) unmeasured(m *model) string {
+// emptyReason returns why there are no machines to show.
+func (f *fleet) emptyReason(m *model) string {
 	if m.measured() && f.answered && f.err != nil {
 		return "the workers cannot be asked: " + f.err.Error()
 	}
@@ -301,7 +303,7 @@ func (f *fleet) unmeasured(m *model) string {
 	switch {
 	case !m.shown.Over() && !m.killed() && m.replay == nil:
 		return m.waiting("what machines measure, once a second,")
-	case took < briefly:
+	case took < minMeasured:
 		return "machines are measured once a second, while rounds end: this run was over after " + span(took)
 	}
 	return "nothing of machines is in this log: it was recorded before they were measured"
@@ -310,16 +312,16 @@ func (f *fleet) unmeasured(m *model) string {
 func (f *fleet) drawMachines(m *model, g *cell.Grid, r cell.Rect) {
 	rows, at := f.processes(m)
 	if len(rows) == 0 {
-		text := f.unmeasured(m)
+		text := f.emptyReason(m)
 		if len(f.everyProcess(m)) > 0 {
 			text = m.nothing("machines", "machine")
 		}
 		explain(g, r, text)
 		return
 	}
-	const left = 11 // cursor, and which process
+	const left = 11 // cells of the cursor and the process label
 	all := machineColumns()
-	all = slices.DeleteFunc(all, func(c column[machineRow]) bool { // what no process has, takes no room
+	all = slices.DeleteFunc(all, func(c column[machineRow]) bool { // drop columns without any value
 		return !slices.ContainsFunc(rows, func(x machineRow) bool { return strings.Trim(c.text(x), "– /") != "" })
 	})
 	least := 0
@@ -366,15 +368,15 @@ func (f *fleet) historyTitle(m *model) (string, string) {
 	return "history  " + what, m.windowNote()
 }
 
-// pastOf are the tiles of a process: of each quantity that somebody told of it.
-func (f *fleet) pastOf(m *model, x machineRow) (out []tile) {
+// processTiles returns the tiles of a process, one for each recorded quantity.
+func (f *fleet) processTiles(m *model, x machineRow) (out []tile) {
 	ms := func(x float64) string { return three(1e3*x) + " ms" }
 	percent := func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 	degrees := func(x float64) string { return fmt.Sprintf("%.0f °C", x) }
 	for _, t := range []struct {
 		title       string
-		one, second event.Measure // drawn; the second fainter
-		of          event.Measure // what there is of it; "": nobody says
+		one, second event.Measure // the curves; the second is fainter
+		of          event.Measure // its total; "": unknown
 		text, axis  func(float64) string
 	}{
 		{"cpu  ── process ╌╌ machine", event.Busy, event.Load, event.Cores, busyCores, nil},
@@ -417,7 +419,7 @@ func (f *fleet) drawHistory(m *model, g *cell.Grid, r cell.Rect) {
 	if len(rows) == 0 {
 		return
 	}
-	tiles := f.pastOf(m, rows[at])
+	tiles := f.processTiles(m, rows[at])
 	if len(tiles) == 0 {
 		explain(g, r, "nothing of this process is recorded yet: it is at most once a second, and of a worker that tells")
 		return
@@ -428,7 +430,7 @@ func (f *fleet) drawHistory(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// machineRows are the points of each process; what all of them have together says nothing.
+// machineRows returns the points of each process for an export, without the sum over processes.
 func machineRows(v *view.View) rows {
 	out := rows{{"measure", "process", "round", "to", "points", "min", "mean", "max"}}
 	for i := range v.Machines {

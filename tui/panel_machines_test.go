@@ -154,7 +154,7 @@ func TestDeviceFigures(t *testing.T) {
 	held := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9}
 	told := map[event.Measure]float64{event.DeviceUsed: 12e9, event.DeviceTotal: 80e9, event.DeviceTaken: 75e9, event.DeviceLoad: 0.87, event.DeviceHeat: 61}
 	f.Machines = []event.Machine{{Worker: event.Here}, {Worker: 1}, {Worker: 2, Values: held}, {Worker: 3, Values: told}}
-	if (machineRow{values: held}).device() != "12.0 GB / 80.0 GB held" || deviceTight(machineRow{values: held}) != cell.Plain || deviceTight(machineRow{values: told}) != cell.Warn {
+	if (machineRow{values: held}).device() != "12.0 GB / 80.0 GB held" || deviceUsageRole(machineRow{values: held}) != cell.Plain || deviceUsageRole(machineRow{values: told}) != cell.Warn {
 		t.Error("what is told of devices")
 	}
 	c := &crew{Memory: sourcetest.NewMemory(sourcetest.Run(12, 400)...), now: f}

@@ -29,8 +29,8 @@ func replicasTitle(m *model) (string, string) {
 	return count(len(m.shown.Members().Members), "member"), "by id · [ ] focus, b best"
 }
 
-// drawReplicas is a cell for each member, in columns: id, worker, sparkline, value. Those that do not fit are around
-// the focused one.
+// drawReplicas draws a cell for each member, in columns: id, worker, sparkline, value. If not all fit, it shows those
+// around the focused one.
 func drawReplicas(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil {
@@ -81,16 +81,16 @@ func heatTitle(m *model) (string, string) {
 	return "population  " + what, "░ lower ▒ alike ▓█ higher"
 }
 
-// ofOneModel says that members are candidates or parts of a batch, as far as that shows: a probe found no model of
-// their own. Nothing of one lasts from round to round, so that a map of them over the rounds would have nothing to say
-// that the distribution does not.
+// ofOneModel reports whether the members are candidates or parts of a batch, as far as the view shows it: a probe
+// found no separate models. Such members have no state between rounds, so a map over the rounds would show no more
+// than the distribution.
 func (m *model) ofOneModel() bool {
 	return m.shown.Find(view.CentreLoss) != nil && m.shown.Find(view.Spread) == nil
 }
 
-// drawHeat is members down and rounds across, over the whole height: where there are more members than rows, a row is
-// the mean of its members, as many in each. The lower half shows who met whom in one that pairs, and the lines of one
-// that breeds.
+// drawHeat draws a map of members (down) by rounds (across) over the full height. With more members than rows, each
+// row is the mean of a block of members of equal size. The lower half shows the pairings of an algorithm that pairs
+// members, or the lineages of one that breeds.
 func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	s, roster := m.strip(), m.shown.Members()
 	if s == nil || len(roster.Members) < 2 || r.W < 20 || r.H < 3 {
@@ -119,18 +119,18 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	} else {
 		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}
-	if lower.H == 0 || m.shown.Meetings != nil { // else that of the lines below serves both
+	if lower.H == 0 || m.shown.Meetings != nil { // else the axis of the lineages below serves both
 		m.roundAxis(g, upper.X, upper.Y+len(rows), upper.W)
 	}
 }
 
-// drawLines shows of each member whose line it is of.
+// drawLines draws the lineage of each member.
 func (m *model) drawLines(g *cell.Grid, r cell.Rect, line *view.Series) {
 	left := map[int]bool{}
 	for _, v := range line.Latest(m.shown.Members()) {
 		left[int(v.X)] = true
 	}
-	title := "lineage  " + count(len(left), "founder") + " left" // of how many, nobody knows after a resize
+	title := "lineage  " + count(len(left), "founder") + " left" // the initial number is unknown after a resize
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, title)
 	_, body := r.Top(1)
 	at := m.gutter()
@@ -161,7 +161,7 @@ func (m *model) rows(g *cell.Grid, r cell.Rect, of func(ids []engine.Member) []v
 	return rows
 }
 
-// gutter is how wide the names of members, or of blocks of them, are beside their rows.
+// gutter returns the width of the labels of members, or of blocks of members.
 func (m *model) gutter() int {
 	if ids := m.shown.Members().Members; len(ids) >= 100 {
 		return cell.Width(blockName(ids[len(ids)-2:])) + 2
@@ -169,7 +169,7 @@ func (m *model) gutter() int {
 	return 8
 }
 
-// roundAxis names the first and the last place of the axis in a line of w cells.
+// roundAxis labels both ends of the axis in a line of w cells.
 func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	lo, hi := m.rounds()
 	first, last := m.spotText(lo), m.spotText(max(hi, 1)-1)
@@ -183,7 +183,7 @@ func (m *model) roundAxis(g *cell.Grid, x, y, w int) {
 	}
 }
 
-// meanOf sums the columns of some members.
+// meanOf sums the columns of several members.
 func meanOf(s *view.Series, ids []engine.Member, edges []uint64) []view.Bucket {
 	row := s.Columns(ids[0], edges)
 	for _, id := range ids[1:] {

@@ -17,14 +17,14 @@ func (r *rail) title(m *model) (string, string) {
 
 const railFoot = 5 // lines below the list: a rule, the knob's doc and the answer
 
-// window is the first row of the list and how many there are.
+// window returns the first visible row of the list and the number of rows.
 func (r *rail) window(m *model, in cell.Rect) (first, n int) {
 	total := len(r.knobs(m))
 	n = min(total, max(1, in.H-railFoot))
 	return min(max(0, r.cursor-n/2), total-n), n
 }
 
-// point chooses the knob under the mouse.
+// point selects the knob under the mouse.
 func (r *rail) point(m *model, in cell.Rect, _, y int) {
 	first, n := r.window(m, in)
 	if i := y - in.Y; i >= 0 && i < n {
@@ -55,7 +55,7 @@ func (r *rail) draw(m *model, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// row is a knob: name, value in effect, and to the right what is staged, pending or how it moves.
+// row draws a knob: its name, its value in effect and, at the right, the staged or pending value or its schedule.
 func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bool) {
 	role := cell.Plain
 	if chosen && m.focus == knobsPanel {
@@ -65,7 +65,7 @@ func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bo
 		g.Set(in.X+1, in.Y, '▸', role)
 	}
 	label, value := m.label(k), m.inEffect(k)
-	end := max(23, 3+cell.Width(label)+1+min(9, cell.Width(value))) // a long label moves what stands behind it
+	end := max(23, 3+cell.Width(label)+1+min(9, cell.Width(value))) // a long label shifts the columns after it
 	g.Text(in.X+3, in.Y, in.W-4, role, label)
 	g.Right(in.X+end, in.Y, 9, role, value)
 	x, w := in.X+end+1, in.W-end-2
@@ -100,7 +100,7 @@ func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bo
 	gauge(g, x+1, in.Y, wide-1, k, m.current(k), cell.Median, m.opt.ASCII)
 }
 
-// spark is a schedule over the run in six columns, with a word behind it.
+// spark draws a schedule over the run in six columns, with a word after it.
 func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string, role cell.Role) {
 	lo, hi := r.horizon(m)
 	c := chart.Of(knobs.Curve(k, lo, hi, 6))
@@ -113,7 +113,7 @@ func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *v
 
 func (r *rail) drawTyping(m *model, g *cell.Grid, x, y, w int) { drawTyped(m, g, x, y, w, r.typing) }
 
-// inEffect is a knob's value now; there is no population before the first plan.
+// inEffect returns the current value of a knob. Before the first plan there is no population size.
 func (m *model) inEffect(k optim.Knob) string {
 	if k.Name == view.MembersKnob && m.shown.Plan == nil {
 		return "–"
@@ -121,7 +121,7 @@ func (m *model) inEffect(k optim.Knob) string {
 	return short(k, m.current(k))
 }
 
-// short is a value within nine characters.
+// short formats a value in at most nine characters.
 func short(k optim.Knob, x float64) string {
 	if len(k.Choices) > 0 {
 		return k.Format(x)
@@ -132,7 +132,7 @@ func short(k optim.Knob, x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// foot explains the chosen knob and tells what became of the last change.
+// foot describes the selected knob and the result of the last change.
 func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	for x := in.X + 1; x < in.X+in.W-1; x++ {
 		g.Set(x, in.Y, '╌', cell.Border)
@@ -153,7 +153,7 @@ func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 	if len(r.staged) > 0 && said.text == "" {
 		role, lines = cell.Staged, append(r.stagedSchedule(k, in.W-2), r.stagedLine(m))
 	}
-	own := len(lines) // the knob's doc follows where nothing else is going on
+	own := len(lines) // without another message the doc of the knob follows
 	if own == 0 || said.past {
 		lines = append(lines, wrap(k.Doc, in.W-2)...)
 	}
@@ -182,7 +182,7 @@ func limits(k optim.Knob) string {
 	return fmt.Sprintf("  %s–%s%s", short(k, k.Min), short(k, k.Max), unit)
 }
 
-// stagedSchedule is what is staged for a knob, whole, where its row cuts it.
+// stagedSchedule returns the whole staged schedule of a knob if its row truncates it.
 func (r *rail) stagedSchedule(k optim.Knob, width int) []string {
 	if expr, ok := r.of(k.Name); ok && strings.Contains(expr, ":") {
 		return wrap(expr, width)
@@ -190,8 +190,8 @@ func (r *rail) stagedSchedule(k optim.Knob, width int) []string {
 	return nil
 }
 
-// horizon is the rounds over which schedules are drawn: to the end or the limit, and without one twice as far as the
-// run is.
+// horizon returns the rounds over which schedules are drawn: to the end or the limit, and without a limit to twice
+// the current round.
 func (r *rail) horizon(m *model) (lo, hi uint64) {
 	v := m.shown
 	switch {
@@ -204,7 +204,7 @@ func (r *rail) horizon(m *model) (lo, hi uint64) {
 	if v.Limit.Epochs > 0 && v.Progress.Epochs > 0 {
 		hi = max(v.Progress.Rounds, uint64(v.Limit.Epochs/v.Progress.Epochs*float64(v.Progress.Rounds)))
 	}
-	for _, s := range r.staged { // what is staged is drawn to its end
+	for _, s := range r.staged { // draw staged schedules to their end
 		if m.knobs != nil && v.Limit.Epochs == 0 {
 			hi = max(hi, m.knobs.With(s.Knob, s.Expr).Ends(s.Knob))
 		}

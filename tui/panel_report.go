@@ -17,9 +17,9 @@ const (
 	calibrationPanel panelID = "calibration"
 )
 
-// exam is the state of the panels that take the Live screen to show what the model gets wrong on the test set: what was
-// found last, and what is on its way. The test set is asked only when somebody wants to know: it takes processor time
-// from a run that trains here.
+// exam is the state of the panels that replace the Live screen to show the errors of the model on the test set: the
+// last report and the pending one. An evaluation starts only on request: it takes processor time from a run on this
+// machine.
 type exam struct {
 	open bool
 	inquiry[Examined]
@@ -27,7 +27,7 @@ type exam struct {
 
 func newExam() *exam { return &exam{inquiry: inquiry[Examined]{name: "question"}} }
 
-// key opens the panels, from others on the Live screen.
+// key is the binding that opens the panels from others on the Live screen.
 func (e *exam) key() binding {
 	return binding{keys: []string{"w"}, title: "what the model gets wrong", do: e.show}
 }
@@ -36,7 +36,7 @@ func (e *exam) panels() []panel {
 	const group = "what the model gets wrong (w on Live)"
 	keys := []binding{
 		{keys: []string{"w"}, title: "back to the run", do: e.show},
-		{keys: []string{"enter"}, title: "ask it now, or its checkpoint", do: e.ask, why: e.may},
+		{keys: []string{"enter"}, title: "ask it now, or its checkpoint", do: e.ask, why: e.whyNot},
 	}
 	of := func(id panelID, title func() string, draw func(g *cell.Grid, r cell.Rect, x *report.Report)) panel {
 		return panel{
@@ -68,7 +68,7 @@ func (e *exam) panels() []panel {
 	}
 }
 
-// show puts the panels in the place of the run's, or takes them away again.
+// show toggles between these panels and those of the run.
 func (e *exam) show(m *model) tea.Cmd {
 	e.open = !e.open
 	if m.focus = lossPanel; e.open {
@@ -77,7 +77,7 @@ func (e *exam) show(m *model) tea.Cmd {
 	return nil
 }
 
-// place is the Live screen.
+// place lays out the Live screen.
 func (e *exam) place(m *model, b cell.Rect) []placement {
 	switch {
 	case !e.open:
@@ -98,7 +98,7 @@ func (e *exam) reset() {
 	e.open = false
 }
 
-// note says of which round it is, and how far the next answer has come.
+// note returns the round of the report, and the progress of the pending one.
 func (e *exam) note() string {
 	switch {
 	case e.now != nil && e.now.done.Load() > 0:
@@ -111,7 +111,7 @@ func (e *exam) note() string {
 	return ""
 }
 
-// missing says why there is nothing to see.
+// missing returns why there is nothing to show.
 func (e *exam) missing(m *model) string {
 	switch {
 	case e.now != nil:
@@ -121,14 +121,14 @@ func (e *exam) missing(m *model) string {
 	case e.got != nil:
 		return fmt.Sprintf("after round %s the model's results are not finite", round(e.got.Round))
 	}
-	if why := e.may(m); why != "" {
+	if why := e.whyNot(m); why != "" {
 		return why
 	}
 	return "enter asks the model about the test set, after the round of the newest checkpoint or of the cursor: each class, what is taken for what, and whether probabilities can be trusted. It takes processor time here."
 }
 
-// may says why nothing can be asked.
-func (e *exam) may(m *model) string {
+// whyNot returns why the test set cannot be evaluated; "" if it can.
+func (e *exam) whyNot(m *model) string {
 	_, able := m.opt.Library.(Examiner)
 	switch {
 	case m.opt.Source == nil:
@@ -155,12 +155,12 @@ func (e *exam) ask(m *model) tea.Cmd {
 		}
 	}
 	lib, dir := m.opt.Library.(Examiner), m.opt.Session
-	return e.begin(m, func(ctx context.Context, told func(uint64)) (*Examined, error) {
-		return lib.Examine(ctx, dir, at, told)
+	return e.begin(m, func(ctx context.Context, recomputed func(uint64)) (*Examined, error) {
+		return lib.Examine(ctx, dir, at, recomputed)
 	})
 }
 
-// back gives up a question that is on its way, and then leads back to the run.
+// back cancels a pending evaluation; without one it returns to the run.
 func (e *exam) back(m *model) bool {
 	if e.giveUp(m) {
 		return true
@@ -172,7 +172,8 @@ func (e *exam) back(m *model) bool {
 	return false
 }
 
-// rows are the classes, then what is taken for what, then the bins of the calibration; of a regression its outputs.
+// rows returns for an export the classes, then the confusions, then the calibration bins; for a regression the
+// outputs.
 func (e *exam) rows(*model) func(*view.View) rows {
 	x := e.got
 	return func(*view.View) (out rows) {

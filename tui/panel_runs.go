@@ -18,8 +18,8 @@ const (
 	figuresPanel panelID = "figures"
 )
 
-// panels are the rail, which leads the Runs screen, and what is laid over each other beside it. Another session changes
-// nothing in them.
+// panels returns the rail, the main panel of the Runs screen, and the overlay panels. Opening another session does
+// not change them.
 func (r *runs) panels() []panel {
 	entries := &list{name: "runs", entries: "runs", stays: true}
 	return []panel{
@@ -35,18 +35,18 @@ func (r *runs) panels() []panel {
 	}
 }
 
-// place is the Runs screen: the rail, and beside or below it what its runs look like over each other.
+// place lays out the Runs screen: the rail and, to its right or below, the overlay of runs.
 func (r *runs) place(m *model, b cell.Rect) []placement {
-	if m.focus == launchPanel { // it has the screen until it is left
+	if m.focus == launchPanel { // the launcher fills the screen until it is left
 		return []placement{{launchPanel, b}}
 	}
 	if b.W < fullW {
-		top, low := b.Top((b.H*4 + 6) / 7) // the list leads
+		top, low := b.Top((b.H*4 + 6) / 7) // the list gets the larger part
 		return []placement{{runsPanel, top}, {overlayPanel, low}}
 	}
 	rail, right := b.Left(b.W * 9 / 20)
-	lines := 4 + max(1, len(r.marks))        // with the border, the heading and what else differs
-	if r.overlay.seeds && len(r.marks) > 1 { // means of seeds too
+	lines := 4 + max(1, len(r.marks))        // with the border, the heading and the line of other differences
+	if r.overlay.seeds && len(r.marks) > 1 { // with the means over seeds
 		lines += 1 + len(r.marks)/4
 	}
 	charts, figures := right.Top(right.H - min(lines, right.H*2/5))
@@ -70,7 +70,7 @@ func (r *runs) hints(m *model) [][2]string {
 	}
 	out := [][2]string{{"enter", open}, {"space", "mark"}, {"N", "new"}, {"/", "filter"}, {"r", "resume"}, {"w", "model file"},
 		{"s", "sort"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
-	if len(r.marks) > 0 { // who marks runs compares them
+	if len(r.marks) > 0 { // marked runs are compared
 		at := slices.Index(out, [2]string{"v", "figures"})
 		out = slices.Insert(slices.Delete(out, at, at+1), 2, [2]string{"v", "figures"})
 	}
@@ -98,18 +98,19 @@ func (r *runs) title(m *model) (string, string) {
 	return "runs", m.filterNote("runs", note)
 }
 
-// runCell is a line of the rail with what is known of it.
+// runCell is a line of the rail with what is known of its run.
 type runCell struct {
 	runRow
 	k   *known
 	now time.Time
 }
 
-// unknown says that it stands for a host that has told nothing, or nothing of late.
+// unknown reports whether the line is a host that has not answered, or not recently.
 func (c runCell) unknown() bool { return c.Asked && c.k != nil && c.k.Err != "" }
 
-// told is a column's text of a run that was read; "–" stands for what it has not come to.
-func told(text func(k *known) string) func(runCell) string {
+// columnText returns the text of a column for a run: "–" if the run has no such value or its host does not answer, ""
+// for folders and for runs that are not read yet.
+func columnText(text func(k *known) string) func(runCell) string {
 	return func(c runCell) string {
 		if c.k == nil || c.Folder != "" {
 			return ""
@@ -130,13 +131,13 @@ func runColumns() []column[runCell] {
 			}
 			return c.k.spark
 		}},
-		{head: "loss", width: 7, weight: 17, right: true, text: told(func(k *known) string {
+		{head: "loss", width: 7, weight: 17, right: true, text: columnText(func(k *known) string {
 			if len(k.Curve) == 0 || k.Objective != "" { // of an objective, whose test says what it came to
 				return ""
 			}
 			return Number(k.Loss)
 		})},
-		{head: "test", width: 9, weight: 19, right: true, text: told(func(k *known) string {
+		{head: "test", width: 9, weight: 19, right: true, text: columnText(func(k *known) string {
 			if k.Score == nil {
 				return ""
 			}
@@ -146,7 +147,7 @@ func runColumns() []column[runCell] {
 			}
 			return text
 		})},
-		{head: "round", width: 7, weight: 14, right: true, text: told(func(k *known) string { return round(k.Round) })},
+		{head: "round", width: 7, weight: 14, right: true, text: columnText(func(k *known) string { return round(k.Round) })},
 		{head: "written", width: 7, weight: 15, right: true, text: func(c runCell) string {
 			switch {
 			case c.Running:
@@ -156,15 +157,15 @@ func runColumns() []column[runCell] {
 			}
 			return ago(c.Age(c.now))
 		}},
-		{head: "algorithm", width: 10, weight: 13, text: told(func(k *known) string { return k.Algorithm })},
-		{head: "model", width: 10, weight: 11, text: told(func(k *known) string { return k.Model })},
-		{head: "data", width: 8, weight: 10, text: told(func(k *known) string { return FileCut(k.Data, 8) })},
-		{head: "tags", width: 12, weight: 9, text: told(func(k *known) string { return strings.Join(k.About.Tags, " ") })},
-		{head: "fork of", width: 12, weight: 8, text: told(func(k *known) string { return k.Parent })},
+		{head: "algorithm", width: 10, weight: 13, text: columnText(func(k *known) string { return k.Algorithm })},
+		{head: "model", width: 10, weight: 11, text: columnText(func(k *known) string { return k.Model })},
+		{head: "data", width: 8, weight: 10, text: columnText(func(k *known) string { return FileCut(k.Data, 8) })},
+		{head: "tags", width: 12, weight: 9, text: columnText(func(k *known) string { return strings.Join(k.About.Tags, " ") })},
+		{head: "fork of", width: 12, weight: 8, text: columnText(func(k *known) string { return k.Parent })},
 	}
 }
 
-// ago is an age in at most seven cells.
+// ago formats an age in at most seven cells.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -220,15 +221,15 @@ func standingGlyph(c runCell) (rune, cell.Role) {
 	}
 	glyph, _, role := phase(c.k.Phase)
 	if c.k.Phase == event.Finished {
-		role = cell.Plain // most are: what needs no look stays quiet
+		role = cell.Plain // the usual state has no colour
 	}
 	return []rune(glyph)[0], role
 }
 
 const (
-	runsName = 18 // cells that a run's name keeps
+	runsName = 18 // least cells of a run's name
 	runsMost = 40
-	runsLeft = 6 // cursor, mark, in view and state
+	runsLeft = 6 // cells of the cursor, the mark, the sign of the shown run and the state
 )
 
 func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
@@ -291,7 +292,8 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// called is a line's name: a folder ends in a slash, and a run that does not stand below its machine begins with it.
+// called returns the label of a line: a folder ends in a slash, and a run that is not listed below its machine begins
+// with the name of that machine.
 func (r *runs) called(x runRow) string {
 	switch name := r.name(x.Entry); {
 	case x.Folder != "":
@@ -335,7 +337,7 @@ func (r *runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 	return []string{strings.Join(parts, "  ")}, cell.Faint
 }
 
-// more says how many rows stand above and below those that are shown.
+// more formats how many rows are hidden above and below; "" for none.
 func more(above, below int) string {
 	var out []string
 	if above > 0 {
@@ -350,7 +352,7 @@ func more(above, below int) string {
 	return strings.Join(out, "  ") + " more"
 }
 
-// legend says what the signs of the list mean, after a note of the chosen run, and before how much more there is.
+// legend draws the note of the selected run, the meaning of the signs of the list, and how many rows are hidden.
 func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow, more string) {
 	legend := "◇ in view   " + r.lettered() + " marked, in the charts"
 	if len(r.marks) == 0 {
@@ -370,7 +372,7 @@ func (r *runs) legend(m *model, g *cell.Grid, in cell.Rect, x runRow, more strin
 	g.Text(in.X+1, in.Y+in.H-1, room, cell.Faint, legend)
 }
 
-// lettered are the letters of the marked runs, as many as there are.
+// lettered returns the range of letters of the marked runs.
 func (r *runs) lettered() string {
 	switch len(r.marks) {
 	case 0:
@@ -384,7 +386,7 @@ func (r *runs) lettered() string {
 	return "a to " + string(last) + ":"
 }
 
-// point chooses the run under the mouse.
+// point selects the run under the mouse.
 func (r *runs) point(m *model, in cell.Rect, _, y int) {
 	rows, at := r.sorted(m), r.at(m)
 	if at < 0 {

@@ -55,7 +55,7 @@ func (m *model) execute(text string) (tea.Cmd, error) {
 		if names = append(names, c.name); c.name != words[0] {
 			continue
 		}
-		if why := m.mayCommand(); c.live && why != "" {
+		if why := m.whyNoCommand(); c.live && why != "" {
 			return nil, fmt.Errorf("%s: %s", c.name, why)
 		}
 		if c.args != "" && !c.optional && len(words) < 1+len(strings.Fields(c.args)) {

@@ -15,27 +15,27 @@ import (
 	"brood/tui/cell"
 )
 
-// rail is the state of knob editing: what is chosen, typed, staged, sent and answered. The model knows it besides its
-// panels, since what is staged goes further than they do: a branch begins with it, a swap puts it down, and the command
-// line counts from it.
+// rail is the state of knob editing: the selected, typed, staged, sent and answered values. The model refers to it
+// outside its panels too: a fork starts with the staged edits, a swap discards them, and the command line counts from
+// them.
 type rail struct {
 	cursor int
-	staged []event.Setting // in the order they were turned
-	owner  string          // the algorithm whose knobs they are
-	typing *line           // the value being typed for the chosen knob
+	staged []event.Setting // in the order of staging
+	owner  string          // the algorithm of the staged knobs
+	typing *line           // the value being typed for the selected knob; nil: none
 	sent   *event.Command
 	answer answer
 }
 
-// answer is what became of the last transaction: it stays until the next one.
+// answer is the result of the last transaction. It remains until the next one.
 type answer struct {
 	text string
 	what string // what it changes, in words
 	bad  bool
 	id   uint64 // of the command
-	from uint64 // the first round under it, 0 when refused or lost
-	done bool   // and it is in effect
-	swap bool   // it is of another algorithm, and of all knobs
+	from uint64 // the first round with the change; 0 if rejected or lost
+	done bool   // the change is in effect
+	swap bool   // the change is a swap of the algorithm
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 	historyPanel   panelID = "history"
 )
 
-// panels are the rail, and those of the Knobs screen.
+// panels returns the rail and the panels of the Knobs screen.
 func (r *rail) panels() []panel {
 	const group = "knobs (focus on the rail)"
 	knobs := &list{name: "knobs", entries: "knobs", top: func() { r.cursor = 0 }}
@@ -67,7 +67,7 @@ func (r *rail) panels() []panel {
 	}
 }
 
-// typed is the value of a knob while it is typed.
+// typed returns the input of the value being typed for a knob; nil if none is.
 func (r *rail) typed() *typing {
 	if r.typing == nil {
 		return nil
@@ -80,7 +80,7 @@ func (r *rail) stagedLine(m *model) string {
 	return fmt.Sprintf("%d staged   %s %s   u unstage", len(r.staged), k[0], k[1])
 }
 
-// hints are the keys that matter on the knobs.
+// hints returns the main keys for knobs.
 func (r *rail) hints(m *model) [][2]string {
 	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.applyKey(), {"u", "unstage"}, {"z", "undo"}}
 	if m.replay == nil && m.brancher() != nil && m.opt.Session != "" {
@@ -89,14 +89,14 @@ func (r *rail) hints(m *model) [][2]string {
 	return m.hintsAfter(own)
 }
 
-// population is the pseudo-knob on top of the rail.
+// population returns the pseudo-knob of the population size, at the top of the rail.
 func (m *model) population() optim.Knob {
 	n := max(1, len(m.shown.Members().Members))
 	return optim.Knob{Name: view.MembersKnob, Label: event.MembersLabel, Title: "population", Unit: "members", Min: 1, Max: event.MaxMembers, Default: float64(n),
 		Integer: true, Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
 }
 
-// label is what a knob is called where it is shown: its name, where its label cannot be written.
+// label returns the displayed label of a knob; its name if the terminal cannot show the label.
 func (m *model) label(k optim.Knob) string {
 	ascii := !strings.ContainsFunc(k.Label, func(r rune) bool { return r > unicode.MaxASCII })
 	if k.Label == "" || m.opt.ASCII && !ascii {
@@ -105,7 +105,7 @@ func (m *model) label(k optim.Knob) string {
 	return k.Label
 }
 
-// labelOf is the label of a knob of the run, by its name; any other word is left as it is.
+// labelOf returns the label of a knob of the run by its name. It returns any other word unchanged.
 func (m *model) labelOf(name string) string {
 	for _, k := range m.allKnobs() {
 		if k.Name == name {
@@ -115,7 +115,7 @@ func (m *model) labelOf(name string) string {
 	return name
 }
 
-// about says of a knob how it is typed, where that is not what is shown, and what it is.
+// about returns the title of a knob, after its name if the label differs from it.
 func (m *model) about(k optim.Knob) string {
 	if m.label(k) == k.Name {
 		return k.Title
@@ -123,7 +123,7 @@ func (m *model) about(k optim.Knob) string {
 	return k.Name + ": " + k.Title
 }
 
-// allKnobs are the knobs of the run.
+// allKnobs returns the knobs of the run.
 func (m *model) allKnobs() []optim.Knob {
 	out := []optim.Knob{m.population()}
 	if m.alg != nil {
@@ -132,15 +132,15 @@ func (m *model) allKnobs() []optim.Knob {
 	return out
 }
 
-// knobs are the rows of the rail: those that pass the filter.
+// knobs returns the rows of the rail: the knobs that pass the filter.
 func (r *rail) knobs(m *model) []optim.Knob {
 	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Label, k.Title) })
 }
 
-// onKnobs says whether the keys are the knobs'.
+// onKnobs reports whether a panel of knobs has the focus.
 func (m *model) onKnobs() bool { return m.focus == knobsPanel || m.focus == schedulesPanel }
 
-// current is a knob's value in the next round.
+// current returns the value of a knob in the next round.
 func (m *model) current(k optim.Knob) float64 {
 	if k.Name == view.MembersKnob || m.knobs == nil {
 		return k.Default
@@ -148,7 +148,7 @@ func (m *model) current(k optim.Knob) float64 {
 	return m.knobs.Value(k)
 }
 
-// chosen is the knob under the cursor; where the filter lets none through, the first of all.
+// chosen returns the selected knob; the first of all knobs if the filter matches none.
 func (r *rail) chosen(m *model) optim.Knob {
 	ks := r.knobs(m)
 	if len(ks) == 0 {
@@ -166,7 +166,7 @@ func (r *rail) of(knob string) (string, bool) {
 	return "", false
 }
 
-// stage puts an expression up for sending; the value that is in effect takes it down again.
+// stage stages an expression. The value in effect removes the staged one.
 func (r *rail) stage(m *model, k optim.Knob, expr string) error {
 	if err := m.stageable(k.Name); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (r *rail) unstage(knob string) bool {
 	return len(r.staged) < n
 }
 
-// base is the value that the next step or expression begins from: the staged one, else the one in effect.
+// base returns the value that the next step or expression starts from: the staged one, else the one in effect.
 func (r *rail) base(m *model, k optim.Knob) float64 {
 	if e, ok := r.of(k.Name); ok {
 		if x, err := k.Parse(e); err == nil {
@@ -210,7 +210,7 @@ func (r *rail) base(m *model, k optim.Knob) float64 {
 	return m.current(k)
 }
 
-// turn moves the chosen knob n steps.
+// turn moves the selected knob by n steps.
 func (r *rail) turn(m *model, n int) {
 	r.forgive()
 	k := r.chosen(m)
@@ -223,10 +223,10 @@ func (r *rail) turn(m *model, n int) {
 	}
 }
 
-// tenth is the n-th logarithmic step of a decade: ten to a factor of ten, in round numbers.
+// tenth returns the n-th logarithmic step of a decade: ten steps to a factor of ten, in round numbers.
 func tenth(n int) float64 { return [...]float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.4, 8}[n] }
 
-// step is the next value up or down on the knob's scale, within its bounds.
+// step returns the next value up or down on the scale of the knob, within its bounds.
 func step(k optim.Knob, x float64, up bool) float64 {
 	d := 1.0
 	if !up {
@@ -287,7 +287,7 @@ func logStep(x float64, up bool) float64 {
 	}
 }
 
-// evaluate turns what was typed into an expression for the knob: *F, /F, +=D and -=D work on the base.
+// evaluate converts the typed text to an expression for the knob. *F, /F, +=D and -=D apply to the base.
 func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	for _, op := range []string{"*", "/", "+=", "-="} {
@@ -321,8 +321,8 @@ func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
 	return text, nil
 }
 
-// settle follows the view: an accepted transaction is in effect once its first round is committed, and what was staged
-// for an algorithm is not for the one that takes over.
+// settle follows the view: an accepted transaction is in effect once its first round is committed, and edits staged
+// for another algorithm are discarded after a swap.
 func (r *rail) settle(m *model) {
 	if now := m.shown.Algorithm(); len(r.staged) > 0 && now != r.owner {
 		m.say(cell.Warn, now+" took over: "+words(event.Command{Set: r.staged})+" was staged for "+r.owner+" and is not any more")
@@ -337,10 +337,10 @@ func (r *rail) settle(m *model) {
 	}
 }
 
-// overtaken says whether another change followed one that is in effect, whoever made it: of a knob, of the population
-// or of the algorithm. Edits of one round are in the order in which they were accepted.
+// overtaken reports whether a later change, by any author, replaced one that is in effect: of a knob, of the
+// population or of the algorithm. Edits of one round are in the order of acceptance.
 func (m *model) overtaken(a answer) bool {
-	last := -1 // of its edits; a change of the population or the algorithm may have none
+	last := -1 // index of its last edit; a change of the population or the algorithm may have none
 	for i, e := range m.live.Edits {
 		if a.id != 0 && e.ID == a.id {
 			last = i

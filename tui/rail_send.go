@@ -19,7 +19,7 @@ func (r *rail) keys() (turning, sending []binding) {
 		}
 		return ""
 	}
-	may := func(m *model) string { return cmp.Or(m.mayStage(), some(m)) }
+	may := func(m *model) string { return cmp.Or(m.whyNoStage(), some(m)) }
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
 			n := len(r.knobs(m))
@@ -40,8 +40,8 @@ func (r *rail) keys() (turning, sending []binding) {
 		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", why: may, do: func(m *model) tea.Cmd { r.typing = &line{}; return nil }},
 	}
 	sending = []binding{
-		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).mayCommand, do: r.apply, anywhere: true},
-		{keys: []string{"u"}, title: "unstage", why: (*model).mayStage, do: r.takeBack, anywhere: true},
+		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).whyNoCommand, do: r.apply, anywhere: true},
+		{keys: []string{"u"}, title: "unstage", why: (*model).whyNoStage, do: r.takeBack, anywhere: true},
 	}
 	return turning, sending
 }

@@ -15,54 +15,54 @@ import (
 	"brood/runtime/view"
 )
 
-// Log is a recorded run, read by one goroutine at a time. session.Reader is one.
+// Log is a recorded run, used by one goroutine at a time. session.Reader implements it.
 type Log interface {
 	Next() (event.Record, error) // io.EOF at the end
-	Seek(n uint64) error         // makes record n the next one
+	Seek(n uint64) error         // Next returns record n next
 }
 
-// Keyframer is an optional power of a Log: views in CBOR that were saved with it, so that a seek need not fold from the
-// start. The payload is of the state before record `record`.
+// Keyframer is optionally implemented by a Log that has saved views as CBOR, so that a seek need not fold from the
+// start. Keyframe returns the newest one with record <= before; the payload is the state before that record.
 type Keyframer interface {
 	Keyframe(before uint64) (record uint64, payload []byte, ok bool, err error)
 }
 
-// Replay plays a recorded run as if it happened again, at a speed, without the pauses between sessions. It is a Source;
-// where it stands is the caller's `after`, so a seek is a new Snapshot.
+// Replay plays a recorded run at a given speed, without the pauses between sessions. It is a Source. The caller holds
+// the position as `after`, so a seek is a new Snapshot. Its methods are safe for concurrent use.
 type Replay struct {
-	reading sync.Mutex // around log and what was read from it
+	reading sync.Mutex // guards log and what was read from it, up to scan
 	log     Log
-	at      view.Position // of log
+	at      view.Position // position of log
 	ahead   []event.Record
-	keys    []*view.View // clones by position, ascending
+	keys    []*view.View // cached views, ascending by position
 	scan    scan
 
-	control sync.Mutex // around the rest
+	control sync.Mutex // guards the fields below
 	paused  bool
 	speed   float64
 	changed chan struct{} // closed and replaced by Pause and SetSpeed
-	sent    time.Time     // when the last batch left
-	first   int64         // record time of its first record
-	next    view.Position // what would follow it
-	cut     time.Duration // the silence that was played last as a shorter one
-	cutAt   time.Time     // and when; zero for none
+	sent    time.Time     // when the last batch was returned
+	first   int64         // record time of the first record of that batch
+	next    view.Position // position after that batch
+	cut     time.Duration // the last gap that was shortened
+	cutAt   time.Time     // when it was shortened; zero: never
 	clock   func() time.Time
 }
 
 const (
-	keyEvery  = 1 << 13 // records between views that are kept for seeking
+	keyEvery  = 1 << 13 // records between cached views
 	frame     = time.Second / 30
-	longest   = time.Second // of a silence in the record, at speed 1
+	longest   = time.Second // longest gap between records that is played in full, at speed 1
 	cutShown  = 4 * time.Second
 	scanChunk = 2048
 )
 
-// NewReplay plays a log from its first record. The log is the replay's until its last method has returned.
+// NewReplay returns a replay from the first record. The replay owns the log until its last method has returned.
 func NewReplay(l Log) *Replay {
 	return &Replay{log: l, at: math.MaxUint64, speed: 1, changed: make(chan struct{}), clock: time.Now, scan: scan{view: view.New()}}
 }
 
-// Sayer is an optional power of a Log: what the processes of the run said, see [Teller].
+// Sayer is optionally implemented by a Log that has the output of the processes of the run, see [Teller].
 type Sayer interface {
 	Said() ([]session.Line, error)
 }
@@ -75,7 +75,7 @@ func (r *Replay) Said(context.Context) ([]session.Line, error) {
 	return nil, nil
 }
 
-// Snapshot folds from the nearest view that is known.
+// Snapshot folds from the nearest known view. At the end of the log it returns the last view.
 func (r *Replay) Snapshot(ctx context.Context, at view.Position) (*view.View, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -97,7 +97,7 @@ func (r *Replay) Snapshot(ctx context.Context, at view.Position) (*view.View, er
 	return v, nil
 }
 
-// nearest is a view at or before a position; it is the caller's.
+// nearest returns the newest cached or saved view at or before a position. The caller owns it.
 func (r *Replay) nearest(at view.Position) *view.View {
 	best := view.New()
 	for _, k := range r.keys {
@@ -118,7 +118,7 @@ func (r *Replay) nearest(at view.Position) *view.View {
 	return best.Clone()
 }
 
-// keep remembers a view every so many records.
+// keep caches a clone of a view at each multiple of keyEvery.
 func (r *Replay) keep(v *view.View) {
 	if v.Position%keyEvery != 0 {
 		return
@@ -132,13 +132,13 @@ func (r *Replay) keep(v *view.View) {
 	r.keys = append(r.keys[:i:i], append([]*view.View{v.Clone()}, r.keys[i:]...)...)
 }
 
-// read is record n.
+// read returns record n. The caller holds r.reading.
 func (r *Replay) read(n view.Position) (event.Record, error) {
 	if i := n - (r.at - view.Position(len(r.ahead))); i < uint64(len(r.ahead)) {
 		return r.ahead[i], nil
 	}
 	if n != r.at {
-		r.ahead, r.at = nil, math.MaxUint64 // unknown, should Seek fail
+		r.ahead, r.at = nil, math.MaxUint64 // the position is unknown if Seek fails
 		if err := r.log.Seek(n); err != nil {
 			return event.Record{}, err
 		}
@@ -152,7 +152,8 @@ func (r *Replay) read(n view.Position) (event.Record, error) {
 	return rec, err
 }
 
-// Next hands on what happened within one frame at this speed, when its time has come.
+// Next waits until the next batch is due and returns the records within one frame at the current speed, at most
+// `most`.
 func (r *Replay) Next(ctx context.Context, after view.Position, most int) (view.Batch, error) {
 	out := view.Batch{Next: after}
 	first, err := r.peek(after)
@@ -209,7 +210,8 @@ func (r *Replay) peek(n view.Position) (event.Record, error) {
 	return rec, err
 }
 
-// wait is how long until a batch that follows `after` may leave: for ever while paused, not at all after a seek.
+// wait returns the time until a batch after `after` is due, and a channel that is closed when that changes: the
+// longest duration while paused, 0 after a seek.
 func (r *Replay) wait(after view.Position, at int64) (time.Duration, <-chan struct{}) {
 	r.control.Lock()
 	defer r.control.Unlock()
@@ -226,7 +228,7 @@ func (r *Replay) wait(after view.Position, at int64) (time.Duration, <-chan stru
 	return r.sent.Add(time.Duration(float64(gap) / r.speed)).Sub(r.clock()), r.changed
 }
 
-// Cut is how long a silence of the record was that is being passed over, or was a moment ago.
+// Cut returns the length of the gap that is being shortened, or was a moment ago.
 func (r *Replay) Cut() (time.Duration, bool) {
 	r.control.Lock()
 	defer r.control.Unlock()
@@ -242,13 +244,13 @@ func (r *Replay) change(f func()) {
 	r.changed = make(chan struct{})
 }
 
-// Pause stops or goes on.
+// Pause pauses (on) or resumes the replay.
 func (r *Replay) Pause(on bool) { r.change(func() { r.paused = on }) }
 
-// SetSpeed plays x times as fast as it happened; x is held between 1/64 and 4096.
+// SetSpeed sets the speed relative to recorded time. It limits x to [1/64, 4096].
 func (r *Replay) SetSpeed(x float64) { r.change(func() { r.speed = min(max(x, 1.0/64), 4096) }) }
 
-// Playing says whether it moves, and how fast.
+// Playing reports whether the replay runs, and its speed.
 func (r *Replay) Playing() (on bool, speed float64) {
 	r.control.Lock()
 	defer r.control.Unlock()

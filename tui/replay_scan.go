@@ -11,22 +11,22 @@ import (
 	"brood/runtime/view"
 )
 
-// scan is one pass over a log, as far as it got.
+// scan is the state of one pass over a log.
 type scan struct {
 	view    *view.View
 	done    bool
-	commits []landmark // thinned to a power of two of commits between them
+	commits []landmark // every stride-th commit; stride is a power of two
 	stride  int
 	skip    int
-	events  []view.Position // records that made an entry in the event lane
+	events  []view.Position // positions after records that added an event
 }
 
 type landmark struct {
 	round uint64
-	at    view.Position // after the commit, and what was measured of its round
+	at    view.Position // position after the commit and the evaluation of its round
 }
 
-// Extent is what is known of a recording's length; it grows until Whole.
+// Extent is the known length of a recording. It grows until Whole is set.
 type Extent struct {
 	Records view.Position
 	Rounds  uint64
@@ -35,7 +35,7 @@ type Extent struct {
 	Phase   event.Phase // at the end, once Whole
 }
 
-// Extent is what Scan has found so far.
+// Extent returns the length that Scan has found so far.
 func (r *Replay) Extent() Extent {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -47,8 +47,8 @@ func (r *Replay) Extent() Extent {
 	return e
 }
 
-// Scan reads the whole log once, in parts between which others may read, so that its length is known and seeks are
-// short.
+// Scan reads the whole log once, so that its length is known and seeks are short. It releases the log between chunks
+// of scanChunk records.
 func (r *Replay) Scan(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -107,7 +107,8 @@ func (s *scan) landmark(rec event.Record) {
 	}
 }
 
-// Round is the position after the first known commit at or beyond a round, with what was measured of it, or the end.
+// Round returns the position after the first known commit at or beyond a round, and after the evaluation of that
+// round; the end of the log if there is none. It scans on as needed.
 func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error) {
 	for {
 		r.reading.Lock()
@@ -130,8 +131,8 @@ func (r *Replay) Round(ctx context.Context, round uint64) (view.Position, error)
 	}
 }
 
-// Step is the position of the next (d > 0) or previous commit, or event where events is set, as far as is known; the
-// same position when there is none.
+// Step returns the position of the next (d > 0) or previous commit, or event if events is set, among those scanned so
+// far; from if there is none.
 func (r *Replay) Step(from view.Position, d int, events bool) view.Position {
 	r.reading.Lock()
 	defer r.reading.Unlock()

@@ -107,8 +107,8 @@ func TestOpenASession(t *testing.T) {
 	}
 	// And back to the running one.
 	d.press("9", "g", "enter")
-	if d.replay != nil || d.opt.Commander == nil || len(s.closed) != 2 || d.live.Progress.Rounds != 40 || d.mayCommand() != "" {
-		t.Errorf("replay %v, closed %v, round %d, %s", d.replay != nil, s.closed, d.live.Progress.Rounds, d.mayCommand())
+	if d.replay != nil || d.opt.Commander == nil || len(s.closed) != 2 || d.live.Progress.Rounds != 40 || d.whyNoCommand() != "" {
+		t.Errorf("replay %v, closed %v, round %d, %s", d.replay != nil, s.closed, d.live.Progress.Rounds, d.whyNoCommand())
 	}
 }
 

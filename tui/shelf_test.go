@@ -197,7 +197,7 @@ func shelved(t testing.TB, w, h int, keys string) (*desk, *shelf) {
 		o.Close = func() error { s.closed = append(s.closed, s.list[1].Dir); return nil }
 	})
 	d.now = time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC)
-	d.heard = d.now
+	d.lastRecordAt = d.now
 	d.press(strings.Fields(keys)...)
 	return d, s
 }

@@ -11,7 +11,7 @@ import (
 	"brood/tui/cell"
 )
 
-// title names the run.
+// title returns the title of the run.
 func (m *model) title() string {
 	if m.opt.Source == nil {
 		return "runs"
@@ -32,7 +32,7 @@ func (m *model) title() string {
 	return strings.Join(parts, " · ")
 }
 
-// phase is the run's state as a glyph, a word and a role.
+// phase returns the state of the run as a glyph, a word and a role.
 func (m *model) phase() (glyph, word string, role cell.Role) {
 	switch {
 	case m.vanished():
@@ -43,7 +43,7 @@ func (m *model) phase() (glyph, word string, role cell.Role) {
 		return "?", "no answer", cell.Warn
 	case m.cutOff():
 		return "✗", "cut off", cell.Warn
-	case m.replay != nil && !m.shown.Over(): // nothing trains, whatever it did then
+	case m.replay != nil && !m.shown.Over(): // a recording does not train
 		return "▶", "replay", cell.Faint
 	case m.preparing():
 		return "○", "preparing", cell.Faint
@@ -67,11 +67,11 @@ func phase(p event.Phase) (glyph, word string, role cell.Role) {
 	return "○", "waiting", cell.Faint
 }
 
-// segment is a part of the status line; those of the least weight leave first: the state, the round, what remains, the
-// test error and what has elapsed stay longest.
+// segment is a part of the status line. If space is short, those of the lowest weight go first. The state, the round,
+// the remaining time, the test error and the elapsed time have the highest weights.
 type segment struct {
 	text   string
-	width  int // it keeps at least
+	width  int // least width in cells
 	weight int
 	role   cell.Role
 }
@@ -151,8 +151,8 @@ func (m *model) statusLine(g *cell.Grid) {
 	g.Right(g.W-1, 0, g.W-2, role, tail)
 }
 
-// fit keeps the segments that take at most n cells together: the weightiest first, each where there is room for it
-// still.
+// fit returns the segments that fit in n cells together, in their order: it takes them by descending weight, always
+// the first, and skips those that do not fit.
 func fit(segs []segment, n int) (out []segment) {
 	keep, order, left := make([]bool, len(segs)), make([]int, len(segs)), n+2
 	for i := range order {
@@ -172,7 +172,7 @@ func fit(segs []segment, n int) (out []segment) {
 	return out
 }
 
-// tail is the right end of the status line: who looks, or what is special about this view.
+// tail returns the right end of the status line: the viewers, or what is special about this view.
 func (m *model) tail() (text string, special bool) {
 	switch {
 	case m.feed.err != nil:
@@ -189,7 +189,7 @@ func (m *model) tail() (text string, special bool) {
 			return "recording, " + word, false
 		}
 		return "recording", false
-	case m.gone(): // nobody can write
+	case m.gone(): // no client can send commands
 		return "", false
 	}
 	if w, ok := m.opt.Source.(Watchers); ok {
@@ -203,7 +203,8 @@ func (m *model) tail() (text string, special bool) {
 	return "", false
 }
 
-// screenLine names the screens; where there is no room for that, in short, or the others by their digits alone.
+// screenLine draws the names of the screens; if space is short, abbreviated, or with digits alone for those that are
+// not shown.
 func (m *model) screenLine(g *cell.Grid) {
 	all := m.screens()
 	names, shorts, badges := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
@@ -213,7 +214,7 @@ func (m *model) screenLine(g *cell.Grid) {
 			badges[i] = s.badge(m)
 		}
 		names[i], shorts[i] = s.name+badges[i], cmp.Or(s.short, s.name)+badges[i]
-		wide += cell.Width(names[i]) + 4 // a mark, a digit and blanks
+		wide += cell.Width(names[i]) + 4 // mark, digit and blanks
 		tight += cell.Width(shorts[i]) + 3
 	}
 	room := g.W - 8
@@ -223,7 +224,7 @@ func (m *model) screenLine(g *cell.Grid) {
 		gap = 1
 	case wide <= room:
 	case tight <= room:
-		names, end = shorts, "" // the next one's mark parts them
+		names, end = shorts, "" // the mark of the next screen separates them
 	}
 	digits := min(wide, tight) > room
 	x := 1
@@ -245,7 +246,7 @@ func (m *model) screenLine(g *cell.Grid) {
 		x += gap
 	}
 	n := m.alerts()
-	for _, text := range []string{count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge has their number
+	for _, text := range []string{count(n, "alert") + ", x acknowledges", "x acknowledges"} { // a badge shows their number
 		if n > 0 && x+cell.Width(text) < g.W-8 {
 			g.Text(x+1, 1, g.W-x-10, cell.Alert, text)
 			break
@@ -254,10 +255,10 @@ func (m *model) screenLine(g *cell.Grid) {
 	g.Right(g.W-1, 1, 6, cell.Faint, "? help")
 }
 
-// due says whether an entry is an alert that nobody here acknowledged, of something that is not over.
+// due reports whether an entry is an alert that is neither acknowledged here nor over.
 func (m *model) due(e view.Entry) bool { return e.Kind == "alert" && !e.Answered && e.At >= m.acked }
 
-// alerts counts those that are due.
+// alerts returns the number of due alerts.
 func (m *model) alerts() (n int) {
 	for _, e := range m.shown.Lane {
 		if m.due(e) && e.Level != event.LevelInfo {
@@ -267,13 +268,13 @@ func (m *model) alerts() (n int) {
 	return n
 }
 
-// keyLine shows what is open, said or possible.
+// keyLine draws the open prompt, the message, or the hints.
 func (m *model) keyLine(g *cell.Grid, y int) {
 	switch {
 	case m.prompt != nil:
 		m.drawPrompt(g, y)
 		return
-	case m.toast.text != "": // what is said may be longer than a line, and what to do comes last
+	case m.toast.text != "": // a message may be longer than a line, with the advice at its end
 		lines := wrap(m.toast.text, g.W-2)
 		lines = lines[:min(len(lines), 3)]
 		top := y + 1 - len(lines)
@@ -304,8 +305,8 @@ func (m *model) keyLine(g *cell.Grid, y int) {
 	g.Right(g.W-1, y, g.W-2, cell.Faint, right)
 }
 
-// next says in so many cells what may be done with a run that has ended while somebody looked; "" where that is not
-// what is seen.
+// next returns what can be done with a run that has ended: the longest text that fits in width cells, else the
+// shortest; "" if the run goes on, or another view or prompt has the focus.
 func (m *model) next(width int) string {
 	if m.panel(m.focus).hints != nil || m.replay != nil || !m.live.Over() || m.filters.typing != nil || m.typing() != nil {
 		return ""
@@ -328,7 +329,7 @@ func (m *model) next(width int) string {
 	return lines[len(lines)-1]
 }
 
-// drawHints writes as many keys and what they do as end before a column.
+// drawHints draws as many keys with their actions as end before a column.
 func drawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 	for _, k := range keys {
 		if x+cell.Width(k[0])+1+cell.Width(k[1]) >= end {
@@ -339,7 +340,7 @@ func drawHints(g *cell.Grid, x, y, end int, keys [][2]string) {
 	}
 }
 
-// hints are the keys that matter now.
+// hints returns the keys that matter in the current state.
 func (m *model) hints() [][2]string {
 	if m.filters.typing != nil {
 		return [][2]string{{"enter", "keep the filter"}, {"esc", "clear it"}}
@@ -367,7 +368,7 @@ func (m *model) hints() [][2]string {
 	return m.hintsAfter(out)
 }
 
-// hintsAfter puts the keys that work wherever a run is charted behind those of a panel.
+// hintsAfter appends the keys common to all chart screens to the hints of a panel.
 func (m *model) hintsAfter(out [][2]string) [][2]string {
 	if m.w >= panelsW {
 		out = append(out, [2]string{"tab", "panel"})
@@ -375,7 +376,7 @@ func (m *model) hintsAfter(out [][2]string) [][2]string {
 	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"}, [2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
 }
 
-// applyKey is what sends the staged knobs: to the run, or to a branch.
+// applyKey returns the key that sends the staged knobs, to the run or to a fork.
 func (m *model) applyKey() [2]string {
 	if m.replay != nil {
 		return [2]string{"B", "branch"}

@@ -129,7 +129,7 @@ func (m *model) mayTurn(t turn) string {
 	if t == redo {
 		list, what = m.past.undone, "redo: no knob change of yours was undone"
 	}
-	switch why := m.mayCommand(); {
+	switch why := m.whyNoCommand(); {
 	case why != "":
 		return why
 	case len(m.past.asked) > 0:
@@ -149,8 +149,8 @@ func (m *model) mayTurn(t turn) string {
 	return ""
 }
 
-func mayUndo(m *model) string { return m.mayTurn(undo) }
-func mayRedo(m *model) string { return m.mayTurn(redo) }
+func whyNoUndo(m *model) string { return m.mayTurn(undo) }
+func whyNoRedo(m *model) string { return m.mayTurn(redo) }
 
 // turnBack sends the last change the other way: a new command, as everything that changes a run.
 func (m *model) turnBack() tea.Cmd {

@@ -165,12 +165,12 @@ func evalCommand(s streams) *cobra.Command {
 	return c
 }
 
-// formFlag has a command take how samples become the input of a model that does not say so itself.
+// formFlag adds the flag --form: the preprocessing of samples for a model file without one.
 func formFlag(fl *pflag.FlagSet, form *string) {
 	fl.StringVar(form, "form", "", "what says how samples are normalised and what classes are called, where the file does not: a session, a model's file, data that it was trained on, or a .toml file (docs/model-files.md)")
 }
 
-// formed has a model read its data as --form says.
+// formed applies the preprocessing that --form names to a model.
 func formed(t *host.Trained, form string) error {
 	if form == "" {
 		return nil
@@ -185,12 +185,12 @@ func formed(t *host.Trained, form string) error {
 	return t.ReadAs(form)
 }
 
-// formless tells whose normalisation is taken where nobody says it.
+// formless returns the note that the preprocessing of the data set is used, since the file has none.
 func formless(file, set string) string {
 	return fmt.Sprintf("brood: %s does not say how its samples were normalised, nor what its classes are called: those of data %s are used; --form says it\n", oneLine(file), oneLine(set))
 }
 
-// opened is the model in a file, or that of a session.
+// opened opens the model of a file or of a session.
 func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*host.Trained, error) {
 	dir, at, err := ofSession(c, what, at)
 	if err != nil {
@@ -202,7 +202,7 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 	return host.Export(c.Context(), dir, at, threads, nil)
 }
 
-// ofSession is the directory of a session that is asked about samples, and the round; "" for a file.
+// ofSession returns the directory and the round of a session; "" for a model file. It fails if what is neither.
 func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint64, err error) {
 	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
 		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") || err == nil && info.IsDir() {
@@ -231,7 +231,7 @@ func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint
 	return dir, round, err
 }
 
-// isSession says that no file has this name, and a session has.
+// isSession reports whether what is the name of a session and not of a file.
 func isSession(what string) bool {
 	if info, err := os.Stat(what); err == nil && !info.IsDir() {
 		return false

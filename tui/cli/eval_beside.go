@@ -18,7 +18,7 @@ import (
 	"brood/tui"
 )
 
-// modelsAsked are the models that eval is asked for: that of a file, or those of a session that --of names.
+// modelsAsked returns the models to evaluate: that of a file, or those of a session that --of names.
 func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string, at uint64, threads int) ([]*host.Trained, error) {
 	if !c.Flags().Changed("of") {
 		t, err := opened(c, what, model, rename, at, threads)
@@ -44,14 +44,15 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 	})
 }
 
-// tellKernels says that others scored a model than those that computed it, in one arithmetic.
+// tellKernels prints a note if kernels other than those that trained a model, but of the same arithmetic, evaluate
+// it: the last digits may differ.
 func tellKernels(s streams, what string, t *host.Trained, kernels string) {
 	if t.Kernels != "" && t.Kernels != kernels && host.Mixed(t.Kernels, kernels) == "" {
 		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", what, t.Kernels, kernels)
 	}
 }
 
-// scoredLine says what is scored on what.
+// scoredLine describes the model and the samples.
 func scoredLine(t *host.Trained, set, split string, samples int64) string {
 	scored := grouped(samples) + " " + split
 	if split == "all" {
@@ -60,7 +61,7 @@ func scoredLine(t *host.Trained, set, split string, samples int64) string {
 	return fmt.Sprintf("%s on %s, %s samples\n", oneLine(t.Net.Name), oneLine(set), scored)
 }
 
-// evaluated is the object of a model that was scored.
+// evaluated returns the result of a model as a JSON object.
 func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, of []event.Score, values []float64, seconds float64) map[string]any {
 	line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
 		"kernels": sc.Kernels, "loss": finite(sc.Mean()), "seconds": seconds}
@@ -71,7 +72,7 @@ func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, 
 	return line
 }
 
-// sideBySide prints what several models of a session score on the same samples, a line each.
+// sideBySide prints the scores of several models of a session on the same samples, one line each.
 func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string, threads int, asJSON bool) error {
 	ids := host.SplitOf(samples, split)
 	var lines *table
@@ -118,7 +119,7 @@ func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained
 	return nil
 }
 
-// shown are the places of scores that have a column or a line of their own: the loss always has one.
+// shown returns the indices of the scores other than the test loss, which always has a column or line.
 func shown(of []event.Score) (out []int) {
 	for i, x := range of {
 		if x.Key != event.KeyTestLoss {
@@ -128,7 +129,7 @@ func shown(of []event.Score) (out []int) {
 	return out
 }
 
-// writeSoup tells what went into a soup, in the order in which it was tried; nothing of another model.
+// writeSoup prints the ingredients of a soup in the order in which they were tried; nothing for another model.
 func writeSoup(w io.Writer, t *host.Trained) {
 	if t.Soup == nil {
 		return
@@ -166,7 +167,7 @@ func madeInto(line map[string]any, t *host.Trained) {
 	}
 }
 
-// ingredients are those of a soup as objects, in the order in which they were tried.
+// ingredients returns the ingredients of a soup as JSON objects, in the order in which they were tried.
 func ingredients(soup []worker.Ingredient) (out []any) {
 	type ingredient struct {
 		Member engine.Member `json:"member"`

@@ -38,7 +38,7 @@ const launchLong = `Train one run on the machines of a fleet, with the preset an
 Copies of one command find each other by a secret: a folder that all see ($BROOD_RENDEZVOUS; under Slurm the submit directory),
 or $BROOD_SECRET.`
 
-// launcher is `brood fleet launch`. It is `brood serve`, `brood worker`, or both: what it adds is how they find each
+// launcher is `brood fleet launch`. It runs `brood serve`, `brood worker`, or both, and adds how they find each
 // other.
 type launcher struct {
 	slurm, torchrun, k8s bool
@@ -49,9 +49,9 @@ type launcher struct {
 	pods                 int
 	patience             time.Duration
 
-	own   []string // names of its own flags; the others are those of serve
+	own   []string // names of the flags that serve does not have
 	serve *cobra.Command
-	join  func(url string) // told when the run lets workers in
+	join  func(url string) // called with the join URL when the run accepts workers
 	s     streams
 }
 
@@ -104,8 +104,8 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	return l.remote(c, args, hosts)
 }
 
-// coordinate serves the run to others, as many as there are where the flags name no number, and tells url where they
-// find it. It ends when the run does, or ctx with a cause.
+// coordinate serves the run and calls url with the join URL. It waits for `others` workers, or for as many as --wait
+// says; --wait above others fails. It returns when the run ends, or when ctx ends, with its cause.
 func (l *launcher) coordinate(ctx context.Context, args []string, others int, url func(string)) error {
 	fl := l.serve.Flags()
 	wait, err := fl.GetInt(option.Wait.Name)
@@ -134,11 +134,11 @@ func (l *launcher) coordinate(ctx context.Context, args []string, others int, ur
 	return err
 }
 
-// hosting are the options of a run that a launch hands on to its workers.
+// hosting lists the options of a run that a launch passes to its workers.
 var hosting = []*option.Option{option.Threads, option.Device}
 
-// work hosts members of the run that a URL names. What it says goes to standard error: standard output is the
-// coordinator's.
+// work hosts members of the run at a URL. Its output goes to standard error, since standard output belongs to the
+// coordinator.
 func (l *launcher) work(ctx context.Context, url string) error {
 	w := workerCommand(streams{in: l.s.in, out: l.s.err, err: l.s.err})
 	for _, x := range hosting {
@@ -152,7 +152,8 @@ func (l *launcher) work(ctx context.Context, url string) error {
 	return w.RunE(w, []string{url})
 }
 
-// copy is one of several processes of the same command: the first serves and hosts members too, the others join it.
+// copy runs one of several processes of the same command: the first serves the run and also hosts members, the others
+// join it.
 func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string) string) (launch.Place, error)) error {
 	p, err := place(os.Getenv)
 	if err != nil {
@@ -181,7 +182,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		}
 	}
 	if !fl.Changed("listen") && m.secret == "" {
-		// the URL says which port, so that two runs of a node do not want the same
+		// the URL has the port, so that two runs on a node do not use the same one
 		if err := fl.Set("listen", ":0"); err != nil {
 			return err
 		}
@@ -200,7 +201,8 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 	})
 }
 
-// manifest prints what Kubernetes is to run. The pods launch with the same flags, under the variables of torchrun.
+// manifest prints a Kubernetes manifest. Its pods launch with the same flags, under the environment variables of
+// torchrun.
 func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	address := l.serve.Flags().Lookup("listen").Value.String()
 	host, port, err := net.SplitHostPort(address)

@@ -235,7 +235,7 @@ func (l hostLine) runRemote(ctx context.Context, read func(io.Reader) error, wor
 	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper process of ssh may keep stderr open
 		return err
 	case slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "unknown flag") }):
-		return errors.New("its brood is an older one, which does not tell that")
+		return errors.New("its brood is an older one, without this command: update it")
 	case len(lines) > 0:
 		return errors.New(strings.TrimSuffix(wire.CleanText(lines[len(lines)-1]), "."))
 	}

@@ -13,7 +13,7 @@ import (
 	"brood/runtime/simulate"
 )
 
-// linkFlags say how slow a link is.
+// linkFlags holds the flags that shape a link.
 type linkFlags struct {
 	rate          string
 	delay, jitter time.Duration
@@ -28,7 +28,7 @@ func (f *linkFlags) register(c *cobra.Command) {
 	fl.Float64Var(&f.loss, "loss", 0, "share of packets that are lost, such as 0.01")
 }
 
-// link is what was said, or a sentence on what is wrong with it.
+// link parses the flags.
 func (f *linkFlags) link() (l simulate.Link, err error) {
 	l = simulate.Link{Delay: f.delay, Jitter: f.jitter, Loss: f.loss}
 	if l.Rate, err = parseRate("rate", f.rate); err != nil {
@@ -43,7 +43,7 @@ func (f *linkFlags) link() (l simulate.Link, err error) {
 	return l, nil
 }
 
-// upTo refuses a flag's time that is negative, or longer than most.
+// upTo fails if the duration of a flag is negative or longer than most.
 func upTo(most time.Duration, flag string, d time.Duration) error {
 	switch {
 	case d < 0:
@@ -56,13 +56,13 @@ func upTo(most time.Duration, flag string, d time.Duration) error {
 	return nil
 }
 
-// rates are the units of a rate, in bytes a second.
+// rates lists the units of a rate, in bytes per second.
 var rates = []struct {
 	unit  string
 	bytes float64
 }{{"kbit", 125}, {"Mbit", 125e3}, {"Gbit", 125e6}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}}
 
-// parseRate reads a flag that is bytes a second, 0 where nothing is said.
+// parseRate parses a flag value to bytes per second; 0 for an empty text.
 func parseRate(flag, text string) (float64, error) {
 	if text == "" {
 		return 0, nil
@@ -77,7 +77,7 @@ func parseRate(flag, text string) (float64, error) {
 	return 0, usage("--%s %s: give a number and a unit, such as 10Mbit, 1Gbit or 1.25MB", flag, text)
 }
 
-// fleetLinkCommand slows down links of a run, as the form of the Fleet screen does.
+// fleetLinkCommand is the command that shapes links of a running run, like the form of the Fleet screen.
 func fleetLinkCommand(s streams) *cobra.Command {
 	f := &linkFlags{}
 	var take bool
@@ -111,5 +111,5 @@ func fleetLinkCommand(s streams) *cobra.Command {
 	return c
 }
 
-// linked says what a command did to links.
+// linked returns the output for an accepted link shape.
 func linked(l event.Link) string { return fmt.Sprintf("accepted: %s\n", l) }

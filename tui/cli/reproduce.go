@@ -21,7 +21,7 @@ import (
 	"brood/runtime/sweep"
 )
 
-// study is the presets of one source, each run with several seeds.
+// study is a batch: the presets of one source, each with several seeds.
 type study struct {
 	runs
 	name    string
@@ -32,7 +32,7 @@ type study struct {
 
 type reproduceFlags struct {
 	batch             batchFlags
-	opts              option.Options // by flags of the table
+	opts              option.Options // from the flags of the option table
 	full, plain, json bool
 	file, sessions    string
 	results           string
@@ -77,7 +77,7 @@ more seeds it adds them.`,
 					return fmt.Errorf("--results: %w", err)
 				}
 			}
-			if f.file != "" { // told before, and not after hours
+			if f.file != "" { // fail before hours of training, not after
 				if err := writable(f.file); err != nil {
 					return err
 				}
@@ -115,7 +115,7 @@ more seeds it adds them.`,
 	return c
 }
 
-// listStudies is what there is, with its sources.
+// listStudies prints the studies with their sources.
 func listStudies(all map[string][]string, names []string, asJSON bool, s streams) error {
 	t := newTable("study", ">presets", "source")
 	for _, study := range names {
@@ -126,7 +126,7 @@ func listStudies(all map[string][]string, names []string, asJSON bool, s streams
 				return err
 			}
 			if work, _, ok := strings.Cut(p.Paper, ")"); ok && source == "" {
-				source = work + ")" // without table and section, which differ
+				source = work + ")" // without table and section, which differ between presets
 			}
 		}
 		if asJSON {
@@ -144,8 +144,8 @@ func listStudies(all map[string][]string, names []string, asJSON bool, s streams
 	return nil
 }
 
-// everything runs the studies one after the other, each in its own directory, as when it is run alone. What cannot be
-// run is refused before any has begun; a run that fails does not end the others.
+// everything runs all studies in sequence, each in the directory that it has when run alone. It validates all of them
+// before the first run. A failed run does not stop the others.
 func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, names []string, s streams) error {
 	given := c.Flags().Changed
 	switch {
@@ -187,7 +187,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 		}
 		done = append(done, one)
 	}
-	if !f.json && !f.full && len(done) > 0 { // full forms are not judged
+	if !f.json && !f.full && len(done) > 0 { // claims apply to short forms only
 		counts := newTally()
 		for _, p := range done {
 			counts.add(p.study, verdictsOf(p.claims))
@@ -198,7 +198,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 	return errors.Join(failed, f.write(done, true))
 }
 
-// prepare is a study of which nothing has run yet, and that can be run.
+// prepare builds and validates a study without running it.
 func (f *reproduceFlags) prepare(ctx context.Context, name string, names []string, s streams) (*study, error) {
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
@@ -213,7 +213,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 	return w, w.check(ctx, s)
 }
 
-// execute runs a study and prints what it came to; the part is the same for a document.
+// execute runs a study and prints its results. It returns them as a part of a document.
 func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part, error) {
 	err := w.train(ctx, newBatchView(&w.runs, f.plain, f.json, s))
 	out := w.judged(w.measured())
@@ -230,7 +230,7 @@ func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part
 	return f.newPart(w), err
 }
 
-// writable says whether a file can be written, and leaves it as it is.
+// writable fails if the file cannot be written. It does not change the file.
 func writable(path string) error {
 	_, missing := os.Stat(path)
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
@@ -243,12 +243,12 @@ func writable(path string) error {
 	return file.Close()
 }
 
-// leftOutError says why no preset of a study can be run.
+// leftOutError is the reason why no preset of a study can run.
 type leftOutError struct{ error }
 
 func (e leftOutError) Unwrap() error { return e.error }
 
-// fill finds the directory and lays the runs out: of all presets that are named, or only of some.
+// fill chooses the directory and adds the runs of the named presets, or only of some of them.
 func (w *study) fill(names, only []string, dir string, s streams) error {
 	texts, forms, without := map[string]string{}, []presets.Preset(nil), []error(nil)
 	for _, name := range names {
@@ -301,7 +301,7 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 	return nil
 }
 
-// measured is what was measured so far, by preset.
+// measured returns the results so far, by preset.
 func (w *study) measured() map[string]sweep.Result {
 	out := map[string]sweep.Result{}
 	for _, r := range w.Results(w.Metrics...) {

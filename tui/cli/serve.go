@@ -19,10 +19,10 @@ type serveFlags struct {
 	listeners listenFlags
 	listen    string
 	enrol     int
-	invite    func(printer, *remote.Server) // tells others how to come in
+	invite    func(printer, *remote.Server) // prints how workers and viewers join
 }
 
-// servePort is where a run is served unless it is told otherwise.
+// servePort is the default address of a served run.
 const servePort = ":4433"
 
 func serveCommand(s streams) *cobra.Command {
@@ -34,7 +34,7 @@ func serveWith(s streams, invite func(printer, *remote.Server)) *cobra.Command {
 	return c
 }
 
-// newServe is the command with its flags.
+// newServe returns the command serve and its flags.
 func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *cobra.Command) {
 	f := &serveFlags{run: runFlags{serves: true}, invite: invite}
 	c := &cobra.Command{
@@ -68,10 +68,10 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	return f, c
 }
 
-// guests are the viewers, and the operators, that the first URLs let in; brood invite makes more.
+// guests is how many viewers, and how many operators, the first URLs admit. brood invite creates more URLs.
 const guests = 8
 
-// invite prints the commands by which others come in.
+// invite prints the commands with which workers and viewers join.
 func invite(out printer, s streams, srv *remote.Server) {
 	for _, way := range []struct {
 		event, command string
@@ -89,7 +89,7 @@ func invite(out printer, s streams, srv *remote.Server) {
 	}
 }
 
-// check refuses what cannot be served.
+// check rejects flags that a served run cannot have.
 func (f *serveFlags) check(c *cobra.Command) error {
 	switch {
 	case f.run.background:
@@ -121,7 +121,7 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 			return err
 		}
 		if !c.Flags().Changed("listen") {
-			cfg.Address = "" // as before
+			cfg.Address = "" // keep the recorded address
 		}
 	}
 	srv, err := remote.Listen(cfg)

@@ -18,14 +18,14 @@ import (
 	"brood/runtime/sweep"
 )
 
-// grid is the runs of a sweep: each point of the grid with all of its seeds.
+// grid is the batch of a sweep: each point of the grid with all of its seeds.
 type grid struct {
 	runs
 	axes  []sweep.Axis
 	seeds int
 }
 
-// axes are the options that a sweep may vary beside knobs.
+// axes returns the names of the options that a sweep may vary in addition to knobs, separated by commas.
 func axes() string { return strings.Join(option.Names(option.With(option.Axis)), ", ") }
 
 type sweepFlags struct {
@@ -152,12 +152,12 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	return err
 }
 
-// selecting are the metrics that settings may be sorted by.
+// selecting returns the metrics that settings can be sorted by.
 func selecting() []string {
 	return slices.DeleteFunc(presets.MetricNames(), func(name string) bool { return !presets.Selects(name) })
 }
 
-// fill finds the directory and lays the grid out.
+// fill chooses the directory and adds the runs of the grid.
 func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 	title, text := f.opts.Algorithm, []byte(nil)
 	if preset != "" {
@@ -198,8 +198,8 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 	return nil
 }
 
-// best is the table of what is measured, best first: of those measured so far at most so many rows, or all settings
-// where rows is negative.
+// best returns the table of results, best first: at most `rows` of the settings measured so far, or all settings if
+// rows is negative.
 func (w *grid) best(rows int) *table {
 	results := w.Results(w.by, event.KeyTestBits, event.KeyTestError, event.KeyTestRMSE)
 	score, unit := event.KeyTestError, "%"

@@ -19,7 +19,8 @@ import (
 	"brood/transport/identity"
 )
 
-// maxSlow is the slowest that a worker computes: a round that takes longer than the coordinator waits is lost.
+// maxSlow is the largest slowdown factor of a worker: the coordinator abandons rounds that take longer than its
+// timeout.
 const maxSlow = 100
 
 type workerFlags struct {
@@ -65,7 +66,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	case f.slow > 1 && (!option.Processor(f.device) || f.objective != ""):
 		return usage("--slow is about this process's own computing: leave --device and --objective out")
 	}
-	if url == "-" { // process lists show arguments, and the token is a secret
+	if url == "-" { // read it from stdin: process lists show arguments, and the token is secret
 		line, err := bufio.NewReader(s.in).ReadString('\n')
 		if err != nil && line == "" {
 			return fmt.Errorf("read the join URL from standard input: %w", err)
@@ -111,7 +112,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		defer close(watched)
 		select {
 		case sig := <-signals:
-			quiet() // a second one ends the process where it stands
+			quiet() // a second signal ends the process at once
 			left = sig
 			note("leaving: its members move to the other workers; once more to leave at once")
 			close(leave)
@@ -132,5 +133,5 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	if errors.Is(err, remote.ErrLeft) {
 		return &exitError{code: signalStatus(left), err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
-	return usererr.Recorded(err) // what the run asks for was typed elsewhere
+	return usererr.Recorded(err) // the settings of the run are not arguments of this command
 }

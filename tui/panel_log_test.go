@@ -58,7 +58,7 @@ func TestLogHasWhatTheHostSaid(t *testing.T) {
 		d.hides("fatal error")
 		d.press("G")
 		d.shows("fatal error")
-		if rows := d.panel(saidPanel).export(d.model)(d.shown); len(rows) != 9 || rows[8][3] != "host" {
+		if rows := d.panel(logPanel).export(d.model)(d.shown); len(rows) != 9 || rows[8][3] != "host" {
 			t.Errorf("it exports %v", rows)
 		}
 
@@ -126,7 +126,7 @@ func TestLogStaysWhereOneReads(t *testing.T) {
 // TestLogIsPutTogetherOnce for each event, answer and filter.
 func TestLogIsPutTogetherOnce(t *testing.T) {
 	d, s := saying(t, 80, 24)
-	p, times := newSaid(), 0
+	p, times := newLogView(), 0
 	var last *view.Entry
 	puts := func(what string, want int) {
 		t.Helper()
@@ -140,11 +140,11 @@ func TestLogIsPutTogetherOnce(t *testing.T) {
 			t.Errorf("%s: put together %d times, want %d", what, times, want)
 		}
 	}
-	p.told(s.lines)
+	p.setLines(s.lines)
 	puts("first", 1)
-	p.told(slices.Clone(s.lines))
+	p.setLines(slices.Clone(s.lines))
 	puts("told the same", 1)
-	p.told(s.lines[:2])
+	p.setLines(s.lines[:2])
 	puts("told other lines", 2)
 	d.apply(event.Record{Commit: &event.Commit{To: 404, Rounds: 4, Progress: event.Progress{Rounds: 404}}})
 	puts("after a commit", 2)
@@ -168,7 +168,7 @@ func TestLinesWithoutTimes(t *testing.T) {
 	d.now = d.now.Add(time.Minute)
 	d.deliver(d.poll()())
 	d.shows("–")
-	rows := d.panel(saidPanel).export(d.model)(d.shown)
+	rows := d.panel(logPanel).export(d.model)(d.shown)
 	n := len(rows)
 	stamp := func(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
 	for i, want := range map[int][]string{1: {"", "", "once"}, n - 2: {stamp(then), "", "a warning"}, n - 1: {stamp(then + 1e12), "", "panic"}} {

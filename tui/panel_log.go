@@ -12,35 +12,35 @@ import (
 	"brood/tui/cell"
 )
 
-const saidPanel panelID = "said"
+const logPanel panelID = "said"
 
-// saidKind is that of an entry that a process said, and no record is behind: which round it was then nobody recorded.
-const saidKind = "host"
+// processKind is the kind of an entry from the output of a process. It belongs to no record, so its round is unknown.
+const processKind = "host"
 
-const saidEvery = 2 * time.Second
+const logPollPeriod = 2 * time.Second
 
-// Teller is an optional power of a Source: what the processes of the run said to whoever started them, oldest first. It
-// is called beside Snapshot and Next.
+// Teller is optionally implemented by a Source. Said returns the output of the processes of the run, oldest first. It
+// may run concurrently with Snapshot and Next.
 type Teller interface {
 	Said(ctx context.Context) ([]session.Line, error)
 }
 
-// sayings is the state of the panel that takes the Alerts screen to show everything that was said, in the order of
-// time: the events of the run, and between them what its processes said.
-type sayings struct {
+// logView is the state of the log panel, which replaces the Alerts screen: the events of the run and the output of
+// its processes, in the order of time.
+type logView struct {
 	open   bool
 	back   int // lines scrolled from the end
 	lines  []session.Line
-	hosted []view.Entry // of lines
-	merged merged
+	hosted []view.Entry // entries made from lines, sorted by time
+	merged mergedLog
 	err    error
 	asking bool
 	asked  time.Time
 }
 
-func newSaid() *sayings { return &sayings{} }
+func newLogView() *logView { return &logView{} }
 
-func (p *sayings) panel() panel {
+func (p *logView) panel() panel {
 	scroll := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
 			most := max(0, len(p.entries(m))-1)
@@ -49,7 +49,7 @@ func (p *sayings) panel() panel {
 		}
 	}
 	return panel{
-		id: saidPanel, title: p.title, draw: p.draw, group: "log (w on Alerts)", export: p.rows, poll: p.poll,
+		id: logPanel, title: p.title, draw: p.draw, group: "log (w on Alerts)", export: p.rows, poll: p.poll,
 		hints: func(*model) [][2]string {
 			return [][2]string{{"jk", "later, earlier"}, {"/", "search"}, {"w", "back"}, {"E", "export"}}
 		},
@@ -64,51 +64,51 @@ func (p *sayings) panel() panel {
 			{keys: []string{"w"}, title: "back to the alerts", do: p.turn},
 			{keys: []string{"j", "down"}, title: "later", do: scroll(-1)},
 			{keys: []string{"k", "up"}, title: "earlier", do: scroll(1)},
-			{keys: []string{"pgdown"}, title: "a page later", do: scroll(-saidPage)},
-			{keys: []string{"pgup"}, title: "a page earlier", do: scroll(saidPage)},
+			{keys: []string{"pgdown"}, title: "a page later", do: scroll(-logPageLines)},
+			{keys: []string{"pgup"}, title: "a page earlier", do: scroll(logPageLines)},
 			{keys: []string{"g", "home"}, title: "oldest", do: scroll(1 << 30)},
 			{keys: []string{"G", "end"}, title: "newest", do: scroll(-1 << 30)},
 		},
 		list:  &list{name: "log", entries: "lines of the log", top: func() { p.back = 0 }},
-		reset: func() { *p = sayings{} },
+		reset: func() { *p = logView{} },
 	}
 }
 
-// saidPage is how many lines a page key goes.
-const saidPage = 10
+// logPageLines is how many lines a page key scrolls.
+const logPageLines = 10
 
-// key opens the panel, from others on the Alerts screen.
-func (p *sayings) key() binding {
+// key is the binding that opens the panel from others on the Alerts screen.
+func (p *logView) key() binding {
 	return binding{keys: []string{"w"}, title: "the log: all that was said", do: p.turn}
 }
 
-// show puts the log in the place of the alerts, or takes it away again.
-func (p *sayings) show(m *model) tea.Cmd {
+// show toggles between the log and the alerts.
+func (p *logView) show(m *model) tea.Cmd {
 	p.open = !p.open
 	if m.focus = alertsPanel; p.open {
-		m.focus = saidPanel
+		m.focus = logPanel
 	}
 	return nil
 }
 
-// turn shows or hides it, and asks what there is to show.
-func (p *sayings) turn(m *model) tea.Cmd {
+// turn toggles the panel and requests the lines.
+func (p *logView) turn(m *model) tea.Cmd {
 	p.show(m)
 	return p.poll(m)
 }
 
-// place is the Alerts screen.
-func (p *sayings) place(m *model, b cell.Rect) []placement {
+// place lays out the Alerts screen.
+func (p *logView) place(m *model, b cell.Rect) []placement {
 	if p.open {
-		return []placement{{saidPanel, b}}
+		return []placement{{logPanel, b}}
 	}
 	return placeAlerts(m, b)
 }
 
-// poll asks what was said while that is shown.
-func (p *sayings) poll(m *model) tea.Cmd {
+// poll requests the lines every logPollPeriod while the panel is visible.
+func (p *logView) poll(m *model) tea.Cmd {
 	teller, ok := m.opt.Source.(Teller)
-	if !ok || !p.open || p.asking || !m.leads(alertsPanel) || !p.asked.IsZero() && m.opt.Clock().Sub(p.asked) < saidEvery {
+	if !ok || !p.open || p.asking || !m.leads(alertsPanel) || !p.asked.IsZero() && m.opt.Clock().Sub(p.asked) < logPollPeriod {
 		return nil
 	}
 	ctx, gen := m.reading.ctx, m.feed.gen
@@ -116,26 +116,26 @@ func (p *sayings) poll(m *model) tea.Cmd {
 	return m.task(func() tea.Msg {
 		lines, err := teller.Said(ctx)
 		return reply(func(m *model) tea.Cmd {
-			if m.feed.gen != gen { // another run is shown
+			if m.feed.gen != gen { // the user has opened another run
 				return nil
 			}
 			if p.asking, p.err = false, err; err == nil {
-				p.told(lines)
+				p.setLines(lines)
 			}
 			return nil
 		})
 	})
 }
 
-func (p *sayings) title(m *model) (string, string) {
-	entries := p.entries(m) // else those of the last frame are counted
+func (p *logView) title(m *model) (string, string) {
+	entries := p.entries(m) // updates p.merged, which is read below
 	return "log", m.filterNote("log", fmt.Sprintf("%d of %d", len(entries), p.merged.all))
 }
 
-const saidTime = 19 // cells of a day and a time
+const logTimeCells = 19 // cells of a date and a time
 
-// draw has the newest at the bottom, every line to its last word, or is scrolled.
-func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
+// draw renders the lines, wrapped in full, with the newest at the bottom unless scrolled.
+func (p *logView) draw(m *model, g *cell.Grid, r cell.Rect) {
 	entries, least := p.entries(m), r.Y
 	if why := p.missing(m); why != "" {
 		for _, line := range wrap(why, r.W-2) {
@@ -151,7 +151,7 @@ func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, cell.Rect{X: r.X, Y: least, W: r.W, H: r.Y + r.H - least}, text)
 		return
 	}
-	format, cells := "2006-01-02 15:04:05", saidTime
+	format, cells := "2006-01-02 15:04:05", logTimeCells
 	if r.W < panelsW {
 		format, cells = "15:04:05", 8
 	}
@@ -165,7 +165,7 @@ func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
 		}
 		y -= len(lines)
 		glyph, role := level(e)
-		if e.Kind == saidKind {
+		if e.Kind == processKind {
 			glyph, role = '›', cell.Centre
 		}
 		for j, text := range lines {
@@ -179,7 +179,7 @@ func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
 				when = time.Unix(0, e.When).Format(format)
 			}
 			g.Text(r.X+1, y, cells, cell.Faint, when)
-			if e.Kind != saidKind {
+			if e.Kind != processKind {
 				g.Right(left-4, y, 14, cell.Faint, "round "+round(e.Round))
 			}
 			g.Set(left-2, y, glyph, role)
@@ -187,14 +187,14 @@ func (p *sayings) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// whole says whether a recording stands at its end.
+// whole reports whether a recording is at its end.
 func (m *model) whole() bool {
 	e := m.replay.Extent()
 	return m.feed.ended || e.Whole && m.shown.Position >= e.Records
 }
 
-// missing is why what the host says is not among the lines.
-func (p *sayings) missing(m *model) string {
+// missing returns why the output of the processes is not among the lines; "" if it is.
+func (p *logView) missing(m *model) string {
 	if _, ok := m.opt.Source.(Teller); !ok {
 		return "what the host says is not told here"
 	}
@@ -204,7 +204,7 @@ func (p *sayings) missing(m *model) string {
 	return ""
 }
 
-func (p *sayings) rows(m *model) func(*view.View) rows {
+func (p *logView) rows(m *model) func(*view.View) rows {
 	entries := p.entries(m)
 	return func(*view.View) rows {
 		out := rows{{"time", "round", "level", "kind", "text"}}
@@ -213,7 +213,7 @@ func (p *sayings) rows(m *model) func(*view.View) rows {
 			if e.When != 0 {
 				when = time.Unix(0, e.When).UTC().Format(time.RFC3339Nano)
 			}
-			if e.Kind == saidKind {
+			if e.Kind == processKind {
 				at = ""
 			}
 			out = append(out, []string{when, at, string(e.Level), e.Kind, e.Text})
