@@ -129,7 +129,8 @@ func (m *model) startBranch(at uint64, set []event.Setting) tea.Cmd {
 	return m.job(func() tea.Msg {
 		defer cancel()
 		o, err := lib.Branch(ctx, Branch{Session: parent, At: at, Set: set, Told: b.done.Store})
-		text := fmt.Sprintf("%s branched off after round %s of %s: 1 looks at it", filepath.Base(o.Session), round(at), filepath.Base(parent))
+		text := fmt.Sprintf("%s branched off after round %s of %s: 1 looks at it", filepath.Base(o.Session), round(at),
+			filepath.Base(parent))
 		return branchedMsg{openedMsg{o, text, err}, parent}
 	})
 }

@@ -40,9 +40,23 @@ func runCommands() []command {
 		return func(m *model, _ []string) (tea.Cmd, error) { return m.send(c), nil }
 	}
 	return []command{
-		{name: "set", args: "KNOB=VALUE", title: "set a knob, or several, to a value or schedule", live: true, complete: completeSet, do: doSet},
+		{
+			name:     "set",
+			args:     "KNOB=VALUE",
+			title:    "set a knob, or several, to a value or schedule",
+			live:     true,
+			complete: completeSet,
+			do:       doSet,
+		},
 		{name: "members", args: "N", title: "change the population size", live: true, do: doMembers},
-		{name: "swap", args: "ALGORITHM", title: "go on with another algorithm", live: true, complete: completeAlgorithm, do: doSwap},
+		{
+			name:     "swap",
+			args:     "ALGORITHM",
+			title:    "go on with another algorithm",
+			live:     true,
+			complete: completeAlgorithm,
+			do:       doSwap,
+		},
 		{name: "pause", title: "pause training", live: true, do: none(event.Command{Action: event.Pause})},
 		{name: "resume", title: "resume training", live: true, do: none(event.Command{Action: event.Resume})},
 		{name: "stop", title: "finish the round, save and end the run (asks)", live: true, do: doStop},
@@ -61,7 +75,8 @@ func lookingCommands() []command {
 		{name: "member", args: "ID", title: "focus a member", do: doMember},
 		{name: "screen", args: "NAME|N", title: "open a screen", complete: completeScreen, do: doScreen},
 		{name: "help", title: "keys", do: func(m *model, _ []string) (tea.Cmd, error) { m.popup = &help{}; return nil, nil }},
-		{name: "quit", title: "detach: training goes on", do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
+		{name: "quit", title: "detach: training goes on",
+			do: func(*model, []string) (tea.Cmd, error) { return tea.Quit, nil }},
 	}
 }
 
@@ -156,7 +171,8 @@ func doMembers(m *model, args []string) (tea.Cmd, error) {
 func doSwap(m *model, args []string) (tea.Cmd, error) {
 	all := completeAlgorithm(m, nil)
 	if len(all) > 0 && !slices.Contains(all, args[0]) {
-		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all), strings.Join(all, ", "))
+		return nil, fmt.Errorf("swap: there is no algorithm %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all),
+			strings.Join(all, ", "))
 	}
 	return m.send(event.Command{Algorithm: args[0]}), nil
 }
@@ -186,7 +202,8 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 	return m.task(func() tea.Msg {
 		if _, err := r.Round(ctx, to); err == nil && to > r.Extent().Rounds {
 			return reply(func(m *model) tea.Cmd {
-				m.say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to, r.Extent().Rounds))
+				m.say(cell.Warn, fmt.Sprintf("goto: round %d lies beyond the end of the recording at round %d", to,
+					r.Extent().Rounds))
 				return nil
 			})
 		}
@@ -236,5 +253,6 @@ func doScreen(m *model, args []string) (tea.Cmd, error) {
 		}
 	}
 	all := completeScreen(m, nil)
-	return nil, fmt.Errorf("screen: there is no %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all), strings.Join(all, ", "))
+	return nil, fmt.Errorf("screen: there is no %q%s: choose one of %s", args[0], usererr.Suggest(args[0], all),
+		strings.Join(all, ", "))
 }

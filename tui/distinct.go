@@ -2,8 +2,8 @@ package tui
 
 import "brood/tui/cell"
 
-// distinct shortens names to so many cells so that they stay apart: of those that are too long it cuts what all of these
-// begin and end with, and of those that then still look alike the middle.
+// distinct shortens names to so many cells so that they stay apart: of those that are too long it cuts what all of
+// these begin and end with, and of those that then still look alike the middle.
 func distinct(names []string, width int) []string {
 	var long [][]rune
 	for _, n := range names {

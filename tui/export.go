@@ -42,7 +42,8 @@ func plainly(table func(*view.View) rows) func(*model) func(*view.View) rows {
 func lossRows(m *model) func(*view.View) rows {
 	main := m.mainSeries()
 	return func(v *view.View) rows {
-		return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness)
+		return seriesRows(v, main, view.CentreLoss, view.TestLoss, view.TestBits, view.TestError, view.TestHamming,
+			view.TestRMSE, view.TestR2, view.TestFitness)
 	}
 }
 
@@ -157,7 +158,8 @@ func pointRows(all ...*view.Series) rows {
 			for i, b := range cols {
 				if !b.Empty() {
 					from := lo + uint64(i)*w
-					out = append(out, []string{s.Name, member, uints(from), uints(min(from+w, hi) - 1), uints(b.Count), exact(b.Min), exact(b.Mean()), exact(b.Max)})
+					out = append(out, []string{s.Name, member, uints(from), uints(min(from+w, hi) - 1), uints(b.Count), exact(b.Min),
+						exact(b.Mean()), exact(b.Max)})
 				}
 			}
 		}
@@ -191,7 +193,8 @@ func bandwidthRows(v *view.View) rows {
 	out := rows{{"round", "rounds", "seconds", "operation", "sent_bytes", "predicted_bytes"}}
 	for _, c := range v.Ledger.Ring {
 		for _, b := range c.Ops {
-			out = append(out, []string{uints(c.To), uints(c.Rounds), exact(float64(c.Nanos) / 1e9), string(b.Op), strconv.FormatInt(b.Sent, 10), strconv.FormatInt(b.Predicted, 10)})
+			out = append(out, []string{uints(c.To), uints(c.Rounds), exact(float64(c.Nanos) / 1e9), string(b.Op),
+				strconv.FormatInt(b.Sent, 10), strconv.FormatInt(b.Predicted, 10)})
 		}
 	}
 	return out
@@ -200,7 +203,8 @@ func bandwidthRows(v *view.View) rows {
 func eventRows(v *view.View) rows {
 	out := rows{{"time", "trained_seconds", "round", "level", "kind", "text"}}
 	for _, e := range v.Lane {
-		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), exact(time.Duration(e.Trained).Seconds()), uints(e.Round), string(e.Level), e.Kind, e.Text})
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano),
+			exact(time.Duration(e.Trained).Seconds()), uints(e.Round), string(e.Level), e.Kind, e.Text})
 	}
 	return out
 }
@@ -208,7 +212,8 @@ func eventRows(v *view.View) rows {
 func editRows(v *view.View) rows {
 	out := rows{{"time", "round", "algorithm", "knob", "before", "after", "by"}}
 	for _, e := range v.Edits {
-		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.First()), e.Algorithm, e.Knob, e.Old, e.Expr, e.By})
+		out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), uints(e.First()), e.Algorithm, e.Knob,
+			e.Old, e.Expr, e.By})
 	}
 	return out
 }

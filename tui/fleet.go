@@ -84,7 +84,8 @@ func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
 	if m.awaited = ""; now.Wait > len(now.Workers) {
 		m.awaited = fmt.Sprintf(": %d of the %d that it begins with", len(now.Workers), now.Wait)
 	}
-	if rows, _ := f.rows(m); len(rows) > 0 && !slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }) {
+	if rows, _ := f.rows(m); len(rows) > 0 &&
+		!slices.ContainsFunc(rows, func(x fleetRow) bool { return x.ID == f.chosen }) {
 		f.chosen = rows[min(at, len(rows)-1)].ID
 	}
 	for id := range f.marked {
@@ -139,7 +140,8 @@ func (f *fleet) workers(m *model) (out []fleetRow) {
 // rows are the workers that pass the filter, in their order, and which of them is chosen.
 func (f *fleet) rows(m *model) (rows []fleetRow, at int) {
 	for _, x := range f.workers(m) {
-		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Kernels, x.Device, x.Address, x.Software) {
+		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Kernels, x.Device, x.Address,
+			x.Software) {
 			rows = append(rows, x)
 		}
 	}

@@ -99,11 +99,14 @@ func (f *fleet) ask(m *model, a event.Action, ids []int) tea.Cmd {
 	free := f.free(m, ids)
 	switch {
 	case a == event.Kill && len(ids) == 1:
-		q.text, q.yes = fmt.Sprintf("Kill worker %d%s? What it held is lost, as in a real failure.", ids[0], f.about(m, ids[0])), "kill it"
+		q.text, q.yes = fmt.Sprintf("Kill worker %d%s? What it held is lost, as in a real failure.", ids[0],
+			f.about(m, ids[0])), "kill it"
 	case a == event.Kill:
-		q.text, q.yes = fmt.Sprintf("Kill %s: %s? What they held is lost, as in a real failure.", count(len(ids), "worker"), labels(ids)), "kill them"
+		q.text, q.yes = fmt.Sprintf("Kill %s: %s? What they held is lost, as in a real failure.", count(len(ids), "worker"),
+			labels(ids)), "kill them"
 	case a == event.Drain && len(free) == 1:
-		q.text, q.yes = fmt.Sprintf("Drain %s? Worker %d then hosts all %s alone.", labels(ids), free[0], count(len(m.shown.Members().Members), "member")), "drain"
+		q.text, q.yes = fmt.Sprintf("Drain %s? Worker %d then hosts all %s alone.", labels(ids), free[0],
+			count(len(m.shown.Members().Members), "member")), "drain"
 	default:
 		return q.do(m)
 	}
@@ -164,7 +167,8 @@ func (f *fleet) acted(m *model, msg acted) tea.Cmd {
 	}
 	if len(msg.refused) > 0 {
 		role = cell.Alert
-		text += fmt.Sprintf("%s%s refused: %s", map[bool]string{true: "; "}[text != ""], msg.action, strings.Join(msg.refused, "; "))
+		text += fmt.Sprintf("%s%s refused: %s", map[bool]string{true: "; "}[text != ""], msg.action,
+			strings.Join(msg.refused, "; "))
 	}
 	m.say(role, text)
 	for _, id := range msg.done {
@@ -176,10 +180,38 @@ func (f *fleet) acted(m *model, msg acted) tea.Cmd {
 
 func (f *fleet) commands() []command {
 	return []command{
-		{name: "kill", args: "WORKER", title: "end a worker, to try faults (asks)", live: true, complete: f.complete, do: f.doWorkers(event.Kill)},
-		{name: "cordon", args: "WORKER", title: "give a worker no members any more", live: true, complete: f.complete, do: f.doWorkers(event.Cordon)},
-		{name: "drain", args: "WORKER", title: "move a worker's members to the others now", live: true, complete: f.complete, do: f.doWorkers(event.Drain)},
-		{name: "uncordon", args: "WORKER", title: "let a worker take part again", live: true, complete: f.complete, do: f.doWorkers(event.Uncordon)},
+		{
+			name:     "kill",
+			args:     "WORKER",
+			title:    "end a worker, to try faults (asks)",
+			live:     true,
+			complete: f.complete,
+			do:       f.doWorkers(event.Kill),
+		},
+		{
+			name:     "cordon",
+			args:     "WORKER",
+			title:    "give a worker no members any more",
+			live:     true,
+			complete: f.complete,
+			do:       f.doWorkers(event.Cordon),
+		},
+		{
+			name:     "drain",
+			args:     "WORKER",
+			title:    "move a worker's members to the others now",
+			live:     true,
+			complete: f.complete,
+			do:       f.doWorkers(event.Drain),
+		},
+		{
+			name:     "uncordon",
+			args:     "WORKER",
+			title:    "let a worker take part again",
+			live:     true,
+			complete: f.complete,
+			do:       f.doWorkers(event.Uncordon),
+		},
 	}
 }
 

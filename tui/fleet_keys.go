@@ -63,7 +63,13 @@ func (f *fleet) linkKeys() []binding {
 		{keys: []string{"k", "up"}, title: "row above", when: live, do: move(0, -1)},
 		{keys: []string{"h", "left"}, title: "column to the left", when: live, do: move(-1, 0)},
 		{keys: []string{"l", "right"}, title: "column to the right", when: live, do: move(1, 0)},
-		{keys: []string{"enter"}, title: "slow the link, row or column down", when: live, why: f.whyNoShape, do: f.openShaper},
+		{
+			keys:  []string{"enter"},
+			title: "slow the link, row or column down",
+			when:  live,
+			why:   f.whyNoShape,
+			do:    f.openShaper,
+		},
 		{keys: []string{"u"}, title: "let it go again", when: live, why: f.whyNoShape, do: f.letGo},
 		{keys: []string{"t"}, title: "bytes, round trip or loss", when: live, do: func(*model) tea.Cmd {
 			f.measure = (f.measure + 1) % len(linkMeasures())
@@ -85,7 +91,8 @@ func (f *fleet) hints(m *model) (out [][2]string) {
 	may := m.whyNoCommand() == ""
 	switch {
 	case m.focus == linksPanel && m.replay == nil && len(f.now.Links) > 0:
-		out = append(out, [2]string{"hjkl", "choose"}, [2]string{"enter", "slow down"}, [2]string{"u", "let go"}, [2]string{"t", "measure"})
+		out = append(out, [2]string{"hjkl", "choose"}, [2]string{"enter", "slow down"}, [2]string{"u", "let go"},
+			[2]string{"t", "measure"})
 	case m.focus == fleetPanel:
 		out = append(out, [2]string{"enter", "details"})
 		if may {
@@ -93,7 +100,8 @@ func (f *fleet) hints(m *model) (out [][2]string) {
 		}
 	}
 	if may && m.focus != linksPanel {
-		out = append(out, [2]string{"c", "cordon"}, [2]string{"d", "drain"}, [2]string{"K", "kill"}, [2]string{"u", "uncordon"})
+		out = append(out, [2]string{"c", "cordon"}, [2]string{"d", "drain"}, [2]string{"K", "kill"},
+			[2]string{"u", "uncordon"})
 	}
 	if m.focus == fleetPanel {
 		out = append(out, [2]string{"o", "order"}, [2]string{"/", "filter"})

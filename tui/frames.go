@@ -37,7 +37,8 @@ func FindScreen(name string) (string, error) {
 			return s, nil
 		}
 	}
-	return "", usererr.Errorf("there is no screen %q%s: choose %s", name, strings.ToLower(usererr.Suggest(name, ScreenNames())), strings.ToLower(strings.Join(ScreenNames(), ", ")))
+	return "", usererr.Errorf("there is no screen %q%s: choose %s", name,
+		strings.ToLower(usererr.Suggest(name, ScreenNames())), strings.ToLower(strings.Join(ScreenNames(), ", ")))
 }
 
 // Frames writes n frames of the workbench, `every` apart, as they would be drawn at opt.Width x opt.Height: for scripts

@@ -19,7 +19,8 @@ import (
 // Geometer is optionally implemented by a Library. It measures the distances between the members of a session, and
 // calls recomputed with each round that is recomputed for that.
 type Geometer interface {
-	Geometry(ctx context.Context, dir string, want geometry.Wanted, recomputed func(round uint64)) (*geometry.Geometry, error)
+	Geometry(ctx context.Context, dir string, want geometry.Wanted, recomputed func(round uint64)) (*geometry.Geometry,
+		error)
 }
 
 // drawOverlaps draws the matrix of overlaps: as numbers if all fit, else as shades. With too many members a cell is
@@ -96,7 +97,8 @@ func drawOverlaps(g *cell.Grid, r cell.Rect, x *geometry.Geometry, focus engine.
 	case alike && least < most:
 		text = fmt.Sprintf("all alike to %d digits", mostDigits)
 	case !alike:
-		text = fmt.Sprintf("%s ░ %s ▒ %s ▓ %s █ %s", cosine(least, digits), cosine(quarters[0], digits), cosine(quarters[1], digits),
+		text = fmt.Sprintf("%s ░ %s ▒ %s ▓ %s █ %s", cosine(least, digits), cosine(quarters[0], digits),
+			cosine(quarters[1], digits),
 			cosine(quarters[2], digits), cosine(most, digits))
 	}
 	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, text)
@@ -204,8 +206,13 @@ func drawBetween(g *cell.Grid, r cell.Rect, x *geometry.Geometry, ascii bool) {
 		even[c] = chart.Of([]float64{(1-t)*loss[0] + t*loss[len(loss)-1]})[0]
 	}
 	chart.Draw(g, area, chart.Chart{
-		Layers: []chart.Layer{{Columns: even, Role: cell.Faint, Style: chart.Dots, Glyph: '.'}, {Columns: curve, Role: cell.Centre, Style: chart.Line, Glyph: '*'}},
-		From:   0, To: 101, Axis: chart.Fit(false, curve, even), ASCII: ascii,
+		Layers: []chart.Layer{{
+			Columns: even,
+			Role:    cell.Faint,
+			Style:   chart.Dots,
+			Glyph:   '.',
+		}, {Columns: curve, Role: cell.Centre, Style: chart.Line, Glyph: '*'}},
+		From: 0, To: 101, Axis: chart.Fit(false, curve, even), ASCII: ascii,
 		Label: func(n, _ uint64) string {
 			switch n {
 			case 0:
@@ -229,7 +236,8 @@ func shownLoss(x *geometry.Geometry, s optim.Scores) float64 {
 
 // barrierText describes the curve in words.
 func barrierText(x *geometry.Geometry) string {
-	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, Number(shownLoss(x, x.Line[0])), x.To, Number(shownLoss(x, x.Line[len(x.Line)-1])))
+	ends := fmt.Sprintf(";  m%d %s, m%d %s", x.From, Number(shownLoss(x, x.Line[0])), x.To,
+		Number(shownLoss(x, x.Line[len(x.Line)-1])))
 	switch h, at := x.Barrier(); {
 	case h != h:
 		return "some of it is no number" + ends
@@ -302,7 +310,8 @@ func drawSlopes(g *cell.Grid, r cell.Rect, x *geometry.Geometry) {
 			y++
 		}
 	}
-	text(cell.Faint, fmt.Sprintf("cosine of what a generation estimates and the gradient, mean of %s", count(len(x.Slopes), "generation")))
+	text(cell.Faint, fmt.Sprintf("cosine of what a generation estimates and the gradient, mean of %s",
+		count(len(x.Slopes), "generation")))
 	for _, l := range lines {
 		if y >= r.Y+r.H {
 			return
@@ -352,7 +361,8 @@ func GeometryText(x *geometry.Geometry, width int, ascii bool) string {
 		draw(cell.Rect{X: 0, Y: y + 1, W: width, H: h})
 		y += h + 2
 	}
-	part("overlap: cosine of the angle between the parameters of two members", matrix, func(r cell.Rect) { drawOverlaps(g, r, x, engine.None) })
+	part("overlap: cosine of the angle between the parameters of two members", matrix,
+		func(r cell.Rect) { drawOverlaps(g, r, x, engine.None) })
 	if len(x.Line) > 1 {
 		part(lineTitle(x), 12, func(r cell.Rect) { drawBetween(g, r, x, ascii) })
 	}

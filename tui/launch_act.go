@@ -27,12 +27,13 @@ func (l *launch) panel() panel {
 	return panel{
 		id: launchPanel, title: l.title, draw: l.draw, group: "begin a run", keys: l.keys(), hints: l.hints,
 		typing: l.typed, back: l.back, point: l.point, poll: l.poll,
-		commands: []command{{name: "new", title: "begin a run: the launcher", do: func(m *model, _ []string) (tea.Cmd, error) {
-			if why := whyNoLaunch(m); why != "" {
-				return nil, errors.New("new: " + why)
-			}
-			return l.open(m), nil
-		}}},
+		commands: []command{{name: "new", title: "begin a run: the launcher",
+			do: func(m *model, _ []string) (tea.Cmd, error) {
+				if why := whyNoLaunch(m); why != "" {
+					return nil, errors.New("new: " + why)
+				}
+				return l.open(m), nil
+			}}},
 	}
 }
 

@@ -63,7 +63,11 @@ func (m *model) layouts() []string { return slices.Sorted(maps.Keys(m.opt.Settin
 var layoutWords = []string{"save", "drop"}
 
 func (c *charts) layoutCommand() command {
-	return command{name: "layout", args: "[save|drop] NAME", optional: true, title: "charts kept under a name, keep these, forget some; alone: which there are",
+	return command{
+		name:     "layout",
+		args:     "[save|drop] NAME",
+		optional: true,
+		title:    "charts kept under a name, keep these, forget some; alone: which there are",
 		complete: func(m *model, words []string) []string {
 			switch {
 			case len(words) <= 1:
@@ -73,7 +77,8 @@ func (c *charts) layoutCommand() command {
 			}
 			return nil
 		},
-		do: c.layout}
+		do: c.layout,
+	}
 }
 
 func (c *charts) layout(m *model, args []string) (tea.Cmd, error) {
@@ -122,11 +127,18 @@ func (c *charts) save(m *model, name string) (tea.Cmd, error) {
 	_, again := all[name]
 	switch {
 	case !named(name) || slices.Contains(layoutWords, name):
-		return nil, fmt.Errorf("%q is no name of a layout: take a word of at most %d letters that is neither save nor drop", name, maxMetric)
+		return nil, fmt.Errorf("%q is no name of a layout: take a word of at most %d letters that is neither save nor drop",
+			name, maxMetric)
 	case !again && len(all) >= maxLayouts:
 		return nil, fmt.Errorf("%d layouts are kept: :layout drop NAME forgets one", maxLayouts)
 	}
-	all[name] = NamedLayout{Layout: m.opt.Settings.Layout, Smoothing: m.keep(), Linear: !m.logAxis, Last: m.window.span, Axis: m.axis.String()}
+	all[name] = NamedLayout{
+		Layout:    m.opt.Settings.Layout,
+		Smoothing: m.keep(),
+		Linear:    !m.logAxis,
+		Last:      m.window.span,
+		Axis:      m.axis.String(),
+	}
 	m.opt.Settings.Layouts = all
 	m.say(cell.Plain, fmt.Sprintf("kept: :layout %s comes back here", name))
 	return m.remember(), nil

@@ -72,7 +72,8 @@ func (m *model) leased(msg leaseMsg) {
 		l.wanted = false
 		m.say(cell.Good, fmt.Sprintf("you write now, until %.0f s after your last command", now.Left.Seconds()))
 	case l.wanted && msg.act == view.LeaseAsk:
-		m.say(cell.Plain, fmt.Sprintf("%s is asked: you write when they agree, or in %.0f s if they do no more", now.Holder, now.Left.Seconds()))
+		m.say(cell.Plain, fmt.Sprintf("%s is asked: you write when they agree, or in %.0f s if they do no more", now.Holder,
+			now.Left.Seconds()))
 	case now.Mine && now.Asks != "" && now.Asks != was.Asks:
 		m.say(cell.Warn, now.Asks+" asks to write: :give lets them, and so does not commanding for a while")
 	case was.Mine && now.Holder != "" && !now.Mine:

@@ -143,7 +143,8 @@ func (f *fleet) linkless(m *model) string {
 		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
 	}
 	if r := m.shown.Rates.Bytes; r > 0 && m.running() {
-		return "all workers share one process: they exchange " + Size(r) + "/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
+		return "all workers share one process: they exchange " + Size(r) +
+			"/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 	}
 	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 }

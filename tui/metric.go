@@ -49,7 +49,8 @@ func (m *model) metrics() (out []metric) {
 	add(metric{id: lossMetric, title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
 	for _, x := range []metric{
 		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test fitness"},
-		{id: view.TestBits, title: "test bits a byte"}, {id: view.TestHamming, title: "test Hamming  percent", text: percents},
+		{id: view.TestBits, title: "test bits a byte"}, {id: view.TestHamming, title: "test Hamming  percent",
+			text: percents},
 		{id: view.TestRMSE, title: "test RMSE"}, {id: view.TestR2, title: "test R2"},
 		{id: view.TestLoss, title: "test loss", log: true},
 		{id: view.Fitness, title: "fitness"}, {id: view.Spread, title: "spread", log: true},
@@ -82,7 +83,13 @@ func (m *model) metrics() (out []metric) {
 		{event.Busy, "cpu  of each process", busyCores, nil}, {event.Memory, "memory  of each process", Size, brief},
 		{event.RoundTrip, "round trip  ms", thousandths, thousandths}, {event.DeviceUsed, "device memory", Size, brief},
 	} {
-		add(metric{id: "machine." + string(x.of), title: x.title, text: x.text, axis: x.axis, floor: true}, v.MachinesOf(x.of))
+		add(metric{
+			id:    "machine." + string(x.of),
+			title: x.title,
+			text:  x.text,
+			axis:  x.axis,
+			floor: true,
+		}, v.MachinesOf(x.of))
 	}
 	return out
 }

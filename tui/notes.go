@@ -22,7 +22,12 @@ import (
 const noteKind = "note"
 
 func noteCommand() command {
-	return command{name: "note", args: "TEXT|-", title: "write a note on this round, or that under the cursor; - takes it away", do: doNote}
+	return command{
+		name:  "note",
+		args:  "TEXT|-",
+		title: "write a note on this round, or that under the cursor; - takes it away",
+		do:    doNote,
+	}
 }
 
 // readNotes asks for the notes of the session.

@@ -21,7 +21,8 @@ func (r *runs) overlayRows(m *model) func(*view.View) rows {
 		for _, p := range plots {
 			for i, run := range set {
 				for _, x := range p.all(run) {
-					out = append(out, []string{names[i], p.title, exact(x.X), uints(x.Round), uints(x.Count), exact(x.Min), exact(x.Mean()), exact(x.Max)})
+					out = append(out, []string{names[i], p.title, exact(x.X), uints(x.Round), uints(x.Count), exact(x.Min),
+						exact(x.Mean()), exact(x.Max)})
 				}
 			}
 		}

@@ -229,10 +229,11 @@ func (o *laid) quantities(m *model) (out []quantity) {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
 	series := func(name, title string, log bool) {
-		out = append(out, quantity{title, log, func(x float64) string { return SeriesText(name, x) }, func(run *compare.Run, n int) []view.Bucket {
-			cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
-			return cols
-		}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }, nil})
+		out = append(out, quantity{title, log, func(x float64) string { return SeriesText(name, x) },
+			func(run *compare.Run, n int) []view.Bucket {
+				cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
+				return cols
+			}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }, nil})
 	}
 	some := func(of func(run *compare.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
 	maximises := func(run *compare.Run) bool { return run.View.Config.Maximises() }
@@ -289,7 +290,8 @@ func (o *laid) quantities(m *model) (out []quantity) {
 			series(name, name+", median of members", false)
 		}
 	}
-	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError, view.TestFitness, view.TestHamming, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
+	drawn := []string{view.Fitness, view.Spread, view.CentreLoss, "loss", view.TestBits, view.TestError, view.TestFitness,
+		view.TestHamming, view.TestRMSE, view.TestR2, view.TestLoss, view.Parent, view.Founder, view.Partner}
 	for _, run := range o.set {
 		for i := range run.View.Series {
 			if name := run.View.Series[i].Name; !slices.Contains(drawn, name) {

@@ -28,9 +28,11 @@ type choice struct {
 func newPalette(m *model) *palette {
 	p := &palette{}
 	for i, s := range m.screens() {
-		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(s.digit), func(m *model) tea.Cmd { return m.openScreen(i) }})
+		p.all = append(p.all, choice{"screen " + s.name, fmt.Sprint(s.digit),
+			func(m *model) tea.Cmd { return m.openScreen(i) }})
 		if s.instead != "" {
-			p.all = append(p.all, choice{"screen " + s.instead, fmt.Sprintf("%d w", s.digit), func(m *model) tea.Cmd { return m.openInstead(i) }})
+			p.all = append(p.all, choice{"screen " + s.instead, fmt.Sprintf("%d w", s.digit),
+				func(m *model) tea.Cmd { return m.openInstead(i) }})
 		}
 	}
 	for _, c := range m.commands() {

@@ -74,7 +74,8 @@ type reply func(*model) tea.Cmd
 func newPanels(m *model) []panel {
 	geometry, exam, log := newPlaces(), newExam(), newLogView()
 	all := slices.Concat(
-		[]panel{newLoss(exam), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(), newLinkPast().panel()},
+		[]panel{newLoss(exam), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(),
+			newLinkPast().panel()},
 		newTraits(geometry),
 		geometry.panels(),
 		exam.panels(),

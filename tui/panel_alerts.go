@@ -44,10 +44,17 @@ func (a *alertList) panels() []panel {
 	return []panel{
 		{
 			id: alertsPanel, title: a.title, draw: a.draw, export: plainly(alertRows), hints: hints, group: group,
-			screen: &screen{digit: 8, name: "Alerts", place: a.log.place, badge: badgeOfAlerts, instead: "Log", show: a.log.show},
-			reset:  func() { a.at = 0 },
-			list:   &list{name: "alerts", entries: "alerts", top: func() { a.at = 0 }},
-			keys:   keys,
+			screen: &screen{
+				digit:   8,
+				name:    "Alerts",
+				place:   a.log.place,
+				badge:   badgeOfAlerts,
+				instead: "Log",
+				show:    a.log.show,
+			},
+			reset: func() { a.at = 0 },
+			list:  &list{name: "alerts", entries: "alerts", top: func() { a.at = 0 }},
+			keys:  keys,
 			point: func(m *model, r cell.Rect, _, y int) {
 				all := a.all(m)
 				if i, ok := tableAt(r, y, len(all), a.index(all), a.foot(r, all)); ok {
@@ -131,7 +138,13 @@ func (a *alertList) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	at, foot := a.index(all), a.foot(r, all)
 	cols := []column[view.Entry]{
-		{head: "when", width: 8, weight: 1, text: func(e view.Entry) string { return span(time.Duration(e.Trained)) }, right: true},
+		{
+			head:   "when",
+			width:  8,
+			weight: 1,
+			text:   func(e view.Entry) string { return span(time.Duration(e.Trained)) },
+			right:  true,
+		},
 		{head: "round", width: 10, weight: 3, text: func(e view.Entry) string { return round(e.Round) }, right: true},
 		{head: "state", width: 5, weight: 4, text: func(e view.Entry) string { s, _ := m.alertOutcome(e); return s },
 			role: func(e view.Entry) cell.Role { _, role := m.alertOutcome(e); return role }},
@@ -189,7 +202,8 @@ func alertRows(v *view.View) rows {
 	out := rows{{"time", "trained_seconds", "round", "level", "kind", "over", "text"}}
 	for _, e := range v.Lane {
 		if e.Kind == "alert" {
-			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano), exact(time.Duration(e.Trained).Seconds()),
+			out = append(out, []string{time.Unix(0, e.When).UTC().Format(time.RFC3339Nano),
+				exact(time.Duration(e.Trained).Seconds()),
 				uints(e.Round), string(e.Level), string(e.Alert), fmt.Sprint(e.Answered), e.Text})
 		}
 	}

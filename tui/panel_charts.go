@@ -48,31 +48,39 @@ func (c *charts) panel() panel {
 		},
 		hints: func(*model) [][2]string {
 			if c.full {
-				return [][2]string{{"enter", "all charts"}, {"↑↓", "chart"}, {"v V", "y axis"}, {"+-", "zoom"}, {"a", "add"}, {"d", "take away"}}
+				return [][2]string{{"enter", "all charts"}, {"↑↓", "chart"}, {"v V", "y axis"}, {"+-", "zoom"}, {"a", "add"},
+					{"d", "take away"}}
 			}
-			return [][2]string{{"↑↓", "chart"}, {"enter", "alone"}, {"a", "add"}, {"d", "take away"}, {"v V", "y axis"}, {"+-", "zoom"}}
+			return [][2]string{{"↑↓", "chart"}, {"enter", "alone"}, {"a", "add"}, {"d", "take away"}, {"v V", "y axis"},
+				{"+-", "zoom"}}
 		},
 		commands: []command{
-			{name: "chart", args: "METRIC", title: "add a chart to the screen Charts", complete: func(m *model, words []string) (out []string) {
-				for _, x := range c.absent(m) {
-					out = append(out, x.id)
-				}
-				return out
-			}, do: func(m *model, args []string) (tea.Cmd, error) {
-				for _, x := range m.metrics() {
-					if len(args) == 1 && x.id == args[0] {
-						return tea.Batch(m.run("screen charts"), c.add(m, x.id)), nil
+			{
+				name:  "chart",
+				args:  "METRIC",
+				title: "add a chart to the screen Charts",
+				complete: func(m *model, words []string) (out []string) {
+					for _, x := range c.absent(m) {
+						out = append(out, x.id)
 					}
-				}
-				var all []string
-				for _, x := range m.metrics() {
-					all = append(all, x.id)
-				}
-				if len(all) == 0 {
-					return nil, errors.New("nothing is measured yet: charts come with the first rounds")
-				}
-				return nil, fmt.Errorf("give one of what is measured: %s", strings.Join(all, ", "))
-			}},
+					return out
+				},
+				do: func(m *model, args []string) (tea.Cmd, error) {
+					for _, x := range m.metrics() {
+						if len(args) == 1 && x.id == args[0] {
+							return tea.Batch(m.run("screen charts"), c.add(m, x.id)), nil
+						}
+					}
+					var all []string
+					for _, x := range m.metrics() {
+						all = append(all, x.id)
+					}
+					if len(all) == 0 {
+						return nil, errors.New("nothing is measured yet: charts come with the first rounds")
+					}
+					return nil, fmt.Errorf("give one of what is measured: %s", strings.Join(all, ", "))
+				},
+			},
 			c.layoutCommand(),
 		},
 	}
@@ -137,7 +145,8 @@ func (c *charts) settle(m *model, set []string) tea.Cmd {
 func (c *charts) choose(m *model) tea.Cmd {
 	var all []choice
 	for _, x := range c.absent(m) {
-		all = append(all, choice{strings.Join(strings.Fields(x.title), " "), x.id, func(m *model) tea.Cmd { return c.add(m, x.id) }})
+		all = append(all, choice{strings.Join(strings.Fields(x.title), " "), x.id,
+			func(m *model) tea.Cmd { return c.add(m, x.id) }})
 	}
 	if len(all) == 0 {
 		m.say(cell.Plain, "all that is measured has a chart here")

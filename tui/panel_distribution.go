@@ -41,8 +41,16 @@ func newTraits(geometry *places) []panel {
 	return []panel{
 		{
 			id: distributionPanel, title: distributionTitle, draw: drawDistribution, export: replicaRows,
-			screen: &screen{digit: 4, name: "Population", short: "Pop", charts: true, place: geometry.place, instead: "Positions", show: geometry.show},
-			group:  group, keys: traitKeys(geometry), hints: hints, point: pointRound,
+			screen: &screen{
+				digit:   4,
+				name:    "Population",
+				short:   "Pop",
+				charts:  true,
+				place:   geometry.place,
+				instead: "Positions",
+				show:    geometry.show,
+			},
+			group: group, keys: traitKeys(geometry), hints: hints, point: pointRound,
 		},
 		{
 			id: rankingPanel, title: rankingTitle, draw: drawRanking, export: replicaRows,

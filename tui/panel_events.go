@@ -58,7 +58,8 @@ func (l *lane) entries(m *model) []view.Entry {
 }
 
 func (l *lane) title(m *model) (string, string) {
-	return "events", m.filterNote("events", fmt.Sprintf("%d of %d", len(l.entries(m)), m.shown.Events+uint64(len(m.present()))))
+	return "events", m.filterNote("events",
+		fmt.Sprintf("%d of %d", len(l.entries(m)), m.shown.Events+uint64(len(m.present()))))
 }
 
 func level(e view.Entry) (glyph rune, role cell.Role) {

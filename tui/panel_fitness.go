@@ -113,7 +113,8 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 		return
 	}
 	if !m.fresh(s) {
-		m.legendLine(g, legend, []entry{{"", "best", m.dated(s, Number(l[0].X)), 0}, {"", "worst", m.dated(s, Number(l[len(l)-1].X)), 0}})
+		m.legendLine(g, legend, []entry{{"", "best", m.dated(s, Number(l[0].X)), 0},
+			{"", "worst", m.dated(s, Number(l[len(l)-1].X)), 0}})
 		return
 	}
 	worst := l[len(l)-1]
@@ -123,7 +124,8 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 		{"▒", "worst", fmt.Sprintf("%s m%d", Number(worst.X), worst.Member), cell.Band},
 	}
 	if r.W < 62 {
-		entries = []entry{{"", "best", fmt.Sprintf("%s m%d", Number(l[0].X), l[0].Member), 0}, {"", "worst", Number(worst.X), 0}, {"", "med", Number(middle(l)), 0}}
+		entries = []entry{{"", "best", fmt.Sprintf("%s m%d", Number(l[0].X), l[0].Member), 0},
+			{"", "worst", Number(worst.X), 0}, {"", "med", Number(middle(l)), 0}}
 	}
 	m.legendLine(g, legend, entries)
 }

@@ -111,18 +111,36 @@ func fleetColumns(m *model) []column[fleetRow] {
 	_, unit := m.pace()
 	digits := len(fmt.Sprint(len(m.shown.Members().Members)))
 	return []column[fleetRow]{
-		{head: "state", width: 10, weight: 10, text: func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
-			role: func(x fleetRow) cell.Role { _, _, role := x.standing(); return role }},
+		{
+			head:   "state",
+			width:  10,
+			weight: 10,
+			text:   func(x fleetRow) string { glyph, word, _ := x.standing(); return glyph + " " + word },
+			role:   func(x fleetRow) cell.Role { _, _, role := x.standing(); return role },
+		},
 		{head: "members", width: max(11, digits+2+2*digits+1), weight: 9, // the count and the range of ids
 			text: func(x fleetRow) string {
 				return strings.TrimRight(fmt.Sprintf("%*d  %s", digits, len(x.Members), ranges(x.Members)), " ")
 			}},
 		{head: "computes by", width: 20, weight: 1, text: known(func(x fleetRow) string { return x.computes() })},
-		{head: unit, width: max(7, len(unit)), weight: 8, right: true, text: func(x fleetRow) string { return perSecond(x.rate) }},
+		{
+			head:   unit,
+			width:  max(7, len(unit)),
+			weight: 8,
+			right:  true,
+			text:   func(x fleetRow) string { return perSecond(x.rate) },
+		},
 		{head: "tx/s", width: 7, weight: 6, right: true, text: afar(func(x fleetRow) string { return Size(x.Sent) })},
 		{head: "rx/s", width: 7, weight: 2, right: true, text: afar(func(x fleetRow) string { return Size(x.Received) })},
 		{head: "RTT", width: 7, weight: 5, right: true, text: afar(func(x fleetRow) string { return latency(x.RTT) })},
-		{head: "silent", width: 6, weight: 7, right: true, text: afar(func(x fleetRow) string { return silence(x) }), role: lateness},
+		{
+			head:   "silent",
+			width:  6,
+			weight: 7,
+			right:  true,
+			text:   afar(func(x fleetRow) string { return silence(x) }),
+			role:   lateness,
+		},
 	}
 }
 
@@ -252,7 +270,8 @@ func (f *fleet) draw(m *model, g *cell.Grid, r cell.Rect) {
 func (m *model) noWorkersText() string {
 	if m.measured() {
 		if m.opt.Session != "" {
-			return "no worker is here: `brood invite " + filepath.Base(m.opt.Session) + " --role worker` prints the line that starts one"
+			return "no worker is here: `brood invite " + filepath.Base(m.opt.Session) +
+				" --role worker` prints the line that starts one"
 		}
 		return "no worker is here: start one with the line that brood serve printed, `brood worker brood://...`"
 	}
@@ -292,7 +311,8 @@ func (x fleetRow) says() (string, cell.Role) {
 	_, word, role := x.standing()
 	switch {
 	case x.late():
-		return fmt.Sprintf("! %s says nothing for %.1f s: if that goes on it counts as dead", name, x.Silent.Seconds()), cell.Warn
+		return fmt.Sprintf("! %s says nothing for %.1f s: if that goes on it counts as dead", name, x.Silent.Seconds()),
+			cell.Warn
 	case word == "drained":
 		return name + " is drained: it hosts nothing and may be ended · u uncordons it", role
 	}

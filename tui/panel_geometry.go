@@ -39,7 +39,8 @@ func (p *places) panels() []panel {
 		{keys: []string{"p"}, title: "line to the furthest member", do: p.line, why: p.whyNot},
 	}
 	hints := func(m *model) [][2]string {
-		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"}, {"E", "export"}}
+		return [][2]string{{"enter", "measure"}, {"w", "back"}, {"[ ]", "member"}, {"p", "its line"}, {"←→", "round"},
+			{"E", "export"}}
 	}
 	of := func(id panelID, title func(m *model) string, draw func(m *model, g *cell.Grid, r cell.Rect)) panel {
 		return panel{
@@ -152,7 +153,8 @@ func (p *places) missing(m *model) string {
 	if why := p.whyNot(m); why != "" {
 		return why
 	}
-	return "enter measures " + p.subject(m) + ", after the round of the newest checkpoint or of the cursor. It takes processor time here."
+	return "enter measures " + p.subject(m) +
+		", after the round of the newest checkpoint or of the cursor. It takes processor time here."
 }
 
 // whyNot returns why nothing can be measured; "" if it can.
@@ -236,18 +238,21 @@ func (p *places) rows(*model) func(*view.View) rows {
 		if len(x.Slopes) > 0 {
 			out = append(out, []string{"round", "generation", "directions", "batch", "train"})
 			for i, s := range x.Slopes {
-				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions), fmt.Sprint(s.Batch), fmt.Sprint(s.Train)})
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(i + 1), fmt.Sprint(s.Directions), fmt.Sprint(s.Batch),
+					fmt.Sprint(s.Train)})
 			}
 			return out
 		}
 		out = append(out, []string{"round", "from", "to", "share", "overlap", "distance", "loss"})
 		for i := range x.Members {
 			for j := range x.Members {
-				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.Members[i]), fmt.Sprint(x.Members[j]), "", fmt.Sprint(x.Overlap(i, j)), fmt.Sprint(x.Distance[i][j]), ""})
+				out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.Members[i]), fmt.Sprint(x.Members[j]), "",
+					fmt.Sprint(x.Overlap(i, j)), fmt.Sprint(x.Distance[i][j]), ""})
 			}
 		}
 		for i, s := range x.Line {
-			out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.From), fmt.Sprint(x.To), fmt.Sprint(float64(i) / float64(len(x.Line)-1)), "", "", fmt.Sprint(s.Mean())})
+			out = append(out, []string{fmt.Sprint(x.Round), fmt.Sprint(x.From), fmt.Sprint(x.To),
+				fmt.Sprint(float64(i) / float64(len(x.Line)-1)), "", "", fmt.Sprint(s.Mean())})
 		}
 		return out
 	}

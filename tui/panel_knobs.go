@@ -70,7 +70,8 @@ func (r *rail) scheduleRow(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, l
 		gauge(g, in.X, in.Y, in.W, k, m.current(k), cell.Median, m.opt.ASCII)
 		return
 	}
-	now := in.X + min(in.W-1, int(float64(in.W)*float64(m.shown.Progress.Rounds-min(lo, m.shown.Progress.Rounds))/float64(max(1, hi-lo))))
+	now := in.X + min(in.W-1, int(float64(in.W)*float64(m.shown.Progress.Rounds-min(lo,
+		m.shown.Progress.Rounds))/float64(max(1, hi-lo))))
 	layers := r.curves(m, k, lo, hi, 2*in.W)
 	axis := chart.Fit(k.Scale == optim.Log, columns(layers)...)
 	for y := in.Y; y < in.Y+in.H; y++ {
@@ -89,7 +90,12 @@ func (r *rail) scheduleRow(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, l
 func (r *rail) curves(m *model, k optim.Knob, lo, hi uint64, n int) []chart.Layer {
 	out := []chart.Layer{{Columns: chart.Of(m.knobs.Curve(k, lo, hi, n)), Role: cell.Median, Style: chart.Thin}}
 	if expr, ok := r.of(k.Name); ok {
-		out = append(out, chart.Layer{Columns: chart.Of(m.knobs.With(k.Name, expr).Curve(k, lo, hi, n)), Role: cell.Staged, Style: chart.Thin, Glyph: 'o'})
+		out = append(out, chart.Layer{
+			Columns: chart.Of(m.knobs.With(k.Name, expr).Curve(k, lo, hi, n)),
+			Role:    cell.Staged,
+			Style:   chart.Thin,
+			Glyph:   'o',
+		})
 	}
 	return out
 }
@@ -176,8 +182,14 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 	lo, hi := r.horizon(m)
 	area := cell.Rect{X: in.X, Y: y, W: in.W - 1, H: rest - 1}
 	layers := r.curves(m, k, lo, hi, 2*chart.Plot(area).W)
-	chart.Draw(g, area, chart.Chart{From: lo, To: hi + 1, Axis: chart.Fit(k.Scale == optim.Log, columns(layers)...), Now: &m.shown.Progress.Rounds, ASCII: m.opt.ASCII,
-		Layers: layers})
+	chart.Draw(g, area, chart.Chart{
+		From:   lo,
+		To:     hi + 1,
+		Axis:   chart.Fit(k.Scale == optim.Log, columns(layers)...),
+		Now:    &m.shown.Progress.Rounds,
+		ASCII:  m.opt.ASCII,
+		Layers: layers,
+	})
 }
 
 // turned is a change of a knob or of the population size.

@@ -35,7 +35,8 @@ func (l *launch) hints(*model) [][2]string {
 	if l.chosen().Knob || l.chosen() == beginLine {
 		over = "options"
 	}
-	return [][2]string{{"j k", "line"}, {"enter", enter}, {"tab", over}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"}, {"u", "take back"},
+	return [][2]string{{"j k", "line"}, {"enter", enter}, {"tab", over}, {"h l", "turn"}, {"G", "begin it"}, {"y", "copy"},
+		{"u", "take back"},
 		{"esc", "leave"}, {"?", "help"}}
 }
 

@@ -145,7 +145,8 @@ func (p *linkPast) draw(m *model, g *cell.Grid, r cell.Rect) {
 		if c.round > 0 {
 			g.Right(c.round, y, 9, role, around)
 		}
-		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)}, line)
+		chart.Spark(g, c.spark, y, cols[id], linkVoid(m.shown, id, edges), chart.Axis{Lo: 0, Hi: max(tops[linkScale(id)], 1)},
+			line)
 	}
 	tableMore(g, r, r.X+1, first, n, len(rows))
 	if foot > 0 {

@@ -170,7 +170,8 @@ func (f *fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 	if len(links) > 1 {
 		worst = "≤ "
 	}
-	x := g.Text(r.X, r.Y, r.W, cell.Plain, fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, lead(Size(sent), 7), worst, latency(rtt), worst, three(100*lost)))
+	x := g.Text(r.X, r.Y, r.W, cell.Plain,
+		fmt.Sprintf("%s  %s/s  %s%s  %s%s %% lost", name, lead(Size(sent), 7), worst, latency(rtt), worst, three(100*lost)))
 	if s, slow := shape(links); slow {
 		g.Text(x+2, r.Y, r.X+r.W-x-2, cell.Warn, "◆ "+slowness(s))
 	}

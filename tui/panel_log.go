@@ -108,7 +108,8 @@ func (p *logView) place(m *model, b cell.Rect) []placement {
 // poll requests the lines every logPollPeriod while the panel is visible.
 func (p *logView) poll(m *model) tea.Cmd {
 	teller, ok := m.opt.Source.(Teller)
-	if !ok || !p.open || p.asking || !m.leads(alertsPanel) || !p.asked.IsZero() && m.opt.Clock().Sub(p.asked) < logPollPeriod {
+	if !ok || !p.open || p.asking || !m.leads(alertsPanel) || !p.asked.IsZero() &&
+		m.opt.Clock().Sub(p.asked) < logPollPeriod {
 		return nil
 	}
 	ctx, gen := m.reading.ctx, m.feed.gen

@@ -126,7 +126,12 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	edges := m.edges(n)
 	var c curves
 	if s != nil {
-		c.behind = append(c.behind, chart.Layer{Columns: s.Band(edges), Void: s.Unmeasured(edges), Role: cell.Band, Style: chart.Fill})
+		c.behind = append(c.behind, chart.Layer{
+			Columns: s.Band(edges),
+			Void:    s.Unmeasured(edges),
+			Role:    cell.Band,
+			Style:   chart.Fill,
+		})
 		c.add(m, s, s.Median, n, cell.Median, chart.Thin)
 		if len(s.Members) > 1 {
 			c.add(m, s, columnsOf(s, m.member), n, cell.Member, chart.Dots)
@@ -137,7 +142,8 @@ func drawLoss(m *model, g *cell.Grid, r cell.Rect) {
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.marks(), Axis: c.axis(m, m.logAxis && !m.shown.Config.Maximises())}))
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.marks(),
+		Axis: c.axis(m, m.logAxis && !m.shown.Config.Maximises())}))
 	m.lossLegend(g, legend, s, centre)
 }
 

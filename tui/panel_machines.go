@@ -127,7 +127,8 @@ func (f *fleet) everyProcess(m *model) (rows []machineRow) {
 	all := len(v.Members().Members)
 	for _, x := range now {
 		row := machineRow{worker: x.Worker, hosts: v.Hosted(x.Worker, processes), values: x.Values}
-		if i := slices.IndexFunc(f.now.Workers, func(w view.Worker) bool { return w.ID == x.Worker }); i >= 0 && x.Worker != event.Here {
+		if i := slices.IndexFunc(f.now.Workers, func(w view.Worker) bool { return w.ID == x.Worker }); i >= 0 &&
+			x.Worker != event.Here {
 			row.name, row.hosts = f.now.Workers[i].Name, len(f.now.Workers[i].Members)
 		}
 		if live && m.running() && v.Rates.Weight > 0 && row.hosts > 0 {
@@ -274,12 +275,45 @@ func machineColumns() []column[machineRow] {
 	return []column[machineRow]{
 		{head: "members", width: 7, weight: 2, right: true, text: func(x machineRow) string { return fmt.Sprint(x.hosts) }},
 		{head: "cpu", width: 11, weight: 10, right: true, text: cpu(event.Busy, event.Cores)},
-		{head: "machine load", width: 12, weight: 6, right: true, text: cpu(event.Load, event.AllCores), role: tight(event.Load, event.AllCores)},
+		{
+			head:   "machine load",
+			width:  12,
+			weight: 6,
+			right:  true,
+			text:   cpu(event.Load, event.AllCores),
+			role:   tight(event.Load, event.AllCores),
+		},
 		{head: "memory", width: 7, weight: 9, right: true, text: one(event.Memory, Size)},
-		{head: "machine memory", width: 17, weight: 7, right: true, text: part(event.MemoryUsed, event.MemoryTotal), role: tight(event.MemoryUsed, event.MemoryTotal)},
-		{head: "device memory", width: 17, weight: 4, right: true, text: part(event.DeviceUsed, event.DeviceTotal), role: deviceUsageRole},
-		{head: "device", width: 6, weight: 1, right: true, text: one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) })},
-		{head: "°C", width: 4, weight: 0, right: true, text: one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) })},
+		{
+			head:   "machine memory",
+			width:  17,
+			weight: 7,
+			right:  true,
+			text:   part(event.MemoryUsed, event.MemoryTotal),
+			role:   tight(event.MemoryUsed, event.MemoryTotal),
+		},
+		{
+			head:   "device memory",
+			width:  17,
+			weight: 4,
+			right:  true,
+			text:   part(event.DeviceUsed, event.DeviceTotal),
+			role:   deviceUsageRole,
+		},
+		{
+			head:   "device",
+			width:  6,
+			weight: 1,
+			right:  true,
+			text:   one(event.DeviceLoad, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
+		},
+		{
+			head:   "°C",
+			width:  4,
+			weight: 0,
+			right:  true,
+			text:   one(event.DeviceHeat, func(x float64) string { return fmt.Sprintf("%.0f", x) }),
+		},
 		{head: "samples/s", width: 9, weight: 8, right: true, text: one(view.Samples, Rate)},
 		{head: "RTT", width: 7, weight: 5, right: true, text: one(event.RoundTrip, seconds)},
 		{head: "tx/s", width: 7, weight: 4, right: true, text: one(event.Sent, Size)},
@@ -394,8 +428,15 @@ func (f *fleet) processTiles(m *model, x machineRow) (out []tile) {
 			continue
 		}
 		text := t.text
-		c := tile{title: t.title, value: x.value(t.one, text), axis: t.axis, floor: true, curves: []curve{lineOf(s, view.Process(x.worker), cell.Centre)}}
-		if second := m.shown.MachinesOf(t.second); t.second == "" || second == nil || !slices.Contains(second.Members, view.Process(x.worker)) {
+		c := tile{
+			title:  t.title,
+			value:  x.value(t.one, text),
+			axis:   t.axis,
+			floor:  true,
+			curves: []curve{lineOf(s, view.Process(x.worker), cell.Centre)},
+		}
+		if second := m.shown.MachinesOf(t.second); t.second == "" || second == nil ||
+			!slices.Contains(second.Members, view.Process(x.worker)) {
 			c.title, _, _ = strings.Cut(t.title, "  ──")
 		} else {
 			line := lineOf(second, view.Process(x.worker), cell.Member)

@@ -77,7 +77,8 @@ func (m *model) drawMeetings(g *cell.Grid, r cell.Rect) {
 			g.Right(f.at.X+f.at.W, names.Y, free, cell.Faint, name)
 		}
 	}
-	g.Text(title.X+1, title.Y, title.W-2, cell.Faint, fmt.Sprintf("meetings  %s  %s–%s a pair", rounds, times(least, f.each), times(most, f.each)))
+	g.Text(title.X+1, title.Y, title.W-2, cell.Faint,
+		fmt.Sprintf("meetings  %s  %s–%s a pair", rounds, times(least, f.each), times(most, f.each)))
 	x := f.at.X + f.at.W + 2
 	meetingScale(g, cell.Rect{X: x, Y: body.Y, W: r.X + r.W - x, H: body.H}, even, f.each)
 }
@@ -125,7 +126,8 @@ func meetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 			all, from = append(all, line{chart.ShadeBy(from, bounds), "below " + times(b, each)}), b
 		}
 	}
-	all = append(all, line{chart.ShadeBy(from, bounds), times(from, each) + " and more"}, line{' ', "if all alike: " + average(even)})
+	all = append(all, line{chart.ShadeBy(from, bounds), times(from, each) + " and more"},
+		line{' ', "if all alike: " + average(even)})
 	if each > 1 {
 		all = append(all, line{' ', fmt.Sprintf("%d members a row:", each)}, line{' ', "mean of their pairs"})
 	}

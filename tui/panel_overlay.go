@@ -81,8 +81,15 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 		x = g.Text(x, head.Y, head.W, cell.Faint, "  log")
 	}
 	r.values(g, x+2, head.Y, head.X+head.W, p)
-	c := chart.Chart{From: uint64(max(0, o.lo) * fine(o.axis)), To: uint64(math.Ceil(o.hi*fine(o.axis))) + 1, Axis: p.fit(m),
-		ASCII: m.opt.ASCII, Value: p.ticks, Label: axisLabel(o.axis), Hint: allHint}
+	c := chart.Chart{
+		From:  uint64(max(0, o.lo) * fine(o.axis)),
+		To:    uint64(math.Ceil(o.hi*fine(o.axis))) + 1,
+		Axis:  p.fit(m),
+		ASCII: m.opt.ASCII,
+		Value: p.ticks,
+		Label: axisLabel(o.axis),
+		Hint:  allHint,
+	}
 	for i, cols := range p.lines {
 		if l := o.lines[i]; cols != nil && len(l.runs) > 1 {
 			c.Layers = append(c.Layers, chart.Layer{Columns: cols, Role: cell.Band, Style: chart.Fill, Glyph: ':'})
@@ -183,8 +190,9 @@ func (r *runs) pointAt(_ *model, in cell.Rect, x, _ int) {
 }
 
 // figureWeights are those of the columns of figures where it is narrow.
-var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 100, event.KeyTestFitness: 99, event.KeyTestHamming: 97,
-	event.KeyTestRMSE: 95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50, event.KeyTestR2: 45,
+var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 100, event.KeyTestFitness: 99,
+	event.KeyTestHamming: 97,
+	event.KeyTestRMSE:    95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50, event.KeyTestR2: 45,
 	"samples_per_s": 40}
 
 // metricHead stands over a column, with room for the mark behind a figure. An error is a test by its percent, as in the

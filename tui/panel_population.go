@@ -115,7 +115,12 @@ func drawHeat(m *model, g *cell.Grid, r cell.Rect) {
 	void := s.Unmeasured(edges)
 	rows := m.rows(g, upper, func(ids []engine.Member) []view.Bucket { return chart.Hold(meanOf(s, ids, edges), void) })
 	if x, even := chart.Even(rows); even {
-		explain(g, cell.Rect{X: upper.X + at, Y: upper.Y, W: w + 1, H: len(rows)}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
+		explain(g, cell.Rect{
+			X: upper.X + at,
+			Y: upper.Y,
+			W: w + 1,
+			H: len(rows),
+		}, fmt.Sprintf("%s is %s of every member in all of these rounds", s.Name, Number(x)))
 	} else {
 		chart.Heat(g, upper.X+at, upper.Y, rows, cell.Median)
 	}

@@ -101,7 +101,8 @@ func (r *rail) row(m *model, g *cell.Grid, in cell.Rect, k optim.Knob, chosen bo
 }
 
 // spark draws a schedule over the run in six columns, with a word after it.
-func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string, role cell.Role) {
+func (r *rail) spark(m *model, g *cell.Grid, x, y, w int, k optim.Knob, knobs *view.Knobs, word string,
+	role cell.Role) {
 	lo, hi := r.horizon(m)
 	c := chart.Of(knobs.Curve(k, lo, hi, 6))
 	chart.Spark(g, x, y, c, nil, chart.Fit(k.Scale == optim.Log, c), role)

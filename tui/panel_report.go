@@ -188,15 +188,19 @@ func (e *exam) rows(*model) func(*view.View) rows {
 			}
 			return out
 		}
-		out = append(out, []string{"round", "class", "as", "from", "to", "samples", "precision", "recall", "f1", "confidence", "right"})
+		out = append(out, []string{"round", "class", "as", "from", "to", "samples", "precision", "recall", "f1", "confidence",
+			"right"})
 		for _, c := range x.Report.Classes {
-			out = append(out, []string{n, c.Name, "", "", "", fmt.Sprint(c.Samples), fmt.Sprint(c.Precision), fmt.Sprint(c.Recall), fmt.Sprint(c.F1), "", ""})
+			out = append(out, []string{n, c.Name, "", "", "", fmt.Sprint(c.Samples), fmt.Sprint(c.Precision),
+				fmt.Sprint(c.Recall), fmt.Sprint(c.F1), "", ""})
 		}
 		for _, c := range x.Report.Confusion {
-			out = append(out, []string{n, x.Report.Classes[c.Is].Name, x.Report.Classes[c.As].Name, "", "", fmt.Sprint(c.Samples), "", "", "", "", ""})
+			out = append(out, []string{n, x.Report.Classes[c.Is].Name, x.Report.Classes[c.As].Name, "", "",
+				fmt.Sprint(c.Samples), "", "", "", "", ""})
 		}
 		for _, b := range x.Report.Calibration.Bins {
-			out = append(out, []string{n, "", "", fmt.Sprint(b.From), fmt.Sprint(b.To), fmt.Sprint(b.Samples), "", "", "", fmt.Sprint(b.Confidence), fmt.Sprint(b.Right)})
+			out = append(out, []string{n, "", "", fmt.Sprint(b.From), fmt.Sprint(b.To), fmt.Sprint(b.Samples), "", "", "",
+				fmt.Sprint(b.Confidence), fmt.Sprint(b.Right)})
 		}
 		return out
 	}

@@ -68,7 +68,8 @@ func (r *runs) hints(m *model) [][2]string {
 			open = "replay"
 		}
 	}
-	out := [][2]string{{"enter", open}, {"space", "mark"}, {"N", "new"}, {"/", "filter"}, {"r", "resume"}, {"w", "model file"},
+	out := [][2]string{{"enter", open}, {"space", "mark"}, {"N", "new"}, {"/", "filter"}, {"r", "resume"},
+		{"w", "model file"},
 		{"s", "sort"}, {"t", "tag"}, {"v", "figures"}, {"a", "axis"}, {"h l", "cursor"}, {"d", "delete"}, {"?", "help"}}
 	if len(r.marks) > 0 { // marked runs are compared
 		at := slices.Index(out, [2]string{"v", "figures"})
@@ -160,7 +161,12 @@ func runColumns() []column[runCell] {
 		{head: "algorithm", width: 10, weight: 13, text: columnText(func(k *known) string { return k.Algorithm })},
 		{head: "model", width: 10, weight: 11, text: columnText(func(k *known) string { return k.Model })},
 		{head: "data", width: 8, weight: 10, text: columnText(func(k *known) string { return FileCut(k.Data, 8) })},
-		{head: "tags", width: 12, weight: 9, text: columnText(func(k *known) string { return strings.Join(k.About.Tags, " ") })},
+		{
+			head:   "tags",
+			width:  12,
+			weight: 9,
+			text:   columnText(func(k *known) string { return strings.Join(k.About.Tags, " ") }),
+		},
 		{head: "fork of", width: 12, weight: 8, text: columnText(func(k *known) string { return k.Parent })},
 	}
 }
@@ -323,7 +329,8 @@ func (r *runs) about(x runRow, in cell.Rect) (lines []string, role cell.Role) {
 		parts = append(parts, count(k.Members, "member"))
 	}
 	if k.Score != nil && (k.TestRound != k.Round || !k.Score.Percent) {
-		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"), ScoreText(k.Score.Value, k.Score.Percent), round(k.TestRound)))
+		parts = append(parts, fmt.Sprintf("%s %s @%s", strings.TrimSuffix(k.Score.Title, " error"),
+			ScoreText(k.Score.Value, k.Score.Percent), round(k.TestRound)))
 	}
 	if k.Parent != "" {
 		parts = append(parts, "fork of "+k.Parent)

@@ -16,7 +16,8 @@ func newScore() panel {
 	return panel{id: scorePanel, title: scoreTitle, draw: drawScore, point: pointRound,
 		export: func(*model) func(*view.View) rows {
 			return func(v *view.View) rows {
-				return seriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness, view.TestLoss)
+				return seriesRows(v, view.TestBits, view.TestError, view.TestHamming, view.TestRMSE, view.TestR2, view.TestFitness,
+					view.TestLoss)
 			}
 		}}
 }
@@ -54,7 +55,12 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	area, legend := r.Top(r.H - 1)
 	area, _ = area.Left(area.W - 1)
 	edges := m.edges(2 * chart.Plot(area).W)
-	c := curves{front: []chart.Layer{{Columns: s.Band(edges), Void: s.Unmeasured(edges), Role: cell.Centre, Style: chart.Thin}}}
+	c := curves{front: []chart.Layer{{
+		Columns: s.Band(edges),
+		Void:    s.Unmeasured(edges),
+		Role:    cell.Centre,
+		Style:   chart.Thin,
+	}}}
 	layers := c.layers()
 	glyphs(layers)
 	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: c.axis(m, false)}))

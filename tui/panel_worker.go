@@ -53,7 +53,8 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 		put("hosts", cell.Plain, count(len(x.Members), "member")+": "+strings.ReplaceAll(ranges(x.Members), ",", ", "))
 	}
 	if _, unit := m.pace(); !math.IsNaN(x.rate) {
-		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", Rate(x.rate), unit, 100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
+		put("computes", cell.Plain, fmt.Sprintf("%s %s, %.0f %% of all", Rate(x.rate), unit,
+			100*float64(len(x.Members))/float64(max(1, len(m.shown.Members().Members)))))
 	}
 	switch {
 	case !x.measured:
@@ -90,7 +91,8 @@ func (f *fleet) deviceOf(worker int) string {
 	return machineRow{values: f.now.Machines[i].Values}.device()
 }
 
-// restartsOf says how often the programs of an objective were restarted in a worker's process; "" where they never were.
+// restartsOf says how often the programs of an objective were restarted in a worker's process; "" where they never
+// were.
 func (f *fleet) restartsOf(worker int) string {
 	i := slices.IndexFunc(f.now.Machines, func(x event.Machine) bool { return x.Worker == worker })
 	if i < 0 || f.now.Machines[i].Values[event.Restarts] == 0 {
@@ -138,7 +140,13 @@ func (f *fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 		{head: "gets/s", width: 7, weight: 8, right: true, text: func(p peer) string { return Size(p.in.Sent) }},
 		{head: "RTT", width: 7, weight: 7, right: true, text: func(p peer) string { return latency(p.out.RTT) }},
 		{head: "lost %", width: 6, weight: 6, right: true, text: func(p peer) string { return three(100 * p.out.Lost) }},
-		{head: "slowed down to", width: 24, weight: 1, text: func(p peer) string { return p.slowness }, role: func(peer) cell.Role { return cell.Warn }},
+		{
+			head:   "slowed down to",
+			width:  24,
+			weight: 1,
+			text:   func(p peer) string { return p.slowness },
+			role:   func(peer) cell.Role { return cell.Warn },
+		},
 	}
 	cols, _ = fitColumns(cols, r.W-7, 0, 0)
 	g.Text(r.X+1, r.Y, 5, cell.Faint, "peer")

@@ -63,7 +63,8 @@ func helpGroups(m *model) (out []helpGroup) {
 	own(running, false)
 	for i, p := range m.panels {
 		if p.group != "" && !slices.ContainsFunc(m.panels[:i], func(q panel) bool { return q.group == p.group }) {
-			put(p.group, p.keys, slices.ContainsFunc(m.panels, func(q panel) bool { return q.group == p.group && m.visible(q.id) }))
+			put(p.group, p.keys, slices.ContainsFunc(m.panels,
+				func(q panel) bool { return q.group == p.group && m.visible(q.id) }))
 		}
 	}
 	if m.replay != nil {

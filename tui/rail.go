@@ -82,7 +82,8 @@ func (r *rail) stagedLine(m *model) string {
 
 // hints returns the main keys for knobs.
 func (r *rail) hints(m *model) [][2]string {
-	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.applyKey(), {"u", "unstage"}, {"z", "undo"}}
+	own := [][2]string{{"j k", "choose"}, {"h l", "turn"}, {"enter", "type"}, m.applyKey(), {"u", "unstage"},
+		{"z", "undo"}}
 	if m.replay == nil && m.brancher() != nil && m.opt.Session != "" {
 		own = slices.Insert(own, 4, [2]string{"B", "branch"})
 	}
@@ -92,8 +93,17 @@ func (r *rail) hints(m *model) [][2]string {
 // population returns the pseudo-knob of the population size, at the top of the rail.
 func (m *model) population() optim.Knob {
 	n := max(1, len(m.shown.Members().Members))
-	return optim.Knob{Name: view.MembersKnob, Label: event.MembersLabel, Title: "population", Unit: "members", Min: 1, Max: event.MaxMembers, Default: float64(n),
-		Integer: true, Doc: "how many members there are; new ones enter as the algorithm says, the highest ids leave first"}
+	return optim.Knob{
+		Name:    view.MembersKnob,
+		Label:   event.MembersLabel,
+		Title:   "population",
+		Unit:    "members",
+		Min:     1,
+		Max:     event.MaxMembers,
+		Default: float64(n),
+		Integer: true,
+		Doc:     "how many members there are; new ones enter as the algorithm says, the highest ids leave first",
+	}
 }
 
 // label returns the displayed label of a knob; its name if the terminal cannot show the label.
@@ -325,7 +335,8 @@ func (r *rail) evaluate(m *model, k optim.Knob, text string) (string, error) {
 // for another algorithm are discarded after a swap.
 func (r *rail) settle(m *model) {
 	if now := m.shown.Algorithm(); len(r.staged) > 0 && now != r.owner {
-		m.say(cell.Warn, now+" took over: "+words(event.Command{Set: r.staged})+" was staged for "+r.owner+" and is not any more")
+		m.say(cell.Warn, now+" took over: "+words(event.Command{Set: r.staged})+" was staged for "+r.owner+
+			" and is not any more")
 		r.staged = nil
 	}
 	if a := &r.answer; a.from > 0 && !a.done && m.live.Progress.Rounds >= a.from {
@@ -355,5 +366,6 @@ func (m *model) overtaken(a answer) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(m.live.Marks, func(k view.Mark) bool { return k.Round > a.from && (k.Before != k.After || k.Swap) })
+	return slices.ContainsFunc(m.live.Marks,
+		func(k view.Mark) bool { return k.Round > a.from && (k.Before != k.After || k.Swap) })
 }

@@ -37,7 +37,12 @@ func (r *rail) keys() (turning, sending []binding) {
 		{keys: []string{"l", "right"}, title: "a step up", why: may, do: turn(1)},
 		{keys: []string{"H", "shift+left"}, title: "ten steps down", why: may, do: turn(-10)},
 		{keys: []string{"L", "shift+right"}, title: "ten steps up", why: may, do: turn(10)},
-		{keys: []string{"enter"}, title: "type a value, *0.5 or a schedule", why: may, do: func(m *model) tea.Cmd { r.typing = &line{}; return nil }},
+		{
+			keys:  []string{"enter"},
+			title: "type a value, *0.5 or a schedule",
+			why:   may,
+			do:    func(m *model) tea.Cmd { r.typing = &line{}; return nil },
+		},
 	}
 	sending = []binding{
 		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).whyNoCommand, do: r.apply, anywhere: true},

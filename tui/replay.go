@@ -59,7 +59,14 @@ const (
 
 // NewReplay returns a replay from the first record. The replay owns the log until its last method has returned.
 func NewReplay(l Log) *Replay {
-	return &Replay{log: l, at: math.MaxUint64, speed: 1, changed: make(chan struct{}), clock: time.Now, scan: scan{view: view.New()}}
+	return &Replay{
+		log:     l,
+		at:      math.MaxUint64,
+		speed:   1,
+		changed: make(chan struct{}),
+		clock:   time.Now,
+		scan:    scan{view: view.New()},
+	}
 }
 
 // Sayer is optionally implemented by a Log that has the output of the processes of the run, see [Teller].

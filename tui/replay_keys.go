@@ -29,10 +29,16 @@ func replayKeys() []binding {
 		return func(m *model) tea.Cmd { return m.seek(at) }
 	}
 	return []binding{
-		{keys: []string{"space"}, title: "play or pause", group: playing, when: func(m *model) bool { return m.replay != nil }, do: func(m *model) tea.Cmd {
-			r := m.replay
-			return func() tea.Msg { on, _ := r.Playing(); r.Pause(on); return nil }
-		}},
+		{
+			keys:  []string{"space"},
+			title: "play or pause",
+			group: playing,
+			when:  func(m *model) bool { return m.replay != nil },
+			do: func(m *model) tea.Cmd {
+				r := m.replay
+				return func() tea.Msg { on, _ := r.Playing(); r.Pause(on); return nil }
+			},
+		},
 		{keys: []string{"left", ","}, title: "commit before", group: playing, when: on, do: step(-1, false)},
 		{keys: []string{"right", "."}, title: "next commit", group: playing, when: on, do: step(1, false)},
 		{keys: []string{"{"}, title: "event before", group: playing, when: on, do: step(-1, true)},

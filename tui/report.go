@@ -194,7 +194,8 @@ func drawConfusion(g *cell.Grid, r cell.Rect, x *report.Report) {
 			}
 		}
 	}
-	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint, "of a class's samples  ░ some  ▒ above 5 %  ▓ above 20 %  █ above 50 %")
+	g.Text(legend.X+1, legend.Y, legend.W-2, cell.Faint,
+		"of a class's samples  ░ some  ▒ above 5 %  ▓ above 20 %  █ above 50 %")
 }
 
 // drawConfused is the pairs of classes that are taken for each other most.
@@ -253,7 +254,8 @@ func drawCalibration(g *cell.Grid, r cell.Rect, x *report.Report) {
 			continue
 		}
 		g.Text(r.X+1, y, name, cell.Plain, fmt.Sprintf("%.2f to %.2f", b.From, b.To))
-		for i, v := range []string{round(uint64(b.Samples)), fmt.Sprintf("%.1f %%", 100*b.Confidence), fmt.Sprintf("%.1f %%", 100*b.Right)} {
+		for i, v := range []string{round(uint64(b.Samples)), fmt.Sprintf("%.1f %%", 100*b.Confidence),
+			fmt.Sprintf("%.1f %%", 100*b.Right)} {
 			g.Right(r.X+1+name+(i+1)*figure, y, figure, cell.Plain, v)
 		}
 		if w > 4 {

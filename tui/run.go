@@ -47,7 +47,8 @@ func Program(ctx context.Context, opt Options) (p *tea.Program, done func() erro
 		opt.defaults()
 	}
 	m := newModel(ctx, opt)
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30)), tea.WithFilter(bounded)}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(env), tea.WithFPS(cmp.Or(opt.FPS, 30)),
+		tea.WithFilter(bounded)}
 	if opt.In != nil {
 		options = append(options, tea.WithInput(opt.In))
 	}

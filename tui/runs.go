@@ -135,7 +135,8 @@ func (r *runs) sorted(m *model) []runRow {
 		}
 	}
 	// All of these are written to now: by that they would change places under the cursor from look to look.
-	slices.SortStableFunc(abroad, func(a, b runRow) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(abroad,
+		func(a, b runRow) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name)) })
 	r.rows = append(append(r.rows, abroad...), rest...)
 	return r.rows
 }

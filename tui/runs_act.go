@@ -37,8 +37,10 @@ func (r *runs) keys() []binding {
 	return []binding{
 		{keys: []string{"j", "down"}, title: "next run", do: move(1)},
 		{keys: []string{"k", "up"}, title: "run before", do: move(-1)},
-		{keys: []string{"pgdown"}, title: "a page on", do: func(m *model) tea.Cmd { r.move(m, max(1, r.height-1)); return r.poll(m) }},
-		{keys: []string{"pgup"}, title: "a page back", do: func(m *model) tea.Cmd { r.move(m, -max(1, r.height-1)); return r.poll(m) }},
+		{keys: []string{"pgdown"}, title: "a page on",
+			do: func(m *model) tea.Cmd { r.move(m, max(1, r.height-1)); return r.poll(m) }},
+		{keys: []string{"pgup"}, title: "a page back",
+			do: func(m *model) tea.Cmd { r.move(m, -max(1, r.height-1)); return r.poll(m) }},
 		{keys: []string{"g", "home"}, title: "first run", do: move(-1 << 30)},
 		{keys: []string{"G", "end"}, title: "last run", do: move(1 << 30)},
 		{keys: []string{"enter"}, title: "attach, replay, open a folder", why: r.mayOpen, do: r.enter},
@@ -239,10 +241,12 @@ func (r *runs) mayResume(m *model) string {
 func (r *runs) resume(m *model) tea.Cmd {
 	e, _ := r.on(m)
 	k := r.summary(e)
-	about := fmt.Sprintf("It has done %s. Until which round shall it train? Empty: until the end that it was given.", count(int(k.Round), "round"))
+	about := fmt.Sprintf("It has done %s. Until which round shall it train? Empty: until the end that it was given.",
+		count(int(k.Round), "round"))
 	done := k.Phase == event.Finished
 	if done {
-		about = fmt.Sprintf("It has done %s, and ended as it was told. Until which round shall it train?", count(int(k.Round), "round"))
+		about = fmt.Sprintf("It has done %s, and ended as it was told. Until which round shall it train?",
+			count(int(k.Round), "round"))
 	}
 	m.popup = &ask{title: "resume " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
 		text = strings.TrimSpace(text)
@@ -274,7 +278,8 @@ func (r *runs) mayStop(m *model) string {
 
 func (r *runs) stop(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	m.popup = &question{text: fmt.Sprintf("Stop %s? It finishes its round, saves and ends; it can be resumed later.", r.name(e)), yes: "stop it",
+	m.popup = &question{text: fmt.Sprintf("Stop %s? It finishes its round, saves and ends; it can be resumed later.",
+		r.name(e)), yes: "stop it",
 		do: func(m *model) tea.Cmd {
 			keeper := m.keeper()
 			return r.does(m, "stopped "+r.name(e), func(ctx context.Context) error { return keeper.Stop(ctx, e.Dir) })
@@ -324,14 +329,18 @@ func (r *runs) remove(m *model) tea.Cmd {
 		bytes = ", " + Size(float64(k.Size)) + ","
 	}
 	lib, name := m.opt.Library, r.name(e)
-	m.popup = &question{text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes), yes: "delete it", no: "keep it",
+	m.popup = &question{
+		text: fmt.Sprintf("Delete %s? Its log and its checkpoints%s are gone for good.", name, bytes),
+		yes:  "delete it",
+		no:   "keep it",
 		do: func(m *model) tea.Cmd {
 			r.move(m, 1)
 			if r.chosen == e.Dir { // it was the last one
 				r.move(m, -1)
 			}
 			return r.does(m, "deleted "+name, func(ctx context.Context) error { return lib.Delete(ctx, e.Dir) })
-		}}
+		},
+	}
 	return nil
 }
 
@@ -397,13 +406,15 @@ func (r *runs) describe(m *model, title, about, text string, change func(a *sess
 
 func (r *runs) rename(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	return r.describe(m, "rename", "Its directory stays "+e.Name+", by which commands know it. Empty: that name again.", r.summary(e).About.Name,
+	return r.describe(m, "rename", "Its directory stays "+e.Name+", by which commands know it. Empty: that name again.",
+		r.summary(e).About.Name,
 		func(a *session.About, text string) { a.Name = text })
 }
 
 func (r *runs) tag(m *model) tea.Cmd {
 	e, _ := r.on(m)
-	return r.describe(m, "tags of", "Words, with blanks or commas between them. / finds them.", strings.Join(r.summary(e).About.Tags, " "),
+	return r.describe(m, "tags of", "Words, with blanks or commas between them. / finds them.",
+		strings.Join(r.summary(e).About.Tags, " "),
 		func(a *session.About, text string) {
 			a.Tags = strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })
 		})

@@ -105,7 +105,8 @@ func (r *runs) markAll(m *model, e library.Entry) tea.Cmd {
 		})
 	default:
 		if n := len(fresh); n > room {
-			m.say(cell.Warn, fmt.Sprintf("%d of %d runs are marked: more cannot be told from each other", len(list)-n+room, len(list)))
+			m.say(cell.Warn, fmt.Sprintf("%d of %d runs are marked: more cannot be told from each other", len(list)-n+room,
+				len(list)))
 		}
 		for _, x := range fresh[:min(room, len(fresh))] {
 			r.marks = append(r.marks, x.Dir)

@@ -104,7 +104,8 @@ func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Dura
 // lacks says whether a summary is missing, or old. One that takes long is not read again soon.
 func (r *runs) lacks(m *model, e library.Entry) bool {
 	k := r.known[e.Dir]
-	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) && m.opt.Clock().Sub(k.at) >= patience*k.took
+	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) &&
+		m.opt.Clock().Sub(k.at) >= patience*k.took
 }
 
 // aged says whether what is known was read some time ago: another may have given the run a name or a note since, which

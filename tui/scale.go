@@ -56,7 +56,10 @@ func (m *model) drawOver(a axis.Axis) {
 
 // axisCommand chooses the axis by its name.
 func axisCommand() command {
-	return command{name: "axis", args: "ROUND|STEP|...", title: "draw charts over rounds, steps, samples, epochs, bytes or seconds",
+	return command{
+		name:     "axis",
+		args:     "ROUND|STEP|...",
+		title:    "draw charts over rounds, steps, samples, epochs, bytes or seconds",
 		complete: func(*model, []string) []string { return axis.Names },
 		do: func(m *model, args []string) (tea.Cmd, error) {
 			if len(args) != 1 {
@@ -73,7 +76,8 @@ func axisCommand() command {
 			}
 			m.drawOver(a)
 			return nil, nil
-		}}
+		},
+	}
 }
 
 // spot is where a round that was done is on the axis, in units of the foot.

@@ -36,10 +36,14 @@ func shaperFields() [4]shaperField {
 	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	duration := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
 	return [4]shaperField{
-		{"rate", "MB/s", "at most; empty: no limit", 1e6, func(l *event.Link, x float64) { l.Rate = int64(math.Ceil(x * 1e6)) }, func(l event.Link) float64 { return float64(l.Rate) / 1e6 }},
-		{"delay", "ms", "later, every packet", 1e5, func(l *event.Link, x float64) { l.Delay = duration(x) }, func(l event.Link) float64 { return ms(l.Delay) }},
-		{"jitter", "ms", "more, at most", 1e5, func(l *event.Link, x float64) { l.Jitter = duration(x) }, func(l event.Link) float64 { return ms(l.Jitter) }},
-		{"loss", "%", "of packets", 100, func(l *event.Link, x float64) { l.Loss = x / 100 }, func(l event.Link) float64 { return 100 * l.Loss }},
+		{"rate", "MB/s", "at most; empty: no limit", 1e6,
+			func(l *event.Link, x float64) { l.Rate = int64(math.Ceil(x * 1e6)) }, func(l event.Link) float64 { return float64(l.Rate) / 1e6 }},
+		{"delay", "ms", "later, every packet", 1e5, func(l *event.Link, x float64) { l.Delay = duration(x) },
+			func(l event.Link) float64 { return ms(l.Delay) }},
+		{"jitter", "ms", "more, at most", 1e5, func(l *event.Link, x float64) { l.Jitter = duration(x) },
+			func(l event.Link) float64 { return ms(l.Jitter) }},
+		{"loss", "%", "of packets", 100, func(l *event.Link, x float64) { l.Loss = x / 100 },
+			func(l event.Link) float64 { return 100 * l.Loss }},
 	}
 }
 
@@ -143,7 +147,8 @@ func (s *shaper) draw(m *model, g *cell.Grid) cell.Rect {
 	y := in.Y + len(s.fields) + 1
 	said, role := s.says()
 	g.Text(in.X+1, y, in.W-2, role, said)
-	drawHints(g, in.X+1, y+2, in.X+in.W, [][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "leave it"}})
+	drawHints(g, in.X+1, y+2, in.X+in.W,
+		[][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "leave it"}})
 	return in
 }
 

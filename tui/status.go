@@ -82,7 +82,8 @@ const narrow = 110
 func (m *model) statusLine(g *cell.Grid) {
 	if m.opt.Source == nil {
 		x := g.Text(1, 0, g.W-2, cell.Strong, "brood")
-		g.Text(x+2, 0, g.W-x-4, cell.Faint, "no run is open: enter attaches to one that runs and replays any other; N begins one")
+		g.Text(x+2, 0, g.W-x-4, cell.Faint,
+			"no run is open: enter attaches to one that runs and replays any other; N begins one")
 		return
 	}
 	v := m.shown
@@ -311,7 +312,8 @@ func (m *model) next(width int) string {
 	if m.panel(m.focus).hints != nil || m.replay != nil || !m.live.Over() || m.filters.typing != nil || m.typing() != nil {
 		return ""
 	}
-	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume", "it has ended: brood export, fork, compare"}
+	lines := []string{"it has ended: brood export, brood fork, brood compare, brood run --resume",
+		"it has ended: brood export, fork, compare"}
 	if home := m.home(); home >= 0 {
 		if m.screen == home {
 			return ""
@@ -373,7 +375,8 @@ func (m *model) hintsAfter(out [][2]string) [][2]string {
 	if m.w >= panelsW {
 		out = append(out, [2]string{"tab", "panel"})
 	}
-	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"}, [2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
+	return append(out, [2]string{"e", "expand"}, [2]string{"f", "freeze"}, [2]string{"[ ]", "member"},
+		[2]string{":", "command"}, [2]string{"ctrl+p", "palette"})
 }
 
 // applyKey returns the key that sends the staged knobs, to the run or to a fork.

@@ -103,7 +103,12 @@ func (m *model) drawTile(g *cell.Grid, r cell.Rect, t tile, chosen bool) {
 	var c curves
 	for _, x := range t.curves {
 		if x.band {
-			c.behind = append(c.behind, chart.Layer{Columns: x.of(edges), Void: x.series.Unmeasured(edges), Role: x.role, Style: chart.Fill})
+			c.behind = append(c.behind, chart.Layer{
+				Columns: x.of(edges),
+				Void:    x.series.Unmeasured(edges),
+				Role:    x.role,
+				Style:   chart.Fill,
+			})
 			continue
 		}
 		c.add(m, x.series, x.of, n, x.role, x.style)

@@ -139,7 +139,8 @@ func (m *model) mayTurn(t turn) string {
 	}
 	last := list[len(list)-1]
 	if last.era != m.past.era {
-		return fmt.Sprintf("%s was a change of %s, and %s took over since: it is not %s", words(last.after), last.after.Of, m.live.Algorithm(), map[turn]string{undo: "undone", redo: "redone"}[t])
+		return fmt.Sprintf("%s was a change of %s, and %s took over since: it is not %s", words(last.after), last.after.Of,
+			m.live.Algorithm(), map[turn]string{undo: "undone", redo: "redone"}[t])
 	}
 	for _, s := range last.before.Set {
 		if s.Expr == "" {

@@ -258,7 +258,8 @@ func (c curves) axis(m *model, log bool) chart.Axis {
 
 // add draws s in n columns of what is shown: one that is noisy smoothed over what was measured, else the latter alone.
 // columns is s.Median or the like.
-func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []view.Bucket, n int, role cell.Role, style chart.Style) {
+func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []view.Bucket, n int, role cell.Role,
+	style chart.Style) {
 	lo, hi := m.rounds()
 	edges := m.edgesOf(lo, hi, n)
 	raw, void := columns(edges), s.Unmeasured(edges)
@@ -284,7 +285,12 @@ func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []vi
 		}
 	}
 	c.behind = append(c.behind, chart.Layer{Columns: raw, Void: void, Role: cell.Raw, Style: style})
-	c.front = append(c.front, chart.Layer{Columns: chart.Smooth(m.keep(), before, raw, void), Void: void, Role: role, Style: style})
+	c.front = append(c.front, chart.Layer{
+		Columns: chart.Smooth(m.keep(), before, raw, void),
+		Void:    void,
+		Role:    role,
+		Style:   style,
+	})
 }
 
 // fit is the axis of what is drawn: of all of it where a person asked for that, else of what is not far outside, with

@@ -127,7 +127,8 @@ func width1(r rune) int {
 	switch {
 	case r < 0x20 || r >= 0x7f && r < 0xa0 || r == utf8.RuneError:
 		return 0
-	case r < 0x300, r >= 0x2010 && r < 0x2030, r >= 0x2190 && r < 0x2300, r >= 0x2500 && r < 0x25fd, r >= 0x2800 && r < 0x2900:
+	case r < 0x300, r >= 0x2010 && r < 0x2030, r >= 0x2190 && r < 0x2300, r >= 0x2500 && r < 0x25fd, r >= 0x2800 &&
+		r < 0x2900:
 		return 1
 	}
 	return lipgloss.Width(string(r))

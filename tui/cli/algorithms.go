@@ -17,12 +17,13 @@ import (
 )
 
 func algorithmsCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "algorithms [NAME]", Short: "List the algorithms, or explain one with its knobs", Args: func(c *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return exactly("a NAME")(c, args)
-		}
-		return nil
-	}}
+	c := &cobra.Command{Use: "algorithms [NAME]", Short: "List the algorithms, or explain one with its knobs",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly("a NAME")(c, args)
+			}
+			return nil
+		}}
 	asJSON := jsonFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		all := catalog.All()
@@ -60,7 +61,8 @@ func needs(n optim.Needs) []string {
 	for _, x := range []struct {
 		n    optim.Needs
 		name string
-	}{{optim.Gradients, "gradients"}, {optim.Evaluations, "evaluations"}, {optim.Pairs, "pairs"}, {optim.Whole, "whole numbers"}} {
+	}{{optim.Gradients, "gradients"}, {optim.Evaluations, "evaluations"}, {optim.Pairs, "pairs"}, {optim.Whole,
+		"whole numbers"}} {
 		if n&x.n != 0 {
 			out = append(out, x.name)
 		}

@@ -47,7 +47,8 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 	if o.Commander == nil && o.Session != "" {
 		opt.Title = filepath.Base(o.Session)
 	}
-	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session, o.Resume, o.Close, lib
+	opt.Source, opt.Commander, opt.Session, opt.Resume, opt.Close, opt.Library = o.Source, o.Commander, o.Session,
+		o.Resume, o.Close, lib
 	opt.Algorithms, opt.In, opt.Out = catalog.All(), s.in, s.screen
 	opt.Suspend = resumable()
 	if opt.By == "" {
@@ -63,7 +64,8 @@ func look(ctx context.Context, o tui.Opened, opt tui.Options, program string, s 
 		return nil // it is elsewhere
 	}
 	if running, _ := session.Running(dir); last.Commander != nil && running {
-		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n", sessionArg(dir), sessionArg(dir))
+		fmt.Fprintf(s.out, "training goes on: look again with `brood attach %s`, stop it with `brood stop %s`\n",
+			sessionArg(dir), sessionArg(dir))
 	}
 	return nil
 }
@@ -82,7 +84,10 @@ func attachCommand(s streams) *cobra.Command {
 	var as, program string
 	var frames frameFlags
 	var draw drawFlags
-	c := &cobra.Command{Use: "attach SESSION|URL", Short: "Look at a running session in the workbench", Args: exactly("a SESSION or URL"),
+	c := &cobra.Command{
+		Use:   "attach SESSION|URL",
+		Short: "Look at a running session in the workbench",
+		Args:  exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, name := range []string{"frames", "screen", "size"} {
 				if asJSON && c.Flags().Changed(name) {
@@ -121,7 +126,8 @@ func attachCommand(s streams) *cobra.Command {
 				o.Commander = nil
 			}
 			return look(c.Context(), o, opt, program, s)
-		}}
+		},
+	}
 	draw.register(c)
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")

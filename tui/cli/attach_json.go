@@ -77,7 +77,8 @@ func (p *program) readCommands(ctx context.Context, in io.Reader) {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		p.put(refusal(0, fmt.Sprintf("line %d is longer than %s: it and what follows is not read", n+1, humanBytes(maxCommandLine))))
+		p.put(refusal(0, fmt.Sprintf("line %d is longer than %s: it and what follows is not read", n+1,
+			humanBytes(maxCommandLine))))
 	}
 }
 
@@ -146,7 +147,14 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 		}
 		return cmd, errors.New("it is no command: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
-	cmd = event.Command{ID: asked.ID, Members: asked.Members, Algorithm: asked.Algorithm, Of: asked.Of, Action: event.Action(asked.Action), Why: asked.Why}
+	cmd = event.Command{
+		ID:        asked.ID,
+		Members:   asked.Members,
+		Algorithm: asked.Algorithm,
+		Of:        asked.Of,
+		Action:    event.Action(asked.Action),
+		Why:       asked.Why,
+	}
 	if _, err := d.Token(); err != io.EOF {
 		return cmd, errors.New("something follows the JSON object: write one command a line")
 	}
@@ -178,7 +186,8 @@ func parseCommand(line []byte) (cmd event.Command, err error) {
 }
 
 // jsonKinds are the JSON types in words for errors.
-var jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object", "number": "a number"}
+var jsonKinds = map[string]string{"string": "text", "array": "a list", "bool": "true or false", "object": "an object",
+	"number": "a number"}
 
 // typeError returns an error text for a key with a value of the wrong JSON type: the type that it has and the type
 // that it takes.
@@ -215,8 +224,9 @@ func settingText(raw json.RawMessage) (string, error) {
 
 // snapshotObject returns the current state of the run as a JSON object.
 func snapshotObject(v *view.View, run runConn) map[string]any {
-	line := map[string]any{"event": "snapshot", "session": run.name, "phase": v.State.Phase, "reason": v.State.Reason, "algorithm": v.Algorithm(),
-		"members": len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
+	line := map[string]any{"event": "snapshot", "session": run.name, "phase": v.State.Phase, "reason": v.State.Reason,
+		"algorithm": v.Algorithm(),
+		"members":   len(v.Members().Members), "round": v.Progress.Rounds, "steps": v.Progress.Steps, "samples": v.Progress.Samples, "epochs": v.Progress.Epochs,
 		"seconds": v.Elapsed().Seconds(), "params_hash": v.Hash,
 		"limit": limitLine{v.Limit.Rounds, v.Limit.Epochs, v.Limit.Seconds, v.Limit.Target}}
 	if run.dir != "" {
@@ -271,6 +281,7 @@ func commitObject(c *event.Commit) map[string]any {
 	for _, n := range c.Sent {
 		sent += n
 	}
-	return map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps, "samples": c.Progress.Samples, "epochs": c.Progress.Epochs,
+	return map[string]any{"event": "commit", "round": c.To, "rounds": c.Rounds, "steps": c.Progress.Steps,
+		"samples": c.Progress.Samples, "epochs": c.Progress.Epochs,
 		"seconds": float64(c.Nanos) / 1e9, "seconds_waited": float64(c.Waited) / 1e9, "bytes_sent": sent, "params_hash": c.Hash}
 }

@@ -37,7 +37,8 @@ type batchView struct {
 func newBatchView(b *runs, plain, asJSON bool, s streams) *batchView {
 	v := &batchView{b: b, s: s, json: asJSON}
 	if s.terminal && !plain && !asJSON {
-		v.tea = tea.NewProgram(batchModel{v: v, width: 80, height: 24}, tea.WithInput(nil), tea.WithOutput(s.screen), tea.WithoutSignalHandler())
+		v.tea = tea.NewProgram(batchModel{v: v, width: 80, height: 24}, tea.WithInput(nil), tea.WithOutput(s.screen),
+			tea.WithoutSignalHandler())
 	}
 	return v
 }
@@ -90,7 +91,8 @@ func (v *batchView) join(url string) {
 func (v *batchView) done(t *sweep.Trial) {
 	switch {
 	case v.json:
-		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir, "diverged": t.State == sweep.Diverged, "failed": t.Failed != nil}
+		line := map[string]any{"event": "run", "settings": v.b.Settings(t), "seed": t.Seed, "session": t.Dir,
+			"diverged": t.State == sweep.Diverged, "failed": t.Failed != nil}
 		for _, name := range presets.MetricNames() {
 			if x, ok := t.Metric(name); ok && t.Over() {
 				line[name] = finite(x)

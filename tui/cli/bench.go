@@ -90,7 +90,8 @@ var suites = []suite{
 	{"train", "gradients of whole models, beside their products at the peak", benchTrain},
 	{"es", "evaluations of perturbed candidates, beside the same", benchES},
 	{"noise", "random numbers a second", benchNoise},
-	{"gpu", "a device: its kernels, its hash, launches, copies, noise, training, candidates (--all: every device)", benchGPU},
+	{"gpu", "a device: its kernels, its hash, launches, copies, noise, training, candidates (--all: every device)",
+		benchGPU},
 	{"workbench", "the workbench on many recorded runs: until it lists them, and its frames", benchWorkbench},
 }
 
@@ -118,7 +119,11 @@ func benchCommand(s streams) *cobra.Command {
 	for _, s := range suites {
 		long += fmt.Sprintf("  %-9s %s\n", s.name, s.doc)
 	}
-	c := &cobra.Command{Use: "bench SUITE", Short: "Measure this machine: " + suiteNames(), Long: long, Args: exactly("a SUITE: " + suiteNames()),
+	c := &cobra.Command{
+		Use:   "bench SUITE",
+		Short: "Measure this machine: " + suiteNames(),
+		Long:  long,
+		Args:  exactly("a SUITE: " + suiteNames()),
 		RunE: func(c *cobra.Command, args []string) error {
 			at := slices.IndexFunc(suites, func(s suite) bool { return s.name == args[0] })
 			if at < 0 {
@@ -128,7 +133,8 @@ func benchCommand(s streams) *cobra.Command {
 				return usage("--each %s: a time is not negative", each)
 			}
 			if !asJSON {
-				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal", "of what the machine allows")
+				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal",
+					"of what the machine allows")
 			}
 			return suites[at].run(c, func(m measurement) {
 				m.Suite = args[0]
@@ -138,7 +144,8 @@ func benchCommand(s streams) *cobra.Command {
 				}
 				fmt.Fprintln(s.out, m.text())
 			})
-		}}
+		},
+	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	c.Flags().Int("runs", 10000, "how many runs the suite workbench makes up")
 	c.Flags().Int("length", 1000, "workbench: how many rounds the runs have that are laid over each other, of 64 members")
@@ -219,14 +226,20 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 	if err != nil {
 		return err
 	}
-	report(measurement{Name: "centre loss after 3 s", Value: ratio, Unit: "of first", Note: fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first)})
+	report(measurement{
+		Name:  "centre loss after 3 s",
+		Value: ratio,
+		Unit:  "of first",
+		Note:  fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first),
+	})
 	_, err = client.Command(ctx, event.Command{Action: event.Stop, By: "bench"})
 	stopped = err == nil
 	return err
 }
 
 // watchFall follows the centre's loss for three seconds after the start.
-func watchFall(ctx context.Context, client *control.Client, t0 time.Time, report func(measurement)) (ratio, first float64, err error) {
+func watchFall(ctx context.Context, client *control.Client, t0 time.Time, report func(measurement)) (ratio,
+	first float64, err error) {
 	var losses []float64
 	deadline := t0.Add(3 * time.Second)
 	for at := uint64(0); time.Now().Before(deadline); {
@@ -258,13 +271,26 @@ func benchSteps(c *cobra.Command, report func(measurement)) error {
 
 func stepsIn(ctx context.Context, home string, report func(measurement)) error {
 	for _, alg := range []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"} {
-		o := host.Options{Algorithm: alg, Model: "mlp", Data: "glyphs", Members: 4, Workers: 2, Seed: 1, Limit: event.Limit{Seconds: 3}}
+		o := host.Options{
+			Algorithm: alg,
+			Model:     "mlp",
+			Data:      "glyphs",
+			Members:   4,
+			Workers:   2,
+			Seed:      1,
+			Limit:     event.Limit{Seconds: 3},
+		}
 		last, sec, err := trainHere(ctx, filepath.Join(home, alg), o)
 		if err != nil {
 			return err
 		}
 		report(measurement{Name: alg + " rounds", Value: float64(last.Progress.Rounds) / sec, Unit: "/s"})
-		report(measurement{Name: alg + " samples", Value: float64(last.Progress.Samples) / sec, Unit: "/s", Note: "mlp on glyphs, 4 members, 2 workers"})
+		report(measurement{
+			Name:  alg + " samples",
+			Value: float64(last.Progress.Samples) / sec,
+			Unit:  "/s",
+			Note:  "mlp on glyphs, 4 members, 2 workers",
+		})
 	}
 	return nil
 }

@@ -105,7 +105,8 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 }
 
 // inStage runs a stage in a process of its own, and hands its lines on.
-func inStage(ctx context.Context, c *cobra.Command, name, device string, bound time.Duration, report func(measurement)) error {
+func inStage(ctx context.Context, c *cobra.Command, name, device string, bound time.Duration,
+	report func(measurement)) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -117,7 +118,8 @@ func inStage(ctx context.Context, c *cobra.Command, name, device string, bound t
 	bound += stageFigures * each
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	err = relay(exec.CommandContext(ctx, self, "bench", "gpu", "--json", "--stage", name+" "+device, "--each", each.String()), report)
+	err = relay(exec.CommandContext(ctx, self, "bench", "gpu", "--json", "--stage", name+" "+device, "--each",
+		each.String()), report)
 	if ctx.Err() != nil {
 		return fmt.Errorf("it was not done after %s", bound)
 	}

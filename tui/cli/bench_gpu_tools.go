@@ -85,9 +85,19 @@ func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) e
 		return err
 	}
 	for _, a := range all {
-		report(measurement{Name: "registers, " + a.Source, Value: float64(a.Registers), Unit: "registers", Note: fmt.Sprintf("the most of %d kernels, of %s", a.Kernels, a.Of)})
+		report(measurement{
+			Name:  "registers, " + a.Source,
+			Value: float64(a.Registers),
+			Unit:  "registers",
+			Note:  fmt.Sprintf("the most of %d kernels, of %s", a.Kernels, a.Of),
+		})
 		if a.Stack > 0 {
-			report(measurement{Name: "stack, " + a.Source, Value: float64(a.Stack), Unit: "bytes", Note: "the most that a work item keeps in memory, of " + a.StackOf})
+			report(measurement{
+				Name:  "stack, " + a.Source,
+				Value: float64(a.Stack),
+				Unit:  "bytes",
+				Note:  "the most that a work item keeps in memory, of " + a.StackOf,
+			})
 		}
 		if len(a.Spills) > 0 {
 			return fmt.Errorf("registers that do not fit: %s", strings.Join(a.Spills, ", "))
@@ -114,9 +124,15 @@ func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(meas
 		if err != nil {
 			return fmt.Errorf("%s: %w", tool, err)
 		}
-		report(measurement{Name: "compute-sanitizer " + tool, Value: float64(n), Unit: "faults", Note: "gradients and candidates of small nets"})
+		report(measurement{
+			Name:  "compute-sanitizer " + tool,
+			Value: float64(n),
+			Unit:  "faults",
+			Note:  "gradients and candidates of small nets",
+		})
 		if n > 0 {
-			return fmt.Errorf("compute-sanitizer finds %d faults: run it with --tool %s on brood bench gpu --stage 'tiny %s'", n, tool, device)
+			return fmt.Errorf("compute-sanitizer finds %d faults: run it with --tool %s on brood bench gpu --stage 'tiny %s'", n,
+				tool, device)
 		}
 	}
 	return nil
@@ -131,7 +147,12 @@ func benchTiny(c *cobra.Command, d host.Device, report func(measurement)) error 
 				return fmt.Errorf("%s: %w", model, err)
 			}
 		}
-		report(measurement{Name: cmp.Or(arithmetic, "f32"), Value: time.Since(began).Seconds(), Unit: "s", Note: "engines, gradients and candidates of two small nets"})
+		report(measurement{
+			Name:  cmp.Or(arithmetic, "f32"),
+			Value: time.Since(began).Seconds(),
+			Unit:  "s",
+			Note:  "engines, gradients and candidates of two small nets",
+		})
 	}
 	return nil
 }
@@ -154,7 +175,23 @@ func tinyTasks(c *cobra.Command, d host.Device, model string) error {
 	}
 	few := set.Train()[:4]
 	return errors.Join(e.Do(c.Context(),
-		engine.Gradients{X: x, G: x.Sub(2, 2), Rows: engine.Rows(2), Stats: stats, StatRows: engine.Rows(2), Masks: make([]noise.Key, 2), Batches: [][]int32{few, few[:3]}, Loss: make([]float32, 2)},
-		engine.Candidates{Theta: x.Sub(0, 1), Sigma: 0.01, Antithetic: true, IDs: ids(4), Batches: [][]int32{few}, Fitness: make([]float32, 4)}),
+		engine.Gradients{
+			X:        x,
+			G:        x.Sub(2, 2),
+			Rows:     engine.Rows(2),
+			Stats:    stats,
+			StatRows: engine.Rows(2),
+			Masks:    make([]noise.Key, 2),
+			Batches:  [][]int32{few, few[:3]},
+			Loss:     make([]float32, 2),
+		},
+		engine.Candidates{
+			Theta:      x.Sub(0, 1),
+			Sigma:      0.01,
+			Antithetic: true,
+			IDs:        ids(4),
+			Batches:    [][]int32{few},
+			Fitness:    make([]float32, 4),
+		}),
 		e.Wait(c.Context()))
 }

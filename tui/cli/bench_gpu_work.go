@@ -48,7 +48,12 @@ func benchOpening(_ *cobra.Command, d host.Device, report func(measurement)) err
 			return err
 		}
 		e.Close()
-		report(measurement{Name: name, Value: time.Since(began).Seconds(), Unit: "s", Note: "kernels compiled, self-test passed"})
+		report(measurement{
+			Name:  name,
+			Value: time.Since(began).Seconds(),
+			Unit:  "s",
+			Note:  "kernels compiled, self-test passed",
+		})
 	}
 	return nil
 }
@@ -63,7 +68,16 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 		var hashes [2]string
 		var seconds [2]float64
 		for i, on := range []string{"cpu", d.Name} {
-			o := host.Options{Algorithm: alg, Model: "mlp-small", Data: "glyphs", Members: 4, Workers: 1, Seed: 1, Device: on, Limit: event.Limit{Rounds: 20}}
+			o := host.Options{
+				Algorithm: alg,
+				Model:     "mlp-small",
+				Data:      "glyphs",
+				Members:   4,
+				Workers:   1,
+				Seed:      1,
+				Device:    on,
+				Limit:     event.Limit{Rounds: 20},
+			}
 			last, busy, err := trainHere(ctx, filepath.Join(home, alg+fmt.Sprint(i)), o)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", alg, on, err)
@@ -73,7 +87,12 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 		if hashes[0] != hashes[1] {
 			return fmt.Errorf("%s: 20 rounds end with %.8s on the processor and %.8s there", alg, hashes[0], hashes[1])
 		}
-		report(measurement{Name: alg + ", 20 rounds", Value: seconds[1], Unit: "s", Note: fmt.Sprintf("%.3g s on the processor; both end with %.8s", seconds[0], hashes[0])})
+		report(measurement{
+			Name:  alg + ", 20 rounds",
+			Value: seconds[1],
+			Unit:  "s",
+			Note:  fmt.Sprintf("%.3g s on the processor; both end with %.8s", seconds[0], hashes[0]),
+		})
 	}
 	return nil
 }
@@ -133,7 +152,8 @@ func benchMemory(c *cobra.Command, d host.Device, report func(measurement)) erro
 		}},
 		{"bytes from the device", "GB/s", 4e-9 * n, func() error { return e.Read(c.Context(), p, engine.RowOf(x, 0)) }},
 		{"copy on the device, both ways", "GB/s", 8e-9 * n, func() error {
-			return errors.Join(e.Do(c.Context(), engine.Copy{Dst: engine.RowOf(x, 1), Src: engine.RowOf(x, 0)}), e.Wait(c.Context()))
+			return errors.Join(e.Do(c.Context(), engine.Copy{Dst: engine.RowOf(x, 1), Src: engine.RowOf(x, 0)}),
+				e.Wait(c.Context()))
 		}},
 	} {
 		if err := rated(c, report, s.name, s.unit, s.work, s.f); err != nil {
@@ -161,7 +181,8 @@ const tooLong = 5 * time.Second
 
 // filled measures a task of as many entries as it takes to fill the device: twice as many, up to most, until the task
 // takes a twentieth of a second.
-func filled(c *cobra.Command, report func(measurement), name, unit string, most int, each float64, do func(entries int) error) error {
+func filled(c *cobra.Command, report func(measurement), name, unit string, most int, each float64,
+	do func(entries int) error) error {
 	for n := 1; ; n *= 2 {
 		name := fmt.Sprintf("%s, %d at once", name, n)
 		began := time.Now()
@@ -229,7 +250,8 @@ func benchReplicas(c *cobra.Command, d host.Device, report func(measurement)) er
 	return nil
 }
 
-func benchGradients(c *cobra.Command, d host.Device, report func(measurement), model string, batch, members int, replicas bool) error {
+func benchGradients(c *cobra.Command, d host.Device, report func(measurement), model string, batch, members int,
+	replicas bool) error {
 	e, net, set, err := onDevice(d, model, 2*batch)
 	if err != nil {
 		return err
@@ -254,7 +276,14 @@ func benchGradients(c *cobra.Command, d host.Device, report func(measurement), m
 		}
 	}
 	gradients := func(n, batch int) error {
-		task := engine.Gradients{X: mats[0], G: mats[1], Stats: mats[2], Rows: engine.Rows(n), Masks: make([]noise.Key, n), Loss: make([]float32, n)}
+		task := engine.Gradients{
+			X:     mats[0],
+			G:     mats[1],
+			Stats: mats[2],
+			Rows:  engine.Rows(n),
+			Masks: make([]noise.Key, n),
+			Loss:  make([]float32, n),
+		}
 		for i := range n {
 			task.Batches = append(task.Batches, set.Train()[i%batch:i%batch+batch])
 		}
@@ -264,7 +293,8 @@ func benchGradients(c *cobra.Command, d host.Device, report func(measurement), m
 		name := fmt.Sprintf("%s, batch %d, replicas", model, batch)
 		return filled(c, report, name, "samples/s", members, float64(batch), func(n int) error { return gradients(n, batch) })
 	}
-	return filled(c, report, model+", a batch of pairs", "samples/s", batch/2, 2, func(n int) error { return gradients(1, 2*n) })
+	return filled(c, report, model+", a batch of pairs", "samples/s", batch/2, 2,
+		func(n int) error { return gradients(1, 2*n) })
 }
 
 // benchCandidates measures evaluations of perturbed candidates.
@@ -297,9 +327,18 @@ func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name 
 	if err := e.Write(c.Context(), engine.RowOf(theta, 0), engine.AppendFloats(nil, row)); err != nil {
 		return err
 	}
-	return filled(c, report, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2, func(pairs int) error {
-		n := 2 * pairs
-		task := engine.Candidates{Theta: theta, Noise: kind, Sigma: 0.01, Antithetic: true, IDs: ids(n), Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
-		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
-	})
+	return filled(c, report, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2,
+		func(pairs int) error {
+			n := 2 * pairs
+			task := engine.Candidates{
+				Theta:      theta,
+				Noise:      kind,
+				Sigma:      0.01,
+				Antithetic: true,
+				IDs:        ids(n),
+				Batches:    [][]int32{set.Train()},
+				Fitness:    make([]float32, n),
+			}
+			return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+		})
 }

@@ -41,7 +41,8 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		model string
 		batch int
 		goal  float64
-	}{{"mlp", 128, 0.85}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0.5}, {"lenets", 128, 0.5}, {"allcnn", 64, 0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
+	}{{"mlp", 128, 0.85}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0.5}, {"lenets", 128, 0.5}, {"allcnn", 64,
+		0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
 		one, err := m.gradients(c.Context(), t.model, t.batch, 1, 1, 1)
 		if err != nil {
 			return err
@@ -111,7 +112,8 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	if err != nil {
 		return speed{}, err
 	}
-	x, stats := engine.NewHost(members, net.Layout.Params, engine.F32), engine.NewHost(members, net.Layout.Stats, engine.F32)
+	x, stats := engine.NewHost(members, net.Layout.Params, engine.F32),
+		engine.NewHost(members, net.Layout.Stats, engine.F32)
 	g := engine.Gradients{X: ram.Of(x), Rows: engine.Rows(members), Stats: ram.Of(stats),
 		Masks: make([]noise.Key, members), G: ram.New(members, net.Layout.Params), Loss: make([]float32, members)}
 	for i := range members {
@@ -138,7 +140,13 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 			})
 		}
 	}
-	return speed{name: name, unit: "samples/s", work: float64(batch * members * steps), limits: []limit{m.registers(flops * 1e-9)}, call: call}, nil
+	return speed{
+		name:   name,
+		unit:   "samples/s",
+		work:   float64(batch * members * steps),
+		limits: []limit{m.registers(flops * 1e-9)},
+		call:   call,
+	}, nil
 }
 
 // Candidates in an arithmetic of their own.
@@ -156,10 +164,14 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 		kind  string
 		noise engine.Noise
 		goal  float64
-	}{{"mlp", 256, "antithetic", engine.Noise{}, 1.2}, {"mlp", 256, "integer", integer, 2.5}, {"mlp", 256, "rank 1", low, 0},
-		{"mlp-small", 256, "antithetic", engine.Noise{}, 0}, {"mlp-small", 256, "integer", integer, 0}, {"mlp-small", 256, "rank 1", low, 0},
-		{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75}, {"lenet-caffe", 128, "integer", integer, 0}, {"lenet-caffe", 128, "rank 1", low, 0},
-		{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0}, {"mlp", 256, bf16, engine.Noise{}, 0}, {"mlp-small", 256, bf16, engine.Noise{}, 0},
+	}{{"mlp", 256, "antithetic", engine.Noise{}, 1.2}, {"mlp", 256, "integer", integer, 2.5}, {"mlp", 256, "rank 1", low,
+		0},
+		{"mlp-small", 256, "antithetic", engine.Noise{}, 0}, {"mlp-small", 256, "integer", integer, 0}, {"mlp-small", 256,
+			"rank 1", low, 0},
+		{"lenet-caffe", 128, "antithetic", engine.Noise{}, 0.75}, {"lenet-caffe", 128, "integer", integer, 0}, {"lenet-caffe",
+			128, "rank 1", low, 0},
+		{"darwinn-10k", 128, "antithetic", engine.Noise{}, 0}, {"mlp", 256, bf16, engine.Noise{}, 0}, {"mlp-small", 256, bf16,
+			engine.Noise{}, 0},
 		{"mlp", 256, amx, engine.Noise{}, 0}, {"mlp-small", 256, amx, engine.Noise{}, 0}} {
 		open := native.NewEngine
 		switch t.kind {
@@ -183,7 +195,14 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			}
 			const n = 128 // what they share is done once
 			theta := engine.NewHost(1, net.Layout.Params, engine.F32)
-			task := engine.Candidates{Noise: t.noise, Theta: ram.Of(theta), Sigma: 0.01, Antithetic: true, Batches: [][]int32{set.Train()}, Fitness: make([]float32, n)}
+			task := engine.Candidates{
+				Noise:      t.noise,
+				Theta:      ram.Of(theta),
+				Sigma:      0.01,
+				Antithetic: true,
+				Batches:    [][]int32{set.Train()},
+				Fitness:    make([]float32, n),
+			}
 			if err := net.Init(1, 0, theta.F); err != nil {
 				return err
 			}
@@ -196,8 +215,16 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 				name += fmt.Sprintf(", %d threads", threads)
 			}
 			work := flops * float64(t.batch) * 1e-9
-			full := limit{"products of full rank in registers", func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}
-			_, err = m.measure(c, report, speed{name: name, unit: "evaluations/s", work: n, goal: t.goal, limits: []limit{full}, call: func() error { return e.Do(c.Context(), task) }})
+			full := limit{"products of full rank in registers",
+				func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}
+			_, err = m.measure(c, report, speed{
+				name:   name,
+				unit:   "evaluations/s",
+				work:   n,
+				goal:   t.goal,
+				limits: []limit{full},
+				call:   func() error { return e.Do(c.Context(), task) },
+			})
 			if err != nil {
 				return err
 			}

@@ -116,8 +116,14 @@ func benchRounds(c *cobra.Command, report func(measurement)) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", alg.Name, err)
 		}
-		report(measurement{Name: alg.Name + " outside engine and communicator", Value: s.share(s.rest), Unit: "%", Goal: 100 * roundsGoal,
-			Note: fmt.Sprintf("engine %.1f %%, communicator %.1f %%; %d rounds of %.3g ms", s.share(s.engine), s.share(s.comm), rounds, float64(s.round())/2e6/float64(rounds))})
+		report(measurement{
+			Name:  alg.Name + " outside engine and communicator",
+			Value: s.share(s.rest),
+			Unit:  "%",
+			Goal:  100 * roundsGoal,
+			Note: fmt.Sprintf("engine %.1f %%, communicator %.1f %%; %d rounds of %.3g ms", s.share(s.engine), s.share(s.comm),
+				rounds, float64(s.round())/2e6/float64(rounds)),
+		})
 	}
 	return nil
 }
@@ -127,7 +133,8 @@ const roundsRepeats = 7
 
 // splitRounds runs so many rounds of an algorithm on two workers that they take at least so long, and adds up where
 // their time went.
-func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit, least time.Duration) (best split, rounds uint64, err error) {
+func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit,
+	least time.Duration) (best split, rounds uint64, err error) {
 	const workers = 2
 	model := "mlp"
 	if alg.Needs&optim.Whole != 0 {
@@ -173,7 +180,13 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 		wg.Wait()
 		return replies
 	}
-	for _, r := range together(message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: alg.Name, Timeline: set}}) {
+	for _, r := range together(message.Plan{Plan: event.Plan{
+		Epoch:     1,
+		From:      event.Fresh,
+		New:       roster,
+		Algorithm: alg.Name,
+		Timeline:  set,
+	}}) {
 		if f, failed := r.(message.Failed); failed {
 			return best, 0, errors.New(f.Err)
 		}

@@ -98,7 +98,8 @@ func (m *machine) registers(work float64) limit {
 // memory returns the bandwidth limit of an operation that moves this many GB per unit and repeatedly accesses
 // operands of this many bytes.
 func (m *machine) memory(moved float64, bytes int) limit {
-	return limit{"memory of " + humanBytes(int64(bytes)), func(spell time.Duration) float64 { return m.Stream(bytes, spell) / moved }}
+	return limit{"memory of " + humanBytes(int64(bytes)),
+		func(spell time.Duration) float64 { return m.Stream(bytes, spell) / moved }}
 }
 
 // speed is a figure that measure measures: work per second.
@@ -210,8 +211,10 @@ func benchKernels(c *cobra.Command, report func(measurement)) error {
 		name    string
 		m, n, k int
 		goal    float64
-	}{{kernel.NT, "nt", 128, 256, 784, 0.9}, {kernel.NT, "nt", 128, 128, 256, 0.9}, {kernel.NT, "nt", 128, 10, 128, 0}, {kernel.NN, "nn", 128, 256, 128, 0.9},
-		{kernel.TN, "tn", 256, 784, 128, 0.9}, {kernel.NN, "nn", 512, 512, 512, 0.9}, {kernel.NN, "nn", 1024, 1024, 1024, 0.9}, {kernel.TN, "tn", 1024, 1024, 1024, 0.9}} {
+	}{{kernel.NT, "nt", 128, 256, 784, 0.9}, {kernel.NT, "nt", 128, 128, 256, 0.9}, {kernel.NT, "nt", 128, 10, 128,
+		0}, {kernel.NN, "nn", 128, 256, 128, 0.9},
+		{kernel.TN, "tn", 256, 784, 128, 0.9}, {kernel.NN, "nn", 512, 512, 512, 0.9}, {kernel.NN, "nn", 1024, 1024, 1024,
+			0.9}, {kernel.TN, "tn", 1024, 1024, 1024, 0.9}} {
 		a, b, out := filledFloats(s.m*s.k), filledFloats(s.n*s.k), filledFloats(s.m*s.n)
 		lda, ldb := s.k, s.n
 		switch s.form {
@@ -222,15 +225,35 @@ func benchKernels(c *cobra.Command, report func(measurement)) error {
 		}
 		floats := len(a) + len(b) + len(out)
 		work := 2e-9 * float64(s.m) * float64(s.n) * float64(s.k)
-		figures = append(figures, speed{name: fmt.Sprintf("product %s %dx%dx%d", s.name, s.m, s.n, s.k), unit: "GFLOP/s", work: work, goal: s.goal,
+		figures = append(figures, speed{
+			name:   fmt.Sprintf("product %s %dx%dx%d", s.name, s.m, s.n, s.k),
+			unit:   "GFLOP/s",
+			work:   work,
+			goal:   s.goal,
 			limits: []limit{m.registers(1), m.memory(gigabytes(floats)/work, 4*floats)},
 			call: func() error {
 				m.Gemm(s.form, s.m, s.n, s.k, a, lda, b, ldb, out, s.n, nil)
 				return nil
-			}})
+			},
+		})
 	}
-	for _, s := range []kernel.ConvShape{{In: 1, H: 28, W: 28, Out: 20, Kernel: 5, Stride: 1}, {In: 20, H: 12, W: 12, Out: 50, Kernel: 5, Stride: 1},
-		{In: 96, H: 32, W: 32, Out: 96, Kernel: 3, Stride: 1, Pad: 1}, {In: 192, H: 16, W: 16, Out: 192, Kernel: 3, Stride: 1, Pad: 1}} {
+	for _, s := range []kernel.ConvShape{{
+		In:     1,
+		H:      28,
+		W:      28,
+		Out:    20,
+		Kernel: 5,
+		Stride: 1,
+	}, {In: 20, H: 12, W: 12, Out: 50, Kernel: 5, Stride: 1},
+		{
+			In:     96,
+			H:      32,
+			W:      32,
+			Out:    96,
+			Kernel: 3,
+			Stride: 1,
+			Pad:    1,
+		}, {In: 192, H: 16, W: 16, Out: 192, Kernel: 3, Stride: 1, Pad: 1}} {
 		convolutions, err := m.convolutions(s)
 		if err != nil {
 			return err
@@ -263,12 +286,19 @@ func (m *machine) convolutions(s kernel.ConvShape) (out []speed, err error) {
 	for _, p := range []struct {
 		name string
 		f    func()
-	}{{"forward", func() { m.ConvForward(v, y, x, w, nil, true) }}, {"data", func() { m.ConvData(v, x, y, w, nil) }}, {"weights", func() { m.ConvWeights(v, 0, s.Out, w, y, x, 1e-9) }}} {
+	}{{"forward", func() { m.ConvForward(v, y, x, w, nil, true) }}, {"data",
+		func() { m.ConvData(v, x, y, w, nil) }}, {"weights", func() { m.ConvWeights(v, 0, s.Out, w, y, x, 1e-9) }}} {
 		if p.name == "data" && s.In == 1 {
 			continue
 		}
-		out = append(out, speed{name: fmt.Sprintf("conv %d to %d, %dx%d on %dx%d, %s", s.In, s.Out, s.Kernel, s.Kernel, s.H, s.W, p.name), unit: "GFLOP/s", work: work, goal: 0.9,
-			limits: []limit{m.registers(1), m.memory(gigabytes(floats)/work, 4*floats)}, call: func() error { p.f(); return nil }})
+		out = append(out, speed{
+			name:   fmt.Sprintf("conv %d to %d, %dx%d on %dx%d, %s", s.In, s.Out, s.Kernel, s.Kernel, s.H, s.W, p.name),
+			unit:   "GFLOP/s",
+			work:   work,
+			goal:   0.9,
+			limits: []limit{m.registers(1), m.memory(gigabytes(floats)/work, 4*floats)},
+			call:   func() error { p.f(); return nil },
+		})
 	}
 	return out, nil
 }
@@ -283,12 +313,17 @@ func (m *machine) products8() speed {
 	for i := range b {
 		b[i] = int8(i % 7)
 	}
-	return speed{name: fmt.Sprintf("product of bytes nt %dx%dx%d", rows, cols, inner), unit: "G madd/s", work: 1e-9 * rows * cols * inner, goal: 0.9,
+	return speed{
+		name:   fmt.Sprintf("product of bytes nt %dx%dx%d", rows, cols, inner),
+		unit:   "G madd/s",
+		work:   1e-9 * rows * cols * inner,
+		goal:   0.9,
 		limits: []limit{{"registers", m.BytesPeak}},
 		call: func() error {
 			m.GemmBytes(rows, cols, inner, a, inner, b, inner, out, cols, 1, bias)
 			return nil
-		}}
+		},
+	}
 }
 
 // sweeps returns the figures of kernels with little arithmetic per value, which the memory bandwidth limits.
@@ -296,27 +331,56 @@ func (m *machine) sweeps() ([]speed, error) {
 	const n, params = 8 << 20, 235_146
 	x, small := filledFloats(4*n), filledFloats(3*params)
 	sweep := func(name string, goal float64, moved, bytes int, f func()) speed {
-		return speed{name: name, unit: "GB/s", work: gigabytes(moved), goal: goal, limits: []limit{m.memory(1, bytes)}, call: func() error { f(); return nil }}
+		return speed{
+			name:   name,
+			unit:   "GB/s",
+			work:   gigabytes(moved),
+			goal:   goal,
+			limits: []limit{m.memory(1, bytes)},
+			call:   func() error { f(); return nil },
+		}
 	}
-	norm := &kernel.Norm{Channels: 20, Rows: 24 * 24, Plane: kernel.Plane(24, 24), Live: kernel.Lanes, ReLU: true, Mean: filledFloats(20), A: filledFloats(20), B: filledFloats(20)}
+	norm := &kernel.Norm{
+		Channels: 20,
+		Rows:     24 * 24,
+		Plane:    kernel.Plane(24, 24),
+		Live:     kernel.Lanes,
+		ReLU:     true,
+		Mean:     filledFloats(20),
+		A:        filledFloats(20),
+		B:        filledFloats(20),
+	}
 	pool, err := kernel.NewPool(kernel.PoolShape{Channels: 20, H: 24, W: 24, Kernel: 2, Stride: 2})
 	if err != nil {
 		return nil, err
 	}
-	in, dx, dy, out := filledFloats(pool.Inputs()), filledFloats(pool.Inputs()), filledFloats(pool.Inputs()), filledFloats(pool.Outputs())
+	in, dx, dy, out := filledFloats(pool.Inputs()), filledFloats(pool.Inputs()), filledFloats(pool.Inputs()),
+		filledFloats(pool.Outputs())
 	sums := make([][kernel.Lanes]float32, 2*norm.Channels)
 	kk, d := filledFloats(20), filledFloats(20)
 	return []speed{
 		sweep("Adam on 4 vectors of 32 MB", 0.9, 7*n, 16*n, func() {
-			m.Adam(x[:n], x[n:2*n], x[2*n:3*n], x[3*n:], &kernel.AdamStep{B1: 0.9, B2: 0.999, D1: 0.1, D2: 0.001, C1: 1, C2: 1, Eta: 1e-3, Eps: 1e-8})
+			m.Adam(x[:n], x[n:2*n], x[2*n:3*n], x[3*n:], &kernel.AdamStep{
+				B1:  0.9,
+				B2:  0.999,
+				D1:  0.1,
+				D2:  0.001,
+				C1:  1,
+				C2:  1,
+				Eta: 1e-3,
+				Eps: 1e-8,
+			})
 		}),
 		sweep("a step with momentum of 235,146 parameters", 0.9, 4*params, 12*params, func() {
-			m.Lin(small[:params], []float32{1, 1e-9, 1e-9}, [][]float32{small[:params], small[params : 2*params], small[2*params:]})
+			m.Lin(small[:params], []float32{1, 1e-9, 1e-9},
+				[][]float32{small[:params], small[params : 2*params], small[2*params:]})
 		}),
 		sweep("batch-norm of 20x24x24: sums", 0, len(in), 4*len(in), func() { m.NormSums(norm, sums[:20], in) }),
 		sweep("batch-norm of 20x24x24: apply", 0, 2*len(in), 8*len(in), func() { m.NormApply(norm, dx, in) }),
-		sweep("batch-norm of 20x24x24: sums of its gradient", 0, 2*len(in), 8*len(in), func() { m.NormBackSums(norm, sums[:20], sums[20:], dy, in) }),
-		sweep("batch-norm of 20x24x24: its gradient", 0, 3*len(in), 12*len(in), func() { m.NormBack(norm, dx, dy, in, kk, kk, d) }),
+		sweep("batch-norm of 20x24x24: sums of its gradient", 0, 2*len(in), 8*len(in),
+			func() { m.NormBackSums(norm, sums[:20], sums[20:], dy, in) }),
+		sweep("batch-norm of 20x24x24: its gradient", 0, 3*len(in), 12*len(in),
+			func() { m.NormBack(norm, dx, dy, in, kk, kk, d) }),
 		sweep("max pooling 2x2 of 20x24x24", 0, len(in)+len(out), 4*(len(in)+len(out)), func() { m.MaxPool(pool, out, in) }),
 	}, nil
 }
@@ -339,14 +403,25 @@ func benchNoise(c *cobra.Command, report func(measurement)) error {
 		of   kernel.Drawn
 		work float64
 		f    func()
-	}{{"Gaussian", kernel.DrawnNormals, n, func() { m.Normals(x, f, 0) }}, {"parameters + sigma * Gaussian", kernel.DrawnNormals, n, func() { m.Perturb(x, x, 1e-9, f, 0) }},
-		{"weighted sum over 32 candidates", kernel.DrawnSum, n * count, func() { m.NoiseSum(x, members, weights, false, f, 0) }},
+	}{{"Gaussian", kernel.DrawnNormals, n, func() { m.Normals(x, f, 0) }}, {"parameters + sigma * Gaussian",
+		kernel.DrawnNormals, n, func() { m.Perturb(x, x, 1e-9, f, 0) }},
+		{"weighted sum over 32 candidates", kernel.DrawnSum, n * count,
+			func() { m.NoiseSum(x, members, weights, false, f, 0) }},
 		{"whole numbers in bytes", kernel.DrawnBytes, n, func() { m.IntegerBytes(bytes, f, n/784) }},
-		{"their weighted sum over 32 candidates", kernel.DrawnWholeSum, n * count, func() { m.IntegerSum(x, members, whole, 1, f, 0) }},
+		{"their weighted sum over 32 candidates", kernel.DrawnWholeSum, n * count,
+			func() { m.IntegerSum(x, members, whole, 1, f, 0) }},
 		{"masks of dropout", kernel.DrawnMasks, n, func() { m.Drop(x, key, f.Schedule, 0, 0.5) }}} {
 		_, by := m.Draws(s.of, kernel.Short)
-		ports := limit{"ports: " + by.String(), func(spell time.Duration) float64 { rate, _ := m.Draws(s.of, spell); return rate / 1e9 }}
-		if _, err := m.measure(c, report, speed{name: s.name, unit: "G/s", work: s.work * 1e-9, goal: 0.8, limits: []limit{ports}, call: func() error { s.f(); return nil }}); err != nil {
+		ports := limit{"ports: " + by.String(),
+			func(spell time.Duration) float64 { rate, _ := m.Draws(s.of, spell); return rate / 1e9 }}
+		if _, err := m.measure(c, report, speed{
+			name:   s.name,
+			unit:   "G/s",
+			work:   s.work * 1e-9,
+			goal:   0.8,
+			limits: []limit{ports},
+			call:   func() error { s.f(); return nil },
+		}); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,10 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 		return usage("--length %d: give 100 to 1 000 000", long)
 	}
 	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "brood: "+text) }
-	return inScratch(c, func(ctx context.Context, home string) error { return workbenchIn(ctx, home, n, long, say, report) })
+	return inScratch(c, func(ctx context.Context,
+		home string) error {
+		return workbenchIn(ctx, home, n, long, say, report)
+	})
 }
 
 func workbenchIn(ctx context.Context, home string, n, long int, say func(string), report func(measurement)) error {
@@ -72,8 +75,10 @@ func workbenchIn(ctx context.Context, home string, n, long int, say func(string)
 	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s",
 		Note: grouped(points) + " points, logs of " + humanBytes(bytes)})
 	for _, cache := range []string{"no cache", "cache"} {
-		say("opening the workbench on them, " + map[string]string{"no cache": "without a cache", "cache": "with the cache of that"}[cache])
-		lib := &sessionLibrary{home: filepath.Join(home, "s"), lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
+		say("opening the workbench on them, " + map[string]string{"no cache": "without a cache",
+			"cache": "with the cache of that"}[cache])
+		lib := &sessionLibrary{home: filepath.Join(home, "s"),
+			lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
 		t, err := tui.Measure(ctx, lib, benchWidth, benchHeight, benchMarked, benchFrames)
 		if err != nil {
 			return err
@@ -87,8 +92,10 @@ func workbenchIn(ctx context.Context, home string, n, long int, say func(string)
 		if cache == "cache" {
 			slices.Sort(t.Frames)
 			ms(fmt.Sprintf("frame that lays %d runs anew", t.Lines), t.Laid, 0)
-			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Lines, benchMembers), t.Frames[len(t.Frames)/2], 0)
-			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Lines, benchMembers), t.Frames[len(t.Frames)*95/100], 4)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Lines, benchMembers),
+				t.Frames[len(t.Frames)/2], 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Lines, benchMembers),
+				t.Frames[len(t.Frames)*95/100], 4)
 		}
 	}
 	return nil
@@ -113,7 +120,14 @@ func makeUp(ctx context.Context, dir string, seed, members, rounds int) (int64, 
 		return s.Append(records...)
 	}
 	records := []event.Record{
-		{Config: &event.Config{Version: 3, Preset: "bench", Model: "mlp", Data: "glyphs", Seed: uint64(seed), Limit: event.Limit{Rounds: uint64(rounds)}}},
+		{Config: &event.Config{
+			Version: 3,
+			Preset:  "bench",
+			Model:   "mlp",
+			Data:    "glyphs",
+			Seed:    uint64(seed),
+			Limit:   event.Limit{Rounds: uint64(rounds)},
+		}},
 		{Plan: &event.Plan{Epoch: 1, From: event.Fresh, New: roster, Algorithm: "parle", Cause: event.CauseStart}},
 		{State: &event.State{Phase: event.Training}},
 	}
@@ -123,16 +137,31 @@ func makeUp(ctx context.Context, dir string, seed, members, rounds int) (int64, 
 			loss[i] = 2*math.Exp(-float64(r)/float64(rounds)*4) + 0.1*float64((seed+i*7+r*13)%11)/11
 		}
 		round := uint64(r)
-		records = append(records, event.Record{Points: &event.Points{Round: round, Series: "loss", Members: roster.Members, Values: loss}})
+		records = append(records, event.Record{Points: &event.Points{
+			Round:   round,
+			Series:  "loss",
+			Members: roster.Members,
+			Values:  loss,
+		}})
 		if r%4 == 0 {
 			records = append(records,
-				event.Record{Points: &event.Points{Round: round, Series: event.SeriesCentre, Members: []engine.Member{engine.None}, Values: loss[:1]}},
+				event.Record{Points: &event.Points{
+					Round:   round,
+					Series:  event.SeriesCentre,
+					Members: []engine.Member{engine.None},
+					Values:  loss[:1],
+				}},
 				event.Record{Commit: &event.Commit{Epoch: 1, To: round, Rounds: 4, Nanos: 4e8, Hash: fmt.Sprintf("blake3:%064x", r),
 					Progress: event.Progress{Rounds: round, Steps: round, Samples: 128 * round, Epochs: float64(r) / 100},
 					Sent:     map[collective.Op]int64{"couple": 35344}, Predicted: map[collective.Op]int64{"couple": 35344}}})
 		}
 		if r%20 == 0 {
-			records = append(records, event.Record{Evaluation: &event.Evaluation{Round: round, TestError: 100 * loss[0] / 3, TestLoss: loss[0], Samples: 1000}})
+			records = append(records, event.Record{Evaluation: &event.Evaluation{
+				Round:     round,
+				TestError: 100 * loss[0] / 3,
+				TestLoss:  loss[0],
+				Samples:   1000,
+			}})
 		}
 		if len(records) > benchAppend {
 			if err := write(records); err != nil {

@@ -71,7 +71,8 @@ func claimed(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (fl
 
 // sinceResumed says that a run that goes on knows a metric of the rounds since alone.
 func sinceResumed(metric string) bool {
-	return strings.HasPrefix(metric, "bytes") || slices.Contains([]string{"seconds", "samples_per_s", "memory", "diversity"}, metric)
+	return strings.HasPrefix(metric, "bytes") ||
+		slices.Contains([]string{"seconds", "samples_per_s", "memory", "diversity"}, metric)
 }
 
 // decisive are the options that make a run another than its preset's. With another algorithm, model or data it is of
@@ -100,7 +101,8 @@ func otherwise(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
 	}
 	_ = want.Fill() // presets are checked when they are read
 	for _, x := range slices.Concat(decisive, watched) {
-		if text := x.Text(want); x.Text(is) != text && !(x == option.Augment && sameAugment(text, x.Text(is))) && (want.Limit.Target != "" || !slices.Contains(watched, x)) {
+		if text := x.Text(want); x.Text(is) != text && !(x == option.Augment && sameAugment(text, x.Text(is))) &&
+			(want.Limit.Target != "" || !slices.Contains(watched, x)) {
 			add(x.Name)
 		}
 	}

@@ -75,7 +75,13 @@ func Main(own ...*optim.Algorithm) int {
 		return exitFailed
 	}
 	tty := term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd()) && os.Getenv("TERM") != "dumb"
-	return Run(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, screen: os.Stdout, terminal: tty})
+	return Run(context.Background(), os.Args[1:], streams{
+		in:       os.Stdin,
+		out:      os.Stdout,
+		err:      os.Stderr,
+		screen:   os.Stdout,
+		terminal: tty,
+	})
 }
 
 // Run is Main for given arguments. It fails if a command succeeded but could not write all of its output, unless the
@@ -148,7 +154,8 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
-		err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+		err = fmt.Errorf("--%s %s: that is no %s", value.GetFlag().Name, value.GetValue(),
+			kinds[value.GetFlag().Value.Type()])
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
@@ -177,7 +184,8 @@ func recordedAny() bool {
 
 // kinds describes the values that each type of flag takes, for errors.
 var kinds = func() map[string]string {
-	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false", "theme": "theme: give dark, light or plain",
+	out := map[string]string{"age": "time such as 30d or 12h", "bool": "true or false",
+		"theme":    "theme: give dark, light or plain",
 		"intSlice": "list of whole numbers such as 2,4,8", "stringSlice": "list of names such as dp-sgd,parle",
 		"threads": fmt.Sprintf("number of threads: give 1 to %d", maxThreads)}
 	for kind, wants := range option.Wants {

@@ -26,18 +26,22 @@ const comparePoints = 1000
 func compareCommand(s streams) *cobra.Command {
 	var by, series string
 	var plain bool
-	c := &cobra.Command{Use: "compare SESSION...", Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
-		Long: "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best. Nobody is best by seconds\nand bytes where the runs did not do the same work, nor met the same target.",
+	c := &cobra.Command{
+		Use:   "compare SESSION...",
+		Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
+		Long:  "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best. Nobody is best by seconds\nand bytes where the runs did not do the same work, nor met the same target.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood compare needs two or more sessions, or a directory that holds them; see `brood compare --help`")
 			}
 			return nil
-		}}
+		},
+	}
 	asJSON := jsonFlag(c)
 	c.Flags().BoolVar(&plain, "plain", false, "lines of text, as without any flag")
 	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
-	c.Flags().StringVar(&series, "series", "", "series that the curves are of (default: what all runs were tested by, where they were twice, else the loss of the centre)")
+	c.Flags().StringVar(&series, "series", "",
+		"series that the curves are of (default: what all runs were tested by, where they were twice, else the loss of the centre)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if plain && *asJSON {
 			return usage("--plain and --json exclude each other")
@@ -288,7 +292,9 @@ func (c comparison) curves() []string {
 	}
 	a := chart.Robust(decades(all), all)
 	g := cell.New(c.width, len(c.runs)+2)
-	g.Text(0, 0, c.width, cell.Plain, fmt.Sprintf("%s from %s to %s%s, by %s", c.series, chart.Label(a.Lo), chart.Label(a.Hi), map[bool]string{true: " (log)"}[a.Log], c.axis))
+	g.Text(0, 0, c.width, cell.Plain,
+		fmt.Sprintf("%s from %s to %s%s, by %s", c.series, chart.Label(a.Lo), chart.Label(a.Hi),
+			map[bool]string{true: " (log)"}[a.Log], c.axis))
 	for i, r := range c.runs {
 		y := i + 1
 		g.Text(0, y, label, cell.Plain, r.Name)
@@ -366,7 +372,8 @@ func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) 
 				metrics[m.Name] = finite(x)
 			}
 		}
-		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Rounds, "settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
+		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Rounds,
+			"settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
 	}
 	for _, d := range compare.Differences(runs) {
 		values := map[string]string{}
@@ -397,7 +404,8 @@ func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) 
 			low, high, mean = append(low, p.Min), append(high, p.Max), append(mean, p.Mean())
 		}
 		if len(rounds) > 0 {
-			out = append(out, map[string]any{"event": "curve", "run": r.Name, "series": series, "by": over.String(), "round": rounds, "x": x,
+			out = append(out, map[string]any{"event": "curve", "run": r.Name, "series": series, "by": over.String(),
+				"round": rounds, "x": x,
 				"min": low, "max": high, "mean": mean})
 		}
 	}

@@ -27,13 +27,17 @@ func dataCommand(s streams) *cobra.Command {
 		return objects(s.out, all...)
 	}
 	c := listing(&cobra.Command{Use: "data", Short: "List, describe and fetch the data sets"}, list)
-	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them"}, list))
-	info := &cobra.Command{Use: "info NAME|PATH", Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH")}
+	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them"},
+		list))
+	info := &cobra.Command{Use: "info NAME|PATH",
+		Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH")}
 	asJSON := jsonFlag(info)
 	label := info.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
 	table := info.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
-	numbers := info.Flags().Bool("numbers", false, "labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
-	several := info.Flags().Bool("several", false, "labels are 0 and 1 for each of several classes of a sample, as a model of the loss bce reads them")
+	numbers := info.Flags().Bool("numbers", false,
+		"labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
+	several := info.Flags().Bool("several", false,
+		"labels are 0 and 1 for each of several classes of a sample, as a model of the loss bce reads them")
 	info.RunE = func(_ *cobra.Command, args []string) error {
 		r := data.Reading{Label: *label, MultiLabel: *several}
 		var err error
@@ -76,14 +80,16 @@ func listData(w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			absent = append(absent, fmt.Sprintf("%s was looked for in %s; `brood data get %s` fetches %s", k.Name, strings.Join(k.Dirs(), " and "), k.Name, humanBytes(set.Bytes())))
+			absent = append(absent, fmt.Sprintf("%s was looked for in %s; `brood data get %s` fetches %s", k.Name,
+				strings.Join(k.Dirs(), " and "), k.Name, humanBytes(set.Bytes())))
 		}
 		train, validation, test := k.Splits()
 		shape := fmt.Sprint(k.Shape)
 		if k.Text {
 			shape = "text"
 		}
-		t.row(k.Name, state, shape, fmt.Sprint(k.Classes), grouped(int64(train)), grouped(int64(validation)), grouped(int64(test)), where)
+		t.row(k.Name, state, shape, fmt.Sprint(k.Classes), grouped(int64(train)), grouped(int64(validation)),
+			grouped(int64(test)), where)
 	}
 	t.write(w)
 	fmt.Fprintln(w)
@@ -169,7 +175,8 @@ func describeTargets(w io.Writer, d *data.Set) {
 		if names != nil {
 			name = names[k]
 		}
-		t.row(fmt.Sprint(k+1), name, fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]), fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
+		t.row(fmt.Sprint(k+1), name, fmt.Sprintf("%.6g", d.TargetMean[k]), fmt.Sprintf("%.6g", d.TargetStd[k]),
+			fmt.Sprintf("%.6g", least), fmt.Sprintf("%.6g", most))
 	}
 	t.write(w)
 }
@@ -222,14 +229,16 @@ func describeClasses(w io.Writer, d *data.Set) {
 // describeText tells of a text; how many bytes of it a sample has is a model's to say.
 func describeText(w io.Writer, d *data.Set) {
 	unigram, bigram := d.Baselines()
-	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), grouped(int64(d.Len()+d.Features())), d.Classes)
+	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), grouped(int64(d.Len()+d.Features())),
+		d.Classes)
 	for _, line := range [][2]string{
 		{"from", d.From},
 		{"train", grouped(int64(len(d.Train()))) + " bytes behind a byte, the first of the text"},
 		{"validation", grouped(int64(len(d.Validation()))) + ", the next"},
 		{"test", grouped(int64(len(d.Test()))) + ", the last"},
 		{"normalised", d.Normalisation()},
-		{"bits a byte", fmt.Sprintf("%.3f by how often each byte occurs, %.3f by how often behind which other", unigram, bigram)},
+		{"bits a byte", fmt.Sprintf("%.3f by how often each byte occurs, %.3f by how often behind which other", unigram,
+			bigram)},
 		{"in memory", humanBytes(d.Bytes())},
 		{"digest", d.Digest()},
 	} {

@@ -21,7 +21,10 @@ func getCommand(s streams) *cobra.Command {
 	var from string
 	var stall time.Duration
 	var asJSON *bool
-	c := &cobra.Command{Use: "get NAME", Short: "Fetch a data set into your cache, or go on where an earlier fetch broke off", Args: exactly("a NAME"),
+	c := &cobra.Command{
+		Use:   "get NAME",
+		Short: "Fetch a data set into your cache, or go on where an earlier fetch broke off",
+		Args:  exactly("a NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if stall <= 0 {
 				return usage("--stall %v: give a time above 0, such as 30s", stall)
@@ -44,9 +47,11 @@ func getCommand(s streams) *cobra.Command {
 				return err
 			}
 			return objects(s.out, setObject(d))
-		}}
+		},
+	}
 	asJSON = jsonFlag(c)
-	c.Flags().StringVar(&from, "from", "", "folder on a server that holds the published files (default: where they are published)")
+	c.Flags().StringVar(&from, "from", "",
+		"folder on a server that holds the published files (default: where they are published)")
 	c.Flags().DurationVar(&stall, "stall", 30*time.Second, "give a try up when nothing came for so long")
 	return c
 }
@@ -88,7 +93,8 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s is ready: %s training, %s validation and %s test samples\n", set.Name, grouped(int64(len(d.Train()))), grouped(int64(len(d.Validation()))), grouped(int64(len(d.Test()))))
+	fmt.Fprintf(s.out, "%s is ready: %s training, %s validation and %s test samples\n", set.Name,
+		grouped(int64(len(d.Train()))), grouped(int64(len(d.Validation()))), grouped(int64(len(d.Test()))))
 	return nil
 }
 

@@ -12,12 +12,17 @@ import (
 
 // whitenCommand prints filters for the first layer of a model.
 func whitenCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "whiten NAME|PATH", Short: "Print the filters of a convolution that whitens the patches of a set's images", Args: exactly("a NAME or a PATH"),
+	c := &cobra.Command{
+		Use:   "whiten NAME|PATH",
+		Short: "Print the filters of a convolution that whitens the patches of a set's images",
+		Args:  exactly("a NAME or a PATH"),
 		Long: "Print the filters of a convolution that whitens the patches of a set's images, for the first layer of a model:\n" +
 			"a row for each direction in which patches differ, over the root of its variance, and its opposite. They are\n" +
-			"learnt from the first 5,000 training samples."}
+			"learnt from the first 5,000 training samples.",
+	}
 	side := c.Flags().Int("kernel", 2, "side of a patch, and of the convolution")
-	epsilon := c.Flags().Float64("epsilon", 5e-4, "added to each variance, so that directions which hardly differ are not blown up")
+	epsilon := c.Flags().Float64("epsilon", 5e-4,
+		"added to each variance, so that directions which hardly differ are not blown up")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		d, err := data.Load(args[0])
 		if err != nil {
@@ -27,7 +32,8 @@ func whitenCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.out, "# whitens patches of %s: brood data whiten %s --kernel %d --epsilon %g\n", d.Name, args[0], *side, *epsilon)
+		fmt.Fprintf(s.out, "# whitens patches of %s: brood data whiten %s --kernel %d --epsilon %g\n", d.Name, args[0], *side,
+			*epsilon)
 		fmt.Fprintf(s.out, "[[layer]]\nkind = \"conv\"\nout = %d\nkernel = %d\nfilters = [\n", len(rows), *side)
 		for _, row := range rows {
 			var words []string

@@ -60,7 +60,8 @@ func inBackground(run tui.Opened, s streams) error {
 	if run.Commander == nil {
 		fmt.Fprintf(s.out, "the run is over, session %s\nlook at it: brood replay %s\n", run.Session, name)
 	} else {
-		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n", run.Session, name, name)
+		fmt.Fprintf(s.out, "training in the background, session %s\nlook at it: brood attach %s\nstop it:    brood stop %s\n",
+			run.Session, name, name)
 	}
 	if by := listCommand(run.Session); by != "" {
 		fmt.Fprintf(s.out, "list it:    %s\n", by)

@@ -77,7 +77,8 @@ func examine(terminal bool) []finding {
 	list, absent := host.Devices()
 	for _, d := range list {
 		kinds, why, err := d.Test()
-		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver, strings.Join(kinds, ", "))
+		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver,
+			strings.Join(kinds, ", "))
 		for _, figure := range figures(d.Sense()) {
 			text += ", " + figure
 		}

@@ -24,12 +24,14 @@ type asciiFlag struct {
 
 func (f *asciiFlag) register(c *cobra.Command) {
 	f.flags = c.Flags()
-	f.flags.BoolVar(&f.on, "ascii", false, "draw with ASCII only (default: where TERM or the locale say that the terminal shows no more)")
+	f.flags.BoolVar(&f.on, "ascii", false,
+		"draw with ASCII only (default: where TERM or the locale say that the terminal shows no more)")
 }
 
 func (f *asciiFlag) given() bool { return f.flags != nil && f.flags.Changed("ascii") }
 
-// drawn says whether text for a stream is drawn with ASCII alone. Into a file or a pipe it is only where that was given.
+// drawn says whether text for a stream is drawn with ASCII alone. Into a file or a pipe it is only where that was
+// given.
 func (f *asciiFlag) drawn(s streams) bool {
 	return f.on || s.terminal && !f.given() && tui.ASCIIOnly(os.Environ())
 }
@@ -44,8 +46,15 @@ func (f *drawFlags) register(c *cobra.Command) {
 
 // options are those of a workbench that looks so, with what this person chose the last time.
 func (f *drawFlags) options() tui.Options {
-	return tui.Options{ASCII: f.ascii.on, Unicode: f.ascii.given(), Light: f.theme == "light", NoColor: f.theme == "plain", Fixed: f.theme != "",
-		Settings: readSettings(), Keep: keepSettings()}
+	return tui.Options{
+		ASCII:    f.ascii.on,
+		Unicode:  f.ascii.given(),
+		Light:    f.theme == "light",
+		NoColor:  f.theme == "plain",
+		Fixed:    f.theme != "",
+		Settings: readSettings(),
+		Keep:     keepSettings(),
+	}
 }
 
 // theme is a choice of colours as a flag; "" leaves it to the terminal.

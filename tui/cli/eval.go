@@ -136,7 +136,8 @@ func evalCommand(s streams) *cobra.Command {
 				}
 			}
 			if viewing {
-				fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*viewed, true), len(views.List()))
+				fmt.Fprintf(s.out, "  views        %s error of the mean over %d views\n", tui.ScoreText(100*viewed, true),
+					len(views.List()))
 			}
 			fmt.Fprintf(s.out, "  loss         %s\n", tui.Number(sc.Mean()))
 			if figures != nil && len(figures.Outputs) == 1 {
@@ -151,15 +152,19 @@ func evalCommand(s streams) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
 	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
-	fl.StringVar(&held, option.Validation.Name, "", "training samples that were held out, as brood run was told (default: as the file says, else a twelfth)")
+	fl.StringVar(&held, option.Validation.Name, "",
+		"training samples that were held out, as brood run was told (default: as the file says, else a twelfth)")
 	fl.StringVar(&label, option.Label.Name, "", option.Label.DocFor("eval"))
 	formFlag(fl, &form)
-	fl.StringVar(&rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
+	fl.StringVar(&rename, option.Rename.Name, "",
+		"names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
-	fl.StringVar(&beside, "of", "", "of a session: which model, or several side by side, with commas between them: "+host.OfForms+" (default: centre)")
+	fl.StringVar(&beside, "of", "",
+		"of a session: which model, or several side by side, with commas between them: "+host.OfForms+" (default: centre)")
 	threadsFlag(fl, &threads)
-	fl.StringVar(&seen, "views", "", "also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right, where black comes in, or reflect=N, where its own border does; or both, such as flip,shift=1")
+	fl.StringVar(&seen, "views", "",
+		"also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right, where black comes in, or reflect=N, where its own border does; or both, such as flip,shift=1")
 	ascii.register(c)
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
@@ -167,7 +172,8 @@ func evalCommand(s streams) *cobra.Command {
 
 // formFlag adds the flag --form: the preprocessing of samples for a model file without one.
 func formFlag(fl *pflag.FlagSet, form *string) {
-	fl.StringVar(form, "form", "", "what says how samples are normalised and what classes are called, where the file does not: a session, a model's file, data that it was trained on, or a .toml file (docs/model-files.md)")
+	fl.StringVar(form, "form", "",
+		"what says how samples are normalised and what classes are called, where the file does not: a session, a model's file, data that it was trained on, or a .toml file (docs/model-files.md)")
 }
 
 // formed applies the preprocessing that --form names to a model.
@@ -205,7 +211,8 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 // ofSession returns the directory and the round of a session; "" for a model file. It fails if what is neither.
 func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint64, err error) {
 	if strings.HasSuffix(what, ".safetensors") || !isSession(what) {
-		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") || err == nil && info.IsDir() {
+		if info, err := os.Stat(what); errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(what, ".safetensors") ||
+			err == nil && info.IsDir() {
 			return "", 0, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
 		}
 		if c.Flags().Changed("at") {

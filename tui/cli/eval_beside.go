@@ -19,7 +19,8 @@ import (
 )
 
 // modelsAsked returns the models to evaluate: that of a file, or those of a session that --of names.
-func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string, at uint64, threads int) ([]*host.Trained, error) {
+func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string, at uint64,
+	threads int) ([]*host.Trained, error) {
 	if !c.Flags().Changed("of") {
 		t, err := opened(c, what, model, rename, at, threads)
 		return []*host.Trained{t}, err
@@ -48,7 +49,8 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 // it: the last digits may differ.
 func tellKernels(s streams, what string, t *host.Trained, kernels string) {
 	if t.Kernels != "" && t.Kernels != kernels && host.Mixed(t.Kernels, kernels) == "" {
-		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", what, t.Kernels, kernels)
+		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", what, t.Kernels,
+			kernels)
 	}
 }
 
@@ -62,8 +64,10 @@ func scoredLine(t *host.Trained, set, split string, samples int64) string {
 }
 
 // evaluated returns the result of a model as a JSON object.
-func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, of []event.Score, values []float64, seconds float64) map[string]any {
-	line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split, "samples": sc.Samples,
+func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, of []event.Score, values []float64,
+	seconds float64) map[string]any {
+	line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split,
+		"samples": sc.Samples,
 		"kernels": sc.Kernels, "loss": finite(sc.Mean()), "seconds": seconds}
 	for i, x := range of {
 		line[strings.TrimPrefix(x.Key, "test_")] = finite(values[i])
@@ -73,7 +77,8 @@ func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, 
 }
 
 // sideBySide prints the scores of several models of a session on the same samples, one line each.
-func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string, threads int, asJSON bool) error {
+func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string,
+	threads int, asJSON bool) error {
 	ids := host.SplitOf(samples, split)
 	var lines *table
 	for i, t := range all {
@@ -90,7 +95,8 @@ func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained
 		}
 		of, values := t.Scores(samples, ids, sc)
 		if asJSON {
-			if err := json.NewEncoder(exact(s.out)).Encode(evaluated(what, t, set, split, sc, of, values, time.Since(t0).Seconds())); err != nil {
+			if err := json.NewEncoder(exact(s.out)).Encode(evaluated(what, t, set, split, sc, of, values,
+				time.Since(t0).Seconds())); err != nil {
 				return err
 			}
 			continue
@@ -146,7 +152,8 @@ func writeSoup(w io.Writer, t *host.Trained) {
 		}
 		lines.row(fmt.Sprint(x.Member), text(x.Alone), text(x.With), in)
 	}
-	fmt.Fprintf(w, "soup: the best on validation samples first; left out is with whom the %s of the mean would rise\n", word)
+	fmt.Fprintf(w, "soup: the best on validation samples first; left out is with whom the %s of the mean would rise\n",
+		word)
 	lines.write(w)
 }
 

@@ -20,14 +20,16 @@ func reportInto(line map[string]any, r *report.Report) {
 		return
 	}
 	object := func(c report.ClassScore) map[string]any {
-		return map[string]any{"class": c.Name, "precision": finite(c.Precision), "recall": finite(c.Recall), "f1": finite(c.F1), "samples": c.Samples}
+		return map[string]any{"class": c.Name, "precision": finite(c.Precision), "recall": finite(c.Recall),
+			"f1": finite(c.F1), "samples": c.Samples}
 	}
 	var classes, bins []map[string]any
 	for _, c := range r.Classes {
 		classes = append(classes, object(c))
 	}
 	for _, b := range r.Calibration.Bins {
-		bins = append(bins, map[string]any{"from": b.From, "to": b.To, "samples": b.Samples, "confidence": b.Confidence, "right": b.Right})
+		bins = append(bins, map[string]any{"from": b.From, "to": b.To, "samples": b.Samples, "confidence": b.Confidence,
+			"right": b.Right})
 	}
 	line["classes"], line["macro"] = classes, object(r.Macro())
 	if s := r.Several; s != nil {

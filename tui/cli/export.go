@@ -63,8 +63,10 @@ func exportForms() []string {
 
 func exportCommand(s streams) *cobra.Command {
 	var x exporting
-	c := &cobra.Command{Use: "export SESSION...", Short: "Write the model that a session has trained, or the curves of sessions, to a file that other tools read",
-		Long: "Write the model that a session has trained to a .safetensors file: the centre of its population, whose batch-norm statistics are rebuilt,\nunder the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session may be running.\n\n--to onnx writes the same model for other runtimes, with the normalisation of its samples as its first nodes.\n\n--to csv, jsonl and parquet write the curves of one session or several as one table: a row for each round of each session, or with --members\na row for each value of each member. --to tensorboard writes a directory that TensorBoard shows. docs/export.md tells the columns and\ntheir units. -o - writes csv and jsonl to standard output.",
+	c := &cobra.Command{
+		Use:   "export SESSION...",
+		Short: "Write the model that a session has trained, or the curves of sessions, to a file that other tools read",
+		Long:  "Write the model that a session has trained to a .safetensors file: the centre of its population, whose batch-norm statistics are rebuilt,\nunder the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session may be running.\n\n--to onnx writes the same model for other runtimes, with the normalisation of its samples as its first nodes.\n\n--to csv, jsonl and parquet write the curves of one session or several as one table: a row for each round of each session, or with --members\na row for each value of each member. --to tensorboard writes a directory that TensorBoard shows. docs/export.md tells the columns and\ntheir units. -o - writes csv and jsonl to standard output.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood export needs a SESSION; see `brood export --help`")
@@ -82,12 +84,15 @@ func exportCommand(s streams) *cobra.Command {
 				return x.board(s, args)
 			}
 			return x.tables(s, args)
-		}}
-	c.Flags().StringVar(&x.to, "to", toModel, "what to write: "+strings.Join(exportForms(), ", ")+"; without it what the ending of -o names")
+		},
+	}
+	c.Flags().StringVar(&x.to, "to", toModel,
+		"what to write: "+strings.Join(exportForms(), ", ")+"; without it what the ending of -o names")
 	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
 	c.Flags().StringVar(&x.ofFlag, "of", "", "which model: "+host.OfForms+" (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
-	c.Flags().StringVarP(&x.file, "output", "o", "", "file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
+	c.Flags().StringVarP(&x.file, "output", "o", "",
+		"file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
 	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
 	c.Flags().StringVar(&x.program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	c.Flags().BoolVar(&x.force, "force", false, "replace the file if there is one")
@@ -105,7 +110,8 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 	case known && form != x.to && slices.Contains(exportForms(), x.to):
 		return usage("-o %s: its ending is of %s, and --to says %s: give one of them", x.file, form, x.to)
 	case !known && form != "" && !c.Flags().Changed("to") && !folder:
-		return usage("-o %s: the ending .%s says no form that is written; give .%s, or name the form with --to", x.file, form, strings.Join(files, ", ."))
+		return usage("-o %s: the ending .%s says no form that is written; give .%s, or name the form with --to", x.file, form,
+			strings.Join(files, ", ."))
 	}
 	switch {
 	case !slices.Contains(exportForms(), x.to):
@@ -214,7 +220,8 @@ func (x *exporting) tables(s streams, args []string) error {
 	if err := writeFile(file, x.force, func(w io.Writer) error { return form.write(w, table) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", oneLine(file), plural(rows, "row"), plural(len(runs), "session"), plural(len(table.Columns), "column"))
+	fmt.Fprintf(s.out, "%s: %s of %s, %s\n", oneLine(file), plural(rows, "row"), plural(len(runs), "session"),
+		plural(len(table.Columns), "column"))
 	return nil
 }
 
@@ -235,7 +242,8 @@ func (x *exporting) board(s streams, args []string) error {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		err := writeFile(filepath.Join(dir, r.EventFile()), x.force, func(w io.Writer) error { return export.TensorBoard(w, r, x.members) })
+		err := writeFile(filepath.Join(dir, r.EventFile()), x.force,
+			func(w io.Writer) error { return export.TensorBoard(w, r, x.members) })
 		if err != nil {
 			return err
 		}
@@ -303,7 +311,8 @@ func (x *exporting) one(ctx context.Context, dir, file string, recomputed func(e
 		return "", err
 	}
 	t := all[0]
-	text := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session, grouped(int64(len(t.Params))))
+	text := fmt.Sprintf("%s: %s after round %d of %s, %s parameters", file, t.Net.Name, t.Round, t.Session,
+		grouped(int64(len(t.Params))))
 	if made := t.Made(); made != "" {
 		text += fmt.Sprintf(" (%s: %s)", t.Of, made)
 	}
@@ -321,5 +330,6 @@ func passedOver(file string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return oneLine(fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file, plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", ")))
+	return oneLine(fmt.Sprintf("%s holds %s that the model has no place for, and that are passed over: %s", file,
+		plural(len(names), "tensor"), strings.Join(names[:min(len(names), 8)], ", ")))
 }

@@ -73,7 +73,9 @@ func (l *launcher) execute(c *cobra.Command, args []string) error {
 	if err := l.serve.Args(l.serve, args); err != nil {
 		return err
 	}
-	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"}, "resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm", "--torchrun"}} {
+	for name, of := range map[string][]string{"image": {"--k8s"}, "pods": {"--k8s"}, "name": {"--k8s"}, "claim": {"--k8s"},
+		"resource": {"--k8s"}, "rsh": {"--ssh", "--hostfile"}, "brood": {"--ssh", "--hostfile"}, "patience": {"--slurm",
+			"--torchrun"}} {
 		if c.Flags().Changed(name) && !slices.Contains(of, ways[0]) {
 			return usage("--%s goes with %s, not with %s", name, strings.Join(of, " and "), ways[0])
 		}
@@ -223,8 +225,16 @@ func (l *launcher) manifest(c *cobra.Command, args []string) error {
 	case c.Flags().Changed("resource"):
 		return usage("--resource %s: no pod takes one unless --device asks for a device", l.resource)
 	}
-	text, err := launch.Kubernetes{Name: l.name, Image: l.image, Pods: l.pods, Port: n, Secret: rand.Text() + rand.Text(), Claim: l.claim,
-		Device: device, Args: append(passOn(c, l.own...), args...)}.Manifest()
+	text, err := launch.Kubernetes{
+		Name:   l.name,
+		Image:  l.image,
+		Pods:   l.pods,
+		Port:   n,
+		Secret: rand.Text() + rand.Text(),
+		Claim:  l.claim,
+		Device: device,
+		Args:   append(passOn(c, l.own...), args...),
+	}.Manifest()
 	if err != nil {
 		return usage("%w", err)
 	}

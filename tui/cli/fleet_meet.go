@@ -41,7 +41,8 @@ func newMeeting(p launch.Place, listen string, env func(string) string) (m meeti
 			return m, errors.New("BROOD_SECRET is of no use in a job array, whose tasks do not know where the first one runs: unset it, and set BROOD_RENDEZVOUS to a folder that all of them see")
 		}
 		if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
-			return m, usage("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all must know the port beforehand", listen)
+			return m, usage("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all must know the port beforehand",
+				listen)
 		}
 	case folder == "":
 		return m, errors.New("the ranks share no secret: set BROOD_RENDEZVOUS to a folder that all of them see, or BROOD_SECRET to the same text, made by `openssl rand -hex 32`, for all")
@@ -150,7 +151,8 @@ func (m meeting) look(ctx context.Context, patience time.Duration) (string, erro
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return "", fmt.Errorf("no join URL for %s (%w): see what rank 0 says, and that all see the same folder or port", patience, err)
+			return "", fmt.Errorf("no join URL for %s (%w): see what rank 0 says, and that all see the same folder or port",
+				patience, err)
 		}
 	}
 }
@@ -202,7 +204,8 @@ func readURL(path string) (string, error) {
 	}
 	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" {
 		// there, modes say nothing
-		return "", &os.PathError{Op: "trust", Path: path, Err: fmt.Errorf("it is not a file of yours alone (mode %s): remove it, and choose another folder by BROOD_RENDEZVOUS", m)}
+		return "", &os.PathError{Op: "trust", Path: path,
+			Err: fmt.Errorf("it is not a file of yours alone (mode %s): remove it, and choose another folder by BROOD_RENDEZVOUS", m)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	if err != nil {

@@ -22,8 +22,11 @@ import (
 func forkCommand(s streams) *cobra.Command {
 	f := &runFlags{}
 	var at uint64
-	c := &cobra.Command{Use: "fork SESSION --at ROUND", SuggestFor: []string{"branch"}, Short: "Branch a new run off a recorded round",
-		Args: exactly("a SESSION"),
+	c := &cobra.Command{
+		Use:        "fork SESSION --at ROUND",
+		SuggestFor: []string{"branch"},
+		Short:      "Branch a new run off a recorded round",
+		Args:       exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if at == 0 {
 				return usage("fork needs --at ROUND, 1 or more; a branch at the start is a new `brood run`")
@@ -36,7 +39,8 @@ func forkCommand(s streams) *cobra.Command {
 				return err
 			}
 			return train(c.Context(), p, newPrinter(s, f.json))
-		}}
+		},
+	}
 	fl := c.Flags()
 	fl.Uint64Var(&at, "at", 0, "the round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")

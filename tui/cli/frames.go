@@ -60,7 +60,8 @@ func parseSize(text string) (w, h int, err error) {
 
 // print writes the frames of what is opened.
 func (f *frameFlags) print(ctx context.Context, o tui.Opened, opt tui.Options, s streams) error {
-	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(), clientName()
+	opt.Source, opt.Session, opt.Resume, opt.Algorithms, opt.By = o.Source, o.Session, o.Resume, catalog.All(),
+		clientName()
 	lib, err := newSessionLibrary(o)
 	if err != nil {
 		return err

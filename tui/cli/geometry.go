@@ -21,12 +21,16 @@ func geometryCommand(s streams) *cobra.Command {
 	var want geometry.Wanted
 	var pair, program string
 	var ascii asciiFlag
-	c := &cobra.Command{Use: "geometry SESSION", Short: "Measure how the members of a population stand to each other: overlaps, distances, the loss between two of them",
-		Long: "Measure how the members of a population stand to each other after a round: the cosine of the angle between the parameters of any two, how\nfar they are from each other and from the centre, and the loss at points of the straight line between two of them, on the samples that\nprobes look at. Without --at it is the round of the newest checkpoint; for another one the rounds since the checkpoint before it\nare executed again. The session may be running, and is not changed.",
-		Args: exactly("a SESSION")}
+	c := &cobra.Command{
+		Use:   "geometry SESSION",
+		Short: "Measure how the members of a population stand to each other: overlaps, distances, the loss between two of them",
+		Long:  "Measure how the members of a population stand to each other after a round: the cosine of the angle between the parameters of any two, how\nfar they are from each other and from the centre, and the loss at points of the straight line between two of them, on the samples that\nprobes look at. Without --at it is the round of the newest checkpoint; for another one the rounds since the checkpoint before it\nare executed again. The session may be running, and is not changed.",
+		Args:  exactly("a SESSION"),
+	}
 	asJSON := jsonFlag(c)
 	c.Flags().Uint64Var(&want.At, "at", 0, "the round (default: that of the newest checkpoint)")
-	c.Flags().StringVar(&pair, "line", "", "the two members between which the loss is measured, as A,B (default: the two that are furthest apart)")
+	c.Flags().StringVar(&pair, "line", "",
+		"the two members between which the loss is measured, as A,B (default: the two that are furthest apart)")
 	c.Flags().IntVar(&want.Points, "points", 21, "points of that line, 2 to 1001")
 	threadsFlag(c.Flags(), &want.Threads)
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
@@ -102,8 +106,10 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 	}
 	if len(x.Slopes) > 0 {
 		batch, batchError, train, trainError := x.Cosines()
-		return map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round, "population": x.Population,
-			"estimate": map[string]any{"generations": len(x.Slopes), "directions": x.Slopes[0].Directions, "parameters": x.Params, "bound": x.Bound(),
+		return map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round,
+			"population": x.Population,
+			"estimate": map[string]any{"generations": len(x.Slopes), "directions": x.Slopes[0].Directions,
+				"parameters": x.Params, "bound": x.Bound(),
 				"batch": finite(batch), "batch_error": finite(batchError), "train": finite(train), "train_error": finite(trainError), "train_samples": x.Samples}}
 	}
 	overlap, distance := make([][]any, len(x.Members)), make([][]any, len(x.Members))
@@ -114,7 +120,8 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 		}
 		overlap[i], distance[i] = numbers(row), numbers(x.Distance[i])
 	}
-	out := map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round, "population": x.Population, "members": x.Members,
+	out := map[string]any{"event": "geometry", "session": x.Session, "algorithm": x.Algorithm, "round": x.Round,
+		"population": x.Population, "members": x.Members,
 		"overlap": overlap, "distance": distance, "spread": numbers(x.Spread), "length": numbers(x.Length)}
 	if len(x.Line) > 1 {
 		var loss, wrong []float64

@@ -36,7 +36,8 @@ func wrapHelp(root *cobra.Command, s streams) {
 // wrapIn breaks what a command tells of itself for so many columns.
 func wrapIn(c *cobra.Command, columns int) {
 	c.Long = reflow(c.Long, columns)
-	c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", columns)))
+	c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages |",
+		fmt.Sprintf(".FlagUsagesWrapped %d |", columns)))
 }
 
 // reflow breaks paragraphs anew for so many columns, between words alone: a library would break --json after its first

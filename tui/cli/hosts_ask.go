@@ -95,13 +95,27 @@ func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
 // request to each host whose answer is old.
 func (h *hosts) all() (out []library.Entry) {
 	if h.err != nil {
-		out = append(out, library.Entry{Name: hostsFile, Dir: sshScheme, Folder: library.HostFolder, Host: hostsFile, Asked: true, Written: h.began})
+		out = append(out, library.Entry{
+			Name:    hostsFile,
+			Dir:     sshScheme,
+			Folder:  library.HostFolder,
+			Host:    hostsFile,
+			Asked:   true,
+			Written: h.began,
+		})
 	}
 	for _, l := range h.lines {
 		h.ask(l)
 		h.mu.Lock()
 		t := h.last[l.Name]
-		e := library.Entry{Name: l.Name, Dir: sshScheme + l.Name, Folder: library.HostFolder, Host: l.Name, Asked: true, Written: t.at}
+		e := library.Entry{
+			Name:    l.Name,
+			Dir:     sshScheme + l.Name,
+			Folder:  library.HostFolder,
+			Host:    l.Name,
+			Asked:   true,
+			Written: t.at,
+		}
 		if l.URL != "" {
 			e.Dir, e.Folder = urlScheme+l.Name, ""
 			e.Bytes, e.Running = t.at.UnixMilli(), t.err == nil && !t.at.IsZero()
@@ -269,8 +283,14 @@ func askURL(ctx context.Context, l hostLine) *answer {
 	if err != nil {
 		return &answer{err: err}
 	}
-	s := library.Summary{Info: session.Info{Name: l.Name, Dir: urlScheme + l.Name, Running: true, Phase: v.State.Phase, Round: v.Progress.Rounds,
-		Algorithm: v.Algorithm()}, Members: len(v.Members().Members), Loss: math.NaN()}
+	s := library.Summary{Info: session.Info{
+		Name:      l.Name,
+		Dir:       urlScheme + l.Name,
+		Running:   true,
+		Phase:     v.State.Phase,
+		Round:     v.Progress.Rounds,
+		Algorithm: v.Algorithm(),
+	}, Members: len(v.Members().Members), Loss: math.NaN()}
 	if c := v.Config; c != nil {
 		s.Preset, s.Model, s.Data, s.Seed = c.Preset, c.ModelName(), c.Data, c.Seed
 		if e := v.Evaluation; e != nil {

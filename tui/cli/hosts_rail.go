@@ -68,9 +68,31 @@ func fromNumber(x *float64) float64 {
 
 // railOf is a run of this machine as others are told of it.
 func railOf(e library.Entry, s library.Summary) railRun {
-	r := railRun{Version: railVersion, Name: e.Name, Bytes: e.Bytes, Written: e.Written, Running: e.Running, Preset: s.Preset, Algorithm: s.Algorithm,
-		Model: s.Model, Data: s.Data, Objective: s.Objective, Seed: s.Seed, Started: s.Started, Round: s.Round, Phase: s.Phase, Score: s.Score,
-		TestRound: s.TestRound, Size: s.Size, Err: s.Err, About: s.About, Parent: s.Parent, Members: s.Members, Series: s.Series, Loss: toNumber(s.Loss)}
+	r := railRun{
+		Version:   railVersion,
+		Name:      e.Name,
+		Bytes:     e.Bytes,
+		Written:   e.Written,
+		Running:   e.Running,
+		Preset:    s.Preset,
+		Algorithm: s.Algorithm,
+		Model:     s.Model,
+		Data:      s.Data,
+		Objective: s.Objective,
+		Seed:      s.Seed,
+		Started:   s.Started,
+		Round:     s.Round,
+		Phase:     s.Phase,
+		Score:     s.Score,
+		TestRound: s.TestRound,
+		Size:      s.Size,
+		Err:       s.Err,
+		About:     s.About,
+		Parent:    s.Parent,
+		Members:   s.Members,
+		Series:    s.Series,
+		Loss:      toNumber(s.Loss),
+	}
 	if r.Score != nil && toNumber(r.Score.Value) == nil { // no number of JSON, and none to rank by
 		r.Score = nil
 	}
@@ -120,13 +142,43 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 			return nil, nil, errors.New("its brood tells of runs in another way: bring both to one version")
 		case len(entries) == railMost:
 			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", railMost)
-		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > library.Points || x.About.Check() != nil:
+		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > library.Points ||
+			x.About.Check() != nil:
 			continue
 		}
-		e := library.Entry{Name: x.Name, Dir: sshScheme + host + "/" + x.Name, Host: host, Bytes: x.Bytes, Written: x.Written, Running: x.Running}
-		s := library.Summary{Info: session.Info{Name: x.Name, Dir: e.Dir, Running: x.Running, Preset: x.Preset, Algorithm: x.Algorithm, Model: x.Model,
-			Data: x.Data, Objective: x.Objective, Seed: x.Seed, Started: x.Started, Round: x.Round, Phase: x.Phase, Score: x.Score, TestRound: x.TestRound,
-			Size: x.Size, Err: x.Err, About: x.About}, Parent: x.Parent, Members: x.Members, Series: x.Series, Loss: fromNumber(x.Loss)}
+		e := library.Entry{
+			Name:    x.Name,
+			Dir:     sshScheme + host + "/" + x.Name,
+			Host:    host,
+			Bytes:   x.Bytes,
+			Written: x.Written,
+			Running: x.Running,
+		}
+		s := library.Summary{
+			Info: session.Info{
+				Name:      x.Name,
+				Dir:       e.Dir,
+				Running:   x.Running,
+				Preset:    x.Preset,
+				Algorithm: x.Algorithm,
+				Model:     x.Model,
+				Data:      x.Data,
+				Objective: x.Objective,
+				Seed:      x.Seed,
+				Started:   x.Started,
+				Round:     x.Round,
+				Phase:     x.Phase,
+				Score:     x.Score,
+				TestRound: x.TestRound,
+				Size:      x.Size,
+				Err:       x.Err,
+				About:     x.About,
+			},
+			Parent:  x.Parent,
+			Members: x.Members,
+			Series:  x.Series,
+			Loss:    fromNumber(x.Loss),
+		}
 		for _, v := range x.Curve {
 			s.Curve = append(s.Curve, fromNumber(v))
 		}

@@ -12,8 +12,11 @@ import (
 
 func inviteCommand(s streams) *cobra.Command {
 	g := control.Gate{}
-	c := &cobra.Command{Use: "invite SESSION", Short: "Print a URL that lets others into a served run", Args: exactly("a SESSION or URL"),
-		Long: "Print a URL that lets others into a served run: workers that host members, viewers that look, operators that command too.\nWhoever came in once comes in again by its key, until `brood revoke`.",
+	c := &cobra.Command{
+		Use:   "invite SESSION",
+		Short: "Print a URL that lets others into a served run",
+		Args:  exactly("a SESSION or URL"),
+		Long:  "Print a URL that lets others into a served run: workers that host members, viewers that look, operators that command too.\nWhoever came in once comes in again by its key, until `brood revoke`.",
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case g.Uses < 1 || g.Uses > 1<<20:
@@ -33,7 +36,8 @@ func inviteCommand(s streams) *cobra.Command {
 				fmt.Fprintln(s.out, url)
 			}
 			return err
-		}}
+		},
+	}
 	c.Flags().StringVar(&g.Role, "role", wire.Viewer.String(), "what they may do: worker, viewer or operator")
 	c.Flags().IntVar(&g.Uses, "uses", 1, "how many the URL lets in")
 	c.Flags().DurationVar(&g.TTL, "ttl", identity.TokenTTL, "for how long it does")

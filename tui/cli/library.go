@@ -50,7 +50,13 @@ func (l *sessionLibrary) end() { l.hosts.end() }
 
 // live wraps a connection to a running session for the workbench.
 func live(dir string, client *control.Client) tui.Opened {
-	return tui.Opened{Session: dir, Source: client, Commander: client, Resume: resumeLine(dir), Close: func() error { client.Close(); return nil }}
+	return tui.Opened{
+		Session:   dir,
+		Source:    client,
+		Commander: client,
+		Resume:    resumeLine(dir),
+		Close:     func() error { client.Close(); return nil },
+	}
 }
 
 // recorded wraps a recording for the workbench.
@@ -260,7 +266,8 @@ func (l *sessionLibrary) Nearest(dir string, at uint64) (nearest uint64, err err
 }
 
 // Examine implements tui.Examiner.
-func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64, recomputed func(round uint64)) (*tui.Examined, error) {
+func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
+	recomputed func(round uint64)) (*tui.Examined, error) {
 	own, err := host.Program(l.programFor(dir))
 	if err != nil {
 		return nil, err
@@ -284,7 +291,8 @@ func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64, rec
 }
 
 // Geometry implements tui.Geometer.
-func (l *sessionLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted, recomputed func(round uint64)) (
+func (l *sessionLibrary) Geometry(ctx context.Context, dir string, want geometry.Wanted,
+	recomputed func(round uint64)) (
 	*geometry.Geometry, error,
 ) {
 	own, err := host.Program(l.programFor(dir))

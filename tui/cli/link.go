@@ -82,8 +82,10 @@ func fleetLinkCommand(s streams) *cobra.Command {
 	f := &linkFlags{}
 	var take bool
 	from, to := event.Every, event.Every
-	c := &cobra.Command{Use: "link SESSION|URL", Short: "Slow down the links between workers of a served run, to see what that does",
-		Long: "Slow down the links between workers of a served run, to see what that does: all of them, or those from or to one worker. It lasts until the\nnext such command, and changes no bit of the run. Without a flag links are as fast as they can be.",
+	c := &cobra.Command{
+		Use:   "link SESSION|URL",
+		Short: "Slow down the links between workers of a served run, to see what that does",
+		Long:  "Slow down the links between workers of a served run, to see what that does: all of them, or those from or to one worker. It lasts until the\nnext such command, and changes no bit of the run. Without a flag links are as fast as they can be.",
 		Example: `  brood fleet link SESSION --rate 10Mbit --delay 20ms
   brood fleet link SESSION --from 0 --to 1 --loss 0.01
   brood fleet link SESSION`,
@@ -100,7 +102,8 @@ func fleetLinkCommand(s streams) *cobra.Command {
 			}
 			slow := event.Link{From: from, To: to, Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
 			return send(c.Context(), args[0], "", take, event.Command{Link: &slow}, s)
-		}}
+		},
+	}
 	f.register(c)
 	c.Flags().IntVar(&from, "from", event.Every, "only what this worker sends")
 	c.Flags().IntVar(&to, "to", event.Every, "only what is sent to this worker")

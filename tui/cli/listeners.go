@@ -23,7 +23,8 @@ type listenFlags struct{ ssh, authorized, metrics string }
 
 func (f *listenFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ssh, "ssh", "", "show the workbench by SSH at HOST:PORT; :PORT is this machine only")
-	fl.StringVar(&f.authorized, "authorized", "", "file of the public keys that may come in by SSH (default: ~/.ssh/authorized_keys)")
+	fl.StringVar(&f.authorized, "authorized", "",
+		"file of the public keys that may come in by SSH (default: ~/.ssh/authorized_keys)")
 	fl.StringVar(&f.metrics, "metrics", "", "answer Prometheus at http://HOST:PORT/metrics; :PORT is this machine only")
 }
 

@@ -19,9 +19,12 @@ import (
 )
 
 func logCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "log SESSION", Short: "Print the log of a session: what happened in words, or with --json every record",
-		Long: "Print the log of a session. Without a flag it tells what happened: edits, plans, alerts, checkpoints. With --json every record leaves as\none object a line, whole and in the order of the log; docs/export.md tells the keys. The session may be running: then the log ends\nwhere it has got to.",
-		Args: exactly("a SESSION")}
+	c := &cobra.Command{
+		Use:   "log SESSION",
+		Short: "Print the log of a session: what happened in words, or with --json every record",
+		Long:  "Print the log of a session. Without a flag it tells what happened: edits, plans, alerts, checkpoints. With --json every record leaves as\none object a line, whole and in the order of the log; docs/export.md tells the keys. The session may be running: then the log ends\nwhere it has got to.",
+		Args:  exactly("a SESSION"),
+	}
 	asJSON := c.Flags().Bool("json", false, "every record, one JSON object a line")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		dir, err := resolve(args[0])
@@ -64,7 +67,8 @@ func logLines(w io.Writer) func(uint64, event.Record) error {
 			if e.Level != event.LevelInfo {
 				level = string(e.Level) + ": "
 			}
-			_, err := fmt.Fprintf(w, "%s  %8s  %-10s  %s%s\n", time.Unix(0, e.When).UTC().Format("2006-01-02 15:04:05"), grouped(int64(e.Round)), e.Kind, level, oneLine(e.Text))
+			_, err := fmt.Fprintf(w, "%s  %8s  %-10s  %s%s\n", time.Unix(0, e.When).UTC().Format("2006-01-02 15:04:05"),
+				grouped(int64(e.Round)), e.Kind, level, oneLine(e.Text))
 			if err != nil {
 				return err
 			}

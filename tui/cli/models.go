@@ -24,7 +24,8 @@ func modelsCommand(s streams) *cobra.Command {
 				}
 				continue
 			}
-			t.row(m.Name, fmt.Sprint(m.Input), fmt.Sprint(m.Classes), grouped(int64(m.Layout.Params)), grouped(int64(m.Layout.Stats)), m.Doc)
+			t.row(m.Name, fmt.Sprint(m.Input), fmt.Sprint(m.Classes), grouped(int64(m.Layout.Params)),
+				grouped(int64(m.Layout.Stats)), m.Doc)
 		}
 		if !asJSON {
 			t.write(s.out)

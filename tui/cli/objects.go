@@ -68,11 +68,13 @@ func algorithmObject(a *optim.Algorithm) map[string]any {
 	for _, x := range a.Series {
 		series = append(series, map[string]any{"name": x.Name, "title": x.Title, "unit": x.Unit, "doc": x.Doc})
 	}
-	return map[string]any{"name": a.Name, "title": a.Title, "paper": a.Paper, "doc": a.Doc, "needs": needs(a.Needs), "knobs": knobs, "series": series}
+	return map[string]any{"name": a.Name, "title": a.Title, "paper": a.Paper, "doc": a.Doc, "needs": needs(a.Needs),
+		"knobs": knobs, "series": series}
 }
 
 func knobObject(k optim.Knob) map[string]any {
-	line := map[string]any{"name": k.Name, "label": cmp.Or(k.Label, k.Name), "title": k.Title, "unit": k.Unit, "doc": k.Doc, "integer": k.Integer}
+	line := map[string]any{"name": k.Name, "label": cmp.Or(k.Label, k.Name), "title": k.Title, "unit": k.Unit,
+		"doc": k.Doc, "integer": k.Integer}
 	if len(k.Choices) > 0 {
 		line["choices"], line["default"] = k.Choices, k.Initial()
 	} else {
@@ -92,7 +94,8 @@ func modelObject(m *models.Model) map[string]any {
 	for _, x := range m.Layout.Tensors {
 		tensors = append(tensors, map[string]any{"name": x.Name, "shape": x.Shape, "parameters": x.Len})
 	}
-	line := map[string]any{"name": m.Name, "doc": m.Doc, "input": m.Input, "classes": m.Classes, "parameters": m.Layout.Params, "statistics": m.Layout.Stats,
+	line := map[string]any{"name": m.Name, "doc": m.Doc, "input": m.Input, "classes": m.Classes,
+		"parameters": m.Layout.Params, "statistics": m.Layout.Stats,
 		"layers": layers, "tensors": tensors}
 	if m.Int8 {
 		line["arithmetic"] = models.Int8
@@ -104,7 +107,8 @@ func modelObject(m *models.Model) map[string]any {
 func knownObject(k data.Known) map[string]any {
 	where, err := k.Where()
 	train, validation, test := k.Splits()
-	line := map[string]any{"name": k.Name, "state": strings.ReplaceAll(presence(k, err), " ", "_"), "shape": k.Shape, "classes": k.Classes, "train": train, "validation": validation, "test": test}
+	line := map[string]any{"name": k.Name, "state": strings.ReplaceAll(presence(k, err), " ", "_"), "shape": k.Shape,
+		"classes": k.Classes, "train": train, "validation": validation, "test": test}
 	if k.Text {
 		line["text"] = true
 	}
@@ -115,7 +119,8 @@ func knownObject(k data.Known) map[string]any {
 }
 
 func setObject(d *data.Set) map[string]any {
-	line := map[string]any{"name": d.Name, "from": d.From, "shape": d.Shape, "classes": d.Classes, "class_names": d.Names, "train": len(d.Train()), "validation": len(d.Validation()),
+	line := map[string]any{"name": d.Name, "from": d.From, "shape": d.Shape, "classes": d.Classes, "class_names": d.Names,
+		"train": len(d.Train()), "validation": len(d.Validation()),
 		"test": len(d.Test()), "normalised": d.Normalisation(), "bytes": d.Bytes(), "digest": d.Digest()}
 	if len(d.Notes) > 0 {
 		line["notes"] = d.Notes
@@ -134,7 +139,8 @@ func setObject(d *data.Set) map[string]any {
 }
 
 func sessionObject(x session.Info) map[string]any {
-	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": tui.Standing(x), "preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
+	line := map[string]any{"name": x.Name, "path": x.Dir, "running": x.Running, "state": tui.Standing(x),
+		"preset": x.Preset, "algorithm": x.Algorithm, "model": x.Model, "data": x.Data,
 		"seed": x.Seed, "started": x.Started, "round": x.Round, "test_error": nil, "bytes": x.Size}
 	if x.Score != nil {
 		line["test_round"], line[x.Score.Key] = x.TestRound, finite(x.Score.Value)

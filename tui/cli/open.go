@@ -18,8 +18,11 @@ import (
 func openCommand(s streams) *cobra.Command {
 	var f listenFlags
 	var listen string
-	c := &cobra.Command{Use: "open SESSION", Short: "Let others look at a running session, without stopping it", Args: exactly("a SESSION"),
-		Long: "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe listeners close with Ctrl+C, or with the run.",
+	c := &cobra.Command{
+		Use:   "open SESSION",
+		Short: "Let others look at a running session, without stopping it",
+		Args:  exactly("a SESSION"),
+		Long:  "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe listeners close with Ctrl+C, or with the run.",
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if listen == "" && f.ssh == "" && f.metrics == "" {
 				return usage("open what? give --listen, --ssh or --metrics an address")
@@ -44,7 +47,12 @@ func openCommand(s streams) *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, d.Close()) }()
 			if listen != "" {
-				srv, err := remote.Listen(remote.Config{Address: listen, Guests: guests, Software: "brood " + versionText(), Note: kept.note})
+				srv, err := remote.Listen(remote.Config{
+					Address:  listen,
+					Guests:   guests,
+					Software: "brood " + versionText(),
+					Note:     kept.note,
+				})
 				if err != nil {
 					return err
 				}
@@ -67,8 +75,10 @@ func openCommand(s streams) *cobra.Command {
 			d.part("brood open has ended; training goes on")
 			fmt.Fprintln(s.out, "brood: nobody can join any more; training goes on")
 			return nil
-		}}
-	c.Flags().StringVar(&listen, "listen", "", "UDP address for viewers and operators: HOST:PORT, or :PORT for all addresses of this machine")
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "",
+		"UDP address for viewers and operators: HOST:PORT, or :PORT for all addresses of this machine")
 	f.register(c.Flags())
 	return c
 }

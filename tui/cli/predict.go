@@ -44,9 +44,11 @@ type predicting struct {
 
 func predictCommand(s streams) *cobra.Command {
 	var x predicting
-	c := &cobra.Command{Use: "predict FILE.safetensors|SESSION DATA", Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
-		Long: "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. Of a session it is the model of its\nnewest checkpoint, or of the round that --at names. docs/model-files.md tells the columns.",
-		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
+	c := &cobra.Command{
+		Use:   "predict FILE.safetensors|SESSION DATA",
+		Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
+		Long:  "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. Of a session it is the model of its\nnewest checkpoint, or of the round that --at names. docs/model-files.md tells the columns.",
+		Args:  exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.file, x.set = args[0], args[1]
 			if strings.Contains(x.ofFlag, ",") {
@@ -57,7 +59,8 @@ func predictCommand(s streams) *cobra.Command {
 				return err
 			}
 			return x.execute(c.Context(), s, all[0])
-		}}
+		},
+	}
 	fl := c.Flags()
 	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
 	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
@@ -65,7 +68,8 @@ func predictCommand(s streams) *cobra.Command {
 	formFlag(fl, &x.form)
 	fl.Uint64Var(&x.at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&x.ofFlag, "of", "", "of a session: which model: "+host.OfForms+" (default: centre)")
-	fl.StringVar(&x.rename, option.Rename.Name, "", "names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
+	fl.StringVar(&x.rename, option.Rename.Name, "",
+		"names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
 	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
 	threadsFlag(fl, &x.threads)
 	fl.BoolVar(&x.force, "force", false, "replace the file if there is one")
@@ -104,7 +108,8 @@ func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) er
 		return err
 	}
 	if t.Kernels != "" && t.Kernels != kernels {
-		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is asked by %s: last digits may differ\n", x.file, t.Kernels, kernels)
+		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is asked by %s: last digits may differ\n", x.file, t.Kernels,
+			kernels)
 	}
 	if x.into == "-" {
 		return nil
@@ -140,7 +145,8 @@ func likeliest(p []float64, n int) []int {
 
 // predictions writes a line for each sample, and says what computed them: of all classes, or of the top likeliest.
 // Probabilities have the nine digits that results in float32 can tell.
-func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, top, threads int) (kernels string, err error) {
+func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, top,
+	threads int) (kernels string, err error) {
 	out := csv.NewWriter(w)
 	head := []string{columnSample, columnPrediction}
 	if asked.Answers != nil {

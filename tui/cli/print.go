@@ -65,7 +65,8 @@ type jsonPrinter struct {
 
 func (p *jsonPrinter) begin(r prepared) {
 	p.Begin(r.job.Config, r.sess.Dir(), resumed(r.from))
-	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name, "model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
+	line := map[string]any{"event": "begin", "session": r.sess.Dir(), "algorithm": r.job.Alg.Name,
+		"model": r.job.Config.ModelName(), "params": r.job.Net.Layout.Params, "data": r.job.Config.Data, "augment": r.job.Config.Augment, "members": r.job.Members, "workers": r.job.Workers, "memory_predicted": r.job.Config.Memory, "device_memory_predicted": r.job.DeviceMemory}
 	for name, text := range r.job.Config.Told {
 		line[underscored(name)] = text
 	}
@@ -86,20 +87,23 @@ func (p *jsonPrinter) record(r event.Record) {
 	switch {
 	case r.Points != nil:
 		for i, m := range r.Points.Members {
-			line := map[string]any{"event": "point", "round": r.Points.Round, "series": r.Points.Series, "value": finite(r.Points.Values[i])}
+			line := map[string]any{"event": "point", "round": r.Points.Round, "series": r.Points.Series,
+				"value": finite(r.Points.Values[i])}
 			if m != engine.None {
 				line["member"] = m
 			}
 			p.put(line)
 		}
 	case r.Edit != nil:
-		line := map[string]any{"event": "edit", "round": r.Edit.First(), "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob, "value": r.Edit.Expr, "by": r.Edit.By}
+		line := map[string]any{"event": "edit", "round": r.Edit.First(), "algorithm": r.Edit.Algorithm, "knob": r.Edit.Knob,
+			"value": r.Edit.Expr, "by": r.Edit.By}
 		if r.Edit.Why != "" {
 			line["why"] = r.Edit.Why
 		}
 		p.put(line)
 	case r.Alert != nil:
-		line := map[string]any{"event": "alert", "round": r.Alert.Round, "level": r.Alert.Level, "kind": r.Alert.Kind, "text": r.Alert.Text}
+		line := map[string]any{"event": "alert", "round": r.Alert.Round, "level": r.Alert.Level, "kind": r.Alert.Kind,
+			"text": r.Alert.Text}
 		if r.Alert.Member != engine.None {
 			line["member"] = r.Alert.Member
 		}
@@ -112,7 +116,8 @@ func (p *jsonPrinter) record(r event.Record) {
 		scoresInto(line, &p.Config, r.Evaluation)
 		p.put(line)
 	case r.Plan != nil:
-		line := map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm, "members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause}
+		line := map[string]any{"event": "plan", "round": r.Plan.At, "epoch": r.Plan.Epoch, "algorithm": r.Plan.Algorithm,
+			"members": len(r.Plan.New.Members), "workers": len(r.Plan.New.Workers()), "cause": r.Plan.Cause}
 		if r.Plan.Note != "" {
 			line["note"] = r.Plan.Note
 		}
@@ -210,7 +215,8 @@ func (p *plainPrinter) begin(r prepared) {
 			on += ", class weights " + option.ClassWeights.Text(j.Options)
 		}
 		p.line("brood: %s on %s, %s: %s of %s parameters on %s, %s",
-			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers, "worker"), computing(j))
+			j.Alg.Title, j.Net.Name, on, plural(j.Members, "member"), grouped(int64(j.Net.Layout.Params)), plural(j.Workers,
+				"worker"), computing(j))
 		for _, note := range j.Samples.Notes {
 			p.line("brood: %s: %s", j.Config.Data, note)
 		}
@@ -228,7 +234,8 @@ func (p *plainPrinter) begin(r prepared) {
 		p.note(text)
 	}
 	if r.from != nil {
-		p.line("brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree", r.from.Checkpoint.Round, r.from.Executed)
+		p.line("brood: goes on after round %d; %d rounds since the last checkpoint were executed again and agree",
+			r.from.Checkpoint.Round, r.from.Executed)
 	}
 }
 
@@ -258,9 +265,11 @@ func (p *plainPrinter) record(r event.Record) {
 	case r.Alert != nil:
 		p.line("round %6d  %s: %s", r.Alert.Round, r.Alert.Level, r.Alert.Text)
 	case r.Edit != nil:
-		p.line("round %6d  %s = %s from round %d on (%s)", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(), r.Edit.Whose())
+		p.line("round %6d  %s = %s from round %d on (%s)", p.Sum.Rounds, r.Edit.Knob, r.Edit.Expr, r.Edit.First(),
+			r.Edit.Whose())
 	case r.Plan != nil && r.Plan.Cause != event.CauseStart:
-		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"), plural(len(r.Plan.New.Workers()), "worker"))
+		text := fmt.Sprintf("%s: %s on %s", r.Plan.Cause, plural(len(r.Plan.New.Members), "member"),
+			plural(len(r.Plan.New.Workers()), "worker"))
 		if r.Plan.Note != "" {
 			text += "; " + r.Plan.Note
 		}
@@ -310,7 +319,8 @@ func (p *plainPrinter) progress(c event.Commit) string {
 	if ok {
 		loss = fmt.Sprintf("%7s", tui.Number(x))
 	}
-	text := fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss, rate(p.Tally, c.Progress))
+	text := fmt.Sprintf("round %6d  epoch %6.2f  %s %s  %8s", c.To, c.Progress.Epochs, word, loss,
+		rate(p.Tally, c.Progress))
 	if left, ok := p.Left(c.Progress); ok {
 		text += ", " + shortTime(left) + " left"
 	}

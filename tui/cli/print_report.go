@@ -35,7 +35,8 @@ const patience = time.Second
 
 // askTestSet evaluates the test set by calling of, until a signal cancels it: then it returns no report and no error.
 // kernels names those of the run.
-func askTestSet(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string, signals <-chan os.Signal, note func(string)) (a testReport) {
+func askTestSet(ctx context.Context, of func(context.Context) (*report.Report, error), kernels string,
+	signals <-chan os.Signal, note func(string)) (a testReport) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	go func() {
@@ -121,13 +122,15 @@ func writeClasses(w io.Writer, x *report.Report) {
 	if wrong, ok := x.Wrong(); ok {
 		text = tui.ScoreText(100*wrong, true) + " wrong in the end, "
 	}
-	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, tui.Known(m.F1), tui.Known(m.Recall), tui.Known(m.Precision))
+	fmt.Fprintf(w, "  classes      %smacro F1 %s, recall %s, precision %s\n", text, tui.Known(m.F1), tui.Known(m.Recall),
+		tui.Known(m.Precision))
 	for i, c := range lowest[:min(len(lowest), maxWorst)] {
 		head := ""
 		if i == 0 {
 			head = "lowest F1"
 		}
-		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, tui.Known(c.F1), tui.Known(c.Recall), tui.Known(c.Precision))
+		fmt.Fprintf(w, "  %-12s %s: %s, recall %s, precision %s\n", head, c.Name, tui.Known(c.F1), tui.Known(c.Recall),
+			tui.Known(c.Precision))
 	}
 	var wrong []string
 	pairs := x.Mistaken()

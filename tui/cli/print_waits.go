@@ -52,7 +52,8 @@ func watchWaits(out printer, doing func() *view.Doing) (end func()) {
 func (p *plainPrinter) waits(d *view.Doing, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if d == nil || d.For < waitFirst || now.Sub(p.last) < waitFirst || now.Sub(p.waited) < waitEvery && d.Stage == p.stage {
+	if d == nil || d.For < waitFirst || now.Sub(p.last) < waitFirst || now.Sub(p.waited) < waitEvery &&
+		d.Stage == p.stage {
 		return
 	}
 	if d.Stage == view.StageRound && d.For < waitEvery { // an ordinary round

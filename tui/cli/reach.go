@@ -122,7 +122,8 @@ func connect(ctx context.Context, what, name string, take bool) (runConn, error)
 		return runConn{}, err
 	}
 	if running, _ := session.Running(dir); !running {
-		return runConn{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`", base, resumeCommand(dir), sessionArg(dir))
+		return runConn{}, fmt.Errorf("session %s is not running: go on with it by `%s`, or look back with `brood replay %s`",
+			base, resumeCommand(dir), sessionArg(dir))
 	}
 	client, err := control.Dial(dir, name, take)
 	if errors.Is(err, fs.ErrPermission) {

@@ -25,7 +25,10 @@ func replayCommand(s streams) *cobra.Command {
 	var program string
 	var draw drawFlags
 	var frames frameFlags
-	c := &cobra.Command{Use: "replay SESSION", Short: "Look back at a session as if it happened again", Args: exactly("a SESSION"),
+	c := &cobra.Command{
+		Use:   "replay SESSION",
+		Short: "Look back at a session as if it happened again",
+		Args:  exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
 			if err != nil {
@@ -55,7 +58,8 @@ func replayCommand(s streams) *cobra.Command {
 				return beyondEnd(at, x.Round)
 			}
 			return look(c.Context(), recorded(dir, r), opt, program, s)
-		}}
+		},
+	}
 	c.Flags().Uint64Var(&at, "at", 0, "begin after this round, and wait there")
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	draw.register(c)

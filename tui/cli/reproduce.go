@@ -41,7 +41,9 @@ type reproduceFlags struct {
 
 func reproduceCommand(s streams) *cobra.Command {
 	f := &reproduceFlags{}
-	c := &cobra.Command{Use: "reproduce [STUDY|FILE.toml|all]", Short: "Run the presets of a study with several seeds, and judge what they claim",
+	c := &cobra.Command{
+		Use:   "reproduce [STUDY|FILE.toml|all]",
+		Short: "Run the presets of a study with several seeds, and judge what they claim",
 		Long: `Run the presets of a study with several seeds, and judge what they claim: an interval or an order that the preset states
 beforehand, beside the number that its source published. all is every study, one after the other, and so is no STUDY with any flag but
 --json; brood reproduce alone lists them. FILE.toml is a preset of your own, which is run with those that its claims compare it with.
@@ -90,7 +92,8 @@ more seeds it adds them.`,
 					return err
 				}
 			case all[study] == nil:
-				return usage("there is no study %q%s: choose all, or one of %s", study, usererr.Suggest(study, names), strings.Join(names, ", "))
+				return usage("there is no study %q%s: choose all, or one of %s", study, usererr.Suggest(study, names),
+					strings.Join(names, ", "))
 			}
 			w, err := f.prepare(c.Context(), study, all[study], s)
 			if err != nil {
@@ -101,14 +104,18 @@ more seeds it adds them.`,
 				return err
 			}
 			return f.write([]part{done}, false)
-		}}
+		},
+	}
 	fl := c.Flags()
 	f.batch.register(c, 3)
 	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
 	optionFlags(c, &f.opts, option.Threads)
-	fl.StringVarP(&f.file, "output", "o", "", "write the table as Markdown: in place of the study's own where FILE has one, else at its end")
-	fl.StringVar(&f.results, "results", "", "keep the runs of each study in this directory too, as STUDY.csv with a row each")
-	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions, named for the study and its presets)")
+	fl.StringVarP(&f.file, "output", "o", "",
+		"write the table as Markdown: in place of the study's own where FILE has one, else at its end")
+	fl.StringVar(&f.results, "results", "",
+		"keep the runs of each study in this directory too, as STUDY.csv with a row each")
+	fl.StringVar(&f.sessions, "sessions", "",
+		"directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
 	fl.BoolVar(&f.json, "json", false, "one JSON object for each run, and for each claim")
@@ -130,7 +137,8 @@ func listStudies(all map[string][]string, names []string, asJSON bool, s streams
 			}
 		}
 		if asJSON {
-			if err := objects(s.out, map[string]any{"study": study, "presets": all[study], "source": cmp.Or(source, "our own")}); err != nil {
+			if err := objects(s.out, map[string]any{"study": study, "presets": all[study],
+				"source": cmp.Or(source, "our own")}); err != nil {
 				return err
 			}
 		}
@@ -202,7 +210,8 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 func (f *reproduceFlags) prepare(ctx context.Context, name string, names []string, s streams) (*study, error) {
 	for _, p := range f.only {
 		if !slices.Contains(names, p) {
-			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, usererr.Suggest(p, names), strings.Join(names, ", "))
+			return nil, usage("--preset %s is not of the study %s%s: %s", p, name, usererr.Suggest(p, names),
+				strings.Join(names, ", "))
 		}
 	}
 	w := &study{runs: newRuns("study", f.batch, f.opts), name: name, full: f.full, seeds: f.batch.seeds}
@@ -271,8 +280,10 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 				continue
 			}
 		}
-		if n := w.Wait; n > 0 && n != form.Options.Workers && slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
-			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name, plural(form.Options.Workers, "worker"), form.Options.Workers))
+		if n := w.Wait; n > 0 && n != form.Options.Workers &&
+			slices.ContainsFunc(p.Claims, func(c presets.Claim) bool { return strings.HasPrefix(c.Metric, "bytes") }) {
+			without = append(without, fmt.Errorf("%s claims the bytes of %s: run it on this machine, or with --wait %d", name,
+				plural(form.Options.Workers, "worker"), form.Options.Workers))
 			continue
 		}
 		w.presets, forms = append(w.presets, p), append(forms, form)
@@ -295,9 +306,11 @@ func (w *study) fill(names, only []string, dir string, s streams) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		w.Add([]string{p.Name}, p.Name, o, func(seed int) string { return sweep.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
+		w.Add([]string{p.Name}, p.Name, o,
+			func(seed int) string { return sweep.PlainName(fmt.Sprintf("%s,seed=%d", p.Name, seed)) }, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("%s, %s with %s: %s", stem, plural(len(w.presets), "preset"), plural(w.seeds, "seed"),
+		plural(len(w.Trials), "run"))
 	return nil
 }
 

@@ -28,7 +28,15 @@ func (w *study) judgements(all map[string]sweep.Result) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
 			x, others := presets.Sample(all[p.Name].Figures[c.Metric]), map[string]presets.Sample{}
-			j := judgement{preset: p.Name, claim: c, published: p.Published(c, w.full), measured: presets.Estimate{Value: math.NaN(), Error: math.NaN()}, seeds: len(x), missed: x.Missed(), seconds: all[p.Name].Seconds}
+			j := judgement{
+				preset:    p.Name,
+				claim:     c,
+				published: p.Published(c, w.full),
+				measured:  presets.Estimate{Value: math.NaN(), Error: math.NaN()},
+				seeds:     len(x),
+				missed:    x.Missed(),
+				seconds:   all[p.Name].Seconds,
+			}
 			for _, other := range c.Others() {
 				if others[other] = all[other].Figures[c.Metric]; len(others[other]) == 0 {
 					j.lacks = append(j.lacks, other)
@@ -139,7 +147,8 @@ const (
 )
 
 // verdicts are the columns of a tally.
-var verdicts = []string{inOrder, inMargin, bounded, string(presets.Contradicts), string(presets.Undecided), unmeasured, string(presets.Accounting)}
+var verdicts = []string{inOrder, inMargin, bounded, string(presets.Contradicts), string(presets.Undecided), unmeasured,
+	string(presets.Accounting)}
 
 func newTally() *tally {
 	t := &tally{table: newTable("study", ">claims"), all: map[string]int{}}
@@ -212,7 +221,8 @@ func (j judgement) evidence() []string {
 func (w *study) tell(to io.Writer, all map[string]sweep.Result) {
 	enc := json.NewEncoder(to)
 	for _, j := range w.judgements(all) {
-		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source, "metric": j.metric(), "published": j.published,
+		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source,
+			"metric": j.metric(), "published": j.published,
 			"measured": finite(j.measured.Value), "standard_error": finite(j.measured.Error), "seeds": j.seeds, "missed": j.missed, "seconds": j.seconds}
 		if !w.full {
 			line["stated"], line["verdict"] = j.claim.States(), j.verdictAlone()

@@ -30,12 +30,18 @@ var (
 
 // newPart is a study that has been run.
 func (f *reproduceFlags) newPart(w *study) part {
-	p := part{study: w.name, heading: w.name, command: fmt.Sprintf("brood reproduce %s --seeds %d", w.name, w.seeds), table: w.judged(w.measured()).markdown()}
+	p := part{
+		study:   w.name,
+		heading: w.name,
+		command: fmt.Sprintf("brood reproduce %s --seeds %d", w.name, w.seeds),
+		table:   w.judged(w.measured()).markdown(),
+	}
 	if f.full {
 		p.heading, p.command = p.heading+", in full", p.command+" --full"
 	}
 	if len(f.only) > 0 {
-		p.heading, p.command = p.heading+": "+strings.Join(f.only, ", "), p.command+" --preset "+strings.Join(f.only, " --preset ")
+		p.heading, p.command = p.heading+": "+strings.Join(f.only, ", "),
+			p.command+" --preset "+strings.Join(f.only, " --preset ")
 	}
 	if !f.full && len(f.only) == 0 {
 		p.claims = w.judgements(w.measured())

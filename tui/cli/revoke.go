@@ -9,8 +9,10 @@ import (
 )
 
 func revokeCommand(s streams) *cobra.Command {
-	return &cobra.Command{Use: "revoke SESSION KEY", Short: "Shut a worker, a viewer or an operator out of a served run, for good",
-		Long: "Shut a worker, a viewer or an operator out of a served run, for good. KEY is the beginning of its key's hash: the Fleet screen shows it\nfor workers, and what brood serve prints names visitors as NAME@KEY.",
+	return &cobra.Command{
+		Use:   "revoke SESSION KEY",
+		Short: "Shut a worker, a viewer or an operator out of a served run, for good",
+		Long:  "Shut a worker, a viewer or an operator out of a served run, for good. KEY is the beginning of its key's hash: the Fleet screen shows it\nfor workers, and what brood serve prints names visitors as NAME@KEY.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 || args[1] == "" {
 				return usage("revoke needs a SESSION or URL and a KEY; see `brood revoke --help`")
@@ -28,5 +30,6 @@ func revokeCommand(s streams) *cobra.Command {
 			}
 			fmt.Fprintf(s.out, "the key %s is shut out\n", args[1])
 			return nil
-		}}
+		},
+	}
 }

@@ -11,12 +11,16 @@ import (
 )
 
 func rmCommand(s streams) *cobra.Command {
-	return &cobra.Command{Use: "rm SESSION...", SuggestFor: []string{"delete", "remove"}, Short: "Remove sessions that do not run", Args: func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return exactly("a SESSION")(c, args)
-		}
-		return nil
-	},
+	return &cobra.Command{
+		Use:        "rm SESSION...",
+		SuggestFor: []string{"delete", "remove"},
+		Short:      "Remove sessions that do not run",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exactly("a SESSION")(c, args)
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			var dirs []string
 			for _, a := range args {
@@ -40,7 +44,8 @@ func rmCommand(s streams) *cobra.Command {
 			}
 			fmt.Fprintf(s.out, "freed %s\n", humanBytes(freed))
 			return nil
-		}}
+		},
+	}
 }
 
 // removable says why the session in dir may not be removed: only what is listed can be, and nothing that runs.

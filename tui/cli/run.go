@@ -35,7 +35,8 @@ type runFlags struct {
 
 func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringArrayVar(&f.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
+	fl.StringArrayVar(&f.set, "set", nil,
+		"set a knob: NAME=VALUE or NAME=SCHEDULE, such as eta=0.1 or eta=cosine:0.1..0.001@+200 (repeatable)")
 	fl.BoolVar(&f.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
 	optionFlags(c, &f.opts, here(option.All)...)
 	fl.StringVar(&f.session, "session", "", "directory to record into, a path (default: a new one among your sessions)")
@@ -124,7 +125,8 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 
 // presetOf returns name, or the default preset if name is empty and no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
-	if name == "" && f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" && option.Objective.Text(f.opts) == "" {
+	if name == "" && f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" &&
+		option.Objective.Text(f.opts) == "" {
 		return presets.Default
 	}
 	return name
@@ -336,11 +338,13 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	case err != nil:
 		return err
 	case exit.Phase == event.Failed && exit.Branch > 0:
-		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set KNOB=VALUE", exit.Reason, p.sess.Dir(), exit.Branch)
+		return fmt.Errorf("the run failed: %s; branch before it: brood fork %s --at %d --set KNOB=VALUE", exit.Reason,
+			p.sess.Dir(), exit.Branch)
 	case exit.Phase == event.Failed:
 		return fmt.Errorf("the run failed: %s; the session is %s", exit.Reason, p.sess.Dir())
 	case exit.Missed != "":
-		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s", exit.Missed, resumeCommand(p.sess.Dir()), exit.Missed)
+		return fmt.Errorf("the run ended before its target %s was met; it is saved: give it more, such as %s --target %s",
+			exit.Missed, resumeCommand(p.sess.Dir()), exit.Missed)
 	}
 	return nil
 }

@@ -55,10 +55,13 @@ Each run is a session, which brood verify executes again. The same command goes 
 			return f.execute(c.Context(), args, s)
 		}}
 	fl := c.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "folder for figures: NAME.csv, with a row for each kind of run, and NAME.svg of each plan")
-	fl.StringVar(&f.sessions, "sessions", "", "directory for the sessions (default: one among your sessions for each plan, named for it)")
+	fl.StringVarP(&f.out, "output", "o", "",
+		"folder for figures: NAME.csv, with a row for each kind of run, and NAME.svg of each plan")
+	fl.StringVar(&f.sessions, "sessions", "",
+		"directory for the sessions (default: one among your sessions for each plan, named for it)")
 	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
-	fl.BoolVar(&f.predictions, "foretold", false, "hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
+	fl.BoolVar(&f.predictions, "foretold", false,
+		"hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
 	f.json = jsonFlag(c)
 	return c
 }
@@ -76,11 +79,13 @@ func listPlans(asJSON bool, s streams) error {
 			runs += p.Repeats() * len(p.Runs(n))
 		}
 		if asJSON {
-			if err := objects(s.out, map[string]any{"plan": name, "title": p.Title, "paper": p.Paper, "workers": p.Workers, "runs": runs}); err != nil {
+			if err := objects(s.out, map[string]any{"plan": name, "title": p.Title, "paper": p.Paper, "workers": p.Workers,
+				"runs": runs}); err != nil {
 				return err
 			}
 		}
-		t.row(name, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Workers), " ", ","), "[]"), strconv.Itoa(runs), p.Title, p.Expect)
+		t.row(name, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Workers), " ", ","), "[]"), strconv.Itoa(runs), p.Title,
+			p.Expect)
 	}
 	if !asJSON {
 		t.write(s.out)
@@ -150,7 +155,8 @@ func (f *scaleFlags) execute(ctx context.Context, names []string, s streams) err
 // prepare builds one batch for each fleet size of a plan and validates it. With several plans each has its own
 // subdirectory of --sessions. Without --sessions the directory name contains a hash of the plan, so that a changed
 // plan does not reuse old sessions.
-func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool, s streams) (all []*fleetRuns, err error) {
+func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several bool, s streams) (all []*fleetRuns,
+	err error) {
 	links := map[string]event.Link{"": {From: event.Every, To: event.Every}}
 	delay := time.Duration(0)
 	if p.Delay != "" {
@@ -188,11 +194,18 @@ func (f *scaleFlags) prepare(ctx context.Context, p presets.Scaling, several boo
 	}
 	last := time.Now()
 	for i, n := range p.Workers {
-		w := &fleetRuns{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}}, option.Options{Threads: 1})}
+		w := &fleetRuns{runs: newRuns("scaling", batchFlags{jobs: 1, fleet: fleetFlags{listen: "127.0.0.1:0", enrol: n}},
+			option.Options{Threads: 1})}
 		w.Wait, w.by, w.Columns = n, "seconds", []string{"curve", "link", "members"}
 		w.table = func(int) *table { return newTable() }
-		w.pool = &workerPool{size: n, slow: p.Slow, fast: p.FastFrames, link: func(t *sweep.Trial) event.Link { return links[t.Point[1]] }}
-		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name, map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
+		w.pool = &workerPool{
+			size: n,
+			slow: p.Slow,
+			fast: p.FastFrames,
+			link: func(t *sweep.Trial) event.Link { return links[t.Point[1]] },
+		}
+		if err := w.Place(filepath.Join(dir, fmt.Sprintf("%d-workers", n)), p.Name,
+			map[string]any{"plan": json.RawMessage(text), "workers": n}); err != nil {
 			return nil, err
 		}
 		w.pool.file = filepath.Join(w.Dir, "late.json")
@@ -324,7 +337,14 @@ func (w *fleetRuns) add(p presets.Scaling, r presets.Run) error {
 
 // emptyResults returns the results of a plan before any measurement.
 func emptyResults(p presets.Scaling) scaling.Results {
-	r := scaling.Results{Links: p.Rates(), Workers: p.Workers, Each: p.Each, Members: p.Members, Target: p.Target, Of: map[scaling.Key]scaling.Figures{}}
+	r := scaling.Results{
+		Links:   p.Rates(),
+		Workers: p.Workers,
+		Each:    p.Each,
+		Members: p.Members,
+		Target:  p.Target,
+		Of:      map[scaling.Key]scaling.Figures{},
+	}
 	for _, c := range p.Curves {
 		r.Curves = append(r.Curves, c.Name)
 	}
@@ -345,7 +365,8 @@ func results(p presets.Scaling, all []*fleetRuns) (scaling.Results, error) {
 				return r, err
 			}
 			k := keyOf(w.planned[i])
-			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(), Late: w.pool.lateByRun[filepath.Base(t.Dir)]})
+			runs[k] = append(runs[k], scaling.Run{Commits: commits, Met: p.Target != "" && !t.Missed(),
+				Late: w.pool.lateByRun[filepath.Base(t.Dir)]})
 		}
 		for k, all := range runs {
 			r.Of[k] = scaling.Of(all...)
@@ -400,9 +421,11 @@ func (f *scaleFlags) report(p presets.Scaling, all []*fleetRuns, s streams) erro
 
 // scaleTable returns a table with one row for each curve, link, member count and worker count.
 func scaleTable(r scaling.Results) *table {
-	heads := []string{"curve", "link", ">members", ">workers", ">seeds", ">a round", ">quartiles", ">commits", ">sent a round", ">waits", ">weak", ">strong", ">late"}
+	heads := []string{"curve", "link", ">members", ">workers", ">seeds", ">a round", ">quartiles", ">commits",
+		">sent a round", ">waits", ">weak", ">strong", ">late"}
 	if r.Target != "" {
-		heads = []string{"curve", "link", ">members", ">workers", ">seeds", ">time to " + r.Target, ">sent", ">rounds", ">late"}
+		heads = []string{"curve", "link", ">members", ">workers", ">seeds", ">time to " + r.Target, ">sent", ">rounds",
+			">late"}
 	}
 	t := newTable(heads...)
 	for _, row := range r.Rows() {
@@ -412,7 +435,8 @@ func scaleTable(r scaling.Results) *table {
 			if row.Commits >= scaling.Least {
 				round, quartiles = seconds(row.Round), seconds(row.Low)+" to "+seconds(row.High)
 			}
-			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), waits(row.Figures), share(row.Weak), share(row.Strong))
+			cells = append(cells, round, quartiles, strconv.Itoa(row.Commits), humanBytes(int64(row.Bytes)), waits(row.Figures),
+				share(row.Weak), share(row.Strong))
 		} else {
 			took := seconds(row.Seconds)
 			if !row.Met {

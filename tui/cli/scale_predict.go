@@ -76,9 +76,11 @@ func (f *scaleFlags) printPredictions(plan string, out []scaling.Foretold, s str
 		}
 		return nil
 	}
-	t := newTable("curve", "link", ">members", ">workers", ">measured", ">foretold", ">error", ">plain model", ">error", ">late")
+	t := newTable("curve", "link", ">members", ">workers", ">measured", ">foretold", ">error", ">plain model", ">error",
+		">late")
 	for _, x := range out {
-		t.row(x.Curve, x.Link, strconv.Itoa(x.Members), strconv.Itoa(x.Workers), seconds(x.Measured), seconds(x.Round), signed(x.Error()), seconds(x.Plain), signed(x.PlainError()), fmt.Sprintf("%d %%", x.Late))
+		t.row(x.Curve, x.Link, strconv.Itoa(x.Members), strconv.Itoa(x.Workers), seconds(x.Measured), seconds(x.Round),
+			signed(x.Error()), seconds(x.Plain), signed(x.PlainError()), fmt.Sprintf("%d %%", x.Late))
 	}
 	fmt.Fprintln(s.out)
 	t.write(s.out)
@@ -115,7 +117,8 @@ const maxCalibrated = 4
 // prediction need.
 func checkPredictable(p presets.Scaling) error {
 	if p.Target != "" {
-		return usage("plan %s has a target, and --foretold is of a round's time: leave it out, or choose a plan with rounds", p.Name)
+		return usage("plan %s has a target, and --foretold is of a round's time: leave it out, or choose a plan with rounds",
+			p.Name)
 	}
 	few := slices.ContainsFunc(p.Workers, func(n int) bool { return n > 1 && n <= maxCalibrated })
 	if p.Workers[0] != 1 || !few || p.Workers[len(p.Workers)-1] <= maxCalibrated {
@@ -133,7 +136,8 @@ type measuredRun struct {
 
 // predictAll calibrates one model for each curve, fits the common corrections, and returns the predictions of all
 // runs on more than maxCalibrated workers.
-func predictAll(ctx context.Context, p presets.Scaling, all []*fleetRuns, measured scaling.Results, links map[string]simulate.Link) (out []scaling.Foretold, err error) {
+func predictAll(ctx context.Context, p presets.Scaling, all []*fleetRuns, measured scaling.Results,
+	links map[string]simulate.Link) (out []scaling.Foretold, err error) {
 	var known []*curveModel
 	for _, c := range p.Curves {
 		m := &curveModel{plan: p, links: links, scale: 1}
@@ -378,7 +382,16 @@ func (m *curveModel) simulate(ctx context.Context, r measuredRun) (f scaling.For
 	}
 	of := scaling.Of(scaling.Run{Commits: x.Commits})
 	if of.Commits < scaling.Least {
-		return f, usage("%s on %s has %s when it is simulated, too few for a round's time: give the plan more rounds", r.Curve.Name, plural(r.Workers, "worker"), plural(of.Commits, "commit"))
+		return f, usage("%s on %s has %s when it is simulated, too few for a round's time: give the plan more rounds",
+			r.Curve.Name, plural(r.Workers, "worker"), plural(of.Commits, "commit"))
 	}
-	return scaling.Foretold{Key: keyOf(r.Run), Measured: r.measured.Round, MeasuredBytes: r.measured.Bytes, Late: r.measured.Late, Round: of.Round, Plain: x.Plain, Bytes: of.Bytes}, nil
+	return scaling.Foretold{
+		Key:           keyOf(r.Run),
+		Measured:      r.measured.Round,
+		MeasuredBytes: r.measured.Bytes,
+		Late:          r.measured.Late,
+		Round:         of.Round,
+		Plain:         x.Plain,
+		Bytes:         of.Bytes,
+	}, nil
 }

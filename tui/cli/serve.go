@@ -59,7 +59,8 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	f.run.register(c)
 	fl := c.Flags()
 	f.listeners.register(fl)
-	fl.StringVar(&f.listen, "listen", servePort, "UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
+	fl.StringVar(&f.listen, "listen", servePort,
+		"UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
 	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
 	joinFlags(c, &f.run.opts)
 	for _, name := range append([]string{"background"}, drawNames...) {
@@ -115,7 +116,13 @@ func (f *serveFlags) execute(c *cobra.Command, preset string, s streams) (err er
 	}
 	out := newPrinter(s, f.run.json)
 	kept := withLog(out)
-	cfg := remote.Config{Address: f.listen, Enrol: max(f.enrol, f.run.opts.Wait, 1), Guests: guests, Software: "brood " + versionText(), Note: kept.note}
+	cfg := remote.Config{
+		Address:  f.listen,
+		Enrol:    max(f.enrol, f.run.opts.Wait, 1),
+		Guests:   guests,
+		Software: "brood " + versionText(),
+		Note:     kept.note,
+	}
 	if f.run.resume != "" {
 		if cfg.Dir, err = resolve(f.run.resume); err != nil {
 			return err

@@ -17,14 +17,18 @@ import (
 )
 
 func sessionsCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "sessions [DIR]", SuggestFor: []string{"list", "ls", "runs"}, Short: "List your recorded and running sessions, or those in a directory",
-		Long: "List your recorded and running sessions, or those that lie in DIR: where a run was told to record, a sweep or a study.\nWithout DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
+	c := &cobra.Command{
+		Use:        "sessions [DIR]",
+		SuggestFor: []string{"list", "ls", "runs"},
+		Short:      "List your recorded and running sessions, or those in a directory",
+		Long:       "List your recorded and running sessions, or those that lie in DIR: where a run was told to record, a sweep or a study.\nWithout DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("sessions takes one directory, but got %q too", args[1])
 			}
 			return nil
-		}}
+		},
+	}
 	asJSON, rail := jsonFlag(c), false
 	c.Flags().BoolVar(&rail, "rail", false, "tell the workbench of another machine of these sessions")
 	curves := c.Flags().String("curves", "", "tell it of the curves of this session")
@@ -91,7 +95,8 @@ func sessionsCommand(s streams) *cobra.Command {
 					test += " @" + grouped(int64(x.TestRound))
 				}
 			}
-			row := []string{x.Name, state, x.Algorithm, tui.FileCut(x.Model, longPath), tui.FileCut(x.Data, longPath), grouped(int64(x.Round)), test,
+			row := []string{x.Name, state, x.Algorithm, tui.FileCut(x.Model, longPath), tui.FileCut(x.Data, longPath),
+				grouped(int64(x.Round)), test,
 				x.Started.Format("2006-01-02 15:04"), humanBytes(x.Size)}
 			if named {
 				row = append(row, x.About.Name)

@@ -90,8 +90,10 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 	if err != nil {
 		return err
 	}
-	t := newTable("protocol", ">agents", ">executions", ">mean time", ">standard error", ">median", ">least", ">most", ">right", "theory")
-	t.row(a.Name, grouped(int64(k.I("n"))), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median), figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
+	t := newTable("protocol", ">agents", ">executions", ">mean time", ">standard error", ">median", ">least", ">most",
+		">right", "theory")
+	t.row(a.Name, grouped(int64(k.I("n"))), fmt.Sprint(f.executions), figure(m.mean), figure(m.se), figure(m.median),
+		figure(m.least), figure(m.most), m.right, theory(protocol.TheoryOf(a, k)))
 	t.write(s.out)
 	if m.stuck > 0 {
 		fmt.Fprintf(s.out, "%d of %d executions ended without converging: nothing could change any more; times are of the others\n", m.stuck, f.executions)
@@ -119,7 +121,8 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 	}
 	a, err := catalog.Lookup(p.Options.Algorithm)
 	if err != nil || a.Needs.Model() {
-		return nil, optim.Values{}, usererr.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one", name)
+		return nil, optim.Values{}, usererr.Errorf("%s runs no protocol: give it a [protocol] table, or the algorithm of one",
+			name)
 	}
 	rules, err := p.Rules()
 	if err == nil && rules != nil && a.Given != nil {
@@ -141,7 +144,8 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
 	knob, ok := a.Knob(name)
 	if !ok {
-		return k, usererr.Errorf("%s has no knob %q%s; see `brood algorithms %s`", a.Name, name, usererr.Suggest(name, a.KnobNames()), a.Name)
+		return k, usererr.Errorf("%s has no knob %q%s; see `brood algorithms %s`", a.Name, name,
+			usererr.Suggest(name, a.KnobNames()), a.Name)
 	}
 	x, err := knob.Parse(text)
 	if err != nil {
@@ -158,7 +162,8 @@ type measured struct {
 }
 
 // measure runs the executions, dealt over threads: which thread runs one does not show.
-func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values, s streams) (m measured, err error) {
+func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values, s streams) (m measured,
+	err error) {
 	threads := f.threads
 	if threads == 0 {
 		threads = goruntime.NumCPU()

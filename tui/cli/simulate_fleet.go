@@ -67,7 +67,8 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl := c.Flags()
 	fl.StringArrayVar(&f.run.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.BoolVar(&f.run.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
-	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads, option.Rounds)
+	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads,
+		option.Rounds)
 	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, of which this machine must have as many (default: all cores)"
 	fl.Lookup(option.Rounds.Name).Usage = "rounds to simulate (default 40)"
 	fl.IntSliceVar(&f.sizes, "sizes", nil, "numbers of workers (default 1,2,4,8, as far as there are members)")
@@ -77,12 +78,16 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	fl.StringVar(&f.up, "up", "", "what a worker can send altogether, likewise")
 	fl.StringVar(&f.down, "down", "", "what a worker can receive altogether, likewise")
 	fl.DurationVar(&f.control, "control", 0, "how late the coordinator's messages are, one way (default: as --delay)")
-	fl.IntVar(&f.cores, "cores", 0, "all workers share so many cores of one machine, as processes that try a fleet out do (default: each has its own)")
-	fl.StringArrayVar(&f.slow, "slow", nil, "a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR, which is all of them, with what frames cost them")
-	fl.DurationVar(&f.churn, "churn", 0, "how long a worker stays on average before it dies, such as 10m (default: all stay)")
+	fl.IntVar(&f.cores, "cores", 0,
+		"all workers share so many cores of one machine, as processes that try a fleet out do (default: each has its own)")
+	fl.StringArrayVar(&f.slow, "slow", nil,
+		"a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR, which is all of them, with what frames cost them")
+	fl.DurationVar(&f.churn, "churn", 0,
+		"how long a worker stays on average before it dies, such as 10m (default: all stay)")
 	fl.DurationVar(&f.away, "away", time.Minute, "and after how long on average it is back")
 	fl.BoolVar(&f.goodbye, "goodbye", false, "workers that leave say so, as those do that are stopped, and do not die")
-	fl.IntVar(&f.rack.of, "rack", 0, "workers of each rack, site or home, by their numbers, which share its ways out and in (default: nothing is shared)")
+	fl.IntVar(&f.rack.of, "rack", 0,
+		"workers of each rack, site or home, by their numbers, which share its ways out and in (default: nothing is shared)")
 	fl.StringVar(&f.rack.up, "rack-up", "", "what a rack can send to the others altogether, likewise")
 	fl.StringVar(&f.rack.down, "rack-down", "", "what a rack can receive altogether, likewise")
 	fl.DurationVar(&f.rack.delay, "rack-delay", 0, "how late a packet is between racks, beside --delay")
@@ -291,7 +296,8 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 		if r.Extrapolated > 0 {
 			p95 = "–"
 		}
-		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), p95, seconds(r.Plain), fmt.Sprintf("%.0f%%", 100*r.Training),
+		cells := []string{r.Algorithm, fmt.Sprint(r.Workers), seconds(r.Seconds), p95, seconds(r.Plain),
+			fmt.Sprintf("%.0f%%", 100*r.Training),
 			humanBytes(int64(r.Bytes)), grouped(int64(r.Rate))}
 		if r.Departures != nil {
 			cells = slices.Insert(cells, 5, seconds(r.Steady), fmt.Sprint(*r.Departures), fmt.Sprintf("%.0f%%", 100**r.Whole))
@@ -315,7 +321,8 @@ func (f *fleetSimulation) note(text string) {
 // predict simulates one algorithm on fleets of the given sizes, in workers, and extrapolates sizes above
 // maxSimulated. shape adds links, racks and pace to each configuration. predict sets the GC percentage of the process
 // unless GOGC is set.
-func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []int, rounds uint64, shape func(*simulate.Config)) (out []fleetPrediction, err error) {
+func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []int, rounds uint64,
+	shape func(*simulate.Config)) (out []fleetPrediction, err error) {
 	var pace []float64
 	var prices host.Prices
 	type reference struct {
@@ -386,7 +393,8 @@ func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []i
 			}
 			if f.churn > 0 { // the baseline is the same fleet without churn
 				row.Steady = r.Seconds
-				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawChurn, f.goodbye, host.SavePeriod, coordinator.OnLossReseed
+				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawChurn, f.goodbye, host.SavePeriod,
+					coordinator.OnLossReseed
 				f.showProgress("%s: simulating %d workers that come and go", o.Algorithm, n)
 				plain := r.Plain
 				r, err = simulate.Run(ctx, cfg)
@@ -401,7 +409,8 @@ func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []i
 			}
 		}
 		row.Plain = r.Plain
-		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes, r.Most, r.Rounds
+		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes, r.Most,
+			r.Rounds
 		row.Rate = float64(r.Samples) / (r.Seconds * float64(r.Rounds))
 		out = append(out, row)
 	}

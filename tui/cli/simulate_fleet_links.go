@@ -90,17 +90,22 @@ func (f *fleetSimulation) links() (l simulate.Link, up, down float64, slow map[i
 // fleet describes the links and the workers for the heading of the table.
 func (f *fleetSimulation) fleet() string {
 	links := clauses("links: ", "links as fast as this machine's own", []clause{
-		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0, f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
-		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.control > 0, "to the coordinator " + f.control.String() + " late"},
+		{f.link.rate != "", f.link.rate + " a second each"}, {f.link.delay > 0,
+			f.link.delay.String() + " late"}, {f.link.jitter > 0, "up to " + f.link.jitter.String() + " of jitter"},
+		{f.link.loss > 0, fmt.Sprintf("%.3g%% lost", 100*f.link.loss)}, {f.control > 0,
+			"to the coordinator " + f.control.String() + " late"},
 		{f.up != "", "a worker sends " + f.up}, {f.down != "", along(f.up, "a worker") + " receives " + f.down},
-		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))}, {f.rack.up != "", "a rack sends " + f.rack.up},
-		{f.rack.down != "", along(f.rack.up, "a rack") + " receives " + f.rack.down}, {f.rack.delay > 0, f.rack.delay.String() + " later between racks"}})
+		{f.rack.of > 0, fmt.Sprintf("racks of %s", plural(f.rack.of, "worker"))}, {f.rack.up != "",
+			"a rack sends " + f.rack.up},
+		{f.rack.down != "", along(f.rack.up, "a rack") + " receives " + f.rack.down}, {f.rack.delay > 0,
+			f.rack.delay.String() + " later between racks"}})
 	leave := "stay for " + f.churn.String() + " on average, then die"
 	if f.goodbye {
 		leave = "stay for " + f.churn.String() + " on average, then leave"
 	}
 	return links + clauses("; workers: ", "", []clause{{len(f.slow) > 0, "slower by " + strings.Join(f.slow, " and ")},
-		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0, leave + ", and are back after " + f.away.String() + " on average"}})
+		{f.cores > 0, plural(f.cores, "core") + " for all"}, {f.churn > 0,
+			leave + ", and are back after " + f.away.String() + " on average"}})
 }
 
 // clause is a part of a heading, printed if on is set.

@@ -27,7 +27,8 @@ func (t *trials) at(time float64, ended int64) {
 func (t *trials) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("%s: %s of %s left at a parallel time of %s", t.name, grouped(int64(t.all)-t.ended), plural(t.all, "execution"), figure(t.time))
+	return fmt.Sprintf("%s: %s of %s left at a parallel time of %s", t.name, grouped(int64(t.all)-t.ended),
+		plural(t.all, "execution"), figure(t.time))
 }
 
 // tell says how far they are, until its result is called: on a terminal in a line that moves, else by one now and then.

@@ -90,7 +90,8 @@ func (e *writeError) Unwrap() error { return e.err }
 // closedPipe reports whether a write failed because the reader closed the pipe.
 func closedPipe(err error) bool {
 	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // Windows error codes
-	return errors.Is(err, syscall.EPIPE) || goruntime.GOOS == "windows" && (errors.Is(err, brokenPipe) || errors.Is(err, noData))
+	return errors.Is(err, syscall.EPIPE) || goruntime.GOOS == "windows" &&
+		(errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
 type stdoutKey struct{}

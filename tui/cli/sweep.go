@@ -69,8 +69,11 @@ the command may also be started on each of them with the same -o DIR: each takes
 	fl.Lookup("plain").Usage = "a line for each run that ends, in place of the moving view"
 	fl.Lookup("json").Usage = "one JSON object for each run"
 	f.batch.register(c, 1)
-	fl.StringVar(&f.by, "by", "", "sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+strings.Join(selecting(), ", "))
-	fl.StringVarP(&f.dir, "output", "o", "", "directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
+	fl.StringVar(&f.by, "by", "",
+		"sort by this metric (default: centre_loss, on validation samples; with a target: epochs): "+strings.Join(selecting(),
+			", "))
+	fl.StringVarP(&f.dir, "output", "o", "",
+		"directory for the sessions (default: one among your sessions, named for the preset and what the runs share)")
 	return c
 }
 
@@ -167,9 +170,11 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 		}
 		title = strings.TrimSuffix(filepath.Base(preset), ".toml")
 	}
-	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "theme", option.Threads.Name, "listen", option.Wait.Name, "enrol")
+	shared := passOn(base, "set", "seeds", "jobs", "by", "output", "plain", "json", "ascii", "theme", option.Threads.Name,
+		"listen", option.Wait.Name, "enrol")
 	slices.Sort(shared)
-	same := map[string]any{"preset": preset, "flags": shared, "settings": w.Columns, "text": fmt.Sprintf("%x", blake3.Sum256(text))}
+	same := map[string]any{"preset": preset, "flags": shared, "settings": w.Columns,
+		"text": fmt.Sprintf("%x", blake3.Sum256(text))}
 	if err := w.Place(dir, cmp.Or(title, "run"), same); err != nil {
 		return err
 	}
@@ -194,7 +199,8 @@ func (w *grid) fill(base *cobra.Command, f runFlags, preset, dir string) error {
 			return sweep.PlainName(strings.Join(append(slices.Clone(words), "seed="+strconv.Itoa(seed)), ","))
 		}, w.seeds)
 	}
-	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"), plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
+	w.head = fmt.Sprintf("%s, %s with %s: %s", cmp.Or(title, "sweep"), plural(len(points), "setting"),
+		plural(w.seeds, "seed"), plural(len(w.Trials), "run"))
 	return nil
 }
 

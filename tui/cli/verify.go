@@ -20,7 +20,10 @@ func verifyCommand(s streams) *cobra.Command {
 	var threads int
 	var program string
 	var asJSON bool
-	c := &cobra.Command{Use: "verify SESSION", Short: "Execute a session again and compare every commit", Args: exactly("a SESSION"),
+	c := &cobra.Command{
+		Use:   "verify SESSION",
+		Short: "Execute a session again and compare every commit",
+		Args:  exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
 			if err != nil {
@@ -55,8 +58,10 @@ func verifyCommand(s streams) *cobra.Command {
 			if res.WrongBytes {
 				predicted = "which the algorithm's formula does not predict"
 			}
-			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n%s\n", res.Commits, grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted, res.Last.Hash)
-			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"), plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
+			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n%s\n", res.Commits,
+				grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted, res.Last.Hash)
+			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
+				plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
 			fmt.Fprintf(s.out, "not compared: %s\n", uncovered(res))
 			for _, text := range res.Told {
 				fmt.Fprintf(s.out, "the session says: %s\n", oneLine(text))
@@ -65,10 +70,12 @@ func verifyCommand(s streams) *cobra.Command {
 			case res.Torn != nil:
 				fmt.Fprintf(s.out, "missing: %d bytes at byte %d of %s are no whole frame; what came after round %d is not in the log, a resume does it again\n", res.Torn.Lost, res.Torn.Offset, res.Torn.Segment, res.Last.To)
 			case res.Open:
-				fmt.Fprintf(s.out, "missing: the end of the run; it goes on, was killed, or its log was cut off after round %d\n", res.Last.To)
+				fmt.Fprintf(s.out, "missing: the end of the run; it goes on, was killed, or its log was cut off after round %d\n",
+					res.Last.To)
 			}
 			return nil
-		}}
+		},
+	}
 	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
 	threadsFlag(c.Flags(), &threads)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
@@ -79,7 +86,8 @@ func verifyCommand(s streams) *cobra.Command {
 func uncovered(res host.Verified) string {
 	var out []string
 	if res.Unmatched > 0 {
-		out = append(out, plural(int(res.Unmatched), "record")+" of points or evaluations that these rounds do not give, such as those of a run that was stopped")
+		out = append(out, plural(int(res.Unmatched), "record")+
+			" of points or evaluations that these rounds do not give, such as those of a run that was stopped")
 	}
 	if res.Removed > 0 {
 		out = append(out, plural(res.Removed, "checkpoint")+" whose files the run has removed")
@@ -89,6 +97,7 @@ func uncovered(res host.Verified) string {
 
 // verifiedObject is what verifying the session in dir came to.
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
-	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes, "params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told,
+	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
+		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told,
 		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed}
 }

@@ -34,7 +34,8 @@ func versionCommand(s streams) *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		if *asJSON {
-			return objects(s.out, map[string]any{"version": versionText(), "os": goruntime.GOOS, "arch": goruntime.GOARCH, "go": goruntime.Version()})
+			return objects(s.out, map[string]any{"version": versionText(), "os": goruntime.GOOS, "arch": goruntime.GOARCH,
+				"go": goruntime.Version()})
 		}
 		fmt.Fprintln(s.out, versionLine())
 		return nil

@@ -43,14 +43,19 @@ func workerCommand(s streams) *cobra.Command {
 		RunE:  func(c *cobra.Command, args []string) error { return f.execute(c, args[0], s) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.key, "key", "", "file with this worker's key, made if it is not there: the coordinator knows it again (default: a new key each time)")
+	fl.StringVar(&f.key, "key", "",
+		"file with this worker's key, made if it is not there: the coordinator knows it again (default: a new key each time)")
 	fl.StringVar(&f.listen, "listen", "", "UDP address to listen on, HOST:PORT (default: any port)")
-	fl.StringVar(&f.advertise, "advertise", "", "HOST:PORT where other workers reach this one (default: where its packets come from)")
+	fl.StringVar(&f.advertise, "advertise", "",
+		"HOST:PORT where other workers reach this one (default: where its packets come from)")
 	threadsFlag(fl, &f.threads)
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
-	fl.StringVar(&f.objective, option.Objective.Name, "", "`program` that runs which maximise one may start here: the coordinator never says which")
-	fl.Float64Var(&f.slow, "slow", 1, "compute so many times slower than this machine can, by processor time: several such workers try out a fleet on one machine")
-	fl.BoolVar(&f.fast, "fast-frames", false, "with --slow: what is sent and received costs what it costs this machine, as where a network card does it")
+	fl.StringVar(&f.objective, option.Objective.Name, "",
+		"`program` that runs which maximise one may start here: the coordinator never says which")
+	fl.Float64Var(&f.slow, "slow", 1,
+		"compute so many times slower than this machine can, by processor time: several such workers try out a fleet on one machine")
+	fl.BoolVar(&f.fast, "fast-frames", false,
+		"with --slow: what is sent and received costs what it costs this machine, as where a network card does it")
 	fl.DurationVar(&f.patience, "patience", time.Minute, "how long to try again when the coordinator does not answer")
 	return c
 }
@@ -120,8 +125,21 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 			quiet()
 		}
 	}()
-	err = remote.Work(ctx, remote.Worker{Key: key, Join: join, Listen: f.listen, Advertise: f.advertise, Threads: f.threads, Device: f.device, Slow: f.slow, Fast: f.fast, Patience: f.patience, Own: own,
-		Software: "brood " + versionText(), Leave: leave, Note: note})
+	err = remote.Work(ctx, remote.Worker{
+		Key:       key,
+		Join:      join,
+		Listen:    f.listen,
+		Advertise: f.advertise,
+		Threads:   f.threads,
+		Device:    f.device,
+		Slow:      f.slow,
+		Fast:      f.fast,
+		Patience:  f.patience,
+		Own:       own,
+		Software:  "brood " + versionText(),
+		Leave:     leave,
+		Note:      note,
+	})
 	cancel()
 	<-watched
 	if full, ok := left.(unwritten); ok && (errors.Is(err, remote.ErrHandover) || errors.Is(err, remote.ErrLeft)) {
@@ -131,7 +149,8 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		return &exitError{code: signalStatus(left), err: fmt.Errorf("interrupted: %w, and the run treats them as lost", err)}
 	}
 	if errors.Is(err, remote.ErrLeft) {
-		return &exitError{code: signalStatus(left), err: errors.New("interrupted: this worker has left, and the run goes on without it")}
+		return &exitError{code: signalStatus(left),
+			err: errors.New("interrupted: this worker has left, and the run goes on without it")}
 	}
 	return usererr.Recorded(err) // the settings of the run are not arguments of this command
 }

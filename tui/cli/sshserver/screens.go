@@ -35,7 +35,12 @@ func (s *screens) handle(srv *ssh.Server, conn *gossh.ServerConn, ch gossh.NewCh
 		_ = ch.Reject(gossh.ResourceShortage, "brood: "+err.Error()) // the client may be gone
 		return
 	}
-	ssh.DefaultSessionHandler(srv, conn, &counted{NewChannel: ch, wg: &s.wg, ctx: ctx, leave: sync.OnceFunc(func() { s.leave(key) })}, ctx)
+	ssh.DefaultSessionHandler(srv, conn, &counted{
+		NewChannel: ch,
+		wg:         &s.wg,
+		ctx:        ctx,
+		leave:      sync.OnceFunc(func() { s.leave(key) }),
+	}, ctx)
 }
 
 func (s *screens) enter(key string) error {

@@ -226,7 +226,8 @@ func (s *Server) workbench(ssh.Handler) ssh.Handler {
 			wish.Fatalln(sess, "brood: "+err.Error())
 			return
 		}
-		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term[:min(len(pty.Term), 64)]), framesRemote
+		opt.In, opt.Out, opt.Env, opt.FPS = sess, sess, append(sess.Environ(), "TERM="+pty.Term[:min(len(pty.Term), 64)]),
+			framesRemote
 		opt.Width, opt.Height = pty.Window.Width, pty.Window.Height // an unknown size, 0 x 0, becomes 80 x 24
 		opt.Emulated, opt.NoFiles = true, true
 		s.cfg.Note(fmt.Sprintf("%s looks in by SSH from %s", v.Name, sess.RemoteAddr()))
