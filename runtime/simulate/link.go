@@ -61,13 +61,6 @@ func (l Link) rate(bytes float64) float64 {
 	return l.Rate
 }
 
-// late is how much longer a frame of so many bytes is under way than its bytes take: its delay, its jitter, and a round
-// trip each time that some of its packets are lost.
-func (l Link) late(bytes float64, uniform func() float64) int64 {
-	packets, lost := l.lost(bytes)
-	return l.delayed(packets, lost, uniform)
-}
-
 // lost is how many packets a frame of so many bytes has, and the chance that some of them vanish.
 func (l Link) lost(bytes float64) (packets, lost float64) {
 	if l.Loss > 0 {
