@@ -18,7 +18,7 @@ type laned struct {
 }
 
 // Threads and ThreadEngines implement engine.ThreadedEngine.
-func (l laned) Threads() int         { return len(l.lanes) }
+func (l laned) Threads() int                 { return len(l.lanes) }
 func (l laned) ThreadEngines() []engine.Doer { return l.lanes }
 
 // counted is a lane that counts its tasks.

@@ -245,8 +245,13 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 			if w == everyWorker {
 				continue
 			}
-			if most := slices.Max(sizes); w >= most {
+			most := slices.Max(sizes)
+			if w >= most {
 				return usage("--slow %d=...: the workers of a fleet of %d are 0 to %d", w, most, most-1)
+			}
+			if most > maxSimulated {
+				return usage("--slow %d=...: fleets of more than %d workers are extrapolated, without a slow worker: give a factor "+
+					"for all workers, or at most %d workers", w, maxSimulated, maxSimulated)
 			}
 		}
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
