@@ -24,7 +24,7 @@ type Bowl struct {
 	E      [][]float64 // target by sample
 	Flat   bool
 	F      func(x []float64) float64 // the loss of every sample in place of these, if not nil
-	Judges int                       // of the samples, the last so many are the validation split
+	Judges int                       // number of samples, the last ones, that form the validation split
 }
 
 func NewBowl(t *testing.T, cols, samples int) *Bowl {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"brood/runtime/checkpoint"
-
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"

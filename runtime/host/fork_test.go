@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"brood/runtime/checkpoint"
-
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/testutil"

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"brood/runtime/modelfile"
-
 	"brood/models/format/safetensors"
 	"brood/runtime/event"
+	"brood/runtime/modelfile"
 )
 
 const linear = `name = "linear"

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"brood/runtime/checkpoint"
-
 	"brood/models/engine"
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/collective"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 )

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"brood/runtime/checkpoint"
-
 	"brood/models/engine"
 	"brood/runtime/alert"
+	"brood/runtime/checkpoint"
 	"brood/runtime/control"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"

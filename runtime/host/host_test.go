@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/checkpoint"
-
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/format/safetensors"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/session"
 )

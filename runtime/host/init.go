@@ -7,12 +7,11 @@ import (
 	"reflect"
 	"slices"
 
-	"brood/runtime/checkpoint"
-	"brood/runtime/modelfile"
-
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/format/safetensors"
+	"brood/runtime/checkpoint"
+	"brood/runtime/modelfile"
 	"brood/runtime/option"
 )
 

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"brood/runtime/modelfile"
-
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
@@ -26,6 +24,7 @@ import (
 	"brood/optim/collective"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
+	"brood/runtime/modelfile"
 	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/timeline"

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"brood/runtime/modelfile"
-
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/objective"
@@ -16,6 +14,7 @@ import (
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/event"
+	"brood/runtime/modelfile"
 	"brood/runtime/option"
 	"brood/runtime/worker"
 )

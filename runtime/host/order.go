@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"brood/runtime/checkpoint"
-
 	"github.com/fxamacker/cbor/v2"
 
+	"brood/runtime/checkpoint"
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/option"

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"brood/runtime/checkpoint"
-
 	"github.com/fxamacker/cbor/v2"
 	G "gorgonia.org/gorgonia"
 
 	"brood/models/engine"
 	"brood/models/graph"
 	"brood/models/noise"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 )
 

@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/runtime/modelfile"
-
 	"brood/models/data"
 	"brood/models/tomlerr"
 	"brood/models/usererr"
+	"brood/runtime/modelfile"
 	"brood/runtime/session"
 )
 

@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"brood/runtime/modelfile"
-
 	"brood/models"
 	"brood/models/data"
 	"brood/models/format/safetensors"
+	"brood/runtime/modelfile"
 )
 
 // A model that does not say how its samples were normalised takes what says it: the same form from a session, a file,

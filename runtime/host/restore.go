@@ -10,11 +10,10 @@ import (
 	goruntime "runtime"
 	"slices"
 
-	"brood/runtime/checkpoint"
-
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/runtime/checkpoint"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/message"

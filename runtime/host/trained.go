@@ -11,9 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"brood/runtime/checkpoint"
-	"brood/runtime/modelfile"
-
 	"brood/models"
 	"brood/models/arith"
 	"brood/models/data"
@@ -21,8 +18,10 @@ import (
 	"brood/models/format/safetensors"
 	"brood/models/gpu"
 	"brood/optim"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/message"
+	"brood/runtime/modelfile"
 	"brood/runtime/option"
 	"brood/runtime/worker"
 	"brood/transport/local"

@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"brood/runtime/checkpoint"
-
 	"github.com/zeebo/blake3"
 
 	"brood/models/engine"
+	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/session"

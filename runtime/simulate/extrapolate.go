@@ -37,7 +37,6 @@ func Extrapolate(cfg Config, small, large Result, n int) Result {
 		Seconds: cost.seconds(cfg, true) * large.Seconds / large.Cost.seconds(cfg, true),
 		Plain:   cost.seconds(cfg, false),
 		Bytes:   grow(small.Bytes/s, large.Bytes/l) * to,
-		Most:    cost.Sent,
 		Cost:    cost,
 	}
 	if large.Cost.Busy > 0 {
@@ -51,7 +50,7 @@ type Cost struct {
 	Busy       float64 // seconds of computing
 	Turns      float64 // from receiving to sending
 	Sent, Line float64 // bytes of payload: in all, and on its busiest connection
-	Frames     float64 // that it sends
+	Frames     float64 // sent
 }
 
 // seconds is the time of a round by latency and bandwidth alone (Hockney 1994): computing, a delay for each turn, and

@@ -70,7 +70,6 @@ type Result struct {
 	Seconds, P95 float64
 	Training     float64 // share of the time in which a worker computes, on average over workers
 	Bytes        float64 // payload of a round, of all workers
-	Most         float64 // of the worker that sends most
 	Plain        float64 // seconds of a round by latency and bandwidth alone: see plain
 	Cost         Cost    // of a round
 	// Sent and Predicted are the payload by operation, without evaluation and probes, as the log of the run has it.
@@ -389,7 +388,7 @@ func (w *world) result() (Result, error) {
 		Line:   float64(most.line) / rounds,
 		Frames: float64(most.frames) / rounds,
 	}
-	r.Most, r.Plain = r.Cost.Sent, w.plain(r.Cost, float64(busiest(a, z))/rounds)
+	r.Plain = w.plain(r.Cost, float64(busiest(a, z))/rounds)
 	for _, m := range w.marks {
 		r.Commits, r.At = append(r.Commits, m.commit), append(r.At, time.Duration(m.at))
 	}

@@ -98,7 +98,8 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 }
 
 // Fleets of up to maxSimulated workers are simulated. Larger ones, up to maxWorkers, are extrapolated from two
-// simulated fleets. The smaller of the two also predicts the larger, which yields the extrapolation error.
+// simulated fleets. The same extrapolation from two smaller fleets predicts the largest simulated one, which yields its
+// error.
 const (
 	maxSimulated = 256
 	maxWorkers   = 16384
@@ -414,7 +415,8 @@ func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []i
 			}
 		}
 		row.Plain = r.Plain
-		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes, r.Most,
+		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes,
+			r.Cost.Sent,
 			r.Rounds
 		row.Rate = float64(r.Samples) / (r.Seconds * float64(r.Rounds))
 		out = append(out, row)
