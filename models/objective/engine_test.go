@@ -20,6 +20,7 @@ import (
 	"brood/models/engine"
 	"brood/models/engine/ram"
 	"brood/models/noise"
+	"brood/models/subprocess"
 	"brood/models/usererr"
 )
 
@@ -513,7 +514,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{18, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, kind := range []byte{kindReady, kindResults} {
-			if body, err := readFrame(strings.NewReader(string(p)), nil, kind); err == nil {
+			if body, err := subprocess.ReadFrame(strings.NewReader(string(p)), nil, kind, page); err == nil {
 				_, _ = parseReady(body)
 				_ = parseResults(body, 0, make([]float64, 1), nil)
 				_ = parseResults(body, 0, make([]float64, 1), make([]float64, 2))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"brood/models/subprocess"
 )
 
 // batchesPerProcess is the number of batches into which a task is divided per process, if it has enough evaluations.
@@ -283,7 +285,7 @@ func (l *executor) ensureProcess(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if late := (*timeoutError)(nil); errors.As(err, &late) {
+		if late := (*subprocess.TimeoutError)(nil); errors.As(err, &late) {
 			break // a retry would probably time out too, while all other workers wait
 		}
 	}

@@ -2,15 +2,15 @@ package objective
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"brood/models/subprocess"
 )
 
 // A frame is a length in bytes of the rest, a kind and a body, all little-endian. See docs/objectives.md.
@@ -26,14 +26,16 @@ const (
 
 	wishShared = 1 // feature: parameters in shared memory
 
-	maxReply      = 2 << 20 // bytes of a frame from a program
 	maxMetrics    = 32      // metrics that a program declares
 	maxMetricName = 64      // bytes of a name
 	maxRows       = 1 << 12 // rows of a batch
 	batchBytes    = 4 << 20 // bytes of a batch's parameters, unless a single row has more
 )
 
-var order = binary.LittleEndian
+// page specifies the protocol.
+const page = "docs/objectives.md"
+
+var order = subprocess.Order
 
 // reservedSuffixes lists the column suffixes that exports append to a series name.
 var reservedSuffixes = []string{".min", ".max"}
@@ -41,22 +43,13 @@ var reservedSuffixes = []string{".min", ".max"}
 // maxRowsOf returns the maximum rows of a batch for a number of parameters.
 func maxRowsOf(params int) int { return max(1, min(maxRows, batchBytes/(4*params))) }
 
-// beginFrame returns an empty frame of a kind in the memory of p. Append the body, then call endFrame.
-func beginFrame(p []byte, kind byte) []byte { return append(p[:0], 0, 0, 0, 0, kind) }
-
-// endFrame sets the length of the frame p.
-func endFrame(p []byte) []byte {
-	order.PutUint32(p, uint32(len(p)-4))
-	return p
-}
-
 // hello returns the first frame to a program, which describes its parameters, and the number of parameters.
 func hello(s *Spec) (p []byte, params int, err error) {
 	m, err := s.Model()
 	if err != nil {
 		return nil, 0, err
 	}
-	p = beginFrame(nil, kindHello)
+	p = subprocess.BeginFrame(nil, kindHello)
 	p = order.AppendUint32(p, protocolVersion)
 	p = order.AppendUint32(p, uint32(m.Layout.Params))
 	p = order.AppendUint32(p, uint32(len(m.Layout.Tensors)))
@@ -71,30 +64,7 @@ func hello(s *Spec) (p []byte, params int, err error) {
 		p = order.AppendUint32(p, math.Float32bits(low))
 		p = order.AppendUint32(p, math.Float32bits(high))
 	}
-	return endFrame(p), m.Layout.Params, nil
-}
-
-// readFrame reads one frame of a kind and returns its body, in the memory of buf if that is large enough.
-func readFrame(r io.Reader, buf []byte, kind byte) ([]byte, error) {
-	var head [5]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return buf, err
-	}
-	n := order.Uint32(head[:])
-	if n < 1 || n > maxReply {
-		return buf, fmt.Errorf("it sent a frame of %d bytes, where 1 to %d are allowed: "+
-			"does it print text to its standard output?", n, maxReply)
-	}
-	if head[4] != kind {
-		return buf, fmt.Errorf("it sent a frame of kind %d, and %d was due: docs/objectives.md says what a program sends",
-			head[4], kind)
-	}
-	if cap(buf) < int(n-1) {
-		buf = make([]byte, n-1)
-	}
-	buf = buf[:n-1]
-	_, err := io.ReadFull(r, buf)
-	return buf, err
+	return subprocess.EndFrame(p), m.Layout.Params, nil
 }
 
 // helloReply is the answer of a program to hello: the names of its metrics, and whether it requests shared memory.

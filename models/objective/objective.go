@@ -13,16 +13,10 @@ package objective
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/zeebo/blake3"
-
-	"brood/models/usererr"
+	"brood/models/subprocess"
 )
 
 // Func is an objective within this process. It returns the fitness of the parameters x, in the order of the spec's
@@ -81,40 +75,6 @@ func (o *Objective) Processes(threads int) int {
 	return max(1, threads)
 }
 
-// ParseCommand parses a command line: the path of a program, which may contain spaces, or words separated by spaces.
-// Words that are paths of files become absolute, so that the command does not depend on the working directory. It fails
-// if the program cannot be executed.
-func ParseCommand(text string) ([]string, error) {
-	words := strings.Fields(text)
-	if isFile(text) {
-		words = []string{text}
-	}
-	if len(words) == 0 {
-		return nil, usererr.Errorf("the objective is empty: give a program, such as --objective ./program")
-	}
-	for i, w := range words {
-		if !isFile(w) || i == 0 && !strings.ContainsRune(w, filepath.Separator) {
-			continue
-		}
-		path, err := filepath.Abs(w)
-		if err != nil {
-			return nil, err
-		}
-		words[i] = path
-	}
-	if _, err := exec.LookPath(words[0]); err != nil {
-		return nil, fmt.Errorf("objective %s cannot be started: %w; "+
-			"give the path of a program that may be executed, or a command such as \"python3 FILE.py\"",
-			words[0], errors.Unwrap(err))
-	}
-	return words, nil
-}
-
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
-}
-
 // What returns the lines of a text returned by Text that identify the objective. It omits the timeout and the number of
 // processes, which do not change the results and which old sessions do not record.
 func What(text string) []string {
@@ -135,21 +95,10 @@ func (o *Objective) Text() (string, error) {
 	if len(o.Command) == 0 {
 		b.WriteString("# a function of a Go program\n")
 	}
-	for _, w := range o.Command {
-		if !filepath.IsAbs(w) || !isFile(w) {
-			fmt.Fprintf(&b, "# word %s\n", w)
-			continue
-		}
-		f, err := os.Open(w)
-		if err != nil {
-			return "", fmt.Errorf("objective: %w", err)
-		}
-		h := blake3.New()
-		_, err = io.Copy(h, f)
-		if f.Close(); err != nil {
-			return "", fmt.Errorf("objective: %w", err)
-		}
-		fmt.Fprintf(&b, "# file %s blake3:%x\n", filepath.Base(w), h.Sum(nil))
+	words, err := subprocess.Identity(o.Command)
+	if err != nil {
+		return "", fmt.Errorf("objective: %w", err)
 	}
+	b.WriteString(words)
 	return b.String(), nil
 }

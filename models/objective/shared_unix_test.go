@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"brood/models/subprocess"
 )
 
 // mapping are programs that may take parameters through shared memory.
@@ -24,7 +26,7 @@ var mapping = map[string]func(how string){"sum": sum, "shared": sum, "shared onl
 func sum(how string) {
 	in, mapped, buf := bufio.NewReaderSize(os.Stdin, 1<<16), []byte(nil), []byte(nil)
 	say := func(p []byte) {
-		if _, err := os.Stdout.Write(endFrame(p)); err != nil {
+		if _, err := os.Stdout.Write(subprocess.EndFrame(p)); err != nil {
 			panic(err)
 		}
 	}
@@ -43,7 +45,7 @@ func sum(how string) {
 		}
 		switch head[4] {
 		case kindHello:
-			p := order.AppendUint32(beginFrame(nil, kindReady), protocolVersion)
+			p := order.AppendUint32(subprocess.BeginFrame(nil, kindReady), protocolVersion)
 			if how != "sum" {
 				p = order.AppendUint32(order.AppendUint32(p, 0), wishShared)
 			}
@@ -73,7 +75,7 @@ func sum(how string) {
 				os.Exit(3)
 			}
 			x := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(rows))), n*width)
-			p := order.AppendUint32(beginFrame(nil, kindResults), uint32(n))
+			p := order.AppendUint32(subprocess.BeginFrame(nil, kindResults), uint32(n))
 			for i := range n {
 				f := float64(order.Uint64(ids[16*i+8:]))
 				for _, v := range x[i*width : (i+1)*width] {

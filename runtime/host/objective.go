@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 
 	"brood/models"
 	"brood/models/engine"
 	"brood/models/objective"
+	"brood/models/subprocess"
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -30,7 +30,7 @@ func Program(text string) (*Own, error) {
 	if text == "" {
 		return nil, nil
 	}
-	words, err := objective.ParseCommand(text)
+	words, err := subprocess.ParseCommand(option.Objective.Name, text)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +88,7 @@ func (o *Own) objectiveName() string {
 	if len(o.Objective.Command) == 0 {
 		return "a function of a Go program"
 	}
-	var words []string
-	for _, w := range o.Objective.Command {
-		words = append(words, filepath.Base(w))
-	}
-	return strings.Join(words, " ")
+	return subprocess.Name(o.Objective.Command)
 }
 
 // completed returns o with the parameter spec of the session if its objective has no parameters, see [Program]. o
