@@ -38,6 +38,18 @@ func Measured(name string, params []engine.Tensor) (*Model, error) {
 	return m, m.tensors(params)
 }
 
+// External returns a model that a program of the user holds: its parameters, its running statistics and its loss, which
+// is [CrossEntropy] if predictions are right or wrong, else [Distance]. The program draws the initial values.
+func External(name string, params, stats []engine.Tensor, loss string) (*Model, error) {
+	m := &Model{Name: name, Input: []int{1}, Features: 1, Loss: loss}
+	of := *m // counts the statistics, by the rules of parameters
+	if err := of.tensors(stats); err != nil {
+		return nil, err
+	}
+	m.Layout.Stats, m.Layout.StatTensors = of.Layout.Params, of.Layout.Tensors
+	return m, m.tensors(params)
+}
+
 // tensors adds the parameters to the layout, by their names and shapes.
 func (m *Model) tensors(params []engine.Tensor) error {
 	for i, t := range params {

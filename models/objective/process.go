@@ -36,7 +36,7 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 		return nil, err
 	}
 	p := &process{}
-	if p.Process, err = subprocess.Start(o.Command); err != nil {
+	if p.Process, err = subprocess.Start(o.Command, nil); err != nil {
 		return nil, err
 	}
 	err = p.WithDeadline(ctx, helloTimeout, func() error {

@@ -38,9 +38,9 @@ type Process struct {
 	stderrDone chan struct{} // closed when stderr is read to its end
 }
 
-// Start starts a command in its own process group, with pipes for its input and outputs. The program inherits files as
-// descriptors 3, 4 and so on; the caller keeps and closes its own.
-func Start(command []string, files ...*os.File) (*Process, error) {
+// Start starts a command in its own process group, with pipes for its input and outputs. env is added to the environment
+// of this process. The program inherits files as descriptors 3, 4 and so on; the caller keeps and closes its own.
+func Start(command, env []string, files ...*os.File) (*Process, error) {
 	p := &Process{
 		cmd:        exec.Command(command[0], command[1:]...),
 		exited:     make(chan struct{}),
@@ -56,6 +56,9 @@ func Start(command []string, files ...*os.File) (*Process, error) {
 		return nil, errors.Join(err, out.Close(), write.Close())
 	}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = write, errIn, files
+	if len(env) > 0 {
+		p.cmd.Env = append(os.Environ(), env...)
+	}
 	p.out, p.Out = out, bufio.NewReader(out)
 	if p.In, err = p.cmd.StdinPipe(); err == nil {
 		err = p.cmd.Start()

@@ -79,10 +79,13 @@ type Config struct {
 	// name of the program that computes the objective; ModelSpec has its parameters and digests
 	Objective string `cbor:"30,keyasint,omitempty"`
 
+	// name of the program that trains its own model; ModelSpec has its description and digests
+	Program string `cbor:"36,keyasint,omitempty"`
+
 	// loss of the model if it is not cross-entropy
 	Loss    string   `cbor:"31,keyasint,omitempty"`
 	Targets *Targets `cbor:"32,keyasint,omitempty"` // only for a regression
-	Metrics []string `cbor:"34,keyasint,omitempty"` // of an objective: its metrics in addition to the fitness
+	Metrics []string `cbor:"34,keyasint,omitempty"` // of a program: its metrics in addition to the fitness or the loss
 	Text    bool     `cbor:"33,keyasint,omitempty"` // the data are text: losses are also reported in bits per byte
 }
 

@@ -42,6 +42,9 @@ func (j *Job) engine(kind string, threads int) (compute, error) {
 	if j.modelless() {
 		return memory{}, nil
 	}
+	if j.own.trains() {
+		return j.own.Program.Engine(threads)
+	}
 	if j.own.maximises() {
 		return objective.New(*j.own.Objective, threads)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"testing"
+
+	"brood/models/program/programtest"
 )
 
 // fewImages is a folder of 480 training and 60 test images as large as glyphs, of ten classes. A run on glyphs reads
@@ -16,6 +18,7 @@ import (
 var fewImages string
 
 func TestMain(m *testing.M) {
+	programtest.Main()      // this binary is also the program of the tests that train one
 	debug.SetGCPercent(400) // the collector would take a sixth of the processor's time
 	os.Exit(withFew(m.Run))
 }

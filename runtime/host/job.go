@@ -151,7 +151,9 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	}
 	j := &Job{Options: o, Alg: alg, own: own}
 	j.Edits = Edits(alg, o)
-	if own.maximises() {
+	if own.trains() {
+		err = j.prepareProgram(o)
+	} else if own.maximises() {
 		j.oneSeed()
 		err = j.prepareObjective(o)
 	} else if alg.Needs.Model() {
@@ -195,6 +197,7 @@ func (j *Job) configure(o Options) {
 		Preset:    o.Preset,
 		ModelSpec: was.ModelSpec,
 		Objective: was.Objective,
+		Program:   was.Program,
 		Loss:      was.Loss,
 		Own:       j.own != nil,
 		Digest:    j.Samples.Digest(),
@@ -266,14 +269,20 @@ func (j *Job) prepareModel(o Options) error {
 			return err
 		}
 	}
-	if j.Net.Loss != models.CrossEntropy { // the default stays empty, so that older configurations keep their bytes
-		j.Config.Loss = j.Net.Loss
-	}
+	j.Config.Loss = lossOf(j.Net)
 	if err := j.load(o.Augment); err != nil {
 		return err
 	}
 	j.noteScale(o.Init)
 	return nil
+}
+
+// lossOf returns the loss of a model as a configuration records it: "" is cross-entropy.
+func lossOf(m *models.Model) string {
+	if m.Loss == models.CrossEntropy {
+		return ""
+	}
+	return m.Loss
 }
 
 // Bounds beyond which targets are reported as unlike those that the initial model file was trained on.
@@ -445,13 +454,18 @@ func (j *Job) Worker(
 		return nil, fmt.Errorf("the objective of the session has the metrics %q, and the program declares %q: give the "+
 			"program of the session", j.Config.Metrics, have)
 	}
+	stats, err := j.initialStats()
+	if err != nil {
+		release(eng)
+		return nil, err
+	}
 	j.collect()
 	cfg := worker.Config{
 		ID:       id,
 		Seed:     j.Config.Seed,
 		Layout:   j.Net.Layout,
 		Init:     j.init,
-		Stats:    j.stats,
+		Stats:    stats,
 		Rebuild:  option.Rebuilt(option.Rebuild.Text(j.Options)),
 		Engine:   eng,
 		Metrics:  j.Config.Metrics,
@@ -464,7 +478,7 @@ func (j *Job) Worker(
 		Overhead: overhead,
 		Clock:    func() int64 { return time.Now().UnixNano() },
 	}
-	if j.Slow != nil && !j.own.maximises() { // objective programs are other processes, which cannot be slowed
+	if j.Slow != nil && !j.own.external() { // programs of the user are other processes, which cannot be slowed
 		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
 	if tests && !j.modelless() {
@@ -474,14 +488,12 @@ func (j *Job) Worker(
 	return worker.New(cfg), nil
 }
 
-func (j *Job) init(m engine.Member, dst []float32) {
+func (j *Job) init(m engine.Member, dst []float32) error {
 	if j.initState != nil {
 		copy(dst, j.initState)
-		return
+		return nil
 	}
-	if err := j.own.init(j.Net, j.Config.Seed, m, dst); err != nil {
-		panic(err) // impossible: the lengths come from the same layout
-	}
+	return j.own.init(j.Net, j.Config.Seed, m, dst)
 }
 
 // troublePolicy returns the policy of the options. The default is to stop in an unattended run, else to wait.
@@ -526,7 +538,11 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	if err != nil || j.modelless() {
 		return j, err
 	}
-	if o.maximises() {
+	if j.own.trains() {
+		if j.Samples, err = splitAs(j.own.Program.Data(), option.Validation.Text(j.Options)); err != nil {
+			return j, err
+		}
+	} else if j.own.maximises() {
 		j.Samples = j.own.Objective.Spec.Data()
 	} else if err := j.load(c.Augment); err != nil {
 		return j, err
@@ -535,7 +551,7 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files",
 			c.Data, d, c.Digest)
 	}
-	if !o.maximises() {
+	if !j.own.external() {
 		_, err = chosen(j.Config.Kernels)
 	}
 	return j, err
@@ -553,7 +569,7 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		return nil, err
 	}
 	options.Preset = c.Preset
-	if o, err = o.completed(c); err != nil {
+	if o, err = o.completed(c, options.Device); err != nil {
 		return nil, err
 	}
 	j := &Job{Config: c, Options: options, own: o}
@@ -561,7 +577,7 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}
-	if o != nil || c.Own || c.Objective != "" {
+	if o != nil || c.Own || c.Objective != "" || c.Program != "" {
 		j.Net, err = o.recorded(c)
 	} else {
 		j.Net, err = models.FromSource(c.Model, []byte(c.ModelSpec))

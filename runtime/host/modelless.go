@@ -52,6 +52,8 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 		return nil, err
 	case j.own.maximises() && checkNeeds(a) != nil:
 		return nil, checkNeeds(a)
+	case j.own.trains() && checkProgramNeeds(a) != nil:
+		return nil, checkProgramNeeds(a)
 	case j.modelless() && a.Needs.Model():
 		return nil, usererr.Errorf("%s trains a model and this run has none: start a new run with brood run "+
 			"--algorithm %s", name, name)

@@ -23,34 +23,34 @@ import (
 // candidates with a program or a Go function. The session records the identity of the program, but no code starts a
 // program from the record: sessions and coordinators are untrusted, so only the owner of the machine chooses a program.
 
-// Program returns an objective that runs the command line text, for a recorded session or for a worker that joins a
-// run. Its parameter spec is empty: the one of the session applies. If text is empty, it returns nil, for sessions
-// without an objective.
-func Program(text string) (*Own, error) {
-	if text == "" {
-		return nil, nil
-	}
-	words, err := subprocess.ParseCommand(option.Objective.Name, text)
-	if err != nil {
-		return nil, err
-	}
-	return &Own{Objective: &objective.Objective{Command: words}}, nil
+// asObjective returns o with its command as an objective, whose parameter spec is that of the session.
+func (o *Own) asObjective() *Own {
+	return &Own{Objective: &objective.Objective{Command: o.command}}
 }
 
 // seeds is the data name of a run that maximises an objective, see [data.Seeds].
 const seeds = "seeds"
 
-// owned returns the model that the options define themselves: the graph or the objective of a Go program (o.Own), or
-// the objective of the options objective and params. It returns nil if there is none, and an error if only one of these
-// two options is set or if both sources are present.
+// owned returns the model that the options define themselves: the graph or the objective of a Go program (o.Own), the
+// objective of the options objective and params, or the program of the option program. It returns nil if there is none,
+// and an error if several are given or one is incomplete.
 func owned(o Options) (*Own, error) {
 	own, _ := o.Own.(*Own)
-	text, params := option.Objective.Text(o), option.Params.Text(o)
+	text, params, trained := option.Objective.Text(o), option.Params.Text(o), option.Program.Text(o)
 	switch {
-	case text == "" && params == "":
+	case text == "" && params == "" && trained == "":
 		return own, nil
 	case own != nil:
-		return nil, usererr.Errorf("the program defines its own model: omit objective and params")
+		return nil, usererr.Errorf("the program defines its own model: omit objective, params and program")
+	case trained != "" && (text != "" || params != ""):
+		return nil, usererr.Errorf("program %s: a program that trains its own model describes itself: omit objective and "+
+			"params", trained)
+	case trained != "":
+		own, err := Program(trained)
+		if err != nil {
+			return nil, err
+		}
+		return own.asProgram(context.Background(), option.Device.Text(o))
 	case text == "":
 		return nil, usererr.Errorf("params = %s: parameters need an objective: give its program too, such as --objective "+
 			"./program", params)
@@ -62,6 +62,7 @@ func owned(o Options) (*Own, error) {
 	if err != nil {
 		return nil, err
 	}
+	own = own.asObjective()
 	own.Objective.Spec, err = objective.ParseSpec(params)
 	return own, err
 }
@@ -91,9 +92,15 @@ func (o *Own) objectiveName() string {
 	return subprocess.Name(o.Objective.Command)
 }
 
-// completed returns o with the parameter spec of the session if its objective has no parameters, see [Program]. o
-// itself does not change.
-func (o *Own) completed(c event.Config) (*Own, error) {
+// completed returns o as the session needs it: a command becomes a program or an objective, and an objective without
+// parameters gets those of the session. o itself does not change. at is the device that a program computes on.
+func (o *Own) completed(c event.Config, at string) (*Own, error) {
+	if o != nil && o.command != nil && !o.external() {
+		if c.Program != "" {
+			return o.asProgram(context.Background(), at)
+		}
+		o = o.asObjective()
+	}
 	if !o.maximises() || c.Objective == "" || len(o.Objective.Spec.Params) > 0 {
 		return o, nil
 	}
@@ -120,14 +127,21 @@ func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	have, want := objective.What(text), objective.What(c.ModelSpec)
-	for i := range max(len(have), len(want)) {
-		if i >= len(have) || i >= len(want) || have[i] != want[i] {
-			return nil, fmt.Errorf("the session maximises %s, and this objective is another: it has %s, where the session has "+
-				"%s; give the program that was recorded", c.Objective, lineText(have, i), lineText(want, i))
-		}
+	if why := firstDifference(objective.What(text), objective.What(c.ModelSpec)); why != "" {
+		return nil, fmt.Errorf("the session maximises %s, and this objective is another: %s; give the program that was "+
+			"recorded", c.Objective, why)
 	}
 	return m, nil
+}
+
+// firstDifference says where the lines of a program differ from those that a session recorded; "" if they are equal.
+func firstDifference(have, want []string) string {
+	for i := range max(len(have), len(want)) {
+		if i >= len(have) || i >= len(want) || have[i] != want[i] {
+			return fmt.Sprintf("it has %s, where the session has %s", lineText(have, i), lineText(want, i))
+		}
+	}
+	return ""
 }
 
 // lineText returns line i without its comment sign, or "nothing" if the line is empty or missing.
@@ -207,9 +221,9 @@ func (j *Job) oneSeed() {
 	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: "batch", Expr: "1", By: event.ByNobody})
 }
 
-// metricsOf returns the names of the metrics that the engine measures in addition to the fitness; nil for none.
+// metricsOf returns the names of the metrics that the engine measures in addition to the fitness or the loss; nil for none.
 func metricsOf(eng compute) []string {
-	if e, ok := eng.(*objective.Engine); ok {
+	if e, ok := eng.(interface{ Metrics() []string }); ok {
 		return e.Metrics()
 	}
 	return nil
@@ -227,14 +241,16 @@ func (j *Job) noResult(eng compute) error {
 		}
 	}
 	return fmt.Errorf("the objective gives no result for the %d parameters that the run begins with: %s; fix the "+
-		"program, or  change the initial values (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
+		"program, or change the initial values (init and start of a SPEC.toml, or --init)", j.Net.Layout.Params, why)
 }
 
 // tryObjective evaluates the initial parameters of member 0 once, on the first training seed. It returns an error if
 // there is no result.
 func (j *Job) tryObjective(ctx context.Context, eng compute) error {
 	first := make([]float32, j.Net.Layout.Params)
-	j.init(0, first)
+	if err := j.init(0, first); err != nil {
+		return err
+	}
 	x, err := engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(first), F: first})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -86,7 +87,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	if err = Settable(o.Dir, 0, o.Options.Set); err != nil {
 		return r, err
 	}
-	own, err := Program(option.Objective.Text(o.Options))
+	own, err := Program(cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options)))
 	if err != nil {
 		return r, err
 	}
@@ -114,7 +115,7 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 		defer a.Close()
 		progress = func(k event.Commit) { a.Tell(k.To) }
 	}
-	own, err := Program(option.Objective.Text(o.Options))
+	own, err := Program(cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options)))
 	if err != nil {
 		return r, err
 	}

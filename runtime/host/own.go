@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"brood/models/graph"
 	"brood/models/noise"
 	"brood/models/objective"
+	"brood/models/program"
 	"brood/runtime/event"
 )
 
@@ -25,6 +27,9 @@ type Own struct {
 	// Objective is maximised instead of training a graph; nil: the graph is trained. Such a run has no data: its samples
 	// are seeds. If the spec has no parameters, as after [Program], the spec of the session applies.
 	Objective *objective.Objective
+	// Program trains its own model on its own samples, in place of a graph; nil: there is none.
+	Program *program.Program
+	command []string // of a program of either kind, until the session says which, see [Own.completed]
 	// Init writes the initial values of tensor t of a member into dst, which has t.Len elements. key is the random key of
 	// this tensor. Init must depend on its arguments only. nil: see [models.Own].
 	Init func(key noise.Key, t engine.Tensor, dst []float32)
@@ -34,6 +39,9 @@ type Own struct {
 func (o *Own) OwnName() string {
 	if o.Objective != nil {
 		return cmp.Or(o.Objective.Spec.Name, "objective")
+	}
+	if o.Program != nil {
+		return o.Program.Name()
 	}
 	return o.Graph.Name
 }
@@ -69,8 +77,11 @@ func (o *Own) model(seed uint64) (*models.Model, string, error) {
 
 // init writes the initial parameters of a member into dst, with Init or else with the initializer of the model.
 func (o *Own) init(m *models.Model, seed uint64, member engine.Member, dst []float32) error {
-	if o == nil || o.Init == nil && o.Objective == nil {
+	if o == nil || o.Init == nil && !o.external() {
 		return m.Init(seed, member, dst)
+	}
+	if o.Program != nil {
+		return o.Program.Init(context.Background(), programKey(seed, uint32(member)), dst, nil)
 	}
 	if o.Init == nil {
 		for i, t := range m.Layout.Tensors {
@@ -92,6 +103,12 @@ func initKey(seed uint64, member engine.Member, tensor int) noise.Key {
 // recorded returns the model of a session that was recorded on this graph or objective. It returns an error that names
 // the first difference if the session was recorded on another one. o may be nil.
 func (o *Own) recorded(c event.Config) (*models.Model, error) {
+	if c.Program != "" || o.trains() {
+		if err := o.recordedProgram(c); err != nil {
+			return nil, err
+		}
+		return o.Program.Model()
+	}
 	if c.Objective != "" || o.maximises() {
 		return o.recordedObjective(c)
 	}

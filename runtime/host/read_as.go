@@ -83,7 +83,7 @@ func formOfSession(dir string) (r data.Reading, err error) {
 	if err != nil {
 		return r, err
 	}
-	if h.config.Data == "" || h.config.Own || h.config.Objective != "" {
+	if h.config.Data == "" || h.config.Own || h.config.Objective != "" || h.config.Program != "" {
 		return r, fmt.Errorf("form %s: the session has no data that brood can read itself: name another session",
 			filepath.Base(dir))
 	}

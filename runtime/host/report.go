@@ -154,11 +154,11 @@ func Mixed(trained, predicted string) string {
 }
 
 // Report evaluates the centre of a completed run on the test set, after the round of its last commit. It returns nil
-// without an error if the run has no model, maximises an objective, has no test samples or has no commit. It uses the
+// without an error if the run has no model, has a program of its own, has no test samples or has no commit. It uses the
 // samples in memory. It recomputes rounds only if the last one has no checkpoint; a run saves one when it ends.
 func (r *Run) Report(ctx context.Context) (*report.Report, error) {
 	j := r.Job
-	if j.modelless() || j.own.maximises() || len(j.Samples.Test()) == 0 {
+	if j.modelless() || j.own.external() || len(j.Samples.Test()) == 0 {
 		return nil, nil
 	}
 	h, err := read(r.Session.Dir(), 0)

@@ -170,6 +170,9 @@ func Askable(dir string) error {
 	case c.Objective != "":
 		return fmt.Errorf("%s maximises %s, and no data set can score its parameters: their score is the fitness",
 			filepath.Base(dir), c.Objective)
+	case c.Program != "":
+		return fmt.Errorf("%s trains the model of %s, which brood cannot compute on other samples: export it, and predict "+
+			"with the program's library", filepath.Base(dir), c.Program)
 	case c.Data == "":
 		return fmt.Errorf("%s trained no model that could predict samples", filepath.Base(dir))
 	}

@@ -63,12 +63,15 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	if kernels := requestedKernels(at); kernels != "" {
 		out = []string{kernels}
 	}
-	if !option.Processor(at) {
+	if !option.Processor(at) && !o.trains() {
 		d, err := device(at)
 		if err != nil {
 			return nil, err
 		}
 		out = d.kinds()
+	}
+	if o.trains() {
+		out = append(out, o.Program.Kernels())
 	}
 	if o.maximises() {
 		out = append(out, objective.Kernels)

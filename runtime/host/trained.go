@@ -122,7 +122,7 @@ func (j *Job) trained(now event.Checkpoint, dir string, params, stats engine.Hos
 		Held:      option.Validation.Text(j.Options),
 		Kernels:   j.Config.Kernels,
 	}
-	if j.Samples.Digest() == j.Config.Digest && !j.own.maximises() { // else the normalisation is unknown
+	if j.Samples.Digest() == j.Config.Digest && !j.own.external() { // else the normalisation is unknown
 		form := j.Samples.Form()
 		t.Read.Form = &form
 	}

@@ -43,6 +43,10 @@ var (
 		Doc:  "`program` whose fitness is maximised, in place of model and data (docs/objectives.md); it is not recorded, and a session that goes on is told it again",
 		Docs: map[string]string{"fork": "`program` of a session that maximises one: a session never starts it by itself"},
 		Kind: Text, Use: Again, Paths: true})
+	Program = add(Option{Name: "program",
+		Doc:  "`program` that trains its own model on its own data, such as 'python3 train.py' (docs/programs.md); it is not recorded, and a session that is resumed is given it again",
+		Docs: map[string]string{"fork": "`program` of a session that has one: a session never starts it by itself"},
+		Kind: Text, Use: Again, Paths: true})
 	Params = add(Option{
 		Name:  "params",
 		Doc:   "parameters of the objective: their number, or a SPEC.toml with names, shapes, bounds and seeds",

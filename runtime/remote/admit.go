@@ -56,6 +56,10 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 	h := q.Hello
 	if r != nil {
 		if kinds := strings.Split(h.Kernels, ","); !slices.Contains(kinds, r.config.Kernels) {
+			if r.config.Program != "" {
+				reason := host.ProgramKernels(r.config.Kernels, wire.CleanText(r.config.Program), kinds)
+				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
+			}
 			if r.config.Objective != "" {
 				reason := fmt.Sprintf("this run maximises %s, and this worker was not given it: "+
 					"start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))

@@ -23,6 +23,7 @@ type Info struct {
 	Seed                           uint64
 
 	Started   time.Time // time of the first record; if there is none, of the directory
+	Program   string    // name of the program that trains its own model; "" if there is none
 	Objective string    // name of the program of the objective; "" if the run trains a model
 	Round     uint64    // rounds done
 	Phase     event.Phase
@@ -109,6 +110,7 @@ func (x *Info) read(whole bool) error {
 	x.Started = time.Unix(0, first.At)
 	if c := first.Config; c != nil {
 		x.Preset, x.Model, x.Data, x.Seed, x.Objective = c.Preset, c.ModelName(), c.Data, c.Seed, c.Objective
+		x.Program = c.Program
 	}
 	if err := r.refresh(); err != nil {
 		return err

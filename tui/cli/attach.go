@@ -15,7 +15,6 @@ import (
 	"brood/optim/catalog"
 	"brood/runtime/control"
 	"brood/runtime/event"
-	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/summary"
 	"brood/transport/wire"
@@ -129,7 +128,7 @@ func attachCommand(s streams) *cobra.Command {
 		},
 	}
 	draw.register(c)
-	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	programFlags(c.Flags(), &program)
 	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: no key and no line of --json changes anything")

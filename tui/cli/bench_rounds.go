@@ -164,7 +164,7 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 		}
 		own := &splits[id]
 		ws[id] = worker.New(worker.Config{ID: id, Layout: net.Layout, Engine: timedLanes{timedEngine{e, &own.engine}, e}, Data: set0, Link: hub.Link(id), Direct: 4096, Lookup: catalog.Lookup,
-			Init:  func(m engine.Member, dst []float32) { _ = net.Init(0, m, dst) }, // the lengths come from the same layout
+			Init:  func(m engine.Member, dst []float32) error { return net.Init(0, m, dst) },
 			Clock: func() int64 { return time.Now().UnixNano() },
 			Watch: func() func() {
 				t := time.Now()

@@ -51,7 +51,7 @@ func (f *runFlags) runDetached(c *cobra.Command, preset string, s streams) error
 		return inBackground(run, s)
 	}
 	defer run.Close()
-	return look(c.Context(), run, f.draw.options(), option.Objective.Text(o.Options), s)
+	return look(c.Context(), run, f.draw.options(), cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options)), s)
 }
 
 // inBackground prints the session of a background run and the commands for it, and closes the connection.

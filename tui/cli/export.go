@@ -19,7 +19,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/export"
 	"brood/runtime/host"
-	"brood/runtime/option"
 )
 
 // exporting holds the flags of brood export.
@@ -94,7 +93,7 @@ func exportCommand(s streams) *cobra.Command {
 	c.Flags().StringVarP(&x.file, "output", "o", "",
 		"file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
 	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
-	c.Flags().StringVar(&x.program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	programFlags(c.Flags(), &x.program)
 	c.Flags().BoolVar(&x.force, "force", false, "replace the file if there is one")
 	return c
 }

@@ -13,7 +13,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
-	"brood/runtime/option"
 	"brood/tui"
 )
 
@@ -33,7 +32,7 @@ func geometryCommand(s streams) *cobra.Command {
 		"the two members between which the loss is measured, as A,B (default: the two that are furthest apart)")
 	c.Flags().IntVar(&want.Points, "points", 21, "points of that line, 2 to 1001")
 	threadsFlag(c.Flags(), &want.Threads)
-	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	programFlags(c.Flags(), &program)
 	ascii.register(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if want.Points < 2 || want.Points > 1001 {

@@ -78,9 +78,9 @@ func (l *sessionLibrary) setLast(o tui.Opened) tui.Opened {
 	return o
 }
 
-// programFor returns the objective command for a session; "" if the session maximises no objective.
+// programFor returns the command of the program of a session; "" if the session has none.
 func (l *sessionLibrary) programFor(dir string) string {
-	if session.Describe(dir).Objective == "" {
+	if d := session.Describe(dir); d.Objective == "" && d.Program == "" {
 		return ""
 	}
 	return l.program
@@ -90,7 +90,7 @@ func (l *sessionLibrary) programFor(dir string) string {
 func (l *sessionLibrary) resumeOptions(dir, by string) (o host.Options, err error) {
 	o.By = by
 	if program := l.programFor(dir); program != "" {
-		err = option.Objective.Set(&o, program)
+		err = option.Program.Set(&o, program)
 	}
 	return o, err
 }

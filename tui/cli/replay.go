@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/summary"
 )
@@ -61,7 +60,7 @@ func replayCommand(s streams) *cobra.Command {
 		},
 	}
 	c.Flags().Uint64Var(&at, "at", 0, "begin after this round, and wait there")
-	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	programFlags(c.Flags(), &program)
 	draw.register(c)
 	frames.register(c)
 	return c

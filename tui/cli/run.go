@@ -114,6 +114,9 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	if text := option.Objective.Text(f.opts); text != "" && p.Options.Model != "" {
 		return p, usage("preset %s trains a model, and --objective %s is in place of one: leave the preset out, and say --algorithm", name, text)
 	}
+	if text := option.Program.Text(f.opts); text != "" && p.Options.Model != "" {
+		return p, usage("preset %s trains a model, and --program %s has its own: leave the preset out, and say --algorithm", name, text)
+	}
 	switch {
 	case !f.full:
 		return p, nil
@@ -126,7 +129,7 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 // presetOf returns name, or the default preset if name is empty and no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
 	if name == "" && f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" &&
-		option.Objective.Text(f.opts) == "" {
+		option.Objective.Text(f.opts) == "" && option.Program.Text(f.opts) == "" {
 		return presets.Default
 	}
 	return name

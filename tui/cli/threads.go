@@ -30,3 +30,10 @@ func (n *threadCount) Set(text string) error {
 func threadsFlag(fl *pflag.FlagSet, to *int) {
 	fl.Var((*threadCount)(to), option.Threads.Name, "`threads` that compute (default: all cores)")
 }
+
+// programFlags registers the flags that give a recorded session its program again. Which of them is used does not
+// matter, since the session says what its program does.
+func programFlags(fl *pflag.FlagSet, to *string) {
+	fl.StringVar(to, option.Program.Name, "", option.Program.DocFor("fork"))
+	fl.StringVar(to, option.Objective.Name, "", option.Objective.DocFor("fork"))
+}

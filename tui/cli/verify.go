@@ -12,7 +12,6 @@ import (
 	"brood/models/usererr"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/option"
 	"brood/runtime/verify"
 )
 
@@ -76,7 +75,7 @@ func verifyCommand(s streams) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&program, option.Objective.Name, "", option.Objective.DocFor("fork"))
+	programFlags(c.Flags(), &program)
 	threadsFlag(c.Flags(), &threads)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c

@@ -27,7 +27,7 @@ type workerFlags struct {
 	key, listen, advertise string
 	threads                int
 	device                 string
-	objective              string
+	objective, program     string
 	slow                   float64
 	fast                   bool
 	patience               time.Duration
@@ -52,6 +52,8 @@ func workerCommand(s streams) *cobra.Command {
 	fl.StringVar(&f.device, option.Device.Name, "", option.Device.Doc)
 	fl.StringVar(&f.objective, option.Objective.Name, "",
 		"`program` that runs which maximise one may start here: the coordinator never says which")
+	fl.StringVar(&f.program, option.Program.Name, "",
+		"`program` of runs that train its model: the coordinator never says which")
 	fl.Float64Var(&f.slow, "slow", 1,
 		"compute so many times slower than this machine can, by processor time: several such workers try out a fleet on one machine")
 	fl.BoolVar(&f.fast, "fast-frames", false,
@@ -68,8 +70,8 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 		return usage("--fast-frames is of a worker that is slower: give --slow too")
 	case f.patience < 0:
 		return usage("--patience %s: give a duration such as 30s", f.patience)
-	case f.slow > 1 && (!option.Processor(f.device) || f.objective != ""):
-		return usage("--slow is about this process's own computing: leave --device and --objective out")
+	case f.slow > 1 && (!option.Processor(f.device) || f.objective+f.program != ""):
+		return usage("--slow is about this process's own computing: leave --device, --objective and --program out")
 	}
 	if url == "-" { // read it from stdin: process lists show arguments, and the token is secret
 		line, err := bufio.NewReader(s.in).ReadString('\n')
@@ -96,7 +98,7 @@ func (f *workerFlags) execute(c *cobra.Command, url string, s streams) error {
 	if f.threads == 0 {
 		f.threads = goruntime.NumCPU()
 	}
-	own, err := host.Program(f.objective)
+	own, err := host.JoiningProgram(c.Context(), f.objective, f.program, f.device)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,329 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"brood/models"
+	"brood/models/engine"
+	"brood/models/engine/ram"
+	"brood/models/native"
+	"brood/models/noise"
+)
+
+const (
+	// checkEvery is the interval, in tasks, at which one result is computed twice to detect varying results.
+	checkEvery = 64
+	// pieceSize is the maximum samples of one evaluation by the program. It is part of the results: the sums of the
+	// pieces are added in order.
+	pieceSize = 512
+)
+
+// Engine runs tasks of one program. It is used from one goroutine. The creator must call Close.
+type Engine struct {
+	ram.Memory
+	p      *Program
+	model  *models.Model
+	vector *native.Vector
+	bounds engine.Bounds
+	lanes  []*lane
+	tasks  int // gradient and evaluation tasks
+
+	mu     sync.Mutex
+	notes  []engine.Note // pending
+	varied bool          // varying results were noted
+}
+
+// lane executes requests with a process of its own. It is used by one goroutine at a time.
+type lane struct {
+	id  int
+	p   *Program
+	q   *process  // nil until needed
+	row []float32 // parameters of a candidate
+}
+
+// Engine returns an engine with as many processes as a worker of that many threads uses. They are started when they are
+// needed.
+func (p *Program) Engine(threads int) (*Engine, error) {
+	m, err := p.Model()
+	if err != nil {
+		return nil, err
+	}
+	n := p.Processes(max(1, threads))
+	v, err := native.New(m.Layout, n)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{p: p, model: m, vector: v, bounds: m.Bounds(p.Data())}
+	e.bounds.Norms = m.Layout.Stats > 0
+	for i := range n {
+		e.lanes = append(e.lanes, &lane{id: i, p: p})
+	}
+	return e, nil
+}
+
+// Kernels returns [Program.Kernels].
+func (e *Engine) Kernels() string { return e.p.Kernels() }
+
+// Metrics returns the names of the metrics besides the loss; read-only.
+func (e *Engine) Metrics() []string { return e.p.desc.Metrics }
+
+// Room estimates the memory of vector tasks, of a candidate for each process, and of the files shared with the
+// processes, in bytes. It excludes the memory of the processes.
+func (e *Engine) Room(w engine.Work) int64 {
+	at := offsetsOf(&e.model.Layout)
+	return e.vector.Room(w) + int64(len(e.lanes))*(at.size+2*4*int64(e.model.Layout.Params))
+}
+
+// Close returns the processes to the program.
+func (e *Engine) Close() {
+	for _, l := range e.lanes {
+		if l.q != nil {
+			e.p.put(l.q)
+			l.q = nil
+		}
+	}
+}
+
+// Notes returns the notes since the last call.
+func (e *Engine) Notes() []engine.Note {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := e.notes
+	e.notes = nil
+	return out
+}
+
+// Do runs the tasks in order. Their outputs are readable when it returns. It stops at the first error.
+func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
+	for _, t := range tasks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		switch t := t.(type) {
+		case engine.Gradients:
+			err = e.gradients(ctx, t)
+		case engine.Evaluate:
+			err = e.evaluate(ctx, t)
+		case engine.Candidates:
+			err = e.candidates(ctx, t)
+		case engine.Statistics:
+			err = e.statistics(ctx, t)
+		default:
+			err = e.vector.Do(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do has the lane's process execute t, and starts it if it is not running.
+func (l *lane) do(ctx context.Context, t task, r *result) (err error) {
+	if l.q == nil {
+		if l.q, err = l.p.take(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.q.do(ctx, t, r); err != nil {
+		l.q = nil
+		return l.p.cause(err)
+	}
+	return nil
+}
+
+// repeats reports whether the first result of the next task is to be computed twice.
+func (e *Engine) repeats() bool {
+	e.tasks++
+	return e.tasks%checkEvery == 1
+}
+
+func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
+	if err := e.bounds.Gradients(&t); err != nil {
+		return err
+	}
+	x, g := ram.View(t.X), ram.View(t.G)
+	twice := e.repeats()
+	return engine.Each(ctx, e.lanes, len(t.Rows), func(l *lane, i int) error {
+		request := task{
+			kind:    kindGradient,
+			batches: t.Batches[i : i+1],
+			params:  x.Row(t.Rows[i]),
+			outGrad: g.Row(engine.Row(i)),
+		}
+		if t.Masks != nil {
+			request.key = key64(t.Masks[i])
+		}
+		if e.bounds.Norms {
+			request.stats = ram.View(t.Stats).Row(t.StatRows[i])
+			request.outStats = request.stats
+		}
+		var r, again result
+		if twice && i == 0 {
+			first := slices.Clone(request.outGrad)
+			once := request
+			once.outGrad, once.outStats = first, nil
+			if err := l.do(ctx, once, &again); err != nil {
+				return err
+			}
+			defer func() { e.compare(again.loss, r.loss, first, request.outGrad) }()
+		}
+		if err := l.do(ctx, request, &r); err != nil {
+			return err
+		}
+		t.Loss[i] = float32(r.loss)
+		return nil
+	})
+}
+
+// compare notes, once, if two results of the same inputs differ.
+func (e *Engine) compare(lossA, lossB float64, gradA, gradB []float32) {
+	what := ""
+	if math.Float64bits(lossA) != math.Float64bits(lossB) {
+		what = fmt.Sprintf("losses, %v and %v", lossA, lossB)
+	}
+	for i := range gradA {
+		if math.Float32bits(gradA[i]) != math.Float32bits(gradB[i]) {
+			what = fmt.Sprintf("gradients, at parameter %d %v and %v", i, gradA[i], gradB[i])
+			break
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if what == "" || e.varied {
+		return
+	}
+	e.varied = true
+	e.notes = append(e.notes, engine.Note{
+		Kind: engine.NoteVaries,
+		Text: "the program gives different " + what + " for the same parameters, samples and key: " +
+			"this session cannot verify exactly",
+	})
+}
+
+// piece is a part of an evaluation: samples of entry i.
+type piece struct {
+	i       int
+	samples []int32
+	result
+}
+
+// pieces divides the batches of n entries, or the one batch for all, into pieces of at most pieceSize samples.
+func (e *Engine) pieces(batches [][]int32, n int) (out []piece) {
+	for i := range n {
+		for part := range slices.Chunk(batches[min(i, len(batches)-1)], pieceSize) {
+			out = append(out, piece{i, part, result{metrics: make([]float64, len(e.Metrics()))}})
+		}
+	}
+	return out
+}
+
+// sum adds the results of the pieces of each of n entries, in order.
+func (e *Engine) sum(pieces []piece, n int) []result {
+	out := make([]result, n)
+	for i := range out {
+		out[i].metrics = make([]float64, len(e.Metrics()))
+	}
+	for _, p := range pieces {
+		r := &out[p.i]
+		r.loss += p.loss
+		r.correct += p.correct
+		for k, x := range p.metrics {
+			r.metrics[k] += x
+		}
+	}
+	return out
+}
+
+func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
+	if err := e.bounds.Evaluate(&t); err != nil {
+		return err
+	}
+	x, pieces := ram.View(t.X), e.pieces(t.Batches, len(t.Rows))
+	err := engine.Each(ctx, e.lanes, len(pieces), func(l *lane, k int) error {
+		p := &pieces[k]
+		request := task{kind: kindEvaluate, params: x.Row(t.Rows[p.i]), batches: [][]int32{p.samples}}
+		if drawn := engine.DrawnAt(t.Drawn, p.i); drawn != (noise.Key{}) {
+			request.key = key64(drawn)
+		}
+		switch {
+		case !e.bounds.Norms:
+		case t.Stats.Rows > 0:
+			request.stats = ram.View(t.Stats).Row(t.Rows[p.i])
+		default:
+			request.flags = ownStatistics
+		}
+		return l.do(ctx, request, &p.result)
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range e.sum(pieces, len(t.Rows)) {
+		t.Loss[i], t.Correct[i] = r.loss, int64(r.correct)
+		if len(t.Metrics) > 0 {
+			copy(t.Metrics[i*len(r.metrics):], r.metrics)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
+	if err := e.bounds.Candidates(&t); err != nil {
+		return err
+	}
+	pieces := e.pieces(t.Batches, len(t.IDs))
+	err := engine.Each(ctx, e.lanes, len(pieces), func(l *lane, k int) error {
+		p := &pieces[k]
+		if l.row == nil {
+			l.row = make([]float32, e.model.Layout.Params)
+		}
+		if err := e.vector.Candidate(l.id, l.row, &t, p.i); err != nil {
+			return err
+		}
+		request := task{kind: kindEvaluate, params: l.row, batches: [][]int32{p.samples}}
+		if drawn := engine.DrawnAt(t.Drawn, min(p.i, len(t.Batches)-1)); drawn != (noise.Key{}) {
+			request.key = key64(drawn)
+		}
+		if e.bounds.Norms {
+			request.flags = ownStatistics
+		}
+		return l.do(ctx, request, &p.result)
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range e.sum(pieces, len(t.IDs)) {
+		n := float64(len(t.Batches[min(i, len(t.Batches)-1)]))
+		for k, x := range r.metrics {
+			if len(t.Metrics) > 0 {
+				t.Metrics[i*len(r.metrics)+k] = x / n
+			}
+		}
+		f := float32(-r.loss / n)
+		if math.IsInf(float64(f), 0) {
+			f = float32(math.NaN())
+		}
+		t.Fitness[i] = f
+	}
+	return nil
+}
+
+func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
+	if err := e.bounds.Statistics(&t); err != nil {
+		return err
+	}
+	if !e.bounds.Norms {
+		return nil
+	}
+	x, stats := ram.View(t.X), ram.View(t.Stats)
+	return engine.Each(ctx, e.lanes, len(t.Rows), func(l *lane, i int) error {
+		row := stats.Row(engine.Row(i))
+		request := task{kind: kindStatistics, params: x.Row(t.Rows[i]), batches: t.Batches, stats: row, outStats: row}
+		return l.do(ctx, request, &result{})
+	})
+}

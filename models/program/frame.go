@@ -1,0 +1,112 @@
+package program
+
+import (
+	"fmt"
+	"math"
+
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/models/subprocess"
+)
+
+// The kinds of frames. docs/programs.md specifies them byte by byte.
+const (
+	protocolVersion = 2
+
+	// from brood
+	kindHello      = 1
+	kindMemory     = 2
+	kindInit       = 3
+	kindGradient   = 4
+	kindEvaluate   = 5
+	kindStatistics = 6
+
+	// from the program
+	kindDescription = 65
+	kindDone        = 66
+)
+
+// page specifies the protocol.
+const page = "docs/programs.md"
+
+var order = subprocess.Order
+
+// offsets are the byte offsets in the shared file: of the parameters, the buffers and the gradient, each of one row,
+// and the size of the file.
+type offsets struct{ params, stats, grad, size int64 }
+
+const alignment = 64 // of each row in the shared file, in bytes
+
+func offsetsOf(l *engine.Layout) offsets {
+	align := func(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
+	o := offsets{stats: align(4 * int64(l.Params))}
+	o.grad = o.stats + align(4*int64(l.Stats))
+	o.size = o.grad + align(4*int64(l.Params))
+	return o
+}
+
+func helloFrame(device string) []byte {
+	p := subprocess.BeginFrame(nil, kindHello)
+	p = order.AppendUint32(p, protocolVersion)
+	p = order.AppendUint32(p, uint32(len(device)))
+	return subprocess.EndFrame(append(p, device...))
+}
+
+func memoryFrame(path string, at offsets) []byte {
+	p := subprocess.BeginFrame(nil, kindMemory)
+	for _, n := range []int64{at.size, at.params, at.stats, at.grad} {
+		p = order.AppendUint64(p, uint64(n))
+	}
+	p = order.AppendUint32(p, uint32(len(path)))
+	return subprocess.EndFrame(append(p, path...))
+}
+
+// key64 returns a random number that depends on the whole address.
+func key64(k noise.Key) uint64 {
+	w := k.Words(math.MaxUint32)
+	return uint64(w[0])<<32 | uint64(w[1])
+}
+
+// taskFrame returns a frame of a task in the memory of p: its id, a random key, flags, and batches of sample ids.
+func taskFrame(p []byte, kind byte, id, key uint64, flags uint32, batches ...[]int32) []byte {
+	p = subprocess.BeginFrame(p, kind)
+	p = order.AppendUint64(p, id)
+	p = order.AppendUint64(p, key)
+	p = order.AppendUint32(p, flags)
+	p = order.AppendUint32(p, uint32(len(batches)))
+	for _, b := range batches {
+		p = order.AppendUint32(p, uint32(len(b)))
+	}
+	for _, b := range batches {
+		for _, sample := range b {
+			p = order.AppendUint32(p, uint32(sample))
+		}
+	}
+	return subprocess.EndFrame(p)
+}
+
+// result is the answer to a task.
+type result struct {
+	loss    float64 // mean of a gradient, sum of an evaluation
+	correct uint64
+	metrics []float64 // sums
+}
+
+// parseDone parses the answer to task id, with room for its metrics in r.
+func parseDone(body []byte, id uint64, samples int, r *result) error {
+	if want := 24 + 8*len(r.metrics); len(body) != want {
+		return fmt.Errorf("its answer has %d bytes, want %d: an id, a loss, a count and %d metrics",
+			len(body), want, len(r.metrics))
+	}
+	if got := order.Uint64(body); got != id {
+		return fmt.Errorf("it answered task %d, and task %d was due", got, id)
+	}
+	r.loss = math.Float64frombits(order.Uint64(body[8:]))
+	if r.correct = order.Uint64(body[16:]); r.correct > uint64(samples) {
+		return fmt.Errorf("it counts %d correct predictions of %d samples", r.correct, samples)
+	}
+	for i := range r.metrics {
+		r.metrics[i] = math.Float64frombits(order.Uint64(body[24+8*i:]))
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"brood/models/subprocess"
+)
+
+// startTimeout is the time in which a program must describe itself: it imports its libraries and reads its data. Tests
+// shorten it.
+var startTimeout = 5 * time.Minute
+
+// environment tells a program that brood starts it. PYTHONNODEBUGRANGES leaves the lines of carets out of tracebacks.
+var environment = []string{"BROOD_PROGRAM=2", "PYTHONNODEBUGRANGES=1"}
+
+// process is one running program with the file through which rows go. It is used from one goroutine.
+type process struct {
+	*subprocess.Process
+	memory memory
+	desc   Description
+	limit  time.Duration // of one task
+	next   uint64        // id of the next task
+	frame  []byte
+	buf    []byte
+}
+
+// start starts the program, has it describe itself and gives it the shared file. On an error the process is ended.
+func start(ctx context.Context, command []string, device string) (*process, error) {
+	file, err := newMemory()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{memory: memory{file: file}}
+	if p.Process, err = subprocess.Start(command, environment, file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	err = p.WithDeadline(ctx, startTimeout, func() (err error) {
+		if _, err := p.In.Write(helloFrame(device)); err != nil {
+			return err
+		}
+		if p.buf, err = subprocess.ReadFrame(p.Out, p.buf, kindDescription, page); err != nil {
+			return err
+		}
+		p.desc, err = parseDescription(p.buf)
+		return err
+	})
+	if err == nil {
+		err = p.share()
+	}
+	if err != nil {
+		return nil, p.fail(err)
+	}
+	p.limit = 600 * time.Second
+	if p.desc.Timeout > 0 {
+		p.limit = time.Duration(p.desc.Timeout * float64(time.Second))
+	}
+	return p, nil
+}
+
+// share sets the size of the shared file and tells the program where it is.
+func (p *process) share() error {
+	m, err := p.desc.model()
+	if err != nil {
+		return err
+	}
+	p.memory.at = offsetsOf(&m.Layout)
+	if err := p.memory.file.Truncate(p.memory.at.size); err != nil {
+		return fmt.Errorf("the memory shared with it: %w", err)
+	}
+	_, err = p.In.Write(memoryFrame(memoryPath, p.memory.at))
+	return err
+}
+
+// task is one request to a program.
+type task struct {
+	kind    byte
+	key     uint64
+	flags   uint32
+	batches [][]int32
+
+	params, stats     []float32 // in; stats may be empty
+	outParams         []float32 // out of kindInit
+	outStats, outGrad []float32 // out; empty if not wanted
+}
+
+// ownStatistics is the flag of an evaluation that normalises by the statistics of the batch.
+const ownStatistics = 1
+
+// do has the program execute t. r.metrics is allocated if it is nil. On an error the process is ended and must not be
+// used again.
+func (p *process) do(ctx context.Context, t task, r *result) error {
+	if err := p.exchange(ctx, t, r); err != nil {
+		return p.fail(err)
+	}
+	return nil
+}
+
+func (p *process) exchange(ctx context.Context, t task, r *result) error {
+	at := p.memory.at
+	if r.metrics == nil {
+		r.metrics = make([]float64, len(p.desc.Metrics))
+	}
+	if err := p.memory.write(t.params, at.params); err != nil {
+		return err
+	}
+	if err := p.memory.write(t.stats, at.stats); err != nil {
+		return err
+	}
+	samples := 0
+	for _, b := range t.batches {
+		samples += len(b)
+	}
+	id := p.next
+	p.next++
+	p.frame = taskFrame(p.frame, t.kind, id, t.key, t.flags, t.batches...)
+	err := p.WithDeadline(ctx, p.limit, func() (err error) {
+		if _, err := p.In.Write(p.frame); err != nil {
+			return err
+		}
+		if p.buf, err = subprocess.ReadFrame(p.Out, p.buf, kindDone, page); err != nil {
+			return err
+		}
+		return parseDone(p.buf, id, samples, r)
+	})
+	if err != nil {
+		return err
+	}
+	for _, out := range []struct {
+		row []float32
+		at  int64
+	}{{t.outParams, at.params}, {t.outStats, at.stats}, {t.outGrad, at.grad}} {
+		if len(out.row) > 0 {
+			if err := p.memory.read(out.row, out.at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fail ends the program after the error err, see [subprocess.Process.Fail].
+func (p *process) fail(err error) error {
+	defer p.memory.file.Close()
+	return p.Fail(err)
+}
+
+// shutdown closes the program's input and waits for its exit.
+func (p *process) shutdown() {
+	p.Shutdown()
+	p.memory.file.Close()
+}

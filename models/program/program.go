@@ -1,0 +1,179 @@
+// Package program trains a model of the user's own: a program, in any language, that computes gradients and evaluations
+// of its model on its data. brood decides the order of the samples, moves the parameters, and does all arithmetic
+// between members itself (models/native). Engine is the engine of such a run. It imports models, their engines, noise
+// and subprocess.
+//
+//	p, err := program.Open(ctx, []string{"python3", "train.py"}, "")
+//	net, err := p.Model()
+//	eng, err := p.Engine(2)
+//	err = eng.Do(ctx, engine.Gradients{...})
+//
+// A program describes itself, so that there is no file beside it. docs/programs.md specifies the protocol byte by byte.
+package program
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"brood/models"
+	"brood/models/arith"
+	"brood/models/data"
+	"brood/models/noise"
+	"brood/models/subprocess"
+)
+
+// idleTimeout is the time after which unused processes of a program are ended.
+const idleTimeout = 15 * time.Second
+
+// Program is a program that has described itself. It keeps idle processes for its engines, since a start takes seconds.
+// It is safe for concurrent use. Call Close when no engine is in use.
+type Program struct {
+	Command []string
+	Device  string // that the program is asked to compute on; "" leaves it to the program
+	desc    Description
+	text    string
+
+	mu    sync.Mutex
+	idle  []*process
+	timer *time.Timer // ends the idle processes
+}
+
+// Open starts the program once and reads its description.
+func Open(ctx context.Context, command []string, device string) (*Program, error) {
+	p := &Program{Command: command, Device: device}
+	first, err := start(ctx, command, device)
+	if err != nil {
+		return nil, p.cause(err)
+	}
+	p.desc = first.desc
+	words, err := subprocess.Identity(command)
+	if err == nil {
+		p.text, err = p.desc.text()
+	}
+	if err != nil {
+		first.shutdown()
+		return nil, p.cause(err)
+	}
+	p.text += words
+	p.put(first)
+	return p, nil
+}
+
+// cause adds the command to an error of the program.
+func (p *Program) cause(err error) error {
+	return fmt.Errorf("the program %s: %w", strings.Join(p.Command, " "), err)
+}
+
+// Description returns what the program said about itself; read-only.
+func (p *Program) Description() *Description { return &p.desc }
+
+// Text returns what sessions record: the description without what computes, the words of the command, and the digests
+// of those that are files. Programs with equal texts are considered the same.
+func (p *Program) Text() string { return p.text }
+
+// Name returns the command with each path reduced to its last element.
+func (p *Program) Name() string { return subprocess.Name(p.Command) }
+
+// Kernels names what determines the bits of the results: the program, its library and what it computes on, and the
+// arithmetic of everything else.
+func (p *Program) Kernels() string {
+	return fmt.Sprintf("program/%s/%s/%s+%s", digest(p.text), p.desc.Library, p.desc.Device, arith.Name)
+}
+
+// Model returns the parameters and buffers as a model without layers.
+func (p *Program) Model() (*models.Model, error) { return p.desc.model() }
+
+// Data returns the ids of the program's samples.
+func (p *Program) Data() *data.Set { return p.desc.samples() }
+
+// Processes returns how many processes a worker with that many threads uses.
+func (p *Program) Processes(threads int) int {
+	if p.desc.Processes > 0 {
+		return p.desc.Processes
+	}
+	return max(1, threads/max(1, p.desc.Threads))
+}
+
+// take returns an idle process, or starts one. A process that describes itself otherwise than the first one is refused.
+func (p *Program) take(ctx context.Context) (*process, error) {
+	p.mu.Lock()
+	for len(p.idle) > 0 {
+		last := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if !last.Exited() {
+			p.mu.Unlock()
+			return last, nil
+		}
+		last.shutdown()
+	}
+	p.mu.Unlock()
+	fresh, err := start(ctx, p.Command, p.Device)
+	if err != nil {
+		return nil, p.cause(err)
+	}
+	if err := p.same(&fresh.desc); err != nil {
+		return nil, p.cause(fresh.fail(err))
+	}
+	return fresh, nil
+}
+
+// same returns an error if d differs from the description of the first process.
+func (p *Program) same(d *Description) error {
+	text, err := d.text()
+	if err != nil {
+		return err
+	}
+	have, want := strings.Split(text, "\n"), strings.Split(p.text, "\n")
+	for i, line := range have {
+		if line != "" && line != want[min(i, len(want)-1)] {
+			return fmt.Errorf("it describes itself by %q, where it said %q before: its description must depend on its "+
+				"files only", line, want[min(i, len(want)-1)])
+		}
+	}
+	if d.Library != p.desc.Library || d.Device != p.desc.Device {
+		return fmt.Errorf("it computes with %s on %s, where it said %s on %s before",
+			d.Library, d.Device, p.desc.Library, p.desc.Device)
+	}
+	return nil
+}
+
+// put makes a process available to the next engine.
+func (p *Program) put(q *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, q)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(idleTimeout, p.Close)
+	}
+	p.timer.Reset(idleTimeout)
+}
+
+// Close ends all idle processes. The program can still be used: processes are started when they are needed.
+func (p *Program) Close() {
+	p.mu.Lock()
+	idle := slices.Clone(p.idle)
+	p.idle = nil
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, q := range idle {
+		wg.Go(q.shutdown)
+	}
+	wg.Wait()
+}
+
+// Init writes the initial parameters and buffers for a random key. Both are functions of the key.
+func (p *Program) Init(ctx context.Context, key noise.Key, params, stats []float32) error {
+	q, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	if err := q.do(ctx, task{kind: kindInit, key: key64(key), outParams: params, outStats: stats}, &result{}); err != nil {
+		return p.cause(err)
+	}
+	p.put(q)
+	return nil
+}

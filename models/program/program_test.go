@@ -1,0 +1,296 @@
+//go:build unix
+
+package program
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+	"brood/models/noise"
+	"brood/models/program/programtest"
+)
+
+func TestMain(m *testing.M) {
+	programtest.Main()
+	os.Exit(m.Run())
+}
+
+func opened(t *testing.T, faults string) *Program {
+	t.Helper()
+	t.Setenv(programtest.Variable, faults)
+	p, err := Open(t.Context(), programtest.Command(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func engineOf(t *testing.T, p *Program, threads int) *Engine {
+	t.Helper()
+	e, err := p.Engine(threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// rows returns n rows of initial values and their copy in the memory of the engine.
+func rows(t *testing.T, p *Program, e *Engine, n int) (engine.Host, engine.Mat) {
+	t.Helper()
+	h := engine.NewHost(n, programtest.Params, engine.F32)
+	for i := range n {
+		key := noise.Key{Seed: 7, Purpose: noise.Init, Member: uint32(i)}
+		if err := p.Init(t.Context(), key, h.Row(engine.Row(i)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := engine.Upload(t.Context(), e, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, m
+}
+
+func TestDescription(t *testing.T) {
+	p := opened(t, "")
+	m, err := p.Model()
+	if err != nil || m.Layout.Params != programtest.Params || len(m.Layout.Tensors) != 4 {
+		t.Fatalf("model %+v: %v", m, err)
+	}
+	d := p.Data()
+	if len(d.Train()) != programtest.Train || len(d.Validation()) != programtest.Validation ||
+		d.Test()[0] != programtest.Train+programtest.Validation || d.Digest() != "formula 1" {
+		t.Errorf("%d, %d and %d samples of %s", len(d.Train()), len(d.Validation()), len(d.Test()), d.Digest())
+	}
+	again, err := ParseText(p.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := again.text(); !strings.HasPrefix(p.Text(), text) {
+		t.Errorf("the recorded text\n%sgives\n%s", p.Text(), text)
+	}
+}
+
+// A row's results are those of the program itself, whatever the number of processes.
+func TestTasks(t *testing.T) {
+	p := opened(t, "")
+	batches := [][]int32{{1, 2, 3}, {4, 599}, {5}}
+	long := make([]int32, 0, 1200) // several pieces
+	for i := range cap(long) {
+		long = append(long, int32(i%700))
+	}
+	for _, threads := range []int{1, 3} {
+		e := engineOf(t, p, threads)
+		h, x := rows(t, p, e, 3)
+		g, err := e.Alloc(3, programtest.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := []engine.Row{2, 0, 1}
+		gradients := engine.Gradients{X: x, Rows: order, Batches: batches, G: g, Loss: make([]float32, 3)}
+		evaluate := engine.Evaluate{X: x, Rows: engine.Rows(2), Batches: [][]int32{long, batches[0]},
+			Loss: make([]float64, 2), Correct: make([]int64, 2), Metrics: make([]float64, 2)}
+		if err := e.Do(t.Context(), gradients, evaluate); err != nil {
+			t.Fatal(err)
+		}
+		got, err := engine.Download(t.Context(), e, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float32, programtest.Params)
+		for i, r := range order {
+			loss := programtest.Gradient(h.Row(r), ints(batches[i]), want)
+			if !slices.Equal(got.Row(engine.Row(i)), want) || gradients.Loss[i] != float32(loss) {
+				t.Errorf("%d threads: entry %d has loss %v, want %v, or another gradient", threads, i, gradients.Loss[i], loss)
+			}
+		}
+		loss, correct, margin := 0.0, 0, 0.0
+		for part := range slices.Chunk(long, pieceSize) {
+			l, c, m := programtest.Evaluate(h.Row(0), ints(part))
+			loss, correct, margin = loss+l, correct+c, margin+m
+		}
+		if evaluate.Loss[0] != loss || evaluate.Correct[0] != int64(correct) || evaluate.Metrics[0] != margin {
+			t.Errorf("%d threads: %v, %d, %v; want %v, %d, %v", threads, evaluate.Loss[0], evaluate.Correct[0],
+				evaluate.Metrics[0], loss, correct, margin)
+		}
+		if notes := e.Notes(); len(notes) > 0 {
+			t.Errorf("notes %v", notes)
+		}
+		e.Close()
+	}
+}
+
+func ints(ids []int32) (out []int) {
+	for _, id := range ids {
+		out = append(out, int(id))
+	}
+	return out
+}
+
+// Candidates are evaluated at the parameters that other engines perturb, and their fitness is minus the mean loss.
+func TestCandidates(t *testing.T) {
+	p := opened(t, "")
+	e := engineOf(t, p, 2)
+	_, theta := rows(t, p, e, 1)
+	key := noise.Key{Seed: 3, Purpose: noise.Candidate, Round: 5}
+	batch := []int32{0, 1, 2, 3}
+	c := engine.Candidates{Theta: theta, Sigma: .1, Key: key, IDs: []engine.Member{0, 1, 2}, Batches: [][]int32{batch},
+		Fitness: make([]float32, 3), Metrics: make([]float64, 3)}
+	if err := e.Do(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.IDs {
+		x := make([]float32, programtest.Params)
+		if err := e.vector.Candidate(0, x, &c, i); err != nil {
+			t.Fatal(err)
+		}
+		loss, _, margin := programtest.Evaluate(x, ints(batch))
+		if c.Fitness[i] != float32(-loss/4) || c.Metrics[i] != margin/4 {
+			t.Errorf("candidate %d: %v and %v, want %v and %v", i, c.Fitness[i], c.Metrics[i], -loss/4, margin/4)
+		}
+	}
+}
+
+// one computes a gradient with a fresh engine and returns its error.
+func one(ctx context.Context, t *testing.T, p *Program) error {
+	t.Helper()
+	e := engineOf(t, p, 1)
+	x, err := e.Alloc(1, programtest.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := e.Alloc(1, programtest.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Do(ctx, engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{{1}}, G: g, Loss: make([]float32, 1)})
+}
+
+func TestFaults(t *testing.T) {
+	defer func(before time.Duration) { startTimeout = before }(startTimeout)
+	startTimeout = 10 * time.Second
+	for faults, want := range map[string]string{
+		"refuse": "it ended without an answer: exit status 1; it said: Traceback: no module named nowhere",
+		"print":  "does it print text to its standard output?",
+		"die=0":  "it ended without an answer: exit status 3; it said: ValueError: the tensors do not match",
+		"short":  "its answer has 8 bytes, want 32: an id",
+		"hang=0": "it gave no answer within 5s",
+	} {
+		t.Run(faults, func(t *testing.T) {
+			t.Parallel()
+			command := []string{"env", programtest.Variable + "=" + faults, programtest.Command()[0]}
+			p, err := Open(t.Context(), command, "")
+			if err == nil {
+				defer p.Close()
+				err = one(t.Context(), t, p)
+			}
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "the program env ") {
+				t.Errorf("the error is %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// A process that describes itself otherwise than the first one is not used.
+func TestOtherDescription(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "changed")
+	p := opened(t, "other="+file)
+	p.Close()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("train = %d", programtest.Train)
+	if err := one(t.Context(), t, p); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %q", err, want)
+	}
+}
+
+func TestVaries(t *testing.T) {
+	p := opened(t, "wander")
+	e := engineOf(t, p, 1)
+	_, x := rows(t, p, e, 1)
+	g, err := e.Alloc(1, programtest.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{{1}}, G: g, Loss: make([]float32, 1)}
+	if err := e.Do(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	notes := e.Notes()
+	if len(notes) != 1 || notes[0].Kind != engine.NoteVaries || !strings.Contains(notes[0].Text, "at parameter 0") {
+		t.Errorf("notes %v", notes)
+	}
+}
+
+// Loss that overflows is a fitness that is missing, not infinite.
+func TestParseDone(t *testing.T) {
+	var r result
+	body := order.AppendUint64(nil, 4)
+	body = order.AppendUint64(body, math.Float64bits(2.5))
+	body = order.AppendUint64(body, 3)
+	if err := parseDone(body, 4, 3, &r); err != nil || r.loss != 2.5 || r.correct != 3 {
+		t.Errorf("%+v: %v", r, err)
+	}
+	if err := parseDone(body, 5, 3, &r); err == nil {
+		t.Error("the answer to another task is taken")
+	}
+	if err := parseDone(body, 4, 2, &r); err == nil {
+		t.Error("3 of 2 samples are right")
+	}
+}
+
+func TestRefusedDescriptions(t *testing.T) {
+	const good = `{"name":"n","parameters":[{"name":"w","shape":[2]}],"train":3,"data":"d","score":"loss",` +
+		`"library":"l","device":"cpu"}`
+	if _, err := parseDescription([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[string]string{
+		`"name":"n" -> "name":"n\u001b"`:                        "the name",
+		`"score":"loss" -> "score":"fitness"`:                   "the score",
+		`"train":3 -> "train":0`:                                "0 training",
+		`"train":3 -> "train":3,"epochs":2`:                     "epochs",
+		`[2] -> [0]`:                                            "sizes above zero",
+		`[2] -> [2147483647,2147483647]`:                        "elements in all",
+		`[{"name":"w","shape":[2]}] -> []`:                      "no parameters",
+		`"device":"cpu" -> "device":"c/u"`:                      "leave the / out",
+		`"train":3 -> "train":3,"timeout":-1`:                   "a timeout of -1 s",
+		`"train":3 -> "train":3,"metrics":[""]`:                 "its metric 1",
+		`"train":3 -> "train":3,"processes":-1`:                 "-1 processes",
+		`"shape":[2]} -> "shape":[2]},{"name":"w","shape":[1]}`: "shares it with another",
+	} {
+		from, to, _ := strings.Cut(change, " -> ")
+		if _, err := parseDescription([]byte(strings.Replace(good, from, to, 1))); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %q", change, err, want)
+		}
+	}
+}
+
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte(`{"name":"n","parameters":[{"name":"w","shape":[2]}],"train":3,"data":"d","score":"loss"}`))
+	f.Add(make([]byte, 24))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if d, err := parseDescription(p); err == nil {
+			text, err := d.text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ParseText(text); err != nil {
+				t.Fatalf("%s\n%v", text, err)
+			}
+		}
+		_ = parseDone(p, 0, 1, &result{metrics: make([]float64, 1)})
+	})
+}

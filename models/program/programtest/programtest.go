@@ -1,0 +1,295 @@
+// Package programtest is a small program that brood trains, for tests: a network of two layers on samples that are
+// functions of their ids. A test binary becomes the program if its environment has Variable set, see Main.
+package programtest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// Variable is the environment variable that makes a test binary the program. Its value lists faults, see Main.
+const Variable = "BROOD_TEST_PROGRAM"
+
+// Sizes of the network and of its splits.
+const (
+	Inputs, Hidden, Outputs = 6, 5, 3
+	Params                  = Hidden*Inputs + Hidden + Outputs*Hidden + Outputs
+	Train, Validation, Test = 600, 60, 120
+)
+
+// Command returns the command of this test binary as the program.
+func Command() []string { return []string{os.Args[0]} }
+
+// Main runs the program and exits if the environment has Variable. Call it first in TestMain. Faults are words of its
+// value:
+//
+//	die=N      exits with status 3 at task N, with words on standard error
+//	once=DIR   makes die happen once: the first process that dies creates DIR
+//	hang=N     does not answer task N
+//	print      writes text to standard output before it answers hello
+//	short      answers with a body that is too short
+//	nan=N      the gradient of task N is NaN
+//	wander     results differ each time
+//	other=FILE describes itself with more samples if FILE exists
+//	refuse     exits before it describes itself
+//	slow=MS    takes so many milliseconds for each task
+func Main() {
+	faults, ok := os.LookupEnv(Variable)
+	if !ok {
+		return
+	}
+	p := &program{in: bufio.NewReader(os.Stdin), faults: map[string]string{}}
+	for _, word := range strings.Fields(faults) {
+		name, value, _ := strings.Cut(word, "=")
+		p.faults[name] = value
+	}
+	p.serve()
+	os.Exit(0)
+}
+
+type program struct {
+	in     *bufio.Reader
+	faults map[string]string
+	x, g   []float32
+	tasks  int
+}
+
+func (p *program) has(fault string) bool { _, ok := p.faults[fault]; return ok }
+
+// due reports whether a fault is due at this task.
+func (p *program) due(fault string) bool { return p.faults[fault] == fmt.Sprint(p.tasks) }
+
+func (p *program) read() (kind byte, body []byte) {
+	var head [5]byte
+	if _, err := io.ReadFull(p.in, head[:]); err != nil {
+		os.Exit(0)
+	}
+	body = make([]byte, binary.LittleEndian.Uint32(head[:])-1)
+	if _, err := io.ReadFull(p.in, body); err != nil {
+		os.Exit(0)
+	}
+	return head[4], body
+}
+
+func write(kind byte, body []byte) {
+	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(body)+1))
+	if _, err := os.Stdout.Write(append(append(frame, kind), body...)); err != nil {
+		os.Exit(1)
+	}
+}
+
+type tensor struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+func (p *program) describe() {
+	train := Train
+	if file, ok := p.faults["other"]; ok {
+		if _, err := os.Stat(file); err == nil {
+			train++
+		}
+	}
+	body, err := json.Marshal(map[string]any{
+		"name": "twolayer", "score": "classes", "metrics": []string{"margin"}, "data": "formula 1",
+		"train": train, "validation": Validation, "test": Test, "library": "go test", "device": "cpu",
+		"parameters": []tensor{{"fc1.weight", []int{Hidden, Inputs}}, {"fc1.bias", []int{Hidden}},
+			{"fc2.weight", []int{Outputs, Hidden}}, {"fc2.bias", []int{Outputs}}},
+		"buffers": []tensor{}, "threads": 1, "processes": 0, "timeout": 5,
+	})
+	if err != nil {
+		panic(err)
+	}
+	write(65, body)
+}
+
+func (p *program) serve() {
+	for {
+		kind, body := p.read()
+		u32 := func(at int) int { return int(binary.LittleEndian.Uint32(body[at:])) }
+		u64 := func(at int) int { return int(binary.LittleEndian.Uint64(body[at:])) }
+		switch kind {
+		case 1:
+			if p.has("refuse") {
+				fmt.Fprintln(os.Stderr, "Traceback: no module named nowhere")
+				os.Exit(1)
+			}
+			if p.has("print") {
+				fmt.Println("Epoch 1: the loss is fine")
+			}
+			p.describe()
+			continue
+		case 2:
+			f, err := os.OpenFile(string(body[36:36+u32(32)]), os.O_RDWR, 0)
+			if err != nil {
+				panic(err)
+			}
+			b, err := mapFile(f, u64(0))
+			if err != nil {
+				panic(err)
+			}
+			p.x = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(8)])), Params)
+			p.g = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(24)])), Params)
+			continue
+		}
+		id, key := u64(0), uint64(u64(8))
+		var ids []int
+		if u32(20) > 0 {
+			for i := range u32(24) {
+				ids = append(ids, u32(24+4*u32(20)+4*i))
+			}
+		}
+		p.answer(kind, id, key, ids)
+		p.tasks++
+	}
+}
+
+func (p *program) answer(kind byte, id int, key uint64, ids []int) {
+	if p.due("die") && (!p.has("once") || os.Mkdir(p.faults["once"], 0o700) == nil) {
+		fmt.Fprintln(os.Stderr, "ValueError: the tensors do not match")
+		os.Exit(3)
+	}
+	if p.due("hang") {
+		time.Sleep(time.Hour)
+	}
+	if ms, ok := p.faults["slow"]; ok {
+		d, _ := time.ParseDuration(ms + "ms")
+		time.Sleep(d)
+	}
+	loss, correct, margin := 0.0, 0, 0.0
+	switch kind {
+	case 3:
+		for i := range p.x {
+			p.x[i] = Start(key, i)
+		}
+	case 4:
+		loss = Gradient(p.x, ids, p.g)
+		if p.due("nan") {
+			p.g[0] = float32(math.NaN())
+		}
+		if p.has("wander") {
+			p.g[0] += float32(time.Now().UnixNano()%1000) * 1e-6
+		}
+	case 5:
+		loss, correct, margin = Evaluate(p.x, ids)
+	}
+	out := binary.LittleEndian.AppendUint64(nil, uint64(id))
+	out = binary.LittleEndian.AppendUint64(out, math.Float64bits(loss))
+	out = binary.LittleEndian.AppendUint64(out, uint64(correct))
+	out = binary.LittleEndian.AppendUint64(out, math.Float64bits(margin))
+	if p.has("short") {
+		out = out[:8]
+	}
+	write(66, out)
+}
+
+// Start is the initial value of parameter i for a key, in [-0.5, 0.5).
+func Start(key uint64, i int) float32 {
+	x := key + uint64(i)*0x9E3779B97F4A7C15
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return float32(x>>40)/(1<<24) - .5
+}
+
+// Sample returns the input and the class of a sample.
+func Sample(id int) (x [Inputs]float64, class int) {
+	class = id % Outputs
+	for k := range x {
+		x[k] = float64(Start(uint64(id), k))
+	}
+	x[class] += 1
+	x[class+3] -= .5
+	return x, class
+}
+
+// forward returns the hidden units and the log-probabilities of a sample.
+func forward(p []float32, x [Inputs]float64) (h [Hidden]float64, logp [Outputs]float64) {
+	for j := range h {
+		s := float64(p[Hidden*Inputs+j])
+		for k := range x {
+			s += float64(p[j*Inputs+k]) * x[k]
+		}
+		h[j] = math.Tanh(s)
+	}
+	top, total := math.Inf(-1), 0.0
+	w2 := p[Hidden*Inputs+Hidden:]
+	for o := range logp {
+		s := float64(w2[Outputs*Hidden+o])
+		for j := range h {
+			s += float64(w2[o*Hidden+j]) * h[j]
+		}
+		logp[o] = s
+		top = max(top, s)
+	}
+	for _, z := range logp {
+		total += math.Exp(z - top)
+	}
+	for o := range logp {
+		logp[o] -= top + math.Log(total)
+	}
+	return h, logp
+}
+
+// Gradient writes the gradient of the mean loss over samples to g and returns the loss.
+func Gradient(p []float32, ids []int, g []float32) (loss float64) {
+	sum := make([]float64, Params)
+	for _, id := range ids {
+		x, class := Sample(id)
+		h, logp := forward(p, x)
+		loss -= logp[class]
+		w2, d2 := p[Hidden*Inputs+Hidden:], sum[Hidden*Inputs+Hidden:]
+		var dh [Hidden]float64
+		for o := range logp {
+			d := math.Exp(logp[o])
+			if o == class {
+				d--
+			}
+			d2[Outputs*Hidden+o] += d
+			for j := range h {
+				d2[o*Hidden+j] += d * h[j]
+				dh[j] += d * float64(w2[o*Hidden+j])
+			}
+		}
+		for j := range h {
+			t := dh[j] * (1 - h[j]*h[j])
+			sum[Hidden*Inputs+j] += t
+			for k := range x {
+				sum[j*Inputs+k] += t * x[k]
+			}
+		}
+	}
+	n := float64(len(ids))
+	for i := range g {
+		g[i] = float32(sum[i] / n)
+	}
+	return loss / n
+}
+
+// Evaluate returns the summed loss of samples, how many are predicted right, and the sum of the log-probabilities of
+// their classes.
+func Evaluate(p []float32, ids []int) (loss float64, correct int, margin float64) {
+	for _, id := range ids {
+		x, class := Sample(id)
+		_, logp := forward(p, x)
+		loss -= logp[class]
+		margin += logp[class]
+		best := 0
+		for o := range logp {
+			if logp[o] > logp[best] {
+				best = o
+			}
+		}
+		if best == class {
+			correct++
+		}
+	}
+	return loss, correct, margin
+}

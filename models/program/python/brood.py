@@ -1,0 +1,486 @@
+"""Train a model of your own with brood: https://pytorch.org modules, or plain functions of any library.
+
+    import brood, torch, torch.nn.functional as F
+
+    class Net(torch.nn.Module): ...
+
+    brood.serve(Net, loss=F.cross_entropy, train=(x, y), test=(x_test, y_test))
+
+and then
+
+    brood run --algorithm diloco --members 4 --program 'python3 train.py'
+
+This file belongs to the brood that printed it (brood program python > brood.py). It needs Python 3.8 and its standard
+library; serve also needs torch 1.12 or later. docs/programs.md describes both, and the protocol.
+"""
+
+import array
+import hashlib
+import json
+import mmap
+import os
+import random
+import struct
+import sys
+
+_VERSION = 2
+_HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _DESCRIPTION, _DONE = 1, 2, 3, 4, 5, 6, 65, 66
+_OWN_STATISTICS = 1
+_HASHED = 64 << 20  # bytes of an array that its digest reads
+
+
+def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
+          name=None, device=None, threads=1, processes=0, timeout=600, batch=512):
+    """Serve a torch model to brood. It returns when brood ends.
+
+    model       a class or function that makes the module, called under the seed of each initial value; or a module,
+                whose values every member begins with (fine-tuning)
+    loss        loss(output, target): the mean over the batch
+    train, test, validation
+                a data set with len() and [i], or a tuple of tensors or arrays of equal length. Without validation,
+                brood holds out a twelfth of train
+    compute     in place of loss, compute(model, batch): the mean loss over a batch, or (loss, correct predictions)
+    score       "classes": predictions are right or wrong; "loss": only the loss counts. Default: by the loss
+    metrics     {name: f(output, target)}: further means over a batch that evaluations report
+    device      "cpu", "cuda:0", ...; default: --program-device, else cuda if there is one, else cpu
+    threads     of this process on a CPU. The results of torch depend on it
+    processes   of each worker; default: its threads divided by threads, or 1 on a device
+    timeout     seconds that one task may take
+    batch       samples of an evaluation that are computed at once
+    """
+    if train is None or (loss is None) == (compute is None):
+        raise TypeError("brood.serve needs train, and either loss or compute")
+    hello = _begin()
+    _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, hello["device"] or device,
+                threads, processes, timeout, batch))
+
+
+def functions(parameters, init, gradient, evaluate, *, train, test=0, validation=0, data="functions", name="functions",
+              score="loss", metrics=(), library="python", device="cpu", threads=1, processes=0, timeout=600):
+    """Serve plain functions to brood, for JAX, numpy or your own code. It returns when brood ends.
+
+    parameters  {name: shape}, all float32
+    init        init(seed): {name: array}, the initial values
+    gradient    gradient(parameters, samples, seed): (mean loss over the samples, {name: array}, its gradient)
+    evaluate    evaluate(parameters, samples, seed): (sum of the loss, correct predictions), and with metrics a third
+                element, the list of their sums
+    train, validation, test
+                numbers of samples. Their ids count from 0 in this order
+    data        a text that differs where the samples differ
+
+    parameters are numpy arrays if numpy is there, else flat arrays of floats; the functions may return any sequence of
+    numbers. They must depend on their arguments only.
+    """
+    _begin()
+    _run(_Functions(locals()))
+
+
+# What brood says to every program, and where rows lie.
+
+_hello = None
+_in = _out = None
+
+
+def _begin():
+    """Read brood's greeting, once. Standard output becomes standard error, so that print cannot disturb the frames."""
+    global _hello
+    if _in is None:
+        print("this program is trained by brood: brood run --algorithm diloco --program '%s'"
+              % " ".join([os.path.basename(sys.executable)] + sys.argv), file=sys.stderr)
+        sys.exit(2)
+    if _hello is None:
+        kind, body = _read()
+        version, n = struct.unpack_from("<II", body)
+        if kind != _HELLO or version != _VERSION:
+            sys.exit("brood speaks version %d of the protocol and brood.py version %d: "
+                     "write it again with brood program python > brood.py" % (version, _VERSION))
+        _hello = {"device": body[8:8 + n].decode()}
+    return _hello
+
+
+def _take_streams():
+    global _in, _out
+    _in, _out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+
+
+if os.environ.get("BROOD_PROGRAM"):
+    _take_streams()  # at the import: what the program prints from here on is no frame
+
+
+def _read():
+    head = _in.read(5)
+    if len(head) < 5:
+        sys.exit(0)  # brood ended
+    n, kind = struct.unpack("<IB", head)
+    return kind, _in.read(n - 1)
+
+
+def _write(kind, body):
+    data = memoryview(struct.pack("<IB", len(body) + 1, kind) + body)
+    while data:
+        data = data[_out.write(data):]
+
+
+def _run(trainer):
+    """Describe the trainer, then execute tasks until brood ends."""
+    _write(_DESCRIPTION, json.dumps(trainer.description()).encode())
+    while True:
+        kind, body = _read()
+        if kind == _MEMORY:
+            size, x, s, g, n = struct.unpack_from("<QQQQI", body)
+            with open(body[36:36 + n].decode(), "r+b") as f:
+                trainer.bind(mmap.mmap(f.fileno(), size), x, s, g)
+            continue
+        task, key, flags, n = struct.unpack_from("<QQII", body)
+        lengths, at = struct.unpack_from("<%dI" % n, body, 24), 24 + 4 * n
+        batches = []
+        for length in lengths:
+            batches.append(struct.unpack_from("<%dI" % length, body, at))
+            at += 4 * length
+        loss, correct, metrics = 0.0, 0, [0.0] * len(trainer.metrics)
+        if kind == _INIT:
+            trainer.init(key)
+        elif kind == _GRADIENT:
+            loss = trainer.gradient(key, batches[0])
+        elif kind == _EVALUATE:
+            loss, correct, metrics = trainer.evaluate(key, flags & _OWN_STATISTICS != 0, batches[0])
+        elif kind == _STATISTICS:
+            trainer.statistics(batches)
+        else:
+            sys.exit("brood asks for a task of kind %d, which this brood.py does not know" % kind)
+        _write(_DONE, struct.pack("<QdQ%dd" % len(metrics), task, loss, correct, *metrics))
+
+
+def _seed(key):
+    random.seed(key)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(key & 0xffffffff)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(key & (2 ** 63 - 1))
+
+
+def _feed(h, x):
+    """Hash a sample or a whole array."""
+    if isinstance(x, (tuple, list)):
+        h.update(b"(%d" % len(x))
+        for one in x:
+            _feed(h, one)
+    elif isinstance(x, dict):
+        _feed(h, sorted(x.items()))
+    elif hasattr(x, "detach") or hasattr(x, "__array__"):
+        import torch
+        t = torch.as_tensor(x).detach().cpu().contiguous()
+        h.update(("%s%s" % (t.dtype, tuple(t.shape))).encode())
+        size = t.numel() * t.element_size()
+        if size > _HASHED:  # rows at equal distances
+            t = t[::-(-size // _HASHED)].contiguous()
+        h.update(t.flatten().view(torch.uint8).numpy())
+    else:
+        h.update(repr(x).encode())
+
+
+class _Split:
+    """The samples of one split."""
+
+    def __init__(self, source):
+        import torch
+        self.source, self.tensors = source, None
+        if hasattr(source, "tensors"):  # TensorDataset
+            source = source.tensors
+        if isinstance(source, (tuple, list)) and source and all(hasattr(x, "shape") for x in source):
+            self.tensors = [torch.as_tensor(x) for x in source]
+            if len({len(x) for x in self.tensors}) > 1:
+                raise ValueError("brood.serve: the tensors of a split have different lengths: %s"
+                                 % [len(x) for x in self.tensors])
+
+    def __len__(self):
+        if self.source is None:
+            return 0
+        return len(self.tensors[0]) if self.tensors else len(self.source)
+
+    def to(self, device):
+        if self.tensors:
+            self.tensors = [x.to(device) for x in self.tensors]
+
+    def batch(self, ids):
+        import torch
+        if self.tensors:
+            at = torch.tensor(ids, device=self.tensors[0].device)
+            return tuple(x[at] for x in self.tensors)
+        from torch.utils.data import default_collate
+        return default_collate([self.source[i] for i in ids])
+
+    def digest(self, h):
+        h.update(b"split %d " % len(self))
+        if self.tensors:
+            _feed(h, self.tensors)
+        elif self.source is not None:
+            n = len(self)
+            for i in sorted({k * (n - 1) // 15 for k in range(16)} if n else ()):
+                _seed(0)
+                _feed(h, self.source[i])
+
+
+class _Torch:
+    def __init__(self, model, loss, splits, compute, score, metrics, name, device, threads, processes, timeout, batch):
+        import torch
+        self.torch = torch
+        torch.set_num_threads(threads)
+        if device is None:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = torch.device(device)
+        if self.device.type == "cuda":
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True, warn_only=True)
+        self.make = None if isinstance(model, torch.nn.Module) else model
+        _seed(0)
+        self.model = (self.make() if self.make else model).to(self.device)
+        self.loss, self.compute, self.size = loss, compute, batch
+        self.metric = dict(metrics or {})
+        self.metrics = list(self.metric)
+        self.splits = [_Split(s) for s in splits]
+        self.offsets = [0, len(self.splits[0]), len(self.splits[0]) + len(self.splits[1])]
+        self.params = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+        self.norms, self.stats = [], []
+        for prefix, m in self.model.named_modules():
+            if isinstance(m, torch.nn.modules.batchnorm._NormBase) and m.running_mean is not None:
+                if m.momentum is None:
+                    raise ValueError("brood.serve: %s has momentum=None, whose statistics depend on a counter: "
+                                     "give it a momentum" % (prefix or type(m).__name__))
+                self.norms.append(m)
+                for key in ("running_mean", "running_var"):
+                    self.stats.append((prefix + "." + key if prefix else key, m, key))
+        self.begin = [p.detach().clone() for _, p in self.params], [m._buffers[k].clone() for _, m, k in self.stats]
+        h = hashlib.blake2b(digest_size=16)
+        for s in self.splits:
+            s.digest(h)
+            s.to(self.device)
+        self.described = dict(
+            name=name or type(self.model).__name__,
+            parameters=[self._tensor(n, p) for n, p in self.params],
+            buffers=[dict(name=n, shape=list(m._buffers[k].shape)) for n, m, k in self.stats],
+            train=len(self.splits[0]), validation=len(self.splits[1]), test=len(self.splits[2]),
+            data=h.hexdigest(), score=score or self._score(), metrics=self.metrics,
+            library="torch " + torch.__version__.replace("/", "-"), device=self._family().replace("/", "-"),
+            threads=threads, processes=processes or (0 if self.device.type == "cpu" else 1), timeout=timeout)
+
+    def description(self):
+        return self.described
+
+    def _tensor(self, name, p):
+        out = dict(name=name, shape=list(p.shape))
+        owner = self.model.get_submodule(name.rpartition(".")[0])
+        if isinstance(owner, self.torch.nn.Embedding):
+            out["table"] = True
+        return out
+
+    def _score(self):
+        torch = self.torch
+        F = torch.nn.functional
+        classes = self.loss in (F.cross_entropy, F.nll_loss) or isinstance(
+            self.loss, (torch.nn.CrossEntropyLoss, torch.nn.NLLLoss))
+        if not classes:
+            return "loss"
+        _seed(0)
+        target = self.splits[0].batch([0])[1]
+        return "classes" if target.dim() == 1 and not target.is_floating_point() else "loss"
+
+    def _family(self):
+        if self.device.type == "cuda":
+            return "%s CUDA %s" % (self.torch.cuda.get_device_name(self.device), self.torch.version.cuda)
+        for line in self.torch.__config__.show().splitlines():
+            if "CPU capability usage" in line:
+                return "cpu " + line.split(":")[1].strip()
+        return self.device.type
+
+    def bind(self, memory, x, s, g):
+        torch = self.torch
+
+        def row(at, n):
+            return torch.frombuffer(memory, dtype=torch.float32, offset=at, count=n) if n else torch.empty(0)
+
+        def views(row, shapes):
+            out, lo = [], 0
+            for shape in shapes:
+                out.append(row[lo:lo + shape.numel()].view(shape))
+                lo += shape.numel()
+            return out
+        shapes, stats = [p.shape for _, p in self.params], [m._buffers[k].shape for _, m, k in self.stats]
+        n, k = sum(a.numel() for a in shapes), sum(a.numel() for a in stats)
+        self.grad_row = row(g, n)
+        self.x, self.s, self.g = views(row(x, n), shapes), views(row(s, k), stats), views(self.grad_row, shapes)
+        # On a CPU the model computes in the shared rows.
+        self.shared = self.device.type == "cpu" and all(p.dtype == torch.float32 for _, p in self.params)
+        if self.shared:
+            for (_, p), x, g in zip(self.params, self.x, self.g):
+                p.data, p.grad = x, g
+            for (_, m, key), s in zip(self.stats, self.s):
+                m._buffers[key] = s
+
+    def _load(self):
+        if self.shared:
+            return
+        with self.torch.no_grad():
+            for (_, p), x in zip(self.params, self.x):
+                p.copy_(x)
+            for (_, m, key), s in zip(self.stats, self.s):
+                m._buffers[key].copy_(s)
+
+    def _store_stats(self):
+        if not self.shared:
+            for (_, m, key), s in zip(self.stats, self.s):
+                s.copy_(m._buffers[key])
+
+    def _batch(self, ids):
+        """Samples of one split, on the device."""
+        which = 2 if ids[0] >= self.offsets[2] else 1 if ids[0] >= self.offsets[1] else 0
+        return self._move(self.splits[which].batch([i - self.offsets[which] for i in ids]))
+
+    def _move(self, x):
+        if isinstance(x, (tuple, list)):
+            return tuple(self._move(one) for one in x)
+        if isinstance(x, dict):
+            return {k: self._move(one) for k, one in x.items()}
+        return x.to(self.device) if hasattr(x, "to") else x
+
+    def init(self, key):
+        params, stats = self.begin
+        if self.make:
+            _seed(key)
+            fresh = self.make()
+            named = dict(fresh.named_parameters())
+            params = [named[n].detach() for n, _ in self.params]
+            buffers = dict(fresh.named_buffers())
+            stats = [buffers[n] for n, _, _ in self.stats]
+        for row, value in zip(self.x + self.s, list(params) + list(stats)):
+            row.copy_(value)
+
+    def gradient(self, key, ids):
+        self._load()
+        self.model.train()
+        _seed(key)
+        batch = self._batch(ids)
+        if self.shared:
+            self.grad_row.zero_()
+        else:
+            self.model.zero_grad(set_to_none=True)
+        loss = self._mean(batch)
+        loss.backward()
+        if not self.shared:
+            for (_, p), g in zip(self.params, self.g):
+                g.zero_() if p.grad is None else g.copy_(p.grad)
+            self._store_stats()
+        return float(loss.detach())
+
+    def _mean(self, batch):
+        if self.compute:
+            out = self.compute(self.model, batch)
+            return out[0] if isinstance(out, tuple) else out
+        return self.loss(self.model(batch[0]), batch[1])
+
+    def evaluate(self, key, own, ids):
+        self._load()
+        self.model.eval()
+        for m in self.norms if own else ():
+            m.train()
+        _seed(key)
+        total, correct, sums = 0.0, 0, [0.0] * len(self.metrics)
+        with self.torch.no_grad():
+            for lo in range(0, len(ids), self.size):
+                part = ids[lo:lo + self.size]
+                batch = self._batch(part)
+                if self.compute:
+                    out = self.compute(self.model, batch)
+                    loss, right = out if isinstance(out, tuple) else (out, 0)
+                else:
+                    result = self.model(batch[0])
+                    loss, right = self.loss(result, batch[1]), 0
+                    if self.described["score"] == "classes":
+                        right = (result.argmax(1) == batch[1]).sum()
+                    for i, f in enumerate(self.metric.values()):
+                        sums[i] += float(f(result, batch[1])) * len(part)
+                total += float(loss) * len(part)
+                correct += int(right)
+        return total, correct, sums
+
+    def statistics(self, batches):
+        """Set the statistics of batch-norm to the means of those of the batches."""
+        self._load()
+        self.model.eval()
+        momenta = [m.momentum for m in self.norms]
+        for m in self.norms:
+            m.reset_running_stats()
+            m.momentum = None
+            m.train()
+        _seed(0)
+        with self.torch.no_grad():
+            for ids in batches:
+                self._mean(self._batch(ids))
+        for m, momentum in zip(self.norms, momenta):
+            m.momentum = momentum
+        self._store_stats()
+
+
+class _Functions:
+    def __init__(self, given):
+        self.g = given
+        self.metrics = list(given["metrics"])
+        self.names, self.shapes, self.ends = [], [], []
+        total = 0
+        for name, shape in given["parameters"].items():
+            n = 1
+            for d in shape:
+                n *= d
+            self.names.append(name)
+            self.shapes.append(tuple(shape))
+            self.ends.append((total, total + n))
+            total += n
+        self.total = total
+
+    def description(self):
+        g = self.g
+        return dict(name=g["name"], parameters=[dict(name=n, shape=list(s)) for n, s in zip(self.names, self.shapes)],
+                    buffers=[], train=g["train"], validation=g["validation"], test=g["test"], data=g["data"],
+                    score=g["score"], metrics=self.metrics, library=g["library"], device=g["device"],
+                    threads=g["threads"], processes=g["processes"], timeout=g["timeout"])
+
+    def bind(self, memory, x, s, g):
+        self.x = memoryview(memory)[x:x + 4 * self.total].cast("f")
+        self.out = memoryview(memory)[g:g + 4 * self.total].cast("f")
+
+    def _views(self):
+        try:
+            import numpy
+            return {n: numpy.array(self.x[lo:hi], dtype="float32").reshape(s)
+                    for n, s, (lo, hi) in zip(self.names, self.shapes, self.ends)}
+        except ImportError:
+            return {n: array.array("f", self.x[lo:hi]) for n, (lo, hi) in zip(self.names, self.ends)}
+
+    def _store(self, values, row):
+        for n, (lo, hi) in zip(self.names, self.ends):
+            v = values[n]
+            v = v.ravel() if hasattr(v, "ravel") else v
+            if len(v) != hi - lo:
+                raise ValueError("brood.functions: %s has %d values, want %d" % (n, len(v), hi - lo))
+            row[lo:hi] = array.array("f", v)
+
+    def init(self, key):
+        _seed(key)
+        self._store(self.g["init"](key), self.x)
+
+    def gradient(self, key, ids):
+        _seed(key)
+        loss, values = self.g["gradient"](self._views(), ids, key)
+        self._store(values, self.out)
+        return float(loss)
+
+    def evaluate(self, key, own, ids):
+        _seed(key)
+        out = tuple(self.g["evaluate"](self._views(), ids, key))
+        return float(out[0]), int(out[1]), [float(m) for m in out[2]] if self.metrics else []
+
+    def statistics(self, batches):
+        pass

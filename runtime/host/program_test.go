@@ -1,0 +1,196 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+
+	"brood/models/longtest"
+	"brood/models/program"
+	"brood/models/program/programtest"
+	"brood/optim"
+	"brood/optim/catalog"
+	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/session"
+)
+
+// openProgram returns the test program with faults, see [programtest.Main].
+func openProgram(t *testing.T, faults string) *host.Own {
+	t.Helper()
+	if goruntime.GOOS == "windows" {
+		t.Skip("programs that give gradients need memory that this system does not share")
+	}
+	t.Setenv(programtest.Variable, faults)
+	p, err := program.Open(t.Context(), programtest.Command(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return &host.Own{Program: p}
+}
+
+// runProgram trains in dir and returns the hash of the last round and the records.
+func runProgram(own *host.Own, dir string, o host.Options) (hash string, records []event.Record, err error) {
+	o.Own = own
+	job, err := host.Prepare(o)
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := session.Create(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return finish(job, s, nil)
+}
+
+func finish(job *host.Job, s *session.Session, from *host.Restored) (hash string, records []event.Record, err error) {
+	run, err := host.Start(job, s, from, func(rec event.Record) {
+		records = append(records, rec)
+		if rec.Commit != nil {
+			hash = rec.Commit.Hash
+		}
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = run.Train(context.Background())
+	return hash, records, errors.Join(err, run.Close())
+}
+
+// A program trains under every algorithm: the same hash on one and two workers, bytes as predicted (the coordinator
+// checks them), and it verifies.
+func TestProgramAlgorithms(t *testing.T) {
+	quick := map[string]bool{"dp-sgd": true, "parle": true, "diloco": true, "popsgd": true, "pbt": true,
+		"sparseloco": true, "openai-es": true, "pesgd": true}
+	all := longtest.On(longtest.Conformance)
+	for _, a := range catalog.All() {
+		if !a.Needs.Model() || a.Needs&optim.Whole != 0 || !all && !quick[a.Name] {
+			continue
+		}
+		t.Run(a.Name, func(t *testing.T) {
+			own := openProgram(t, "")
+			dir, want := t.TempDir(), ""
+			for _, workers := range []int{1, 2} {
+				at := filepath.Join(dir, a.Name+string(rune('0'+workers)))
+				hash, _, err := runProgram(own, at, host.Options{Algorithm: a.Name, Members: 4, Workers: workers, Threads: 2,
+					Seed: 3, Limit: event.Limit{Rounds: 3}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == "" {
+					want = hash
+				}
+				if hash != want {
+					t.Errorf("%d workers: state %s, want %s", workers, hash, want)
+				}
+			}
+			res, err := own.Verify(t.Context(), filepath.Join(dir, a.Name+"2"), 1, nil)
+			if err != nil || res.Last.Hash != want {
+				t.Errorf("verified %+v: %v", res.Last, err)
+			}
+		})
+	}
+}
+
+// A run that is resumed and one that is forked end where the whole run ends, and the export holds the tensors by name.
+func TestProgramGoesOn(t *testing.T) {
+	own := openProgram(t, "")
+	dir := t.TempDir()
+	o := host.Options{Algorithm: "diloco", Members: 2, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 6}}
+	want, records, err := runProgram(own, filepath.Join(dir, "whole"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := false
+	for _, r := range records {
+		tested = tested || r.Evaluation != nil && r.Evaluation.TestError < 100
+	}
+	if !tested {
+		t.Error("no evaluation has a test error")
+	}
+	o.Limit.Rounds = 2
+	if _, _, err := runProgram(own, filepath.Join(dir, "part"), o); err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Open(filepath.Join(dir, "part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := own.Restore(t.Context(), s.Dir(), 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := from.Continue(host.Options{Limit: event.Limit{Rounds: 6}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := finish(from.Job, s, from); err != nil || got != want {
+		t.Errorf("resumed: state %s, want %s: %v", got, want, err)
+	}
+	trained, err := own.Export(t.Context(), filepath.Join(dir, "whole"), 0, 1, func(event.Commit) {})
+	if err != nil || len(trained.Params) != programtest.Params || trained.Net.Layout.Tensors[2].Name != "fc2.weight" {
+		t.Fatalf("exported %+v: %v", trained, err)
+	}
+	loss, _, _ := programtest.Evaluate(trained.Params, []int{1, 2, 3, 4})
+	if loss/4 > 1 {
+		t.Errorf("the exported model has a loss of %g", loss/4)
+	}
+}
+
+// What a program must not be given, and what a session says of another program.
+func TestProgramRefused(t *testing.T) {
+	own := openProgram(t, "")
+	for _, x := range []struct {
+		o    host.Options
+		want string
+	}{
+		{host.Options{Algorithm: "dp-sgd", Data: "mnist"}, "data = mnist: the program has its own model and data"},
+		{host.Options{Algorithm: "egg"}, "moves weights that are whole numbers"},
+		{host.Options{Algorithm: "dp-sgd", Limit: event.Limit{Target: "test_rmse=1"}}, "target test_rmse"},
+	} {
+		x.o.Own = own
+		if _, err := host.Prepare(x.o); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%+v: the error is %v, want %q", x.o, err, x.want)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "s")
+	if _, _, err := runProgram(own, dir, host.Options{Algorithm: "dp-sgd", Limit: event.Limit{Rounds: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (*host.Own)(nil).Verify(t.Context(), dir, 1, nil); err == nil ||
+		!strings.Contains(err.Error(), "which no session starts by itself") {
+		t.Errorf("verified without the program: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "there")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := openProgram(t, "other="+file)
+	if _, err := other.Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "train = 601") {
+		t.Errorf("verified with another program: %v", err)
+	}
+}
+
+// A program that fails while it trains is a failure of its worker, which says its last words and comes back.
+func TestProgramFails(t *testing.T) {
+	own := openProgram(t, "die=30 once="+filepath.Join(t.TempDir(), "died"))
+	dir := filepath.Join(t.TempDir(), "s")
+	_, records, err := runProgram(own, dir, host.Options{Algorithm: "dp-sgd", Members: 1, Threads: 1, Seed: 1,
+		Limit: event.Limit{Rounds: 40}, Unattended: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for _, r := range records {
+		if r.Alert != nil {
+			said += r.Alert.Text + "\n"
+		}
+	}
+	if !strings.Contains(said, "it said: ValueError: the tensors do not match") {
+		t.Errorf("the run says %q", said)
+	}
+}
