@@ -12,6 +12,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,7 +99,7 @@ func (p *Program) Processes(threads int) int {
 	return max(1, threads/max(1, p.desc.Threads))
 }
 
-// take returns an idle process, or starts one. A process that describes itself otherwise than the first one is refused.
+// take returns an idle process, or starts one.
 func (p *Program) take(ctx context.Context) (*process, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
@@ -111,6 +112,11 @@ func (p *Program) take(ctx context.Context) (*process, error) {
 		last.shutdown()
 	}
 	p.mu.Unlock()
+	return p.start(ctx)
+}
+
+// start starts a process and compares its description with that of the first one.
+func (p *Program) start(ctx context.Context) (*process, error) {
 	fresh, err := start(ctx, p.Command, p.Device)
 	if err != nil {
 		return nil, p.cause(err)
@@ -139,6 +145,26 @@ func (p *Program) same(d *Description) error {
 			d.Library, d.Device, p.desc.Library, p.desc.Device)
 	}
 	return nil
+}
+
+// Warm starts processes, concurrently, until n are idle. It returns an error if one does not start or describes itself
+// otherwise than the first one.
+func (p *Program) Warm(ctx context.Context, n int) error {
+	p.mu.Lock()
+	missing := n - len(p.idle)
+	p.mu.Unlock()
+	errs := make([]error, max(0, missing))
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			var q *process
+			if q, errs[i] = p.start(ctx); errs[i] == nil {
+				p.put(q)
+			}
+		})
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
 }
 
 // put makes a process available to the next engine.

@@ -23,8 +23,8 @@ import (
 	"brood/runtime/view"
 )
 
-// program is the interface of a run to programs: it writes events and receipts, and reads commands, as lines of JSON.
-type program struct {
+// jsonAttachment is the interface of a run to programs: it writes events and receipts, and reads commands, as lines of JSON.
+type jsonAttachment struct {
 	run  runConn
 	name string // author of its commands in the log
 	look bool   // read-only: commands are rejected
@@ -44,7 +44,7 @@ func attachProgram(ctx context.Context, run runConn, name string, look bool, s s
 	if err != nil {
 		return err
 	}
-	p := &program{run: run, name: name, look: look, jsonPrinter: newJSONPrinter(s)}
+	p := &jsonAttachment{run: run, name: name, look: look, jsonPrinter: newJSONPrinter(s)}
 	p.put(snapshotObject(v, run))
 	go p.readCommands(ctx, s.in)
 	for at := v.Position; ; {
@@ -65,7 +65,7 @@ func attachProgram(ctx context.Context, run runConn, name string, look bool, s s
 }
 
 // readCommands executes one command a line until in ends. It stops at a line longer than maxCommandLine.
-func (p *program) readCommands(ctx context.Context, in io.Reader) {
+func (p *jsonAttachment) readCommands(ctx context.Context, in io.Reader) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxCommandLine)
 	n := 0
@@ -82,7 +82,7 @@ func (p *program) readCommands(ctx context.Context, in io.Reader) {
 	}
 }
 
-func (p *program) command(ctx context.Context, line []byte, n int) map[string]any {
+func (p *jsonAttachment) command(ctx context.Context, line []byte, n int) map[string]any {
 	asked, err := parseCommand(line)
 	if err != nil {
 		return refusal(asked.ID, fmt.Sprintf("line %d: %v", n, err))

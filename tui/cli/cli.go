@@ -135,7 +135,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range []func(streams) *cobra.Command{
 		runCommand, serveCommand, workerCommand, fleetCommand, openCommand, inviteCommand, revokeCommand, attachCommand, setCommand, stopCommand, sessionsCommand, replayCommand, compareCommand, geometryCommand, verifyCommand, forkCommand, rmCommand, pruneCommand, exportCommand, logCommand, evalCommand, predictCommand,
-		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
+		simulateCommand, sweepCommand, reproduceCommand, scaleCommand, checkCommand, programCommand, presetsCommand, algorithmsCommand, modelsCommand, dataCommand, benchCommand, doctorCommand, versionCommand,
 	} {
 		root.AddCommand(c(s))
 	}

@@ -31,7 +31,7 @@ _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
           name=None, device=None, threads=1, processes=0, timeout=600, batch=512):
-    """Serve a torch model to brood. It returns when brood ends.
+    """Serve a torch model to brood. It does not return: the process ends with brood.
 
     model       a class or function that makes the module, called under the seed of each initial value; or a module,
                 whose values every member begins with (fine-tuning)
@@ -57,7 +57,7 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
 
 def functions(parameters, init, gradient, evaluate, *, train, test=0, validation=0, data="functions", name="functions",
               score="loss", metrics=(), library="python", device="cpu", threads=1, processes=0, timeout=600):
-    """Serve plain functions to brood, for JAX, numpy or your own code. It returns when brood ends.
+    """Serve plain functions to brood, for JAX, numpy or your own code. It does not return, as serve.
 
     parameters  {name: shape}, all float32
     init        init(seed): {name: array}, the initial values
@@ -113,7 +113,8 @@ if os.environ.get("BROOD_PROGRAM"):
 def _read():
     head = _in.read(5)
     if len(head) < 5:
-        sys.exit(0)  # brood ended
+        sys.stderr.flush()
+        os._exit(0)  # brood ended; the ordinary exit of torch takes seconds
     n, kind = struct.unpack("<IB", head)
     return kind, _in.read(n - 1)
 

@@ -1,0 +1,263 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"brood/models/noise"
+)
+
+// Finding is the result of one check of a program.
+type Finding struct {
+	What string // the property, as a statement
+	Err  error  // why it does not hold; nil if it does
+	Note string // a measurement; "" for none
+}
+
+// Sizes and tolerances of the checks.
+const (
+	checkSamples = 8    // samples of a gradient or an evaluation
+	slopeError   = .02  // relative error of a slope by finite differences
+	sumError     = 1e-4 // relative difference between an evaluation and the sum over its samples
+)
+
+// checker holds what the checks share.
+type checker struct {
+	ctx       context.Context
+	p         *Program
+	a, b      *process // two processes of the program
+	x, stats  []float32
+	g         []float32
+	batch     []int32
+	loss      float64
+	gradTime  time.Duration
+	statsThen []float32 // statistics after a gradient
+}
+
+// Check calls report with each finding about a program that was opened: what a run relies on and a program can get
+// wrong. It returns an error if a process cannot be started or fails.
+func Check(ctx context.Context, p *Program, report func(Finding)) error {
+	m, err := p.Model()
+	if err != nil {
+		return err
+	}
+	c := &checker{ctx: ctx, p: p, x: make([]float32, m.Layout.Params), g: make([]float32, m.Layout.Params)}
+	c.stats, c.statsThen = make([]float32, m.Layout.Stats), make([]float32, m.Layout.Stats)
+	c.batch = p.Data().Train()[:min(checkSamples, len(p.Data().Train()))]
+	if c.a, err = p.take(ctx); err != nil {
+		return err
+	}
+	if c.b, err = p.take(ctx); err != nil {
+		return errors.Join(err, c.a.fail(err))
+	}
+	for _, check := range []struct {
+		what string
+		run  func() (note string, err error)
+	}{
+		{"initial values are finite and depend on the key only", c.initial},
+		{"a gradient is the same when it is asked for twice, and in another process", c.repeated},
+		{"a gradient is the slope of the loss", c.slope},
+		{"an evaluation is the sum over its samples", c.sums},
+		{"statistics follow the batches, and are rebuilt the same twice", c.statistics},
+		{"it ends when its input ends", c.ends},
+	} {
+		note, err := check.run()
+		if failed := (*checkError)(nil); err != nil && !errors.As(err, &failed) {
+			return p.cause(err) // the process has ended
+		}
+		report(Finding{check.what, err, note})
+	}
+	return nil
+}
+
+// checkError reports a property that does not hold. Any other error of a check means that the process failed.
+type checkError struct{ text string }
+
+func (e *checkError) Error() string { return e.text }
+
+func failed(format string, args ...any) error { return &checkError{fmt.Sprintf(format, args...)} }
+
+func (c *checker) initial() (string, error) {
+	draw := func(q *process, member uint32, x, stats []float32) error {
+		key := key64(noise.Key{Seed: 1, Purpose: noise.Init, Member: member})
+		return q.do(c.ctx, task{kind: kindInit, key: key, outParams: x, outStats: stats}, &result{})
+	}
+	again, other := make([]float32, len(c.x)), make([]float32, len(c.x))
+	for _, err := range []error{
+		draw(c.a, 0, c.x, c.stats), draw(c.a, 1, other, nil), draw(c.b, 0, again, nil),
+	} {
+		if err != nil {
+			return "", err
+		}
+	}
+	for i, v := range c.x {
+		switch {
+		case v != v || math.IsInf(float64(v), 0):
+			return "", failed("parameter %d begins at %v", i, v)
+		case v != again[i]:
+			return "", failed("parameter %d begins at %v in one process and %v in another", i, v, again[i])
+		}
+	}
+	if slices.Equal(c.x, other) {
+		return "the same for every key, so that all members begin alike", nil
+	}
+	return "", nil
+}
+
+// gradient writes the gradient at x to g and returns the loss. stats receives the statistics after it.
+func (c *checker) gradient(q *process, x, g, stats []float32) (float64, error) {
+	var r result
+	t := task{kind: kindGradient, key: 5, batches: [][]int32{c.batch}, params: x, stats: c.stats, outGrad: g, outStats: stats}
+	err := q.do(c.ctx, t, &r)
+	return r.loss, err
+}
+
+func (c *checker) repeated() (string, error) {
+	var err error
+	if _, err = c.gradient(c.a, c.x, c.g, c.statsThen); err != nil {
+		return "", err
+	}
+	t0 := time.Now()
+	again := make([]float32, len(c.g))
+	if c.loss, err = c.gradient(c.a, c.x, again, nil); err != nil {
+		return "", err
+	}
+	c.gradTime = time.Since(t0)
+	elsewhere := make([]float32, len(c.g))
+	loss, err := c.gradient(c.b, c.x, elsewhere, nil)
+	if err != nil {
+		return "", err
+	}
+	for i, v := range c.g {
+		if v != again[i] || v != elsewhere[i] {
+			return "", failed("its element %d is %v, then %v, and %v in another process: seed what is random, and use "+
+				"deterministic operations", i, v, again[i], elsewhere[i])
+		}
+	}
+	if loss != c.loss {
+		return "", failed("the loss is %v, and %v in another process", c.loss, loss)
+	}
+	return fmt.Sprintf("%d samples in %s", len(c.batch), c.gradTime.Round(10*time.Microsecond)), nil
+}
+
+func (c *checker) slope() (string, error) {
+	norm, largest := 0.0, 0
+	for i, v := range c.g {
+		norm += float64(v) * float64(v)
+		if math.Abs(float64(v)) > math.Abs(float64(c.g[largest])) {
+			largest = i
+		}
+	}
+	if norm = math.Sqrt(norm); norm == 0 {
+		return "", failed("the gradient is zero: does the loss depend on the parameters?")
+	}
+	along := map[string]func(i int) float64{
+		"along the gradient": func(i int) float64 { return float64(c.g[i]) / norm },
+		fmt.Sprintf("at parameter %d", largest): func(i int) float64 {
+			if i == largest {
+				return 1
+			}
+			return 0
+		},
+	}
+	worst := 0.0
+	for where, direction := range along {
+		want := 0.0
+		for i, v := range c.g {
+			want += float64(v) * direction(i)
+		}
+		best := math.Inf(1)
+		for _, change := range []float64{3e-2, 1e-2, 3e-3, 1e-3} { // of the loss: too large bends, too small rounds
+			h := change * max(math.Abs(c.loss), 1e-3) / math.Abs(want)
+			var side [2]float64
+			for k, sign := range []float64{1, -1} {
+				x := slices.Clone(c.x)
+				for i := range x {
+					x[i] += float32(sign * h * direction(i))
+				}
+				var err error
+				if side[k], err = c.gradient(c.a, x, nil, nil); err != nil {
+					return "", err
+				}
+			}
+			best = min(best, math.Abs((side[0]-side[1])/(2*h)/want-1))
+		}
+		if !(best <= slopeError) {
+			return "", failed("%s it is %.4g, and finite differences of the loss differ by %.3g %%", where, want, 100*best)
+		}
+		worst = max(worst, best)
+	}
+	return fmt.Sprintf("within %.2g %%", 100*worst), nil
+}
+
+func (c *checker) sums() (string, error) {
+	evaluate := func(ids []int32) (result, error) {
+		var r result
+		t := task{kind: kindEvaluate, key: 5, batches: [][]int32{ids}, params: c.x, stats: c.stats}
+		return r, c.a.do(c.ctx, t, &r)
+	}
+	ids := c.p.Data().Validation()
+	if len(ids) == 0 {
+		ids = c.batch
+	}
+	ids = ids[:min(checkSamples, len(ids))]
+	whole, err := evaluate(ids)
+	if err != nil {
+		return "", err
+	}
+	var sum result
+	for i := range ids {
+		one, err := evaluate(ids[i : i+1])
+		if err != nil {
+			return "", err
+		}
+		sum.loss += one.loss
+		sum.correct += one.correct
+	}
+	switch {
+	case !(math.Abs(sum.loss-whole.loss) <= sumError*max(math.Abs(whole.loss), 1)):
+		return "", failed("the loss of %d samples is %v, and the sum over them %v: return the sum, not the mean",
+			len(ids), whole.loss, sum.loss)
+	case sum.correct != whole.correct:
+		return "", failed("%d of %d samples are right together, and %d one by one", whole.correct, len(ids), sum.correct)
+	}
+	return "", nil
+}
+
+func (c *checker) statistics() (string, error) {
+	if len(c.stats) == 0 {
+		return "it has none", nil
+	}
+	if slices.Equal(c.stats, c.statsThen) {
+		return "", failed("a gradient leaves them as they were")
+	}
+	var out [2][]float32
+	for i := range out {
+		out[i] = make([]float32, len(c.stats))
+		t := task{kind: kindStatistics, batches: [][]int32{c.batch}, params: c.x, stats: c.statsThen, outStats: out[i]}
+		if err := c.a.do(c.ctx, t, &result{}); err != nil {
+			return "", err
+		}
+	}
+	if !slices.Equal(out[0], out[1]) {
+		return "", failed("they differ when they are rebuilt twice from the same samples")
+	}
+	return "", nil
+}
+
+func (c *checker) ends() (string, error) {
+	t0 := time.Now()
+	var wg sync.WaitGroup
+	wg.Go(c.a.shutdown)
+	wg.Go(c.b.shutdown)
+	wg.Wait()
+	if d := time.Since(t0); d > 2*time.Second {
+		return "", failed("it had to be killed after %s", d.Round(time.Second))
+	}
+	return "", nil
+}
