@@ -15,12 +15,13 @@ func Seeds(train, validation, test int) *Set {
 	return s
 }
 
-// Elsewhere returns a set of samples without content, which a program of the user holds. digest identifies them. The
+// Elsewhere returns a set of samples without content, which a program of the user holds. digest identifies them, and
+// name is for people. The
 // ids of the training samples come first, then those of validation, then those of the test split. If there are no
 // validation samples, [DefaultShare] of the training samples is held out for validation.
-func Elsewhere(digest string, train, validation, test int) *Set {
+func Elsewhere(name, digest string, train, validation, test int) *Set {
 	s := &Set{
-		Info:             Info{Name: "program", Shape: []int{1}, Classes: 1, From: "the program"},
+		Info:             Info{Name: name, Shape: []int{1}, Classes: 1, From: "the program"},
 		features:         1,
 		labels:           make([]uint16, train+validation+test),
 		test:             ids(train+validation, train+validation+test),

@@ -15,7 +15,6 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
-	"brood/models/tomlerr"
 )
 
 // Description is what a program says about itself: its model, its data and what computes. It arrives as JSON in the
@@ -147,30 +146,15 @@ func tensors(list []Tensor) (out []engine.Tensor) {
 	return out
 }
 
-// samples returns the ids of the program's samples as a data set without content.
-func (d *Description) samples() *data.Set {
-	return data.Elsewhere(d.Data, d.Train, d.Validation, d.Test)
+// samples returns the ids of the program's samples as a data set without content, with a name for people.
+func (d *Description) samples(name string) *data.Set {
+	return data.Elsewhere(name, d.Data, d.Train, d.Validation, d.Test)
 }
 
 // text returns the description as TOML, without what does not change the computation.
 func (d *Description) text() (string, error) {
 	p, err := toml.Marshal(d)
 	return string(p), err
-}
-
-// ParseText returns the description in a text returned by [Program.Text], as a session records it.
-func ParseText(text string) (d Description, err error) {
-	d.Library, d.Device = "recorded", "recorded"
-	if err := tomlerr.Decode([]byte(text), &d); err != nil {
-		return d, err
-	}
-	return d, d.check()
-}
-
-// Model returns the model and the samples of a description from [ParseText].
-func (d *Description) Model() (*models.Model, *data.Set, error) {
-	m, err := d.model()
-	return m, d.samples(), err
 }
 
 // digest returns the first bytes of the BLAKE3 digest of a text, in hexadecimal.

@@ -89,7 +89,7 @@ func (p *Program) Kernels() string {
 func (p *Program) Model() (*models.Model, error) { return p.desc.model() }
 
 // Data returns the ids of the program's samples.
-func (p *Program) Data() *data.Set { return p.desc.samples() }
+func (p *Program) Data() *data.Set { return p.desc.samples(p.Name()) }
 
 // Processes returns how many processes a worker with that many threads uses.
 func (p *Program) Processes(threads int) int {

@@ -72,12 +72,9 @@ func TestDescription(t *testing.T) {
 		d.Test()[0] != programtest.Train+programtest.Validation || d.Digest() != "formula 1" {
 		t.Errorf("%d, %d and %d samples of %s", len(d.Train()), len(d.Validation()), len(d.Test()), d.Digest())
 	}
-	again, err := ParseText(p.Text())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, _ := again.text(); !strings.HasPrefix(p.Text(), text) {
-		t.Errorf("the recorded text\n%sgives\n%s", p.Text(), text)
+	if text := p.Text(); !strings.Contains(text, "name = 'fc2.weight'") || !strings.Contains(text, "# file program.test blake3:") ||
+		strings.Contains(text, "go test") {
+		t.Errorf("the session records\n%s", text)
 	}
 }
 
@@ -283,12 +280,8 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(make([]byte, 24))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		if d, err := parseDescription(p); err == nil {
-			text, err := d.text()
-			if err != nil {
+			if _, err := d.text(); err != nil {
 				t.Fatal(err)
-			}
-			if _, err := ParseText(text); err != nil {
-				t.Fatalf("%s\n%v", text, err)
 			}
 		}
 		_ = parseDone(p, 0, 1, &result{metrics: make([]float64, 1)})

@@ -1,0 +1,108 @@
+"""Models of the tests, and the same training without brood."""
+import os
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.set_num_threads(1)
+
+
+class LeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(1, 20, 5), nn.Conv2d(20, 50, 5)
+        self.f1, self.f2 = nn.Linear(800, 500), nn.Linear(500, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.c2(F.max_pool2d(self.c1(x), 2)), 2)
+        return self.f2(F.relu(self.f1(x.flatten(1))))
+
+
+class Block(nn.Module):
+    def __init__(self, a, b, stride):
+        super().__init__()
+        self.c1, self.n1 = nn.Conv2d(a, b, 3, stride, 1, bias=False), nn.BatchNorm2d(b)
+        self.c2, self.n2 = nn.Conv2d(b, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b)
+        self.stride, self.pad = stride, b - a
+
+    def forward(self, x):
+        y = self.n2(self.c2(F.relu(self.n1(self.c1(x)))))
+        return F.relu(y + F.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, 0, self.pad)))
+
+
+class ResNet20(nn.Module):
+    def __init__(self):
+        super().__init__()
+        wide = [16] * 4 + [32] * 3 + [64] * 3
+        self.c, self.n = nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16)
+        self.blocks = nn.Sequential(*[Block(a, b, 1 if a == b else 2) for a, b in zip(wide, wide[1:])])
+        self.fc = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.fc(self.blocks(F.relu(self.n(self.c(x)))).mean((2, 3)))
+
+
+class GPT(nn.Module):
+    """A character model with dropout: context 32, three layers."""
+
+    def __init__(self, wide=96, layers=3, context=32, letters=64):
+        super().__init__()
+        self.token, self.place = nn.Embedding(letters, wide), nn.Embedding(context, wide)
+        layer = nn.TransformerEncoderLayer(wide, 4, 4 * wide, dropout=.1, batch_first=True, norm_first=True)
+        self.body, self.norm = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False), nn.LayerNorm(wide)
+        self.head = nn.Linear(wide, letters)
+
+    def forward(self, x):
+        n = x.shape[1]
+        mask = torch.full((n, n), float("-inf")).triu(1)
+        return self.head(self.norm(self.body(self.token(x) + self.place(torch.arange(n)), mask)))
+
+
+def next_letter(model, batch):
+    text, = batch
+    return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
+
+
+def problem(name):
+    """The class, the arguments of brood.serve, and a batch size."""
+    g = torch.Generator().manual_seed(1)
+    if name == "gpt":
+        base = torch.randint(0, 64, (64,), generator=g).tile(64)  # text that repeats
+        windows = base.unfold(0, 33, 1)[:1024].clone()
+        return GPT, dict(compute=next_letter, train=(windows[:896],), test=(windows[896:],)), 16
+    shape, net = ((1, 28, 28), LeNet) if name == "lenet" else ((3, 32, 32), ResNet20)
+    y = torch.randint(0, 10, (1280,), generator=g)
+    x = torch.randn(10, *shape, generator=g)[y] + torch.randn(1280, *shape, generator=g)
+    return net, dict(loss=F.cross_entropy, train=(x[:1024], y[:1024]), test=(x[1024:], y[1024:])), 128
+
+
+def plain(name):
+    """Steps of SGD with momentum without brood: reads numbers of steps, writes seconds."""
+    make, data, size = problem(name)
+    torch.manual_seed(0)
+    model = make()
+    optimiser = torch.optim.SGD(model.parameters(), lr=.01, momentum=.9, nesterov=True)
+    for line in sys.stdin:
+        began = time.perf_counter()
+        for _ in range(int(line)):
+            at = torch.randint(0, len(data["train"][0]), (size,))
+            batch = tuple(x[at] for x in data["train"])
+            optimiser.zero_grad(set_to_none=False)
+            loss = data["compute"](model, batch) if "compute" in data else data["loss"](model(batch[0]), batch[1])
+            loss.backward()
+            optimiser.step()
+            float(loss.detach())
+        print(time.perf_counter() - began, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "plain":
+        plain(sys.argv[2])
+    else:
+        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+        import brood
+        make, data, size = problem(sys.argv[1])
+        brood.serve(make, **data)

@@ -1,0 +1,173 @@
+//go:build unix
+
+package program
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"brood/models/engine"
+	"brood/models/enginetest"
+	"brood/models/longtest"
+	"brood/models/noise"
+)
+
+var torchPython = sync.OnceValue(func() string { return enginetest.Python("torch") })
+
+// torchNet returns the command of a net of testdata/nets.py; it skips where torch is missing.
+func torchNet(t testing.TB, words ...string) []string {
+	t.Helper()
+	if torchPython() == "" {
+		t.Skip("no python3 here has torch")
+	}
+	script, err := filepath.Abs("testdata/nets.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{torchPython(), script}, words...)
+}
+
+// Convolutions, batch-norm, dropout and embeddings of torch pass all checks.
+func TestTorch(t *testing.T) {
+	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
+	for net, want := range map[string]struct{ params, stats int }{
+		"lenet":    {431080, 0},
+		"resnet20": {269722, 1376},
+		"gpt":      {351136, 0},
+	} {
+		t.Run(net, func(t *testing.T) {
+			p, err := Open(t.Context(), torchNet(t, net), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			m, err := p.Model()
+			if err != nil || m.Layout.Params != want.params || m.Layout.Stats != want.stats {
+				t.Errorf("%d parameters and %d statistics, want %+v: %v", m.Layout.Params, m.Layout.Stats, want, err)
+			}
+			err = Check(t.Context(), p, func(f Finding) {
+				t.Logf("%s %s", f.What, f.Note)
+				if f.Err != nil {
+					t.Errorf("%s: %v", f.What, f.Err)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkTorch compares steps of SGD with momentum, the gradient by the program, with the same steps by torch alone
+// in one process. The steps are measured in turn, ten of each; the medians are reported.
+func BenchmarkTorch(b *testing.B) {
+	for net, size := range map[string]int{"lenet": 128, "resnet20": 128, "gpt": 16} {
+		b.Run(net, func(b *testing.B) { benchTorch(b, net, size) })
+	}
+}
+
+func benchTorch(b *testing.B, net string, size int) {
+	const steps = 10
+	plain := exec.Command(torchNet(b, "plain")[0], torchNet(b, "plain", net)[1:]...)
+	in, err := plain.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := plain.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := plain.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer plain.Wait()
+	defer in.Close()
+	lines := bufio.NewScanner(out)
+	alone := func() float64 {
+		fmt.Fprintln(in, steps)
+		lines.Scan()
+		s, err := strconv.ParseFloat(strings.TrimSpace(lines.Text()), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	p, err := Open(b.Context(), torchNet(b, net), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	e, err := p.Engine(1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	m, _ := p.Model()
+	var mats [3]engine.Mat // parameters, momentum, gradient
+	for i := range mats {
+		if mats[i], err = e.Alloc(1, m.Layout.Params); err != nil {
+			b.Fatal(err)
+		}
+	}
+	stats, err := e.Alloc(1, m.Layout.Stats)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, mom, g := mats[0], mats[1], mats[2]
+	hash := make([][32]byte, 1)
+	step := func(at int) {
+		batch := make([]int32, size)
+		for i := range batch {
+			batch[i] = int32((at*size + i) % len(p.Data().Train()))
+		}
+		err := e.Do(b.Context(),
+			engine.Gradients{X: x, Rows: engine.Rows(1), Batches: [][]int32{batch}, Stats: stats, G: g, Loss: make([]float32, 1)},
+			engine.Update{Rows: engine.Rows(1), Prog: []engine.Lin{
+				{Dst: mom, Terms: []engine.Term{{C: .9, Src: mom}, {C: 1, Src: g}}},
+				{Dst: x, Terms: []engine.Term{{C: 1, Src: x}, {C: -.01, Src: g}, {C: -.009, Src: mom}}},
+			}},
+			engine.Digest{X: x, Hash: hash})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	first, fresh := make([]float32, m.Layout.Params), make([]float32, m.Layout.Stats)
+	err = p.Init(b.Context(), noise.Key{}, first, fresh)
+	for _, row := range []struct {
+		of engine.Mat
+		v  []float32
+	}{{x, first}, {stats, fresh}} {
+		if err == nil {
+			err = e.Write(b.Context(), engine.All(row.of), engine.AppendFloats(nil, row.v))
+		}
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	step(0)
+	alone()
+	var here, there []float64
+	for b.Loop() {
+		there = append(there, alone()/steps)
+		t0 := time.Now()
+		for at := range steps {
+			step(at)
+		}
+		here = append(here, time.Since(t0).Seconds()/steps)
+	}
+	slices.Sort(here)
+	slices.Sort(there)
+	a, c := here[len(here)/2], there[len(there)/2]
+	b.ReportMetric(1e3*a, "ms/step")
+	b.ReportMetric(1e3*c, "ms/plain-step")
+	b.ReportMetric(100*(a/c-1), "%overhead")
+	b.ReportMetric(0, "ns/op")
+}
