@@ -73,14 +73,18 @@ func MemberGradients(ctx context.Context, e *Env, s Step) error {
 	cursor := e.Record(BlockCursor)
 	batches, masks := make([][]int32, len(s.Rows)), make([]noise.Key, len(s.Rows))
 	for i, r := range s.Rows {
-		m := e.Mine[r]
-		c := cursor.URow(r)
-		batches[i] = e.Stream(m, c[0], s.Batch, s.Frac)
-		masks[i] = e.Rand(noise.Dropout, c[0], m)
-		masks[i].Stream = uint32(e.Window(m, s.Frac).Len)
-		c[0] += uint64(s.Batch)
+		batches[i], masks[i] = e.nextBatch(e.Mine[r], cursor.URow(r), s)
 	}
 	return e.Gradients(ctx, s, batches, masks)
+}
+
+// nextBatch draws the next mini-batch of a member and the address of its dropout masks, and advances its cursor.
+func (e *Env) nextBatch(m engine.Member, cursor []uint64, s Step) (batch []int32, mask noise.Key) {
+	batch = e.Stream(m, cursor[0], s.Batch, s.Frac)
+	mask = e.Rand(noise.Dropout, cursor[0], m)
+	mask.Stream = uint32(e.Window(m, s.Frac).Len)
+	cursor[0] += uint64(s.Batch)
+	return batch, mask
 }
 
 // Gradients queues the gradients of a step on the given mini-batches and dropout masks, one per entry of s.Rows, then

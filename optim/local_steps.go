@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"brood/models/engine"
+	"brood/models/noise"
 )
 
 // CohortSize is the number of members that take all their steps before the next members start, on an engine whose
@@ -117,6 +118,83 @@ func TakeSteps(ctx context.Context, e *Env, s Step, steps int, update StepTasks)
 	})
 }
 
+// RowOptimiser returns the optimiser of the member in row r of block x, and the weight decay that is added to its
+// gradient besides that of the Step. It may be called concurrently for different rows.
+type RowOptimiser func(r engine.Row) (d Optimiser, decay float32)
+
+// By returns the RowOptimiser that is d for every row.
+func By(d Optimiser) RowOptimiser { return func(engine.Row) (Optimiser, float32) { return d, 0 } }
+
+// OptimiserSteps takes the given number of steps of block x with the members of s, each by its optimiser. An engine that
+// is an [engine.Stepper] takes them in one task.
+func OptimiserSteps(ctx context.Context, e *Env, s Step, steps int, by RowOptimiser) error {
+	if len(s.Rows) > 0 {
+		if d, _ := by(s.Rows[0]); e.stepsItself(d) {
+			return e.stepTask(ctx, s, slices.Repeat([]int{steps}, len(s.Rows)), by)
+		}
+	}
+	return TakeSteps(ctx, e, s, steps, func(e *Env, r engine.Row, g engine.Mat) []engine.Task {
+		d, decay := by(r)
+		x := e.Block(BlockX).Sub(r, 1)
+		if decay > 0 {
+			return e.OptimiserTasks(d, x, r, g, Assign(g, T(1, g), T(decay, x)))
+		}
+		return e.OptimiserTasks(d, x, r, g)
+	})
+}
+
+// stepsItself reports whether the engine takes the steps of an optimiser itself.
+func (e *Env) stepsItself(d Optimiser) bool {
+	st, ok := e.Engine.(engine.Stepper)
+	return ok && st.Steps(d.Name)
+}
+
+// stepTask has the engine take steps[i] steps with the member in s.Rows[i], and advances its data stream and the step
+// count of its optimiser.
+func (e *Env) stepTask(ctx context.Context, s Step, steps []int, by RowOptimiser) error {
+	d, _ := by(s.Rows[0])
+	t := engine.Steps{
+		Optimiser: d.Name,
+		X:         e.Block(BlockX),
+		Stats:     e.Block(BlockStats),
+		Rows:      s.Rows,
+		Mu:        d.Mu,
+		B1:        d.Beta1,
+		B2:        d.Beta2,
+		Eps:       AdamEpsilon,
+		Clip:      s.Clip,
+		Loss:      s.Loss,
+	}
+	cursor := e.Record(BlockCursor)
+	if d.Name == "sgd" {
+		t.M = e.Block(BlockM)
+	} else {
+		first, second, _ := moments(d.Name, d.HiddenOnly)
+		t.M, t.V = e.Block(first), e.Block(second)
+	}
+	for i, r := range s.Rows {
+		m, at := e.Mine[r], cursor.URow(r)
+		batches, masks := make([][]int32, steps[i]), make([]noise.Key, steps[i])
+		for k := range batches {
+			batches[k], masks[k] = e.nextBatch(m, at, s)
+		}
+		own, decay := by(r)
+		step := engine.RowSteps{Batches: batches, Masks: masks, Eta: own.Eta, Coupled: s.Decay + decay, Decay: own.Decay}
+		if d.Name != "sgd" {
+			_, _, count := moments(d.Name, d.HiddenOnly)
+			taken := e.Record(count).URow(r)
+			step.T = taken[0]
+			taken[0] += uint64(steps[i])
+		}
+		t.Entries = append(t.Entries, step)
+	}
+	err := e.Engine.Do(ctx, t)
+	if e.Stepped != nil {
+		e.Stepped(len(s.Rows))
+	}
+	return err
+}
+
 // DefaultStep returns the step of block x by the optimiser of the knobs eta and momentum.
 func DefaultStep(k Values) StepTasks { return StepBy(k.Optimiser("eta", "momentum")) }
 
@@ -159,6 +237,23 @@ func LocalSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, h int,
 // UnevenSteps is LocalSteps with a number of steps for each row. It does not change last of a row without steps.
 func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps []int, g engine.Mat,
 	last []*float32) error {
+	if d := k.Optimiser("eta", "momentum"); e.stepsItself(d) {
+		var now []engine.Row
+		var counts []int
+		for i, r := range rows {
+			if steps[i] > 0 {
+				now, counts = append(now, r), append(counts, steps[i])
+			}
+		}
+		if len(now) == 0 {
+			return nil
+		}
+		loss := make([]float32, len(now))
+		for i, r := range now {
+			last[r] = &loss[i]
+		}
+		return e.stepTask(ctx, e.GradientStep(k, e.Block(BlockX), now, engine.Mat{}, loss), counts, By(d))
+	}
 	return e.InCohorts(ctx, len(rows), k.Orthogonalises(), func(e *Env, lo, hi int, at engine.Row) error {
 		g := g.Sub(at, hi-lo)
 		for s := range slices.Max(steps[lo:hi]) {
@@ -185,7 +280,7 @@ func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 func (e *Env) InnerSteps(ctx context.Context, k Values, steps int, loss []float32) error {
 	n := len(e.Mine)
 	s := e.GradientStep(k, e.Block(BlockX), engine.Rows(n), e.CohortScratch(n), loss)
-	return TakeSteps(ctx, e, s, steps, StepBy(k.Optimiser("eta_in", "momentum_in")))
+	return OptimiserSteps(ctx, e, s, steps, By(k.Optimiser("eta_in", "momentum_in")))
 }
 
 // InnerKnobs are the knobs of an inner optimiser, by default AdamW, that InnerSteps reads.

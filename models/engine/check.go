@@ -118,6 +118,42 @@ func (b *Bounds) Gradients(t *Gradients) error {
 	return c.err
 }
 
+// Steps checks the task.
+func (b *Bounds) Steps(t *Steps) error {
+	c := check{b: b, task: "steps"}
+	n := len(t.Rows)
+	c.want(!b.Layout.Whole, "a model of whole numbers has no gradients")
+	for _, m := range []struct {
+		name string
+		mat  Mat
+		of   int
+		has  bool
+	}{
+		{"X", t.X, b.Layout.Params, true},
+		{"M", t.M, b.Layout.Params, true},
+		{"V", t.V, b.Layout.Params, t.Optimiser != "sgd"},
+		{"Stats", t.Stats, b.Layout.Stats, b.Norms},
+	} {
+		if m.has {
+			c.mat(m.name, m.mat, 0, m.of)
+			c.rows(m.name, m.mat, t.Rows)
+		}
+	}
+	c.want(len(t.Entries) == n && len(t.Loss) == n, "%d entries and room for %d losses, want %d of each",
+		len(t.Entries), len(t.Loss), n)
+	seen := make(map[Row]bool, n)
+	for _, r := range t.Rows {
+		c.want(!seen[r], "row %d twice; every entry must update a different row", r)
+		seen[r] = true
+	}
+	for i, e := range t.Entries {
+		c.want(len(e.Batches) > 0 && len(e.Masks) == len(e.Batches), "entry %d has %d batches and %d masks",
+			i, len(e.Batches), len(e.Masks))
+		c.batches(e.Batches, b.minBatch())
+	}
+	return c.err
+}
+
 // Evaluate checks the task.
 func (b *Bounds) Evaluate(t *Evaluate) error {
 	c := check{b: b, task: "evaluate"}

@@ -25,6 +25,12 @@ type Engine interface {
 	Wait(ctx context.Context) error
 }
 
+// Stepper is an optional interface of an Engine that executes [Steps].
+type Stepper interface {
+	// Steps reports whether the engine takes the steps of an optimiser itself.
+	Steps(optimiser string) bool
+}
+
 // Upload copies h (F32) into a new matrix in the memory of e, which the caller must free.
 func Upload(ctx context.Context, e Memory, h Host) (Mat, error) {
 	m, err := e.Alloc(h.Rows, h.Cols)

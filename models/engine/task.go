@@ -39,6 +39,38 @@ func (t Gradients) Entries(lo, hi int) Gradients {
 	return t
 }
 
+// Steps takes steps of an optimiser with each of some members: entry i with row Rows[i] of X, M, V and Stats, all
+// updated in place. With t steps taken before and g the gradient of a step, clipped to the norm Clip if that is above
+// 0, a step is
+//
+//	sgd    g += Coupled*x;  m <- Mu*m + g;  x <- x - Eta*(g + Mu*m)
+//	adam   g += Coupled*x;  m <- B1*m + (1-B1)*g;  v <- B2*v + (1-B2)*g^2;  x <- x - Eta*mhat/(sqrt(vhat) + Eps)
+//	adamw  x <- x - Eta*Decay*x, then adam
+//
+// rounded as the engine does it. Only an engine that is a [Stepper] executes it.
+type Steps struct {
+	Optimiser string // sgd, adam or adamw
+	X         Mat
+	M, V      Mat // moments; sgd has no V
+	Stats     Mat // the zero Mat if the layout has no statistics
+	Rows      []Row
+	Entries   []RowSteps
+	Mu        float32
+	B1, B2    float32
+	Eps, Clip float32
+	Loss      []float32 // out: mean loss before the last step, one per entry
+}
+
+// RowSteps is the steps of one entry of [Steps]: a step for each batch. Masks are as in [Gradients].
+type RowSteps struct {
+	Batches [][]int32
+	Masks   []noise.Key
+	T       uint64  // steps that have updated the moments before
+	Eta     float32 // learning rate
+	Coupled float32 // weight decay that is added to the gradient
+	Decay   float32 // weight decay of adamw
+}
+
 // Evaluate computes, for each entry i, the summed loss and the correct predictions over Batches[i] of the model whose
 // parameters are row Rows[i] of X, without dropout. Batch-norm uses row Rows[i] of Stats, or the batch's own statistics
 // if Stats is the zero Mat.
@@ -305,6 +337,7 @@ type Distance struct {
 }
 
 func (Gradients) task()   {}
+func (Steps) task()       {}
 func (Evaluate) task()    {}
 func (Statistics) task()  {}
 func (Candidates) task()  {}

@@ -24,6 +24,8 @@ const (
 	checkSamples = 8    // samples of a gradient or an evaluation
 	slopeError   = .02  // relative error of a slope by finite differences
 	sumError     = 1e-4 // relative difference between an evaluation and the sum over its samples
+	stepError    = 1e-2 // relative to the length of the way, between steps here and there
+	checkSteps   = 3    // of each optimiser
 )
 
 // checker holds what the checks share.
@@ -62,6 +64,7 @@ func Check(ctx context.Context, p *Program, report func(Finding)) error {
 		{"initial values are finite and depend on the key only", c.initial},
 		{"a gradient is the same when it is asked for twice, and in another process", c.repeated},
 		{"a gradient is the slope of the loss", c.slope},
+		{"its own steps are those of SGD, Adam and AdamW along its gradients", c.steps},
 		{"an evaluation is the sum over its samples", c.sums},
 		{"statistics follow the batches, and are rebuilt the same twice", c.statistics},
 		{"it ends when its input ends", c.ends},
@@ -193,6 +196,87 @@ func (c *checker) slope() (string, error) {
 		worst = max(worst, best)
 	}
 	return fmt.Sprintf("within %.2g %%", 100*worst), nil
+}
+
+func (c *checker) steps() (string, error) {
+	if !c.p.desc.Steps {
+		return "brood takes them", nil
+	}
+	worst := 0.0
+	for _, name := range optimisers {
+		s := &optimiserSteps{
+			optimiser: name, eta: .01, mu: .9, b1: .9, b2: .99, eps: 1e-8, coupled: .1, decay: .1, clip: .5,
+		}
+		there, m, v := slices.Clone(c.x), make([]float32, len(c.x)), make([]float32, len(c.x))
+		t := task{
+			kind: kindSteps, steps: s, params: c.x, stats: c.stats, first: m, second: v,
+			outParams: there, outFirst: m, outSecond: v,
+		}
+		for k := range checkSteps {
+			t.batches, s.keys = append(t.batches, c.batch), append(s.keys, uint64(k))
+		}
+		if err := c.a.do(c.ctx, t, &result{}); err != nil {
+			return "", err
+		}
+		here, err := c.stepsHere(s)
+		if err != nil {
+			return "", err
+		}
+		way, apart := 0.0, 0.0
+		for i, x := range here {
+			way += (x - float64(c.x[i])) * (x - float64(c.x[i]))
+			apart += (x - float64(there[i])) * (x - float64(there[i]))
+		}
+		if way == 0 || !(math.Sqrt(apart/way) <= stepError) {
+			return "", failed("after %d steps of %s it is %.2g of the way apart from them", checkSteps, name,
+				math.Sqrt(apart/way))
+		}
+		worst = max(worst, math.Sqrt(apart/way))
+	}
+	return fmt.Sprintf("within %.1g of the way", worst), nil
+}
+
+// stepsHere takes the steps of s in float64, along gradients of the program.
+func (c *checker) stepsHere(s *optimiserSteps) ([]float64, error) {
+	n := len(c.x)
+	x, m, v, row, g := make([]float64, n), make([]float64, n), make([]float64, n), make([]float32, n), make([]float32, n)
+	for i, p := range c.x {
+		x[i] = float64(p)
+	}
+	b1, b2, eta, mu := float64(s.b1), float64(s.b2), float64(s.eta), float64(s.mu)
+	stats := slices.Clone(c.stats)
+	for k, key := range s.keys {
+		norm := 0.0
+		for i := range row {
+			row[i] = float32(x[i])
+		}
+		t := task{
+			kind: kindGradient, key: key, batches: [][]int32{c.batch}, params: row, stats: stats,
+			outGrad: g, outStats: stats,
+		}
+		if err := c.a.do(c.ctx, t, &result{}); err != nil {
+			return nil, err
+		}
+		for _, d := range g {
+			norm += float64(d) * float64(d)
+		}
+		scale := min(1, float64(s.clip)/math.Sqrt(norm))
+		c1, c2 := 1-math.Pow(b1, float64(k+1)), 1-math.Pow(b2, float64(k+1))
+		for i := range x {
+			d := scale*float64(g[i]) + float64(s.coupled)*x[i]
+			if s.optimiser == "sgd" {
+				m[i] = mu*m[i] + d
+				x[i] -= eta * (d + mu*m[i])
+				continue
+			}
+			if s.optimiser == "adamw" {
+				x[i] -= eta * float64(s.decay) * x[i]
+			}
+			m[i], v[i] = b1*m[i]+(1-b1)*d, b2*v[i]+(1-b2)*d*d
+			x[i] -= eta * m[i] / c1 / (math.Sqrt(v[i]/c2) + float64(s.eps))
+		}
+	}
+	return x, nil
 }
 
 func (c *checker) sums() (string, error) {

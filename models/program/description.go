@@ -29,6 +29,7 @@ type Description struct {
 	Data       string   `json:"data" toml:"data"`             // digest of the samples, as the program computes it
 	Score      string   `json:"score" toml:"score"`           // Classes or LossOnly
 	Metrics    []string `json:"metrics" toml:"metrics"`       // names of further results of an evaluation
+	Steps      bool     `json:"steps" toml:"steps"`           // the program takes the steps of optimisers itself
 
 	// The following do not change what is computed in exact arithmetic. Library and Device are part of the kernels of a
 	// session, the others only of this machine.

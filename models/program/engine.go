@@ -74,7 +74,7 @@ func (e *Engine) Metrics() []string { return e.p.desc.Metrics }
 // Room estimates the memory of vector tasks, of a candidate for each process, and of the files shared with the
 // processes, in bytes. It excludes the memory of the processes.
 func (e *Engine) Room(w engine.Work) int64 {
-	at := offsetsOf(&e.model.Layout)
+	at := offsetsOf(&e.model.Layout, e.p.desc.Steps)
 	return e.vector.Room(w) + int64(len(e.lanes))*(at.size+2*4*int64(e.model.Layout.Params))
 }
 
@@ -107,6 +107,8 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 		switch t := t.(type) {
 		case engine.Gradients:
 			err = e.gradients(ctx, t)
+		case engine.Steps:
+			err = e.steps(ctx, t)
 		case engine.Evaluate:
 			err = e.evaluate(ctx, t)
 		case engine.Candidates:
@@ -181,7 +183,66 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	})
 }
 
-// compare notes, once, if two results of the same inputs differ.
+// Steps implements [engine.Stepper]. Muon's steps are brood's own, along the program's gradients.
+func (e *Engine) Steps(optimiser string) bool {
+	return e.p.desc.Steps && slices.Contains(optimisers, optimiser)
+}
+
+func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
+	if err := e.bounds.Steps(&t); err != nil {
+		return err
+	}
+	x, m := ram.View(t.X), ram.View(t.M)
+	twice := e.repeats()
+	return engine.Each(ctx, e.lanes, len(t.Rows), func(l *lane, i int) error {
+		row, entry := t.Rows[i], t.Entries[i]
+		request := task{
+			kind:    kindSteps,
+			batches: entry.Batches,
+			params:  x.Row(row),
+			first:   m.Row(row),
+			steps: &optimiserSteps{
+				optimiser: t.Optimiser,
+				taken:     entry.T,
+				eta:       entry.Eta,
+				mu:        t.Mu,
+				b1:        t.B1,
+				b2:        t.B2,
+				eps:       t.Eps,
+				coupled:   entry.Coupled,
+				decay:     entry.Decay,
+				clip:      t.Clip,
+			},
+		}
+		for _, k := range entry.Masks {
+			request.steps.keys = append(request.steps.keys, key64(k))
+		}
+		if t.V.Rows > 0 {
+			request.second = ram.View(t.V).Row(row)
+		}
+		if e.bounds.Norms {
+			request.stats = ram.View(t.Stats).Row(row)
+		}
+		var r, again result
+		if twice && i == 0 {
+			once := request
+			once.outParams = slices.Clone(request.params)
+			if err := l.do(ctx, once, &again); err != nil {
+				return err
+			}
+			defer func() { e.compare(again.loss, r.loss, once.outParams, request.params) }()
+		}
+		request.outParams, request.outFirst, request.outSecond = request.params, request.first, request.second
+		request.outStats = request.stats
+		if err := l.do(ctx, request, &r); err != nil {
+			return err
+		}
+		t.Loss[i] = float32(r.loss)
+		return nil
+	})
+}
+
+// compare notes, once, if two results of the same inputs differ: losses, and gradients or parameters after steps.
 func (e *Engine) compare(lossA, lossB float64, gradA, gradB []float32) {
 	what := ""
 	if math.Float64bits(lossA) != math.Float64bits(lossB) {
@@ -189,7 +250,7 @@ func (e *Engine) compare(lossA, lossB float64, gradA, gradB []float32) {
 	}
 	for i := range gradA {
 		if math.Float32bits(gradA[i]) != math.Float32bits(gradB[i]) {
-			what = fmt.Sprintf("gradients, at parameter %d %v and %v", i, gradA[i], gradB[i])
+			what = fmt.Sprintf("results, at parameter %d %v and %v", i, gradA[i], gradB[i])
 			break
 		}
 	}

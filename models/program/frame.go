@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"brood/models/engine"
 	"brood/models/noise"
@@ -20,6 +21,7 @@ const (
 	kindGradient   = 4
 	kindEvaluate   = 5
 	kindStatistics = 6
+	kindSteps      = 7
 
 	// from the program
 	kindDescription = 65
@@ -31,17 +33,21 @@ const page = "docs/programs.md"
 
 var order = subprocess.Order
 
-// offsets are the byte offsets in the shared file: of the parameters, the buffers and the gradient, each of one row,
-// and the size of the file.
-type offsets struct{ params, stats, grad, size int64 }
+// offsets are the byte offsets in the shared file, each of one row: of the parameters, the statistics, the gradient, and
+// the moments of optimisers, which only a program that takes steps itself has; and the size of the file.
+type offsets struct{ params, stats, grad, first, second, size int64 }
 
 const alignment = 64 // of each row in the shared file, in bytes
 
-func offsetsOf(l *engine.Layout) offsets {
+func offsetsOf(l *engine.Layout, steps bool) offsets {
 	align := func(n int64) int64 { return (n + alignment - 1) / alignment * alignment }
 	o := offsets{stats: align(4 * int64(l.Params))}
 	o.grad = o.stats + align(4*int64(l.Stats))
 	o.size = o.grad + align(4*int64(l.Params))
+	if steps {
+		o.first, o.second = o.size, o.size+align(4*int64(l.Params))
+		o.size = o.second + align(4*int64(l.Params))
+	}
 	return o
 }
 
@@ -54,7 +60,7 @@ func helloFrame(device string) []byte {
 
 func memoryFrame(path string, at offsets) []byte {
 	p := subprocess.BeginFrame(nil, kindMemory)
-	for _, n := range []int64{at.size, at.params, at.stats, at.grad} {
+	for _, n := range []int64{at.size, at.params, at.stats, at.grad, at.first, at.second} {
 		p = order.AppendUint64(p, uint64(n))
 	}
 	p = order.AppendUint32(p, uint32(len(path)))
@@ -67,19 +73,33 @@ func key64(k noise.Key) uint64 {
 	return uint64(w[0])<<32 | uint64(w[1])
 }
 
-// taskFrame returns a frame of a task in the memory of p: its id, a random key, flags, and batches of sample ids.
-func taskFrame(p []byte, kind byte, id, key uint64, flags uint32, batches ...[]int32) []byte {
-	p = subprocess.BeginFrame(p, kind)
+// optimisers lists the optimisers of steps by their numbers in frames.
+var optimisers = []string{"sgd", "adam", "adamw"}
+
+// taskFrame returns the frame of a task in the memory of p: its id, a random key, flags, and batches of sample ids; of
+// steps, a key for each batch, and the optimiser.
+func taskFrame(p []byte, id uint64, t *task) []byte {
+	p = subprocess.BeginFrame(p, t.kind)
 	p = order.AppendUint64(p, id)
-	p = order.AppendUint64(p, key)
-	p = order.AppendUint32(p, flags)
-	p = order.AppendUint32(p, uint32(len(batches)))
-	for _, b := range batches {
+	p = order.AppendUint64(p, t.key)
+	p = order.AppendUint32(p, t.flags)
+	p = order.AppendUint32(p, uint32(len(t.batches)))
+	for _, b := range t.batches {
 		p = order.AppendUint32(p, uint32(len(b)))
 	}
-	for _, b := range batches {
+	for _, b := range t.batches {
 		for _, sample := range b {
 			p = order.AppendUint32(p, uint32(sample))
+		}
+	}
+	if s := t.steps; s != nil {
+		for _, k := range s.keys {
+			p = order.AppendUint64(p, k)
+		}
+		p = order.AppendUint32(p, uint32(slices.Index(optimisers, s.optimiser)))
+		p = order.AppendUint64(p, s.taken)
+		for _, x := range []float32{s.eta, s.mu, s.b1, s.b2, s.eps, s.coupled, s.decay, s.clip} {
+			p = order.AppendUint32(p, math.Float32bits(x))
 		}
 	}
 	return subprocess.EndFrame(p)

@@ -17,6 +17,9 @@ type memory struct {
 
 // write writes a row at a byte offset.
 func (m *memory) write(row []float32, at int64) error {
+	if len(row) == 0 {
+		return nil
+	}
 	m.buf = engine.AppendFloats(m.buf[:0], row)
 	if _, err := m.file.WriteAt(m.buf, at); err != nil {
 		return fmt.Errorf("write to the memory shared with the program: %w", err)
@@ -26,6 +29,9 @@ func (m *memory) write(row []float32, at int64) error {
 
 // read reads a row from a byte offset.
 func (m *memory) read(row []float32, at int64) error {
+	if len(row) == 0 {
+		return nil
+	}
 	if cap(m.buf) < 4*len(row) {
 		m.buf = make([]byte, 4*len(row))
 	}

@@ -66,7 +66,7 @@ func (p *process) share() error {
 	if err != nil {
 		return err
 	}
-	p.memory.at = offsetsOf(&m.Layout)
+	p.memory.at = offsetsOf(&m.Layout, p.desc.Steps)
 	if err := p.memory.file.Truncate(p.memory.at.size); err != nil {
 		return fmt.Errorf("the memory shared with it: %w", err)
 	}
@@ -81,9 +81,21 @@ type task struct {
 	flags   uint32
 	batches [][]int32
 
-	params, stats     []float32 // in; stats may be empty
-	outParams         []float32 // out of kindInit
-	outStats, outGrad []float32 // out; empty if not wanted
+	steps *optimiserSteps // of kindSteps; else nil
+
+	params, stats       []float32 // in; stats may be empty
+	first, second       []float32 // in; moments of kindSteps
+	outParams, outStats []float32 // out; empty if not wanted
+	outGrad             []float32
+	outFirst, outSecond []float32
+}
+
+// optimiserSteps is the optimiser of a task of steps, see [engine.Steps].
+type optimiserSteps struct {
+	optimiser                                  string
+	keys                                       []uint64 // of each step
+	taken                                      uint64   // steps before
+	eta, mu, b1, b2, eps, coupled, decay, clip float32
 }
 
 // ownStatistics is the flag of an evaluation that normalises by the statistics of the batch.
@@ -103,11 +115,10 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 	if r.metrics == nil {
 		r.metrics = make([]float64, len(p.desc.Metrics))
 	}
-	if err := p.memory.write(t.params, at.params); err != nil {
-		return err
-	}
-	if err := p.memory.write(t.stats, at.stats); err != nil {
-		return err
+	for _, in := range []placed{{t.params, at.params}, {t.stats, at.stats}, {t.first, at.first}, {t.second, at.second}} {
+		if err := p.memory.write(in.row, in.at); err != nil {
+			return err
+		}
 	}
 	samples := 0
 	for _, b := range t.batches {
@@ -115,8 +126,8 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 	}
 	id := p.next
 	p.next++
-	p.frame = taskFrame(p.frame, t.kind, id, t.key, t.flags, t.batches...)
-	err := p.WithDeadline(ctx, p.limit, func() (err error) {
+	p.frame = taskFrame(p.frame, id, &t)
+	err := p.WithDeadline(ctx, time.Duration(max(1, len(t.batches)))*p.limit, func() (err error) {
 		if _, err := p.In.Write(p.frame); err != nil {
 			return err
 		}
@@ -128,17 +139,21 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 	if err != nil {
 		return err
 	}
-	for _, out := range []struct {
-		row []float32
-		at  int64
-	}{{t.outParams, at.params}, {t.outStats, at.stats}, {t.outGrad, at.grad}} {
-		if len(out.row) > 0 {
-			if err := p.memory.read(out.row, out.at); err != nil {
-				return err
-			}
+	for _, out := range []placed{
+		{t.outParams, at.params}, {t.outStats, at.stats}, {t.outGrad, at.grad}, {t.outFirst, at.first},
+		{t.outSecond, at.second},
+	} {
+		if err := p.memory.read(out.row, out.at); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// placed is a row, empty if there is none, and its byte offset in the shared file.
+type placed struct {
+	row []float32
+	at  int64
 }
 
 // fail ends the program after the error err, see [subprocess.Process.Fail].

@@ -194,7 +194,7 @@ type streamingDiLoCoRound struct {
 
 // takeSteps takes inner steps. Between them it runs phases and outer steps when they are due.
 func (r *streamingDiLoCoRound) takeSteps(ctx context.Context, steps int) error {
-	inner := optim.StepBy(r.k.Optimiser("eta_in", "momentum_in"))
+	inner := optim.By(r.k.Optimiser("eta_in", "momentum_in"))
 	for done := 0; done < steps; {
 		run := steps - done // steps until the next phase or outer step
 		for _, d := range r.due {
@@ -205,7 +205,7 @@ func (r *streamingDiLoCoRound) takeSteps(ctx context.Context, steps int) error {
 		if len(r.phases) > 0 {
 			run = min(run, r.phaseAt[0]-done)
 		}
-		if err := optim.TakeSteps(ctx, r.e, r.step, run, inner); err != nil {
+		if err := optim.OptimiserSteps(ctx, r.e, r.step, run, inner); err != nil {
 			return err
 		}
 		done += run

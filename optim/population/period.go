@@ -152,17 +152,14 @@ func trainPeriod(
 	x, loss, eta, steps := e.Block(optim.BlockX), make([]float32, n), make([]float32, n), periodSlice(shape)
 	s := e.GradientStep(k, x, engine.Rows(n), e.CohortScratch(n), loss)
 	decay := s.Decay
-	s.Decay = 0 // update applies each member's decay
-	update := func(e *optim.Env, r engine.Row, g engine.Mat) []engine.Task {
-		f, xr, d := factors(r), x.Sub(r, 1), k.Optimiser("eta", "momentum")
+	s.Decay = 0 // by returns each member's decay
+	by := func(r engine.Row) (optim.Optimiser, float32) {
+		f, d := factors(r), k.Optimiser("eta", "momentum")
 		eta[r] = f[0] * d.Eta
 		d.Eta, d.Decay = eta[r], f[1]*d.Decay
-		if decay > 0 {
-			return e.OptimiserTasks(d, xr, r, g, optim.Assign(g, optim.T(1, g), optim.T(f[1]*decay, xr)))
-		}
-		return e.OptimiserTasks(d, xr, r, g)
+		return d, f[1] * decay
 	}
-	if err := optim.TakeSteps(ctx, e, s, steps, update); err != nil {
+	if err := optim.OptimiserSteps(ctx, e, s, steps, by); err != nil {
 		return rep, false, err
 	}
 	rep = e.ReportSteps(k, int64(len(e.Roster.Members)*steps))

@@ -97,6 +97,37 @@ func TestProgramAlgorithms(t *testing.T) {
 	}
 }
 
+// A program that takes the steps of an optimiser itself, with brood's rounding, ends with the state of one that gives
+// gradients: the streams, the moments and the numbers are the same.
+func TestProgramSteps(t *testing.T) {
+	for _, x := range []struct {
+		algorithm string
+		set       []event.Setting
+	}{
+		{"popsgd", nil},
+		{"localsgd", []event.Setting{{Knob: "h", Expr: "5"}}},
+		{"diloco", []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "eta_in", Expr: "0.05"}, {Knob: "h", Expr: "40"}}},
+		{"streaming-diloco", []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "eta_in", Expr: "0.05"}}},
+		{"pbt", nil},
+	} {
+		t.Run(x.algorithm, func(t *testing.T) {
+			o := host.Options{Algorithm: x.algorithm, Members: 3, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 4}, Set: x.set}
+			want, _, err := runProgram(openProgram(t, ""), filepath.Join(t.TempDir(), "gradients"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, dir := openProgram(t, "steps"), filepath.Join(t.TempDir(), "steps")
+			got, _, err := runProgram(own, dir, o)
+			if err != nil || got != want {
+				t.Errorf("by steps: state %s, want %s: %v", got, want, err)
+			}
+			if res, err := own.Verify(t.Context(), dir, 1, nil); err != nil || res.Last.Hash != want {
+				t.Errorf("verified %+v: %v", res.Last, err)
+			}
+		})
+	}
+}
+
 // A run that is resumed and one that is forked end where the whole run ends, and the export holds the tensors by name.
 func TestProgramGoesOn(t *testing.T) {
 	own := openProgram(t, "")

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"brood/models/enginetest"
@@ -23,19 +24,21 @@ func TestProgramAgainstTorch(t *testing.T) {
 		t.Skip("no python3 here has torch")
 	}
 	const members, rounds, steps = 3, 50, 4
-	for name, set := range map[string]map[string]string{
-		"diloco": {"h": "4", "eta_in": "0.003", "decay": "0.01"},
+	for title, set := range map[string]map[string]string{
+		"diloco":       {"h": "4", "eta_in": "0.003", "decay": "0.01"},
+		"diloco steps": {"h": "4", "eta_in": "0.003", "decay": "0.01"},
 		"parle": {"ell": "4", "gamma": "10", "rho": "0.5", "alpha": "0.75", "momentum": "0.9", "eta": "0.1",
 			"eta_in": "0.02"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(title, func(t *testing.T) {
+			name, how, _ := strings.Cut(title, " ")
 			script, err := filepath.Abs("testdata/reference.py")
 			if err != nil {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
 			log := filepath.Join(dir, "log")
-			p, err := program.Open(t.Context(), []string{python, script, "serve", log}, "")
+			p, err := program.Open(t.Context(), []string{python, script, "serve", log, how}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +52,7 @@ func TestProgramAgainstTorch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Command(python, script, name, log, strconv.Itoa(members)).CombinedOutput()
+			out, err := exec.Command(python, script, name, log, strconv.Itoa(members), how).CombinedOutput()
 			var count int
 			var early, worst float64
 			if _, scan := fmt.Sscan(string(out), &count, &early, &worst); err != nil || scan != nil {

@@ -40,6 +40,7 @@ func Command() []string { return []string{os.Args[0]} }
 //	wander     results differ each time
 //	other=FILE describes itself with more samples if FILE exists
 //	refuse     exits before it describes itself
+//	steps      takes the steps of SGD itself, see Steps; no fault
 //	slow=MS    takes so many milliseconds for each task
 func Main() {
 	faults, ok := os.LookupEnv(Variable)
@@ -59,6 +60,7 @@ type program struct {
 	in     *bufio.Reader
 	faults map[string]string
 	x, g   []float32
+	m      []float32 // first moments; nil unless the program takes steps
 	tasks  int
 }
 
@@ -103,7 +105,7 @@ func (p *program) describe() {
 		"train": train, "validation": Validation, "test": Test, "library": "go test", "device": "cpu",
 		"parameters": []tensor{{"fc1.weight", []int{Hidden, Inputs}}, {"fc1.bias", []int{Hidden}},
 			{"fc2.weight", []int{Outputs, Hidden}}, {"fc2.bias", []int{Outputs}}},
-		"buffers": []tensor{}, "threads": 1, "processes": 0, "timeout": 5,
+		"buffers": []tensor{}, "steps": p.has("steps"), "threads": 1, "processes": 0, "timeout": 5,
 	})
 	if err != nil {
 		panic(err)
@@ -128,7 +130,7 @@ func (p *program) serve() {
 			p.describe()
 			continue
 		case 2:
-			f, err := os.OpenFile(string(body[36:36+u32(32)]), os.O_RDWR, 0)
+			f, err := os.OpenFile(string(body[52:52+u32(48)]), os.O_RDWR, 0)
 			if err != nil {
 				panic(err)
 			}
@@ -138,21 +140,39 @@ func (p *program) serve() {
 			}
 			p.x = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(8)])), Params)
 			p.g = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(24)])), Params)
+			if p.has("steps") {
+				p.m = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(32)])), Params)
+			}
 			continue
 		}
 		id, key := u64(0), uint64(u64(8))
-		var ids []int
-		if u32(20) > 0 {
-			for i := range u32(24) {
-				ids = append(ids, u32(24+4*u32(20)+4*i))
+		var batches [][]int
+		at := 24 + 4*u32(20)
+		for k := range u32(20) {
+			var ids []int
+			for range u32(24 + 4*k) {
+				ids = append(ids, u32(at))
+				at += 4
+			}
+			batches = append(batches, ids)
+		}
+		at += 8 * len(batches) // keys of steps
+		numbers := make([]float32, 8)
+		if kind == 7 {
+			if u32(at) > 0 {
+				fmt.Fprintln(os.Stderr, "ValueError: this program steps by sgd alone: --set optimiser=sgd")
+				os.Exit(1)
+			}
+			for i := range numbers {
+				numbers[i] = math.Float32frombits(uint32(u32(at + 12 + 4*i)))
 			}
 		}
-		p.answer(kind, id, key, ids)
+		p.answer(kind, id, key, batches, numbers)
 		p.tasks++
 	}
 }
 
-func (p *program) answer(kind byte, id int, key uint64, ids []int) {
+func (p *program) answer(kind byte, id int, key uint64, batches [][]int, numbers []float32) {
 	if p.due("die") && (!p.has("once") || os.Mkdir(p.faults["once"], 0o700) == nil) {
 		fmt.Fprintln(os.Stderr, "ValueError: the tensors do not match")
 		os.Exit(3)
@@ -165,6 +185,10 @@ func (p *program) answer(kind byte, id int, key uint64, ids []int) {
 		time.Sleep(d)
 	}
 	loss, correct, margin := 0.0, 0, 0.0
+	var ids []int
+	if len(batches) > 0 {
+		ids = batches[0]
+	}
 	switch kind {
 	case 3:
 		for i := range p.x {
@@ -178,6 +202,8 @@ func (p *program) answer(kind byte, id int, key uint64, ids []int) {
 		if p.has("wander") {
 			p.g[0] += float32(time.Now().UnixNano()%1000) * 1e-6
 		}
+	case 7:
+		loss = Steps(p.x, p.m, p.g, batches, numbers[0], numbers[1])
 	case 5:
 		loss, correct, margin = Evaluate(p.x, ids)
 	}
@@ -271,6 +297,19 @@ func Gradient(p []float32, ids []int, g []float32) (loss float64) {
 		g[i] = float32(sum[i] / n)
 	}
 	return loss / n
+}
+
+// Steps takes steps of SGD with Nesterov momentum, in the order and with the rounding of brood's own (optim.Nesterov),
+// and returns the loss before the last. g is memory for a gradient.
+func Steps(x, m, g []float32, batches [][]int, eta, mu float32) (loss float64) {
+	for _, ids := range batches {
+		loss = Gradient(x, ids, g)
+		for i := range x {
+			m[i] = float32(mu*m[i]) + g[i]
+			x[i] = float32(x[i]+float32(-eta*g[i])) + float32(float32(-eta*mu)*m[i])
+		}
+	}
+	return loss
 }
 
 // Evaluate returns the summed loss of samples, how many are predicted right, and the sum of the log-probabilities of

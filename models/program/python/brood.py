@@ -24,13 +24,13 @@ import struct
 import sys
 
 _VERSION = 2
-_HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _DESCRIPTION, _DONE = 1, 2, 3, 4, 5, 6, 65, 66
+_HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _STEPS, _DESCRIPTION, _DONE = 1, 2, 3, 4, 5, 6, 7, 65, 66
 _OWN_STATISTICS = 1
 _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
-          name=None, device=None, threads=1, processes=0, timeout=600, batch=512):
+          name=None, device=None, steps=None, threads=1, processes=0, timeout=600, batch=512):
     """Serve a torch model to brood. It does not return: the process ends with brood.
 
     model       a class or function that makes the module, called under the seed of each initial value; or a module,
@@ -43,6 +43,8 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     score       "classes": predictions are right or wrong; "loss": only the loss counts. Default: by the loss
     metrics     {name: f(output, target)}: further means over a batch that evaluations report
     device      "cpu", "cuda:0", ...; default: --program-device, else cuda if there is one, else cpu
+    steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
+                Default: on a device. It rounds otherwise than brood does
     threads     of this process on a CPU. The results of torch depend on it
     processes   of each worker; default: its threads divided by threads, or 1 on a device
     timeout     seconds that one task may take
@@ -52,7 +54,7 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
         raise TypeError("brood.serve needs train, and either loss or compute")
     hello = _begin()
     _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, hello["device"] or device,
-                threads, processes, timeout, batch))
+                steps, threads, processes, timeout, batch))
 
 
 def functions(parameters, init, gradient, evaluate, *, train, test=0, validation=0, data="functions", name="functions",
@@ -131,9 +133,9 @@ def _run(trainer):
     while True:
         kind, body = _read()
         if kind == _MEMORY:
-            size, x, s, g, n = struct.unpack_from("<QQQQI", body)
-            with open(body[36:36 + n].decode(), "r+b") as f:
-                trainer.bind(mmap.mmap(f.fileno(), size), x, s, g)
+            size, x, s, g, first, second, n = struct.unpack_from("<QQQQQQI", body)
+            with open(body[52:52 + n].decode(), "r+b") as f:
+                trainer.bind(mmap.mmap(f.fileno(), size), x, s, g, first, second)
             continue
         task, key, flags, n = struct.unpack_from("<QQII", body)
         lengths, at = struct.unpack_from("<%dI" % n, body, 24), 24 + 4 * n
@@ -148,6 +150,9 @@ def _run(trainer):
             loss = trainer.gradient(key, batches[0])
         elif kind == _EVALUATE:
             loss, correct, metrics = trainer.evaluate(key, flags & _OWN_STATISTICS != 0, batches[0])
+        elif kind == _STEPS:
+            keys = struct.unpack_from("<%dQ" % n, body, at)
+            loss = trainer.steps(keys, batches, *struct.unpack_from("<IQ8f", body, at + 8 * n))
         elif kind == _STATISTICS:
             trainer.statistics(batches)
         else:
@@ -226,7 +231,8 @@ class _Split:
 
 
 class _Torch:
-    def __init__(self, model, loss, splits, compute, score, metrics, name, device, threads, processes, timeout, batch):
+    def __init__(self, model, loss, splits, compute, score, metrics, name, device, steps, threads, processes,
+                 timeout, batch):
         import torch
         self.torch = torch
         torch.set_num_threads(threads)
@@ -245,6 +251,7 @@ class _Torch:
         self.splits = [_Split(s) for s in splits]
         self.offsets = [0, len(self.splits[0]), len(self.splits[0]) + len(self.splits[1])]
         self.params = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+        self.flat = all(p.dtype == torch.float32 for _, p in self.params)
         self.norms, self.stats = [], []
         for prefix, m in self.model.named_modules():
             if isinstance(m, torch.nn.modules.batchnorm._NormBase) and m.running_mean is not None:
@@ -265,6 +272,7 @@ class _Torch:
             buffers=[dict(name=n, shape=list(m._buffers[k].shape)) for n, m, k in self.stats],
             train=len(self.splits[0]), validation=len(self.splits[1]), test=len(self.splits[2]),
             data=h.hexdigest(), score=score or self._score(), metrics=self.metrics,
+            steps=self.flat and (self.device.type != "cpu" if steps is None else steps),
             library="torch " + torch.__version__.replace("/", "-"), device=self._family().replace("/", "-"),
             threads=threads, processes=processes or (0 if self.device.type == "cpu" else 1), timeout=timeout)
 
@@ -297,8 +305,10 @@ class _Torch:
                 return "cpu " + line.split(":")[1].strip()
         return self.device.type
 
-    def bind(self, memory, x, s, g):
+    def bind(self, memory, x, s, g, first, second):
         torch = self.torch
+        shapes, stats = [p.shape for _, p in self.params], [m._buffers[k].shape for _, m, k in self.stats]
+        n, k = sum(a.numel() for a in shapes), sum(a.numel() for a in stats)
 
         def row(at, n):
             return torch.frombuffer(memory, dtype=torch.float32, offset=at, count=n) if n else torch.empty(0)
@@ -309,31 +319,33 @@ class _Torch:
                 out.append(row[lo:lo + shape.numel()].view(shape))
                 lo += shape.numel()
             return out
-        shapes, stats = [p.shape for _, p in self.params], [m._buffers[k].shape for _, m, k in self.stats]
-        n, k = sum(a.numel() for a in shapes), sum(a.numel() for a in stats)
-        self.grad_row = row(g, n)
-        self.x, self.s, self.g = views(row(x, n), shapes), views(row(s, k), stats), views(self.grad_row, shapes)
-        # On a CPU the model computes in the shared rows.
-        self.shared = self.device.type == "cpu" and all(p.dtype == torch.float32 for _, p in self.params)
-        if self.shared:
+        self.rows = dict(x=row(x, n), s=row(s, k), g=row(g, n))
+        if self.described["steps"]:
+            self.rows.update(m=row(first, n), v=row(second, n))
+        # The model computes in the shared rows on a CPU, and in copies of them on a device.
+        self.shared = self.device.type == "cpu"
+        self.here = {a: r if self.shared else torch.empty_like(r, device=self.device) for a, r in self.rows.items()}
+        self.x, self.g = views(self.here["x"], shapes), views(self.here["g"], shapes)
+        self.begins = views(self.rows["x"], shapes) + views(self.rows["s"], stats)
+        if self.flat:
             for (_, p), x, g in zip(self.params, self.x, self.g):
                 p.data, p.grad = x, g
-            for (_, m, key), s in zip(self.stats, self.s):
-                m._buffers[key] = s
+        for (_, m, key), s in zip(self.stats, views(self.here["s"], stats)):
+            m._buffers[key] = s
 
-    def _load(self):
-        if self.shared:
-            return
+    def _load(self, names):
         with self.torch.no_grad():
-            for (_, p), x in zip(self.params, self.x):
-                p.copy_(x)
-            for (_, m, key), s in zip(self.stats, self.s):
-                m._buffers[key].copy_(s)
+            for a in names:
+                if not self.shared:
+                    self.here[a].copy_(self.rows[a])
+            if not self.flat:
+                for (_, p), x in zip(self.params, self.x):
+                    p.copy_(x)
 
-    def _store_stats(self):
-        if not self.shared:
-            for (_, m, key), s in zip(self.stats, self.s):
-                s.copy_(m._buffers[key])
+    def _store(self, names):
+        for a in names:
+            if not self.shared:
+                self.rows[a].copy_(self.here[a])
 
     def _batch(self, ids):
         """Samples of one split, on the device."""
@@ -356,25 +368,54 @@ class _Torch:
             params = [named[n].detach() for n, _ in self.params]
             buffers = dict(fresh.named_buffers())
             stats = [buffers[n] for n, _, _ in self.stats]
-        for row, value in zip(self.x + self.s, list(params) + list(stats)):
+        for row, value in zip(self.begins, list(params) + list(stats)):
             row.copy_(value)
 
     def gradient(self, key, ids):
-        self._load()
+        self._load("xs")
         self.model.train()
+        loss = self._backward(key, ids)
+        self._store("gs")
+        return float(loss)
+
+    def _backward(self, key, ids):
+        """Write the gradient of the mean loss, and return the loss."""
         _seed(key)
         batch = self._batch(ids)
-        if self.shared:
-            self.grad_row.zero_()
-        else:
+        self.here["g"].zero_()
+        if not self.flat:
             self.model.zero_grad(set_to_none=True)
         loss = self._mean(batch)
         loss.backward()
-        if not self.shared:
+        if not self.flat:
             for (_, p), g in zip(self.params, self.g):
-                g.zero_() if p.grad is None else g.copy_(p.grad)
-            self._store_stats()
-        return float(loss.detach())
+                if p.grad is not None:
+                    g.copy_(p.grad)
+        return loss.detach()
+
+    def steps(self, keys, batches, optimiser, taken, eta, mu, b1, b2, eps, coupled, decay, clip):
+        """Steps of SGD with Nesterov momentum (0), Adam (1) or AdamW (2), on whole rows."""
+        self._load("xsm" if optimiser == 0 else "xsmv")
+        self.model.train()
+        x, g, m, v = (self.here[a] for a in "xgmv")
+        for step, (key, ids) in enumerate(zip(keys, batches), taken + 1):
+            loss = self._backward(key, ids)
+            with self.torch.no_grad():
+                if clip > 0:
+                    g.mul_((clip / g.norm()).clamp(max=1))
+                if coupled > 0:
+                    g.add_(x, alpha=coupled)
+                if optimiser == 0:
+                    m.mul_(mu).add_(g)
+                    x.add_(g, alpha=-eta).add_(m, alpha=-eta * mu)
+                    continue
+                if optimiser == 2:
+                    x.mul_(1 - eta * decay)
+                m.mul_(b1).add_(g, alpha=1 - b1)
+                v.mul_(b2).addcmul_(g, g, value=1 - b2)
+                x.addcdiv_(m, v.sqrt().div_((1 - b2 ** step) ** .5).add_(eps), value=-eta / (1 - b1 ** step))
+        self._store("xsm" if optimiser == 0 else "xsmv")
+        return float(loss)
 
     def _mean(self, batch):
         if self.compute:
@@ -383,7 +424,7 @@ class _Torch:
         return self.loss(self.model(batch[0]), batch[1])
 
     def evaluate(self, key, own, ids):
-        self._load()
+        self._load("xs")
         self.model.eval()
         for m in self.norms if own else ():
             m.train()
@@ -409,7 +450,7 @@ class _Torch:
 
     def statistics(self, batches):
         """Set the statistics of batch-norm to the means of those of the batches."""
-        self._load()
+        self._load("xs")
         self.model.eval()
         momenta = [m.momentum for m in self.norms]
         for m in self.norms:
@@ -422,7 +463,7 @@ class _Torch:
                 self._mean(self._batch(ids))
         for m, momentum in zip(self.norms, momenta):
             m.momentum = momentum
-        self._store_stats()
+        self._store("s")
 
 
 class _Functions:
@@ -445,10 +486,10 @@ class _Functions:
         g = self.g
         return dict(name=g["name"], parameters=[dict(name=n, shape=list(s)) for n, s in zip(self.names, self.shapes)],
                     buffers=[], train=g["train"], validation=g["validation"], test=g["test"], data=g["data"],
-                    score=g["score"], metrics=self.metrics, library=g["library"], device=g["device"],
+                    score=g["score"], metrics=self.metrics, steps=False, library=g["library"], device=g["device"],
                     threads=g["threads"], processes=g["processes"], timeout=g["timeout"])
 
-    def bind(self, memory, x, s, g):
+    def bind(self, memory, x, s, g, first, second):
         self.x = memoryview(memory)[x:x + 4 * self.total].cast("f")
         self.out = memoryview(memory)[g:g + 4 * self.total].cast("f")
 

@@ -1,7 +1,8 @@
 """A model that brood trains, and the same training by DiLoCo and Parle written in plain PyTorch.
 
-    reference.py serve LOG           serves the model, and logs the samples and the loss of every gradient
-    reference.py diloco LOG MEMBERS  repeats the training on those samples, and prints the largest relative differences
+    reference.py serve LOG [steps]   serves the model, which may take steps itself, and logs the samples and the loss of every gradient
+    reference.py diloco LOG MEMBERS [steps]
+                                     repeats the training on those samples, and prints the largest relative differences
     reference.py parle LOG MEMBERS   between losses here and there, in the first 120 of them and in all
 """
 import os
@@ -39,17 +40,20 @@ def serve(path):
             print(float(loss.detach()), *at.tolist(), file=log, flush=True)
         return loss
     torch.manual_seed(7)
-    brood.serve(Net(), compute=compute, train=(x, y, torch.arange(512)))
+    brood.serve(Net(), compute=compute, train=(x, y, torch.arange(512)), steps="steps" in sys.argv)
 
 
-def steps(path):
-    """The samples and the loss of each gradient. The first of some tasks is computed twice."""
-    before = None
-    for line in open(path):
-        if line != before:
-            loss, *at = line.split()
-            yield float(loss), torch.tensor([int(i) for i in at])
-        before = line
+def steps(path, members, together):
+    """The loss and the samples of each gradient, step by step. The first of some tasks is computed twice."""
+    size = H if together else 1  # lines of a task
+    lines = list(open(path))
+    tasks = [lines[i:i + size] for i in range(0, len(lines), size)]
+    tasks = [t for t, before in zip(tasks, [None] + tasks) if t != before]
+    for lo in range(0, len(tasks), members):
+        for step in range(size):
+            for task in tasks[lo:lo + members]:
+                loss, *at = task[step].split()
+                yield float(loss), torch.tensor([int(i) for i in at])
 
 
 class Member:
@@ -131,7 +135,9 @@ if __name__ == "__main__":
         if count <= 120:  # ten rounds of three members
             early = worst
     try:
-        globals()[sys.argv[1]]([Member(start) for _ in range(int(sys.argv[3]))], steps(sys.argv[2]), compare)
+        members = int(sys.argv[3])
+        log = steps(sys.argv[2], members, "steps" in sys.argv)
+        globals()[sys.argv[1]]([Member(start) for _ in range(members)], log, compare)
     except (StopIteration, RuntimeError):
         pass
     print(count, early, worst)
