@@ -198,10 +198,10 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 	if !f.json && !f.full && len(done) > 0 { // claims apply to short forms only
 		counts := newTally()
 		for _, p := range done {
-			counts.add(p.study, verdictsOf(p.claims))
+			counts.add(p.study, countVerdicts(p.claims))
 		}
 		fmt.Fprintln(s.out)
-		counts.whole().write(s.out)
+		counts.withTotal().write(s.out)
 	}
 	return errors.Join(failed, f.write(done, true))
 }
@@ -215,7 +215,7 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 		}
 	}
 	w := &study{runs: newRuns("study", f.batch, f.opts), name: name, full: f.full, seeds: f.batch.seeds}
-	w.Columns, w.table = []string{"preset"}, w.soFar
+	w.Columns, w.table = []string{"preset"}, w.progressTable
 	if err := w.fill(names, f.only, f.sessions, s); err != nil {
 		return nil, err
 	}
@@ -225,16 +225,16 @@ func (f *reproduceFlags) prepare(ctx context.Context, name string, names []strin
 // execute runs a study and prints its results. It returns them as a part of a document.
 func (f *reproduceFlags) execute(ctx context.Context, w *study, s streams) (part, error) {
 	err := w.train(ctx, newBatchView(&w.runs, f.plain, f.json, s))
-	out := w.judged(w.measured())
+	out := w.claimTable(w.measured())
 	switch {
 	case w.begun && f.json:
-		w.tell(s.out, w.measured())
+		w.writeJSON(s.out, w.measured())
 	case w.begun:
 		fmt.Fprintln(s.out)
 		out.write(s.out)
 	}
 	if err == nil {
-		err = f.keepRows(w)
+		err = f.writeRows(w)
 	}
 	return f.newPart(w), err
 }

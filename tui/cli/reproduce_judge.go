@@ -11,19 +11,21 @@ import (
 	"brood/runtime/sweep"
 )
 
-// judgement is a claim beside what was measured.
+// judgement compares one claim of a preset with the measured figures.
 type judgement struct {
 	preset    string
 	claim     presets.Claim
-	published *float64         // of the form that ran
-	measured  presets.Estimate // of Value NaN where it is not known
-	finding   presets.Finding  // without a verdict where something was not measured
-	lacks     []string         // the presets that it compares with, and of which nothing was measured
-	seeds     int
-	missed    int // of them, runs that missed the target that the metric is about
-	seconds   float64
+	published *float64         // for the form that ran (full or short); nil: the source has no number
+	measured  presets.Estimate // Value is NaN if unknown
+	finding   presets.Finding  // Verdict is "" if a preset of the claim was not measured
+	missing   []string         // presets that the claim compares with and that have no measurement
+	seeds     int              // measured runs of the preset
+	missed    int              // number of these runs that missed the target of the metric
+	seconds   float64          // of all runs of the preset
 }
 
+// judgements judges every claim of the study, in the order of the presets and their claims. all is keyed by preset
+// name.
 func (w *study) judgements(all map[string]sweep.Result) (out []judgement) {
 	for _, p := range w.presets {
 		for _, c := range p.Claims {
@@ -39,13 +41,13 @@ func (w *study) judgements(all map[string]sweep.Result) (out []judgement) {
 			}
 			for _, other := range c.Others() {
 				if others[other] = all[other].Figures[c.Metric]; len(others[other]) == 0 {
-					j.lacks = append(j.lacks, other)
+					j.missing = append(j.missing, other)
 				}
 			}
-			if len(x) > 0 && (len(j.lacks) == 0 || c.Ratio == nil && c.Slope == nil) {
+			if len(x) > 0 && (len(j.missing) == 0 || c.Ratio == nil && c.Slope == nil) {
 				j.measured = c.Measured(x, others)
 			}
-			if len(x) > 0 && len(j.lacks) == 0 {
+			if len(x) > 0 && len(j.missing) == 0 {
 				j.finding = c.Judge(x, others)
 			}
 			out = append(out, j)
@@ -54,8 +56,8 @@ func (w *study) judgements(all map[string]sweep.Result) (out []judgement) {
 	return out
 }
 
-// known is whether anything was measured of the claim.
-func (j judgement) known() bool { return j.measured.Value == j.measured.Value }
+// hasValue reports whether the claim has a measured value.
+func (j judgement) hasValue() bool { return j.measured.Value == j.measured.Value }
 
 func (j judgement) metric() string {
 	switch c := j.claim; {
@@ -67,52 +69,55 @@ func (j judgement) metric() string {
 	return j.claim.Metric + " " + presets.Metrics[j.claim.Metric]
 }
 
-// verdict is what is said of the claim: where too few seeds decide nothing, with how many of them could.
+// verdict returns the verdict as text. If the claim is undecided and too few seeds ran, the text includes the number of
+// seeds that the claim asks for.
 func (j judgement) verdict() string {
-	said := j.verdictAlone()
+	text := j.verdictAlone()
 	if j.finding.Verdict == presets.Undecided && j.seeds < j.claim.Seeds {
-		said += ": " + presets.SeedsText(j.claim.Seeds) + " seeds could decide it"
+		text += ": " + presets.SeedsText(j.claim.Seeds) + " seeds could decide it"
 	}
-	return said
+	return text
 }
 
+// verdictAlone returns the verdict, or unmeasured with the presets that have no measurement.
 func (j judgement) verdictAlone() string {
 	switch {
 	case j.finding.Verdict != "":
 		return string(j.finding.Verdict)
-	case len(j.lacks) > 0 && j.seeds > 0:
-		return unmeasured + ": " + strings.Join(j.lacks, ", ")
+	case len(j.missing) > 0 && j.seeds > 0:
+		return unmeasured + ": " + strings.Join(j.missing, ", ")
 	}
 	return unmeasured
 }
 
 const unmeasured = "not measured"
 
-// numeral is a number as a table has it, or a dash.
-func numeral(format string, x float64) string {
+// formatFinite formats x, or returns a dash if it is NaN or infinite.
+func formatFinite(format string, x float64) string {
 	if x != x || math.IsInf(x, 0) {
 		return "–"
 	}
 	return fmt.Sprintf(format, x)
 }
 
-// figures are the cells published, measured and standard error.
+// figures returns the table cells published, measured and standard error.
 func (j judgement) figures() []string {
 	published := "–"
 	if j.published != nil {
 		published = fmt.Sprintf("%g", *j.published)
 	}
-	measured := numeral("%.4g", j.measured.Value)
+	measured := formatFinite("%.4g", j.measured.Value)
 	if j.missed > 0 {
 		measured = fmt.Sprintf("%d missed", j.missed)
 	}
-	return []string{published, measured, numeral("%.2g", j.measured.Error)}
+	return []string{published, measured, formatFinite("%.2g", j.measured.Error)}
 }
 
-// judged is the table of all claims. What a claim states is of the short form: full ones stand beside what was
-// published, and are not judged. t is how many standard errors measured and stated are apart, of how many decide; takes
-// is by how many seeds that would be decided with a chance of 80 %.
-func (w *study) judged(all map[string]sweep.Result) *table {
+// claimTable returns the table of all claims. Claims state bounds for the short form; figures of the full form are only
+// compared with the published numbers and not judged. Column t is the distance between the measured and the stated
+// value in standard errors; needed is the distance that decides. Column takes is the number of seeds that decide the
+// claim with a probability of 80 %.
+func (w *study) claimTable(all map[string]sweep.Result) *table {
 	heads := []string{"preset", "source", "metric", ">published", ">measured", ">± s.e.", ">seeds", ">time"}
 	if !w.full {
 		heads = append(heads, "stated beforehand", ">t", ">needed", ">d.f.", ">takes", "verdict")
@@ -130,23 +135,21 @@ func (w *study) judged(all map[string]sweep.Result) *table {
 	return out
 }
 
-// tally counts what is said of the claims of each study, with a row for all of them. Accounting stands apart: it is no
-// evidence.
+// tally is a table of the number of claims with each verdict: a row for each study and a total. Accounting has its own
+// column, since a byte count that equals its formula is no evidence.
 type tally struct {
 	table *table
 	all   map[string]int
 }
 
-// Of claims that hold, those that compare with another preset, or presets, are told by whether that has to be worse, or
-// what they state has a margin, which whoever states it chose; both from those that are a bound, which show that a
-// preset trains, and hardly ever more.
+// Claims that hold are counted by kind, from the strongest evidence to the weakest.
 const (
-	inOrder  = "holds as an order"
-	inMargin = "holds within a margin"
-	bounded  = "holds by a bound"
+	inOrder  = "holds as an order"     // another preset is worse
+	inMargin = "holds within a margin" // compared with other presets, with a margin that the author of the claim chose
+	bounded  = "holds by a bound"      // a constant bound: usually shows only that the preset trains
 )
 
-// verdicts are the columns of a tally.
+// verdicts are the columns of a tally, in order.
 var verdicts = []string{inOrder, inMargin, bounded, string(presets.Contradicts), string(presets.Undecided), unmeasured,
 	string(presets.Accounting)}
 
@@ -158,54 +161,54 @@ func newTally() *tally {
 	return t
 }
 
-// verdictsOf is how many claims have each verdict.
-func verdictsOf(claims []judgement) map[string]int {
-	of := map[string]int{}
+// countVerdicts returns the number of claims by column of a tally.
+func countVerdicts(claims []judgement) map[string]int {
+	counts := map[string]int{}
 	for _, j := range claims {
-		said := j.verdictAlone()
+		verdict := j.verdictAlone()
 		switch {
-		case strings.HasPrefix(said, unmeasured):
-			said = unmeasured
-		case said == string(presets.Holds) && j.claim.Below != "":
-			said = inOrder
-		case said == string(presets.Holds) && len(j.claim.Others()) > 0:
-			said = inMargin
-		case said == string(presets.Holds):
-			said = bounded
+		case strings.HasPrefix(verdict, unmeasured):
+			verdict = unmeasured
+		case verdict == string(presets.Holds) && j.claim.Below != "":
+			verdict = inOrder
+		case verdict == string(presets.Holds) && len(j.claim.Others()) > 0:
+			verdict = inMargin
+		case verdict == string(presets.Holds):
+			verdict = bounded
 		}
-		of[said]++
+		counts[verdict]++
 	}
-	return of
+	return counts
 }
 
-// add is a study, with how many of its claims have each verdict.
-func (t *tally) add(study string, of map[string]int) {
-	for v, n := range of {
+// add appends the row of a study. counts is the result of countVerdicts.
+func (t *tally) add(study string, counts map[string]int) {
+	for v, n := range counts {
 		t.all[v] += n
 	}
-	t.row(study, of)
+	t.row(study, counts)
 }
 
-// sumRow is what the row for all studies is called.
+// sumRow is the name of the row of totals.
 const sumRow = "all"
 
-// whole is the table, with its sum.
-func (t *tally) whole() *table {
+// withTotal appends the row of totals and returns the table. Call it once, after the last add.
+func (t *tally) withTotal() *table {
 	t.row(sumRow, t.all)
 	return t.table
 }
 
-func (t *tally) row(name string, of map[string]int) {
+func (t *tally) row(name string, counts map[string]int) {
 	sum, cells := 0, []string{}
 	for _, v := range verdicts {
-		sum += of[v]
-		cells = append(cells, fmt.Sprint(of[v]))
+		sum += counts[v]
+		cells = append(cells, fmt.Sprint(counts[v]))
 	}
 	t.table.row(append([]string{name, fmt.Sprint(sum)}, cells...)...)
 }
 
-// evidence are the cells t, needed and degrees of freedom, with dashes where nothing scatters, or of a single seed, and
-// how many seeds it takes.
+// evidence returns the table cells t, needed, degrees of freedom and takes. The first three are dashes if the values
+// have no scatter or there is only one seed.
 func (j judgement) evidence() []string {
 	f, takes := j.finding, "–"
 	if f.Takes > 0 {
@@ -214,16 +217,26 @@ func (j judgement) evidence() []string {
 	if f.Verdict == "" || math.IsInf(f.T, 0) || math.IsInf(f.Needed, 0) {
 		return []string{"–", "–", "–", takes}
 	}
-	return []string{numeral("%.1f", f.T), numeral("%.1f", f.Needed), numeral("%.1f", f.Freedom), takes}
+	return []string{formatFinite("%.1f", f.T), formatFinite("%.1f", f.Needed), formatFinite("%.1f", f.Freedom), takes}
 }
 
-// tell writes the claims as objects, one a line.
-func (w *study) tell(to io.Writer, all map[string]sweep.Result) {
+// writeJSON writes one JSON object a line for each claim.
+func (w *study) writeJSON(to io.Writer, all map[string]sweep.Result) {
 	enc := json.NewEncoder(to)
 	for _, j := range w.judgements(all) {
-		line := map[string]any{"event": "claim", "study": w.name, "preset": j.preset, "source": j.claim.Source,
-			"metric": j.metric(), "published": j.published,
-			"measured": finite(j.measured.Value), "standard_error": finite(j.measured.Error), "seeds": j.seeds, "missed": j.missed, "seconds": j.seconds}
+		line := map[string]any{
+			"event":          "claim",
+			"study":          w.name,
+			"preset":         j.preset,
+			"source":         j.claim.Source,
+			"metric":         j.metric(),
+			"published":      j.published,
+			"measured":       finite(j.measured.Value),
+			"standard_error": finite(j.measured.Error),
+			"seeds":          j.seeds,
+			"missed":         j.missed,
+			"seconds":        j.seconds,
+		}
 		if !w.full {
 			line["stated"], line["verdict"] = j.claim.States(), j.verdictAlone()
 			if f := j.finding; f.Verdict != "" {
@@ -237,11 +250,11 @@ func (w *study) tell(to io.Writer, all map[string]sweep.Result) {
 	}
 }
 
-// soFar is the table of the claims that something is known of.
-func (w *study) soFar(rows int) *table {
+// progressTable returns the claims that have a measured value while the study runs, at most rows of them.
+func (w *study) progressTable(rows int) *table {
 	out := newTable("preset", "metric", ">published", ">measured", ">± s.e.", "")
 	for _, j := range w.judgements(w.measured()) {
-		if !j.known() || len(out.rows) > rows {
+		if !j.hasValue() || len(out.rows) > rows {
 			continue
 		}
 		verdict := ""
@@ -253,7 +266,7 @@ func (w *study) soFar(rows int) *table {
 	return out
 }
 
-// markdown is the table for a document.
+// markdown formats the table in Markdown. Columns keep their alignment.
 func (t *table) markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }

@@ -14,27 +14,27 @@ import (
 	"time"
 )
 
-// part is what a document has of a study: a heading, the command that made the table, and the table.
+// part is the section of a study in a document: a heading, the command that generated the table, and the table.
 type part struct {
 	study, heading, command, table string
-	claims                         []judgement // nil where they are not judged, or not all
+	claims                         []judgement // nil in the full form, or if --preset selects some of the presets
 }
 
-// tallied is the heading of the counts over all studies.
-const tallied = "All studies"
+// tallyHeading is the heading of the section with the tally over all studies.
+const tallyHeading = "All studies"
 
 var (
 	tableOf   = regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	commandOf = regexp.MustCompile("`brood reproduce [^`]*`, [0-9]{4}-[0-9]{2}-[0-9]{2}")
 )
 
-// newPart is a study that has been run.
+// newPart returns the section of a study that has run, with today's date.
 func (f *reproduceFlags) newPart(w *study) part {
 	p := part{
 		study:   w.name,
 		heading: w.name,
 		command: fmt.Sprintf("brood reproduce %s --seeds %d", w.name, w.seeds),
-		table:   w.judged(w.measured()).markdown(),
+		table:   w.claimTable(w.measured()).markdown(),
 	}
 	if f.full {
 		p.heading, p.command = p.heading+", in full", p.command+" --full"
@@ -50,7 +50,8 @@ func (f *reproduceFlags) newPart(w *study) part {
 	return p
 }
 
-// section is where the part of a document below a heading lies, with the heading; -1 where it has none.
+// section returns the byte range of the section with this heading, which includes the heading. It returns -1, -1 if the
+// text has no such section.
 func section(text, heading string) (from, to int) {
 	from = strings.Index("\n"+text, "\n## "+heading+"\n")
 	if from < 0 {
@@ -62,32 +63,33 @@ func section(text, heading string) (from, to int) {
 	return from, len(text)
 }
 
-// into puts the part into a document: in place of the command and the table that stand below its heading, so that what
-// was written around them stays; else at the end.
-func (p part) into(text string) string {
-	own := fmt.Sprintf("## %s\n\n%s\n\n%s", p.heading, p.command, p.table)
+// mergeInto returns the document text with the part in it. If text has a section with the heading of the part, it
+// replaces the command and the table there and preserves the text around them; otherwise it appends a section.
+func (p part) mergeInto(text string) string {
+	fresh := fmt.Sprintf("## %s\n\n%s\n\n%s", p.heading, p.command, p.table)
 	from, to := section(text, p.heading)
 	if from < 0 {
 		if text != "" && !strings.HasSuffix(text, "\n\n") {
 			text = strings.TrimRight(text, "\n") + "\n\n"
 		}
-		return text + own
+		return text + fresh
 	}
-	was := text[from:to]
-	at := tableOf.FindStringIndex(was)
+	old := text[from:to]
+	at := tableOf.FindStringIndex(old)
 	if at == nil {
-		return text[:from] + own + strings.TrimPrefix(was, "## "+p.heading+"\n") + text[to:]
+		return text[:from] + fresh + strings.TrimPrefix(old, "## "+p.heading+"\n") + text[to:]
 	}
-	was = was[:at[0]] + p.table + was[at[1]:]
-	if at := commandOf.FindStringIndex(was); at != nil {
-		was = was[:at[0]] + p.command + was[at[1]:]
+	old = old[:at[0]] + p.table + old[at[1]:]
+	if at := commandOf.FindStringIndex(old); at != nil {
+		old = old[:at[0]] + p.command + old[at[1]:]
 	}
-	return text[:from] + was + text[to:]
+	return text[:from] + old + text[to:]
 }
 
-// recounted is the table of all studies with one of them counted anew.
-func recounted(table, study string, claims []judgement) string {
-	studies := map[string]map[string]int{study: verdictsOf(claims)}
+// updateTally returns the Markdown tally table with the row of study counted again from claims and the total
+// recomputed. Other rows keep their counts. Rows are sorted by study name.
+func updateTally(table, study string, claims []judgement) string {
+	studies := map[string]map[string]int{study: countVerdicts(claims)}
 	rows := strings.Split(strings.TrimSpace(table), "\n")
 	for _, row := range rows[min(2, len(rows)):] {
 		cells := strings.Split(strings.Trim(row, "| "), " | ")
@@ -102,33 +104,34 @@ func recounted(table, study string, claims []judgement) string {
 	for _, name := range slices.Sorted(maps.Keys(studies)) {
 		t.add(name, studies[name])
 	}
-	return t.whole().markdown()
+	return t.withTotal().markdown()
 }
 
-// write puts the studies into the document that is asked for; whole says that they are all of them.
-func (f *reproduceFlags) write(parts []part, whole bool) error {
+// write merges the parts into the document of -o, and does nothing without -o. The document keeps its line ends. all
+// says that the parts are all studies: then a missing tally section is added at the top.
+func (f *reproduceFlags) write(parts []part, all bool) error {
 	if f.file == "" || len(parts) == 0 {
 		return nil
 	}
-	was, err := os.ReadFile(f.file)
+	old, err := os.ReadFile(f.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the table: %w", err)
 	}
-	text, ends := string(was), "\n"
-	if strings.Contains(text, "\r\n") { // as the document ends its lines
+	text, ends := string(old), "\n"
+	if strings.Contains(text, "\r\n") {
 		text, ends = strings.ReplaceAll(text, "\r\n", "\n"), "\r\n"
 	}
-	if from, _ := section(text, tallied); from < 0 && whole && !f.full {
-		text = fmt.Sprintf("## %s\n\n%s\n%s", tallied, newTally().whole().markdown(), text)
+	if from, _ := section(text, tallyHeading); from < 0 && all && !f.full {
+		text = fmt.Sprintf("## %s\n\n%s\n%s", tallyHeading, newTally().withTotal().markdown(), text)
 	}
 	for _, p := range parts {
-		text = p.into(text)
-		from, to := section(text, tallied)
+		text = p.mergeInto(text)
+		from, to := section(text, tallyHeading)
 		if from < 0 || p.claims == nil {
 			continue
 		}
 		if at := tableOf.FindStringIndex(text[from:to]); at != nil {
-			text = text[:from+at[0]] + recounted(text[from+at[0]:from+at[1]], p.study, p.claims) + text[from+at[1]:]
+			text = text[:from+at[0]] + updateTally(text[from+at[0]:from+at[1]], p.study, p.claims) + text[from+at[1]:]
 		}
 	}
 	if err := os.WriteFile(f.file, []byte(strings.ReplaceAll(text, "\n", ends)), 0o644); err != nil {
@@ -137,8 +140,9 @@ func (f *reproduceFlags) write(parts []part, whole bool) error {
 	return nil
 }
 
-// keepRows writes the runs of a study, a row each, where they are asked for.
-func (f *reproduceFlags) keepRows(w *study) error {
+// writeRows writes the runs of a study as CSV, a row each, into the directory f.results. It does nothing if that is
+// empty.
+func (f *reproduceFlags) writeRows(w *study) error {
 	if f.results == "" {
 		return nil
 	}

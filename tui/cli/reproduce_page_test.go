@@ -16,7 +16,7 @@ func TestPageKeepsProse(t *testing.T) {
 		return []judgement{{finding: presets.Finding{Verdict: v}, claim: presets.Claim{Below: below}}}
 	}
 	file := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(file, []byte("# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n"+recounted("", "parle", verdict(presets.Holds, ""))+
+	if err := os.WriteFile(file, []byte("# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n"+updateTally("", "parle", verdict(presets.Holds, ""))+
 		"\n## parle\n\n`brood reproduce parle --seeds 3`, 2026-01-01: on a laptop.\n\n| old |\n| --- |\n| 1 |\n\n**Why.** Prose.\n\n## Out of reach\n\n| a |\n| --- |\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestJudged(t *testing.T) {
 		"b": {Figures: map[string][]float64{"test_error": {3, 3.1, 2.9}}},
 	}
 	var out bytes.Buffer
-	table := w.judged(all)
+	table := w.claimTable(all)
 	table.write(&out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[1], "0.44") || !strings.Contains(lines[1], "0.058") || !strings.HasSuffix(lines[1], "at most 3, below b  17.3     4.3   2.0      3  holds") || !strings.HasSuffix(lines[2], "not measured") {
@@ -39,16 +39,16 @@ func TestJudged(t *testing.T) {
 	if md := table.markdown(); strings.Count(md, "\n") != 4 || !strings.Contains(md, "---:") || !strings.Contains(md, "| holds |") {
 		t.Errorf("as Markdown it is\n%s", md)
 	}
-	if rows := w.judged(map[string]sweep.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
+	if rows := w.claimTable(map[string]sweep.Result{"a": all["a"]}).rows; rows[1][4] != "2" || rows[1][12] != "–" || rows[1][13] != "not measured: b" {
 		t.Errorf("without what it is compared with it is judged %q", rows[1])
 	}
 	w.full = true
-	if md := w.judged(all).markdown(); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
+	if md := w.claimTable(all).markdown(); strings.Contains(md, "holds") || strings.Contains(md, "at most") || !strings.Contains(md, "| 0.44 | 2 |") {
 		t.Errorf("a full form is judged\n%s", md)
 	}
 	share := of("a", presets.Claim{Source: "Table 2", Metric: "bytes", Published: at(0.5), Ratio: at(0.5), Of: "b"})
 	sent := map[string]sweep.Result{"a": {Figures: map[string][]float64{"bytes": {30, 30}}}, "b": {Figures: map[string][]float64{"bytes": {60, 60}}}}
-	if rows := share.judged(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
+	if rows := share.claimTable(sent).rows; rows[1][2] != "ratio of bytes" || rows[1][4] != "0.5" || rows[1][9] != "–" || rows[1][12] != "–" || rows[1][13] != string(presets.Accounting) {
 		t.Errorf("a share is judged %q", rows[1])
 	}
 	theorem := of("c", presets.Claim{Source: "theorem", Metric: "test_loss", Slope: at(-1), Over: []string{"parle-lenet", "mnist-pesgd", "gossip-popsgd"}})
@@ -57,7 +57,7 @@ func TestJudged(t *testing.T) {
 		// of 3, 4 and 8 members
 		law[name] = sweep.Result{Figures: map[string][]float64{"test_loss": {0.99 * x, 1.01 * x}}}
 	}
-	if rows := theorem.judged(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
+	if rows := theorem.claimTable(law).rows; rows[1][2] != "slope of test_loss" || !strings.HasPrefix(rows[1][4], "-1") || rows[1][12] != "–" || rows[1][13] != string(presets.Holds) {
 		t.Errorf("a law is judged %q", rows[1])
 	}
 }
@@ -85,15 +85,15 @@ func TestSeedsOfAVerdict(t *testing.T) {
 	} {
 		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
 		all := map[string]sweep.Result{"a": {Figures: map[string][]float64{"test_error": c.figures}}}
-		row := w.judged(all).rows[1]
+		row := w.claimTable(all).rows[1]
 		if row[12] != c.takes || row[13] != c.said {
 			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[12], row[13], c.takes, c.said)
 		}
-		if of := verdictsOf(w.judgements(all)); of[c.counted] != 1 {
+		if of := countVerdicts(w.judgements(all)); of[c.counted] != 1 {
 			t.Errorf("%s is counted as %v", c.said, of)
 		}
 		var out bytes.Buffer
-		w.tell(&out, all)
+		w.writeJSON(&out, all)
 		needed := c.takes
 		switch needed {
 		case "–":

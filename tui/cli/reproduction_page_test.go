@@ -84,7 +84,7 @@ func TestReproductionPage(t *testing.T) {
 			t.Errorf("the section %s of %s has no table", name, page)
 			return
 		}
-		if w, _ := section(text, name); name != tallied && !strings.Contains(text[w:to], fmt.Sprintf("`brood reproduce %s --seeds %d`, ", name, seeds[name])) {
+		if w, _ := section(text, name); name != tallyHeading && !strings.Contains(text[w:to], fmt.Sprintf("`brood reproduce %s --seeds %d`, ", name, seeds[name])) {
 			t.Errorf("the section %s of %s does not say that `brood reproduce %s --seeds %d` made its table", name, page, name, seeds[name])
 		}
 		if got := text[from+at[0] : from+at[1]]; got != want && !*updatePage {
@@ -99,10 +99,10 @@ func TestReproductionPage(t *testing.T) {
 				seeds[name] = max(seeds[name], len(x))
 			}
 		}
-		hold(name, w.judged(all).markdown())
-		counts.add(name, verdictsOf(w.judgements(all)))
+		hold(name, w.claimTable(all).markdown())
+		counts.add(name, countVerdicts(w.judgements(all)))
 	}
-	hold(tallied, counts.whole().markdown())
+	hold(tallyHeading, counts.withTotal().markdown())
 	if *updatePage {
 		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
