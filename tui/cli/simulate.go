@@ -34,9 +34,10 @@ func simulateCommand(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate PROTOCOL|PRESET|FILE.toml",
 		Short: "Measure how long a population protocol takes, or print the table of states against time",
-		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times beside the theory. Nothing is recorded: `brood run\n" +
-			"--algorithm PROTOCOL` runs the same executions in the workbench, with a session. With --table it prints the published table of states against time,\n" +
-			"measured where a rule is defined.",
+		Long: "simulate runs executions of a population protocol to convergence and prints their parallel times together with\n" +
+			"the theory. Nothing is recorded: `brood run --algorithm PROTOCOL` runs the same executions in the workbench, with a\n" +
+			"session. With --table it prints the published table of states against time, with a measurement for each row that\n" +
+			"defines a rule.",
 		Args: func(c *cobra.Command, args []string) error {
 			if f.table {
 				return noArgs(c, args)
@@ -48,11 +49,11 @@ func simulateCommand(s streams) *cobra.Command {
 			case f.executions < 2 || f.executions > 1<<20:
 				return usage("--trials %d: give 2 to %d", f.executions, 1<<20)
 			case f.table && len(f.set) > 0:
-				return usage("--set and --table exclude each other: the table's rows have knobs of their own")
+				return usage("--set and --table exclude each other: each row of the table sets its own knobs")
 			case f.table:
 				return f.states(c.Context(), s)
 			}
-			return f.one(c, args[0], s)
+			return f.measureOne(c, args[0], s)
 		},
 	}
 	fl := c.Flags()
@@ -66,9 +67,9 @@ func simulateCommand(s streams) *cobra.Command {
 	return c
 }
 
-// one measures one protocol.
-func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
-	a, k, err := protocolOf(name)
+// measureOne measures one protocol and prints its statistics.
+func (f *simulateFlags) measureOne(c *cobra.Command, name string, s streams) error {
+	a, k, err := findProtocol(name)
 	if err != nil {
 		return err
 	}
@@ -77,12 +78,12 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 		return err
 	}
 	for _, x := range set {
-		if k, err = turn(a, k, x.Knob, x.Expr); err != nil {
+		if k, err = withKnob(a, k, x.Knob, x.Expr); err != nil {
 			return err
 		}
 	}
 	if c.Flags().Changed("agents") {
-		if k, err = turn(a, k, "n", strconv.Itoa(f.agents)); err != nil {
+		if k, err = withKnob(a, k, "n", strconv.Itoa(f.agents)); err != nil {
 			return err
 		}
 	}
@@ -101,8 +102,9 @@ func (f *simulateFlags) one(c *cobra.Command, name string, s streams) error {
 	return nil
 }
 
-// protocolOf finds a protocol by name, or the one that an experiment runs, with its knobs.
-func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
+// findProtocol returns a protocol and the values of its knobs. name is a protocol, with its defaults, or a preset or
+// .toml file that runs one, with the settings of that file.
+func findProtocol(name string) (*optim.Algorithm, optim.Values, error) {
 	if a, err := catalog.Lookup(name); err == nil && !a.Needs.Model() {
 		return a, a.Defaults(), nil
 	}
@@ -113,7 +115,8 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 				names = append(names, x.Name)
 			}
 		}
-		return nil, optim.Values{}, usererr.Errorf("there is no protocol %q%s: choose one of %s, or give a preset that runs one, or the path of a .toml file", name, usererr.Suggest(name, names), strings.Join(names, ", "))
+		return nil, optim.Values{}, usererr.Errorf("there is no protocol %q%s: choose one of %s, or give a preset that runs one, or the path of a .toml file",
+			name, usererr.Suggest(name, names), strings.Join(names, ", "))
 	}
 	p, err := presets.Load(name)
 	if err != nil {
@@ -133,15 +136,15 @@ func protocolOf(name string) (*optim.Algorithm, optim.Values, error) {
 	}
 	k := a.Defaults()
 	for _, x := range p.Settings() {
-		if k, err = turn(a, k, x.Knob, x.Expr); err != nil {
+		if k, err = withKnob(a, k, x.Knob, x.Expr); err != nil {
 			return nil, optim.Values{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return a, k, nil
 }
 
-// turn is k with a knob at a value.
-func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
+// withKnob returns k with one knob set to the value that text describes. k itself does not change.
+func withKnob(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, error) {
 	knob, ok := a.Knob(name)
 	if !ok {
 		return k, usererr.Errorf("%s has no knob %q%s; see `brood algorithms %s`", a.Name, name,
@@ -154,15 +157,15 @@ func turn(a *optim.Algorithm, k optim.Values, name, text string) (optim.Values, 
 	return k.With(name, x), nil
 }
 
-// measured is what executions gave.
-type measured struct {
-	mean, se, median, least, most float64
-	stuck                         int
-	right                         string // share of the executions, "" where nothing is asked for
+// timeStats summarizes the parallel times to convergence of executions.
+type timeStats struct {
+	mean, se, median, least, most float64 // NaN if no execution converged
+	stuck                         int     // executions that ended without converging; the times exclude them
+	right                         string  // share of executions with the right result; "" if the protocol has none
 }
 
-// measure runs the executions, dealt over threads: which thread runs one does not show.
-func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values, s streams) (m measured,
+// measure runs the executions, split over threads. The results do not depend on the number of threads.
+func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim.Values, s streams) (m timeStats,
 	err error) {
 	threads := f.threads
 	if threads == 0 {
@@ -172,18 +175,18 @@ func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim
 	results, errs := make([][]protocol.Result, len(parts)), make([]error, len(parts))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	told := &trials{name: a.Name, all: f.executions}
-	silence := told.tell(s)
+	progress := &trialProgress{name: a.Name, total: f.executions}
+	stop := progress.start(s)
 	var wg sync.WaitGroup
 	for i, members := range parts {
 		wg.Go(func() {
-			if results[i], errs[i] = protocol.Simulate(ctx, a, k, f.seed, members, told.at); errs[i] != nil {
+			if results[i], errs[i] = protocol.Simulate(ctx, a, k, f.seed, members, progress.update); errs[i] != nil {
 				cancel()
 			}
 		})
 	}
 	wg.Wait()
-	silence()
+	stop()
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return m, fmt.Errorf("%s: %w", a.Name, err)
@@ -195,7 +198,7 @@ func (f *simulateFlags) measure(ctx context.Context, a *optim.Algorithm, k optim
 	return summarise(slices.Concat(results...)), nil
 }
 
-func summarise(results []protocol.Result) (m measured) {
+func summarise(results []protocol.Result) (m timeStats) {
 	var times []float64
 	asked, right := 0, 0
 	for _, r := range results {
@@ -230,7 +233,7 @@ func summarise(results []protocol.Result) (m measured) {
 	return m
 }
 
-// figure writes four digits, and a dash for what there is none of.
+// figure formats x with four significant digits, a whole number from 10000 on, and NaN as a dash.
 func figure(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -248,7 +251,7 @@ func theory(t protocol.Theory) string {
 	return t.Note
 }
 
-// states prints the table of states against time.
+// states prints the table of states against time. It measures each row that defines a rule.
 func (f *simulateFlags) states(ctx context.Context, s streams) error {
 	n := f.agents
 	if n == 0 {
@@ -277,7 +280,8 @@ func (f *simulateFlags) states(ctx context.Context, s streams) error {
 		}
 	}
 	t.write(s.out)
-	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d executions. Majority starts from the least lead that n = %d admits.\n"+
+	fmt.Fprintf(s.out, "\nParallel time to convergence: mean and standard error of %d executions. "+
+		"Majority starts from the least lead that n = %d admits.\n"+
 		"Rows of bounds only: their source states the bound and no rule to run.\n", f.executions, n)
 	return nil
 }

@@ -49,10 +49,11 @@ func simulateFleetCommand(s streams) *cobra.Command {
 	f := &fleetSimulation{}
 	c := &cobra.Command{
 		Use:   "fleet [PRESET|FILE.toml]",
-		Short: "Say how long rounds take on fleets of other sizes, over links that you describe",
-		Long: `simulate fleet runs the real coordinator and the real programme of an algorithm in virtual time: its workers compute nothing, and its
-links carry sizes. What computing costs is measured on this machine first, for a moment; how long a round then takes, how much of it is
-computing, and what is sent, is printed for each size of fleet. Nothing is trained or recorded.
+		Short: "Predict the round time on fleets of other sizes, over links that you describe",
+		Long: `simulate fleet runs the real coordinator and the real program of an algorithm in virtual time: its workers compute
+nothing, and its links carry only message sizes. It first measures for a moment what computing costs on this machine. For
+each fleet size it prints how long a round takes, the share of it that is computing, and the bytes sent. Nothing is
+trained or recorded.
 
   brood simulate fleet mnist-parle --sizes 2,4,8,16 --rate 10Mbit --delay 40ms
   brood simulate fleet --model mlp --data mnist --algorithms dp-sgd,parle,diloco --sizes 8 --up 20Mbit --delay 30ms`,
@@ -66,34 +67,34 @@ computing, and what is sent, is printed for each size of fleet. Nothing is train
 	}
 	fl := c.Flags()
 	fl.StringArrayVar(&f.run.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE (repeatable)")
-	fl.BoolVar(&f.run.full, "full", false, "the preset in its full form, as its source has it, and not the short one")
+	fl.BoolVar(&f.run.full, "full", false, "the full form of the preset, as published, instead of the short one")
 	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads,
 		option.Rounds)
-	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, of which this machine must have as many (default: all cores)"
+	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, at most the cores of this machine (default: all cores)"
 	fl.Lookup(option.Rounds.Name).Usage = "rounds to simulate (default 40)"
-	fl.IntSliceVar(&f.sizes, "sizes", nil, "numbers of workers (default 1,2,4,8, as far as there are members)")
-	fl.StringSliceVar(&f.algorithms, "algorithms", nil, "compare these, each with its defaults, in place of the preset's")
-	fl.IntVar(&f.each, "each", 0, "members of each worker, in place of a population that is shared out")
+	fl.IntSliceVar(&f.sizes, "sizes", nil, "numbers of workers (default 1,2,4,8, up to the number of members)")
+	fl.StringSliceVar(&f.algorithms, "algorithms", nil, "compare these, each with its defaults, instead of the preset's")
+	fl.IntVar(&f.each, "each", 0, "members of each worker, instead of a population divided among the workers")
 	f.link.register(c)
-	fl.StringVar(&f.up, "up", "", "what a worker can send altogether, likewise")
-	fl.StringVar(&f.down, "down", "", "what a worker can receive altogether, likewise")
-	fl.DurationVar(&f.control, "control", 0, "how late the coordinator's messages are, one way (default: as --delay)")
+	fl.StringVar(&f.up, "up", "", "rate at which a worker can send over all its links, such as 20Mbit")
+	fl.StringVar(&f.down, "down", "", "rate at which a worker can receive over all its links")
+	fl.DurationVar(&f.control, "control", 0, "one-way delay of the coordinator's messages (default: as --delay)")
 	fl.IntVar(&f.cores, "cores", 0,
-		"all workers share so many cores of one machine, as processes that try a fleet out do (default: each has its own)")
+		"cores of one machine that all workers share, as when processes emulate a fleet (default: each has its own)")
 	fl.StringArrayVar(&f.slow, "slow", nil,
-		"a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR, which is all of them, with what frames cost them")
+		"a slower worker: WORKER=FACTOR, such as 0=2.5 (repeatable), or FACTOR for all, which also slows their frames")
 	fl.DurationVar(&f.churn, "churn", 0,
-		"how long a worker stays on average before it dies, such as 10m (default: all stay)")
-	fl.DurationVar(&f.away, "away", time.Minute, "and after how long on average it is back")
-	fl.BoolVar(&f.goodbye, "goodbye", false, "workers that leave say so, as those do that are stopped, and do not die")
+		"mean time until a worker dies, such as 10m (default: all stay)")
+	fl.DurationVar(&f.away, "away", time.Minute, "mean time until it is back")
+	fl.BoolVar(&f.goodbye, "goodbye", false, "workers that leave announce it, as a stopped worker does, instead of dying")
 	fl.IntVar(&f.rack.of, "rack", 0,
-		"workers of each rack, site or home, by their numbers, which share its ways out and in (default: nothing is shared)")
-	fl.StringVar(&f.rack.up, "rack-up", "", "what a rack can send to the others altogether, likewise")
-	fl.StringVar(&f.rack.down, "rack-down", "", "what a rack can receive altogether, likewise")
-	fl.DurationVar(&f.rack.delay, "rack-delay", 0, "how late a packet is between racks, beside --delay")
-	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure what a round's computing takes here")
+		"consecutive workers per rack, site or home, which share its uplink and downlink (default: nothing is shared)")
+	fl.StringVar(&f.rack.up, "rack-up", "", "rate at which a rack can send to the others")
+	fl.StringVar(&f.rack.down, "rack-down", "", "rate at which a rack can receive from the others")
+	fl.DurationVar(&f.rack.delay, "rack-delay", 0, "delay between racks, in addition to --delay")
+	fl.DurationVar(&f.measure, "measure", 2*time.Second, "how long to measure the computing time of a round here")
 	f.asJSON = jsonFlag(c)
-	fl.Lookup("json").Usage = "a JSON array, of an object for each algorithm and size"
+	fl.Lookup("json").Usage = "a JSON array with an object for each algorithm and size"
 	return c
 }
 
@@ -141,7 +142,7 @@ type fleetPrediction struct {
 // quartiles of pace differ by a factor of 1.5 or more. It returns "" for fewer than 4 rounds. pace is the ratio of
 // measured to modelled time, one entry a round.
 func busyNote(algorithm string, pace []float64) string {
-	if len(pace) < 4 { // one straggler would be half of them
+	if len(pace) < 4 { // one slow round would be half of them
 		return ""
 	}
 	sorted := slices.Sorted(slices.Values(pace))
@@ -149,21 +150,21 @@ func busyNote(algorithm string, pace []float64) string {
 	if high < 1.5*low {
 		return ""
 	}
-	return fmt.Sprintf("%s: rounds here took %.2g to %.2g times as long as their work does (quartiles), so that this machine was too busy to be measured well: ask again when it is not",
-		algorithm, low, high)
+	return fmt.Sprintf("%s: rounds here took %.2g to %.2g times as long as their work does (quartiles): this machine was too "+
+		"busy for a good measurement; repeat it when the machine is idle", algorithm, low, high)
 }
 
 // minDepartures is the least number of departures for an estimate of what churn costs: the time between departures
 // has a standard deviation as large as its mean.
 const minDepartures = 10
 
-// fewDepartures returns a warning if fewer than minDepartures workers left; "" for enough departures, and without
-// churn.
+// fewDepartures returns a warning if fewer than minDepartures workers left. It returns "" for enough departures, and
+// without churn.
 func (f fleetPrediction) fewDepartures() string {
 	if f.Departures == nil || *f.Departures >= minDepartures {
 		return ""
 	}
-	return fmt.Sprintf("%s on %s: %s in %s, too few to say what churn costs; give more --rounds",
+	return fmt.Sprintf("%s on %s: %s in %s, too few to estimate the cost of churn; give more --rounds",
 		f.Algorithm, plural(f.Workers, "worker"), plural(*f.Departures, "departure"), seconds(f.Seconds*float64(f.Rounds)))
 }
 
@@ -174,7 +175,7 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	}
 	given := c.Flags().Changed
 	if f.each < 0 || f.each > 1<<20 || f.each > 0 && given(option.Members.Name) {
-		return usage("--each %d: give the members of each worker, and then no --members", f.each)
+		return usage("--each %d: give the members of each worker, and omit --members", f.each)
 	}
 	if err := cmp.Or(upTo(time.Minute, "control", f.control), upTo(time.Minute, "measure", f.measure)); err != nil {
 		return err
@@ -197,12 +198,13 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	}
 	switch {
 	case given("algorithms") && given(option.Algorithm.Name):
-		return usage("--algorithm and --algorithms both say what to simulate: give one of them")
+		return usage("--algorithm and --algorithms both select what to simulate: give one of them")
 	case given("algorithms") && (len(f.algorithms) == 0 || slices.Contains(f.algorithms, "")):
 		return usage("--algorithms %s: a name is missing: give such as dp-sgd,parle", strings.Join(f.algorithms, ","))
 	}
 	if here := goruntime.NumCPU(); f.run.opts.Threads > here {
-		return fmt.Errorf("--threads %d: what a worker computes is measured here first, and this machine has %s: give at most %d", f.run.opts.Threads, plural(here, "core"), here)
+		return fmt.Errorf("--threads %d: a worker's computing is measured here first, and this machine has %s: give at most %d",
+			f.run.opts.Threads, plural(here, "core"), here)
 	}
 	f.showProgress = func(format string, args ...any) {
 		if s.terminal && !*f.asJSON {
@@ -210,10 +212,10 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 		}
 	}
 	defer f.showProgress("")
-	f.showProgress("measuring what a connection costs here")
+	f.showProgress("measuring the cost of a connection here")
 	perByte, hop, err := simulate.Loopback(c.Context(), f.measure/8)
 	if err != nil {
-		return fmt.Errorf("measure what a connection costs here: %w", err)
+		return fmt.Errorf("measure the cost of a connection here: %w", err)
 	}
 	defer func() {
 		for _, text := range f.notes {
@@ -344,11 +346,11 @@ func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []i
 			o.Members = n * f.each
 		}
 		if n > maxSimulated && (f.rack.of > 0 || f.churn > 0) {
-			return nil, usage("--sizes %d: fleets of more than %d workers are extrapolated, which --rack and --churn rule out: "+
-				"give at most %d, or neither of them", n, maxSimulated, maxSimulated)
+			return nil, usage("--sizes %d: fleets of more than %d workers are extrapolated, which excludes --rack and --churn: "+
+				"give at most %d, or omit both", n, maxSimulated, maxSimulated)
 		}
 		if pace == nil {
-			f.showProgress("%s: measuring what a round computes here", o.Algorithm)
+			f.showProgress("%s: measuring the computing of a round here", o.Algorithm)
 			one := o
 			one.Members, one.Workers, one.Wait = max(1, o.Members/n), 1, 0
 			if prices, pace, err = f.measureCosts(ctx, one, o); err != nil {
@@ -388,8 +390,9 @@ func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []i
 			row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], maxSimulated).Seconds/ref.of[2].Seconds - 1
 			if !ok {
 				known[each] = ref
-				f.note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the simulated %d by %+.1f %%",
-					o.Algorithm, maxSimulated, referenceSizes[1], referenceSizes[2], referenceSizes[0], referenceSizes[1], referenceSizes[2], 100*row.Error))
+				f.note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the "+
+					"simulated %d by %+.1f %%", o.Algorithm, maxSimulated, referenceSizes[1], referenceSizes[2],
+					referenceSizes[0], referenceSizes[1], referenceSizes[2], 100*row.Error))
 			}
 			r = simulate.Extrapolate(ref.cfg, ref.of[1], ref.of[2], n)
 		} else {
@@ -461,7 +464,8 @@ func (f *fleetSimulation) sizesFor(members int) ([]int, error) {
 		case n < 1 || n > maxWorkers:
 			return nil, usage("--sizes %d: simulate 1 to %d workers", n, maxWorkers)
 		case f.each == 0 && n > members:
-			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each", n, members)
+			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each",
+				n, members)
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(sizes))), nil // f.sizes stays unchanged for the next algorithm

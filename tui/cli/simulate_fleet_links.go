@@ -30,9 +30,9 @@ func (r rackFlags) racks() (*simulate.Racks, error) {
 	}
 	switch {
 	case r.of < 0:
-		return nil, usage("--rack %d: give how many workers a rack has", r.of)
+		return nil, usage("--rack %d: give the number of workers per rack", r.of)
 	case r.of == 0 && (up > 0 || down > 0 || r.delay > 0):
-		return nil, usage("--rack-up, --rack-down and --rack-delay are about racks: give --rack too, the workers of each")
+		return nil, usage("--rack-up, --rack-down and --rack-delay need racks: give --rack too, the workers of each")
 	case r.of == 0:
 		return nil, nil
 	}
@@ -44,9 +44,9 @@ func (f *fleetSimulation) checkChurn(given func(flag string) bool) error {
 	const least, longest = time.Second, 1000 * time.Hour
 	switch {
 	case given("churn") && (f.churn < least || f.churn > longest):
-		return usage("--churn %s: give how long a worker stays, from %s to %s", f.churn, least, longest)
+		return usage("--churn %s: give the mean time that a worker stays, from %s to %s", f.churn, least, longest)
 	case f.churn == 0 && (given("away") || f.goodbye):
-		return usage("--away and --goodbye are about workers that leave: give --churn too, such as --churn 10m")
+		return usage("--away and --goodbye need workers that leave: give --churn too, such as --churn 10m")
 	}
 	return upTo(longest, "away", f.away)
 }

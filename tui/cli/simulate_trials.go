@@ -6,47 +6,49 @@ import (
 	"time"
 )
 
-// trials is how far the executions of a protocol are. They all run at once, so that how many have ended says little of
-// how long the others take; the time that they are at stands beside it.
-type trials struct {
-	name string
-	all  int
+// trialProgress is the progress of the executions of a protocol. All executions run concurrently, so the number that
+// has ended does not predict the remaining time; the progress therefore includes the parallel time reached.
+type trialProgress struct {
+	name  string
+	total int // executions
 
 	mu    sync.Mutex
-	time  float64 // parallel time, of those that are furthest
-	ended int64
+	time  float64 // parallel time of the execution that is furthest
+	ended int64   // executions
 }
 
-// at hears of a round of some of them.
-func (t *trials) at(time float64, ended int64) {
+// update records that some executions reached a parallel time and that ended more of them are over. It is safe for
+// concurrent use.
+func (t *trialProgress) update(time float64, ended int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.time, t.ended = max(t.time, time), t.ended+ended
 }
 
-func (t *trials) String() string {
+func (t *trialProgress) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("%s: %s of %s left at a parallel time of %s", t.name, grouped(int64(t.all)-t.ended),
-		plural(t.all, "execution"), figure(t.time))
+	return fmt.Sprintf("%s: %s of %s left at a parallel time of %s", t.name, grouped(int64(t.total)-t.ended),
+		plural(t.total, "execution"), figure(t.time))
 }
 
-// tell says how far they are, until its result is called: on a terminal in a line that moves, else by one now and then.
-func (t *trials) tell(s streams) (silence func()) {
+// start prints the progress to stderr until the caller calls stop, which waits for the printing goroutine. A terminal
+// gets one line that is overwritten every second, other outputs one line every progressPeriod.
+func (t *trialProgress) start(s streams) (stop func()) {
 	period, format := progressPeriod, "brood: %s\n"
 	if s.terminal {
 		period, format = time.Second, "\r\033[K%s"
 	}
-	over, quiet := make(chan struct{}), make(chan struct{})
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(quiet)
+		defer close(ended)
 		tick := time.NewTicker(period)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
 				fmt.Fprintf(exact(s.err), format, t)
-			case <-over:
+			case <-done:
 				if s.terminal {
 					fmt.Fprintf(exact(s.err), format, "")
 				}
@@ -55,7 +57,7 @@ func (t *trials) tell(s streams) (silence func()) {
 		}
 	}()
 	return func() {
-		close(over)
-		<-quiet
+		close(done)
+		<-ended
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Executions that take long tell how far they are, and what they told last on a terminal is wiped away.
+// Executions that take long print their progress; on a terminal the last progress line is erased.
 func TestTrialsTell(t *testing.T) {
 	for _, c := range []struct {
 		terminal bool
@@ -20,12 +20,12 @@ func TestTrialsTell(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var err bytes.Buffer
-			told := &trials{name: "leader", all: 20}
-			silence := told.tell(streams{err: &err, terminal: c.terminal})
-			told.at(30000, 2)
-			told.at(20000, 1)
+			progress := &trialProgress{name: "leader", total: 20}
+			stop := progress.start(streams{err: &err, terminal: c.terminal})
+			progress.update(30000, 2)
+			progress.update(20000, 1)
 			time.Sleep(c.slept)
-			silence()
+			stop()
 			if got := err.String(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
