@@ -24,21 +24,21 @@ import (
 	"brood/tui"
 )
 
-// measurement is one line of a suite.
+// measurement is one figure of a suite.
 type measurement struct {
 	Suite string  `json:"suite"`
 	Name  string  `json:"name"`
-	Value float64 `json:"value"` // NaN, which is null in JSON: it was not measured
+	Value float64 `json:"value"` // NaN, null in JSON: not measured
 	Unit  string  `json:"unit"`
-	// of the value to the limit, the median of pairs that were measured one after the other; 0: not measured
+	// Ratio is the value divided by its limit: the median over pairs that were measured in alternation. 0: not measured.
 	Ratio   float64 `json:"ratio,omitempty"`
-	Scatter float64 `json:"scatter,omitempty"` // half of what lies between the quartiles of the ratio
-	Goal    float64 `json:"goal,omitempty"`    // of the ratio, or of the value where there is no ratio
-	Limit   string  `json:"limit,omitempty"`   // what of the machine allows no more
+	Scatter float64 `json:"scatter,omitempty"` // half the interquartile range of the ratio
+	Goal    float64 `json:"goal,omitempty"`    // for the ratio, or for the value if there is no ratio; 0: none
+	Limit   string  `json:"limit,omitempty"`   // the part of the machine that limits the figure
 	Note    string  `json:"note,omitempty"`
 }
 
-// text is the line of a table.
+// text returns the row of the table, without trailing spaces.
 func (m measurement) text() string {
 	share := func(x float64, format string) string {
 		if x == 0 {
@@ -54,45 +54,45 @@ func (m measurement) text() string {
 		share(m.Ratio, "%.2f"), share(m.Scatter, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
 }
 
-// notMeasured is a figure that is not known, and why.
+// notMeasured returns a measurement without a value. why is its note.
 func notMeasured(name, unit, why string) measurement {
 	return measurement{Name: name, Value: math.NaN(), Unit: unit, Note: why}
 }
 
-// bare is a measurement without methods.
-type bare measurement
+// plainMeasurement is a measurement with the default JSON encoding.
+type plainMeasurement measurement
 
-// MarshalJSON has null for what was not measured.
+// MarshalJSON encodes a value of NaN as null.
 func (m measurement) MarshalJSON() ([]byte, error) {
 	if m.Value == m.Value {
-		return json.Marshal(bare(m))
+		return json.Marshal(plainMeasurement(m))
 	}
 	return json.Marshal(struct {
-		bare
+		plainMeasurement
 		Value *float64 `json:"value"`
-	}{bare: bare(m)})
+	}{plainMeasurement: plainMeasurement(m)})
 }
 
-// UnmarshalJSON reads that null as NaN.
+// UnmarshalJSON decodes a value of null as NaN.
 func (m *measurement) UnmarshalJSON(text []byte) error {
-	read := bare{Value: math.NaN()}
+	read := plainMeasurement{Value: math.NaN()}
 	err := json.Unmarshal(text, &read)
 	*m = measurement(read)
 	return err
 }
 
-// suites are what bench can run.
+// suites lists the suites of bench.
 var suites = []suite{
 	{"start", "from the start of the built binary to a falling loss", benchStart},
 	{"steps", "steps and samples a second of each algorithm", benchSteps},
 	{"rounds", "where the time of a round goes, for each algorithm", benchRounds},
-	{"kernels", "products, convolutions and vectors, beside what registers and memory allow", benchKernels},
-	{"train", "gradients of whole models, beside their products at the peak", benchTrain},
-	{"es", "evaluations of perturbed candidates, beside the same", benchES},
+	{"kernels", "products, convolutions and vectors, compared with the limits of registers and memory", benchKernels},
+	{"train", "gradients of whole models, compared with their products at the peak rate", benchTrain},
+	{"es", "evaluations of perturbed candidates, compared with the same", benchES},
 	{"noise", "random numbers a second", benchNoise},
 	{"gpu", "a device: its kernels, its hash, launches, copies, noise, training, candidates (--all: every device)",
 		benchGPU},
-	{"workbench", "the workbench on many recorded runs: until it lists them, and its frames", benchWorkbench},
+	{"workbench", "the workbench on many recorded runs: time until it lists them, and to draw a frame", benchWorkbench},
 }
 
 type suite struct {
@@ -100,7 +100,7 @@ type suite struct {
 	run       func(c *cobra.Command, report func(measurement)) error
 }
 
-// suiteNames are those of all suites, as a sentence has them.
+// suiteNames returns the names of all suites as a phrase: a, b or c.
 func suiteNames() string {
 	names := suiteList()
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
@@ -115,7 +115,7 @@ func suiteList() (names []string) {
 
 func benchCommand(s streams) *cobra.Command {
 	var asJSON bool
-	long := "Measure this machine, and say beside each figure what it would allow.\n\n"
+	long := "Measure this machine, and compare each figure with the limit of the machine.\n\n"
 	for _, s := range suites {
 		long += fmt.Sprintf("  %-9s %s\n", s.name, s.doc)
 	}
@@ -130,7 +130,7 @@ func benchCommand(s streams) *cobra.Command {
 				return usage("there is no suite %q%s: choose %s", args[0], usererr.Suggest(args[0], suiteList()), suiteNames())
 			}
 			if each, _ := c.Flags().GetDuration("each"); each < 0 {
-				return usage("--each %s: a time is not negative", each)
+				return usage("--each %s: give a time that is not negative", each)
 			}
 			if !asJSON {
 				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal",
@@ -147,18 +147,18 @@ func benchCommand(s streams) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	c.Flags().Int("runs", 10000, "how many runs the suite workbench makes up")
-	c.Flags().Int("length", 1000, "workbench: how many rounds the runs have that are laid over each other, of 64 members")
-	c.Flags().Duration("each", 800*time.Millisecond, "how long a figure of kernels, train, es, noise and gpu is measured")
-	c.Flags().Bool("all", false, "gpu: every device, nine minutes at most")
+	c.Flags().Int("runs", 10000, "workbench: number of synthetic runs")
+	c.Flags().Int("length", 1000, "workbench: rounds of the runs that are overlaid, which have 64 members")
+	c.Flags().Duration("each", 800*time.Millisecond, "measuring time of each figure of kernels, train, es, noise and gpu")
+	c.Flags().Bool("all", false, "gpu: every device, at most nine minutes")
 	c.Flags().String("stage", "", "gpu: one stage, in this process")
 	_ = c.Flags().MarkHidden("stage")
 	return c
 }
 
-// inScratch calls f with a directory for what a suite makes, which is removed in the end. Whoever interrupts the suite
-// ends ctx, so that nothing stays either; a second signal ends the process at once.
-func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) error {
+// withTempDir calls f with a temporary directory, which it removes when f returns. A signal cancels the context of f,
+// so that an interrupted suite removes the directory too; a second signal ends the process at once.
+func withTempDir(c *cobra.Command, f func(ctx context.Context, dir string) error) error {
 	dir, err := os.MkdirTemp("", "brood-bench-")
 	if err != nil {
 		return err
@@ -167,28 +167,28 @@ func inScratch(c *cobra.Command, f func(ctx context.Context, dir string) error) 
 	ctx, cancel := context.WithCancelCause(c.Context())
 	signals := make(chan os.Signal, 1)
 	quiet := notifyExit(ctx, signals)
-	var heard sync.WaitGroup
-	defer heard.Wait()
+	var handler sync.WaitGroup
+	defer handler.Wait()
 	defer cancel(nil)
 	defer quiet()
-	heard.Go(func() {
+	handler.Go(func() {
 		select {
 		case sig := <-signals:
 			quiet()
-			cancel(&exitError{code: signalStatus(sig), err: errors.New("interrupted: what the suite made is removed")})
+			cancel(&exitError{code: signalStatus(sig), err: errors.New("interrupted: the files of the suite are removed")})
 		case <-ctx.Done():
 		}
 	})
 	err = f(ctx, dir)
-	if left, ok := errors.AsType[*exitError](context.Cause(ctx)); ok && err != nil {
-		return left
+	if interrupt, ok := errors.AsType[*exitError](context.Cause(ctx)); ok && err != nil {
+		return interrupt
 	}
 	return err
 }
 
-// benchStart starts the binary as a workbench would and watches its first seconds through the control socket.
+// benchStart starts the binary as the workbench does and follows its first seconds over the control socket.
 func benchStart(c *cobra.Command, report func(measurement)) error {
-	return inScratch(c, func(ctx context.Context, home string) error { return startIn(ctx, home, c, report) })
+	return withTempDir(c, func(ctx context.Context, home string) error { return startIn(ctx, home, c, report) })
 }
 
 func startIn(ctx context.Context, home string, c *cobra.Command, report func(measurement)) error {
@@ -203,20 +203,20 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 	if err != nil {
 		return err
 	}
-	gone := make(chan error, 1)
-	over := make(chan struct{})
+	exit := make(chan error, 1) // for awaitControl
+	exited := make(chan struct{})
 	go func() {
-		gone <- child.Wait()
-		close(over)
+		exit <- child.Wait()
+		close(exited)
 	}()
 	stopped := false
-	defer func() { // it is a process of its own, which no signal for this one ends
+	defer func() { // the child is detached: signals to this process do not reach it
 		if !stopped {
 			_ = child.Process.Kill()
 		}
-		<-over
+		<-exited
 	}()
-	client, err := awaitControl(ctx, dir, gone, logPath, func(uint64) {})
+	client, err := awaitControl(ctx, dir, exit, logPath, func(uint64) {})
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,8 @@ func startIn(ctx context.Context, home string, c *cobra.Command, report func(mea
 	return err
 }
 
-// watchFall follows the centre's loss for three seconds after the start.
+// watchFall follows the centre's loss for three seconds after t0 and reports the time of the first value. ratio is the
+// median of the last ten values divided by the first. It fails if no value arrives.
 func watchFall(ctx context.Context, client *control.Client, t0 time.Time, report func(measurement)) (ratio,
 	first float64, err error) {
 	var losses []float64
@@ -258,15 +259,15 @@ func watchFall(ctx context.Context, client *control.Client, t0 time.Time, report
 		}
 	}
 	if len(losses) == 0 {
-		return 0, 0, errors.New("no loss was seen within 3 s: the machine is too slow or too busy")
+		return 0, 0, errors.New("no loss within 3 s: the machine is too slow or too busy")
 	}
 	start := losses[0]
 	return view.Median(losses[max(0, len(losses)-10):]) / start, start, nil
 }
 
-// benchSteps trains each algorithm for a moment on glyphs.
+// benchSteps trains some algorithms for 3 s each, with mlp on glyphs.
 func benchSteps(c *cobra.Command, report func(measurement)) error {
-	return inScratch(c, func(ctx context.Context, home string) error { return stepsIn(ctx, home, report) })
+	return withTempDir(c, func(ctx context.Context, home string) error { return stepsIn(ctx, home, report) })
 }
 
 func stepsIn(ctx context.Context, home string, report func(measurement)) error {

@@ -19,17 +19,18 @@ import (
 	"brood/runtime/host"
 )
 
-// deviceStage is a part of the suite gpu, in a process of its own: whatever a driver does, the next one begins.
+// deviceStage is a part of the suite gpu. Each stage runs in a separate process, so that a crash or hang of a driver
+// does not stop the next stage.
 type deviceStage struct {
 	name  string
-	bound time.Duration // after which its process is killed
+	bound time.Duration // without the measuring time of --each; then the process is killed
 	run   func(c *cobra.Command, d host.Device, report func(measurement)) error
 }
 
-// deviceStages are taken one after another on each device. A card of CUDA, and the same by OpenCL, which has nothing to
-// do in the last two, take nine minutes at most.
+// deviceStages run in this order on each device. One card by CUDA and again by OpenCL, which skips the last two stages,
+// takes at most nine minutes.
 var deviceStages = []deviceStage{
-	{"engine", 30 * time.Second, benchOpening},
+	{"engine", 30 * time.Second, benchOpen},
 	{"hash", 45 * time.Second, benchHashes},
 	{"memory", 13 * time.Second, benchMemory},
 	{"noise", 13 * time.Second, benchDeviceNoise},
@@ -39,19 +40,20 @@ var deviceStages = []deviceStage{
 	{"toolkit", 55 * time.Second, benchToolkit},
 }
 
-// tiny is what compute-sanitizer watches.
+// tiny is the stage that runs under compute-sanitizer.
 var tiny = deviceStage{"tiny", 0, benchTiny}
 
-// listBound is what listing the devices may take.
+// listBound is the timeout for listing the devices.
 const listBound = 20 * time.Second
 
-// stageFigures is how many a stage has at most, each of which is measured for --each beyond the stage's bound.
+// stageFigures is the largest number of figures in a stage. Each adds the time --each to the bound of the stage.
 const stageFigures = 4
 
-// mostOfDevices bounds the whole suite.
-const mostOfDevices = 9 * time.Minute
+// suiteBound is the timeout of the whole suite.
+const suiteBound = 9 * time.Minute
 
-// benchGPU tries the first device, or with --all every one.
+// benchGPU measures the first device, or every device with --all. With --stage it runs that stage in this process. If a
+// stage fails, it continues with the next one and returns an error in the end.
 func benchGPU(c *cobra.Command, report func(measurement)) error {
 	all, err := c.Flags().GetBool("all")
 	if err != nil {
@@ -64,10 +66,10 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 	if stage != "" {
 		return benchStage(c, stage, report)
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), mostOfDevices)
+	ctx, cancel := context.WithTimeout(c.Context(), suiteBound)
 	defer cancel()
 	var names, failed []string
-	err = inStage(ctx, c, "devices", "", listBound, func(m measurement) {
+	err = runStage(ctx, c, "devices", "", listBound, func(m measurement) {
 		if name, is := strings.CutPrefix(m.Name, "device "); is {
 			names = append(names, name)
 		}
@@ -84,13 +86,13 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 	for _, name := range names {
 		for _, s := range deviceStages {
 			if ctx.Err() != nil {
-				return fmt.Errorf("%s are over before %s of %s: measure it alone", mostOfDevices, s.name, name)
+				return fmt.Errorf("%s have passed before stage %s of %s: measure this device alone", suiteBound, s.name, name)
 			}
-			if err := inStage(ctx, c, s.name, name, s.bound, report); err != nil {
+			if err := runStage(ctx, c, s.name, name, s.bound, report); err != nil {
 				failed = append(failed, name+" "+s.name)
 				report(notMeasured(name+" "+s.name, "failed", err.Error()))
 				if s.name == "engine" {
-					break // nothing runs there
+					break // no other stage can run on the device
 				}
 			}
 		}
@@ -104,8 +106,9 @@ func benchGPU(c *cobra.Command, report func(measurement)) error {
 	return nil
 }
 
-// inStage runs a stage in a process of its own, and hands its lines on.
-func inStage(ctx context.Context, c *cobra.Command, name, device string, bound time.Duration,
+// runStage runs a stage in a child process and reports its measurements. It kills the process and fails after bound
+// plus the measuring time of its figures.
+func runStage(ctx context.Context, c *cobra.Command, name, device string, bound time.Duration,
 	report func(measurement)) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -121,20 +124,21 @@ func inStage(ctx context.Context, c *cobra.Command, name, device string, bound t
 	err = relay(exec.CommandContext(ctx, self, "bench", "gpu", "--json", "--stage", name+" "+device, "--each",
 		each.String()), report)
 	if ctx.Err() != nil {
-		return fmt.Errorf("it was not done after %s", bound)
+		return fmt.Errorf("not finished after %s", bound)
 	}
 	return err
 }
 
-// peer is PyTorch on the same work.
+// peer is a Python program that measures the same work in PyTorch.
 //
 //go:embed bench_gpu_peer.py
 var peer string
 
-// peerBound is what PyTorch may take.
+// peerBound is the timeout of the peer.
 const peerBound = 50 * time.Second
 
-// benchPeer has PyTorch do the same work where it is, which is no failure where it is not.
+// benchPeer measures PyTorch on the same work. A missing Python or PyTorch is not an error: it reports a figure without
+// a value.
 func benchPeer(ctx context.Context, c *cobra.Command, device string, report func(measurement)) {
 	ctx, cancel := context.WithTimeout(ctx, peerBound)
 	defer cancel()
@@ -149,10 +153,11 @@ func benchPeer(ctx context.Context, c *cobra.Command, device string, report func
 	}
 }
 
-// relay runs a process and hands its lines on. What it said last is the error.
+// relay runs a process and reports the measurements of its standard output, one JSON object a line; it ignores other
+// lines. If the process fails, the error is its last line on stderr.
 func relay(child *exec.Cmd, report func(measurement)) error {
-	var said bytes.Buffer
-	child.Stderr = &said
+	var stderr bytes.Buffer
+	child.Stderr = &stderr
 	out, err := child.StdoutPipe()
 	if err != nil {
 		return err
@@ -167,21 +172,22 @@ func relay(child *exec.Cmd, report func(measurement)) error {
 		}
 	}
 	if err := child.Wait(); err != nil {
-		return errors.New(lastLine(said.String(), err))
+		return errors.New(lastLine(stderr.String(), err))
 	}
 	return nil
 }
 
-// lastLine is what a process said last, or else how it ended.
-func lastLine(said string, err error) string {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
+// lastLine returns the last line of stderr without the prefix of brood, or the text of err if there is none.
+func lastLine(stderr string, err error) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	if last := strings.TrimPrefix(lines[len(lines)-1], "brood: "); last != "" {
 		return last
 	}
 	return err.Error()
 }
 
-// benchStage is one stage, as inStage calls it.
+// benchStage runs one stage in this process. stage is its name and the device, separated by a space; the stage devices
+// lists the devices. [runStage] starts it in a child process.
 func benchStage(c *cobra.Command, stage string, report func(measurement)) error {
 	name, device, _ := strings.Cut(stage, " ")
 	list, absent := host.Devices()

@@ -30,8 +30,8 @@ func TestFirstContactIsBounded(t *testing.T) {
 			t.Errorf("stage %s has no bound", s.name)
 		}
 	}
-	if sum > mostOfDevices {
-		t.Errorf("the stages may take %s, the suite %s", sum, mostOfDevices)
+	if sum > suiteBound {
+		t.Errorf("the stages may take %s, the suite %s", sum, suiteBound)
 	}
 }
 

@@ -16,14 +16,15 @@ import (
 	"brood/runtime/host"
 )
 
-// benchTensor measures training by tensor cores, of a card that has them, beside the same in float32.
+// benchTensor measures training in float32 and in each arithmetic of the tensor cores. It does nothing on a device
+// without tensor cores.
 func benchTensor(c *cobra.Command, d host.Device, report func(measurement)) error {
 	if len(d.Arithmetics()) == 0 {
 		return nil
 	}
 	for _, arithmetic := range append([]string{""}, d.Arithmetics()...) {
 		d := d.With(arithmetic)
-		say := func(m measurement) {
+		reportNamed := func(m measurement) {
 			m.Name = cmp.Or(arithmetic, "f32") + ": " + m.Name
 			report(m)
 		}
@@ -32,19 +33,19 @@ func benchTensor(c *cobra.Command, d host.Device, report func(measurement)) erro
 			batch, members int
 			replicas       bool
 		}{{"mlp", 128, 256, true}, {"allcnn", 512, 1, false}} {
-			if err := benchGradients(c, d, say, t.model, t.batch, t.members, t.replicas); err != nil {
+			if err := benchGradients(c, d, reportNamed, t.model, t.batch, t.members, t.replicas); err != nil {
 				return fmt.Errorf("%s: %w", t.model, err)
 			}
 		}
-		if err := benchPairs(c, d, say, "full", engine.Noise{}); err != nil {
+		if err := benchPairs(c, d, reportNamed, "full", engine.Noise{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// benchToolkit asks programs of NVIDIA's toolkit, where they are, about the kernels of a card: ptxas what they take of
-// a multiprocessor, and compute-sanitizer what a small run does that it may not.
+// benchToolkit runs programs of NVIDIA's toolkit, if installed, on the kernels of a card: ptxas reports the registers
+// and stack that they use, and compute-sanitizer the invalid accesses and races of a small run.
 func benchToolkit(c *cobra.Command, d host.Device, report func(measurement)) error {
 	if len(d.Arithmetics()) == 0 {
 		return nil
@@ -60,14 +61,15 @@ func benchToolkit(c *cobra.Command, d host.Device, report func(measurement)) err
 	return benchSanitizer(c, sanitizer, d.Name, report)
 }
 
-// assemblerBound is what ptxas may take for all kernels, and sanitizerBound each tool of compute-sanitizer, so that the
-// stage ends by itself.
+// assemblerBound is the timeout of ptxas for all kernels, sanitizerBound that of each tool of compute-sanitizer. Their
+// sum is below the bound of the stage, so that the stage can report which of them did not finish.
 const (
 	assemblerBound = 10 * time.Second
 	sanitizerBound = 20 * time.Second
 )
 
-// benchAssembler has ptxas assemble all kernels; what it refuses, no card can load.
+// benchAssembler assembles all kernels with ptxas. It fails if ptxas rejects a kernel, which no card could load, or if
+// registers spill.
 func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) error {
 	ptxas, err := host.Assembler()
 	if err != nil {
@@ -78,7 +80,7 @@ func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) e
 	defer cancel()
 	all, err := d.Assemble(ctx, ptxas)
 	if ctx.Err() != nil {
-		report(notMeasured("registers", "registers", fmt.Sprintf("ptxas was not done after %s", assemblerBound)))
+		report(notMeasured("registers", "registers", fmt.Sprintf("ptxas not finished after %s", assemblerBound)))
 		return nil
 	}
 	if err != nil {
@@ -89,24 +91,24 @@ func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) e
 			Name:  "registers, " + a.Source,
 			Value: float64(a.Registers),
 			Unit:  "registers",
-			Note:  fmt.Sprintf("the most of %d kernels, of %s", a.Kernels, a.Of),
+			Note:  fmt.Sprintf("largest of %d kernels, in %s", a.Kernels, a.Of),
 		})
 		if a.Stack > 0 {
 			report(measurement{
 				Name:  "stack, " + a.Source,
 				Value: float64(a.Stack),
 				Unit:  "bytes",
-				Note:  "the most that a work item keeps in memory, of " + a.StackOf,
+				Note:  "largest stack of a work item, in " + a.StackOf,
 			})
 		}
 		if len(a.Spills) > 0 {
-			return fmt.Errorf("registers that do not fit: %s", strings.Join(a.Spills, ", "))
+			return fmt.Errorf("registers spill: %s", strings.Join(a.Spills, ", "))
 		}
 	}
 	return nil
 }
 
-// benchSanitizer has compute-sanitizer watch the stage tiny.
+// benchSanitizer runs the stage tiny under each tool of compute-sanitizer, and fails if one finds a fault.
 func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(measurement)) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -118,7 +120,7 @@ func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(meas
 		late := ctx.Err() != nil
 		cancel()
 		if late {
-			report(notMeasured("compute-sanitizer "+tool, "faults", fmt.Sprintf("not done after %s", sanitizerBound)))
+			report(notMeasured("compute-sanitizer "+tool, "faults", fmt.Sprintf("not finished after %s", sanitizerBound)))
 			continue
 		}
 		if err != nil {
@@ -131,14 +133,14 @@ func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(meas
 			Note:  "gradients and candidates of small nets",
 		})
 		if n > 0 {
-			return fmt.Errorf("compute-sanitizer finds %d faults: run it with --tool %s on brood bench gpu --stage 'tiny %s'", n,
-				tool, device)
+			return fmt.Errorf("compute-sanitizer found %d faults: for details run it with --tool %s on "+
+				"brood bench gpu --stage 'tiny %s'", n, tool, device)
 		}
 	}
 	return nil
 }
 
-// benchTiny does a gradient and some candidates of small nets in each arithmetic of a device.
+// benchTiny computes gradients and candidates of two small nets in each arithmetic of a device.
 func benchTiny(c *cobra.Command, d host.Device, report func(measurement)) error {
 	for _, arithmetic := range append([]string{""}, d.Arithmetics()...) {
 		began := time.Now()
@@ -158,7 +160,7 @@ func benchTiny(c *cobra.Command, d host.Device, report func(measurement)) error 
 }
 
 func tinyTasks(c *cobra.Command, d host.Device, model string) error {
-	e, net, set, err := onDevice(d, model, 8)
+	e, net, set, err := openOnDevice(d, model, 8)
 	if err != nil {
 		return err
 	}

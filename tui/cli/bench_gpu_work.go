@@ -19,14 +19,14 @@ import (
 	"brood/runtime/session"
 )
 
-// deviceEngine is what the stages compute with.
+// deviceEngine is an engine on a device. The stage that opens it closes it.
 type deviceEngine interface {
 	engine.Engine
 	Close()
 }
 
-// onDevice opens a model on a device, with samples of random bytes.
-func onDevice(d host.Device, model string, n int) (deviceEngine, *models.Model, *data.Set, error) {
+// openOnDevice opens an engine for a model on a device, with n samples of random bytes. The caller closes the engine.
+func openOnDevice(d host.Device, model string, n int) (deviceEngine, *models.Model, *data.Set, error) {
 	net, err := models.Load(model)
 	if err != nil {
 		return nil, nil, nil, err
@@ -39,11 +39,12 @@ func onDevice(d host.Device, model string, n int) (deviceEngine, *models.Model, 
 	return e, net, set, err
 }
 
-// benchOpening compiles the kernels and asks for the bits of single operations.
-func benchOpening(_ *cobra.Command, d host.Device, report func(measurement)) error {
+// benchOpen measures twice how long an engine takes to open: compiling the kernels and the self-test of single
+// operations.
+func benchOpen(_ *cobra.Command, d host.Device, report func(measurement)) error {
 	for _, name := range []string{"opened", "opened again"} {
 		began := time.Now()
-		e, _, _, err := onDevice(d, "mlp", 256)
+		e, _, _, err := openOnDevice(d, "mlp", 256)
 		if err != nil {
 			return err
 		}
@@ -58,9 +59,9 @@ func benchOpening(_ *cobra.Command, d host.Device, report func(measurement)) err
 	return nil
 }
 
-// benchHashes trains on the device and on the processor, to the same bits.
+// benchHashes trains 20 rounds on the processor and on the device, and fails if the final hashes differ.
 func benchHashes(c *cobra.Command, d host.Device, report func(measurement)) error {
-	return inScratch(c, func(ctx context.Context, home string) error { return hashesIn(ctx, home, d, report) })
+	return withTempDir(c, func(ctx context.Context, home string) error { return hashesIn(ctx, home, d, report) })
 }
 
 func hashesIn(ctx context.Context, home string, d host.Device, report func(measurement)) error {
@@ -85,7 +86,8 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 			hashes[i], seconds[i] = strings.TrimPrefix(last.Hash, "blake3:"), busy
 		}
 		if hashes[0] != hashes[1] {
-			return fmt.Errorf("%s: 20 rounds end with %.8s on the processor and %.8s there", alg, hashes[0], hashes[1])
+			return fmt.Errorf("%s: the hash after 20 rounds is %.8s on the processor and %.8s on the device", alg,
+				hashes[0], hashes[1])
 		}
 		report(measurement{
 			Name:  alg + ", 20 rounds",
@@ -97,7 +99,7 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 	return nil
 }
 
-// trainHere runs a job in this process, and returns its last commit and the seconds that its rounds took.
+// trainHere runs a job in this process. It returns the last commit and the sum of the round times in seconds.
 func trainHere(ctx context.Context, dir string, o host.Options) (last event.Commit, seconds float64, err error) {
 	j, err := host.Prepare(o)
 	if err != nil {
@@ -120,9 +122,9 @@ func trainHere(ctx context.Context, dir string, o host.Options) (last event.Comm
 	return last, float64(busy) / 1e9, errors.Join(err, run.Close())
 }
 
-// benchMemory measures launches and copies.
+// benchMemory measures launches, and copies of 64 MiB.
 func benchMemory(c *cobra.Command, d host.Device, report func(measurement)) error {
-	e, _, _, err := onDevice(d, "mlp-small", 32)
+	e, _, _, err := openOnDevice(d, "mlp-small", 32)
 	if err != nil {
 		return err
 	}
@@ -156,15 +158,15 @@ func benchMemory(c *cobra.Command, d host.Device, report func(measurement)) erro
 				e.Wait(c.Context()))
 		}},
 	} {
-		if err := rated(c, report, s.name, s.unit, s.work, s.f); err != nil {
+		if err := measureRate(c, report, s.name, s.unit, s.work, s.f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rated reports the rate of f, work units a call.
-func rated(c *cobra.Command, report func(measurement), name, unit string, work float64, f func() error) error {
+// measureRate reports the rate of f in units per second. work is the number of units in a call.
+func measureRate(c *cobra.Command, report func(measurement), name, unit string, work float64, f func() error) error {
 	each, err := c.Flags().GetDuration("each")
 	if err != nil {
 		return err
@@ -176,17 +178,18 @@ func rated(c *cobra.Command, report func(measurement), name, unit string, work f
 	return err
 }
 
-// tooLong is the time of a task that is not worth a second run.
+// tooLong is the time of a first run above which a task is not run again.
 const tooLong = 5 * time.Second
 
-// filled measures a task of as many entries as it takes to fill the device: twice as many, up to most, until the task
-// takes a twentieth of a second.
-func filled(c *cobra.Command, report func(measurement), name, unit string, most int, each float64,
+// measureFilled measures a task with enough entries to fill the device: it doubles their number, up to most, until the
+// task takes more than 50 ms. each is the work of an entry in the unit. A first run of more than tooLong, which
+// includes compilation, counts as the measurement.
+func measureFilled(c *cobra.Command, report func(measurement), name, unit string, most int, each float64,
 	do func(entries int) error) error {
 	for n := 1; ; n *= 2 {
 		name := fmt.Sprintf("%s, %d at once", name, n)
 		began := time.Now()
-		if err := do(n); err != nil { // compiles, grows
+		if err := do(n); err != nil { // warm-up: compiles kernels, grows buffers
 			return err
 		}
 		if took := time.Since(began); took > tooLong {
@@ -198,13 +201,13 @@ func filled(c *cobra.Command, report func(measurement), name, unit string, most 
 			return err
 		}
 		if 2*n > most || time.Since(began) > 50*time.Millisecond {
-			return rated(c, report, name, unit, float64(n)*each, func() error { return do(n) })
+			return measureRate(c, report, name, unit, float64(n)*each, func() error { return do(n) })
 		}
 	}
 }
 
 func benchDeviceNoise(c *cobra.Command, d host.Device, report func(measurement)) error {
-	e, net, _, err := onDevice(d, "mlp", 256)
+	e, net, _, err := openOnDevice(d, "mlp", 256)
 	if err != nil {
 		return err
 	}
@@ -215,14 +218,14 @@ func benchDeviceNoise(c *cobra.Command, d host.Device, report func(measurement))
 		return err
 	}
 	params := float64(net.Layout.Params)
-	err = filled(c, report, "parameters + sigma * Gaussian", "G/s", most, params*1e-9, func(n int) error {
+	err = measureFilled(c, report, "parameters + sigma * Gaussian", "G/s", most, params*1e-9, func(n int) error {
 		task := engine.Perturb{X: x.Sub(0, n), Sigma: make([]float32, n), Keys: make([]noise.Key, n)}
 		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
 	})
 	if err != nil {
 		return err
 	}
-	return filled(c, report, "weighted sum of noise", "G/s", 4*most, params*1e-9, func(n int) error {
+	return measureFilled(c, report, "weighted sum of noise", "G/s", 4*most, params*1e-9, func(n int) error {
 		task := engine.NoiseSum{Dst: engine.RowOf(x, 0), Weights: make([]float32, n), Antithetic: true, IDs: ids(n)}
 		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
 	})
@@ -236,11 +239,11 @@ func ids(n int) []engine.Member {
 	return out
 }
 
-// benchReplicas measures gradients of many replicas at once, and of one with a batch that fills the device.
+// benchReplicas measures gradients of many replicas at once, and of one replica with a batch that fills the device.
 func benchReplicas(c *cobra.Command, d host.Device, report func(measurement)) error {
 	for _, t := range []struct {
 		model          string
-		batch, members int // the most of either
+		batch, members int // the largest values
 		replicas       bool
 	}{{"mlp", 128, 256, true}, {"lenet", 128, 64, true}, {"allcnn", 512, 1, false}} {
 		if err := benchGradients(c, d, report, t.model, t.batch, t.members, t.replicas); err != nil {
@@ -252,17 +255,17 @@ func benchReplicas(c *cobra.Command, d host.Device, report func(measurement)) er
 
 func benchGradients(c *cobra.Command, d host.Device, report func(measurement), model string, batch, members int,
 	replicas bool) error {
-	e, net, set, err := onDevice(d, model, 2*batch)
+	e, net, set, err := openOnDevice(d, model, 2*batch)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	var mats [3]engine.Mat // parameters, gradients, statistics
-	for i, wide := range []int{net.Layout.Params, net.Layout.Params, net.Layout.Stats} {
-		if wide == 0 {
+	for i, width := range []int{net.Layout.Params, net.Layout.Params, net.Layout.Stats} {
+		if width == 0 {
 			continue
 		}
-		if mats[i], err = e.Alloc(members, wide); err != nil {
+		if mats[i], err = e.Alloc(members, width); err != nil {
 			return err
 		}
 	}
@@ -291,13 +294,14 @@ func benchGradients(c *cobra.Command, d host.Device, report func(measurement), m
 	}
 	if replicas {
 		name := fmt.Sprintf("%s, batch %d, replicas", model, batch)
-		return filled(c, report, name, "samples/s", members, float64(batch), func(n int) error { return gradients(n, batch) })
+		return measureFilled(c, report, name, "samples/s", members, float64(batch),
+			func(n int) error { return gradients(n, batch) })
 	}
-	return filled(c, report, model+", a batch of pairs", "samples/s", batch/2, 2,
+	return measureFilled(c, report, model+", a batch of pairs", "samples/s", batch/2, 2,
 		func(n int) error { return gradients(1, 2*n) })
 }
 
-// benchCandidates measures evaluations of perturbed candidates.
+// benchCandidates measures evaluations of perturbed candidates for each kind of noise.
 func benchCandidates(c *cobra.Command, d host.Device, report func(measurement)) error {
 	for _, k := range []struct {
 		name  string
@@ -311,7 +315,7 @@ func benchCandidates(c *cobra.Command, d host.Device, report func(measurement)) 
 }
 
 func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name string, kind engine.Noise) error {
-	e, net, set, err := onDevice(d, "mlp", 256)
+	e, net, set, err := openOnDevice(d, "mlp", 256)
 	if err != nil {
 		return err
 	}
@@ -327,7 +331,7 @@ func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name 
 	if err := e.Write(c.Context(), engine.RowOf(theta, 0), engine.AppendFloats(nil, row)); err != nil {
 		return err
 	}
-	return filled(c, report, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2,
+	return measureFilled(c, report, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2,
 		func(pairs int) error {
 			n := 2 * pairs
 			task := engine.Candidates{

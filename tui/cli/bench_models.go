@@ -18,7 +18,7 @@ import (
 	"brood/models/noise"
 )
 
-// samples are random bytes of a model's shape.
+// samples returns n samples of random bytes with the input shape of a model, and random labels.
 func samples(m *models.Model, n int) (*data.Set, error) {
 	key := noise.Key{Seed: 1, Purpose: noise.Data}
 	r := data.Raster{Pixels: make([]byte, n*m.Features), Labels: make([]uint16, n)}
@@ -60,7 +60,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 			if least[i], err = m.gradients(c.Context(), t.model, t.batch, 8, 1, steps[i]); err != nil {
 				return err
 			}
-			least[i].goal, least[i].limits = 1, []limit{m.as(one, "one member", 1)}
+			least[i].goal, least[i].limits = 1, []limit{m.scaled(one, "one member", 1)}
 			if _, err := m.measure(c, report, least[i]); err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 			if err != nil {
 				return err
 			}
-			more.goal, more.limits = 0.95, []limit{m.as(less, "one thread", threads)}
+			more.goal, more.limits = 0.95, []limit{m.scaled(less, "one thread", threads)}
 			if _, err := m.measure(c, report, more); err != nil {
 				return err
 			}
@@ -83,8 +83,9 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 	return nil
 }
 
-// as is another figure as a limit: on so many threads as many times of it as their registers are of one's.
-func (m *machine) as(f speed, name string, threads int) limit {
+// scaled returns the rate of another figure as a limit. For more than one thread it scales the rate with the ratio of
+// the peak rates of threads concurrent threads and of one.
+func (m *machine) scaled(f speed, name string, threads int) limit {
 	return limit{name, func(spell time.Duration) float64 {
 		rate := f.work * kernel.Spell(spell, func() { _ = f.call() })
 		if threads > 1 {
@@ -94,11 +95,13 @@ func (m *machine) as(f speed, name string, threads int) limit {
 	}}
 }
 
-// stepsEach is how many gradients a member takes where members take local steps, each on a lane of the engine.
+// stepsEach is the number of consecutive local steps of a member in the figures where each member has its own executor
+// thread.
 const stepsEach = 8
 
-// gradients are those of members on threads, in samples a second, beside the products of the model in registers: one of
-// each member at a time, or so many of a member before the next.
+// gradients returns the figure of gradients of members on threads, in samples per second. Its limit is the register
+// arithmetic of the products of the model. If steps is 1, one task computes a gradient of each member; otherwise each
+// executor thread computes steps gradients of a member before the next member.
 func (m *machine) gradients(ctx context.Context, model string, batch, members, threads, steps int) (speed, error) {
 	net, err := models.Load(model)
 	if err != nil {
@@ -114,8 +117,14 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	}
 	x, stats := engine.NewHost(members, net.Layout.Params, engine.F32),
 		engine.NewHost(members, net.Layout.Stats, engine.F32)
-	g := engine.Gradients{X: ram.Of(x), Rows: engine.Rows(members), Stats: ram.Of(stats),
-		Masks: make([]noise.Key, members), G: ram.New(members, net.Layout.Params), Loss: make([]float32, members)}
+	g := engine.Gradients{
+		X:     ram.Of(x),
+		Rows:  engine.Rows(members),
+		Stats: ram.Of(stats),
+		Masks: make([]noise.Key, members),
+		G:     ram.New(members, net.Layout.Params),
+		Loss:  make([]float32, members),
+	}
 	for i := range members {
 		if err := net.Init(1, engine.Member(i), x.Row(engine.Row(i))); err != nil {
 			return speed{}, err
@@ -135,8 +144,8 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	call := func() error { return e.Do(ctx, g) }
 	if steps > 1 {
 		call = func() error {
-			return engine.Each(ctx, e.ThreadEngines(), members, func(lane engine.Doer, i int) error {
-				return lane.Do(ctx, slices.Repeat([]engine.Task{g.Entries(i, i+1)}, steps)...)
+			return engine.Each(ctx, e.ThreadEngines(), members, func(thread engine.Doer, i int) error {
+				return thread.Do(ctx, slices.Repeat([]engine.Task{g.Entries(i, i+1)}, steps)...)
 			})
 		}
 	}
@@ -149,7 +158,7 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	}, nil
 }
 
-// Candidates in an arithmetic of their own.
+// Arithmetics of candidates other than float32.
 const bf16, amx = "bf16", "amx"
 
 func benchES(c *cobra.Command, report func(measurement)) error {
@@ -193,7 +202,7 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			if err != nil {
 				return err
 			}
-			const n = 128 // what they share is done once
+			const n = 128 // amortizes the work that candidates share
 			theta := engine.NewHost(1, net.Layout.Params, engine.F32)
 			task := engine.Candidates{
 				Noise:      t.noise,

@@ -23,22 +23,22 @@ import (
 	"brood/transport/local"
 )
 
-// roundsGoal is the share of a round that an algorithm may spend outside the engine and the communicator.
+// roundsGoal is the largest share of a round that an algorithm should spend outside the engine and the communicator.
 const roundsGoal = 0.05
 
-// split is where workers' time in rounds went, in nanoseconds.
+// split divides the time of workers in rounds into parts, in nanoseconds summed over workers.
 type split struct{ engine, comm, rest int64 }
 
 func (s split) round() int64 { return s.engine + s.comm + s.rest }
 
 func (s split) share(x int64) float64 { return 100 * float64(x) / float64(max(1, s.round())) }
 
-// least takes the smaller time of each part: neighbours on the machine can only add.
+// least returns the smaller time of each part: other load on the machine only adds time.
 func (s split) least(o split) split {
 	return split{min(s.engine, o.engine), min(s.comm, o.comm), min(s.rest, o.rest)}
 }
 
-// timedEngine counts the time of tasks, and of waiting for them.
+// timedEngine adds the time of tasks, copies and waits to nanos. One goroutine uses it at a time.
 type timedEngine struct {
 	engine.Engine
 	nanos *int64
@@ -64,41 +64,41 @@ func (e timedEngine) Write(ctx context.Context, dst engine.Span, p []byte) error
 	return e.Engine.Write(ctx, dst, p)
 }
 
-// timedLanes is timedEngine of an engine with one lane.
-type timedLanes struct {
+// timedThreadedEngine is a timedEngine for an engine with one executor thread.
+type timedThreadedEngine struct {
 	timedEngine
-	lanes engine.ThreadedEngine
+	threaded engine.ThreadedEngine
 }
 
 // Threads and ThreadEngines implement engine.ThreadedEngine.
-func (e timedLanes) Threads() int { return e.lanes.Threads() }
-func (e timedLanes) ThreadEngines() (out []engine.Doer) {
-	for _, l := range e.lanes.ThreadEngines() {
-		out = append(out, timedLane{l, e.timedEngine})
+func (e timedThreadedEngine) Threads() int { return e.threaded.Threads() }
+func (e timedThreadedEngine) ThreadEngines() (out []engine.Doer) {
+	for _, l := range e.threaded.ThreadEngines() {
+		out = append(out, timedThread{l, e.timedEngine})
 	}
 	return out
 }
 
-type timedLane struct {
+type timedThread struct {
 	engine.Doer
-	of timedEngine
+	timer timedEngine
 }
 
-func (l timedLane) Do(ctx context.Context, tasks ...engine.Task) error {
-	defer l.of.since(time.Now())
+func (l timedThread) Do(ctx context.Context, tasks ...engine.Task) error {
+	defer l.timer.since(time.Now())
 	return l.Doer.Do(ctx, tasks...)
 }
 
 func (e timedEngine) since(t time.Time) { *e.nanos += time.Since(t).Nanoseconds() }
 
-// roundsOf is the job that the rounds of an algorithm are measured on: mlp on glyphs, two workers of a thread each.
-func roundsOf(alg *optim.Algorithm) (members int, set []event.Edit) {
+// roundsConfig returns the population size and the knobs with which the rounds of an algorithm are measured. Periods
+// are short enough to end within the measurement.
+func roundsConfig(alg *optim.Algorithm) (members int, set []event.Edit) {
 	members = 8
 	if alg.Needs&optim.Gradients == 0 {
 		members = 64
 	}
 	for _, k := range []struct{ name, expr string }{{"batch", "128"}, {"period", "0.05"}, {"judges", "500"}} {
-		// periods end within the measurement
 		if _, ok := alg.Knob(k.name); ok {
 			set = append(set, event.Edit{Algorithm: alg.Name, Knob: k.name, Expr: k.expr})
 		}
@@ -111,7 +111,7 @@ func benchRounds(c *cobra.Command, report func(measurement)) error {
 		if !alg.Needs.Model() {
 			continue
 		}
-		members, set := roundsOf(alg)
+		members, set := roundsConfig(alg)
 		s, rounds, err := splitRounds(c.Context(), alg, members, set, 200*time.Millisecond)
 		if err != nil {
 			return fmt.Errorf("%s: %w", alg.Name, err)
@@ -128,11 +128,11 @@ func benchRounds(c *cobra.Command, report func(measurement)) error {
 	return nil
 }
 
-// roundsRepeats is how often rounds are measured; the least of each part counts.
+// roundsRepeats is the number of measurements of which the least of each part counts.
 const roundsRepeats = 7
 
-// splitRounds runs so many rounds of an algorithm on two workers that they take at least so long, and adds up where
-// their time went.
+// splitRounds runs an algorithm on two workers with one thread each, mlp on glyphs. It doubles the number of rounds
+// until they take at least the duration least, then repeats them, and returns the smallest time of each part.
 func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []event.Edit,
 	least time.Duration) (best split, rounds uint64, err error) {
 	const workers = 2
@@ -162,17 +162,25 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 		if err != nil {
 			return best, 0, err
 		}
-		own := &splits[id]
-		ws[id] = worker.New(worker.Config{ID: id, Layout: net.Layout, Engine: timedLanes{timedEngine{e, &own.engine}, e}, Data: set0, Link: hub.Link(id), Direct: 4096, Lookup: catalog.Lookup,
-			Init:  func(m engine.Member, dst []float32) error { return net.Init(0, m, dst) },
-			Clock: func() int64 { return time.Now().UnixNano() },
+		part := &splits[id]
+		ws[id] = worker.New(worker.Config{
+			ID:     id,
+			Layout: net.Layout,
+			Engine: timedThreadedEngine{timedEngine{e, &part.engine}, e},
+			Data:   set0,
+			Link:   hub.Link(id),
+			Direct: 4096,
+			Lookup: catalog.Lookup,
+			Init:   func(m engine.Member, dst []float32) error { return net.Init(0, m, dst) },
+			Clock:  func() int64 { return time.Now().UnixNano() },
 			Watch: func() func() {
 				t := time.Now()
-				return func() { own.comm += time.Since(t).Nanoseconds() }
-			}})
+				return func() { part.comm += time.Since(t).Nanoseconds() }
+			},
+		})
 	}
-	// together hands a message to every worker and waits for all replies.
-	together := func(m message.Order) (replies [workers]message.Report) {
+	// broadcast passes a message to every worker and waits for all replies.
+	broadcast := func(m message.Order) (replies [workers]message.Report) {
 		var wg sync.WaitGroup
 		for id := range ws {
 			wg.Go(func() { replies[id] = ws[id].Handle(ctx, m) })
@@ -180,7 +188,7 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 		wg.Wait()
 		return replies
 	}
-	for _, r := range together(message.Plan{Plan: event.Plan{
+	for _, r := range broadcast(message.Plan{Plan: event.Plan{
 		Epoch:     1,
 		From:      event.Fresh,
 		New:       roster,
@@ -191,22 +199,24 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 			return best, 0, errors.New(f.Err)
 		}
 	}
-	// grant runs the next rounds.
+	// grant runs the next size rounds.
 	at := uint64(0)
 	grant := func(size uint64) (sum split, err error) {
 		clear(splits[:])
-		for id, r := range together(message.Grant{Epoch: 1, From: at, To: at + size, Committed: at, Onward: true}) {
+		for id, r := range broadcast(message.Grant{Epoch: 1, From: at, To: at + size, Committed: at, Onward: true}) {
 			d, ok := r.(message.Done)
 			if !ok {
 				return sum, fmt.Errorf("rounds %d to %d: %+v", at+1, at+size, r)
 			}
-			own := splits[id]
-			sum.engine, sum.comm, sum.rest = sum.engine+own.engine, sum.comm+own.comm, sum.rest+d.Nanos-own.engine-own.comm
+			part := splits[id]
+			sum.engine += part.engine
+			sum.comm += part.comm
+			sum.rest += d.Nanos - part.engine - part.comm
 		}
 		at += size
 		return sum, nil
 	}
-	for rounds = 1; ; rounds *= 2 { // the first ones warm up
+	for rounds = 1; ; rounds *= 2 { // the first rounds also warm up
 		if best, err = grant(rounds); err != nil || best.round() >= workers*least.Nanoseconds() {
 			break
 		}

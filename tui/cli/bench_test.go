@@ -109,7 +109,7 @@ func TestBenchWorkbench(t *testing.T) {
 			t.Errorf("it does not tell of %q:\n%s", want, &out)
 		}
 	}
-	if !strings.HasPrefix(errs.String(), "brood: making up 20 sessions in ") {
+	if !strings.HasPrefix(errs.String(), "brood: writing 20 sessions to ") {
 		t.Errorf("it begins with %q", &errs)
 	}
 	if code := Run(t.Context(), []string{"bench", "workbench", "--runs", "3"}, streams{out: &out, err: &errs}); code != exitUsage || !strings.Contains(errs.String(), "--runs 3") {

@@ -19,17 +19,17 @@ import (
 	"brood/tui"
 )
 
-// What the suite workbench draws.
+// Sizes of the suite workbench: the terminal in cells, the runs that are overlaid, and the frames that are drawn.
 const (
 	benchWidth, benchHeight = 200, 50
-	benchMarked             = 16
-	benchMembers            = 64
+	benchMarked             = 16 // overlaid runs
+	benchMembers            = 64 // of an overlaid run
 	benchFrames             = 400
-	benchAppend             = 4096 // records are written at once
+	benchAppend             = 4096 // records in a write
 )
 
-// benchWorkbench makes so many sessions with the writer of logs and opens the workbench on them: without a cache, and
-// with the one that it has made.
+// benchWorkbench writes --runs synthetic sessions and opens the workbench on them twice: without a cache, and with the
+// cache of the first time.
 func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	n, err := c.Flags().GetInt("runs")
 	if err != nil {
@@ -45,28 +45,29 @@ func benchWorkbench(c *cobra.Command, report func(measurement)) error {
 	if long < 100 || long > 1_000_000 {
 		return usage("--length %d: give 100 to 1 000 000", long)
 	}
-	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "brood: "+text) }
-	return inScratch(c, func(ctx context.Context,
+	progress := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "brood: "+text) }
+	return withTempDir(c, func(ctx context.Context,
 		home string) error {
-		return workbenchIn(ctx, home, n, long, say, report)
+		return workbenchIn(ctx, home, n, long, progress, report)
 	})
 }
 
-func workbenchIn(ctx context.Context, home string, n, long int, say func(string), report func(measurement)) error {
-	say(fmt.Sprintf("making up %s in %s, %d of them with %s rounds of %d members; they are removed in the end",
+func workbenchIn(ctx context.Context, home string, n, long int, progress func(string),
+	report func(measurement)) error {
+	progress(fmt.Sprintf("writing %s to %s, %d of them with %s rounds of %d members; they are removed in the end",
 		plural(n, "session"), home, benchMarked, grouped(int64(long)), benchMembers))
 	began, bytes, points := time.Now(), int64(0), int64(0)
 	last := began
 	for i := range n {
 		if time.Since(last) > time.Second {
 			last = time.Now()
-			say(fmt.Sprintf("made %s of them", grouped(int64(i))))
+			progress(fmt.Sprintf("wrote %s of them", grouped(int64(i))))
 		}
 		members, rounds := 4, 40
 		if i >= n-benchMarked { // written last: they are at the top
 			members, rounds = benchMembers, long
 		}
-		size, err := makeUp(ctx, filepath.Join(home, "s", fmt.Sprintf("run-%06d", i)), i, members, rounds)
+		size, err := writeSynthetic(ctx, filepath.Join(home, "s", fmt.Sprintf("run-%06d", i)), i, members, rounds)
 		if err != nil {
 			return err
 		}
@@ -75,8 +76,8 @@ func workbenchIn(ctx context.Context, home string, n, long int, say func(string)
 	report(measurement{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s",
 		Note: grouped(points) + " points, logs of " + humanBytes(bytes)})
 	for _, cache := range []string{"no cache", "cache"} {
-		say("opening the workbench on them, " + map[string]string{"no cache": "without a cache",
-			"cache": "with the cache of that"}[cache])
+		progress("opening the workbench on them, " + map[string]string{"no cache": "without a cache",
+			"cache": "with the cache of the first time"}[cache])
 		lib := &sessionLibrary{home: filepath.Join(home, "s"),
 			lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
 		t, err := tui.Measure(ctx, lib, benchWidth, benchHeight, benchMarked, benchFrames)
@@ -101,8 +102,9 @@ func workbenchIn(ctx context.Context, home string, n, long int, say func(string)
 	return nil
 }
 
-// makeUp records a made-up run in dir with the writer of logs, without its reserve, and says how long its log is.
-func makeUp(ctx context.Context, dir string, seed, members, rounds int) (int64, error) {
+// writeSynthetic writes the session of a synthetic run to dir and returns the size of its log in bytes. seed varies the
+// losses.
+func writeSynthetic(ctx context.Context, dir string, seed, members, rounds int) (int64, error) {
 	s, err := session.Create(dir)
 	if err != nil {
 		return 0, err
