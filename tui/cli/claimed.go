@@ -19,16 +19,17 @@ import (
 	"brood/runtime/summary"
 )
 
-// claimed prints a preset's claims beside what a run of it measured; of a run with other settings it says which these
-// are instead. What a claim states is of the short form; the published number is of the full one.
-func claimed(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (float64, bool)) {
+// printClaims prints the claims of the run's preset with the measured figures. If the settings of the run differ from
+// the preset, it prints the names of these settings instead. Claims state bounds for the short form; published numbers
+// are of the full form. metric returns a measured figure, and false if the run has none.
+func printClaims(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (float64, bool)) {
 	preset := j.Config.Preset
 	p, full, err := presets.Recorded(preset)
 	if err != nil {
 		if strings.HasSuffix(preset, ".toml") {
 			fmt.Fprintf(w, "  claims       not judged: %v\n", err)
 		}
-		return // of none, or of another version
+		return // no preset, or one of another version
 	}
 	if len(p.Claims) == 0 {
 		return
@@ -36,10 +37,10 @@ func claimed(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (fl
 	form := p
 	if full {
 		if form, err = p.InFull(); err != nil {
-			return // of another version
+			return // the preset has another version
 		}
 	}
-	others := otherwise(form, j, t)
+	others := differingSettings(form, j, t)
 	if len(others) > 0 {
 		fmt.Fprintf(w, "  claims       of %s are of other settings (%s)\n", form.Name, strings.Join(others, ", "))
 	}
@@ -61,7 +62,7 @@ func claimed(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (fl
 	}
 	words := []string{"reproduce", cmp.Or(p.Study, p.Name)}
 	if strings.HasSuffix(p.Name, ".toml") {
-		words[1] = p.Name // a study of one's own is its file, whatever it calls itself
+		words[1] = p.Name // a user's study is named by its file
 	}
 	if full {
 		words = append(words, "--full")
@@ -69,23 +70,23 @@ func claimed(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (fl
 	fmt.Fprintf(w, "               several seeds judge it: %s\n", shellLine(words))
 }
 
-// sinceResumed says that a run that goes on knows a metric of the rounds since alone.
+// sinceResumed reports whether a metric covers only the rounds since the run was resumed.
 func sinceResumed(metric string) bool {
 	return strings.HasPrefix(metric, "bytes") ||
 		slices.Contains([]string{"seconds", "samples_per_s", "memory", "diversity"}, metric)
 }
 
-// decisive are the options that make a run another than its preset's. With another algorithm, model or data it is of
-// no preset; what does not count are the seed, and who dies and what is done then.
-var decisive = []*option.Option{option.Members, option.Workers, option.Rounds, option.Epochs, option.For,
+// claimOptions are the options that must equal the preset's for its claims to apply. A run with another algorithm,
+// model or data has no preset. The seed and the handling of lost workers do not matter.
+var claimOptions = []*option.Option{option.Members, option.Workers, option.Rounds, option.Epochs, option.For,
 	option.Target, option.Augment, option.ClassWeights, option.Label, option.Validation, option.Rebuild}
 
-// watched are those that decide when a target is seen to be met.
-var watched = []*option.Option{option.Probe, option.Evaluate}
+// targetOptions must be equal too if the preset has a target: they set when a target is detected as met.
+var targetOptions = []*option.Option{option.Probe, option.Evaluate}
 
-// otherwise names what a run has otherwise than the preset it is of, as far as that changes a figure: options, and
-// knobs whenever they were turned.
-func otherwise(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
+// differingSettings returns the names of the settings in which a run differs from its preset p and that can change a
+// figure: options, and knobs that were changed at any time. Names are unique.
+func differingSettings(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
 	add := func(name string) {
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -93,16 +94,16 @@ func otherwise(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
 	}
 	is, want := j.Options, p.Options
 	is.Limit = t.Goal.Limit
-	if want.Limit == (event.Limit{}) { // which the run chose
+	if want.Limit == (event.Limit{}) { // the preset leaves the limit to the run
 		want.Limit = is.Limit
 	}
 	if want.Members == host.Auto {
 		want.Members = is.Members
 	}
 	_ = want.Fill() // presets are checked when they are read
-	for _, x := range slices.Concat(decisive, watched) {
+	for _, x := range slices.Concat(claimOptions, targetOptions) {
 		if text := x.Text(want); x.Text(is) != text && !(x == option.Augment && sameAugment(text, x.Text(is))) &&
-			(want.Limit.Target != "" || !slices.Contains(watched, x)) {
+			(want.Limit.Target != "" || !slices.Contains(targetOptions, x)) {
 			add(x.Name)
 		}
 	}
@@ -115,18 +116,18 @@ func otherwise(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
 	if t.Moved {
 		add("algorithm, population or workers while it trained")
 	}
-	stated, told := map[string]string{}, map[string]bool{}
+	stated, edited := map[string]string{}, map[string]bool{}
 	for _, s := range p.Settings() {
 		stated[s.Knob] = s.Expr
 	}
 	for _, e := range t.Edits {
-		told[e.Knob] = true
+		edited[e.Knob] = true
 		if e.By != optim.Auto && e.By != event.ByNobody && stated[e.Knob] != e.Expr && !sameNumber(stated[e.Knob], e.Expr) {
 			add(e.Knob)
 		}
 	}
 	for _, s := range p.Settings() {
-		if !told[s.Knob] { // it has it since
+		if !edited[s.Knob] { // the preset has gained this setting since
 			add(s.Knob)
 		}
 	}

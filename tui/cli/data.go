@@ -30,14 +30,15 @@ func dataCommand(s streams) *cobra.Command {
 	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the data sets, where they are and how to get them"},
 		list))
 	info := &cobra.Command{Use: "info NAME|PATH",
-		Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples", Args: exactly("a NAME or a PATH")}
+		Short: "Describe one, or your own files: splits, normalisation, digest, classes, a few samples",
+		Args:  exactly("a NAME or a PATH")}
 	asJSON := jsonFlag(info)
 	label := info.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
 	table := info.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
 	numbers := info.Flags().Bool("numbers", false,
-		"labels are numbers to predict, as a model of the loss mse or huber reads them, and no classes")
+		"labels are numbers to predict, for a model with loss mse or huber, not classes")
 	several := info.Flags().Bool("several", false,
-		"labels are 0 and 1 for each of several classes of a sample, as a model of the loss bce reads them")
+		"labels are 0 or 1 for each class of a sample, for a model with loss bce")
 	info.RunE = func(_ *cobra.Command, args []string) error {
 		r := data.Reading{Label: *label, MultiLabel: *several}
 		var err error
@@ -46,7 +47,7 @@ func dataCommand(s streams) *cobra.Command {
 		}
 		switch {
 		case *numbers && *several:
-			return usage("--numbers and --several: labels are one of both; give one of them")
+			return usage("--numbers and --several: labels are one or the other; give one of them")
 		case *numbers || *several:
 			r.Outputs = 1
 		}
@@ -65,7 +66,7 @@ func dataCommand(s streams) *cobra.Command {
 	return c
 }
 
-// listData looks for the files of each set and reads none.
+// listData prints the data sets. It looks for the files of each set but reads none of them.
 func listData(w io.Writer) error {
 	t := newTable("data", "state", "shape", ">classes", ">train", ">validation", ">test", "where")
 	var absent []string
@@ -100,7 +101,7 @@ func listData(w io.Writer) error {
 	return nil
 }
 
-// presence says whether a set can be read; err is that of looking for its files.
+// presence returns the state of a set for lists. err is the error of the search for its files, nil if they were found.
 func presence(k data.Known, err error) string {
 	switch {
 	case k.Files == nil:
@@ -158,7 +159,8 @@ func describeData(w io.Writer, d *data.Set) {
 	drawSamples(w, d)
 }
 
-// describeTargets tells of the targets of the training split, by whose mean and deviation they are standardised.
+// describeTargets prints the statistics of the targets over the training split. Targets are standardised by this mean
+// and deviation.
 func describeTargets(w io.Writer, d *data.Set) {
 	t := newTable(">output", "name", ">mean", ">deviation", ">least", ">most")
 	names := d.Form().OutputNames()
@@ -166,7 +168,7 @@ func describeTargets(w io.Writer, d *data.Set) {
 		least, most := math.Inf(1), math.Inf(-1)
 		for _, id := range d.Train() {
 			y := d.Restore(k, d.Targets(id)[k])
-			if math.Abs(y) < 1e-6*float64(d.TargetStd[k]) { // a standardised number in float32 keeps no more
+			if math.Abs(y) < 1e-6*float64(d.TargetStd[k]) { // below the resolution of a standardised float32
 				y = 0
 			}
 			least, most = min(least, y), max(most, y)
@@ -181,7 +183,7 @@ func describeTargets(w io.Writer, d *data.Set) {
 	t.write(w)
 }
 
-// describeTags counts the samples of classes of which one may be in several.
+// describeTags prints the number of samples with each label of a multi-label set, by split.
 func describeTags(w io.Writer, d *data.Set) {
 	t := newTable(">class", "name", ">train", ">validation", ">test")
 	for c := range d.Outputs {
@@ -250,7 +252,7 @@ func describeText(w io.Writer, d *data.Set) {
 	}
 }
 
-// What is shown of a text: lines out of so many bytes.
+// textShown is the number of bytes of a text that are read for display, textLines the number of lines shown of them.
 const textShown, textLines = 400, 3
 
 func shownLines(d *data.Set) []string {
@@ -258,11 +260,11 @@ func shownLines(d *data.Set) []string {
 	return lines[:min(len(lines), textLines)]
 }
 
-// widest picture that is drawn: three of them fit a line.
+// widest is the width in pixels of the largest image that is drawn: three images fit on a line.
 const widest = 40
 
-// drawSamples shows the first training images side by side, in half-blocks of shade. What is no picture of bytes, or
-// too wide, is not drawn.
+// drawSamples draws the first three training images side by side, one character for two rows of a pixel column. It
+// draws nothing if samples are not images of bytes or are wider than widest.
 func drawSamples(w io.Writer, d *data.Set) {
 	const shades = " .:-=+*#%@"
 	if len(d.Shape) != 3 || d.Shape[2] > widest || d.Image(0) == nil {

@@ -23,7 +23,7 @@ func getCommand(s streams) *cobra.Command {
 	var asJSON *bool
 	c := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Fetch a data set into your cache, or go on where an earlier fetch broke off",
+		Short: "Fetch a data set into your cache, or resume an interrupted fetch",
 		Args:  exactly("a NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if stall <= 0 {
@@ -51,12 +51,12 @@ func getCommand(s streams) *cobra.Command {
 	}
 	asJSON = jsonFlag(c)
 	c.Flags().StringVar(&from, "from", "",
-		"folder on a server that holds the published files (default: where they are published)")
-	c.Flags().DurationVar(&stall, "stall", 30*time.Second, "give a try up when nothing came for so long")
+		"URL of a folder with the published files (default: where they are published)")
+	c.Flags().DurationVar(&stall, "stall", 30*time.Second, "abandon an attempt when no data arrives for this long")
 	return c
 }
 
-// getData fetches a set unless it is here and whole.
+// getData fetches a set unless a complete copy is present. It holds the lock of the cache directory meanwhile.
 func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration) error {
 	dir, err := data.Cache(set.Name)
 	if err != nil {
@@ -67,7 +67,7 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 		return fmt.Errorf("data %s: %w", set.Name, err)
 	}
 	defer unlock()
-	if here, err := whole(set.Name, dir); err != nil || here != "" {
+	if here, err := present(set.Name, dir); err != nil || here != "" {
 		if err == nil {
 			fmt.Fprintf(s.out, "%s is here already: %s\n", set.Name, here)
 		}
@@ -98,9 +98,9 @@ func getData(ctx context.Context, s streams, set fetch.Set, stall time.Duration)
 	return nil
 }
 
-// whole is where the set is when it can be read; empty when it is to be fetched into dir. A damaged one elsewhere would
-// hide what is fetched, and is an error.
-func whole(name, dir string) (string, error) {
+// present returns the location of the set if it can be read, or "" if it has to be fetched into dir. A damaged copy
+// outside dir is an error, since it would take precedence over the fetched files.
+func present(name, dir string) (string, error) {
 	k, err := data.Lookup(name)
 	if err != nil {
 		return "", err
@@ -116,12 +116,12 @@ func whole(name, dir string) (string, error) {
 	return where, err
 }
 
-// progress prints how far each file is: in one line that is overwritten, or in a new line at each quarter.
+// progress prints the progress of each file: on one line that is overwritten, or on a new line at each quarter.
 type progress struct {
 	out  io.Writer
-	line bool
+	line bool // overwrite one line, for a terminal
 	file string
-	mark int64 // the step that was printed last
+	mark int64 // last printed step: a percent, or a quarter
 }
 
 func (p *progress) show(file string, done, total int64) {
@@ -145,7 +145,7 @@ func (p *progress) show(file string, done, total int64) {
 	fmt.Fprintln(p.out, text)
 }
 
-// end leaves the line.
+// end ends the line that is overwritten, if any.
 func (p *progress) end() {
 	if p.line && p.file != "" {
 		fmt.Fprintln(p.out)

@@ -16,13 +16,13 @@ func whitenCommand(s streams) *cobra.Command {
 		Use:   "whiten NAME|PATH",
 		Short: "Print the filters of a convolution that whitens the patches of a set's images",
 		Args:  exactly("a NAME or a PATH"),
-		Long: "Print the filters of a convolution that whitens the patches of a set's images, for the first layer of a model:\n" +
-			"a row for each direction in which patches differ, over the root of its variance, and its opposite. They are\n" +
-			"learnt from the first 5,000 training samples.",
+		Long: "Print the filters of a convolution that whitens the patches of a set's images, for the first layer of a model: a\n" +
+			"row for each principal direction of the patches, divided by its standard deviation, and its negative. They are\n" +
+			"computed from the first 5,000 training samples.",
 	}
 	side := c.Flags().Int("kernel", 2, "side of a patch, and of the convolution")
 	epsilon := c.Flags().Float64("epsilon", 5e-4,
-		"added to each variance, so that directions which hardly differ are not blown up")
+		"added to each variance, so that directions of little variance are not amplified")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		d, err := data.Load(args[0])
 		if err != nil {

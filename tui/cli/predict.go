@@ -19,7 +19,7 @@ import (
 	"brood/runtime/report"
 )
 
-// Columns of a table of predictions; the class NAME has the column p_NAME besides.
+// Columns of a table of predictions. Column p_NAME is the probability of class NAME.
 const (
 	columnSample, columnPrediction, columnLabel = "sample", "prediction", "label"
 	columnProbability                           = "p_"
@@ -28,33 +28,36 @@ const (
 // Columns of the likeliest classes, counted from 1: class_1, probability_1.
 const (
 	columnClass, columnOf = "class_", "probability_"
-	topClasses            = 5
+	topClasses            = 5 // default number of classes for models with more than tableClasses
 )
 
-// predicting is what `brood predict` was asked for.
-type predicting struct {
-	file, set           string
-	model, rename, into string
-	ofFlag              string
-	label, form         string
-	at                  uint64
-	threads, top        int
-	force               bool
+// predictFlags holds the arguments and flags of `brood predict`.
+type predictFlags struct {
+	file, set             string // arguments
+	model, rename, output string
+	of                    string
+	label, form           string
+	at                    uint64
+	threads, top          int
+	force                 bool
 }
 
 func predictCommand(s streams) *cobra.Command {
-	var x predicting
+	var x predictFlags
 	c := &cobra.Command{
 		Use:   "predict FILE.safetensors|SESSION DATA",
 		Short: "Write what a trained model predicts for each sample: the class, with the probability of each, or a number",
-		Long:  "Write what a trained model predicts for each sample, as CSV: the class, with the probability of each class, or of a regression the number,\nin the unit of its label. DATA is a data set, of which the test\nsamples are taken, or a path to samples of your own, which need no labels; they are read as the model's own were. Of a session it is the model of its\nnewest checkpoint, or of the round that --at names. docs/model-files.md tells the columns.",
-		Args:  exactly("a FILE or SESSION", "DATA, the samples to predict"),
+		Long: "Write what a trained model predicts for each sample, as CSV: the class with the probability of each class, or the\n" +
+			"number of a regression in the unit of its label. DATA is a data set, of which the test samples are used, or a path\n" +
+			"to your own samples, which need no labels; they are preprocessed as the training data was. For a session the model\n" +
+			"is that of the newest checkpoint, or of the round that --at names. docs/model-files.md describes the columns.",
+		Args: exactly("a FILE or SESSION", "DATA, the samples to predict"),
 		RunE: func(c *cobra.Command, args []string) error {
 			x.file, x.set = args[0], args[1]
-			if strings.Contains(x.ofFlag, ",") {
-				return usage("--of %s: a table holds what one model predicts; ask them one by one, with -o", x.ofFlag)
+			if strings.Contains(x.of, ",") {
+				return usage("--of %s: a table has the predictions of one model; run predict once for each, with -o", x.of)
 			}
-			all, err := modelsAsked(c, s, x.file, x.ofFlag, x.model, x.rename, x.at, x.threads)
+			all, err := modelsAsked(c, s, x.file, x.of, x.model, x.rename, x.at, x.threads)
 			if err != nil {
 				return err
 			}
@@ -62,21 +65,22 @@ func predictCommand(s streams) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVarP(&x.into, "output", "o", "-", "CSV file to write, - for standard output")
-	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
+	fl.StringVarP(&x.output, "output", "o", "-", "CSV file to write, - for standard output")
+	fl.StringVar(&x.model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")
 	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
 	formFlag(fl, &x.form)
-	fl.Uint64Var(&x.at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
-	fl.StringVar(&x.ofFlag, "of", "", "of a session: which model: "+host.OfForms+" (default: centre)")
+	fl.Uint64Var(&x.at, "at", 0, "round of a session (default: that of the newest checkpoint)")
+	fl.StringVar(&x.of, "of", "", "model of a session: "+host.OfForms+" (default: centre)")
 	fl.StringVar(&x.rename, option.Rename.Name, "",
-		"names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
-	fl.IntVar(&x.top, "top", 0, "classes to write of each sample, the likeliest first, in place of a column for each (default: all, of more than 256 classes 5)")
+		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
+	fl.IntVar(&x.top, "top", 0, "likeliest classes to write for each sample instead of a column for each class (default: a "+
+		"column for each, or 5 if there are more than 256)")
 	threadsFlag(fl, &x.threads)
-	fl.BoolVar(&x.force, "force", false, "replace the file if there is one")
+	fl.BoolVar(&x.force, "force", false, "replace an existing file")
 	return c
 }
 
-func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) error {
+func (x *predictFlags) execute(ctx context.Context, s streams, t *host.Trained) error {
 	t.Read.Label = x.label
 	if err := formed(t, x.form); err != nil {
 		return err
@@ -91,7 +95,7 @@ func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) er
 	if t.Read.Form == nil {
 		fmt.Fprint(s.err, formless(x.file, x.set))
 	}
-	if x.top, err = listed(x.top, t.Net); err != nil {
+	if x.top, err = topCount(x.top, t.Net); err != nil {
 		return err
 	}
 	kernels := ""
@@ -99,41 +103,42 @@ func (x *predicting) execute(ctx context.Context, s streams, t *host.Trained) er
 		kernels, err = predictions(ctx, w, t, asked, x.top, x.threads)
 		return err
 	}
-	if x.into == "-" {
+	if x.output == "-" {
 		err = write(exact(s.out))
 	} else {
-		err = writeFile(x.into, x.force, write)
+		err = writeFile(x.output, x.force, write)
 	}
 	if err != nil {
 		return err
 	}
 	if t.Kernels != "" && t.Kernels != kernels {
-		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is asked by %s: last digits may differ\n", x.file, t.Kernels,
+		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is evaluated by %s: last digits may differ\n", x.file, t.Kernels,
 			kernels)
 	}
-	if x.into == "-" {
+	if x.output == "-" {
 		return nil
 	}
-	fmt.Fprintf(s.out, "%s: %s of %s, predicted by %s\n", x.into, plural(len(asked.IDs), "sample"), x.set, t.Net.Name)
+	fmt.Fprintf(s.out, "%s: %s of %s, predicted by %s\n", x.output, plural(len(asked.IDs), "sample"), x.set, t.Net.Name)
 	return nil
 }
 
-// listed is how many classes are written of each sample, 0 for a column for each.
-func listed(top int, m *models.Model) (int, error) {
+// topCount returns the number of likeliest classes to write for each sample; 0 means a column for each class. It fails
+// if top does not fit the model.
+func topCount(top int, m *models.Model) (int, error) {
 	switch {
 	case top == 0 && m.Classes > tableClasses:
 		return topClasses, nil
 	case top == 0:
 		return 0, nil
 	case m.Classes == 0:
-		return 0, usage("--top %d: model %s predicts no classes; leave it out", top, m.Name)
+		return 0, usage("--top %d: model %s predicts no classes; omit it", top, m.Name)
 	case top < 0 || top > m.Classes:
 		return 0, usage("--top %d: model %s has %d classes; give 1 to %d", top, m.Name, m.Classes, m.Classes)
 	}
 	return top, nil
 }
 
-// likeliest are the n classes of the largest probabilities, of equal ones the first first.
+// likeliest returns the n classes with the largest probabilities, in descending order. Ties keep the order of classes.
 func likeliest(p []float64, n int) []int {
 	order := make([]int, len(p))
 	for c := range order {
@@ -143,8 +148,8 @@ func likeliest(p []float64, n int) []int {
 	return order[:n]
 }
 
-// predictions writes a line for each sample, and says what computed them: of all classes, or of the top likeliest.
-// Probabilities have the nine digits that results in float32 can tell.
+// predictions writes a CSV row for each sample, with all classes or, if top > 0, with the top likeliest ones. It
+// returns the name of the kernels that computed them. Probabilities have nine digits, the precision of float32 results.
 func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, top,
 	threads int) (kernels string, err error) {
 	out := csv.NewWriter(w)
@@ -165,7 +170,7 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 	}
 	headed := false
 	kernels, err = t.Predict(ctx, asked.Set, asked.IDs, threads, func(at int, p [][]float64) error {
-		if !headed { // nothing is written where the model refuses the data
+		if !headed { // only now: nothing is written if the model rejects the data
 			headed = true
 			if err := out.Write(head); err != nil {
 				return err
@@ -178,7 +183,7 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 			}
 			switch {
 			case t.Net.MultiLabel():
-				row = append(append(row, tags(of)), answered...)
+				row = append(append(row, tagCells(of)), answered...)
 			case !t.Net.Regression():
 				row = append(append(row, asked.ClassName(report.Likeliest(of))), answered...)
 			}
@@ -191,7 +196,7 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 			for _, v := range of {
 				digits := 9
 				if t.Net.Regression() {
-					digits = 14 // far from zero nine tell neighbours from each other no more
+					digits = 14 // values far from zero need more than nine to differ
 				}
 				row = append(row, strconv.FormatFloat(v, 'g', digits, 64))
 			}
@@ -211,9 +216,9 @@ func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.
 	return kernels, out.Error()
 }
 
-// tags is 1 for each class that is predicted of a sample which may be in several, and else 0, in the form of labels in
-// several columns.
-func tags(p []float64) string {
+// tagCells formats a multi-label prediction like labels in several columns: 1 for each class with a probability above
+// 0.5, else 0, separated by commas.
+func tagCells(p []float64) string {
 	out := make([]string, len(p))
 	for c, v := range p {
 		if out[c] = "0"; v > 0.5 {
@@ -223,8 +228,8 @@ func tags(p []float64) string {
 	return strings.Join(out, ",")
 }
 
-// predictedColumns are those of a regression: the sample, the number that is predicted, or one for each output, by its
-// name where it has one, and the label.
+// predictedColumns returns the columns of a regression: the sample, one prediction for each output, and the label if
+// answered. Columns of several outputs have the names of the outputs, or numbers if names is nil.
 func predictedColumns(outputs int, names []string, answered bool) []string {
 	head := []string{columnSample, columnPrediction}
 	for k := 2; k <= outputs; k++ {

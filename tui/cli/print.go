@@ -398,7 +398,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
 	}
 	fmt.Fprintf(p.out, "  memory       %s, estimated %s\n", humanBytes(s.MemoryMeasured), humanBytes(s.MemoryPredicted))
 	if p.job != nil && exit.Phase == event.Finished {
-		claimed(p.out, p.job, p.Tally, p.Metric)
+		printClaims(p.out, p.job, p.Tally, p.Metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
 }
