@@ -17,34 +17,36 @@ import (
 	"brood/transport/wire"
 )
 
-// hostLine is a machine whose runs the list shows, or one run elsewhere, as the file of hosts has it.
+// hostLine is an entry of the hosts file: a machine whose runs the list shows, or a single remote run.
 type hostLine struct {
 	Name    string `toml:"name"`
-	SSH     string `toml:"ssh"`     // whom ssh is to reach
-	URL     string `toml:"url"`     // of a run, for a viewer or an operator
-	Command string `toml:"command"` // the program there; "" is brood
+	SSH     string `toml:"ssh"`     // destination for ssh, such as ada@lab; exclusive with URL
+	URL     string `toml:"url"`     // join URL of a run, for a viewer or an operator
+	Command string `toml:"command"` // program on the machine; "": brood
 }
 
 const (
 	hostsVariable = "BROOD_HOSTS"
 	hostsFile     = "hosts.toml"
-	hostsMost     = 64 << 10 // bytes of the file
+	maxHostsBytes = 64 << 10 // of the file
 )
 
-// hostsPath is the file that names hosts: $BROOD_HOSTS, else hosts.toml in this user's configuration of brood. It need
-// not exist, unless somebody named it.
+// hostsPath returns the path of the hosts file: $BROOD_HOSTS, or hosts.toml in the user's configuration directory of
+// brood. named reports that the variable is set; only then must the file exist. path is "" for a user without a
+// configuration directory.
 func hostsPath() (path string, named bool, err error) {
 	if path := os.Getenv(hostsVariable); path != "" {
 		return path, true, nil
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", false, nil // a user without a home has no such file
+		return "", false, nil // no home directory
 	}
 	return filepath.Join(dir, "brood", hostsFile), false, nil
 }
 
-// readHosts are the hosts of the file, in its order. An error is of a file that somebody named or wrote.
+// readHosts returns the hosts of the file, in file order. It returns none if the default file does not exist, and an
+// error if the file named by $BROOD_HOSTS does not, or if the file is unreadable or invalid.
 func readHosts() ([]hostLine, error) {
 	path, named, err := hostsPath()
 	if err != nil || path == "" {
@@ -58,12 +60,12 @@ func readHosts() ([]hostLine, error) {
 		return nil, usererr.Errorf("hosts: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, hostsMost+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxHostsBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("hosts: %w", err)
 	}
-	if len(text) > hostsMost {
-		return nil, usererr.Errorf("hosts: %s has more than %d bytes: it is no list of hosts", path, hostsMost)
+	if len(text) > maxHostsBytes {
+		return nil, usererr.Errorf("hosts: %s is larger than %d bytes: it is not a list of hosts", path, maxHostsBytes)
 	}
 	hosts, err := parseHosts(text)
 	if err != nil {
@@ -72,7 +74,7 @@ func readHosts() ([]hostLine, error) {
 	return hosts, nil
 }
 
-// parseHosts reads the text of a file of hosts.
+// parseHosts parses and validates a hosts file. Names are unique. Errors give the line or the number of the host.
 func parseHosts(text []byte) ([]hostLine, error) {
 	var file struct {
 		Host []hostLine `toml:"host"`
@@ -105,21 +107,21 @@ func parseHosts(text []byte) ([]hostLine, error) {
 	return file.Host, nil
 }
 
-// sshTarget is what may stand for a machine on ssh's command line.
+// sshTarget matches the accepted destinations of ssh. They cannot start with a dash, which ssh would read as an option.
 var sshTarget = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@:%+\[\]/-]*$`)
 
 func (h hostLine) check() error {
 	switch {
 	case h.Name == "":
-		return errors.New(`it has no name: write name = "lab"`)
+		return errors.New(`no name: write name = "lab"`)
 	case wire.CleanName(h.Name) != h.Name || strings.ContainsAny(h.Name, "/ "):
-		return fmt.Errorf("name %q: take letters and digits, 64 at most, without blanks", h.Name)
+		return fmt.Errorf("name %q: use letters and digits, at most 64, without blanks", h.Name)
 	case (h.SSH == "") == (h.URL == ""):
-		return fmt.Errorf("%s has to have one of ssh and url", h.Name)
+		return fmt.Errorf("%s needs either ssh or url", h.Name)
 	case h.URL != "" && h.Command != "":
 		return fmt.Errorf("%s: command is the program at the other end of ssh; a url needs none", h.Name)
 	case h.SSH != "" && !sshTarget.MatchString(h.SSH):
-		return fmt.Errorf("%s: ssh = %q: write what ssh takes for a machine, such as ada@lab", h.Name, h.SSH)
+		return fmt.Errorf("%s: ssh = %q: give a destination for ssh, such as ada@lab", h.Name, h.SSH)
 	}
 	if h.URL != "" {
 		if _, err := identity.ParseJoin(h.URL); err != nil {

@@ -25,7 +25,7 @@ const sshScheme, urlScheme = "ssh://", "url://"
 const (
 	askEvery     = 10 * time.Second // period of requests to a machine
 	pollURLEvery = time.Minute      // period for a run with a URL: it notifies its owner of each connection
-	askFor       = 20 * time.Second // timeout of a request
+	askTimeout   = 20 * time.Second // timeout of a request
 )
 
 // hosts requests the runs of other machines while the list is on the screen. A listing never blocks: it returns the
@@ -172,7 +172,7 @@ func (h *hosts) ask(l hostLine) {
 	}
 	t.asking = true
 	h.asks.Go(func() {
-		ctx, cancel := context.WithTimeout(h.ctx, askFor)
+		ctx, cancel := context.WithTimeout(h.ctx, askTimeout)
 		defer cancel()
 		next := &answer{}
 		if l.SSH != "" {
@@ -234,17 +234,17 @@ func (l hostLine) runRemote(ctx context.Context, read func(io.Reader) error, wor
 	if err := c.Start(); err != nil {
 		return fmt.Errorf("ssh: %w", err)
 	}
-	some := &counted{r: out}
-	err = read(some)
+	counter := &countingReader{r: out}
+	err = read(counter)
 	late := ctx.Err() != nil
-	if err != nil && some.n > 0 {
+	if err != nil && counter.n > 0 {
 		cancel() // stop the command: read has failed
 	}
 	ended, lines := c.Wait(), tail.Lines()
 	switch {
 	case late:
-		return fmt.Errorf("no answer within %v", askFor)
-	case err != nil && some.n > 0:
+		return fmt.Errorf("no answer within %v", askTimeout)
+	case err != nil && counter.n > 0:
 		return err
 	case ended == nil || errors.Is(ended, exec.ErrWaitDelay): // a helper process of ssh may keep stderr open
 		return err
@@ -256,13 +256,13 @@ func (l hostLine) runRemote(ctx context.Context, read func(io.Reader) error, wor
 	return ended
 }
 
-// counted counts the bytes that are read.
-type counted struct {
+// countingReader counts the bytes that are read.
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
@@ -306,8 +306,8 @@ func askURL(ctx context.Context, l hostLine) *answer {
 	return a
 }
 
-// seen returns the curves of a run with a URL, from its last answer.
-func (h *hosts) seen(l hostLine) (*compare.Run, error) {
+// lastCurves returns the curves of a run with a URL, from its last answer.
+func (h *hosts) lastCurves(l hostLine) (*compare.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch t := h.last[l.Name]; {
@@ -318,5 +318,5 @@ func (h *hosts) seen(l hostLine) (*compare.Run, error) {
 	case t.err != nil:
 		return nil, fmt.Errorf("%s does not answer: %w", l.Name, t.err)
 	}
-	return nil, fmt.Errorf("%s was not looked at yet", l.Name)
+	return nil, fmt.Errorf("%s has not answered yet", l.Name)
 }

@@ -14,18 +14,18 @@ import (
 	"brood/runtime/view"
 )
 
-// railCurves is what one brood tells another of the curves of a run.
+// railCurves is the CBOR message with the curves of a run that `brood sessions --curves` writes.
 type railCurves struct {
 	Version int             `cbor:"0,keyasint"`
-	Fold    int             `cbor:"1,keyasint"` // see view.Fold
+	Fold    int             `cbor:"1,keyasint"` // view.Fold of the writer
 	Run     cbor.RawMessage `cbor:"2,keyasint"`
 }
 
-// curvesBytes is the most that is taken of another machine for the curves of one run; such runs take some hundred
+// maxCurvesBytes is the largest accepted message with the curves of a run; typical messages have a few hundred
 // kilobytes.
-const curvesBytes = 8 << 20
+const maxCurvesBytes = 8 << 20
 
-// writeCurves tells of the curves of a run of this machine.
+// writeCurves writes the curves of a session of this machine. name must be a session directly in home.
 func writeCurves(w io.Writer, lib *library.Library, home, name string) error {
 	if !railName.MatchString(name) {
 		return usage("--curves %q: give the name of a session", name)
@@ -51,41 +51,43 @@ func writeCurves(w io.Writer, lib *library.Library, home, name string) error {
 	return usage("--curves %s: there is no such session in %s", name, home)
 }
 
-// readCurves takes what another machine tells of a run.
+// readCurves reads the message of [writeCurves] from another machine. It fails if the message is too large, damaged or
+// of another version. The returned run has the name and directory of e.
 func readCurves(r io.Reader, e library.Entry) (*compare.Run, error) {
-	text, err := io.ReadAll(io.LimitReader(r, curvesBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxCurvesBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("the curves of %s cannot be read: %w", e.Name, err)
+		return nil, fmt.Errorf("read the curves of %s: %w", e.Name, err)
 	}
-	var told railCurves
+	var curves railCurves
 	switch {
-	case len(text) > curvesBytes:
-		return nil, fmt.Errorf("the curves of %s take more than %d MB: enter opens it there", e.Name, curvesBytes>>20)
+	case len(text) > maxCurvesBytes:
+		return nil, fmt.Errorf("the curves of %s take more than %d MB: enter opens it there", e.Name, maxCurvesBytes>>20)
 	case len(text) == 0:
 		return nil, errors.New("it tells nothing")
-	case cbor.Unmarshal(text, &told) != nil:
+	case cbor.Unmarshal(text, &curves) != nil:
 		return nil, fmt.Errorf("it does not tell of the curves of %s: %.40q", e.Name, text)
-	case told.Version != railVersion || told.Fold != view.Fold:
+	case curves.Version != railVersion || curves.Fold != view.Fold:
 		return nil, errors.New("its brood tells of curves in another way: bring both to one version")
 	}
 	run := &compare.Run{}
-	if err := cbor.Unmarshal(told.Run, run); err != nil {
+	if err := cbor.Unmarshal(curves.Run, run); err != nil {
 		return nil, fmt.Errorf("what it tells of %s is damaged: %w", e.Name, err)
 	}
 	run.Name, run.Dir = e.Name, e.Dir
 	return run, nil
 }
 
-// curves asks a machine for those of one of its runs; of a run with a URL they came when it was looked at.
+// curves requests the curves of a run from its machine. For a run with a URL it returns those of the last answer. It
+// blocks for at most askTimeout.
 func (h *hosts) curves(e library.Entry) (*compare.Run, error) {
 	l, name, ok := h.line(e.Dir)
 	switch {
 	case ok && l.URL != "":
-		return h.seen(l)
+		return h.lastCurves(l)
 	case !ok || name == "":
 		return nil, fmt.Errorf("%s is no run", e.Name)
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, askFor)
+	ctx, cancel := context.WithTimeout(h.ctx, askTimeout)
 	defer cancel()
 	var run *compare.Run
 	err := l.runRemote(ctx, func(out io.Reader) (err error) {

@@ -66,7 +66,7 @@ func TestCurvesOfAHost(t *testing.T) {
 	other, _ := cbor.Marshal(railCurves{railVersion, view.Fold + 1, nil})
 	for text, want := range map[string]string{
 		"": "tells nothing", "Welcome to lab!": "does not tell of the curves of away", string(other): "bring both to one version",
-		strings.Repeat("x", curvesBytes+1): "take more than 8 MB: enter opens it there",
+		strings.Repeat("x", maxCurvesBytes+1): "take more than 8 MB: enter opens it there",
 	} {
 		if _, err := readCurves(strings.NewReader(text), e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %q", text, err, want)

@@ -15,8 +15,8 @@ import (
 	"brood/runtime/session"
 )
 
-// railRun is a run as one brood tells another of it, a line of JSON each: what the list of runs shows. A figure that is
-// none is null.
+// railRun is the JSON object for a run in the output of `brood sessions --rail`, one a line: what the list of runs
+// shows. NaN and infinite figures are null.
 type railRun struct {
 	Version int       `json:"version"`
 	Name    string    `json:"name"`
@@ -47,11 +47,11 @@ type railRun struct {
 
 const (
 	railVersion = 1
-	railMost    = 10_000   // runs that are taken of another machine
-	railBytes   = 16 << 20 // and bytes
+	maxRailRuns = 10_000   // accepted from another machine
+	maxRailSize = 16 << 20 // accepted from another machine, in bytes
 )
 
-// toNumber and fromNumber are NaN as null.
+// toNumber returns nil, null in JSON, for NaN and infinity. fromNumber is its inverse and returns NaN for nil.
 func toNumber(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
@@ -66,7 +66,7 @@ func fromNumber(x *float64) float64 {
 	return *x
 }
 
-// railOf is a run of this machine as others are told of it.
+// railOf returns the object that describes a run of this machine.
 func railOf(e library.Entry, s library.Summary) railRun {
 	r := railRun{
 		Version:   railVersion,
@@ -93,7 +93,7 @@ func railOf(e library.Entry, s library.Summary) railRun {
 		Series:    s.Series,
 		Loss:      toNumber(s.Loss),
 	}
-	if r.Score != nil && toNumber(r.Score.Value) == nil { // no number of JSON, and none to rank by
+	if r.Score != nil && toNumber(r.Score.Value) == nil { // JSON has no such number, and it cannot be ranked
 		r.Score = nil
 	}
 	for _, x := range s.Curve {
@@ -102,7 +102,8 @@ func railOf(e library.Entry, s library.Summary) railRun {
 	return r
 }
 
-// writeRail tells of the runs of this machine; those of sweeps and studies stay where they are.
+// writeRail writes the runs of this machine, one JSON object a line. It omits runs in folders, which belong to sweeps
+// and studies.
 func writeRail(w io.Writer, lib *library.Library, home string) error {
 	entries, err := lib.Scan(home)
 	if err != nil {
@@ -120,12 +121,14 @@ func writeRail(w io.Writer, lib *library.Library, home string) error {
 	return lib.Save()
 }
 
-// railName is what a session's directory may be called for it to be taken from another machine.
+// railName matches the names of sessions that are accepted from another machine.
 var railName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,127}$`)
 
-// readRail takes what another machine tells of its runs. Nothing of it is believed beyond what a list shows.
+// readRail reads the output of [writeRail] from another machine, which is untrusted: it skips runs with invalid names
+// or sizes, and fails on too much data, on text that is not JSON and on another version. host becomes part of the
+// directory names. sums is keyed by these names.
 func readRail(r io.Reader, host string) (entries []library.Entry, sums map[string]library.Summary, err error) {
-	limited := &io.LimitedReader{R: r, N: railBytes}
+	limited := &io.LimitedReader{R: r, N: maxRailSize}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, 256<<10)
 	sums = map[string]library.Summary{}
@@ -140,8 +143,8 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 		switch {
 		case x.Version != railVersion:
 			return nil, nil, errors.New("its brood tells of runs in another way: bring both to one version")
-		case len(entries) == railMost:
-			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", railMost)
+		case len(entries) == maxRailRuns:
+			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", maxRailRuns)
 		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > library.Points ||
 			x.About.Check() != nil:
 			continue
@@ -186,7 +189,7 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 	}
 	switch {
 	case limited.N == 0:
-		return nil, nil, fmt.Errorf("it tells more than %d MB of its runs", railBytes>>20)
+		return nil, nil, fmt.Errorf("it tells more than %d MB of its runs", maxRailSize>>20)
 	case lines.Err() != nil:
 		return nil, nil, fmt.Errorf("what it tells of its runs cannot be read: %w", lines.Err())
 	}

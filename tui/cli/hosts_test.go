@@ -19,13 +19,13 @@ func TestHostsFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "",
 		"[[host]]\nname = \"lab\"\nssh = \"ada@lab\"\ncommand = \"/opt/brood\"": "",
-		"[[host]]\nssh = \"lab\"":                                                      `host 1: it has no name`,
+		"[[host]]\nssh = \"lab\"":                                                      `host 1: no name`,
 		"[[host]]\nname = \"a b\"\nssh = \"lab\"":                                      `host 1: name "a b"`,
 		"[[host]]\nname = \"a/b\"\nssh = \"lab\"":                                      `host 1: name "a/b"`,
-		"[[host]]\nname = \"lab\"":                                                     "lab has to have one of ssh and url",
-		"[[host]]\nname = \"lab\"\nssh = \"lab\"\n" + url:                              "lab has to have one of ssh and url",
-		"[[host]]\nname = \"lab\"\nssh = \"-oProxyCommand=x\"":                         "write what ssh takes for a machine",
-		"[[host]]\nname = \"lab\"\nssh = \"lab; rm -r x\"":                             "write what ssh takes for a machine",
+		"[[host]]\nname = \"lab\"":                                                     "lab needs either ssh or url",
+		"[[host]]\nname = \"lab\"\nssh = \"lab\"\n" + url:                              "lab needs either ssh or url",
+		"[[host]]\nname = \"lab\"\nssh = \"-oProxyCommand=x\"":                         "give a destination for ssh, such as",
+		"[[host]]\nname = \"lab\"\nssh = \"lab; rm -r x\"":                             "give a destination for ssh, such as",
 		"[[host]]\nname = \"lab\"\nurl = \"http://lab\"":                               "lab: ",
 		"[[host]]\nname = \"lab\"\nport = 3":                                           "line 3: no such key",
 		"[[host]\nname = 3":                                                            "line 1: ",
@@ -64,7 +64,7 @@ func TestRail(t *testing.T) {
 	for text, want := range map[string]string{
 		"Welcome to lab!\n": "does not tell of its runs",
 		strings.Replace(line, `"version":1`, `"version":2`, 1): "bring both to one version",
-		strings.Repeat(line+"\n", railMost+1):                  "more than 10000 runs",
+		strings.Repeat(line+"\n", maxRailRuns+1):               "more than 10000 runs",
 		strings.Repeat("x", 300<<10):                           "cannot be read",
 		strings.Repeat(strings.Replace(line, `"about":{}`, `"about":{},"parent":"`+strings.Repeat("x", 4000)+`"`, 1)+"\n", 6000): "more than 16 MB",
 	} {

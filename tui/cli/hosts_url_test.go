@@ -76,7 +76,7 @@ func TestARunWithAURLIsOverlaid(t *testing.T) {
 	h := newHosts([]hostLine{{Name: "night", URL: url}}, nil)
 	defer h.end()
 	entry := h.all()[0]
-	if _, err := h.curves(entry); err == nil || !strings.Contains(err.Error(), "night was not looked at yet") {
+	if _, err := h.curves(entry); err == nil || !strings.Contains(err.Error(), "night has not answered yet") {
 		t.Errorf("before it was asked: %v", err)
 	}
 	h.asks.Wait()
