@@ -58,7 +58,7 @@ func TestDenied(t *testing.T) {
 	} {
 		refused(t, c.path+": permission denied: ask its owner", strings.Fields(c.line)...)
 	}
-	if status, stdout, stderr := typing("sessions", others); status != 0 || !strings.Contains(stdout, "lock ") || !strings.Contains(stdout, "permission denied") || stderr != "brood: "+shut+": permission denied: not listed; ask the owner for the right to read what is in there\n" {
+	if status, stdout, stderr := typing("sessions", others); status != 0 || !strings.Contains(stdout, "lock ") || !strings.Contains(stdout, "permission denied") || stderr != "brood: "+shut+": permission denied: not listed; ask the owner for read permission\n" {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
 	t.Setenv("BROOD_SESSIONS", others)

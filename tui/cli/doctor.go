@@ -14,10 +14,10 @@ import (
 	"brood/runtime/session"
 )
 
-// version is set when a release is linked.
+// version is set by the linker for a release; "" otherwise.
 var version = ""
 
-// finding is one line of the doctor. What is Needed and not Ready keeps brood from running.
+// finding is one check of the doctor. If it is Needed and not Ready, brood cannot run.
 type finding struct {
 	What   string `json:"what"`
 	State  string `json:"state"`
@@ -26,7 +26,7 @@ type finding struct {
 }
 
 func doctorCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "doctor", Short: "Check what brood needs here, and say what is missing", Args: noArgs}
+	c := &cobra.Command{Use: "doctor", Short: "Check the requirements of brood on this machine, and list what is missing", Args: noArgs}
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		found := examine(s.terminal)
@@ -46,16 +46,16 @@ func doctorCommand(s streams) *cobra.Command {
 		}
 		switch {
 		case failed == 1:
-			return errors.New("one of these keeps brood from running")
+			return errors.New("one of these prevents brood from running")
 		case failed > 1:
-			return fmt.Errorf("%d of these keep brood from running", failed)
+			return fmt.Errorf("%d of these prevent brood from running", failed)
 		}
 		return nil
 	}
 	return c
 }
 
-// examine looks at this machine. Data sets that are not here keep nothing from running but themselves.
+// examine checks this machine. Devices and data sets are not Needed.
 func examine(terminal bool) []finding {
 	kernels, kernelsErr := host.Available()
 	if device := host.Rounded(); device != "" {
@@ -79,7 +79,7 @@ func examine(terminal bool) []finding {
 		kinds, why, err := d.Test()
 		text := fmt.Sprintf("%s, %s, driver %s: holds %s", d.Info.Maker, humanBytes(d.Info.Memory), d.Info.Driver,
 			strings.Join(kinds, ", "))
-		for _, figure := range figures(d.Sense()) {
+		for _, figure := range deviceLoad(d.Sense()) {
 			text += ", " + figure
 		}
 		if d.Same != "" {
@@ -100,8 +100,9 @@ func examine(terminal bool) []finding {
 	return found
 }
 
-// figures are how a device is, in words; what is below zero its driver does not tell.
-func figures(taken int64, load, celsius float64) (out []string) {
+// deviceLoad describes the state of a device: bytes of memory in use, load as a share, and temperature. Negative values
+// are unknown and omitted.
+func deviceLoad(taken int64, load, celsius float64) (out []string) {
 	if taken >= 0 {
 		out = append(out, humanBytes(taken)+" taken")
 	}
@@ -121,7 +122,7 @@ func state(what, text string, err error, needed bool) finding {
 	return finding{what, text, err == nil, needed}
 }
 
-// writableDir tries to make a file in a directory, which is made where it is not there.
+// writableDir reports an error if files cannot be created in a directory. It creates the directory if it is missing.
 func writableDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

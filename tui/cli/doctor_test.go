@@ -16,7 +16,7 @@ func TestFiguresOfDevices(t *testing.T) {
 		"2.5 GB taken, 87 % busy, 61 °C": {2.5e9, 0.87, 61},
 		"61 °C":                          {-1, -1, 61},
 	} {
-		if got := strings.Join(figures(c.taken, c.load, c.celsius), ", "); got != want {
+		if got := strings.Join(deviceLoad(c.taken, c.load, c.celsius), ", "); got != want {
 			t.Errorf("%+v: %q, want %q", c, got, want)
 		}
 	}

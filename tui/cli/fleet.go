@@ -162,7 +162,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		return err
 	}
 	fl := l.serve.Flags()
-	m, err := newMeeting(p, fl.Lookup("listen").Value.String(), os.Getenv)
+	m, err := newRendezvous(p, fl.Lookup("listen").Value.String(), os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		}
 	}
 	if p.Rank > 0 {
-		url, err := m.look(c.Context(), l.patience)
+		url, err := m.await(c.Context(), l.patience)
 		if err != nil {
 			return fmt.Errorf("rank %d of %d: %w", p.Rank, p.Size, err)
 		}
@@ -189,7 +189,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 			return err
 		}
 	}
-	b, err := m.board()
+	b, err := m.publisher()
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	return l.coordinate(ctx, args, p.Size-1, func(url string) {
-		if err := b.post(url); err != nil {
+		if err := b.publish(url); err != nil {
 			cancel(err)
 		}
 	})

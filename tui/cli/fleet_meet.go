@@ -19,18 +19,20 @@ import (
 	"brood/transport/identity"
 )
 
-// meeting is where copies of one command learn the join URL from the first: a file in a folder that all see and only
-// their owner reads, or, with a secret that all have, a TCP port of the first, which gives the sealed URL to whoever
-// asks.
-type meeting struct {
+// rendezvous is how the ranks of a launch learn the join URL from rank 0. Without a secret it is a file in a shared
+// folder that only its owner can read. With a secret that all ranks share it is a TCP port of rank 0, which sends the
+// sealed URL to every client.
+type rendezvous struct {
 	file   string // "" with a secret
-	secret string
-	leader string // host of the first
-	listen string // its UDP address; the TCP port has the same number
+	secret string // "" with a file
+	leader string // host of rank 0
+	listen string // UDP address of rank 0; the TCP port has the same number
 }
 
-func newMeeting(p launch.Place, listen string, env func(string) string) (m meeting, err error) {
-	m = meeting{secret: env("BROOD_SECRET"), leader: p.Leader, listen: listen}
+// newRendezvous selects the rendezvous from BROOD_SECRET, BROOD_RENDEZVOUS and the folder of the place. It fails if the
+// ranks have neither a secret nor a folder, or if a secret comes without a leader or without a fixed port.
+func newRendezvous(p launch.Place, listen string, env func(string) string) (m rendezvous, err error) {
+	m = rendezvous{secret: env("BROOD_SECRET"), leader: p.Leader, listen: listen}
 	folder := cmp.Or(env("BROOD_RENDEZVOUS"), p.Folder)
 	switch {
 	case m.secret != "":
@@ -38,77 +40,84 @@ func newMeeting(p launch.Place, listen string, env func(string) string) (m meeti
 			return m, fmt.Errorf("BROOD_SECRET: %w", err)
 		}
 		if m.leader == "" {
-			return m, errors.New("BROOD_SECRET is of no use in a job array, whose tasks do not know where the first one runs: unset it, and set BROOD_RENDEZVOUS to a folder that all of them see")
+			return m, errors.New("BROOD_SECRET is of no use in a job array, whose tasks do not know where the first one runs: " +
+				"unset it, and set BROOD_RENDEZVOUS to a folder that all of them see")
 		}
 		if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
 			return m, usage("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all must know the port beforehand",
 				listen)
 		}
 	case folder == "":
-		return m, errors.New("the ranks share no secret: set BROOD_RENDEZVOUS to a folder that all of them see, or BROOD_SECRET to the same text, made by `openssl rand -hex 32`, for all")
+		return m, errors.New("the ranks share no secret: set BROOD_RENDEZVOUS to a folder that all of them see, or " +
+			"BROOD_SECRET to the same text, made by `openssl rand -hex 32`, for all")
 	default:
 		m.file = filepath.Join(folder, "brood-"+p.Run+".join")
 	}
 	return m, nil
 }
 
-// board is where the first copy leaves the URL for the others, until it is closed.
-type board interface {
-	post(url string) error
+// publisher makes the join URL available to the other ranks until it is closed. publish is called at most once.
+type publisher interface {
+	publish(url string) error
 	close()
 }
 
-func (m meeting) board() (board, error) {
+// publisher prepares the publication on rank 0: it listens on the TCP port, or checks that the folder is writable and
+// removes a stale file. The caller closes the result.
+func (m rendezvous) publisher() (publisher, error) {
 	if m.secret != "" {
 		l, err := net.Listen("tcp", m.listen)
 		if err != nil {
 			return nil, fmt.Errorf("listen for the other ranks on TCP %s: %w", m.listen, err)
 		}
-		return &portBoard{secret: m.secret, listener: l}, nil
+		return &tcpPublisher{secret: m.secret, listener: l}, nil
 	}
-	// Who waits must not find what a run of the same name has left.
+	// Waiting ranks must not read the file of an earlier run with the same name.
 	if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("meet the other ranks: %w", err)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(m.file), ".brood-*.join") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("meet the other ranks: %w: set BROOD_RENDEZVOUS to a folder that all of them see and you may write", err)
+		return nil, fmt.Errorf("meet the other ranks: %w: set BROOD_RENDEZVOUS to a writable folder that all of them see",
+			err)
 	}
-	return &fileBoard{tmp: tmp, path: m.file}, nil
+	return &filePublisher{tmp: tmp, path: m.file}, nil
 }
 
-type fileBoard struct {
+type filePublisher struct {
 	tmp  *os.File
 	path string
 }
 
-// post writes the URL whole or not at all.
-func (b *fileBoard) post(url string) error {
+// publish writes the URL atomically: other ranks see the complete file or none.
+func (b *filePublisher) publish(url string) error {
 	_, err := fmt.Fprintln(b.tmp, url)
 	if err = errors.Join(err, b.tmp.Sync(), b.tmp.Close()); err == nil {
 		err = os.Rename(b.tmp.Name(), b.path)
 	}
 	if err != nil {
-		return fmt.Errorf("leave the join URL for the other ranks: %w", err)
+		return fmt.Errorf("publish the join URL for the other ranks: %w", err)
 	}
 	return nil
 }
 
-func (b *fileBoard) close() {
+func (b *filePublisher) close() {
 	b.tmp.Close()
 	os.Remove(b.tmp.Name())
 	os.Remove(b.path)
 }
 
-type portBoard struct {
+type tcpPublisher struct {
 	secret   string
 	listener net.Listener
 	wg       sync.WaitGroup
 }
 
-const askWithin = 5 * time.Second
+// exchangeTimeout bounds a connection between ranks.
+const exchangeTimeout = 5 * time.Second
 
-func (b *portBoard) post(url string) error {
+// publish serves the sealed URL to each connection until close.
+func (b *tcpPublisher) publish(url string) error {
 	sealed, err := launch.Seal(b.secret, url)
 	if err != nil {
 		return err
@@ -120,30 +129,31 @@ func (b *portBoard) post(url string) error {
 				return
 			}
 			if err != nil {
-				time.Sleep(50 * time.Millisecond) // no descriptors left, say
+				time.Sleep(50 * time.Millisecond) // for example: no file descriptors left
 				continue
 			}
-			_ = conn.SetDeadline(time.Now().Add(askWithin))
-			_, _ = conn.Write(sealed) // who got nothing asks again
+			_ = conn.SetDeadline(time.Now().Add(exchangeTimeout))
+			_, _ = conn.Write(sealed) // a rank that received nothing retries
 			conn.Close()
 		}
 	})
 	return nil
 }
 
-func (b *portBoard) close() {
+func (b *tcpPublisher) close() {
 	b.listener.Close()
 	b.wg.Wait()
 }
 
-// look waits for the URL, as long as patience says.
-func (m meeting) look(ctx context.Context, patience time.Duration) (string, error) {
+// await waits for the URL at most for the duration patience. It retries ten times a second and fails early if the file
+// cannot be trusted.
+func (m rendezvous) await(ctx context.Context, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("patience"))
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		url, err := m.once(ctx)
+		url, err := m.fetch(ctx)
 		var bad *os.PathError
 		if err == nil || errors.As(err, &bad) && !errors.Is(err, fs.ErrNotExist) {
 			return url, err
@@ -151,13 +161,15 @@ func (m meeting) look(ctx context.Context, patience time.Duration) (string, erro
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return "", fmt.Errorf("no join URL for %s (%w): see what rank 0 says, and that all see the same folder or port",
-				patience, err)
+			return "", fmt.Errorf("no join URL for %s (%w): see the output of rank 0, and check that all ranks see the same "+
+				"folder or port", patience, err)
 		}
 	}
 }
 
-func (m meeting) once(ctx context.Context) (string, error) {
+// fetch reads the URL once from the file or from rank 0. In the URL from rank 0 it replaces the host by the address of
+// the connection.
+func (m rendezvous) fetch(ctx context.Context) (string, error) {
 	if m.secret == "" {
 		return readURL(m.file)
 	}
@@ -165,13 +177,13 @@ func (m meeting) once(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dialer := net.Dialer{Timeout: askWithin}
+	dialer := net.Dialer{Timeout: exchangeTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(m.leader, port))
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(askWithin))
+	_ = conn.SetDeadline(time.Now().Add(exchangeTimeout))
 	sealed, err := io.ReadAll(io.LimitReader(conn, 1<<12))
 	if err != nil {
 		return "", err
@@ -184,14 +196,15 @@ func (m meeting) once(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Of all addresses that the first may have, this is one that reaches it.
+	// Rank 0 may have several addresses; this one is known to be reachable.
 	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 	_, udp, err2 := net.SplitHostPort(join.Address)
 	join.Address = net.JoinHostPort(host, udp)
 	return join.String(), errors.Join(err, err2)
 }
 
-// readURL trusts only a file that nobody else can read, and so cannot have put there.
+// readURL reads the join URL from a file. It rejects a file that is not a regular file of this user without permissions
+// for others, since another user could have created it. The error is then a [os.PathError] with the operation trust.
 func readURL(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
 	if err != nil {
@@ -203,9 +216,9 @@ func readURL(path string) (string, error) {
 		return "", err
 	}
 	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" {
-		// there, modes say nothing
+		// on Windows modes do not express permissions
 		return "", &os.PathError{Op: "trust", Path: path,
-			Err: fmt.Errorf("it is not a file of yours alone (mode %s): remove it, and choose another folder by BROOD_RENDEZVOUS", m)}
+			Err: fmt.Errorf("it is not private to you (mode %s): remove it, and set BROOD_RENDEZVOUS to another folder", m)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	if err != nil {

@@ -22,15 +22,18 @@ func geometryCommand(s streams) *cobra.Command {
 	var ascii asciiFlag
 	c := &cobra.Command{
 		Use:   "geometry SESSION",
-		Short: "Measure how the members of a population stand to each other: overlaps, distances, the loss between two of them",
-		Long:  "Measure how the members of a population stand to each other after a round: the cosine of the angle between the parameters of any two, how\nfar they are from each other and from the centre, and the loss at points of the straight line between two of them, on the samples that\nprobes look at. Without --at it is the round of the newest checkpoint; for another one the rounds since the checkpoint before it\nare executed again. The session may be running, and is not changed.",
-		Args:  exactly("a SESSION"),
+		Short: "Measure the geometry of a population: overlaps, distances, the loss between two members",
+		Long: "Measure the geometry of a population after a round: the cosine of the angle between the parameters of any two members,\n" +
+			"their distances from each other and from the centre, and the loss at points of the straight line between two members,\n" +
+			"on the samples of probes. Without --at it is the round of the newest checkpoint; for another round the rounds since\n" +
+			"the checkpoint before it are recomputed. The session may be running, and is not changed.",
+		Args: exactly("a SESSION"),
 	}
 	asJSON := jsonFlag(c)
-	c.Flags().Uint64Var(&want.At, "at", 0, "the round (default: that of the newest checkpoint)")
+	c.Flags().Uint64Var(&want.At, "at", 0, "round to measure (default: that of the newest checkpoint)")
 	c.Flags().StringVar(&pair, "line", "",
-		"the two members between which the loss is measured, as A,B (default: the two that are furthest apart)")
-	c.Flags().IntVar(&want.Points, "points", 21, "points of that line, 2 to 1001")
+		"measure the loss between these members, as A,B (default: the two that are furthest apart)")
+	c.Flags().IntVar(&want.Points, "points", 21, "points on that line, 2 to 1001")
 	threadsFlag(c.Flags(), &want.Threads)
 	programFlags(c.Flags(), &program)
 	ascii.register(c)
@@ -75,7 +78,7 @@ func geometryCommand(s streams) *cobra.Command {
 	return c
 }
 
-// lineWidth is the cells of a line of what is drawn on standard output.
+// lineWidth returns the width in cells of drawings on standard output: that of the terminal, within 60 to 160, or 100.
 func lineWidth(s streams) int {
 	if w := s.columns(); w > 0 {
 		return min(max(w, 60), 160)
@@ -83,7 +86,7 @@ func lineWidth(s streams) int {
 	return 100
 }
 
-// twoMembers reads A,B, with or without the m that screens put before them.
+// twoMembers parses A,B. The prefix m that screens show is optional.
 func twoMembers(text string) (a, b engine.Member, err error) {
 	from, to, ok := strings.Cut(text, ",")
 	x, errA := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(from), "m"), 10, 31)
@@ -94,7 +97,7 @@ func twoMembers(text string) (a, b engine.Member, err error) {
 	return engine.Member(x), engine.Member(y), nil
 }
 
-// geometryObject is all of it as one object: lists are by place in members.
+// geometryObject returns the JSON object of a geometry. Lists have the order of members.
 func geometryObject(x *geometry.Geometry) map[string]any {
 	numbers := func(l []float64) []any {
 		out := make([]any, len(l))
@@ -131,7 +134,7 @@ func geometryObject(x *geometry.Geometry) map[string]any {
 		line := map[string]any{"from": x.From, "to": x.To, "barrier": finite(height), "barrier_at": at}
 		if x.Measured {
 			for i, l := range loss {
-				loss[i] = 0 - l // and no -0
+				loss[i] = 0 - l // not -l, which gives -0 for 0
 			}
 			line["fitness"] = numbers(loss)
 		} else {

@@ -19,13 +19,13 @@ import (
 	"brood/tui"
 )
 
-// jsonFlag gives a command that lists or shows the flag --json.
+// jsonFlag adds the flag --json to a command that lists or shows something.
 func jsonFlag(c *cobra.Command) *bool { return c.Flags().Bool("json", false, "one JSON object a line") }
 
 // objects writes one JSON object a line.
 func objects[T any](w io.Writer, all ...T) error {
 	enc := json.NewEncoder(exact(w))
-	enc.SetEscapeHTML(false) // sentences compare with < and >
+	enc.SetEscapeHTML(false) // texts contain < and >
 	for _, x := range all {
 		if err := enc.Encode(x); err != nil {
 			return err
@@ -34,10 +34,10 @@ func objects[T any](w io.Writer, all ...T) error {
 	return nil
 }
 
-// underscored is the name of an option as a key of JSON.
+// underscored returns the JSON key of an option.
 func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// presetObject is the TOML of a preset under its name, all keys with underscores.
+// presetObject returns the TOML of a preset as a JSON object, with its name. Keys have underscores instead of dashes.
 func presetObject(name string) (map[string]any, error) {
 	text, err := presets.Source(name)
 	if err != nil {
@@ -103,7 +103,7 @@ func modelObject(m *models.Model) map[string]any {
 	return line
 }
 
-// knownObject is a data set by what is known of it without reading it.
+// knownObject describes a data set without reading it.
 func knownObject(k data.Known) map[string]any {
 	where, err := k.Where()
 	train, validation, test := k.Splits()
@@ -157,7 +157,7 @@ func sessionObject(x session.Info) map[string]any {
 	return line
 }
 
-// listing makes a command that lists all of something, as a table or as JSON.
+// listing completes a command without arguments that lists things as a table or, with --json, as JSON.
 func listing(c *cobra.Command, list func(asJSON bool) error) *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.Args = noArgs

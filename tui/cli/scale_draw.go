@@ -10,15 +10,16 @@ import (
 	"brood/tui/chart"
 )
 
-// Of a plot in the terminal, in cells.
+// Sizes of a plot in the terminal, in cells; plotLeft is the width of the axis labels.
 const (
 	plotWidth  = 78
 	plotHeight = 12
 	plotLeft   = 8
 )
 
-// drawPlot draws lines over sizes of a fleet, each point by the letter of its line, a small one where workers missed
-// their pace; points that meet are a *.
+// drawPlot draws the lines of a plot over the fleet size on a logarithmic axis and returns its rows, with a legend.
+// width and height are in cells; height excludes the title, the axis and the legend. A point is the letter of its line,
+// in lower case if workers missed their pace. Points of several lines in one cell are a *.
 func drawPlot(p scaling.Plot, width, height int) []string {
 	g := cell.New(width, height+3)
 	g.Text(0, 0, width, cell.Plain, p.Title+", "+p.Unit)
@@ -28,7 +29,7 @@ func drawPlot(p scaling.Plot, width, height int) []string {
 		g.Right(plotLeft-1, row(y), plotLeft-1, cell.Faint, chart.Label(y))
 		g.Set(plotLeft-1, row(y), '┤', cell.Border)
 	}
-	// the columns of the sizes: apart by their logarithm
+	// columns of the fleet sizes, on a logarithmic axis
 	at := make([]int, len(p.Workers))
 	first, last := math.Log(float64(p.Workers[0])), math.Log(float64(p.Workers[len(p.Workers)-1]))
 	for i, n := range p.Workers {
@@ -41,7 +42,7 @@ func drawPlot(p scaling.Plot, width, height int) []string {
 	}
 	layers := make([]chart.Layer, len(p.Lines))
 	for i, l := range p.Lines {
-		layers[i] = chart.Layer{Columns: chart.Of(between(p, l, at, 2*in.W)), Style: chart.Thin, Glyph: '.'}
+		layers[i] = chart.Layer{Columns: chart.Of(interpolate(p, l, at, 2*in.W)), Style: chart.Thin, Glyph: '.'}
 		if l.Limited {
 			layers[i].Style = chart.Dots
 		}
@@ -76,8 +77,9 @@ func drawPlot(p scaling.Plot, width, height int) []string {
 	return lines
 }
 
-// between is a line in n columns as shares of the range: straight from point to point, NaN where there is none.
-func between(p scaling.Plot, l scaling.Line, at []int, n int) []float64 {
+// interpolate returns a line in n half-columns, as shares of the range: linear between points, NaN outside. at holds
+// the columns of the points.
+func interpolate(p scaling.Plot, l scaling.Line, at []int, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
 		out[i] = math.NaN()

@@ -21,7 +21,8 @@ func sessionsCommand(s streams) *cobra.Command {
 		Use:        "sessions [DIR]",
 		SuggestFor: []string{"list", "ls", "runs"},
 		Short:      "List your recorded and running sessions, or those in a directory",
-		Long:       "List your recorded and running sessions, or those that lie in DIR: where a run was told to record, a sweep or a study.\nWithout DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
+		Long: "List your recorded and running sessions, or those in DIR: the directory of a sweep or of a study, or one that you gave\n" +
+			"to a run. Without DIR it lists $BROOD_SESSIONS, or else brood's directory among your user's state files.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("sessions takes one directory, but got %q too", args[1])
@@ -30,13 +31,13 @@ func sessionsCommand(s streams) *cobra.Command {
 		},
 	}
 	asJSON, rail := jsonFlag(c), false
-	c.Flags().BoolVar(&rail, "rail", false, "tell the workbench of another machine of these sessions")
-	curves := c.Flags().String("curves", "", "tell it of the curves of this session")
+	c.Flags().BoolVar(&rail, "rail", false, "list these sessions for the workbench of another machine")
+	curves := c.Flags().String("curves", "", "write the curves of this session for it")
 	for _, hidden := range []string{"rail", "curves"} {
 		_ = c.Flags().MarkHidden(hidden)
 	}
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		home, err := listedIn(args)
+		home, err := listDirectory(args)
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,8 @@ func sessionsCommand(s streams) *cobra.Command {
 		}
 		closed := session.Closed(home)
 		if len(closed) > 0 {
-			fmt.Fprintf(s.err, "brood: %s: permission denied: not listed; ask the owner for the right to read what is in there\n", oneLine(strings.Join(closed[:min(len(closed), 3)], ", ")+and(len(closed)-3)))
+			fmt.Fprintf(s.err, "brood: %s: permission denied: not listed; ask the owner for read permission\n",
+				oneLine(strings.Join(closed[:min(len(closed), 3)], ", ")+andMore(len(closed)-3)))
 		}
 		if *asJSON {
 			var all []map[string]any
@@ -69,7 +71,7 @@ func sessionsCommand(s streams) *cobra.Command {
 			return nil
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, maker(args, home))
+			fmt.Fprintf(s.out, "no sessions in %s yet: `%s` makes one\n", home, recordCommand(args, home))
 			return nil
 		}
 		t := newTable("session", "state", "algorithm", "model", "data", ">round", ">test", "started", ">size")
@@ -117,16 +119,17 @@ func sessionsCommand(s streams) *cobra.Command {
 	return c
 }
 
-// and is how many more there are.
-func and(more int) string {
+// andMore returns the end of a shortened list, "" if it is complete.
+func andMore(more int) string {
 	if more <= 0 {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", more)
 }
 
-// listedIn is the directory whose sessions are listed: what was named, there or among this person's sessions.
-func listedIn(args []string) (string, error) {
+// listDirectory returns the directory whose sessions are listed: the argument as a path or as a name in the sessions
+// directory, or that directory without an argument. It fails if the argument is a session itself.
+func listDirectory(args []string) (string, error) {
 	home, err := session.Home()
 	if err != nil || len(args) == 0 {
 		return home, err
@@ -148,11 +151,12 @@ func listedIn(args []string) (string, error) {
 		}
 		return filepath.Abs(dir)
 	}
-	return "", usage("there is no directory %s, and none of this name among your sessions", args[0])
+	return "", usage("there is no directory %s, nor one of this name among your sessions", args[0])
 }
 
-// maker is what records a session in dir, which is listed: by what a person wrote, where that leads there.
-func maker(args []string, dir string) string {
+// recordCommand returns the command that records a session in dir, the listed directory. It keeps the path that the
+// user gave if that leads to dir.
+func recordCommand(args []string, dir string) string {
 	if len(args) == 0 {
 		return "brood run"
 	}
@@ -163,5 +167,5 @@ func maker(args []string, dir string) string {
 	return "brood run --session " + filepath.Join(at, "NAME")
 }
 
-// longPath is the cells that a table has for a path.
+// longPath is the width in cells of a path in a table.
 const longPath = 32
