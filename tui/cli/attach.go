@@ -85,7 +85,7 @@ func attachCommand(s streams) *cobra.Command {
 	var draw drawFlags
 	c := &cobra.Command{
 		Use:   "attach SESSION|URL",
-		Short: "Look at a running session in the workbench",
+		Short: "Open a running session in the workbench",
 		Args:  exactly("a SESSION or URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, name := range []string{"frames", "screen", "size"} {
@@ -129,9 +129,9 @@ func attachCommand(s streams) *cobra.Command {
 	}
 	draw.register(c)
 	programFlags(c.Flags(), &program)
-	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
-	c.Flags().BoolVar(&asJSON, "json", false, "print what happens, and read commands, as one JSON object a line")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "look only: no key and no line of --json changes anything")
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from its holder")
+	c.Flags().BoolVar(&asJSON, "json", false, "print events and read commands, one JSON object a line")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "reject all commands, from keys and from --json")
 	asFlag(c, &as)
 	frames.register(c)
 	return c
@@ -139,7 +139,7 @@ func attachCommand(s streams) *cobra.Command {
 
 // asFlag gives a command that commands a run the name under which it does.
 func asFlag(c *cobra.Command, as *string) {
-	c.Flags().StringVar(as, "as", "", "name under which your commands are in the log (default: your user name)")
+	c.Flags().StringVar(as, "as", "", "name that the log records for your commands (default: your user name)")
 }
 
 // commander is who commands: what --as says, or who sits here.

@@ -28,7 +28,7 @@ type batchFlags struct {
 func (f *batchFlags) register(c *cobra.Command, seeds int) {
 	fl := c.Flags()
 	fl.IntVar(&f.seeds, "seeds", seeds, "runs of each setting, with seeds 1, 2, ...")
-	fl.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads, so that times are no measure")
+	fl.IntVar(&f.jobs, "jobs", 1, "concurrent runs; they share the threads, so their times cannot be compared")
 	f.fleet.register(c)
 }
 
@@ -58,11 +58,11 @@ type fleetFlags struct {
 func (f *fleetFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", "",
-		"train on workers of other machines, and not on this one: UDP address to listen on, such as :4433. "+
-			"It prints the command that joins them")
+		"train on workers of other machines instead of this one: UDP address to listen on, such as :4433. "+
+			"Prints the command that joins them")
 	joinFlags(c, &f.opts)
 	fl.IntVar(&f.enrol, "enrol", 0,
-		"how many workers the join URL lets in (with --listen; default: four times --jobs times --wait)")
+		"workers that the join URL admits (with --listen; default: four times --jobs times --wait)")
 }
 
 func (f *fleetFlags) check(c *cobra.Command, jobs int) error {

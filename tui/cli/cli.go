@@ -117,7 +117,7 @@ func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "brood",
 		Short:         "Train one model with a population, in the terminal",
-		Long:          "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it opens the workbench\non your runs or, where there is none yet, on the default preset, training at once.",
+		Long:          "brood trains one model with a population: coupled replicas, evolution, gossip. Without a command it opens the workbench\non your runs; with none yet, it starts training the default preset.",
 		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -28,8 +28,12 @@ func compareCommand(s streams) *cobra.Command {
 	var plain bool
 	c := &cobra.Command{
 		Use:   "compare SESSION...",
-		Short: "Lay recorded runs side by side: what was set, what came of it, and a curve of each",
-		Long:  "Lay recorded runs side by side: the settings in which they differ, what each came to with the best of each column\nmarked *, the mean of runs that differ in nothing but their seeds, and a curve of each over a common axis.\nA directory of sessions, such as that of a sweep, stands for all sessions in it. Seconds and bytes of a fork are\ncounted from its parent's start where the parent is among the runs; else from the fork on, and are no best. Nobody is best by seconds\nand bytes where the runs did not do the same work, nor met the same target.",
+		Short: "Compare recorded runs: settings, results, and a curve of each",
+		Long: "Compare recorded runs: the settings in which they differ, the results of each with the best of each column marked *,\n" +
+			"the mean of runs that differ only in their seeds, and a curve of each over a common axis. A directory of sessions,\n" +
+			"such as that of a sweep, selects all sessions in it. Seconds and bytes of a fork are counted from its parent's start\n" +
+			"if the parent is among the runs; otherwise from the fork, and are then not marked as best. No run is best by seconds\n" +
+			"or bytes if the runs neither did the same work nor met the same target.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood compare needs two or more sessions, or a directory that holds them; see `brood compare --help`")
@@ -38,10 +42,10 @@ func compareCommand(s streams) *cobra.Command {
 		},
 	}
 	asJSON := jsonFlag(c)
-	c.Flags().BoolVar(&plain, "plain", false, "lines of text, as without any flag")
+	c.Flags().BoolVar(&plain, "plain", false, "lines of text, the default")
 	c.Flags().StringVar(&by, "by", "round", "axis of the curves: round, step, sample, epoch, byte or second")
 	c.Flags().StringVar(&series, "series", "",
-		"series that the curves are of (default: what all runs were tested by, where they were twice, else the loss of the centre)")
+		"series of the curves (default: the test metric, if all runs have it at least twice, else the loss of the centre)")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if plain && *asJSON {
 			return usage("--plain and --json exclude each other")

@@ -41,7 +41,7 @@ var drawNames = []string{"ascii", "theme"}
 
 func (f *drawFlags) register(c *cobra.Command) {
 	f.ascii.register(c)
-	c.Flags().Var(&f.theme, "theme", "colours: dark, light or plain (default: as the terminal's background is)")
+	c.Flags().Var(&f.theme, "theme", "colours: dark, light or plain (default: by the background of the terminal)")
 }
 
 // options are those of a workbench that looks so, with what this person chose the last time.

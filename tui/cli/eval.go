@@ -29,7 +29,10 @@ func evalCommand(s streams) *cobra.Command {
 	var asJSON bool
 	var ascii asciiFlag
 	c := &cobra.Command{Use: "eval FILE.safetensors|SESSION", Short: "Score a trained model on the samples of a data set",
-		Long: "Score a trained model on the samples of a data set, without dropout: its error and loss, precision, recall and F1 of each class, which classes\nit takes for which, and how far its probabilities can be trusted (expected calibration error); of a regression RMSE, MAE and R2. A file that brood export wrote says which model it holds, and on which\ndata it was trained; for others name both. Of a session it is the model of its newest checkpoint, or of the round that --at names.",
+		Long: "Score a trained model on the samples of a data set, without dropout: error and loss, precision, recall and F1 of each\n" +
+			"class, the confusion of classes and the expected calibration error; for a regression RMSE, MAE and R2. A file of brood\n" +
+			"export names its model and its training data; for other files give both. For a session the model is that of the newest\n" +
+			"checkpoint, or of the round that --at names.",
 		Args: exactly("a FILE or SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(host.Splits, split) {
@@ -150,21 +153,23 @@ func evalCommand(s streams) *cobra.Command {
 			return nil
 		}}
 	fl := c.Flags()
-	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: as the file says)")
-	fl.StringVar(&set, "data", "", "data set (default: as the file says)")
+	fl.StringVar(&model, "model", "", "model by name, or a layer list in a .toml file (default: from the file)")
+	fl.StringVar(&set, "data", "", "data set (default: from the file)")
 	fl.StringVar(&held, option.Validation.Name, "",
-		"training samples that were held out, as brood run was told (default: as the file says, else a twelfth)")
+		"training samples that were held out, as given to brood run (default: from the file, else a twelfth)")
 	fl.StringVar(&label, option.Label.Name, "", option.Label.DocFor("eval"))
 	formFlag(fl, &form)
 	fl.StringVar(&rename, option.Rename.Name, "",
-		"names in the file and ours, as FROM=TO, several with commas: a tensor, or all of a layer")
+		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
 	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
-	fl.Uint64Var(&at, "at", 0, "the round of a session (default: that of the newest checkpoint)")
+	fl.Uint64Var(&at, "at", 0, "round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&beside, "of", "",
-		"of a session: which model, or several side by side, with commas between them: "+host.OfForms+" (default: centre)")
+		"model of a session, or several to compare, separated by commas: "+host.OfForms+" (default: centre)")
 	threadsFlag(fl, &threads)
 	fl.StringVar(&seen, "views", "",
-		"also the error of the mean of what the model says of each image in several views: flip, its mirror image; shift=N, N pixels up and left, and down and right, where black comes in, or reflect=N, where its own border does; or both, such as flip,shift=1")
+		"also the error of the mean prediction over several views of each image: flip, its mirror image; shift=N, shifted by "+
+			"N pixels up and left and down and right, filled with black, or reflect=N, filled with its mirrored border; or "+
+			"both, such as flip,shift=1")
 	ascii.register(c)
 	fl.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
@@ -173,7 +178,8 @@ func evalCommand(s streams) *cobra.Command {
 // formFlag adds the flag --form: the preprocessing of samples for a model file without one.
 func formFlag(fl *pflag.FlagSet, form *string) {
 	fl.StringVar(form, "form", "",
-		"what says how samples are normalised and what classes are called, where the file does not: a session, a model's file, data that it was trained on, or a .toml file (docs/model-files.md)")
+		"source of the normalisation and the class names if the file has none: a session, a model file, its training data, "+
+			"or a .toml file (docs/model-files.md)")
 }
 
 // formed applies the preprocessing that --form names to a model.
@@ -216,13 +222,13 @@ func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint
 			return "", 0, fmt.Errorf("%s is neither a file nor a session: `brood sessions` lists those that there are", what)
 		}
 		if c.Flags().Changed("at") {
-			return "", 0, usage("--at is of a session, and %s is a file", what)
+			return "", 0, usage("--at needs a session, and %s is a file", what)
 		}
 		return "", 0, nil
 	}
 	for _, name := range []string{"model", option.Rename.Name} {
 		if c.Flags().Changed(name) {
-			return "", 0, usage("--%s is of a file: a session knows its model", name)
+			return "", 0, usage("--%s needs a file: a session knows its model", name)
 		}
 	}
 	if dir, err = resolve(what); err != nil {

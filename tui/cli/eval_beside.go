@@ -34,7 +34,7 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 		return nil, err
 	}
 	if dir == "" {
-		return nil, usage("--of is of a session, and %s is a file", what)
+		return nil, usage("--of needs a session, and %s is a file", what)
 	}
 	last := time.Now()
 	return host.Take(c.Context(), dir, at, of, threads, func(k event.Commit) {

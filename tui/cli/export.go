@@ -64,8 +64,14 @@ func exportCommand(s streams) *cobra.Command {
 	var x exporting
 	c := &cobra.Command{
 		Use:   "export SESSION...",
-		Short: "Write the model that a session has trained, or the curves of sessions, to a file that other tools read",
-		Long:  "Write the model that a session has trained to a .safetensors file: the centre of its population, whose batch-norm statistics are rebuilt,\nunder the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session may be running.\n\n--to onnx writes the same model for other runtimes, with the normalisation of its samples as its first nodes.\n\n--to csv, jsonl and parquet write the curves of one session or several as one table: a row for each round of each session, or with --members\na row for each value of each member. --to tensorboard writes a directory that TensorBoard shows. docs/export.md tells the columns and\ntheir units. -o - writes csv and jsonl to standard output.",
+		Short: "Write the trained model of a session, or the curves of sessions, to a file that other tools read",
+		Long: "Write the trained model of a session to a .safetensors file: the centre of its population with rebuilt batch-norm\n" +
+			"statistics, under the names that PyTorch uses. brood eval scores it, and brood run --init starts from it. The session\n" +
+			"may be running.\n\n" +
+			"--to onnx writes the same model for other runtimes, with the normalisation of its samples as the first nodes.\n\n" +
+			"--to csv, jsonl and parquet write the curves of one or several sessions as one table: a row for each round of each\n" +
+			"session, or with --members a row for each value of each member. --to tensorboard writes a directory that TensorBoard\n" +
+			"shows. docs/export.md describes the columns and their units. -o - writes csv and jsonl to standard output.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage("brood export needs a SESSION; see `brood export --help`")
@@ -86,15 +92,15 @@ func exportCommand(s streams) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&x.to, "to", toModel,
-		"what to write: "+strings.Join(exportForms(), ", ")+"; without it what the ending of -o names")
-	c.Flags().Uint64Var(&x.at, "at", 0, "the round of a model (default: the last)")
-	c.Flags().StringVar(&x.ofFlag, "of", "", "which model: "+host.OfForms+" (default: centre)")
+		"format to write: "+strings.Join(exportForms(), ", ")+" (default: by the ending of -o)")
+	c.Flags().Uint64Var(&x.at, "at", 0, "round of a model (default: the last)")
+	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+host.OfForms+" (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "",
-		"file to write, - for standard output; for models of several sessions a directory (default: SESSION and the form)")
-	c.Flags().BoolVar(&x.members, "members", false, "of curves each member's values, a row each")
+		"file to write, - for standard output; a directory for models of several sessions (default: SESSION and the format)")
+	c.Flags().BoolVar(&x.members, "members", false, "curves: write the values of each member, a row each")
 	programFlags(c.Flags(), &x.program)
-	c.Flags().BoolVar(&x.force, "force", false, "replace the file if there is one")
+	c.Flags().BoolVar(&x.force, "force", false, "replace an existing file")
 	return c
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 func fleetCommand(s streams) *cobra.Command {
-	c := &cobra.Command{Use: "fleet", Short: "Train where a fleet of machines already is", Args: noArgs,
+	c := &cobra.Command{Use: "fleet", Short: "Train on an existing fleet of machines", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return usage("fleet needs a command: launch or link; see `brood fleet --help`")
 		}}
@@ -31,7 +31,7 @@ const launchLong = `Train one run on the machines of a fleet, with the preset an
 
   srun -N3 brood fleet launch --slurm PRESET            each task is a worker, and task 0 the coordinator too
   torchrun ... --no-python brood fleet launch --torchrun PRESET   the same, by RANK, WORLD_SIZE and MASTER_ADDR
-  brood fleet launch --ssh a,b,eve@c:2222 PRESET        the coordinator is here, and a worker on each host
+  brood fleet launch --ssh a,b,eve@c:2222 PRESET        the coordinator runs here, and a worker on each host
   brood fleet launch --hostfile FILE PRESET             the same, with the hosts and slots of an MPI hostfile
   brood fleet launch --k8s --image IMAGE --pods 3 PRESET | kubectl apply -f -
 

@@ -17,20 +17,20 @@ func launchCommand(s streams) *cobra.Command {
 		DisableFlagsInUseLine: true, RunE: l.execute}
 	fl := c.Flags()
 	fl.BoolVar(&l.slurm, "slurm", false,
-		"be the task of srun or of a job array that SLURM_PROCID or SLURM_ARRAY_TASK_ID says")
-	fl.BoolVar(&l.torchrun, "torchrun", false, "be the rank that RANK says, among WORLD_SIZE")
+		"run as the task of srun or of a job array, numbered by SLURM_PROCID or SLURM_ARRAY_TASK_ID")
+	fl.BoolVar(&l.torchrun, "torchrun", false, "run as rank RANK of WORLD_SIZE")
 	fl.StringVar(&l.hosts, "ssh", "", "start a worker on each of these hosts: [USER@]HOST[:PORT],...")
 	fl.StringVar(&l.hostfile, "hostfile", "",
-		"start a worker for each slot of this hostfile, as Open MPI and MPICH have them")
+		"start a worker for each slot of this hostfile, in the format of Open MPI and MPICH")
 	fl.BoolVar(&l.k8s, "k8s", false, "print a manifest for Kubernetes: an Indexed Job, its Service and its Secret")
-	fl.StringVar(&l.rsh, "rsh", "ssh", "program that reaches hosts, with its own flags")
+	fl.StringVar(&l.rsh, "rsh", "ssh", "program that connects to hosts, with its flags")
 	fl.StringVar(&l.brood, "brood", "brood", "brood on the hosts: a path, or a name in the PATH there")
 	fl.StringVar(&l.image, "image", "", "container image that has brood in its PATH (with --k8s)")
-	fl.IntVar(&l.pods, "pods", 3, "how many pods train (with --k8s)")
-	fl.StringVar(&l.name, "name", "brood", "what the Job is called (with --k8s)")
+	fl.IntVar(&l.pods, "pods", 3, "number of pods (with --k8s)")
+	fl.StringVar(&l.name, "name", "brood", "name of the Job (with --k8s)")
 	fl.StringVar(&l.claim, "claim", "", "PersistentVolumeClaim of all pods, for sessions and data (with --k8s)")
 	fl.StringVar(&l.resource, "resource", "nvidia.com/gpu",
-		"what Kubernetes calls a device, of which each pod takes one where --device asks for one (with --k8s)")
+		"Kubernetes resource of a device; each pod requests one if --device asks for a device (with --k8s)")
 	fl.DurationVar(&l.patience, "patience", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
 	fl.VisitAll(func(f *pflag.Flag) { l.own = append(l.own, f.Name) })
 	// The URL's token belongs in no log: whoever launches tells it to the others.

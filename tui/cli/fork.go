@@ -42,12 +42,12 @@ func forkCommand(s streams) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.Uint64Var(&at, "at", 0, "the round to branch after")
+	fl.Uint64Var(&at, "at", 0, "round to branch after")
 	fl.StringArrayVar(&f.set, "set", nil, "set a knob in the branch: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.StringVar(&f.session, "session", "", "directory to record into")
 	optionFlags(c, &f.opts, here(option.With(option.Again))...)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
-	fl.BoolVar(&f.background, "background", false, "train in a process of its own and return")
+	fl.BoolVar(&f.background, "background", false, "train in a background process and return")
 	return c
 }
 

@@ -22,7 +22,7 @@ const frameEvery = time.Second
 
 func (f *frameFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.screen, "screen", "", "screen to begin with, such as fleet")
-	c.Flags().IntVar(&f.frames, "frames", 0, "print so many frames of the screen as text instead, a second apart")
+	c.Flags().IntVar(&f.frames, "frames", 0, "print this many frames of the screen as text instead, a second apart")
 	c.Flags().StringVar(&f.size, "size", "80x24", "with --frames: columns and rows of a frame")
 }
 

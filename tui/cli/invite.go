@@ -14,9 +14,10 @@ func inviteCommand(s streams) *cobra.Command {
 	g := control.Gate{}
 	c := &cobra.Command{
 		Use:   "invite SESSION",
-		Short: "Print a URL that lets others into a served run",
+		Short: "Print a URL that admits others to a served run",
 		Args:  exactly("a SESSION or URL"),
-		Long:  "Print a URL that lets others into a served run: workers that host members, viewers that look, operators that command too.\nWhoever came in once comes in again by its key, until `brood revoke`.",
+		Long: "Print a URL that admits others to a served run: workers that host members, read-only viewers, or operators, who may send\n" +
+			"commands. A client that was admitted once can reconnect with its key until `brood revoke`.",
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case g.Uses < 1 || g.Uses > 1<<20:
@@ -38,8 +39,8 @@ func inviteCommand(s streams) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&g.Role, "role", wire.Viewer.String(), "what they may do: worker, viewer or operator")
-	c.Flags().IntVar(&g.Uses, "uses", 1, "how many the URL lets in")
-	c.Flags().DurationVar(&g.TTL, "ttl", identity.TokenTTL, "for how long it does")
+	c.Flags().StringVar(&g.Role, "role", wire.Viewer.String(), "role of the clients: worker, viewer or operator")
+	c.Flags().IntVar(&g.Uses, "uses", 1, "number of clients that the URL admits")
+	c.Flags().DurationVar(&g.TTL, "ttl", identity.TokenTTL, "time for which the URL is valid")
 	return c
 }

@@ -22,9 +22,9 @@ type linkFlags struct {
 
 func (f *linkFlags) register(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringVar(&f.rate, "rate", "", "what each link carries a second, such as 10Mbit or 1.25MB (default: no limit)")
-	fl.DurationVar(&f.delay, "delay", 0, "how late every packet is, one way, such as 20ms")
-	fl.DurationVar(&f.jitter, "jitter", 0, "at most so much later, evenly")
+	fl.StringVar(&f.rate, "rate", "", "rate of each link per second, such as 10Mbit or 1.25MB (default: no limit)")
+	fl.DurationVar(&f.delay, "delay", 0, "one-way delay of each packet, such as 20ms")
+	fl.DurationVar(&f.jitter, "jitter", 0, "largest additional delay, uniformly distributed")
 	fl.Float64Var(&f.loss, "loss", 0, "share of packets that are lost, such as 0.01")
 }
 
@@ -84,8 +84,9 @@ func fleetLinkCommand(s streams) *cobra.Command {
 	from, to := event.Every, event.Every
 	c := &cobra.Command{
 		Use:   "link SESSION|URL",
-		Short: "Slow down the links between workers of a served run, to see what that does",
-		Long:  "Slow down the links between workers of a served run, to see what that does: all of them, or those from or to one worker. It lasts until the\nnext such command, and changes no bit of the run. Without a flag links are as fast as they can be.",
+		Short: "Slow down the links between workers of a served run",
+		Long: "Slow down the links between workers of a served run: all of them, or those from or to one worker. The setting lasts until\n" +
+			"the next such command, and does not change the results of the run. Without a flag links are not limited.",
 		Example: `  brood fleet link SESSION --rate 10Mbit --delay 20ms
   brood fleet link SESSION --from 0 --to 1 --loss 0.01
   brood fleet link SESSION`,
@@ -97,7 +98,7 @@ func fleetLinkCommand(s streams) *cobra.Command {
 			}
 			for _, name := range []string{"from", "to"} {
 				if w, _ := c.Flags().GetInt(name); c.Flags().Changed(name) && w < 0 {
-					return usage("--%s %d: give the number of a worker, as the Fleet screen has it", name, w)
+					return usage("--%s %d: give the number of a worker, as on the Fleet screen", name, w)
 				}
 			}
 			slow := event.Link{From: from, To: to, Rate: int64(l.Rate), Delay: l.Delay, Jitter: l.Jitter, Loss: l.Loss}
@@ -105,12 +106,12 @@ func fleetLinkCommand(s streams) *cobra.Command {
 		},
 	}
 	f.register(c)
-	c.Flags().IntVar(&from, "from", event.Every, "only what this worker sends")
-	c.Flags().IntVar(&to, "to", event.Every, "only what is sent to this worker")
+	c.Flags().IntVar(&from, "from", event.Every, "limit only what this worker sends")
+	c.Flags().IntVar(&to, "to", event.Every, "limit only what is sent to this worker")
 	for _, name := range []string{"from", "to"} {
 		c.Flags().Lookup(name).DefValue = "every worker"
 	}
-	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from its holder")
 	return c
 }
 

@@ -24,8 +24,8 @@ type listenFlags struct{ ssh, authorized, metrics string }
 func (f *listenFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ssh, "ssh", "", "show the workbench by SSH at HOST:PORT; :PORT is this machine only")
 	fl.StringVar(&f.authorized, "authorized", "",
-		"file of the public keys that may come in by SSH (default: ~/.ssh/authorized_keys)")
-	fl.StringVar(&f.metrics, "metrics", "", "answer Prometheus at http://HOST:PORT/metrics; :PORT is this machine only")
+		"file of the public keys that are accepted by SSH (default: ~/.ssh/authorized_keys)")
+	fl.StringVar(&f.metrics, "metrics", "", "serve Prometheus metrics at http://HOST:PORT/metrics; :PORT is this machine only")
 }
 
 // listeners serves viewers by SSH and Prometheus metrics after serve. Each is a client of the control socket, like

@@ -34,10 +34,10 @@ func modelsCommand(s streams) *cobra.Command {
 	}
 	c := listing(&cobra.Command{Use: "models", Short: "List and show the models"}, list)
 	c.AddCommand(listing(&cobra.Command{Use: "list", Short: "List the models"}, list))
-	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of one", Args: exactly("a NAME")}
+	show := &cobra.Command{Use: "show NAME", Short: "Show the layers and tensors of a model", Args: exactly("a NAME")}
 	asJSON := jsonFlag(show)
-	asTOML := show.Flags().Bool("toml", false, "the layer list as TOML, ready to save and change")
-	set := show.Flags().String(option.Data.Name, "", "give it the input and the classes of these `data`, a name or a path")
+	asTOML := show.Flags().Bool("toml", false, "print the layer list as TOML, ready to save and change")
+	set := show.Flags().String(option.Data.Name, "", "use the input shape and the classes of these `data`, a name or a path")
 	label := show.Flags().String(option.Label.Name, "", option.Label.DocFor("data"))
 	table := show.Flags().String(option.Table.Name, "", option.Table.DocFor("data"))
 	show.RunE = func(_ *cobra.Command, args []string) error {

@@ -20,9 +20,9 @@ func openCommand(s streams) *cobra.Command {
 	var listen string
 	c := &cobra.Command{
 		Use:   "open SESSION",
-		Short: "Let others look at a running session, without stopping it",
+		Short: "Give others access to a running session, without stopping it",
 		Args:  exactly("a SESSION"),
-		Long:  "Let others look at a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe listeners close with Ctrl+C, or with the run.",
+		Long:  "Give others access to a running session, without stopping it: by URL (--listen), by SSH (--ssh), or Prometheus (--metrics).\nThe listeners close with Ctrl+C, or with the run.",
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if listen == "" && f.ssh == "" && f.metrics == "" {
 				return usage("open what? give --listen, --ssh or --metrics an address")

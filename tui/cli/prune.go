@@ -42,7 +42,8 @@ type pruneFlags struct {
 func pruneCommand(s streams) *cobra.Command {
 	f := &pruneFlags{}
 	c := &cobra.Command{Use: "prune", Short: "Remove old sessions that do not run",
-		Long: "Remove sessions that do not run: those that nothing was written to for --older, or all but the --keep that were begun last, or, with\nboth, those that are old and not among them. Sessions that were stopped or killed, and could be resumed, are removed too.",
+		Long: "Remove sessions that do not run: those without a write for the time --older, or all but the --keep newest, or, with both,\n" +
+			"those that are older and not among the newest. Stopped and killed sessions that could be resumed are removed too.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			given := c.Flags().Changed
@@ -64,9 +65,9 @@ func pruneCommand(s streams) *cobra.Command {
 			}
 			return f.prune(list, time.Now(), s.out)
 		}}
-	c.Flags().Var(&f.older, "older", "remove sessions that nothing was written to for so long, such as 30d or 12h")
+	c.Flags().Var(&f.older, "older", "remove sessions without a write for this time, such as 30d or 12h")
 	c.Flags().IntVar(&f.keep, "keep", 0, "keep this many of the newest sessions")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be removed, and remove nothing")
 	return c
 }
 

@@ -26,7 +26,7 @@ func replayCommand(s streams) *cobra.Command {
 	var frames frameFlags
 	c := &cobra.Command{
 		Use:   "replay SESSION",
-		Short: "Look back at a session as if it happened again",
+		Short: "Replay a recorded session in the workbench",
 		Args:  exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
@@ -59,7 +59,7 @@ func replayCommand(s streams) *cobra.Command {
 			return look(c.Context(), recorded(dir, r), opt, program, s)
 		},
 	}
-	c.Flags().Uint64Var(&at, "at", 0, "begin after this round, and wait there")
+	c.Flags().Uint64Var(&at, "at", 0, "start paused after this round")
 	programFlags(c.Flags(), &program)
 	draw.register(c)
 	frames.register(c)

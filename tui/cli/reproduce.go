@@ -43,15 +43,15 @@ func reproduceCommand(s streams) *cobra.Command {
 	f := &reproduceFlags{}
 	c := &cobra.Command{
 		Use:   "reproduce [STUDY|FILE.toml|all]",
-		Short: "Run the presets of a study with several seeds, and judge what they claim",
-		Long: `Run the presets of a study with several seeds, and judge what they claim: an interval or an order that the preset states
-beforehand, beside the number that its source published. all is every study, one after the other, and so is no STUDY with any flag but
---json; brood reproduce alone lists them. FILE.toml is a preset of your own, which is run with those that its claims compare it with.
+		Short: "Run the presets of a study with several seeds, and judge their claims",
+		Long: `Run the presets of a study with several seeds, and judge their claims: intervals and orders that a preset states
+beforehand, together with the number that its source published. all runs every study in sequence, and so does any flag except --json
+without a STUDY; brood reproduce alone lists the studies. FILE.toml is your own preset; it runs with the presets that its claims name.
 
   brood reproduce parle --seeds 3 -o parle.md
 
-Each run is a session, which brood verify executes again. The same command goes on where it was stopped, and skips what is done; with
-more seeds it adds them.`,
+Each run is a session, which brood verify can recompute. The same command resumes where it was stopped and skips completed runs; with
+more seeds it adds runs.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("reproduce takes one STUDY, but got %q too", args[1])
@@ -108,16 +108,16 @@ more seeds it adds them.`,
 	}
 	fl := c.Flags()
 	f.batch.register(c, 3)
-	fl.BoolVar(&f.full, "full", false, "the presets in their full form, as the source has them, where they have one")
+	fl.BoolVar(&f.full, "full", false, "the full form of the presets that have one, as published")
 	optionFlags(c, &f.opts, option.Threads)
 	fl.StringVarP(&f.file, "output", "o", "",
-		"write the table as Markdown: in place of the study's own where FILE has one, else at its end")
+		"write the table as Markdown: replaces the table of the study in FILE, else is appended to it")
 	fl.StringVar(&f.results, "results", "",
-		"keep the runs of each study in this directory too, as STUDY.csv with a row each")
+		"also write the runs of each study to this directory, as STUDY.csv with a row each")
 	fl.StringVar(&f.sessions, "sessions", "",
 		"directory for the sessions (default: one among your sessions, named for the study and its presets)")
 	fl.StringArrayVar(&f.only, "preset", nil, "run this preset of the study only (repeatable)")
-	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
+	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
 	fl.BoolVar(&f.json, "json", false, "one JSON object for each run, and for each claim")
 	return c
 }

@@ -11,8 +11,9 @@ import (
 func revokeCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke SESSION KEY",
-		Short: "Shut a worker, a viewer or an operator out of a served run, for good",
-		Long:  "Shut a worker, a viewer or an operator out of a served run, for good. KEY is the beginning of its key's hash: the Fleet screen shows it\nfor workers, and what brood serve prints names visitors as NAME@KEY.",
+		Short: "Exclude a worker, a viewer or an operator from a served run permanently",
+		Long: "Exclude a worker, a viewer or an operator from a served run permanently. KEY is a prefix of the hash of its key: the\n" +
+			"Fleet screen shows it for workers, and the output of brood serve names clients as NAME@KEY.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 || args[1] == "" {
 				return usage("revoke needs a SESSION or URL and a KEY; see `brood revoke --help`")

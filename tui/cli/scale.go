@@ -35,18 +35,18 @@ type scaleFlags struct {
 func scaleCommand(s streams) *cobra.Command {
 	f := &scaleFlags{}
 	c := &cobra.Command{Use: "scale [PLAN|FILE.toml] ...",
-		Short: "Measure how algorithms scale over fleets of several sizes, of slowed-down workers on this machine",
-		Long: `Measure how algorithms scale: the runs of a plan on fleets of several sizes. Workers are processes on this machine, each with one thread
-and so many times slower than the machine is that all of them together need no more processor time than there is; links are as fast as
-loopback or have a rate and a delay. What counts is a round's time, beside that of a single worker, for populations that grow with the
-fleet (weak) and that are shared out (strong); or, in plans with a target, the time and the bytes to it. scale alone lists the plans.
+		Short: "Measure how algorithms scale with the fleet size, with slowed-down workers on this machine",
+		Long: `Measure how algorithms scale: the runs of a plan on fleets of several sizes. Workers are processes on this machine, each with one
+thread, slowed down so that all of them together need no more processor time than the machine has; links are as fast as loopback or
+have a rate and a delay. The result is the time of a round compared with a single worker, for populations that grow with the fleet
+(weak) and for populations of fixed size (strong); or, in plans with a target, the time and the bytes to it. scale alone lists the plans.
 
   brood scale darwinn-500k -o figures
 
-A plan of your own is a short file, as docs/scaling.md has one. Where rounds are short a commit is of several: give it 8 rounds or more, as
-the first two do not count and a round's time is of three commits at least.
+Your own plan is a short file; docs/scaling.md has an example. A commit covers several rounds if they are short: give 8 rounds or more,
+since the first two rounds are ignored and the time of a round needs at least three commits.
 
-Each run is a session, which brood verify executes again. The same command goes on where it was stopped.`,
+Each run is a session, which brood verify can recompute. The same command resumes where it was stopped.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -56,12 +56,12 @@ Each run is a session, which brood verify executes again. The same command goes 
 		}}
 	fl := c.Flags()
 	fl.StringVarP(&f.out, "output", "o", "",
-		"folder for figures: NAME.csv, with a row for each kind of run, and NAME.svg of each plan")
+		"folder for figures: for each plan NAME.csv, with a row for each kind of run, and NAME.svg")
 	fl.StringVar(&f.sessions, "sessions", "",
 		"directory for the sessions (default: one among your sessions for each plan, named for it)")
-	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, in place of the moving view")
+	fl.BoolVar(&f.plain, "plain", false, "a line for each run that ends, instead of the live view")
 	fl.BoolVar(&f.predictions, "foretold", false,
-		"hold beside rounds of more than four workers what a simulated fleet foretells, calibrated by the smaller ones")
+		"compare rounds of more than four workers with the prediction of a simulated fleet, calibrated by smaller fleets")
 	f.json = jsonFlag(c)
 	return c
 }

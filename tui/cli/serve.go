@@ -61,7 +61,7 @@ func newServe(s streams, invite func(printer, *remote.Server)) (*serveFlags, *co
 	f.listeners.register(fl)
 	fl.StringVar(&f.listen, "listen", servePort,
 		"UDP address to listen on: HOST:PORT, or :PORT for all addresses of this machine")
-	fl.IntVar(&f.enrol, "enrol", 0, "how many workers the join URL lets in (default: as many as --wait)")
+	fl.IntVar(&f.enrol, "enrol", 0, "workers that the join URL admits (default: as many as --wait)")
 	joinFlags(c, &f.run.opts)
 	for _, name := range append([]string{"background"}, drawNames...) {
 		_ = fl.MarkHidden(name)

@@ -14,8 +14,10 @@ import (
 func setCommand(s streams) *cobra.Command {
 	var take bool
 	var as, why string
-	c := &cobra.Command{Use: "set SESSION|URL NAME=VALUE...", Short: "Turn knobs of a running session, as one transaction",
-		Long: "Turn knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\nor `algorithm` to swap it. VALUE is a number, a choice or a schedule;\na position in it is a round of the run, or with a + counts rounds from the first under it. One that is over by then is refused.",
+	c := &cobra.Command{Use: "set SESSION|URL NAME=VALUE...", Short: "Set knobs of a running session, as one transaction",
+		Long: "Set knobs of a running session, as one transaction. NAME is a knob of its algorithm, `members` for the population size,\n" +
+			"or `algorithm` to swap it. VALUE is a number, a choice or a schedule. A position in a schedule is a round of the run;\n" +
+			"with a + it counts rounds from the first round of the setting. A schedule that has already ended is rejected.",
 		Example: `  brood set SESSION eta=0.02 gamma=exp:20*0.99/round..2
   brood set SESSION eta=cosine:0.1..0.001@+200
   brood set SESSION eta=step:0.1,+60=0.02,+120=0.004 members=8
@@ -41,8 +43,8 @@ func setCommand(s streams) *cobra.Command {
 			}
 			return send(c.Context(), args[0], as, take, cmd, s)
 		}}
-	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
-	c.Flags().StringVar(&why, "why", "", "the reason, which stays in the log beside what was set")
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from its holder")
+	c.Flags().StringVar(&why, "why", "", "reason for the change, recorded in the log")
 	asFlag(c, &as)
 	return c
 }

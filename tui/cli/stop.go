@@ -17,8 +17,8 @@ func stopCommand(s streams) *cobra.Command {
 			return send(c.Context(), args[0], as, take, event.Command{Action: event.Stop, Why: why}, s)
 		},
 	}
-	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from whoever holds it")
-	c.Flags().StringVar(&why, "why", "", "the reason, which stays in the log")
+	c.Flags().BoolVar(&take, "take", false, "take the writer's lease from its holder")
+	c.Flags().StringVar(&why, "why", "", "reason, recorded in the log")
 	asFlag(c, &as)
 	return c
 }

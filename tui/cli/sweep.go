@@ -38,20 +38,20 @@ func sweepCommand(s streams) *cobra.Command {
 	f := &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [PRESET|FILE.toml] --set NAME=VALUES ...",
-		Short: "Run a grid of settings with several seeds, and sort them by what they reach on validation samples",
-		Long: `Run a grid of settings with several seeds, and sort them by the loss that they reach on validation samples, with what they are tested by beside it.
+		Short: "Run a grid of settings with several seeds, and sort them by their loss on validation samples",
+		Long: `Run a grid of settings with several seeds, and sort them by their loss on validation samples. The table also has the test metric.
 
   brood sweep quickstart --set eta=0.01,0.1 --set members=1..8 --seeds 3
   brood sweep quickstart --set eta=0.01,0.1 --seeds 3 --listen :4433 --jobs 4
 
-VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a name that is given again adds values. NAME is a knob,
+VALUES are a list, whole numbers FROM..TO, numbers FROM..TO*FACTOR, or one schedule; a repeated NAME adds values. NAME is a knob,
 or one of ` + axes() + `.
 
-Each run is a session in one directory, which brood verify executes again. The same command goes on where it was stopped, and skips what is
-done; more values or seeds are added to what is there. With a --target the order is by the epochs to meet it, of those runs that met it: one
-on the test set is for measuring, and settings that are chosen by it are chosen by the test set. With --listen the runs train on workers of other machines, --jobs of them at a time
-with --wait workers each: it prints one command that joins them, and they go from run to run. Where the machines share a disk,
-the command may also be started on each of them with the same -o DIR: each takes the runs that nobody has taken.`,
+Each run is a session in one directory, which brood verify can recompute. The same command resumes where it was stopped and skips completed
+runs; more values or seeds add runs. With a --target the runs that met it are sorted by the epochs they needed. Use a target on the test set
+only to measure: settings that are chosen by it are chosen by the test set. With --listen the runs train on workers of other machines,
+--jobs runs at a time with --wait workers each: it prints one command that joins workers, which move from run to run. If the machines share
+a disk, you can also start the command on each of them with the same -o DIR: each takes runs that no other machine has taken.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("sweep takes one preset, but got %q too", args[1])
@@ -66,7 +66,7 @@ the command may also be started on each of them with the same -o DIR: each takes
 		_ = fl.MarkHidden(name)
 	}
 	fl.Lookup("set").Usage = "values of a setting: NAME=VALUES (repeatable)"
-	fl.Lookup("plain").Usage = "a line for each run that ends, in place of the moving view"
+	fl.Lookup("plain").Usage = "a line for each run that ends, instead of the live view"
 	fl.Lookup("json").Usage = "one JSON object for each run"
 	f.batch.register(c, 1)
 	fl.StringVar(&f.by, "by", "",

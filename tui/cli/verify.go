@@ -21,7 +21,7 @@ func verifyCommand(s streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "verify SESSION",
-		Short: "Execute a session again and compare every commit",
+		Short: "Recompute a session and compare every commit",
 		Args:  exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
