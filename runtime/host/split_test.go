@@ -61,8 +61,8 @@ func TestValidationSplit(t *testing.T) {
 		{func(o *Options) { o.More["validation"] = "1000000" }, "leaves none"},
 		{func(o *Options) { o.More["validation"] = "1.5" }, "give a share below 1, or a whole number"},
 		{func(o *Options) { o.More["validation"] = "-1" }, "give a share below 1, or a whole number"},
-		{func(o *Options) { o.More["rebuild"] = "0" }, "give a number of samples from 1 on, or all"},
-		{func(o *Options) { o.More["rebuild"] = "most" }, "give a number of samples from 1 on, or all"},
+		{func(o *Options) { o.More["rebuild"] = "0" }, "give a number of samples, 1 or more, or all"},
+		{func(o *Options) { o.More["rebuild"] = "most" }, "give a number of samples, 1 or more, or all"},
 	} {
 		o := tiny(4)
 		o.More = map[string]string{"validation": "0"}
