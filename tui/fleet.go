@@ -63,13 +63,13 @@ func (f *fleet) survey(m *model) tea.Cmd {
 		ctx, cancel := context.WithTimeout(ctx, surveyWait)
 		defer cancel()
 		now, err := src.Fleet(ctx)
-		return reply(func(m *model) tea.Cmd { f.surveyed(m, gen, now, err); return nil })
+		return reply(func(m *model) tea.Cmd { f.storeSurvey(m, gen, now, err); return nil })
 	})
 }
 
 // surveyed takes the answer to a question that was asked in a generation of the feed. The cursor stays on its worker,
 // or in its row when that has gone; marks of those that have gone go too.
-func (f *fleet) surveyed(m *model, gen int, now view.Fleet, err error) {
+func (f *fleet) storeSurvey(m *model, gen int, now view.Fleet, err error) {
 	if gen != m.feed.gen {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // acted is what became of an action on some workers, which are asked for one after the other.
-type acted struct {
+type actionResult struct {
 	action  event.Action
 	done    []int
 	refused []string // "w2: reason"
@@ -38,13 +38,13 @@ func (f *fleet) targets(m *model) []int {
 }
 
 // able are the targets that an action makes sense for, or why there are none.
-func (f *fleet) able(m *model, a event.Action) (ids []int, why string) {
+func (f *fleet) eligible(m *model, a event.Action) (ids []int, why string) {
 	if why := m.whyNoCommand(); why != "" {
 		return nil, why
 	}
 	why = "there is no worker to choose"
 	for i, id := range f.targets(m) {
-		no := f.unable(m, a, id)
+		no := f.whyNotEligible(m, a, id)
 		if no == "" {
 			ids = append(ids, id)
 		}
@@ -62,7 +62,7 @@ func (f *fleet) able(m *model, a event.Action) (ids []int, why string) {
 }
 
 // unable says why an action makes no sense for a worker, "" when it does. The run judges again.
-func (f *fleet) unable(m *model, a event.Action, id int) string {
+func (f *fleet) whyNotEligible(m *model, a event.Action, id int) string {
 	for _, x := range f.workers(m) {
 		if x.ID != id {
 			continue
@@ -136,7 +136,7 @@ func (f *fleet) act(m *model, a event.Action, ids []int) tea.Cmd {
 	}
 	ctx, to := m.reading.ctx, m.opt.Commander
 	return m.task(func() tea.Msg {
-		out := acted{action: a}
+		out := actionResult{action: a}
 		for _, c := range all {
 			r, err := to.Command(ctx, c)
 			if err != nil {
@@ -149,12 +149,12 @@ func (f *fleet) act(m *model, a event.Action, ids []int) tea.Cmd {
 				out.refused = append(out.refused, label(c.Worker)+": "+r.Reason)
 			}
 		}
-		return reply(func(m *model) tea.Cmd { return f.acted(m, out) })
+		return reply(func(m *model) tea.Cmd { return f.showResult(m, out) })
 	})
 }
 
 // acted tells it, takes the marks away and asks anew how the workers are.
-func (f *fleet) acted(m *model, msg acted) tea.Cmd {
+func (f *fleet) showResult(m *model, msg actionResult) tea.Cmd {
 	if errors.Is(msg.err, context.Canceled) {
 		return nil // its session was left
 	}

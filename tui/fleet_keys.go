@@ -21,8 +21,8 @@ func (f *fleet) keys() (table, worker []binding) {
 		return ""
 	}
 	act := func(a event.Action) (func(*model) string, func(*model) tea.Cmd) {
-		why := func(m *model) string { _, why := f.able(m, a); return why }
-		return why, func(m *model) tea.Cmd { ids, _ := f.able(m, a); return f.ask(m, a, ids) }
+		why := func(m *model) string { _, why := f.eligible(m, a); return why }
+		return why, func(m *model) tea.Cmd { ids, _ := f.eligible(m, a); return f.ask(m, a, ids) }
 	}
 	mayCordon, cordon := act(event.Cordon)
 	mayUncordon, uncordon := act(event.Uncordon)
@@ -70,7 +70,7 @@ func (f *fleet) linkKeys() []binding {
 			why:   f.whyNoShape,
 			do:    f.openShaper,
 		},
-		{keys: []string{"u"}, title: "let it go again", when: live, why: f.whyNoShape, do: f.letGo},
+		{keys: []string{"u"}, title: "let it go again", when: live, why: f.whyNoShape, do: f.resetLinks},
 		{keys: []string{"t"}, title: "bytes, round trip or loss", when: live, do: func(*model) tea.Cmd {
 			f.measure = (f.measure + 1) % len(linkMeasures())
 			return nil

@@ -39,7 +39,7 @@ func TestFleetIsAskedOnlyWhileItIsShown(t *testing.T) {
 	if d.fleet.survey(d.model) != nil {
 		t.Error("a question that is not answered is asked again")
 	}
-	d.fleet.surveyed(d.model, d.feed.gen, c.now, nil)
+	d.fleet.storeSurvey(d.model, d.feed.gen, c.now, nil)
 	d.press("f")
 	if d.again(); c.asked != 2 {
 		t.Error("a frozen display goes on to ask")
@@ -88,7 +88,7 @@ func TestLateFleetIsIgnored(t *testing.T) {
 	d, c := commanding(t, 120, 40, machines(5), "")
 	gen := d.feed.gen
 	d.begin()
-	d.fleet.surveyed(d.model, gen, c.now, nil)
+	d.fleet.storeSurvey(d.model, gen, c.now, nil)
 	if len(d.fleet.now.Workers) > 0 || d.fleet.answered {
 		t.Error("the answer of a session that was left is taken")
 	}

@@ -13,11 +13,11 @@ import (
 	"brood/tui/cell"
 )
 
-// linkMeasure is what the matrix shows of a link.
+// linkMeasure is a quantity that the matrix shows for each link.
 type linkMeasure struct {
-	title, next string // next: what t shows then
+	title, next string // next: name of the measure that key t selects
 	of          func(view.Link) float64
-	join        func(a, b float64) float64 // of several links
+	join        func(a, b float64) float64 // combines links of a row, column or of all
 	text        func(float64) string       // at most five characters
 }
 
@@ -31,10 +31,10 @@ func linkMeasures() []linkMeasure {
 	}
 }
 
-// brief is a number of bytes in five characters.
+// brief formats a number of bytes in at most five characters.
 func brief(b float64) string { return strings.ReplaceAll(strings.TrimSuffix(Size(b), "B"), " ", "") }
 
-// three writes a small number with three digits.
+// three formats a number below 1000 with three digits.
 func three(x float64) string {
 	switch {
 	case x < 9.995:
@@ -45,7 +45,8 @@ func three(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// ends are the rows and columns of the matrix: all workers together, then those that have links.
+// ends returns the rows, which are also the columns, of the matrix: event.Every, then the workers with links,
+// ascending.
 func (f *fleet) ends() []int {
 	out := []int{event.Every}
 	for _, l := range f.now.Links {
@@ -55,7 +56,7 @@ func (f *fleet) ends() []int {
 	return slices.Compact(out)
 }
 
-// links are those from one worker, or all, to another, or all.
+// links returns the links from one worker to another. event.Every matches all workers.
 func (f *fleet) links(from, to int) (out []view.Link) {
 	for _, l := range f.now.Links {
 		if (from == event.Every || l.From == from) && (to == event.Every || l.To == to) {
@@ -65,7 +66,7 @@ func (f *fleet) links(from, to int) (out []view.Link) {
 	return out
 }
 
-// shape is how some links are slowed down, when all of them are alike.
+// shape returns the common shape of links, zero if they differ. some reports whether any of them is slowed down.
 func shape(links []view.Link) (s event.Link, some bool) {
 	for i, l := range links {
 		x := event.Link{}
@@ -90,14 +91,14 @@ func (f *fleet) moveLink(dx, dy int) {
 	f.from, f.to = step(f.from, dy), step(f.to, dx)
 }
 
-// onLink is what the cursor is on: with a worker that has gone, all of them.
+// onLink returns the link under the cursor. A worker that has left counts as event.Every.
 func (f *fleet) onLink() (from, to int) {
 	ends := f.ends()
 	at := func(id int) int { return ends[max(0, slices.Index(ends, id))] }
 	return at(f.from), at(f.to)
 }
 
-// end names a row or column.
+// end returns the name of a row or column.
 func end(id int) string {
 	if id == event.Every {
 		return "all"
@@ -119,7 +120,7 @@ func (f *fleet) whyNoShape(m *model) string {
 	return ""
 }
 
-// linkless says why there are no links, and what to do.
+// linkless returns the message why there are no links and what to do.
 func (f *fleet) linkless(m *model) string {
 	all := f.workers(m)
 	carried := ""
@@ -149,13 +150,13 @@ func (f *fleet) linkless(m *model) string {
 	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
 }
 
-// letGo takes back what slows the chosen links down.
-func (f *fleet) letGo(m *model) tea.Cmd {
+// resetLinks removes the shape of the chosen links.
+func (f *fleet) resetLinks(m *model) tea.Cmd {
 	from, to := f.onLink()
 	return f.shape(m, event.Link{From: from, To: to})
 }
 
-// shape sends how links are to be, and has them measured anew once that is answered.
+// shape sends the shape of links and requests new measurements after the answer.
 func (f *fleet) shape(m *model, l event.Link) tea.Cmd {
 	send := m.send(event.Command{Link: &l})
 	if send == nil {
@@ -174,7 +175,7 @@ func (f *fleet) shape(m *model, l event.Link) tea.Cmd {
 	}
 }
 
-// pointLink chooses the cell under the mouse.
+// pointLink selects the cell under the mouse.
 func (f *fleet) pointLink(_ *model, in cell.Rect, x, y int) {
 	ends, v := f.ends(), f.matrix(in)
 	for i := range v.rows {

@@ -166,7 +166,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		return m, m.typed(msg.Content)
 	case tea.MouseClickMsg:
-		return m, m.grasp(msg.X, msg.Y)
+		return m, m.press(msg.X, msg.Y)
 	case tea.MouseReleaseMsg:
 		m.release(msg.X)
 	case tea.MouseWheelMsg:

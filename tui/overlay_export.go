@@ -7,12 +7,12 @@ import (
 	"brood/runtime/view"
 )
 
-// overlayRows are the curves that are laid over each other, with all that was measured and not only what the charts
-// have room for.
+// overlayRows returns a function that writes the overlaid curves with every measured point, not at the resolution of
+// the charts. It captures names and curves, so that the function can run in another goroutine.
 func (r *runs) overlayRows(m *model) func(*view.View) rows {
 	o := r.lay(m)
 	set, plots, axis := slices.Clone(o.set), slices.Clone(o.plots), o.axis
-	names := make([]string, len(set)) // of now: they change when a run is renamed
+	names := make([]string, len(set)) // copies: renaming a run changes them
 	for i, run := range set {
 		names[i] = run.Name
 	}
@@ -30,7 +30,7 @@ func (r *runs) overlayRows(m *model) func(*view.View) rows {
 	}
 }
 
-// figureTable is the table of settings and figures, with figures to the last digit.
+// figureTable returns a function that writes the table of settings and results, with all digits.
 func (r *runs) figureTable(m *model) func(*view.View) rows {
 	o := r.lay(m)
 	differing, set := compare.Differences(o.set), slices.Clone(o.set)

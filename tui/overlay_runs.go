@@ -12,34 +12,34 @@ import (
 	"brood/tui/chart"
 )
 
-// laid is what is laid over each other: runs that were read, joined into a set, and their columns at the width of the
-// panel. It is made again where the set, the axis or the width changes, and not in each frame.
-type laid struct {
-	held  map[string]*held // by directory
-	axis  axis.Axis
-	at    int  // cell under the cursor, -1 for none
-	seeds bool // as mean and band
-	race  bool // from a fork on, where there is one
+// overlayState holds the curves of the selected runs: the loaded runs, joined into a set, and their columns at the
+// width of the panel. [runs.lay] recomputes it only if the set, the axis or the width has changed.
+type overlayState struct {
+	loaded map[string]*loadedRun // by directory
+	axis   axis.Axis
+	at     int  // cell under the cursor, -1 for none
+	seeds  bool // draw runs that differ only in their seeds as mean and band
+	race   bool // draw only from the fork, if a branch is shown with its parent
 
-	stale  bool
-	set    []*compare.Run
-	index  map[*compare.Run]int // of its letter
-	lines  []overlaid
+	stale  bool                 // the fields below have to be recomputed
+	set    []*compare.Run       // selected runs with curves
+	index  map[*compare.Run]int // number of the letter of a run
+	lines  []overlayLine
 	plots  []plot
-	width  int // cells of a plot that they were made for
-	lo, hi float64
+	width  int     // of a plot in cells, for which the columns were computed
+	lo, hi float64 // shown range of the axis
 
 	rows      []figureRow // of the table
 	cols      []column[figureRow]
-	differing []string // settings
-	aged      string   // which runs have done more since they were tested
-	unequal   string   // why nobody is best by what the runs spent, see [compare.Unequal]
-	unlike    string   // why nobody has the best result, see [compare.Unlike]
-	tried     string   // why nobody has the least training loss, see [compare.Tried]
+	differing []string // names of settings
+	aged      string   // note: runs that have trained since their last test
+	unequal   string   // note: no run is best by its costs, see [compare.Unequal]
+	unlike    string   // note: no run has the best result, see [compare.Unlike]
+	tried     string   // note: no run has the least training loss, see [compare.Tried]
 }
 
-// overlaid is a line of the charts: a run, or runs that differ in nothing but their seeds.
-type overlaid struct {
+// overlayLine is a line of the charts: a run, or several runs that differ only in their seeds.
+type overlayLine struct {
 	runs   []*compare.Run
 	letter rune
 	role   cell.Role
@@ -49,24 +49,24 @@ type overlaid struct {
 // plot is a chart of one quantity of all lines.
 type plot struct {
 	quantity
-	lines [][]view.Bucket        // columns of each line; nil where it has none
-	read  [][][]compare.Point    // what was measured, by line and run
-	raw   [][]view.Bucket        // those there are, for the axis
-	axes  map[[2]bool]chart.Axis // that were asked for: see fit
+	lines [][]view.Bucket        // columns of each line; nil if it has no values
+	read  [][][]compare.Point    // measured values, by line and run
+	raw   [][]view.Bucket        // the columns that are not nil, for the axis
+	axes  map[[2]bool]chart.Axis // cache of fit, by logarithmic and with outliers
 }
 
-// hold keeps what was read. Of what is not marked it forgets, now and then, all.
-func (o *laid) hold(dir string, h *held, marks []string) {
-	for d := range o.held {
-		if len(o.held) >= 2*maxMarks && !slices.Contains(marks, d) {
-			delete(o.held, d)
+// hold stores a loaded run. If 2*maxMarks runs are stored it first drops all runs that are not in marks.
+func (o *overlayState) hold(dir string, h *loadedRun, marks []string) {
+	for d := range o.loaded {
+		if len(o.loaded) >= 2*maxMarks && !slices.Contains(marks, d) {
+			delete(o.loaded, d)
 		}
 	}
-	o.held[dir], o.stale = h, true
+	o.loaded[dir], o.stale = h, true
 }
 
-// step moves the cursor, from the ends of the charts where there was none.
-func (o *laid) step(d int) {
+// step moves the cursor by d cells. Without a cursor it starts at the right end for d < 0, else at the left end.
+func (o *overlayState) step(d int) {
 	switch {
 	case o.width == 0:
 	case o.at < 0 && d < 0:
@@ -78,15 +78,15 @@ func (o *laid) step(d int) {
 	}
 }
 
-// lastRead is what runs measured last: of several the mean of their last values, and the least and largest.
+// lastRead summarizes the last values of the runs of a line: their mean, least and largest.
 type lastRead struct {
 	view.Bucket
-	x float64 // where it was measured, of several the first such place
+	x float64 // position of the earliest of these values on the axis
 }
 
-// read is what a line's runs had measured last at the cursor, or at their ends where there is none; ok is false where
-// one of them had measured nothing yet.
-func (o *laid) read(runs [][]compare.Point) (out lastRead, ok bool) {
+// read returns the last values of a line's runs up to the cursor, or at their ends without a cursor. ok is false if one
+// of the runs has no value there.
+func (o *overlayState) read(runs [][]compare.Point) (out lastRead, ok bool) {
 	out = lastRead{view.Bucket{Min: math.Inf(1), Max: math.Inf(-1)}, math.Inf(1)}
 	for _, points := range runs {
 		i := len(points)
@@ -104,20 +104,19 @@ func (o *laid) read(runs [][]compare.Point) (out lastRead, ok bool) {
 	return out, len(runs) > 0
 }
 
-// cell is the part of the axis under the cursor: what was measured behind its beginning and up to its end is drawn
-// there.
-func (o *laid) cell() (begin, end float64) {
+// cell returns the part of the axis under the cursor. Values after begin and up to end are drawn in that cell.
+func (o *overlayState) cell() (begin, end float64) {
 	step := (o.hi - o.lo) / float64(max(1, o.width))
-	slack := 1e-9 * (o.hi - o.lo) // of the arithmetic
+	slack := 1e-9 * (o.hi - o.lo) // for rounding errors
 	return o.lo + step*float64(o.at) + slack, o.lo + step*float64(o.at+1) + slack
 }
 
-// x is the middle of the cell under the cursor, where it is drawn.
-func (o *laid) x() float64 {
+// x returns the axis position of the middle of the cell under the cursor.
+func (o *overlayState) x() float64 {
 	return o.lo + (o.hi-o.lo)*(float64(o.at)+0.5)/float64(max(1, o.width))
 }
 
-// plotWidth is the cells of a plot, in the panel as it is placed.
+// plotWidth returns the width in cells of a plot in the overlay panel, or on the whole screen if it is not placed.
 func (m *model) plotWidth() int {
 	in := cell.Rect{W: m.w, H: m.h}
 	for _, p := range m.placed {
@@ -126,11 +125,12 @@ func (m *model) plotWidth() int {
 		}
 	}
 	in = in.Inset()
-	return chart.Plot(cell.Rect{W: in.W - 1, H: in.H}).W // beside it there is room for letters
+	return chart.Plot(cell.Rect{W: in.W - 1, H: in.H}).W // one column is for the letters of the lines
 }
 
-// lay makes lines and plots of what is picked.
-func (r *runs) lay(m *model) *laid {
+// lay returns the overlay of the selected runs. It recomputes lines, plots and table if they are stale or the width has
+// changed.
+func (r *runs) lay(m *model) *overlayState {
 	o, width := &r.overlay, m.plotWidth()
 	if !o.stale && o.width == width {
 		return o
@@ -141,10 +141,10 @@ func (r *runs) lay(m *model) *laid {
 	o.stale, o.width, o.plots, o.lines = false, width, nil, nil
 	var read []*compare.Run
 	var letters []int
-	picked := r.picked(m)
+	selectedRuns := r.selectedRuns(m)
 	var names []string
-	for _, e := range picked {
-		if h := o.held[e.Dir]; h != nil && h.run != nil {
+	for _, e := range selectedRuns {
+		if h := o.loaded[e.Dir]; h != nil && h.run != nil {
 			read, names = append(read, h.run), append(names, r.name(e))
 			letters = append(letters, max(0, slices.Index(r.marks, e.Dir)))
 		}
@@ -172,18 +172,18 @@ func (r *runs) lay(m *model) *laid {
 	return o
 }
 
-// quantity is what may be drawn of a run.
+// quantity is a measured quantity of runs that a chart can show.
 type quantity struct {
 	title string
 	log   bool
 	text  func(float64) string
 	cols  func(run *compare.Run, n int) []view.Bucket
 	all   func(run *compare.Run) []compare.Point // in the order of the axis
-	ticks func(float64) string                   // of its y axis; nil: as a number
+	ticks func(float64) string                   // labels of the y axis; nil: numbers
 }
 
-// plot has the columns of each line; some is false where none has any.
-func (o *laid) plot(q quantity, n int) (p plot, some bool) {
+// plot returns the chart of a quantity with n columns a line. some is false if no line has values.
+func (o *overlayState) plot(q quantity, n int) (p plot, some bool) {
 	p = plot{quantity: q, axes: map[[2]bool]chart.Axis{}}
 	for _, l := range o.lines {
 		var all [][]view.Bucket
@@ -210,8 +210,8 @@ func (o *laid) plot(q quantity, n int) (p plot, some bool) {
 	return p, some
 }
 
-// fit is the axis that a person asked for; it is found once. It holds the middle of every line: a run that was marked
-// would be missing, were it all far from the others.
+// fit returns the y axis for the current settings and caches it. The axis includes the middle of every line; otherwise
+// a run far from the others would not be visible.
 func (p plot) fit(m *model) chart.Axis {
 	want := [2]bool{p.log && m.logAxis, m.outliers}
 	a, ok := p.axes[want]
@@ -222,9 +222,9 @@ func (p plot) fit(m *model) chart.Axis {
 	return a
 }
 
-// quantities are those that are worth a chart, in the order in which people ask for them: the loss, the test error,
-// what was sent, and then what else was measured.
-func (o *laid) quantities(m *model) (out []quantity) {
+// quantities returns the quantities that get a chart, the most wanted first: loss, test metrics, bytes sent, then all
+// other series.
+func (o *overlayState) quantities(m *model) (out []quantity) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
 	}
@@ -303,8 +303,9 @@ func (o *laid) quantities(m *model) (out []quantity) {
 	return out
 }
 
-// group makes the lines: of seeds of one setting one, where that is asked for.
-func (o *laid) group(letters []int) {
+// group sets the lines, in the order of their letters. Runs of one setting with several seeds become one line if
+// o.seeds is set. letters are the numbers of the letters of the runs in o.set.
+func (o *overlayState) group(letters []int) {
 	index := map[*compare.Run]int{}
 	for i, run := range o.set {
 		index[run] = letters[i]
@@ -314,12 +315,12 @@ func (o *laid) group(letters []int) {
 		if !o.seeds || g.Seeds() < 2 {
 			for _, run := range g.Runs {
 				letter, role := chart.Letter(index[run])
-				o.lines = append(o.lines, overlaid{[]*compare.Run{run}, letter, role, run.Name})
+				o.lines = append(o.lines, overlayLine{[]*compare.Run{run}, letter, role, run.Name})
 			}
 			continue
 		}
 		letter, role := chart.Letter(index[g.Runs[0]])
-		o.lines = append(o.lines, overlaid{g.Runs, letter, role, "mean of " + count(g.Seeds(), "seed")})
+		o.lines = append(o.lines, overlayLine{g.Runs, letter, role, "mean of " + count(g.Seeds(), "seed")})
 	}
-	slices.SortStableFunc(o.lines, func(a, b overlaid) int { return index[a.runs[0]] - index[b.runs[0]] })
+	slices.SortStableFunc(o.lines, func(a, b overlayLine) int { return index[a.runs[0]] - index[b.runs[0]] })
 }

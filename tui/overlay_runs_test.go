@@ -256,7 +256,7 @@ func TestObjectivesBesideModels(t *testing.T) {
 		return run
 	}
 	model, walk := fold(""), fold("walk.py")
-	o := &laid{set: []*compare.Run{model, walk}}
+	o := &overlayState{set: []*compare.Run{model, walk}}
 	found := 0
 	for _, q := range o.quantities(open(t, 120, 36, sourcetest.Run(3, 40), nil).model) {
 		of := map[string]*compare.Run{"loss of the centre": model, "fitness of the centre": walk}[q.title]

@@ -163,8 +163,8 @@ func (r *rail) drawKnob(m *model, g *cell.Grid, in cell.Rect) {
 		bounds += ", default " + k.Initial()
 	}
 	put(cell.Faint, bounds)
-	said := r.said(m, k)
-	answer, role := said.text, said.role
+	note := r.footnote(m, k)
+	answer, role := note.text, note.role
 	if answer == "" && len(r.staged) > 0 {
 		for _, l := range r.stagedSchedule(k, in.W-2) {
 			put(cell.Staged, l)

@@ -17,7 +17,7 @@ import (
 func (r *runs) overlayTitle(m *model) (string, string) {
 	o := r.lay(m)
 	title := "overlay"
-	if n := len(r.picked(m)); n > 1 {
+	if n := len(r.selectedRuns(m)); n > 1 {
 		title = count(n, "run") + " overlaid"
 	} else if len(o.set) == 1 {
 		title = o.set[0].Name
@@ -39,14 +39,14 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 const leastPlot = 6 // rows of a chart with its title
 
 func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
-	picked := r.picked(m)
-	if len(picked) == 0 {
+	selectedRuns := r.selectedRuns(m)
+	if len(selectedRuns) == 0 {
 		explain(g, in, "the curves of a run appear here: choose one, or mark several with space")
 		return
 	}
 	o := r.lay(m)
 	if len(o.plots) == 0 {
-		explain(g, in, r.noCurve(picked[0]))
+		explain(g, in, r.noCurve(selectedRuns[0]))
 		return
 	}
 	n := min(len(o.plots), max(1, in.H/leastPlot), 4)
@@ -60,10 +60,10 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 
 // noCurve is why nothing is drawn of a run.
 func (r *runs) noCurve(e library.Entry) string {
-	h := r.overlay.held[e.Dir]
+	h := r.overlay.loaded[e.Dir]
 	switch {
 	case e.Host != "" && !slices.Contains(r.marks, e.Dir):
-		return abroad(e)
+		return remoteNote(e)
 	case h == nil || r.reader.curving && h.run == nil && h.err == nil:
 		return "reading the run"
 	case h.err != nil:
@@ -114,7 +114,7 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 
 // letters puts each line's letter where the line ends. Those that would stand on each other keep the order of their
 // values.
-func (o *laid) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
+func (o *overlayState) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
 	type end struct {
 		line, x, y int
 		value      float64 // where the line ends as it is drawn, which need not be the last value
@@ -219,7 +219,7 @@ func (r *runs) figuresTitle(*model) (string, string) {
 
 // figureRow is a run, or the mean of runs that differ in nothing but their seeds.
 type figureRow struct {
-	overlaid
+	overlayLine
 	cells map[string]string
 }
 
@@ -277,7 +277,7 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 }
 
 // older says which results on the test set are of a round that their run has left behind, "" for none.
-func (o *laid) older() string {
+func (o *overlayState) older() string {
 	var each []string
 	for _, run := range o.set {
 		if at := run.Aged("test_loss"); at > 0 {
@@ -292,7 +292,7 @@ func (o *laid) older() string {
 }
 
 // figureRows draws some columns of the table.
-func (o *laid) figureRows(g *cell.Grid, in cell.Rect, kept []column[figureRow], name int) {
+func (o *overlayState) figureRows(g *cell.Grid, in cell.Rect, kept []column[figureRow], name int) {
 	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
 	tableHead(g, in.X+4+name+2, in.Y, kept)
 	for i, row := range o.rows {
@@ -317,11 +317,11 @@ func hasColumn(cols []column[figureRow], head string) bool {
 }
 
 // figures are the table's rows and columns, and the settings in which the runs differ.
-func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing []string) {
+func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], differing []string) {
 	for _, l := range o.lines {
 		for _, run := range l.runs {
 			letter, role := chart.Letter(o.index[run])
-			rows = append(rows, figureRow{overlaid{[]*compare.Run{run}, letter, role, run.Name}, map[string]string{}})
+			rows = append(rows, figureRow{overlayLine{[]*compare.Run{run}, letter, role, run.Name}, map[string]string{}})
 		}
 	}
 	put := func(head string, weight int, right bool, text func(row figureRow) string) {
@@ -385,7 +385,7 @@ func (o *laid) figures() (rows []figureRow, cols []column[figureRow], differing 
 			letter, _ := chart.Letter(o.index[run])
 			letters = append(letters, string(letter))
 		}
-		mean := figureRow{overlaid{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")}, map[string]string{}}
+		mean := figureRow{overlayLine{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")}, map[string]string{}}
 		for _, metric := range compare.Metrics {
 			x, se, n := g.Mean(metric.Name)
 			switch {

@@ -149,13 +149,13 @@ func (r *rail) foot(m *model, g *cell.Grid, in cell.Rect, k optim.Knob) {
 			y++
 		}
 	}
-	said := r.said(m, k)
-	lines, role := wrap(said.text, in.W-2), said.role
-	if len(r.staged) > 0 && said.text == "" {
+	note := r.footnote(m, k)
+	lines, role := wrap(note.text, in.W-2), note.role
+	if len(r.staged) > 0 && note.text == "" {
 		role, lines = cell.Staged, append(r.stagedSchedule(k, in.W-2), r.stagedLine(m))
 	}
 	own := len(lines) // without another message the doc of the knob follows
-	if own == 0 || said.past {
+	if own == 0 || note.past {
 		lines = append(lines, wrap(k.Doc, in.W-2)...)
 	}
 	for i, l := range lines {

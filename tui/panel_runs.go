@@ -26,12 +26,12 @@ func (r *runs) panels() []panel {
 		{
 			id: runsPanel, title: r.title, draw: r.draw, group: "runs (on their screen)", keys: r.keys(), hints: r.hints,
 			screen: &screen{digit: 9, name: "Runs", place: r.place, home: true}, point: r.point, back: r.back,
-			list: entries, poll: r.poll, branched: r.raced,
+			list: entries, poll: r.poll, branched: r.overlayBranch,
 		},
 		{id: overlayPanel, title: r.overlayTitle, draw: r.drawOverlay, group: "runs (on their screen)", keys: r.keys(),
 			hints: r.hints, back: r.back, point: r.pointAt, list: entries, export: r.overlayRows},
 		{id: figuresPanel, title: r.figuresTitle, draw: r.drawFigures, group: "runs (on their screen)", keys: r.keys(),
-			hints: r.hints, back: r.fromTable, list: entries, export: r.figureTable},
+			hints: r.hints, back: r.closeTable, list: entries, export: r.figureTable},
 	}
 }
 
@@ -60,7 +60,7 @@ func (r *runs) hints(m *model) [][2]string {
 	open := "open"
 	if e, why := r.on(m); why == "" {
 		switch {
-		case e.Folder != "" && r.unfolded(e, r.wanted):
+		case e.Folder != "" && r.expanded(e, r.wanted):
 			open = "close"
 		case e.Folder == "" && (e.Running || e.Asked):
 			open = "attach"
@@ -281,7 +281,7 @@ func (r *runs) draw(m *model, g *cell.Grid, in cell.Rect) {
 		left := in.X + runsLeft
 		if x.Folder != "" {
 			fold := '+'
-			if r.unfolded(x.Entry, r.wanted) {
+			if r.expanded(x.Entry, r.wanted) {
 				fold = '-'
 			}
 			g.Set(in.X+4, y, fold, cell.Key)

@@ -72,7 +72,7 @@ func (r *rail) typed() *typing {
 	if r.typing == nil {
 		return nil
 	}
-	return &typing{r.type1, [][2]string{{"enter", "stage"}, {"esc", "back"}}}
+	return &typing{r.typeKey, [][2]string{{"enter", "stage"}, {"esc", "back"}}}
 }
 
 func (r *rail) stagedLine(m *model) string {
@@ -222,7 +222,7 @@ func (r *rail) base(m *model, k optim.Knob) float64 {
 
 // turn moves the selected knob by n steps.
 func (r *rail) turn(m *model, n int) {
-	r.forgive()
+	r.clearRefusal()
 	k := r.chosen(m)
 	x := r.base(m, k)
 	for range max(n, -n) {

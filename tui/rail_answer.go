@@ -9,16 +9,16 @@ import (
 	"brood/tui/cell"
 )
 
-// footnote is a text below a knob and how it is drawn.
+// footnote is the text below a knob with its colour role.
 type footnote struct {
 	text string
 	role cell.Role
-	past bool // it is of the knob's history, and nothing is going on
+	past bool // the text is from the history of the knob; no change is pending
 }
 
-// said returns the text below a knob. An answer that is not settled is shown below every knob, and names what it is
+// footnote returns the text below a knob. An answer that is not settled is shown below every knob, and names what it is
 // about. Once it is in effect, each knob shows its own newest edit alone.
-func (r *rail) said(m *model, k optim.Knob) footnote {
+func (r *rail) footnote(m *model, k optim.Knob) footnote {
 	a := r.answer
 	switch {
 	case a.bad:
@@ -40,7 +40,7 @@ func (a answer) only(k optim.Knob) bool {
 	return one && name == k.Name && !strings.Contains(a.what, ", ")
 }
 
-// newest is the newest edit of a knob that a command asked for and that is in effect; "" where there is none.
+// newest describes the newest edit of a knob by a command that is in effect; "" if there is none.
 func (m *model) newest(k optim.Knob) string {
 	v := m.shown
 	if k.Name == view.MembersKnob {

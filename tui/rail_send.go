@@ -11,7 +11,7 @@ import (
 	"brood/runtime/view"
 )
 
-// keys are those that choose and turn a knob, and those that send what is staged and take it back.
+// keys returns the bindings that select and change a knob, and those that send and discard staged changes.
 func (r *rail) keys() (turning, sending []binding) {
 	some := func(m *model) string {
 		if len(r.knobs(m)) == 0 {
@@ -46,12 +46,12 @@ func (r *rail) keys() (turning, sending []binding) {
 	}
 	sending = []binding{
 		{keys: []string{"a"}, title: "apply all that is staged", why: (*model).whyNoCommand, do: r.apply, anywhere: true},
-		{keys: []string{"u"}, title: "unstage", why: (*model).whyNoStage, do: r.takeBack, anywhere: true},
+		{keys: []string{"u"}, title: "unstage", why: (*model).whyNoStage, do: r.unstageChosen, anywhere: true},
 	}
 	return turning, sending
 }
 
-// apply sends everything staged as one transaction.
+// apply sends all staged changes as one transaction. It refuses while an earlier one is unanswered.
 func (r *rail) apply(m *model) tea.Cmd {
 	switch {
 	case r.sent != nil:
@@ -78,8 +78,8 @@ func (r *rail) apply(m *model) tea.Cmd {
 	return send
 }
 
-// takeBack unstages the chosen knob, or everything when it is not staged.
-func (r *rail) takeBack(m *model) tea.Cmd {
+// unstageChosen discards the staged change of the chosen knob, or all changes if that knob has none.
+func (r *rail) unstageChosen(m *model) tea.Cmd {
 	if !m.onKnobs() || !r.unstage(r.chosen(m).Name) {
 		r.staged = nil
 	}
@@ -89,7 +89,7 @@ func (r *rail) takeBack(m *model) tea.Cmd {
 	return nil
 }
 
-// answered takes the receipt of what was sent; false says that it answers something else.
+// answered handles the receipt of the sent changes. It returns false if msg answers another command.
 func (r *rail) answered(m *model, msg receiptMsg) bool {
 	if r.sent == nil || msg.command.ID != r.sent.ID {
 		return false
@@ -110,8 +110,8 @@ func (r *rail) answered(m *model, msg receiptMsg) bool {
 	return true
 }
 
-// accepted says from which round on a change holds, wherever it was typed, unless the rail waits for an answer of its
-// own.
+// accepted shows from which round an accepted change applies, also for commands from elsewhere. It does nothing while
+// the rail waits for the answer to its own changes.
 func (r *rail) accepted(m *model, msg receiptMsg) {
 	if c := msg.command; r.sent == nil && (len(c.Set) > 0 || c.Members > 0) {
 		from := msg.receipt.Round + 1
@@ -120,12 +120,12 @@ func (r *rail) accepted(m *model, msg receiptMsg) {
 	}
 }
 
-// type1 handles a key while a value is typed.
-func (r *rail) type1(m *model, name, text string) tea.Cmd {
+// typeKey handles a key while the user types a value.
+func (r *rail) typeKey(m *model, name, text string) tea.Cmd {
 	switch name {
 	case "esc":
 		r.typing = nil
-		r.forgive()
+		r.clearRefusal()
 		return nil
 	case "enter":
 		k := r.chosen(m)
@@ -140,13 +140,13 @@ func (r *rail) type1(m *model, name, text string) tea.Cmd {
 		r.typing, r.answer = nil, answer{}
 		return nil
 	}
-	r.forgive()
+	r.clearRefusal()
 	r.typing.key(name, text)
 	return nil
 }
 
-// forgive forgets a refusal: what it was of is being mended or was given up.
-func (r *rail) forgive() {
+// clearRefusal removes a refusal from the screen, since the user corrects or cancels the value.
+func (r *rail) clearRefusal() {
 	if r.answer.bad {
 		r.answer = answer{}
 	}

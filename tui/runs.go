@@ -13,47 +13,47 @@ import (
 	"brood/runtime/session"
 )
 
-// runs is the state of the Runs screen: the rail of all runs, and what is laid over each other beside it.
+// runs is the state of the Runs screen: the list of all runs and the overlay of the selected ones.
 type runs struct {
-	found  map[string][]library.Entry // by folder; "" are the sessions themselves
-	known  map[string]*known          // by directory
-	open   map[string]bool            // folders
-	err    error
-	loaded bool
+	found  map[string][]library.Entry // by folder; "" is the top level
+	known  map[string]*known          // summaries by directory
+	open   map[string]bool            // folders by directory; present once the user or the program set it
+	err    error                      // of the last scan
+	loaded bool                       // a scan has ended
 
-	chosen  string   // directory
-	awaited string   // directory of a branch that was not listed yet
-	marks   []string // directories, in the order of marking: the first is a
+	chosen  string   // directory of the run under the cursor
+	awaited string   // directory of a new branch that no scan has listed yet
+	marks   []string // directories, in the order of marking: the first has the letter a
 	sort    sorting
 
-	rows   []runRow // that are shown, in their order: see sorted
-	stale  bool     // rows are to be made again
-	wanted string   // the filter that they were made for
-	first  int      // row at the top, as last drawn
-	height int      // rows that were drawn
+	rows   []runRow // shown rows in order, see sorted
+	stale  bool     // rows have to be recomputed
+	wanted string   // filter for which rows were computed
+	first  int      // top row of the last frame
+	height int      // number of rows of the last frame
 
 	reader  reader
-	overlay laid
+	overlay overlayState
 }
 
-// runRow is a line of the rail.
+// runRow is a row of the list.
 type runRow struct {
 	library.Entry
-	depth int // 1: below its folder
+	depth int // 0: top level; 1: below its folder
 }
 
-// known is what was read of a run.
+// known is the summary of a run or folder.
 type known struct {
 	library.Summary
-	text  string // what a filter looks at, in lower case
-	spark string
-	bytes int64     // of the log that it was read of
-	when  time.Time // it was written, of a folder
-	at    time.Time
-	took  time.Duration
+	text  string        // searched by the filter, in lower case
+	spark string        // sparkline of the loss
+	bytes int64         // size of the log when it was read
+	when  time.Time     // modification time of a folder when it was read
+	at    time.Time     // time of reading
+	took  time.Duration // duration of reading
 }
 
-// sorting is what the rail is sorted by.
+// sorting is the sort key of the list.
 type sorting int
 
 const (
@@ -64,22 +64,22 @@ const (
 	byState
 )
 
-// sortings are how the rail's title says it.
+// sortings holds the text of each sort key for the title of the list.
 var sortings = []string{"live, then last written", "by name", "by test error", "by loss", "by state"}
 
 func newRuns() *runs {
 	return &runs{found: map[string][]library.Entry{}, known: map[string]*known{}, open: map[string]bool{},
-		overlay: laid{at: -1, seeds: true, held: map[string]*held{}}}
+		overlay: overlayState{at: -1, seeds: true, loaded: map[string]*loadedRun{}}}
 }
 
-// Standing is a session's state in a word: its phase, or what has become of it.
+// Standing returns the state of a session as a word: its phase, or broken, empty, begins or killed.
 func Standing(x session.Info) string {
 	switch {
 	case x.Err != "":
 		return "broken"
 	case x.Running && x.Phase == "":
 		return "begins"
-	case x.Phase == "": // nothing came of it, not even a round to go on from
+	case x.Phase == "": // it ended before its first round and cannot be resumed
 		return "empty"
 	case !x.Running && (x.Phase == event.Training || x.Phase == event.Waiting || x.Phase == event.Paused):
 		return "killed"
@@ -88,7 +88,7 @@ func Standing(x session.Info) string {
 	return word
 }
 
-// summary is what is known of an entry so far; nil before it was read.
+// summary returns the summary of an entry, nil before it was read.
 func (r *runs) summary(e library.Entry) *known {
 	k := r.known[e.Dir]
 	if k != nil {
@@ -97,7 +97,8 @@ func (r *runs) summary(e library.Entry) *known {
 	return k
 }
 
-// name is what a run is called: as a person named it, else by its directory without the day, which commands find too.
+// name returns the display name of a run: the name that the user gave it, else its directory without the date, which
+// commands accept too.
 func (r *runs) name(e library.Entry) string {
 	if k := r.known[e.Dir]; k != nil && k.About.Name != "" {
 		return k.About.Name
@@ -110,38 +111,39 @@ func (r *runs) name(e library.Entry) string {
 	return e.Name
 }
 
-// sorted are the lines of the rail: folders that are open have their runs below them. By time what is under way stands
-// first: runs here, and those of other machines, whether their folders are open or not. A run of a sweep or a study
-// here stays in its folder, which nobody lists while it is closed. Made again only where something has changed.
+// sorted returns the rows of the list. Runs of open folders follow their folder. When sorted by time, running runs come
+// first: runs of this machine, then those of other machines, even if their folder is closed. Runs of a sweep or study
+// on this machine stay in their folder, which is not scanned while it is closed. The rows are cached until stale is set
+// or the filter changes.
 func (r *runs) sorted(m *model) []runRow {
 	want := strings.ToLower(m.filters.text["runs"])
 	if !r.stale && want == r.wanted {
 		return r.rows
 	}
-	var abroad, rest []runRow
+	var remote, rest []runRow
 	r.stale, r.wanted, r.rows = false, want, r.rows[:0]
 	for _, e := range r.order(r.found[""]) {
 		switch {
 		case e.Folder != "":
 			live, row := r.folderRows(e, want)
-			abroad, rest = append(abroad, live...), append(rest, row...)
+			remote, rest = append(remote, live...), append(rest, row...)
 		case !r.passes(e, want):
-		case r.hoisted(e):
-			abroad = append(abroad, runRow{e, 0})
+		case r.atTop(e):
+			remote = append(remote, runRow{e, 0})
 		case r.sort == byTime && e.Running:
 			r.rows = append(r.rows, runRow{e, 0})
 		default:
 			rest = append(rest, runRow{e, 0})
 		}
 	}
-	// All of these are written to now: by that they would change places under the cursor from look to look.
-	slices.SortStableFunc(abroad,
+	// Sorting these by the time of the last write would reorder them on every scan, since all of them are being written.
+	slices.SortStableFunc(remote,
 		func(a, b runRow) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name)) })
-	r.rows = append(append(r.rows, abroad...), rest...)
+	r.rows = append(append(r.rows, remote...), rest...)
 	return r.rows
 }
 
-// passes says whether a run holds every word of what the filter wants, in its name or in what is known of it.
+// passes reports whether the name or the summary of a run contains every word of the filter want, in lower case.
 func (r *runs) passes(e library.Entry, want string) bool {
 	text := strings.ToLower(e.Name)
 	if k := r.summary(e); k != nil {
@@ -153,7 +155,7 @@ func (r *runs) passes(e library.Entry, want string) bool {
 	return !slices.ContainsFunc(strings.Fields(want), func(word string) bool { return !strings.Contains(text, word) })
 }
 
-// order sorts entries, which come as a scan has them.
+// order returns entries in the order of the sort key. Scans are already sorted by time.
 func (r *runs) order(entries []library.Entry) []library.Entry {
 	if r.sort == byTime {
 		return entries
@@ -167,17 +169,17 @@ func (r *runs) order(entries []library.Entry) []library.Entry {
 		case byName:
 			return cmp.Compare(strings.ToLower(r.name(a)), strings.ToLower(r.name(b)))
 		case byError:
-			return last(r.tested(a), r.tested(b))
+			return compareNaNLast(r.tested(a), r.tested(b))
 		case byLoss:
-			return last(r.loss(a), r.loss(b))
+			return compareNaNLast(r.loss(a), r.loss(b))
 		}
 		return cmp.Compare(r.rank(a), r.rank(b))
 	})
 	return out
 }
 
-// last orders figures, those that are none behind all others.
-func last(a, b float64) int {
+// compareNaNLast compares numbers and orders NaN after all others.
+func compareNaNLast(a, b float64) int {
 	switch {
 	case math.IsNaN(a) && math.IsNaN(b):
 		return 0
@@ -189,6 +191,7 @@ func last(a, b float64) int {
 	return cmp.Compare(a, b)
 }
 
+// tested returns the test metric of a run with lower as better, NaN if there is none.
 func (r *runs) tested(e library.Entry) float64 {
 	if k := r.known[e.Dir]; k != nil && k.Score != nil && k.Score.More {
 		return -k.Score.Value
@@ -205,7 +208,7 @@ func (r *runs) loss(e library.Entry) float64 {
 	return math.NaN()
 }
 
-// rank puts what needs a person first: what runs, was killed or failed, before what ended as it should.
+// rank orders runs by state: running, killed and failed runs, which may need attention, before finished ones.
 func (r *runs) rank(e library.Entry) int {
 	k := r.summary(e)
 	if k == nil {
@@ -215,7 +218,7 @@ func (r *runs) rank(e library.Entry) int {
 	return slices.Index(order, Standing(k.Info))
 }
 
-// at is the row under the cursor; -1 without any.
+// at returns the index of the row under the cursor, -1 if there are no rows.
 func (r *runs) at(m *model) int {
 	rows := r.sorted(m)
 	if len(rows) == 0 {
@@ -224,7 +227,7 @@ func (r *runs) at(m *model) int {
 	return max(0, slices.IndexFunc(rows, func(x runRow) bool { return x.Dir == r.chosen }))
 }
 
-// on is the entry under the cursor, or why there is none.
+// on returns the entry under the cursor; why is a message if there is none, else "".
 func (r *runs) on(m *model) (e library.Entry, why string) {
 	i := r.at(m)
 	if i < 0 {
@@ -256,8 +259,8 @@ func (r *runs) entry(dir string) (library.Entry, bool) {
 	return library.Entry{}, false
 }
 
-// picked are the runs that are laid over each other: those that are marked, else the one under the cursor.
-func (r *runs) picked(m *model) (out []library.Entry) {
+// selectedRuns returns the runs of the overlay: the marked ones, or the one under the cursor if none is marked.
+func (r *runs) selectedRuns(m *model) (out []library.Entry) {
 	for _, dir := range r.marks {
 		if e, ok := r.entry(dir); ok {
 			out = append(out, e)
@@ -272,11 +275,11 @@ func (r *runs) picked(m *model) (out []library.Entry) {
 	return out
 }
 
-// held is a run that was read for the overlay.
-type held struct {
-	run   *compare.Run // nil where it has no curve
+// loadedRun holds the curves of a run for the overlay.
+type loadedRun struct {
+	run   *compare.Run // nil after an error
 	err   error
-	bytes int64 // of the log that it was read of
-	at    time.Time
-	took  time.Duration
+	bytes int64         // size of the log when it was read
+	at    time.Time     // time of reading
+	took  time.Duration // duration of reading
 }

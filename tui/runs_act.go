@@ -20,13 +20,13 @@ import (
 	"brood/tui/chart"
 )
 
-// maxMarks is how many runs can be told from each other when they are laid over each other.
+// maxMarks is the largest number of runs that can be distinguished in an overlay.
 const maxMarks = 16
 
-// tooMany says that no further run can be marked.
+// tooMany is the message that no further run can be marked.
 var tooMany = fmt.Sprintf("%d runs are marked: more cannot be told from each other", maxMarks)
 
-// keys are those of the rail and of what stands beside it.
+// keys returns the key bindings of the list of runs and of the overlay.
 func (r *runs) keys() []binding {
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { r.move(m, d); return r.poll(m) }
@@ -72,7 +72,7 @@ func (r *runs) keys() []binding {
 	}
 }
 
-// wholeTable shows the table of settings and figures alone, and then what was there again.
+// wholeTable toggles between the table of settings and results alone and the normal layout.
 func (r *runs) wholeTable(m *model) tea.Cmd {
 	if m.expanded = m.focus != figuresPanel || !m.expanded; m.expanded {
 		m.focus = figuresPanel
@@ -82,8 +82,9 @@ func (r *runs) wholeTable(m *model) tea.Cmd {
 	return nil
 }
 
-// fromTable leaves the table where it is shown alone.
-func (r *runs) fromTable(m *model) bool {
+// closeTable leaves the table if it is shown alone; otherwise it goes back as in the list. It reports whether anything
+// changed.
+func (r *runs) closeTable(m *model) bool {
 	if !m.expanded {
 		return r.back(m)
 	}
@@ -91,7 +92,7 @@ func (r *runs) fromTable(m *model) bool {
 	return true
 }
 
-// turnAxis goes on to the next axis on which one of the runs got anywhere.
+// turnAxis selects the next axis on which at least one of the runs has an extent.
 func (r *runs) turnAxis(m *model) tea.Cmd {
 	o := &r.overlay
 	n := axis.Axis(len(axis.Names))
@@ -106,7 +107,7 @@ func (r *runs) turnAxis(m *model) tea.Cmd {
 	return nil
 }
 
-// back takes the cursor of the charts away, and then the marks.
+// back removes the cursor of the charts, else the marks. It reports whether there was anything to remove.
 func (r *runs) back(*model) bool {
 	switch {
 	case r.overlay.at >= 0:
@@ -124,7 +125,7 @@ func (r *runs) mayOpen(m *model) string {
 	if _, there := m.opt.Library.(Traveller); why == "" && there && e.Host != "" && !e.Asked && m.opt.ReadOnly {
 		return readOnly + ", and what " + e.Host + " shows could change its runs"
 	}
-	if why == "" && e.Folder != "" && r.sought(e, r.wanted) {
+	if why == "" && e.Folder != "" && r.matchedInside(e, r.wanted) {
 		return "those of its runs that pass the filter are shown: esc takes the filter away"
 	}
 	if k := r.summary(e); why == "" && k != nil && k.Err != "" && e.Folder == "" && !e.Asked {
@@ -138,7 +139,7 @@ func (r *runs) enter(m *model) tea.Cmd {
 	switch {
 	case e.Folder != "":
 		r.open[e.Dir], r.stale = !r.open[e.Dir], true
-		return r.again(m)
+		return r.rescan(m)
 	case e.Dir == m.opt.Session && m.opt.Source != nil && e.Running == (m.replay == nil):
 		return m.openScreen(0)
 	}
@@ -150,8 +151,8 @@ func (r *runs) enter(m *model) tea.Cmd {
 	return m.open(e.Dir)
 }
 
-// abroad is why a run of another machine is only opened from here.
-func abroad(e library.Entry) string {
+// remoteNote returns the message that a run of another machine can only be opened or overlaid from here.
+func remoteNote(e library.Entry) string {
 	switch {
 	case e.Folder != "":
 		return e.Name + " is no run: choose one below it"
@@ -167,7 +168,7 @@ func (r *runs) mayMark(m *model) string {
 	case why != "":
 		return why
 	case e.Host != "" && e.Folder != "":
-		return abroad(e)
+		return remoteNote(e)
 	case e.Folder == "" && len(r.marks) >= maxMarks && !slices.Contains(r.marks, e.Dir):
 		return tooMany
 	}
@@ -189,7 +190,7 @@ func (r *runs) mark(m *model) tea.Cmd {
 	return r.poll(m)
 }
 
-// letter is what stands for a marked run in the charts; 0 of one that is not marked.
+// letter returns the letter and colour role of a marked run in the charts; 0 for an unmarked run.
 func (r *runs) letter(dir string) (rune, cell.Role) {
 	i := slices.Index(r.marks, dir)
 	if i < 0 {
@@ -198,13 +199,13 @@ func (r *runs) letter(dir string) (rune, cell.Role) {
 	return chart.Letter(i)
 }
 
-// keeper is who does what a run needs beyond being looked at; nil where nobody can.
+// keeper returns the library's Keeper, which can change runs; nil if the library has none.
 func (m *model) keeper() Keeper {
 	k, _ := m.opt.Library.(Keeper)
 	return k
 }
 
-// mayChange is why nothing can be done with the run under the cursor, "" when it can.
+// mayChange returns the run under the cursor with its summary. why is a message if it cannot be changed, else "".
 func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
 	e, why = r.on(m)
 	k = r.summary(e)
@@ -213,7 +214,7 @@ func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
 	case m.opt.ReadOnly:
 		why = readOnly
 	case e.Host != "":
-		why = abroad(e)
+		why = remoteNote(e)
 	case m.keeper() == nil:
 		why = "these runs can only be looked at from here"
 	case e.Folder != "":
@@ -237,7 +238,7 @@ func (r *runs) mayResume(m *model) string {
 	return ""
 }
 
-// resume asks until which round; a run that was killed or stopped may go on to the limit that it has.
+// resume asks for the round at which to stop. For a killed or stopped run the answer may be empty: it keeps its limit.
 func (r *runs) resume(m *model) tea.Cmd {
 	e, _ := r.on(m)
 	k := r.summary(e)
@@ -282,13 +283,13 @@ func (r *runs) stop(m *model) tea.Cmd {
 		r.name(e)), yes: "stop it",
 		do: func(m *model) tea.Cmd {
 			keeper := m.keeper()
-			return r.does(m, "stopped "+r.name(e), func(ctx context.Context) error { return keeper.Stop(ctx, e.Dir) })
+			return r.change(m, "stopped "+r.name(e), func(ctx context.Context) error { return keeper.Stop(ctx, e.Dir) })
 		}}
 	return nil
 }
 
-// does runs what changes a run, says what came of it and lists anew.
-func (r *runs) does(m *model, said string, f func(context.Context) error) tea.Cmd {
+// change runs f, which changes a run, in a job. It then shows done or the error and scans the runs again.
+func (r *runs) change(m *model, done string, f func(context.Context) error) tea.Cmd {
 	ctx := m.ctx
 	return m.job(func() tea.Msg {
 		err := f(ctx)
@@ -296,9 +297,9 @@ func (r *runs) does(m *model, said string, f func(context.Context) error) tea.Cm
 			if err != nil {
 				m.say(cell.Alert, err.Error())
 			} else {
-				m.say(cell.Plain, said)
+				m.say(cell.Plain, done)
 			}
-			return r.again(m)
+			return r.rescan(m)
 		})
 	})
 }
@@ -311,7 +312,7 @@ func (r *runs) mayDelete(m *model) string {
 	case m.opt.ReadOnly:
 		return readOnly
 	case e.Host != "":
-		return abroad(e)
+		return remoteNote(e)
 	case e.Folder != "":
 		return e.Name + " is a folder: remove its directory yourself"
 	case e.Running:
@@ -338,7 +339,7 @@ func (r *runs) remove(m *model) tea.Cmd {
 			if r.chosen == e.Dir { // it was the last one
 				r.move(m, -1)
 			}
-			return r.does(m, "deleted "+name, func(ctx context.Context) error { return lib.Delete(ctx, e.Dir) })
+			return r.change(m, "deleted "+name, func(ctx context.Context) error { return lib.Delete(ctx, e.Dir) })
 		},
 	}
 	return nil
@@ -364,12 +365,12 @@ func (r *runs) write(m *model) tea.Cmd {
 	keeper, ctx := m.keeper(), m.ctx
 	m.say(cell.Plain, "writing the model of "+r.name(e))
 	return m.job(func() tea.Msg {
-		said, err := keeper.Export(ctx, e.Dir)
+		written, err := keeper.Export(ctx, e.Dir)
 		return reply(func(m *model) tea.Cmd {
 			if err != nil {
 				m.say(cell.Alert, err.Error())
 			} else {
-				m.say(cell.Good, said)
+				m.say(cell.Good, written)
 			}
 			return nil
 		})
@@ -381,21 +382,22 @@ func (r *runs) mayDescribe(m *model) string {
 	return why
 }
 
-// describe asks for a line that is written beside the run.
+// describe asks for a line of text and stores the description of the run that change makes of it, in a file of its
+// session.
 func (r *runs) describe(m *model, title, about, text string, change func(a *session.About, text string)) tea.Cmd {
 	e, _ := r.on(m)
 	before := r.summary(e).About
 	d := &ask{title: title + " " + r.name(e), about: about, do: func(m *model, text string) (tea.Cmd, error) {
 		after := before
 		change(&after, strings.TrimSpace(text))
-		if err := after.Check(); err != nil { // what was typed stays, to be mended
+		if err := after.Check(); err != nil { // the dialog stays open with the text
 			return nil, err
 		}
 		keeper := m.keeper()
-		if k := r.known[e.Dir]; k != nil { // to be read again
+		if k := r.known[e.Dir]; k != nil { // force a new read
 			k.bytes, k.took = -1, 0
 		}
-		return r.does(m, "saved in session "+e.Name, func(ctx context.Context) error {
+		return r.change(m, "saved in session "+e.Name, func(ctx context.Context) error {
 			return keeper.Describe(ctx, e.Dir, after)
 		}), nil
 	}}

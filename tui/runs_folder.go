@@ -11,12 +11,13 @@ import (
 	"brood/tui/cell"
 )
 
-// hoisted says whether a run of another machine stands among what is under way, in place of below that machine.
-func (r *runs) hoisted(e library.Entry) bool { return r.sort == byTime && e.Host != "" && e.Running }
+// atTop reports whether a run of another machine is listed at the top, among the running runs, instead of in its
+// folder.
+func (r *runs) atTop(e library.Entry) bool { return r.sort == byTime && e.Host != "" && e.Running }
 
-// folderRows are the line of a folder with those below it, none where no part of it passes the filter, and its runs
-// that stand elsewhere.
-func (r *runs) folderRows(e library.Entry, want string) (hoisted, rows []runRow) {
+// folderRows returns the row of a folder followed by those of its runs, and the rows of its runs that are listed at the
+// top. Both are nil if neither the folder nor a run of it passes the filter.
+func (r *runs) folderRows(e library.Entry, want string) (top, rows []runRow) {
 	within := r.within(e, want)
 	if len(within) == 0 && !r.passes(e, want) {
 		return nil, nil
@@ -24,17 +25,16 @@ func (r *runs) folderRows(e library.Entry, want string) (hoisted, rows []runRow)
 	rows = append(rows, runRow{e, 0})
 	for _, x := range within {
 		switch {
-		case r.hoisted(x):
-			hoisted = append(hoisted, runRow{x, 0})
-		case r.unfolded(e, want):
+		case r.atTop(x):
+			top = append(top, runRow{x, 0})
+		case r.expanded(e, want):
 			rows = append(rows, runRow{x, 1})
 		}
 	}
-	return hoisted, rows
+	return top, rows
 }
 
-// within are the runs of a folder that are shown where it is open: all of one that passes the filter itself, else those
-// that pass.
+// within returns the runs of a folder that pass the filter, or all of them if the folder itself passes.
 func (r *runs) within(folder library.Entry, want string) (out []library.Entry) {
 	named := r.passes(folder, want)
 	for _, x := range r.order(r.found[folder.Dir]) {
@@ -45,23 +45,24 @@ func (r *runs) within(folder library.Entry, want string) (out []library.Entry) {
 	return out
 }
 
-// unfolded says whether a folder's runs stand below it: a person opened it, or a filter that it does not pass itself
-// looks for some of them.
-func (r *runs) unfolded(folder library.Entry, want string) bool {
-	return r.open[folder.Dir] || r.sought(folder, want)
+// expanded reports whether the runs of a folder are listed below it: it is open, or shown only for runs that pass the
+// filter.
+func (r *runs) expanded(folder library.Entry, want string) bool {
+	return r.open[folder.Dir] || r.matchedInside(folder, want)
 }
 
-// sought says whether a folder is shown for the runs in it that pass the filter.
-func (r *runs) sought(folder library.Entry, want string) bool {
+// matchedInside reports whether a folder is shown only because runs in it pass the filter.
+func (r *runs) matchedInside(folder library.Entry, want string) bool {
 	return want != "" && !r.passes(folder, want)
 }
 
-// marksIn says whether a run of a folder is marked.
+// marksIn reports whether a run of a folder is marked.
 func (r *runs) marksIn(folder string) bool {
 	return slices.ContainsFunc(r.marks, func(dir string) bool { return filepath.Dir(dir) == folder })
 }
 
-// keepMarked adds to a list that was begun before runs of a closed folder were marked what was known of that folder.
+// keepMarked adds closed folders with marked runs to the result of a scan that started before the runs were marked,
+// with the entries of the scan before.
 func (r *runs) keepMarked(found map[string][]library.Entry) {
 	for _, e := range found[""] {
 		if _, listed := found[e.Dir]; e.Folder != "" && !listed && r.marksIn(e.Dir) {
@@ -70,8 +71,8 @@ func (r *runs) keepMarked(found map[string][]library.Entry) {
 	}
 }
 
-// markFolder marks the runs of a folder that pass the filter, or takes their marks away where all have one, or no more
-// can have. The runs of a closed one are listed first.
+// markFolder marks the runs of a folder that pass the filter. If all are marked, or no more marks are possible, it
+// removes their marks. It first scans a folder that was not scanned yet.
 func (r *runs) markFolder(m *model, e library.Entry) tea.Cmd {
 	if _, listed := r.found[e.Dir]; listed {
 		return r.markAll(m, e)

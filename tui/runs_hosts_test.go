@@ -23,7 +23,7 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 			library.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
 		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true}, {Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
 	}
-	d.runs.listed(d.model, found, 0)
+	d.runs.storeScan(d.model, found, 0)
 	d.runs.reader.scanning = true // this is the list for now
 	listed := func(want ...string) {
 		t.Helper()

@@ -7,18 +7,19 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Timings are what [Measure] saw of a workbench on the runs of a library.
+// Timings holds the results of [Measure].
 type Timings struct {
-	First  time.Duration   // from its start to a frame that lists the runs
-	Filled time.Duration   // and to one in which all runs in view have their figures
-	All    time.Duration   // and until everything is read
-	Laid   time.Duration   // the frame for which all curves are made anew, as when another run is marked
-	Frames []time.Duration // of Update and View, with so many runs marked and their curves over each other
+	First  time.Duration   // from the start to the first frame that lists the runs
+	Filled time.Duration   // from the start to a frame in which all runs in view have their figures
+	All    time.Duration   // from the start until everything is read
+	Laid   time.Duration   // of a frame that recomputes all curves, as after marking another run
+	Frames []time.Duration // of Update and View, with the marked runs overlaid
 	Lines  int             // in each chart
 }
 
-// Measure starts a workbench of width x height on a library, marks so many runs, and draws frames: each of them takes a
-// step of the cursor in the charts. Nobody sits at it. Reading is done between the frames, as a program does.
+// Measure starts a workbench of width x height cells without a terminal on a library, marks mark runs and draws frames
+// frames, with a step of the cursor in the charts before each. It runs the reading jobs between frames, in this
+// goroutine.
 func Measure(ctx context.Context, lib Library, width, height, mark, frames int) (t Timings, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	began := time.Now()
@@ -28,10 +29,10 @@ func Measure(ctx context.Context, lib Library, width, height, mark, frames int) 
 		m.jobs.end()
 	}()
 	rail := newRuns()
-	for _, own := range rail.panels() {
+	for _, p := range rail.panels() {
 		for i := range m.panels {
-			if m.panels[i].id == own.id {
-				m.panels[i] = own
+			if m.panels[i].id == p.id {
+				m.panels[i] = p
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func Measure(ctx context.Context, lib Library, width, height, mark, frames int) 
 	return t, ctx.Err()
 }
 
-// filled says whether all runs that were drawn are known.
+// filled reports whether all drawn runs have a summary.
 func (r *runs) filled() bool {
 	for _, x := range r.rows[min(r.first, len(r.rows)):min(r.first+r.height, len(r.rows))] {
 		if r.known[x.Dir] == nil {

@@ -6,15 +6,15 @@ import (
 	"brood/runtime/compare"
 )
 
-// raced puts a run and the branch that has begun off it over each other, from the fork on. The branch is awaited: a
-// list that was read before it began does not take its mark away.
-func (r *runs) raced(m *model, parent, branch string) tea.Cmd {
+// overlayBranch overlays a run and a new branch of it from the fork on. A scan that started before the branch does not
+// remove its mark, see gone.
+func (r *runs) overlayBranch(m *model, parent, branch string) tea.Cmd {
 	r.marks, r.chosen, r.awaited = []string{parent, branch}, branch, branch
 	r.overlay.race, r.overlay.stale, r.overlay.at = true, true, -1
-	return r.again(m)
+	return r.rescan(m)
 }
 
-// gone says whether a marked run is no longer listed.
+// gone reports whether a marked run is no longer listed. The awaited branch is not gone before its first scan.
 func (r *runs) gone(dir string) bool {
 	_, ok := r.entry(dir)
 	if ok && dir == r.awaited {
@@ -23,8 +23,8 @@ func (r *runs) gone(dir string) bool {
 	return !ok && dir != r.awaited
 }
 
-// forked is where the first branch sets out whose parent is among the runs overlaid.
-func (o *laid) forked() (x float64, ok bool) {
+// forked returns the axis position of the earliest fork of a branch whose parent is overlaid too.
+func (o *overlayState) forked() (x float64, ok bool) {
 	for _, run := range o.set {
 		if from, _ := run.Span(o.axis); run.Joined() && (!ok || from < x) {
 			x, ok = from, true
@@ -33,8 +33,8 @@ func (o *laid) forked() (x float64, ok bool) {
 	return x, ok
 }
 
-// near begins the charts shortly before the fork: what both came to since then is seen from its first rounds on.
-func (o *laid) near() {
+// near moves the start of the charts to shortly before the fork if race is set.
+func (o *overlayState) near() {
 	if x, ok := o.forked(); ok && o.race {
 		o.lo = max(o.lo, x-max((o.hi-x)/8, (o.hi-o.lo)/50))
 	}
@@ -47,15 +47,15 @@ func (r *runs) mayRace(*model) string {
 	return ""
 }
 
-// turnRace shows the whole of the runs, or what came of them since the fork.
+// turnRace toggles between the whole runs and the part since the fork.
 func (r *runs) turnRace(*model) tea.Cmd {
 	o := &r.overlay
 	o.race, o.stale, o.at = !o.race, true, -1
 	return nil
 }
 
-// raceNote says where the charts begin.
-func (o *laid) raceNote() string {
+// raceNote returns the part of the title that says where the fork is; "" if the charts show the whole runs.
+func (o *overlayState) raceNote() string {
 	x, ok := o.forked()
 	if first, _ := compare.Spanned(o.set, o.axis); !ok || !o.race || o.lo <= first {
 		return ""

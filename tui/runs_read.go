@@ -11,40 +11,41 @@ import (
 	"brood/tui/chart"
 )
 
-// reader is what is being read for the Runs screen: each of the three at most once at a time, and none of it in
-// Update.
+// reader is the state of the jobs that read for the Runs screen. Each of the three kinds runs at most once at a time,
+// and none of them in Update.
 type reader struct {
 	scanning, summing, curving bool
 
-	scanned  time.Time
-	took     time.Duration   // of the last scan
-	filtered bool            // that looked into all folders
-	todo     []library.Entry // whose summaries are not known, or are of a shorter log; those in view go before
+	scanned  time.Time       // start of the last scan
+	took     time.Duration   // duration of the last scan
+	filtered bool            // the last scan included all folders, for a filter
+	todo     []library.Entry // entries with a missing or outdated summary; those in view are read before them
 	read     int             // summaries since the last save
 }
 
 const (
-	scanEvery = 2 * time.Second       // at least
-	sumFor    = 25 * time.Millisecond // a batch of summaries: then a frame may be drawn
-	sumMost   = 512
-	agedAfter = 5 * time.Second // of a summary in view
-	patience  = 20              // what takes so long is done again after so many times as long
-	linkWait  = time.Minute     // another machine that failed is asked again
+	scanEvery = 2 * time.Second       // shortest time between scans
+	sumFor    = 25 * time.Millisecond // duration of a batch of summaries; a frame may be drawn after it
+	sumMost   = 512                   // entries of a batch
+	agedAfter = 5 * time.Second       // age at which a summary in view is read again
+	patience  = 20                    // a read that took t is repeated after patience*t at the earliest
+	linkWait  = time.Minute           // shortest time until a failed machine is asked again
 )
 
-// poll asks for what the screen lacks while it is shown.
+// poll starts the reads that the screen needs. It does nothing while another screen is shown.
 func (r *runs) poll(m *model) tea.Cmd {
 	if !m.leads(runsPanel) {
 		return nil
 	}
-	r.stale = r.stale || r.reader.summing // what was read meanwhile may belong elsewhere
+	r.stale = r.stale || r.reader.summing // new summaries may change the order
 	return tea.Batch(r.scan(m), r.sum(m), r.curves(m))
 }
 
-// scan lists the sessions, machines, and the folders that are open, have marks, or may hold what a filter looks for.
+// scan starts a scan of the sessions, the machines, and the folders that are open, have marked runs or, with a filter,
+// all of them. It does nothing while a scan is running, or if the last one is recent.
 func (r *runs) scan(m *model) tea.Cmd {
 	now, filtered := m.opt.Clock(), m.filters.text["runs"] != ""
-	looks := filtered && !r.reader.filtered // into closed folders, from now on
+	looks := filtered && !r.reader.filtered // a new filter needs the closed folders now
 	if d := &r.reader; d.scanning || r.loaded && !looks && now.Sub(d.scanned) < max(scanEvery, patience*d.took) {
 		return nil
 	}
@@ -61,39 +62,42 @@ func (r *runs) scan(m *model) tea.Cmd {
 		for _, dir := range folders {
 			list, err := lib.Scan(ctx, dir)
 			if err != nil {
-				return reply(func(*model) tea.Cmd { r.missed(err); return nil })
+				return reply(func(*model) tea.Cmd { r.scanFailed(err); return nil })
 			}
 			found[dir] = list
 		}
 		took := clock().Sub(began)
-		return reply(func(m *model) tea.Cmd { return r.listed(m, found, took) })
+		return reply(func(m *model) tea.Cmd { return r.storeScan(m, found, took) })
 	})
 }
 
-func (r *runs) missed(err error) { r.reader.scanning, r.loaded, r.err = false, true, err }
+// scanFailed stores the error of a scan.
+func (r *runs) scanFailed(err error) { r.reader.scanning, r.loaded, r.err = false, true, err }
 
-// again lists anew at once: something here has changed it.
-func (r *runs) again(m *model) tea.Cmd {
+// rescan starts a scan without waiting for the scan period, after a change from here.
+func (r *runs) rescan(m *model) tea.Cmd {
 	r.loaded = r.loaded && r.reader.scanning
 	return r.scan(m)
 }
 
-func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Duration) tea.Cmd {
+// storeScan stores the result of a scan: entries by folder. It removes marks of runs that no longer exist and queues
+// the summaries that are missing.
+func (r *runs) storeScan(m *model, found map[string][]library.Entry, took time.Duration) tea.Cmd {
 	r.reader.scanning, r.reader.took, r.loaded, r.err = false, took, true, nil
 	r.keepMarked(found)
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
 	for _, e := range found[""] {
-		if _, seen := r.open[e.Dir]; e.Folder == library.HostFolder && !seen { // whoever names it wants to see its runs
+		if _, seen := r.open[e.Dir]; e.Folder == library.HostFolder && !seen { // a configured host starts open
 			r.open[e.Dir] = true
 		}
 	}
-	if n := len(r.marks); n > 0 { // those that are gone
+	if n := len(r.marks); n > 0 { // remove marks of runs that no longer exist
 		r.marks = slices.DeleteFunc(r.marks, r.gone)
 		r.overlay.stale = r.overlay.stale || len(r.marks) < n
 	}
 	for _, list := range found {
 		for _, e := range list {
-			if r.lacks(m, e) {
+			if r.needsSummary(m, e) {
 				r.reader.todo = append(r.reader.todo, e)
 			}
 		}
@@ -101,21 +105,22 @@ func (r *runs) listed(m *model, found map[string][]library.Entry, took time.Dura
 	return tea.Batch(r.sum(m), r.curves(m))
 }
 
-// lacks says whether a summary is missing, or old. One that takes long is not read again soon.
-func (r *runs) lacks(m *model, e library.Entry) bool {
+// needsSummary reports whether the summary of an entry is missing, or older than its log and due to be read again.
+func (r *runs) needsSummary(m *model, e library.Entry) bool {
 	k := r.known[e.Dir]
 	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) &&
 		m.opt.Clock().Sub(k.at) >= patience*k.took
 }
 
-// aged says whether what is known was read some time ago: another may have given the run a name or a note since, which
-// its log does not tell.
-func (r *runs) aged(m *model, e library.Entry) bool {
+// outdated reports whether a summary is old enough to be read again. Another process may have renamed or annotated the
+// run meanwhile, which does not change its log.
+func (r *runs) outdated(m *model, e library.Entry) bool {
 	k := r.known[e.Dir]
 	return k != nil && m.opt.Clock().Sub(k.at) >= max(agedAfter, patience*k.took)
 }
 
-// sum reads summaries for a moment: those in view, and then the others.
+// sum starts a batch of summaries: first of the entries in view, then of the queue. Without any left it saves the
+// cache.
 func (r *runs) sum(m *model) tea.Cmd {
 	if r.reader.summing {
 		return nil
@@ -124,7 +129,7 @@ func (r *runs) sum(m *model) tea.Cmd {
 	rows := r.sorted(m)
 	from := min(r.first, len(rows))
 	for _, x := range rows[from:min(len(rows), from+max(r.height, m.h))] {
-		if r.lacks(m, x.Entry) || r.aged(m, x.Entry) {
+		if r.needsSummary(m, x.Entry) || r.outdated(m, x.Entry) {
 			next = append(next, x.Entry)
 		}
 	}
@@ -132,7 +137,7 @@ func (r *runs) sum(m *model) tea.Cmd {
 	for len(next) == 0 && len(r.reader.todo) > 0 {
 		n := min(len(r.reader.todo), sumMost)
 		for _, e := range r.reader.todo[:n] {
-			if r.lacks(m, e) {
+			if r.needsSummary(m, e) {
 				next = append(next, e)
 			}
 		}
@@ -157,21 +162,21 @@ func (r *runs) sum(m *model) tea.Cmd {
 			k.spark = sparkline(k.Curve)
 			read = append(read, k)
 		}
-		return reply(func(m *model) tea.Cmd { return r.summed(m, read, next[len(read):]) })
+		return reply(func(m *model) tea.Cmd { return r.storeSummaries(m, read, next[len(read):]) })
 	})
 }
 
-// sparkline is a curve as a word.
+// sparkline draws a curve as a string of block characters.
 func sparkline(curve []float64) string {
 	cols := chart.Of(curve)
 	return chart.Sparks(cols, chart.Fit(true, cols))
 }
 
-// summed takes what was read, and what was not for want of time.
-func (r *runs) summed(m *model, read []*known, left []library.Entry) tea.Cmd {
+// storeSummaries stores the summaries of a batch and queues the entries that were left.
+func (r *runs) storeSummaries(m *model, read []*known, left []library.Entry) tea.Cmd {
 	r.reader.summing, r.reader.read = false, r.reader.read+len(read)
 	for _, k := range read {
-		if old := r.known[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and table have names
+		if old := r.known[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and the table show names
 			r.overlay.stale = true
 		}
 		r.known[k.Dir] = k
@@ -183,7 +188,7 @@ func (r *runs) summed(m *model, read []*known, left []library.Entry) tea.Cmd {
 	return r.sum(m)
 }
 
-// save keeps what was read, once there is nothing left to read.
+// save writes the cache of summaries if there are new ones.
 func (r *runs) save(m *model) tea.Cmd {
 	if r.reader.read == 0 {
 		return nil
@@ -191,25 +196,26 @@ func (r *runs) save(m *model) tea.Cmd {
 	r.reader.read, r.stale = 0, true
 	lib := m.opt.Library
 	return m.job(func() tea.Msg {
-		_ = lib.Save() // it is derived: the next list reads again what is not kept
+		_ = lib.Save() // an error only costs time: missing summaries are read again
 		return nil
 	})
 }
 
-// curves reads those of the runs that are laid over each other, one after the other.
+// curves starts to read the curves of the next selected run that has none or whose log has grown. It continues with the
+// others, one at a time.
 func (r *runs) curves(m *model) tea.Cmd {
 	if r.reader.curving {
 		return nil
 	}
 	now := m.opt.Clock()
-	for _, e := range r.picked(m) {
-		if e.Host != "" && !slices.Contains(r.marks, e.Dir) { // a machine is asked for what somebody marks
+	for _, e := range r.selectedRuns(m) {
+		if e.Host != "" && !slices.Contains(r.marks, e.Dir) { // request remote curves only for marked runs
 			continue
 		}
-		h := r.overlay.held[e.Dir]
+		h := r.overlay.loaded[e.Dir]
 		if h != nil {
 			again, wait := h.bytes != e.Bytes, patience*h.took
-			if e.Host != "" && h.err != nil { // a link fails without the run changing
+			if e.Host != "" && h.err != nil { // retry after a failed connection although the log has not grown
 				again, wait = true, max(wait, linkWait)
 			}
 			if !again || now.Sub(h.at) < wait {
@@ -219,7 +225,7 @@ func (r *runs) curves(m *model) tea.Cmd {
 		r.reader.curving = true
 		lib, clock := m.opt.Library, m.opt.Clock
 		return m.job(func() tea.Msg {
-			h := &held{bytes: e.Bytes, at: clock()}
+			h := &loadedRun{bytes: e.Bytes, at: clock()}
 			h.run, h.err = lib.Curves(e)
 			h.took = clock().Sub(h.at)
 			return reply(func(m *model) tea.Cmd {

@@ -486,7 +486,7 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 		}
 	}
 	r.found[""], r.stale = []library.Entry{e}, true
-	if _, _, why := r.mayChange(m); r.mayMark(m) != "" || r.noCurve(e) != abroad(e) || why == "" {
+	if _, _, why := r.mayChange(m); r.mayMark(m) != "" || r.noCurve(e) != remoteNote(e) || why == "" {
 		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.mayMark(m), r.noCurve(e))
 	}
 }

@@ -13,21 +13,20 @@ import (
 	"brood/tui/cell"
 )
 
-// shaper is the form in which a link, a row or a column of them is slowed down.
+// shaper is the dialog that slows down a link, or a row or column of links.
 type shaper struct {
 	fleet    *fleet
 	from, to int
-	count    int // of links
-	fields   [4]line
-	at       int
-	err      string
+	count    int     // number of links
+	fields   [4]line // in the order of shaperFields
+	at       int     // field with the cursor
+	err      string  // of the last enter; "" after a change
 }
 
-// shaperField is a line of the form. A rate is in MB/s, as everywhere on these screens; what that is in Mbit/s stands
-// beside.
+// shaperField is a line of the dialog. Rates are in MB/s, as on all screens; the dialog also shows them in Mbit/s.
 type shaperField struct {
 	name, unit, doc string
-	most            float64
+	most            float64 // largest value in the unit
 	set             func(*event.Link, float64)
 	get             func(event.Link) float64
 }
@@ -37,7 +36,8 @@ func shaperFields() [4]shaperField {
 	duration := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
 	return [4]shaperField{
 		{"rate", "MB/s", "at most; empty: no limit", 1e6,
-			func(l *event.Link, x float64) { l.Rate = int64(math.Ceil(x * 1e6)) }, func(l event.Link) float64 { return float64(l.Rate) / 1e6 }},
+			func(l *event.Link, x float64) { l.Rate = int64(math.Ceil(x * 1e6)) },
+			func(l event.Link) float64 { return float64(l.Rate) / 1e6 }},
 		{"delay", "ms", "later, every packet", 1e5, func(l *event.Link, x float64) { l.Delay = duration(x) },
 			func(l event.Link) float64 { return ms(l.Delay) }},
 		{"jitter", "ms", "more, at most", 1e5, func(l *event.Link, x float64) { l.Jitter = duration(x) },
@@ -47,7 +47,7 @@ func shaperFields() [4]shaperField {
 	}
 }
 
-// openShaper begins with how the links are slowed down already, when all are alike.
+// openShaper opens the dialog for the links under the cursor. It starts with their current values if all are equal.
 func (f *fleet) openShaper(m *model) tea.Cmd {
 	from, to := f.onLink()
 	links := f.links(from, to)
@@ -62,7 +62,7 @@ func (f *fleet) openShaper(m *model) tea.Cmd {
 	return nil
 }
 
-// link is what the form says.
+// link parses the fields. It fails for a value outside the bounds of its field.
 func (s *shaper) link() (event.Link, error) {
 	l := event.Link{From: s.from, To: s.to}
 	for i, f := range shaperFields() {
@@ -103,7 +103,7 @@ func (s *shaper) key(m *model, name, text string) tea.Cmd {
 	return nil
 }
 
-// point puts the cursor into the field that is clicked on.
+// point moves the cursor to the clicked field.
 func (s *shaper) point(_ *model, in cell.Rect, _, y int) tea.Cmd {
 	if i := y - in.Y; i >= 0 && i < len(s.fields) {
 		s.at = i
@@ -145,15 +145,15 @@ func (s *shaper) draw(m *model, g *cell.Grid) cell.Rect {
 		g.Text(in.X+28, y, in.W-29, cell.Faint, doc)
 	}
 	y := in.Y + len(s.fields) + 1
-	said, role := s.says()
-	g.Text(in.X+1, y, in.W-2, role, said)
+	text, role := s.outcome()
+	g.Text(in.X+1, y, in.W-2, role, text)
 	drawHints(g, in.X+1, y+2, in.X+in.W,
 		[][2]string{{"enter", "apply now"}, {"tab", "next"}, {"ctrl+u", "clear"}, {"esc", "leave it"}})
 	return in
 }
 
-// says is the outcome in words, or what is wrong.
-func (s *shaper) says() (string, cell.Role) {
+// outcome describes the resulting link, or the error.
+func (s *shaper) outcome() (string, cell.Role) {
 	l, err := s.link()
 	switch {
 	case s.err != "":

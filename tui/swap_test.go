@@ -145,7 +145,7 @@ func TestEachKnobShowsItsOwnEdit(t *testing.T) {
 				continue
 			}
 			d.rail.cursor = i
-			if x := d.rail.said(d.model, k).text; x != want {
+			if x := d.rail.footnote(d.model, k).text; x != want {
 				t.Errorf("below %s is %q, want %q", knob, x, want)
 			}
 		}

@@ -81,7 +81,7 @@ func (m *model) zoom(in bool) tea.Cmd {
 		return nil
 	}
 	m.window = window{span: span, right: right}
-	m.touch(end)
+	m.followEnd(end)
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (m *model) zoomAt(at uint64, in bool) tea.Cmd {
 func (m *model) show(lo, span uint64) {
 	_, end := m.extent()
 	m.window = window{span: span, right: lo + span}
-	m.touch(end)
+	m.followEnd(end)
 }
 
 // drag is a part of a chart that is drawn out with the mouse.
@@ -120,7 +120,7 @@ type drag struct {
 }
 
 // grasp is a click, which may begin a drag.
-func (m *model) grasp(x, y int) tea.Cmd {
+func (m *model) press(x, y int) tea.Cmd {
 	before := m.cursor
 	m.under = 0
 	cmd := m.click(x, y)
@@ -165,12 +165,12 @@ func (m *model) pan(d int) tea.Cmd {
 		hi = min(hi+step, end)
 	}
 	m.window.right = hi
-	m.touch(end)
+	m.followEnd(end)
 	return nil
 }
 
 // touch lets a window that reaches the end follow it.
-func (m *model) touch(end uint64) {
+func (m *model) followEnd(end uint64) {
 	if m.window.right >= end {
 		m.window.right = 0
 	}
