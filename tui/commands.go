@@ -16,17 +16,17 @@ import (
 	"brood/tui/cell"
 )
 
-// command is a word of the command line.
+// command is a command of the command line.
 type command struct {
 	name, args, title string
-	live              bool // needs a Commander
-	optional          bool // args may be left out
-	complete          func(m *model, words []string) []string
+	live              bool                                    // needs a Commander
+	optional          bool                                    // args may be omitted
+	complete          func(m *model, words []string) []string // completions of the last word; nil: none
 	do                func(m *model, args []string) (tea.Cmd, error)
 }
 
-// commands is the table that the command line, its completion and the palette read: of the run, of the panels, of this
-// viewer.
+// commands returns the table that the command line, its completion and the palette read: commands of the run, of the
+// panels, and of this viewer.
 func (m *model) commands() []command {
 	all := runCommands()
 	for _, p := range m.panels {
@@ -66,7 +66,7 @@ func runCommands() []command {
 	}
 }
 
-// lookingCommands are those that concern this viewer alone.
+// lookingCommands returns the commands that affect only this viewer.
 func lookingCommands() []command {
 	return []command{
 		axisCommand(),
@@ -124,8 +124,8 @@ func completeScreen(m *model, _ []string) (out []string) {
 	return out
 }
 
-// doSet takes NAME VALUE, and NAME=VALUE as brood set does: of several knobs, in one command, so that all are in force
-// from one round on.
+// doSet parses NAME VALUE, or one or several NAME=VALUE as brood set does. It sends several knobs in one command, so
+// that all take effect in the same round.
 func doSet(m *model, args []string) (tea.Cmd, error) {
 	if !strings.Contains(args[0], "=") && len(args) > 1 {
 		if len(args) > 2 {
@@ -178,8 +178,12 @@ func doSwap(m *model, args []string) (tea.Cmd, error) {
 }
 
 func doStop(m *model, _ []string) (tea.Cmd, error) {
-	m.popup = &question{text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q instead.", yes: "stop the run",
-		do: func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) }}
+	m.popup = &question{
+		text: "Stop the run? It finishes its round, saves and ends; it can be resumed later. To leave only this screen press q " +
+			"instead.",
+		yes: "stop the run",
+		do:  func(m *model) tea.Cmd { return m.send(event.Command{Action: event.Stop}) },
+	}
 	return nil, nil
 }
 
@@ -211,7 +215,7 @@ func doGoto(m *model, args []string) (tea.Cmd, error) {
 	}), nil
 }
 
-// toRound seeks to the first commit at or beyond a round of a recording, or to its end.
+// toRound seeks a recording to the first commit at or after a round, or to its end.
 func (m *model) toRound(to uint64) tea.Cmd {
 	r, ctx, gen := m.replay, m.reading.ctx, m.feed.gen
 	return m.task(func() tea.Msg {

@@ -16,38 +16,40 @@ import (
 	"brood/tui/cell"
 )
 
-// fleet is the state of the Fleet screen's panels. A live run is asked for its workers while the screen is shown.
+// fleet is the state of the panels of the Fleet screen. It requests the workers of a live run while the screen is
+// shown.
 type fleet struct {
-	now       view.Fleet // as it was told last
-	updatedAt time.Time  // when; zero: never
-	asked     time.Time
-	asking    bool
-	answered  bool  // once at least, if only by an error
-	err       error // of the last question
+	now       view.Fleet // last answer
+	updatedAt time.Time  // of now; zero: no answer yet
+	asked     time.Time  // time of the last request
+	asking    bool       // a request is pending
+	answered  bool       // a request has ended, perhaps with an error
+	err       error      // of the last request
 
-	chosen int // worker
+	chosen int // worker under the cursor
 	marked map[int]bool
-	order  int  // of fleetOrders
-	turned bool // the other way round
+	order  int  // index in fleetOrders
+	turned bool // reversed
 
-	from, to int // the link under the cursor; event.Every is all of them
-	measure  int // of linkMeasures
+	from, to int // the link under the cursor; event.Every is all workers
+	measure  int // index in linkMeasures
 
-	process int // whose history the Machines screen shows: a worker, or event.Here
+	process int // worker whose history the Machines screen shows, or event.Here
 }
 
 const (
 	surveyEvery = 900 * time.Millisecond // less than two ticks of the clock
-	surveyWait  = 3 * time.Second        // for the answer
+	surveyWait  = 3 * time.Second        // timeout of a request
 )
 
-// measured says whether there are workers to ask: a recording and a run that ended tell only who hosted what.
+// measured reports whether the state of workers can be requested. A recording and a run that ended only have the
+// placement of members.
 func (m *model) measured() bool {
 	_, ok := m.opt.Source.(Surveyor)
 	return ok && m.replay == nil && !m.gone()
 }
 
-// survey asks for the workers when their screen is shown, or the run waits for them, and what is known is old.
+// survey requests the workers if a screen shows them or the run waits for them, and the last answer is old.
 func (f *fleet) survey(m *model) tea.Cmd {
 	now := m.opt.Clock()
 	seen := m.has(fleetPanel) || m.has(linksPanel) || m.has(machinesPanel) || m.stale()
@@ -67,8 +69,8 @@ func (f *fleet) survey(m *model) tea.Cmd {
 	})
 }
 
-// surveyed takes the answer to a question that was asked in a generation of the feed. The cursor stays on its worker,
-// or in its row when that has gone; marks of those that have gone go too.
+// storeSurvey stores an answer, unless the feed has another generation than the request. The cursor stays on its
+// worker, or in its row if the worker has left. Marks of workers that have left are removed.
 func (f *fleet) storeSurvey(m *model, gen int, now view.Fleet, err error) {
 	if gen != m.feed.gen {
 		return
@@ -95,8 +97,8 @@ func (f *fleet) storeSurvey(m *model, gen int, now view.Fleet, err error) {
 	}
 }
 
-// pace is what the run does in a second, and of what: gradient steps; samples, of a strategy that takes none; rounds,
-// of a run without data, whose samples are meetings.
+// pace returns the rate of the run with its unit: gradient steps; samples for an algorithm without gradient steps;
+// rounds for a run without data, whose samples are meetings.
 func (m *model) pace() (x float64, unit string) {
 	switch r := m.shown.Rates; {
 	case m.shown.Config != nil && !m.scores():
@@ -111,13 +113,13 @@ func (m *model) pace() (x float64, unit string) {
 // fleetRow is a worker in the table.
 type fleetRow struct {
 	view.Worker
-	measured bool    // else only what a plan says is known
+	measured bool    // false: only its members are known, from a plan
 	over     bool    // the run has ended
 	missing  int     // workers that the first round still waits for
-	rate     float64 // of what the run is measured by, see [model.pace]; NaN while the run does not train
+	rate     float64 // share of [model.pace]; NaN while the run does not train
 }
 
-// workers are all there are: as measured, else as the plan in view has it.
+// workers returns all workers: those of the last answer, or else those of the plan in view.
 func (f *fleet) workers(m *model) (out []fleetRow) {
 	roster, measured := m.shown.Members(), m.measured() && !f.updatedAt.IsZero()
 	all := f.now.Workers
@@ -137,7 +139,7 @@ func (f *fleet) workers(m *model) (out []fleetRow) {
 	return out
 }
 
-// rows are the workers that pass the filter, in their order, and which of them is chosen.
+// rows returns the workers that pass the filter, sorted, and the index of the chosen one.
 func (f *fleet) rows(m *model) (rows []fleetRow, at int) {
 	for _, x := range f.workers(m) {
 		if _, word, _ := x.standing(); m.passes("fleet", label(x.ID), x.Name, word, x.Kernels, x.Device, x.Address,
@@ -159,7 +161,7 @@ func (f *fleet) rows(m *model) (rows []fleetRow, at int) {
 // fleetOrder is a way to sort the workers.
 type fleetOrder struct {
 	name string
-	down bool // the greatest first
+	down bool // descending
 	cmp  func(a, b fleetRow) int
 }
 
@@ -180,7 +182,7 @@ func fleetOrders() []fleetOrder {
 	}
 }
 
-// standing is a worker's state as a glyph, a word and a role.
+// standing returns the state of a worker as a glyph, a word and a colour role.
 func (x fleetRow) standing() (glyph, word string, role cell.Role) {
 	switch {
 	case x.over:
@@ -199,7 +201,7 @@ func (x fleetRow) standing() (glyph, word string, role cell.Role) {
 	return "●", "hosting", cell.Good
 }
 
-// late says whether a worker is silent for longer than heartbeats explain.
+// late reports whether a worker has been silent for longer than the heartbeat period explains.
 func (x fleetRow) late() bool { return x.Silent > time.Second }
 
 func (f *fleet) move(m *model, d int) {
@@ -208,7 +210,7 @@ func (f *fleet) move(m *model, d int) {
 	}
 }
 
-// point chooses the worker under the mouse.
+// point selects the worker under the mouse.
 func (f *fleet) point(m *model, in cell.Rect, _, y int) {
 	rows, chosen := f.rows(m)
 	if i, ok := tableAt(in, y, len(rows), chosen, fleetFoot); ok {
@@ -216,7 +218,7 @@ func (f *fleet) point(m *model, in cell.Rect, _, y int) {
 	}
 }
 
-// mark turns the chosen worker's mark over and goes on to the next.
+// mark toggles the mark of the chosen worker and moves to the next one.
 func (f *fleet) mark(m *model) {
 	rows, at := f.rows(m)
 	if len(rows) == 0 {
@@ -230,7 +232,7 @@ func (f *fleet) mark(m *model) {
 	f.move(m, 1)
 }
 
-// markAll marks all that pass the filter, or none where all are marked.
+// markAll marks all workers that pass the filter, or removes their marks if all are marked.
 func (f *fleet) markAll(m *model) {
 	rows, _ := f.rows(m)
 	all := !slices.ContainsFunc(rows, func(x fleetRow) bool { return !f.marked[x.ID] })
@@ -243,7 +245,7 @@ func (f *fleet) markAll(m *model) {
 
 func (f *fleet) reorder(d int) { f.order, f.turned = (f.order+d)%len(fleetOrders()), false }
 
-// unmark takes all marks away, if there are any.
+// unmark removes all marks. It reports whether there were any.
 func (f *fleet) unmark(*model) bool {
 	some := len(f.marked) > 0
 	clear(f.marked)
@@ -260,7 +262,7 @@ const (
 	workerPanel panelID = "worker"
 )
 
-// panels are those of the Fleet screen.
+// panels returns the panels of the Fleet screen.
 func (f *fleet) panels() []panel {
 	const group = "workers (on their screen)"
 	table, worker := f.keys()

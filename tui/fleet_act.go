@@ -17,15 +17,15 @@ import (
 	"brood/tui/cell"
 )
 
-// acted is what became of an action on some workers, which are asked for one after the other.
+// actionResult is the result of an action on some workers, which is sent for one worker after the other.
 type actionResult struct {
 	action  event.Action
 	done    []int
 	refused []string // "w2: reason"
-	err     error
+	err     error    // of the connection; the remaining workers were not tried
 }
 
-// targets are the marked workers, else the one under the cursor.
+// targets returns the marked workers, ascending, or the one under the cursor.
 func (f *fleet) targets(m *model) []int {
 	if len(f.marked) > 0 {
 		return slices.Sorted(maps.Keys(f.marked))
@@ -37,7 +37,7 @@ func (f *fleet) targets(m *model) []int {
 	return []int{rows[at].ID}
 }
 
-// able are the targets that an action makes sense for, or why there are none.
+// eligible returns the targets to which an action applies. If there are none, why is a message.
 func (f *fleet) eligible(m *model, a event.Action) (ids []int, why string) {
 	if why := m.whyNoCommand(); why != "" {
 		return nil, why
@@ -61,7 +61,8 @@ func (f *fleet) eligible(m *model, a event.Action) (ids []int, why string) {
 	return ids, ""
 }
 
-// unable says why an action makes no sense for a worker, "" when it does. The run judges again.
+// whyNotEligible returns the message why an action does not apply to a worker; "" if it does. The coordinator validates
+// the command again.
 func (f *fleet) whyNotEligible(m *model, a event.Action, id int) string {
 	for _, x := range f.workers(m) {
 		if x.ID != id {
@@ -83,7 +84,7 @@ func (f *fleet) whyNotEligible(m *model, a event.Action, id int) string {
 	return ""
 }
 
-// free are the workers besides some that may be given members.
+// free returns the workers that may host members, without those in but.
 func (f *fleet) free(m *model, but []int) (out []int) {
 	for _, x := range f.workers(m) {
 		if (x.State == event.Hosting || x.State == event.Idle) && !slices.Contains(but, x.ID) {
@@ -93,7 +94,7 @@ func (f *fleet) free(m *model, but []int) (out []int) {
 	return out
 }
 
-// ask acts on workers, after a question where that may cost something: a kill, and a drain that leaves one host alone.
+// ask acts on workers. It first asks for confirmation of a kill, and of a drain that leaves a single host.
 func (f *fleet) ask(m *model, a event.Action, ids []int) tea.Cmd {
 	q := &question{do: func(m *model) tea.Cmd { return f.act(m, a, ids) }}
 	free := f.free(m, ids)
@@ -114,7 +115,7 @@ func (f *fleet) ask(m *model, a event.Action, ids []int) tea.Cmd {
 	return nil
 }
 
-// about is what a worker hosts and where, for a question.
+// about describes the machine and the members of a worker, for a question.
 func (f *fleet) about(m *model, id int) string {
 	for _, x := range f.workers(m) {
 		if x.ID == id {
@@ -124,7 +125,8 @@ func (f *fleet) about(m *model, id int) string {
 	return ""
 }
 
-// act sends an action for each worker in turn, so that each is judged by what those before it left.
+// act sends an action for each worker in turn, so that the coordinator validates each with the effect of the earlier
+// ones. It stops at the first connection error.
 func (f *fleet) act(m *model, a event.Action, ids []int) tea.Cmd {
 	if why := m.whyNoCommand(); why != "" {
 		m.say(cell.Warn, why)
@@ -153,10 +155,10 @@ func (f *fleet) act(m *model, a event.Action, ids []int) tea.Cmd {
 	})
 }
 
-// acted tells it, takes the marks away and asks anew how the workers are.
+// showResult shows the result, removes the marks of the workers that accepted, and requests their state again.
 func (f *fleet) showResult(m *model, msg actionResult) tea.Cmd {
 	if errors.Is(msg.err, context.Canceled) {
-		return nil // its session was left
+		return nil // the session was closed
 	}
 	role, text := cell.Good, ""
 	if len(msg.done) > 0 {
@@ -215,7 +217,7 @@ func (f *fleet) commands() []command {
 	}
 }
 
-// doWorkers is a command line's action on workers, given by their numbers. The run judges whether it may be.
+// doWorkers returns the command that applies an action to workers, given by number. The coordinator validates it.
 func (f *fleet) doWorkers(a event.Action) func(*model, []string) (tea.Cmd, error) {
 	return func(m *model, args []string) (tea.Cmd, error) {
 		var ids []int

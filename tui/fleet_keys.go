@@ -8,7 +8,7 @@ import (
 	"brood/runtime/event"
 )
 
-// keys are those of the workers' table, and of the panel of one of them.
+// keys returns the bindings of the table of workers and of the panel of one worker.
 func (f *fleet) keys() (table, worker []binding) {
 	do := func(change func(*model)) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd { change(m); return nil }
@@ -52,7 +52,7 @@ func (f *fleet) keys() (table, worker []binding) {
 	return slices.Concat(choose, mark, change, order), slices.Concat(choose, change)
 }
 
-// linkKeys are those of the matrix.
+// linkKeys returns the bindings of the matrix.
 func (f *fleet) linkKeys() []binding {
 	live := func(m *model) bool { return m.replay == nil }
 	move := func(dx, dy int) func(*model) tea.Cmd {
@@ -78,7 +78,8 @@ func (f *fleet) linkKeys() []binding {
 	}
 }
 
-// openWorker goes to the panel of the chosen worker, over the whole screen where it has no place.
+// openWorker moves the focus to the panel of the chosen worker. The panel fills the screen if the layout has no place
+// for it.
 func (m *model) openWorker() tea.Cmd {
 	m.focus, m.expanded = workerPanel, false
 	m.layout()
@@ -86,7 +87,7 @@ func (m *model) openWorker() tea.Cmd {
 	return nil
 }
 
-// hints are the keys that matter on the screen: of a recording nothing can be changed.
+// hints returns the most useful keys of the screen, without commands if none can be sent.
 func (f *fleet) hints(m *model) (out [][2]string) {
 	may := m.whyNoCommand() == ""
 	switch {

@@ -8,20 +8,20 @@ import (
 	"brood/tui/cell"
 )
 
-// binding is a row of a key table: dispatch, help, palette and key line read it.
+// binding is a row of a key table, which dispatch, help, palette and key line read.
 type binding struct {
-	keys  []string // as Bubble Tea names them
-	show  string   // as help writes them, "" for the keys themselves
-	title string   // what it does: three or four words
-	group string   // of help; a panel's keys have the panel's
-	when  func(*model) bool
-	why   func(*model) string // why it cannot be done now, "" when it can; nil: it always can
-	do    func(*model) tea.Cmd
+	keys  []string             // in the names of Bubble Tea
+	show  string               // keys as help shows them; "": the names
+	title string               // action in three or four words
+	group string               // heading in help; "": that of the panel
+	when  func(*model) bool    // the row applies now; nil: always
+	why   func(*model) string  // message why the action is not possible now, "" if it is; nil: always possible
+	do    func(*model) tea.Cmd // nil: only listed in help
 
-	anywhere bool // a panel's key: whatever has the focus
+	anywhere bool // key of a panel that works without its focus
 }
 
-// Groups of help that are no panel's.
+// Groups of help that do not belong to a panel.
 const (
 	playing  = "recording"
 	running  = "run"
@@ -29,8 +29,8 @@ const (
 	leavings = "leave"
 )
 
-// bindings are the keys that work now: those of the focused panel, those that the others have anywhere, and the
-// workbench's. The first row that holds a key and applies wins.
+// bindings returns the keys that work now, in order of precedence: those of the focused panel, the anywhere keys of
+// other panels, and those of the workbench. The first row that contains a key and applies wins.
 func (m *model) bindings() []binding {
 	rows := slices.Clone(m.panel(m.focus).keys)
 	for _, p := range m.panels {
@@ -43,7 +43,7 @@ func (m *model) bindings() []binding {
 	return append(rows, extraKeys()...)
 }
 
-// extraKeys are those that are no panel's.
+// extraKeys returns the keys that do not belong to a panel.
 func extraKeys() []binding {
 	return append(replayKeys(), []binding{
 		{
@@ -226,7 +226,7 @@ func extraKeys() []binding {
 	}...)
 }
 
-// needsRun is why a key does nothing while no run is open.
+// needsRun returns the message that no run is open; "" if one is.
 func needsRun(m *model) string {
 	if m.opt.Source == nil {
 		return noRun
@@ -236,7 +236,7 @@ func needsRun(m *model) string {
 
 const noRun = "no run is open: enter opens the one under the cursor"
 
-// label is the binding's keys for a person.
+// label returns the keys of the binding as help shows them.
 func (b binding) label() string {
 	if b.show != "" {
 		return b.show
@@ -251,9 +251,10 @@ func (b binding) label() string {
 	return s
 }
 
-// key handles a key press: whatever is open takes it first, then the table.
+// key handles a key press. An open dialog, prompt or field takes it first, then the key table. name is the name of
+// Bubble Tea, text the characters typed.
 func (m *model) key(name, text string) tea.Cmd {
-	switch name { // whatever is open
+	switch name { // these keys work in every state
 	case "ctrl+c":
 		return tea.Quit
 	case "ctrl+z":
@@ -270,7 +271,7 @@ func (m *model) key(name, text string) tea.Cmd {
 	if t := m.typing(); t != nil {
 		return t.key(m, name, text)
 	}
-	if m.toast.role == cell.Alert || m.toast.role == cell.Warn { // a refusal is read by now
+	if m.toast.role == cell.Alert || m.toast.role == cell.Warn { // the user has read the message by now
 		m.toast = toast{}
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
@@ -291,7 +292,7 @@ func (m *model) key(name, text string) tea.Cmd {
 	return nil
 }
 
-// suspend stops this process until its shell resumes it. Training goes on in a process of its own.
+// suspend stops this process until its shell resumes it. Training continues in another process.
 func (m *model) suspend() tea.Cmd {
 	if !m.opt.Suspend {
 		m.say(cell.Warn, "no shell here could resume the workbench: q leaves it, and training goes on")
@@ -300,8 +301,8 @@ func (m *model) suspend() tea.Cmd {
 	return tea.Suspend
 }
 
-// typed handles pasted text.
-func (m *model) typed(text string) tea.Cmd {
+// paste handles pasted text.
+func (m *model) paste(text string) tea.Cmd {
 	switch {
 	case m.popup != nil:
 		return m.popup.key(m, "", text)

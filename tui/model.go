@@ -164,7 +164,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String(), msg.Text)
 	case tea.PasteMsg:
-		return m, m.typed(msg.Content)
+		return m, m.paste(msg.Content)
 	case tea.MouseClickMsg:
 		return m, m.press(msg.X, msg.Y)
 	case tea.MouseReleaseMsg:

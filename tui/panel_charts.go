@@ -14,11 +14,10 @@ import (
 
 const chartsPanel panelID = "charts"
 
-// charts is the state of the Charts screen: the chart under the cursor, by its metric, and whether it has the screen
-// alone. Which charts there are is among the settings.
+// charts is the state of the Charts screen. The list of charts is in the settings.
 type charts struct {
-	at   string
-	full bool
+	at   string // metric id of the chart under the cursor
+	full bool   // that chart fills the screen
 }
 
 func newCharts() *charts { return &charts{} }
@@ -30,7 +29,7 @@ func (c *charts) panel() panel {
 	near := func(d int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { return c.near(m, d) } }
 	shift := func(d int) func(*model) tea.Cmd { return func(m *model) tea.Cmd { return c.shift(m, d) } }
 	return panel{
-		id: chartsPanel, title: c.title, draw: c.draw, point: c.point, back: c.small, export: c.export,
+		id: chartsPanel, title: c.title, draw: c.draw, point: c.point, back: c.leaveFull, export: c.export,
 		screen: &screen{digit: 7, name: "Charts", charts: true}, reset: func() { *c = charts{} },
 		group: "charts (on their screen)",
 		keys: []binding{
@@ -86,7 +85,7 @@ func (c *charts) panel() panel {
 	}
 }
 
-// shown are the charts that there are: those that a person chose, as far as they have something to say, else all.
+// shown returns the metrics of the shown charts: the chosen ones that have values, or all metrics if none was chosen.
 func (c *charts) shown(m *model) []metric {
 	all := m.metrics()
 	set := m.opt.Settings.Charts
@@ -102,7 +101,7 @@ func (c *charts) shown(m *model) []metric {
 	return out
 }
 
-// absent are the metrics without a chart.
+// absent returns the metrics without a chart.
 func (c *charts) absent(m *model) (out []metric) {
 	has := c.shown(m)
 	for _, x := range m.metrics() {
@@ -123,7 +122,7 @@ func (c *charts) move(m *model, d int) {
 	}
 }
 
-// set is what a person chose, which is what is shown where they chose nothing yet.
+// set returns a copy of the chosen metric ids, or those of the shown charts if none was chosen.
 func (c *charts) set(m *model) []string {
 	if set := m.opt.Settings.Charts; len(set) > 0 {
 		return slices.Clone(set)
@@ -135,13 +134,13 @@ func (c *charts) set(m *model) []string {
 	return out
 }
 
-// settle makes charts those of the settings.
+// settle stores the chosen metric ids in the settings and saves them.
 func (c *charts) settle(m *model, set []string) tea.Cmd {
 	m.opt.Settings.Charts = set
 	return m.remember()
 }
 
-// choose lists the metrics without a chart.
+// choose opens a palette with the metrics that have no chart.
 func (c *charts) choose(m *model) tea.Cmd {
 	var all []choice
 	for _, x := range c.absent(m) {
@@ -156,7 +155,7 @@ func (c *charts) choose(m *model) tea.Cmd {
 	return nil
 }
 
-// add puts a chart behind the one under the cursor, which goes there.
+// add inserts a chart after the one under the cursor and moves the cursor to it. It refuses more than maxCharts.
 func (c *charts) add(m *model, id string) tea.Cmd {
 	set := c.set(m)
 	at := c.place(m, set) + 1
@@ -173,7 +172,7 @@ func (c *charts) add(m *model, id string) tea.Cmd {
 	return c.settle(m, slices.Insert(set, min(at, len(set)), id))
 }
 
-// place is that of the chart under the cursor among the settings.
+// place returns the index of the chart under the cursor in set, -1 if there is none.
 func (c *charts) place(m *model, set []string) int {
 	all := c.shown(m)
 	if len(all) == 0 {
@@ -197,7 +196,7 @@ func (c *charts) remove(m *model) tea.Cmd {
 	return c.settle(m, slices.Delete(set, i, i+1))
 }
 
-// shift moves the chart before or behind its neighbour that is shown.
+// shift swaps the chart under the cursor with its shown neighbour.
 func (c *charts) shift(m *model, d int) tea.Cmd {
 	all, set := c.shown(m), c.set(m)
 	at := c.index(all)
@@ -211,7 +210,8 @@ func (c *charts) shift(m *model, d int) tea.Cmd {
 	return c.settle(m, set)
 }
 
-// near narrows the y axis of the chart to what its last columns hold, or widens it.
+// near narrows the y axis of the chart to the values of its last columns for d > 0, or widens it. Each step halves the
+// columns.
 func (c *charts) near(m *model, d int) tea.Cmd {
 	all := c.shown(m)
 	if len(all) == 0 {
@@ -237,14 +237,14 @@ func (c *charts) defaults(m *model) tea.Cmd {
 	return c.settle(m, nil)
 }
 
-// small leaves the one chart that has the screen.
-func (c *charts) small(*model) bool {
-	was := c.full
+// leaveFull returns from one chart to all charts. It reports whether one chart was shown alone.
+func (c *charts) leaveFull(*model) bool {
+	full := c.full
 	c.full = false
-	return was
+	return full
 }
 
-// window is which charts fit into an area, in how many columns: the page of the one under the cursor.
+// window returns the page of charts with the cursor that fits into an area: index of the first, number, and columns.
 func (c *charts) window(all []metric, r cell.Rect) (first, n, cols int) {
 	if c.full && len(all) > 0 {
 		return c.index(all), 1, 1
@@ -255,7 +255,7 @@ func (c *charts) window(all []metric, r cell.Rect) (first, n, cols int) {
 	}
 	first = c.index(all) / n * n
 	rest := min(n, len(all)-first)
-	if rest < n { // the last page: its charts fill it
+	if rest < n { // the charts of the last page fill the area
 		n, cols = tiling(r, rest, tileH)
 	}
 	return first, n, cols
@@ -304,7 +304,7 @@ func (c *charts) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// point takes the chart under the mouse, and the round there.
+// point selects the chart under the mouse and the round there.
 func (c *charts) point(m *model, r cell.Rect, x, y int) {
 	all := c.shown(m)
 	first, n, cols := c.window(all, r)
@@ -313,15 +313,15 @@ func (c *charts) point(m *model, r cell.Rect, x, y int) {
 	}
 }
 
-// export is what the charts draw.
+// export returns a function that writes the measured values of the shown charts.
 func (c *charts) export(m *model) func(*view.View) rows {
-	var own, speed []string
+	var members, speed []string
 	var machines, traffic bool
 	for _, x := range c.shown(m) {
 		for _, s := range x.series {
 			switch {
 			case m.isOfMembers(s):
-				own = append(own, s.Name)
+				members = append(members, s.Name)
 			case x.id == bytesMetric:
 				traffic = true
 			case strings.HasPrefix(x.id, "machine."):
@@ -332,7 +332,7 @@ func (c *charts) export(m *model) func(*view.View) rows {
 		}
 	}
 	return func(v *view.View) rows {
-		out := seriesRows(v, own...)
+		out := seriesRows(v, members...)
 		for i := range v.Speed {
 			if slices.Contains(speed, v.Speed[i].Name) {
 				out = append(out, pointRows(&v.Speed[i])[1:]...)

@@ -15,13 +15,13 @@ import (
 	"brood/tui/chart"
 )
 
-// window is the rounds that charts show. The zero window is the whole run.
+// window is the range of rounds that charts show. The zero window is the whole run.
 type window struct {
 	span  uint64 // rounds, 0 for all
-	right uint64 // one past the last; 0 follows the newest
+	right uint64 // one past the last round; 0 follows the newest
 }
 
-// extent is the rounds that anything was measured in.
+// extent returns the range [lo, hi) of rounds with measurements; 0, 0 if there are none.
 func (m *model) extent() (lo, hi uint64) {
 	lo = math.MaxUint64
 	for i := range m.shown.Series {
@@ -36,7 +36,7 @@ func (m *model) extent() (lo, hi uint64) {
 	return lo, max(hi, m.shown.Progress.Rounds+1)
 }
 
-// rounds is what charts show of the extent: a window that touched the end stays there while the run goes on.
+// rounds returns the shown range [lo, hi) of rounds. A window at the end follows the run, see followEnd.
 func (m *model) rounds() (lo, hi uint64) {
 	lo, hi = m.extent()
 	w := m.window
@@ -49,7 +49,7 @@ func (m *model) rounds() (lo, hi uint64) {
 	return hi - w.span, hi
 }
 
-// finest is the narrowest window: some buckets of the series that is drawn, and some rounds.
+// finest returns the narrowest window in rounds: four buckets of the main series, at least 8 rounds.
 func (m *model) finest() uint64 {
 	n := uint64(1)
 	if s := m.shown.Find(m.mainSeries()); s != nil {
@@ -58,7 +58,7 @@ func (m *model) finest() uint64 {
 	return max(8, 4*n)
 }
 
-// zoom makes the window half or twice as wide; its right end stays.
+// zoom halves or doubles the width of the window on the current x axis. Its right end stays.
 func (m *model) zoom(in bool) tea.Cmd {
 	first, end := m.extent()
 	lo, hi := m.rounds()
@@ -68,11 +68,11 @@ func (m *model) zoom(in bool) tea.Cmd {
 		width /= 4
 	}
 	least, most := m.footOf(first, end)
-	if !in && width >= 0.9*float64(most-least) { // half of it, in whole rounds, may have been less than a half
+	if !in && width >= 0.9*float64(most-least) { // tolerance: a half rounded to whole rounds may be less
 		return m.wholeRun()
 	}
 	left, right := float64(to)-width, hi
-	if left < float64(least) { // what is missing on this side comes on the other
+	if left < float64(least) { // extend to the right what does not fit on the left
 		left, right = float64(least), min(end, max(hi, m.roundAt(float64(least)+width)))
 	}
 	span := right - min(right, m.roundAt(left))
@@ -85,12 +85,12 @@ func (m *model) zoom(in bool) tea.Cmd {
 	return nil
 }
 
-// zoomAt makes the window half or twice as wide; a round stays where it is.
+// zoomAt halves or doubles the width of the window and keeps the round at in its place.
 func (m *model) zoomAt(at uint64, in bool) tea.Cmd {
 	first, end := m.extent()
 	from, to := m.foot()
-	was, width := m.window, float64(to-from)
-	if m.zoom(in); m.window == was || m.window.span == 0 {
+	old, width := m.window, float64(to-from)
+	if m.zoom(in); m.window == old || m.window.span == 0 {
 		return nil
 	}
 	x, left := float64(m.spot(at)), width*2
@@ -104,22 +104,22 @@ func (m *model) zoomAt(at uint64, in bool) tea.Cmd {
 	return nil
 }
 
-// show puts a window into the extent.
+// show sets the window to span rounds from lo. A window that reaches the end follows the run.
 func (m *model) show(lo, span uint64) {
 	_, end := m.extent()
 	m.window = window{span: span, right: lo + span}
 	m.followEnd(end)
 }
 
-// drag is a part of a chart that is drawn out with the mouse.
+// drag is a mouse drag over a chart, which selects a range of rounds.
 type drag struct {
 	panel  panelID
 	x, y   int
-	from   uint64 // the round that it began at, 0 for none
-	before cursor
+	from   uint64 // round under the press; 0: not on a chart
+	before cursor // chart cursor before the press
 }
 
-// grasp is a click, which may begin a drag.
+// press handles a click, which may start a drag.
 func (m *model) press(x, y int) tea.Cmd {
 	before := m.cursor
 	m.under = 0
@@ -128,7 +128,7 @@ func (m *model) press(x, y int) tea.Cmd {
 	return cmd
 }
 
-// release ends a drag: what it went over is what charts show from then on. One that moved by a cell was a click.
+// release ends a drag and shows the range of rounds that it covered. A move of one cell or less is a click.
 func (m *model) release(x int) {
 	d := m.drag
 	m.drag = drag{}
@@ -150,7 +150,7 @@ func (m *model) release(x int) {
 	m.show(min(max(lo, first), end-span), span)
 }
 
-// pan moves the window by a quarter of its width.
+// pan moves the window by a quarter of its width, to earlier rounds for d < 0, else to later ones.
 func (m *model) pan(d int) tea.Cmd {
 	first, end := m.extent()
 	lo, hi := m.rounds()
@@ -169,7 +169,7 @@ func (m *model) pan(d int) tea.Cmd {
 	return nil
 }
 
-// touch lets a window that reaches the end follow it.
+// followEnd lets a window that reaches the end of the extent follow the run.
 func (m *model) followEnd(end uint64) {
 	if m.window.right >= end {
 		m.window.right = 0
@@ -178,7 +178,8 @@ func (m *model) followEnd(end uint64) {
 
 func (m *model) wholeRun() tea.Cmd { m.window = window{}; return nil }
 
-// windowNote says for a title which rounds are shown, over which axis. It keeps its width while the window follows.
+// windowNote returns the shown rounds and the x axis for a title. Its width is constant while the window follows the
+// run.
 func (m *model) windowNote() string {
 	first, end := m.extent()
 	lo, hi := m.rounds()
@@ -197,14 +198,15 @@ func (m *model) windowNote() string {
 	return "rounds " + round(lo) + "–" + round(hi-1) + by
 }
 
-// smoothings are the weights of the past that a person may choose, 0 for none.
+// smoothings returns the selectable weights of the past in the moving average; 0: no smoothing.
 func smoothings() []float64 { return []float64{0, 0.6, 0.9, 0.97} }
 
+// keep returns the weight of the past in the moving average.
 func (m *model) keep() float64 { return smoothings()[m.smoothing] }
 
-// noisy says of a series that its values are of a mini-batch each, so that an average tells more than they do: training
-// losses, gradient norms, and the fitness of candidates. What is measured of all validation or test samples, counted or
-// set is drawn as it is: its average would lag behind it.
+// noisy reports whether each value of a series is computed on a mini-batch, so that it is smoothed: training losses,
+// gradient norms, and the fitness of candidates. Metrics of all validation or test samples, counts and settings are not
+// smoothed, since their average would lag behind them.
 func (m *model) noisy(s *view.Series) bool {
 	if s == nil || m.alg == nil || !m.isOfMembers(s) {
 		return false
@@ -218,7 +220,7 @@ func (m *model) noisy(s *view.Series) bool {
 	})
 }
 
-// smoothNote says how curves of these series are smoothed: nothing where none of them is.
+// smoothNote returns the smoothing of these series for a title; "" if none of them is smoothed.
 func (m *model) smoothNote(of ...*view.Series) string {
 	if m.keep() == 0 || !slices.ContainsFunc(of, m.noisy) {
 		return ""
@@ -232,18 +234,20 @@ func (m *model) turnSmoothing(d int) tea.Cmd {
 	if m.keep() == 0 {
 		m.say(cell.Plain, "curves as measured")
 	} else {
-		m.say(cell.Plain, fmt.Sprintf("curves of mini-batches smoothed: moving average that keeps %g of the past, as measured behind it", m.keep()))
+		m.say(cell.Plain, fmt.Sprintf("curves of mini-batches smoothed: moving average that keeps %g of the past, "+
+			"as measured behind it", m.keep()))
 	}
 	return nil
 }
 
-// curves are layers of a chart: what was measured goes behind all that is smoothed.
+// curves are the layers of a chart. Measured values of smoothed series are drawn behind all other layers.
 type curves struct{ behind, front []chart.Layer }
 
 func (c curves) layers() []chart.Layer { return append(c.behind, c.front...) }
 
-// axis holds all of them, or all that is not far outside: an average may lie outside of what its window holds. The
-// centre, which is a line, is held though it has few values beside those of a band.
+// axis returns the y axis of all layers, without outliers unless the user asked for them. It includes the smoothed
+// layers, since an average can be outside the range of the window. Line layers, the centre, are always included,
+// although they have few values compared with a band.
 func (c curves) axis(m *model, log bool) chart.Axis {
 	var held, sets [][]view.Bucket
 	for _, l := range c.layers() {
@@ -256,8 +260,8 @@ func (c curves) axis(m *model, log bool) chart.Axis {
 	return m.fit(log, held, sets...)
 }
 
-// add draws s in n columns of what is shown: one that is noisy smoothed over what was measured, else the latter alone.
-// columns is s.Median or the like.
+// add adds the layer of series s, in n columns of the shown rounds. A noisy series gets two layers: the smoothed one,
+// and the measured values behind it. columns aggregates the series over the given edges, such as s.Median.
 func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []view.Bucket, n int, role cell.Role,
 	style chart.Style) {
 	lo, hi := m.rounds()
@@ -267,7 +271,7 @@ func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []vi
 		c.front = append(c.front, chart.Layer{Columns: raw, Void: void, Role: role, Style: style})
 		return
 	}
-	// What the average remembers from before the window: near it as fine as the window is, coarser before that.
+	// The average starts before the window: with the resolution of the window over one window width, coarser before that.
 	first, _ := m.extent()
 	edge := lo - lo%s.Width()
 	var before []view.Bucket
@@ -293,8 +297,8 @@ func (c *curves) add(m *model, s *view.Series, columns func(edges []uint64) []vi
 	})
 }
 
-// fit is the axis of what is drawn: of all of it where a person asked for that, else of what is not far outside, with
-// the middle of each curve that is held.
+// fit returns the y axis of the drawn columns: of all values if the user asked for outliers, else without outliers but
+// with the middle of each curve in held.
 func (m *model) fit(log bool, held [][]view.Bucket, sets ...[]view.Bucket) chart.Axis {
 	if m.outliers {
 		return chart.Fit(log, slices.Concat(held, sets)...)
@@ -302,7 +306,7 @@ func (m *model) fit(log bool, held [][]view.Bucket, sets ...[]view.Bucket) chart
 	return chart.Robust(log, held, sets...)
 }
 
-// showAll turns over whether axes hold what lies far outside.
+// showAll toggles whether axes include outliers.
 func (m *model) showAll() tea.Cmd {
 	if m.outliers = !m.outliers; m.outliers {
 		m.say(cell.Plain, "axes hold all that was measured")
@@ -312,7 +316,7 @@ func (m *model) showAll() tea.Cmd {
 	return nil
 }
 
-// allHint says in a chart how to see what its axis leaves out.
+// allHint is the hint in a chart how to show outliers.
 const allHint = ", A shows all"
 
 func columnsOf(s *view.Series, id engine.Member) func(edges []uint64) []view.Bucket {
