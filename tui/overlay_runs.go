@@ -141,9 +141,9 @@ func (r *runs) lay(m *model) *overlayState {
 	o.stale, o.width, o.plots, o.lines = false, width, nil, nil
 	var read []*compare.Run
 	var letters []int
-	selectedRuns := r.selectedRuns(m)
+	entries := r.selectedRuns(m)
 	var names []string
-	for _, e := range selectedRuns {
+	for _, e := range entries {
 		if h := o.loaded[e.Dir]; h != nil && h.run != nil {
 			read, names = append(read, h.run), append(names, r.name(e))
 			letters = append(letters, max(0, slices.Index(r.marks, e.Dir)))

@@ -30,23 +30,23 @@ func bandwidthTitle(m *model) (string, string) {
 	return "bandwidth  per round", note
 }
 
-// inMemory says whether what workers exchange has never left the process: nothing was on a wire.
+// inMemory reports whether all exchanges stayed in the memory of one process: bytes were exchanged without overhead.
 func (m *model) inMemory() bool {
 	return m.shown.Ledger.Overhead == 0 && m.shown.Ledger.Total().Sent > 0
 }
 
-// alone is why nothing is sent.
-const alone = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
+// aloneText explains why nothing is sent.
+const aloneText = "nothing is exchanged: all members live on one worker, and what they share stays in its memory"
 
-// nothingSent says that no worker has sent anything, nor should have.
+// nothingSent reports whether no bytes were sent, predicted or used by the evaluation.
 func (m *model) nothingSent() bool {
 	l := &m.shown.Ledger
 	total := l.Total()
 	return total.Sent == 0 && total.Predicted == 0 && len(l.Evaluation) == 0
 }
 
-// drawBandwidth lists what workers exchange in each operation beside what the algorithm's formula says: equality is
-// quiet, a difference is loud. Workers of one process exchange it in its memory.
+// drawBandwidth lists the bytes per round of each operation with the prediction of the algorithm's formula. Only a
+// difference is highlighted.
 func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	l := &m.shown.Ledger
 	ops, overhead, rounds, known := m.recent()
@@ -55,10 +55,10 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 		explain(g, r, m.waiting("traffic"))
 		return
 	case m.nothingSent():
-		explain(g, r, alone)
+		explain(g, r, aloneText)
 		return
 	case !known:
-		explain(g, r, m.forgotten(l))
+		explain(g, r, m.outsideLedger(l))
 		return
 	}
 	wide := r.W >= 54
@@ -117,8 +117,8 @@ func drawBandwidth(m *model, g *cell.Grid, r cell.Rect) {
 	m.traffic(g, cell.Rect{X: r.X + 2, Y: r.Y + r.H - 2, W: r.W - 3, H: 2}, l)
 }
 
-// forgotten is why nothing is said of the round at the cursor.
-func (m *model) forgotten(l *view.Ledger) string {
+// outsideLedger returns the message that the ledger does not cover the round at the cursor.
+func (m *model) outsideLedger(l *view.Ledger) string {
 	why := "what was sent in round " + round(m.cursor.round) + " is not known here"
 	if len(l.Ring) == 0 {
 		return why
@@ -127,7 +127,7 @@ func (m *model) forgotten(l *view.Ledger) string {
 	return why + ": only of rounds from " + round(first.To-first.Rounds+1) + " on"
 }
 
-// traffic is the two lines below: the last commits, totals and rates.
+// traffic draws the two lines below the table: bytes of the last commits, totals and rates.
 func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 	x := g.Text(r.X, r.Y, r.W, cell.Faint, "commits ")
 	what, w := "/s exchanged", 20
@@ -146,11 +146,11 @@ func (m *model) traffic(g *cell.Grid, r cell.Rect, l *view.Ledger) {
 		top = max(top, b)
 	}
 	chart.Spark(g, x, r.Y, cols, nil, chart.Axis{Lo: 0, Hi: max(top, 1)}, cell.Centre)
-	if m.running() { // else nothing is sent now
+	if m.running() { // the rate is 0 otherwise
 		g.Right(r.X+r.W, r.Y, w, cell.Plain, Size(m.shown.Rates.Bytes)+what)
 	}
 	total := "total "
-	if m.cursor.on { // what is above is of its round
+	if m.cursor.on { // the table above is for the round at the cursor
 		total = "all rounds "
 	}
 	a := evaluation(l)

@@ -94,7 +94,7 @@ func drawDistribution(m *model, g *cell.Grid, r cell.Rect) {
 	layers := c.layers()
 	glyphs(layers)
 	chart.Draw(g, area, m.scaled(chart.Chart{
-		Layers: layers, Density: density, Marks: m.bare(), Axis: m.fit(m.logAxis, nil, s.Band(m.edges(2*w))),
+		Layers: layers, Density: density, Marks: m.unlabelledMarks(), Axis: m.fit(m.logAxis, nil, s.Band(m.edges(2*w))),
 	}))
 	m.legendLine(g, legend, distributionLegend(m, s))
 }

@@ -13,7 +13,7 @@ import (
 
 const eventsPanel panelID = "events"
 
-// lane is the state of the events: how far they are scrolled from their end.
+// lane is the state of the list of events. scroll is the number of entries scrolled back from the newest.
 type lane struct{ scroll int }
 
 func newLane() *lane { return &lane{} }
@@ -42,7 +42,7 @@ func (l *lane) keys() []binding {
 	}
 }
 
-// entries are the events that pass the filter.
+// entries returns the events and notes that pass the filter.
 func (l *lane) entries(m *model) []view.Entry {
 	all := m.withNotes(m.shown.Lane)
 	if m.filters.text["events"] == "" {
@@ -80,7 +80,7 @@ func level(e view.Entry) (glyph rune, role cell.Role) {
 	return '·', cell.Plain
 }
 
-// draw has the newest at the bottom, or is scrolled.
+// draw draws the newest event at the bottom, or the scrolled part.
 func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	switch {
@@ -109,7 +109,7 @@ func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 			}
 		}
 		if y >= r.Y {
-			if e.Kind != noteKind { // which nobody timed
+			if e.Kind != noteKind { // notes have no time
 				g.Right(r.X+9, y, 8, cell.Faint, span(time.Duration(e.Trained)))
 			}
 			g.Right(r.X+23, y, 13, cell.Faint, "round "+round(e.Round))
@@ -118,7 +118,7 @@ func (l *lane) draw(m *model, g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// line is the newest error that is due, else the last event.
+// line draws the newest unacknowledged error in one line, or the last event if there is none.
 func (l *lane) line(m *model, g *cell.Grid, r cell.Rect) {
 	lane := l.entries(m)
 	x, end := r.X+1, r.X+r.W-1

@@ -12,9 +12,9 @@ import (
 	"brood/tui/chart"
 )
 
-// beside is the series next to the main one: the fitness, or in a run without a model that of the algorithm's others
-// which was measured first.
-func (m *model) beside() (name, title string) {
+// secondSeries returns the series shown next to the main one: the fitness, or in a run without a model the series of
+// the algorithm that was measured first.
+func (m *model) secondSeries() (name, title string) {
 	name, title = view.Fitness, "fitness"
 	if m.alg == nil || m.shown.Config == nil || m.shown.Config.Data != "" {
 		return name, title
@@ -37,7 +37,7 @@ func newFitness() panel {
 }
 
 func fitnessTitle(m *model) (string, string) {
-	name, title := m.beside()
+	name, title := m.secondSeries()
 	note := m.smoothNote(m.shown.Find(name))
 	if name != view.Fitness {
 		return title, strings.TrimSuffix(note, " · ")
@@ -49,8 +49,9 @@ func fitnessTitle(m *model) (string, string) {
 	return "fitness", strings.TrimSuffix(note, " · ")
 }
 
-// unmeasured says why there is no fitness. An algorithm that declares the series measures it at the end of a cycle. Of
-// any other a probe measures it, together with the loss of the centre, unless all members are one model.
+// unmeasured returns the message why there is no fitness. An algorithm that declares the series measures it at the end
+// of a cycle. For other algorithms a probe measures it together with the loss of the centre, unless all members are one
+// model.
 func (m *model) unmeasured() string {
 	switch {
 	case m.declares(view.Fitness):
@@ -58,7 +59,7 @@ func (m *model) unmeasured() string {
 			return text
 		}
 	case m.shown.Find(view.CentreLoss) == nil:
-	case m.knobs != nil && m.knobs.Counts().Replicas > 1: // the probe was of the algorithm before
+	case m.knobs != nil && m.knobs.Counts().Replicas > 1: // the last probe measured the previous algorithm
 		return "no fitness yet: the next probe measures it"
 	default:
 		return "all members train one model, so that none has a fitness of its own: its loss on validation samples is the thick line of the training loss"
@@ -70,7 +71,8 @@ func (m *model) declares(series string) bool {
 	return m.alg != nil && slices.ContainsFunc(m.alg.Series, func(s optim.Series) bool { return s.Name == series })
 }
 
-// firstScores names the round that scores the members first, "" where that is the first one or there is no plan.
+// firstScores returns the message in which round members are scored first; "" without a plan, and if every round scores
+// them.
 func (m *model) firstScores() string {
 	if m.knobs == nil || m.shown.Plan == nil {
 		return ""
@@ -84,14 +86,14 @@ func (m *model) firstScores() string {
 			since = k.Round - 1 // a mark is at the first round of the algorithm
 		}
 	}
-	if first := since + cycle; first > m.shown.Progress.Rounds { // else the cycle was changed meanwhile
+	if first := since + cycle; first > m.shown.Progress.Rounds { // otherwise the cycle was changed meanwhile
 		return "no fitness yet: members are scored at the end of a cycle, first in round " + round(first)
 	}
 	return "no fitness yet: members are scored at the end of a cycle, which is " + count(int(cycle), "round")
 }
 
 func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
-	name, _ := m.beside()
+	name, _ := m.secondSeries()
 	s := m.shown.Find(name)
 	if s == nil || r.H < 4 {
 		explain(g, r, m.unmeasured())
@@ -107,7 +109,7 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	c.add(m, s, best(s), n, cell.Centre, chart.Thin)
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: c.axis(m, false)}))
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.unlabelledMarks(), Axis: c.axis(m, false)}))
 	l := m.ranked(s)
 	if len(l) == 0 || m.dropped(s) {
 		return
@@ -130,7 +132,7 @@ func drawFitness(m *model, g *cell.Grid, r cell.Rect) {
 	m.legendLine(g, legend, entries)
 }
 
-// best is the greatest value of each column, which counts as often as the column has rounds with a median.
+// best returns the largest value of each column. Its count is the number of rounds of the column that have a median.
 func best(s *view.Series) func(edges []uint64) []view.Bucket {
 	return func(edges []uint64) []view.Bucket {
 		band, median := s.Band(edges), s.Median(edges)
@@ -144,8 +146,8 @@ func best(s *view.Series) func(edges []uint64) []view.Bucket {
 	}
 }
 
-// bare are the marks without words: one panel with them is enough.
-func (m *model) bare() []chart.Mark {
+// unlabelledMarks returns the marks without texts, which another panel shows.
+func (m *model) unlabelledMarks() []chart.Mark {
 	out := m.marks()
 	for i := range out {
 		out[i].Text = ""

@@ -23,20 +23,21 @@ func (f *fleet) linksTitle(m *model) (string, string) {
 	return "links  " + k.title, note
 }
 
-// A cell of the matrix: the cursor, two of shade, five of number, and the mark of a link that is slowed down.
+// Widths in screen cells. A cell of the matrix has the cursor, two of shade, five of number, and the mark of a slow
+// link.
 const (
 	linkHead = 5
 	linkCell = 9
 )
 
-// matrixView is which cells of the matrix are shown: the first row and column, of all workers, always are.
+// matrixView is the visible part of the matrix. The first row and column, for all workers, are always visible.
 type matrixView struct {
-	at         cell.Rect // of the cells
-	row, col   int       // of the ends that follow those
-	rows, cols int
+	at         cell.Rect // area of the cells
+	row, col   int       // indices in ends of the second row and column
+	rows, cols int       // visible rows and columns
 }
 
-// id is the end that row or column i shows, where `first` follows that of all.
+// id returns the index in ends of row or column i. first is the index of row or column 1.
 func (v matrixView) id(first, i int) int {
 	if i == 0 {
 		return 0
@@ -48,7 +49,7 @@ func (v matrixView) cell(i, j int) cell.Rect {
 	return cell.Rect{X: v.at.X + j*linkCell, Y: v.at.Y + i, W: linkCell, H: 1}
 }
 
-// matrix lays it out around the cursor in a panel's inside.
+// matrix returns the visible part of the matrix around the cursor, in the inside r of the panel.
 func (f *fleet) matrix(r cell.Rect) (v matrixView) {
 	ends := f.ends()
 	from, to := f.onLink()
@@ -62,7 +63,7 @@ func (f *fleet) matrix(r cell.Rect) (v matrixView) {
 	return v
 }
 
-// drawLinks is the matrix: what each row's worker sends to each column's.
+// drawLinks draws the matrix. Row workers send to column workers.
 func (f *fleet) drawLinks(m *model, g *cell.Grid, r cell.Rect) {
 	if len(f.now.Links) == 0 || !m.measured() {
 		explain(g, r, f.linkless(m))
@@ -97,7 +98,7 @@ func (f *fleet) drawLinks(m *model, g *cell.Grid, r cell.Rect) {
 	f.linkFoot(g, cell.Rect{X: r.X + 1, Y: r.Y + r.H - 1, W: r.W - 2, H: 1})
 }
 
-// linkCell is one cell: a worker sends nothing to itself, nor over a link to one of its own process.
+// linkCell draws a cell. It is empty without links: for a worker with itself or with a worker of the same process.
 func (m *model) linkCell(g *cell.Grid, r cell.Rect, links []view.Link, k linkMeasure, top float64, chosen bool) {
 	if len(links) == 0 {
 		g.Set(r.X+7, r.Y, '·', cell.Faint)
@@ -132,7 +133,7 @@ func (m *model) linkCell(g *cell.Grid, r cell.Rect, links []view.Link, k linkMea
 	g.Set(r.X, r.Y, '▸', cell.FocusTitle)
 }
 
-// moreLinks says that there are rows and columns beyond those shown.
+// moreLinks draws arrows towards hidden rows and columns.
 func moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
 	x, y := v.at.X+v.cols*linkCell, v.at.Y+v.rows-1
 	if v.col > 1 {
@@ -149,7 +150,7 @@ func moreLinks(g *cell.Grid, r cell.Rect, v matrixView, total int) {
 	}
 }
 
-// linkFoot tells all of the chosen link, row or column.
+// linkFoot draws the figures of the chosen link, row or column.
 func (f *fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 	from, to := f.onLink()
 	links := f.links(from, to)
@@ -177,7 +178,7 @@ func (f *fleet) linkFoot(g *cell.Grid, r cell.Rect) {
 	}
 }
 
-// slowness is what a link is slowed down to; of several that differ, that.
+// slowness describes the shape of a link. A zero shape stands for several links that differ.
 func slowness(l event.Link) string {
 	if !l.Slow() {
 		return "some slowed"

@@ -10,20 +10,20 @@ import (
 	"brood/tui/chart"
 )
 
-// Columns beside the matrix: names on its left, on its right the scale.
+// Widths in cells: of the names left of the matrix, and of a column of the scale right of it.
 const (
 	meetNames = 8
 	meetScale = 23
 )
 
-// meetingGrid is how the matrix fills its place.
+// meetingGrid is the layout of the matrix.
 type meetingGrid struct {
 	at   cell.Rect // of the matrix
-	each int       // members a row, and a column
-	size int       // lines of a row; a column is twice as many cells wide
+	each int       // members per row and per column
+	size int       // height of a row in lines; a column is 2*size cells wide
 }
 
-// meetingsIn fits n members into r: as few a row as can be, then rows as high as can be.
+// meetingsIn fits n members into r: first as few members per row as possible, then rows as high as possible.
 func meetingsIn(r cell.Rect, n int) meetingGrid {
 	room := max(1, min(r.H, (r.W-meetNames-meetScale)/2))
 	each := (n + room - 1) / room
@@ -32,7 +32,7 @@ func meetingsIn(r cell.Rect, n int) meetingGrid {
 	return meetingGrid{cell.Rect{X: r.X + meetNames, Y: r.Y, W: 2 * size * k, H: size * k}, each, size}
 }
 
-// drawMeetings is members by members: two are the darker the more often they met.
+// drawMeetings draws the matrix of meetings of members. Darker cells met more often.
 func (m *model) drawMeetings(g *cell.Grid, r cell.Rect) {
 	met, roster := m.shown.Meetings, m.shown.Members()
 	rounds := "last round"
@@ -83,7 +83,7 @@ func (m *model) drawMeetings(g *cell.Grid, r cell.Rect) {
 	meetingScale(g, cell.Rect{X: x, Y: body.Y, W: r.X + r.W - x, H: body.H}, even, f.each)
 }
 
-// meetingCell fills a cell; a pair that never met is a dot.
+// meetingCell fills a cell with a shade, or with dots for a pair that never met.
 func meetingCell(g *cell.Grid, r cell.Rect, shade rune, role cell.Role) {
 	for y := range r.H {
 		for x := range r.W {
@@ -97,16 +97,17 @@ func meetingCell(g *cell.Grid, r cell.Rect, shade rune, role cell.Role) {
 	}
 }
 
-// meetingBounds part the shades by what each pair would have if all met alike: three standard deviations to either side
-// have one shade, so that chance alone looks even (sqrt(even) is Poisson's, of a mean over pairs less; the diagonal's
-// has the fewest); then four times as much.
+// meetingBounds returns the bounds between shades. even is the number of meetings of each pair if all pairs met equally
+// often. Values within three standard deviations of it have the same shade, so that random differences are not visible;
+// the last bound is at four times as much. The standard deviation of a pair is sqrt(even), as for a Poisson
+// distribution, and less for a mean over pairs. A diagonal block has the fewest pairs, which determines the bounds.
 func meetingBounds(even float64, each int) [chart.Shades - 1]float64 {
 	chance := 3 * math.Sqrt(even/float64(max(1, each*(each-1)/2)))
 	return [...]float64{even - chance, even + chance, 4*even + chance}
 }
 
-// meetingScale says what the shades mean, in as many columns as it takes. A shade that no number of meetings has is
-// left out.
+// meetingScale draws the legend of the shades in as many columns as needed. It omits shades that no number of meetings
+// has.
 func meetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	type line struct {
 		shade rune
@@ -143,7 +144,7 @@ func meetingScale(g *cell.Grid, r cell.Rect, even float64, each int) {
 	}
 }
 
-// times is a number of meetings of a pair, or of several their mean.
+// times formats the number of meetings of a pair, or the mean over several pairs.
 func times(x float64, each int) string {
 	if each > 1 {
 		return average(x)
@@ -158,7 +159,7 @@ func average(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// blockName names neighbours.
+// blockName returns the name of a range of members.
 func blockName(ids []engine.Member) string {
 	name := fmt.Sprintf("m%d", ids[0])
 	if n := len(ids); n > 1 {

@@ -39,14 +39,14 @@ func (r *runs) overlayTitle(m *model) (string, string) {
 const leastPlot = 6 // rows of a chart with its title
 
 func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
-	selectedRuns := r.selectedRuns(m)
-	if len(selectedRuns) == 0 {
+	entries := r.selectedRuns(m)
+	if len(entries) == 0 {
 		explain(g, in, "the curves of a run appear here: choose one, or mark several with space")
 		return
 	}
 	o := r.lay(m)
 	if len(o.plots) == 0 {
-		explain(g, in, r.noCurve(selectedRuns[0]))
+		explain(g, in, r.noCurve(entries[0]))
 		return
 	}
 	n := min(len(o.plots), max(1, in.H/leastPlot), 4)
@@ -58,7 +58,7 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// noCurve is why nothing is drawn of a run.
+// noCurve returns the message why a run has no chart.
 func (r *runs) noCurve(e library.Entry) string {
 	h := r.overlay.loaded[e.Dir]
 	switch {
@@ -112,12 +112,12 @@ func (r *runs) drawPlot(m *model, g *cell.Grid, area cell.Rect, p plot) {
 	}
 }
 
-// letters puts each line's letter where the line ends. Those that would stand on each other keep the order of their
+// letters draws the letter of each line at its end. It moves letters that would overlap apart, in the order of their
 // values.
 func (o *overlayState) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plot) {
 	type end struct {
 		line, x, y int
-		value      float64 // where the line ends as it is drawn, which need not be the last value
+		value      float64 // of the last drawn column, which may differ from the last value
 	}
 	var ends []end
 	for i, cols := range p.lines {
@@ -131,12 +131,12 @@ func (o *overlayState) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plo
 		}
 	}
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Or(a.x-b.x, cmp.Compare(b.value, a.value)) })
-	for i := 1; i < len(ends); i++ { // down, away from the one above
+	for i := 1; i < len(ends); i++ { // move down, below the letter above
 		if ends[i].x == ends[i-1].x {
 			ends[i].y = max(ends[i].y, ends[i-1].y+1)
 		}
 	}
-	for i := len(ends) - 1; i >= 0; i-- { // and up again where that leads out of the plot
+	for i := len(ends) - 1; i >= 0; i-- { // move up again from below the plot
 		most := area.Y + area.H - 1
 		if i+1 < len(ends) && ends[i+1].x == ends[i].x {
 			most = min(most, ends[i+1].y-1)
@@ -147,7 +147,7 @@ func (o *overlayState) letters(g *cell.Grid, area cell.Rect, a chart.Axis, p plo
 	}
 }
 
-// values writes each line's value under the cursor, or its last, as far as there is room.
+// values draws the value of each line at the cursor, or its last value, as far as they fit between x and end.
 func (r *runs) values(g *cell.Grid, x, y, end int, p plot) {
 	o := &r.overlay
 	type word struct {
@@ -182,21 +182,21 @@ func (r *runs) values(g *cell.Grid, x, y, end int, p plot) {
 	}
 }
 
-// pointAt puts the cursor where the mouse is.
+// pointAt moves the cursor to the mouse.
 func (r *runs) pointAt(_ *model, in cell.Rect, x, _ int) {
 	if p := chart.Plot(in); x >= p.X && x < p.X+r.overlay.width {
 		r.overlay.at = x - p.X
 	}
 }
 
-// figureWeights are those of the columns of figures where it is narrow.
+// figureWeights are the weights of the result columns. In a narrow table columns of small weight are hidden.
 var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 100, event.KeyTestFitness: 99,
 	event.KeyTestHamming: 97,
 	event.KeyTestRMSE:    95, "mean_fitness": 91, "train_loss": 90, "seconds": 70, "bytes": 60, event.KeyTestLoss: 50, event.KeyTestR2: 45,
 	"samples_per_s": 40}
 
-// metricHead stands over a column, with room for the mark behind a figure. An error is a test by its percent, as in the
-// status line where that is narrow.
+// metricHead returns the heading of a column, with a blank above the mark behind a figure. It shortens test error to
+// test, as the narrow status line does.
 func metricHead(m compare.Metric) string {
 	return strings.Replace(m.Title, "test error", "test", 1) + " "
 }
@@ -217,7 +217,7 @@ func (r *runs) figuresTitle(*model) (string, string) {
 	return "settings and results", note
 }
 
-// figureRow is a run, or the mean of runs that differ in nothing but their seeds.
+// figureRow is a row of the table: a run, or the mean of runs that differ only in their seeds.
 type figureRow struct {
 	overlayLine
 	cells map[string]string
@@ -231,7 +231,7 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 	}
 	rows, left := o.rows, slices.Clone(o.differing)
 	rest := o.cols
-	for { // what has no room beside the rest stands below, where there is some
+	for { // columns that do not fit go into another table below, if there is space
 		kept, name := fitColumns(slices.Clone(rest), in.W-5, 16, 36)
 		o.figureRows(g, in, kept, name)
 		rest = slices.DeleteFunc(slices.Clone(rest), func(c column[figureRow]) bool { return hasColumn(kept, c.head) })
@@ -254,7 +254,7 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 	if len(hidden) > 0 {
 		absent = append(absent, "hidden: "+strings.Join(hidden, ", "))
 	}
-	if o.aged != "" { // it leaves first: the list marks an older test too
+	if o.aged != "" { // the first line to be dropped, since the list marks old tests too
 		foot = append(foot, o.aged)
 	}
 	if len(absent) > 0 {
@@ -276,7 +276,7 @@ func (r *runs) drawFigures(m *model, g *cell.Grid, in cell.Rect) {
 	}
 }
 
-// older says which results on the test set are of a round that their run has left behind, "" for none.
+// older returns the note which runs have trained since their last test; "" for none.
 func (o *overlayState) older() string {
 	var each []string
 	for _, run := range o.set {
@@ -291,7 +291,7 @@ func (o *overlayState) older() string {
 	return "tests of rounds before the last: " + strings.Join(each, ", ")
 }
 
-// figureRows draws some columns of the table.
+// figureRows draws the columns kept of the table, after a column for the name of name cells.
 func (o *overlayState) figureRows(g *cell.Grid, in cell.Rect, kept []column[figureRow], name int) {
 	g.Text(in.X+4, in.Y, name, cell.Faint, "run")
 	tableHead(g, in.X+4+name+2, in.Y, kept)
@@ -316,7 +316,7 @@ func hasColumn(cols []column[figureRow], head string) bool {
 	return false
 }
 
-// figures are the table's rows and columns, and the settings in which the runs differ.
+// figures returns the rows and columns of the table, and the names of the settings in which the runs differ.
 func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], differing []string) {
 	for _, l := range o.lines {
 		for _, run := range l.runs {
@@ -340,12 +340,12 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 		}
 		differing = append(differing, d.Name)
 		weight := 85 - i
-		if slices.Contains([]string{"workers", "fork of", "limit"}, d.Name) { // least of what one wants to know
+		if slices.Contains([]string{"workers", "fork of", "limit"}, d.Name) { // the least interesting settings
 			weight = 30 - i
 		}
 		put(d.Name, weight, false, func(row figureRow) string {
 			switch v := values[row.runs[0]]; {
-			case v != "" && slices.Contains([]string{"data", "model", "init"}, d.Name): // may be files
+			case v != "" && slices.Contains([]string{"data", "model", "init"}, d.Name): // values may be paths
 				return FileCut(v, 18)
 			case v != "":
 				return v
@@ -397,7 +397,7 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 		}
 		rows = append(rows, mean)
 	}
-	for i := range cols { // what the means say may be wider
+	for i := range cols { // cells of means may be wider
 		for _, row := range rows {
 			cols[i].width = min(max(cols[i].width, cell.Width(row.cells[cols[i].head])), 18)
 		}

@@ -17,7 +17,7 @@ func rankingTitle(m *model) (string, string) {
 	return "ranking  " + s.Name, order(s)
 }
 
-// order is how members are ranked by a series, see [model.inOrder].
+// order returns the direction in which a series ranks members, see [model.inOrder].
 func order(s *view.Series) string {
 	if s.Name == view.Fitness {
 		return "highest first"
@@ -30,11 +30,11 @@ type placing struct {
 	place int
 	view.Value
 	worker string
-	line   rune // of descent, a blank where there is none
+	line   rune // letter of the line of descent; a blank if there is none
 	role   cell.Role
 }
 
-// placings are the members in the order of their places.
+// placings returns the members in the order of the ranking.
 func (m *model) placings(s *view.Series) (out []placing) {
 	roster, founders := m.shown.Members(), m.shown.Find(view.Founder)
 	for i, v := range m.inOrder(s) {
@@ -50,14 +50,14 @@ func (m *model) placings(s *view.Series) (out []placing) {
 	return out
 }
 
-// rankingWindow is the first place that is shown of n, and how many are, around the focused member.
+// rankingWindow returns the index of the first shown row and the number of rows, around the focused member.
 func (m *model) rankingWindow(r cell.Rect, all []placing) (first, n int) {
 	at := slices.IndexFunc(all, func(s placing) bool { return s.Member == m.member })
 	return tableWindow(r, len(all), max(at, 0), 0)
 }
 
-// drawRanking is a line for each member: its place, worker, line of descent, value, and a bar from the last place's
-// value to the first's.
+// drawRanking draws a line for each member: place, worker, line of descent, value, and a bar that is empty for the
+// value of the last place and full for the first.
 func drawRanking(m *model, g *cell.Grid, r cell.Rect) {
 	s := m.strip()
 	if s == nil || r.H < 2 {
@@ -69,7 +69,7 @@ func drawRanking(m *model, g *cell.Grid, r cell.Rect) {
 	g.Text(r.X+1, r.Y, r.W-2, cell.Faint, "   # member  on")
 	g.Right(r.X+27, r.Y, 9, cell.Faint, "value")
 	var from, to float64
-	for _, x := range all { // those that are not finite are last
+	for _, x := range all { // values that are not finite come last
 		if x.X-x.X == 0 {
 			if x.place == 1 {
 				to = x.X

@@ -63,7 +63,7 @@ func drawScore(m *model, g *cell.Grid, r cell.Rect) {
 	}}}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: c.axis(m, false)}))
+	chart.Draw(g, area, m.scaled(chart.Chart{Layers: layers, Marks: m.unlabelledMarks(), Axis: c.axis(m, false)}))
 	plain := func(x float64) string { return strings.TrimSuffix(scoreText(m.shown.Config.Score(), x), " %") }
 	entries := []entry{
 		{"━━", "last", fmt.Sprintf("%s @%d", plain(m.shown.Config.Score().Of(e)), e.Round), cell.Centre},

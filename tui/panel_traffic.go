@@ -39,7 +39,7 @@ func trafficTitle(m *model) (string, string) {
 // more or less was sent than the algorithm's formula says are marked.
 func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 	if len(m.shown.Ledger.Ring) > 0 && m.nothingSent() {
-		explain(g, r, alone)
+		explain(g, r, aloneText)
 		return
 	}
 	if len(m.shown.Traffic) == 0 || r.H < 5 {
@@ -50,7 +50,7 @@ func drawTraffic(m *model, g *cell.Grid, r cell.Rect) {
 	area, _ = area.Left(area.W - 1)
 	w := chart.Plot(area).W
 	cells, edges := m.edges(w), m.edges(2*w)
-	marks := m.bare()
+	marks := m.unlabelledMarks()
 	var layers []chart.Layer
 	var sets [][]view.Bucket
 	var entries []entry

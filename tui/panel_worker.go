@@ -20,7 +20,7 @@ func (f *fleet) workerTitle(m *model) (string, string) {
 	return "worker " + label(rows[at].ID), glyph + " " + word
 }
 
-// drawWorker is all that is known of the chosen worker.
+// drawWorker draws all data of the chosen worker.
 func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	rows, at := f.rows(m)
 	if len(rows) == 0 {
@@ -82,7 +82,7 @@ func (f *fleet) drawWorker(m *model, g *cell.Grid, r cell.Rect) {
 	f.peers(g, cell.Rect{X: r.X, Y: y, W: r.W, H: end - y}, x.ID)
 }
 
-// deviceOf is how the device of a worker's process is now; "" where nobody tells.
+// deviceOf describes the current state of the device of a worker's process; "" if it is not reported.
 func (f *fleet) deviceOf(worker int) string {
 	i := slices.IndexFunc(f.now.Machines, func(x event.Machine) bool { return x.Worker == worker })
 	if i < 0 {
@@ -91,8 +91,7 @@ func (f *fleet) deviceOf(worker int) string {
 	return machineRow{values: f.now.Machines[i].Values}.device()
 }
 
-// restartsOf says how often the programs of an objective were restarted in a worker's process; "" where they never
-// were.
+// restartsOf describes how often the programs of an objective were restarted in a worker's process; "" for never.
 func (f *fleet) restartsOf(worker int) string {
 	i := slices.IndexFunc(f.now.Machines, func(x event.Machine) bool { return x.Worker == worker })
 	if i < 0 || f.now.Machines[i].Values[event.Restarts] == 0 {
@@ -105,14 +104,14 @@ func (f *fleet) restartsOf(worker int) string {
 	return text + " (see Alerts)"
 }
 
-// peer is what a worker exchanges with another.
+// peer holds the links between a worker and another one.
 type peer struct {
 	id       int
 	out, in  view.Link
 	slowness string
 }
 
-// peers lists the links of a worker, both ways.
+// peers draws the table of the links of a worker, in both directions.
 func (f *fleet) peers(g *cell.Grid, r cell.Rect, id int) {
 	var all []peer
 	for _, other := range f.ends() {

@@ -115,7 +115,7 @@ func (m *model) drawTile(g *cell.Grid, r cell.Rect, t tile, chosen bool) {
 	}
 	layers := c.layers()
 	glyphs(layers)
-	chart.Draw(g, in, m.scaled(chart.Chart{Layers: layers, Marks: m.bare(), Axis: m.tileAxis(t, layers), Value: t.axis}))
+	chart.Draw(g, in, m.scaled(chart.Chart{Layers: layers, Marks: m.unlabelledMarks(), Axis: m.tileAxis(t, layers), Value: t.axis}))
 }
 
 // tileAxis holds what is drawn; zoomed, what the last half of the columns hold, or a half of those, and so on.
