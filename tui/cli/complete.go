@@ -35,7 +35,7 @@ var (
 	algorithmNames = completer{option.Algorithm.Offers(), false}
 )
 
-// mySessions are the names of all sessions; a shell that completes hears of no error.
+// mySessions returns the names of all sessions. It ignores errors, since completion cannot report them.
 func mySessions() []string {
 	home, err := session.Home()
 	if err != nil {

@@ -228,7 +228,7 @@ func describeClasses(w io.Writer, d *data.Set) {
 	t.write(w)
 }
 
-// describeText tells of a text; how many bytes of it a sample has is a model's to say.
+// describeText prints the splits and baselines of a text. The length of a sample is not shown, since the model sets it.
 func describeText(w io.Writer, d *data.Set) {
 	unigram, bigram := d.Baselines()
 	fmt.Fprintf(w, "%s: a text of %s bytes, all below %d\n", oneLine(d.Name), grouped(int64(d.Len()+d.Features())),

@@ -33,7 +33,7 @@ func launchCommand(s streams) *cobra.Command {
 		"Kubernetes resource of a device; each pod requests one if --device asks for a device (with --k8s)")
 	fl.DurationVar(&l.patience, "patience", 5*time.Minute, "how long a worker waits for the coordinator's join URL")
 	fl.VisitAll(func(f *pflag.Flag) { l.own = append(l.own, f.Name) })
-	// The URL's token belongs in no log: whoever launches tells it to the others.
+	// The token of the URL must not appear in a log; the launcher passes it to the other ranks.
 	l.serve = serveWith(s, func(_ printer, srv *remote.Server) { l.join(srv.Join(wire.Worker)) })
 	fl.AddFlagSet(l.serve.Flags()) // one value behind both names
 	return c

@@ -11,13 +11,13 @@ import (
 	"brood/tui"
 )
 
-// frameFlags say how a session is looked at: with which screen first, or as frames of text that nobody sits at.
+// frameFlags select the first screen of a session, or print frames of it as text without a terminal.
 type frameFlags struct {
 	screen, size string
 	frames       int
 }
 
-// frameEvery lies between the frames of a live run.
+// frameEvery is the time between the frames of a live run.
 const frameEvery = time.Second
 
 func (f *frameFlags) register(c *cobra.Command) {
@@ -38,7 +38,7 @@ func (f *frameFlags) apply(c *cobra.Command, o *tui.Options) (err error) {
 	}
 	if f.frames == 0 {
 		if c.Flags().Changed("size") {
-			return usage("--size goes with --frames: a terminal tells its size itself")
+			return usage("--size needs --frames: the size of a terminal is known")
 		}
 		return nil
 	}

@@ -33,7 +33,7 @@ func wrapHelp(root *cobra.Command, s streams) {
 	})
 }
 
-// wrapIn breaks what a command tells of itself for so many columns.
+// wrapIn wraps the help texts of a command at this many columns.
 func wrapIn(c *cobra.Command, columns int) {
 	c.Long = reflow(c.Long, columns)
 	c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages |",

@@ -63,15 +63,15 @@ func readCurves(r io.Reader, e library.Entry) (*compare.Run, error) {
 	case len(text) > maxCurvesBytes:
 		return nil, fmt.Errorf("the curves of %s take more than %d MB: enter opens it there", e.Name, maxCurvesBytes>>20)
 	case len(text) == 0:
-		return nil, errors.New("it tells nothing")
+		return nil, errors.New("empty answer")
 	case cbor.Unmarshal(text, &curves) != nil:
-		return nil, fmt.Errorf("it does not tell of the curves of %s: %.40q", e.Name, text)
+		return nil, fmt.Errorf("the answer has no curves of %s: %.40q", e.Name, text)
 	case curves.Version != railVersion || curves.Fold != view.Fold:
-		return nil, errors.New("its brood tells of curves in another way: bring both to one version")
+		return nil, errors.New("its brood uses another format for curves: bring both to one version")
 	}
 	run := &compare.Run{}
 	if err := cbor.Unmarshal(curves.Run, run); err != nil {
-		return nil, fmt.Errorf("what it tells of %s is damaged: %w", e.Name, err)
+		return nil, fmt.Errorf("the curves of %s are damaged: %w", e.Name, err)
 	}
 	run.Name, run.Dir = e.Name, e.Dir
 	return run, nil
@@ -95,7 +95,7 @@ func (h *hosts) curves(e library.Entry) (*compare.Run, error) {
 		return err
 	}, "sessions", "--curves", name)
 	if err != nil {
-		return nil, fmt.Errorf("%s does not tell of %s: %w", l.Name, e.Name, err)
+		return nil, fmt.Errorf("request the curves of %s from %s: %w", e.Name, l.Name, err)
 	}
 	return run, nil
 }

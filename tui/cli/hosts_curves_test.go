@@ -65,7 +65,7 @@ func TestCurvesOfAHost(t *testing.T) {
 	}
 	other, _ := cbor.Marshal(railCurves{railVersion, view.Fold + 1, nil})
 	for text, want := range map[string]string{
-		"": "tells nothing", "Welcome to lab!": "does not tell of the curves of away", string(other): "bring both to one version",
+		"": "empty answer", "Welcome to lab!": "the answer has no curves of away", string(other): "bring both to one version",
 		strings.Repeat("x", maxCurvesBytes+1): "take more than 8 MB: enter opens it there",
 	} {
 		if _, err := readCurves(strings.NewReader(text), e); err == nil || !strings.Contains(err.Error(), want) {
@@ -108,10 +108,10 @@ func TestHostIsAskedForCurves(t *testing.T) {
 	defer h.end()
 	for script, want := range map[string]string{
 		`case "$*" in *"sessions --curves away") cat ` + curves + ` ;; *) exit 9 ;; esac`: "",
-		"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255":                    "lab does not tell of away: ada@lab: Permission denied (publickey)",
+		"echo 'ada@lab: Permission denied (publickey).' >&2; exit 255":                    "request the curves of away from lab: ada@lab: Permission denied (publickey)",
 		"echo 'brood: unknown flag: --curves' >&2; exit 2":                                "older one",
-		"echo hello": "does not tell of the curves",
-		"true":       "tells nothing",
+		"echo hello": "the answer has no curves of",
+		"true":       "empty answer",
 	} {
 		if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 			t.Fatal(err)

@@ -138,11 +138,11 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 			break
 		}
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			return nil, nil, fmt.Errorf("it does not tell of its runs: %.60q", lines.Text())
+			return nil, nil, fmt.Errorf("the answer is no list of runs: %.60q", lines.Text())
 		}
 		switch {
 		case x.Version != railVersion:
-			return nil, nil, errors.New("its brood tells of runs in another way: bring both to one version")
+			return nil, nil, errors.New("its brood uses another format for runs: bring both to one version")
 		case len(entries) == maxRailRuns:
 			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", maxRailRuns)
 		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > library.Points ||
@@ -189,9 +189,9 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 	}
 	switch {
 	case limited.N == 0:
-		return nil, nil, fmt.Errorf("it tells more than %d MB of its runs", maxRailSize>>20)
+		return nil, nil, fmt.Errorf("its list of runs is larger than %d MB: prune some runs there", maxRailSize>>20)
 	case lines.Err() != nil:
-		return nil, nil, fmt.Errorf("what it tells of its runs cannot be read: %w", lines.Err())
+		return nil, nil, fmt.Errorf("read its list of runs: %w", lines.Err())
 	}
 	library.Sort(entries)
 	return entries, sums, nil

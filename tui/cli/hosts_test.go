@@ -62,11 +62,11 @@ func TestRail(t *testing.T) {
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	for text, want := range map[string]string{
-		"Welcome to lab!\n": "does not tell of its runs",
+		"Welcome to lab!\n": "the answer is no list of runs",
 		strings.Replace(line, `"version":1`, `"version":2`, 1): "bring both to one version",
 		strings.Repeat(line+"\n", maxRailRuns+1):               "more than 10000 runs",
-		strings.Repeat("x", 300<<10):                           "cannot be read",
-		strings.Repeat(strings.Replace(line, `"about":{}`, `"about":{},"parent":"`+strings.Repeat("x", 4000)+`"`, 1)+"\n", 6000): "more than 16 MB",
+		strings.Repeat("x", 300<<10):                           "read its list of runs",
+		strings.Repeat(strings.Replace(line, `"about":{}`, `"about":{},"parent":"`+strings.Repeat("x", 4000)+`"`, 1)+"\n", 6000): "larger than 16 MB",
 	} {
 		if _, _, err := readRail(strings.NewReader(text), "lab"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)

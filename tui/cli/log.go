@@ -38,9 +38,9 @@ func logCommand(s streams) *cobra.Command {
 			return err
 		}
 		defer log.Close()
-		tell := logLines(s.out)
+		write := logLines(s.out)
 		if *asJSON {
-			tell = func(n uint64, r event.Record) error { return objects(s.out, recordObject(n, r)) }
+			write = func(n uint64, r event.Record) error { return objects(s.out, recordObject(n, r)) }
 		}
 		for n := uint64(0); ; n++ {
 			r, err := log.Next()
@@ -50,7 +50,7 @@ func logCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := tell(n, r); err != nil {
+			if err := write(n, r); err != nil {
 				return err
 			}
 		}
@@ -58,7 +58,7 @@ func logCommand(s streams) *cobra.Command {
 	return c
 }
 
-// logLines tells what happened as the screen of events does.
+// logLines prints events as text, like the Events panel.
 func logLines(w io.Writer) func(uint64, event.Record) error {
 	v := view.New()
 	return func(_ uint64, r event.Record) error {

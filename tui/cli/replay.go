@@ -52,7 +52,7 @@ func replayCommand(s streams) *cobra.Command {
 			case !s.terminal:
 				return reprint(c, r, at, s)
 			}
-			// Of a log that cannot be read to its end nobody knows the last round.
+			// The last round of a log that cannot be read to its end is unknown.
 			if x := session.Describe(dir); x.Err == "" && at > x.Round {
 				return beyondEnd(at, x.Round)
 			}
