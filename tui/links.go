@@ -133,7 +133,7 @@ func (f *fleet) linkless(m *model) string {
 	case m.gone():
 		return m.ending() + ", and its links with it: their round trips and losses are not recorded" + carried
 	case !m.measured():
-		return "this source does not tell of links"
+		return "this source does not report links"
 	case f.updatedAt.IsZero():
 		return "asking the run for its links"
 	case slices.ContainsFunc(all, func(x fleetRow) bool { return x.Name+x.Address != "" }) && len(all) > 1:
@@ -141,13 +141,15 @@ func (f *fleet) linkless(m *model) string {
 	case len(all) == 0:
 		return "there are no workers yet, and no links"
 	case len(all) == 1 && all[0].Name+all[0].Address != "":
-		return "one worker has nobody to send to: start another with the line that brood serve printed, `brood worker brood://...`"
+		return "one worker has nobody to send to: start another with the line that brood serve printed, " +
+			"`brood worker brood://...`"
 	}
 	if r := m.shown.Rates.Bytes; r > 0 && m.running() {
-		return "all workers share one process: they exchange " + Size(r) +
-			"/s in its memory and send nothing; start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
+		return "all workers share one process: they exchange " + Size(r) + "/s in its memory and send nothing; start the run " +
+			"with `brood serve`, and its workers with `brood worker`, to have links between them"
 	}
-	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with `brood worker`, to have links between them"
+	return "all workers share one process and send nothing: start the run with `brood serve`, and its workers with " +
+		"`brood worker`, to have links between them"
 }
 
 // resetLinks removes the shape of the chosen links.

@@ -192,7 +192,7 @@ func linkNow(m *model, id engine.Member) (rate, around string) {
 		at = m.cursor.round
 	}
 	rounds := speed(m.shown, at, at+1)
-	if span := uint64(max(0, rounds)); span > 0 && span < at { // links are measured over a second: so many rounds
+	if span := uint64(max(0, rounds)); span > 0 && span < at { // links are measured over a second, which is span rounds
 		rounds = speed(m.shown, at-span, at+1)
 	}
 	if id == formulaRow {

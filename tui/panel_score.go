@@ -96,7 +96,7 @@ func (m *model) quiet() bool {
 // scores says whether there is a test set to score on.
 func (m *model) scores() bool { return m.shown.Config != nil && m.shown.Config.Data != "" }
 
-// threeW is what three charts beside each other need.
+// threeW is the least width in cells for three charts side by side.
 const threeW = 144
 
 // low places the panels under the loss: what has something to say, side by side.
