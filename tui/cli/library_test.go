@@ -136,7 +136,7 @@ func TestLibraryGoesOnWithTheObjective(t *testing.T) {
 	lib.program = "python3 ./f"
 	for name, want := range map[string]string{"classes": "", "maximises": "python3 ./f"} {
 		o, err := lib.resumeOptions(filepath.Join(home, name), "fork")
-		if got := option.Objective.Text(o); err != nil || got != want || o.By != "fork" {
+		if got := option.Program.Text(o); err != nil || got != want || o.By != "fork" {
 			t.Errorf("%s: goes on with %q by %q (%v), want %q", name, got, o.By, err, want)
 		}
 	}

@@ -44,7 +44,7 @@ var printing = map[string]string{
 	"": "--version", "algorithms": "algorithms", "bench": "bench noise --each 1ms", "compare": "compare one two", "data": "data", "data list": "data list --json",
 	"data info": "data info glyphs", "data whiten": "data whiten glyphs", "doctor": "doctor", "eval": "eval one", "export": "export one --to csv -o -",
 	"fork": "fork one --at 1 --json --rounds 3", "geometry": "geometry one", "help": "help run", "log": "log one", "models": "models", "models list": "models list --json",
-	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "presets list": "presets list --json", "presets show": "presets show quickstart",
+	"models show": "models show mlp", "predict": "predict one glyphs", "presets": "presets", "program": "program", "program python": "program python", "presets list": "presets list --json", "presets show": "presets show quickstart",
 	"replay": "replay one", "reproduce": "reproduce", "run": strings.Join(tinyRun, " ") + " --json", "scale": "scale", "sessions": "sessions",
 	"simulate": "simulate leader --agents 20 --trials 2", "simulate fleet": "simulate fleet --model softmax --data glyphs --algorithm parle --members 2 --sizes 2 --rounds 2 --measure 10ms",
 	"sweep":  "sweep --json --model softmax --data glyphs --algorithm parle --members 2 --rounds 1 --set ell=1 --set batch=16,32",
@@ -55,7 +55,7 @@ var printing = map[string]string{
 var silent = map[string]string{
 	"attach": "needs a live run", "invite": "needs a live run", "open": "needs a live run", "revoke": "needs a live run", "set": "needs a live run", "stop": "needs a live run",
 	"serve": "waits for workers", "worker": "needs a served run", "fleet": "needs a command", "fleet launch": "needs a fleet", "fleet link": "needs a served run",
-	"data get": "needs the network",
+	"data get": "needs the network", "check": "needs a program",
 }
 
 // TestFullOutput: a command whose standard output takes nothing fails, whichever it is.
