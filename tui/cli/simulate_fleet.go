@@ -68,7 +68,7 @@ trained or recorded.
 	fl := c.Flags()
 	fl.StringArrayVar(&f.run.set, "set", nil, "set a knob: NAME=VALUE or NAME=SCHEDULE (repeatable)")
 	fl.BoolVar(&f.run.full, "full", false, "the full form of the preset, as published, instead of the short one")
-	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Members, option.Seed, option.Threads,
+	optionFlags(c, &f.run.opts, option.Algorithm, option.Model, option.Data, option.Program, option.Members, option.Seed, option.Threads,
 		option.Rounds)
 	fl.Lookup(option.Threads.Name).Usage = "threads of each worker, at most the cores of this machine (default: all cores)"
 	fl.Lookup(option.Rounds.Name).Usage = "rounds to simulate (default 40)"
