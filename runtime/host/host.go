@@ -240,8 +240,15 @@ func (r *Run) survey(ctx context.Context) view.Fleet {
 	return f
 }
 
-// Doing returns what the workers of this process do now, nil if all of them are idle.
-func (r *Run) Doing() *view.Doing { return r.gauges.doing(time.Now()) }
+// Doing returns the current activity of the workers of all processes, nil if all of them are idle. It may be called
+// from any goroutine. Workers of other processes report theirs about once a second.
+func (r *Run) Doing() *view.Doing {
+	var others []worker.Doing
+	if r.hosting.Doing != nil {
+		others = r.hosting.Doing()
+	}
+	return r.gauges.doing(time.Now(), others)
+}
 
 // Interrupt makes Train finish the current round, save a checkpoint and return.
 func (r *Run) Interrupt() { r.fleet.Interrupt() }

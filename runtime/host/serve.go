@@ -11,6 +11,7 @@ import (
 	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/runtime/view"
+	"brood/runtime/worker"
 	"brood/transport/local"
 )
 
@@ -23,6 +24,7 @@ type Hosting struct {
 	Shape    func(event.Link) error             // see fleet.Config; may be nil
 	Gate     func(control.Gate) (string, error) // opens the run to other processes; may be nil
 	Fleet    func([]view.Worker) view.Fleet     // adds data about workers of other processes; may be nil
+	Doing    func() []worker.Doing              // activities of workers of other processes; may be nil
 	Close    func()                             // closes the transport, before the session is closed; may be nil
 }
 

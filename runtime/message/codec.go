@@ -41,12 +41,22 @@ type (
 type (
 	// Leaving says that a worker wants to go: its members move to the others, and a Stop lets it go.
 	Leaving struct{ Worker int }
-	// Telemetry is what a worker measures of its links and of its machine, about once a second. Counts run from the
-	// start of its process.
+	// Telemetry is what a worker measures of its links and of its machine, about once a second, and its current
+	// activity. Counts run from the start of its process.
 	Telemetry struct {
 		Worker  int                       `cbor:"0,keyasint"`
 		Links   []LinkCount               `cbor:"1,keyasint,omitempty"`
 		Machine map[event.Measure]float64 `cbor:"2,keyasint,omitempty"` // see [event.Told]
+		Doing   *Doing                    `cbor:"3,keyasint,omitempty"` // nil: it waits for an order, or is an older version
+	}
+	// Doing is the activity of a worker, as worker.Doing. It has no start time, since the clocks of machines differ.
+	Doing struct {
+		Stage   string        `cbor:"0,keyasint"`
+		For     time.Duration `cbor:"1,keyasint,omitempty"` // since the start of the stage
+		Round   uint64        `cbor:"2,keyasint,omitempty"`
+		Done    int           `cbor:"3,keyasint,omitempty"`
+		Of      int           `cbor:"4,keyasint,omitempty"`
+		Members int           `cbor:"5,keyasint,omitempty"`
 	}
 	// LinkCount is one link, from the worker that says it to another.
 	LinkCount struct {

@@ -40,13 +40,14 @@ func samples() map[string]any {
 			Points: []event.Points{{Round: 11, Series: "loss", Members: []engine.Member{0, engine.None}, Values: []float64{0.5, 2}}},
 			Tests:  []Test{{Round: 11, Centre: "blake3:22", Chunks: []Chunk{{Index: 3, Loss: 1.25, Correct: 4, Samples: 5}}}},
 			Sent:   collective.Ledger{"couple": 4}, Predicted: collective.Ledger{"couple": 8}, Evaluation: collective.Ledger{"centre": 16}, Overhead: 7, Nanos: 8, Extra: 9, Notes: []Note{{Kind: event.AlertVaries, Text: "it does"}}, Waited: 6},
-		"failed":    Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true},
-		"saved":     Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
-		"get":       Get{Path: "init.safetensors", From: 9},
-		"leaving":   Leaving{Worker: 2},
-		"telemetry": Telemetry{Worker: 2, Links: []LinkCount{{To: 1, Sent: 3, Received: 4, RTT: 5, Lost: 0.25}}, Machine: map[event.Measure]float64{event.Busy: 1.5}},
-		"shape":     Shape{event.Link{From: 2, To: event.Every, Rate: 1 << 20, Delay: 5, Jitter: 6, Loss: 0.5}},
-		"piece":     Piece{Path: "init.safetensors", From: 9, Total: 11, Data: []byte{1, 2}, Err: "gone"},
+		"failed":  Failed{Worker: 2, Epoch: 5, Err: "no", NonFinite: &NonFinite{Block: "x", Member: 5, From: 10, To: 12}, Cut: &other, Never: true},
+		"saved":   Saved{Worker: 2, Epoch: 5, At: 12, Files: cp.Files, Err: "full", Nanos: 7},
+		"get":     Get{Path: "init.safetensors", From: 9},
+		"leaving": Leaving{Worker: 2},
+		"telemetry": Telemetry{Worker: 2, Links: []LinkCount{{To: 1, Sent: 3, Received: 4, RTT: 5, Lost: 0.25}}, Machine: map[event.Measure]float64{event.Busy: 1.5},
+			Doing: &Doing{Stage: "members", For: 6, Round: 7, Done: 8, Of: 9, Members: 10}},
+		"shape": Shape{event.Link{From: 2, To: event.Every, Rate: 1 << 20, Delay: 5, Jitter: 6, Loss: 0.5}},
+		"piece": Piece{Path: "init.safetensors", From: 9, Total: 11, Data: []byte{1, 2}, Err: "gone"},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"brood/runtime/fleet"
 	"brood/runtime/message"
 	"brood/runtime/session"
+	"brood/runtime/worker"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -35,8 +36,9 @@ type workerHandle struct {
 	since          time.Time
 	links          linkRates
 
-	machine   map[event.Measure]float64 // its last telemetry, and when it arrived
-	machineAt time.Time
+	machine   map[event.Measure]float64 // of its last telemetry
+	doing     worker.Doing              // of its last telemetry; zero if it was idle
+	machineAt time.Time                 // when that arrived
 
 	// Used by the serve goroutine alone.
 	files   checkpointStore

@@ -135,6 +135,21 @@ func TestHostileWorkers(t *testing.T) {
 		"measures what has no name": {func(x *stranger) {
 			x.say(message.Telemetry{Worker: x.id, Machine: map[event.Measure]float64{"\x1b[2J": 1}})
 		}, "no name"},
+		"works since before it began": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", For: -1}})
+		}, "reports its activity as"},
+		"prepares fewer than no members": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Done: math.MinInt64}})
+		}, "reports its activity as"},
+		"prepares more members than there can be": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Of: math.MaxInt64}})
+		}, "reports its activity as"},
+		"hosts more members than there can be": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "members", Members: math.MaxInt64}})
+		}, "reports its activity as"},
+		"executes a round that nobody reaches": {func(x *stranger) {
+			x.say(message.Telemetry{Worker: x.id, Doing: &message.Doing{Stage: "round", Round: math.MaxUint64}})
+		}, "reports its activity as"},
 		"measures without end": {func(x *stranger) {
 			all := map[event.Measure]float64{}
 			for i := range 5000 {

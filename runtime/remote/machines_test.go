@@ -14,6 +14,7 @@ import (
 	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/runtime/testutil"
+	"brood/runtime/view"
 	"brood/transport/quic"
 	"brood/transport/wire"
 )
@@ -44,6 +45,10 @@ func TestMachines(t *testing.T) {
 	done := make(chan coordinator.Exit, 1)
 	go func() { done <- s.train() }()
 	testutil.Receive(t, enough, "records of machines: both workers and the coordinator, with processors, round trips, bytes, and what a link carried")
+	testutil.Eventually(t, "a round that workers report", func() bool {
+		d := s.run.Doing()
+		return d != nil && d.Stage == view.StageRound && d.Round > 0 && d.Members > 0
+	})
 	if r, err := s.run.Fleet().Command(testutil.Context(t), event.Command{Action: event.Stop, By: "test"}); err != nil || !r.Accepted {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -139,6 +144,52 @@ func TestSilentMachine(t *testing.T) {
 	s.srv.mu.Unlock()
 	if n := told(); n != 0 {
 		t.Errorf("%d measures that are old are shown as what is", n)
+	}
+	x.peer.Close("")
+	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDoing: the run shows the activity that a worker of another process reports, for at most the age of its session,
+// until it reports another one, a stage of a later version, or nothing for a while.
+func TestDoing(t *testing.T) {
+	s := serve(t, prepare(t, small(3)), nil, filepath.Join(t.TempDir(), "run"), nil)
+	began := time.Now()
+	x, err := knock(s, newKey(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows := func(d *message.Doing, want *view.Doing) {
+		t.Helper()
+		x.say(message.Telemetry{Worker: x.id, Doing: d})
+		testutil.Eventually(t, "its activity", func() bool {
+			got := s.run.Doing()
+			if got == nil || want == nil {
+				return got == nil && want == nil
+			}
+			if got.For < 0 || got.For > time.Since(began) {
+				t.Fatalf("it works for %s, and came %s ago", got.For, time.Since(began))
+			}
+			got.For = 0
+			return *got == *want
+		})
+	}
+	shows(nil, nil)
+	shows(&message.Doing{Stage: "memory", For: math.MaxInt64, Of: 7, Members: 4}, &view.Doing{Stage: view.StageMemory, Of: 7, Members: 4})
+	shows(&message.Doing{Stage: "members", For: 1, Done: 3, Of: 4, Members: 4}, &view.Doing{Stage: view.StageMembers, Done: 3, Of: 4, Members: 4})
+	shows(&message.Doing{Stage: "\x1b[2J", For: 1, Members: 4}, nil)
+	shows(&message.Doing{Stage: "round", Round: 2, Done: 9, Of: 4, Members: 4}, &view.Doing{Stage: view.StageRound, Round: 2, Done: 4, Of: 4, Members: 4})
+	r := s.srv.hosted()
+	s.srv.mu.Lock()
+	for _, t := range r.handles {
+		t.mu.Lock()
+		t.machineAt = t.machineAt.Add(-staleAfter)
+		t.mu.Unlock()
+	}
+	s.srv.mu.Unlock()
+	if d := s.run.Doing(); d != nil {
+		t.Errorf("an old report is shown: %+v", d)
 	}
 	x.peer.Close("")
 	if err := errors.Join(s.srv.Close(), s.run.Close()); err != nil {

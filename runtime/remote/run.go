@@ -124,6 +124,7 @@ func (r *run) hosting(workers int) host.Hosting {
 		Link:    r.localLink,
 		Shape:   r.shape,
 		Fleet:   r.describe,
+		Doing:   r.doing,
 		Gate:    r.srv.Gate,
 		Close:   r.close,
 		Overhead: func(id int) func() int64 {

@@ -10,6 +10,7 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/view"
+	"brood/runtime/worker"
 	"brood/transport/quic"
 )
 
@@ -82,11 +83,71 @@ func (t *workerHandle) handleTelemetry(m message.Telemetry) error {
 	if err != nil {
 		return err
 	}
+	doing, err := t.activity(m.Doing, now)
+	if err != nil {
+		return err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.links.update(m, now)
-	t.machine, t.machineAt = machine, now
+	t.machine, t.doing, t.machineAt = machine, doing, now
 	return nil
+}
+
+// maxRound is the largest round that a worker may report as its current one.
+const maxRound = 1 << 53
+
+// activity validates the activity that a worker reports at now and returns it with a start time of this process's
+// clock, at the earliest the start of the session. It does not check the stage: package host skips stages of later
+// versions.
+func (t *workerHandle) activity(d *message.Doing, now time.Time) (out worker.Doing, err error) {
+	if d == nil {
+		return out, nil
+	}
+	if d.For < 0 || d.Round > maxRound || min(d.Done, d.Of, d.Members) < 0 || max(d.Of, d.Members) > event.MaxMembers {
+		return out, fmt.Errorf("it reports its activity as %d of %d, with %d members, in round %d, for %s",
+			d.Done, d.Of, d.Members, d.Round, d.For)
+	}
+	began := now.Add(-min(d.For, now.Sub(t.since)))
+	return worker.Doing{
+		Stage:   worker.Stage(d.Stage),
+		Since:   began.UnixNano(),
+		Round:   d.Round,
+		Done:    min(d.Done, d.Of),
+		Of:      d.Of,
+		Members: d.Members,
+	}, nil
+}
+
+// activity returns the current activity of a worker as telemetry, nil if it is idle.
+func activity(w *worker.Worker) *message.Doing {
+	d := w.Doing()
+	if d.Stage == "" {
+		return nil
+	}
+	return &message.Doing{
+		Stage:   string(d.Stage),
+		For:     max(0, time.Since(time.Unix(0, d.Since))), // the clock may have been set back
+		Round:   d.Round,
+		Done:    d.Done,
+		Of:      d.Of,
+		Members: d.Members,
+	}
+}
+
+// doing returns the activities of the workers whose telemetry is recent.
+func (r *run) doing() (out []worker.Doing) {
+	now := time.Now()
+	r.srv.mu.Lock()
+	defer r.srv.mu.Unlock()
+	for _, t := range r.handles {
+		t.mu.Lock()
+		if now.Sub(t.machineAt) < staleAfter {
+			out = append(out, t.doing)
+		}
+		t.mu.Unlock()
+	}
+	return out
 }
 
 // maxGoneLinks bounds the links to workers that are no longer on the roster.

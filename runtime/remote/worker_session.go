@@ -120,7 +120,7 @@ func (v *workerSession) handOver(ctx context.Context, cancel context.CancelCause
 	}
 }
 
-// sendTelemetry sends the counters of the links and of the machine every telemetryPeriod.
+// sendTelemetry sends the counters of the links and of the machine, and the worker's activity, every telemetryPeriod.
 func (v *workerSession) sendTelemetry(ctx context.Context) {
 	meter := machine.New()
 	_ = meter.Measure(time.Now()) // sets the start of the rates
@@ -137,6 +137,7 @@ func (v *workerSession) sendTelemetry(ctx context.Context) {
 			if w != nil { // without the lock: the device's driver may be slow
 				machine.Device(m.Machine, w)
 				machine.Programs(m.Machine, w)
+				m.Doing = activity(w)
 			}
 			if v.send(m) != nil {
 				return // receive notices that the connection is lost

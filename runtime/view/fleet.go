@@ -14,7 +14,7 @@ type Fleet struct {
 	Links    []Link          `cbor:"1,keyasint,omitempty"` // by From, then To; none within a process
 	Machines []event.Machine `cbor:"2,keyasint,omitempty"` // the coordinator's, then those of other processes by worker
 	Wait     int             `cbor:"3,keyasint,omitempty"` // number of workers that the first round waits for
-	Doing    *Doing          `cbor:"4,keyasint,omitempty"` // of workers in the coordinator's process; nil: idle
+	Doing    *Doing          `cbor:"4,keyasint,omitempty"` // of the workers; nil: all are idle
 }
 
 // Stage is a phase of the work of workers that may take long.
