@@ -119,7 +119,8 @@ func TakeSteps(ctx context.Context, e *Env, s Step, steps int, update StepTasks)
 }
 
 // RowOptimiser returns the optimiser of the member in row r of block x, and the weight decay that is added to its
-// gradient besides that of the Step. It may be called concurrently for different rows.
+// gradient besides that of the Step. Only Eta and Decay may differ between rows. It may be called concurrently for
+// different rows.
 type RowOptimiser func(r engine.Row) (d Optimiser, decay float32)
 
 // By returns the RowOptimiser that is d for every row.
@@ -188,11 +189,13 @@ func (e *Env) stepTask(ctx context.Context, s Step, steps []int, by RowOptimiser
 		}
 		t.Entries = append(t.Entries, step)
 	}
-	err := e.Engine.Do(ctx, t)
+	if err := e.Engine.Do(ctx, t); err != nil {
+		return err
+	}
 	if e.Stepped != nil {
 		e.Stepped(len(s.Rows))
 	}
-	return err
+	return nil
 }
 
 // DefaultStep returns the step of block x by the optimiser of the knobs eta and momentum.

@@ -16,9 +16,8 @@ func Seeds(train, validation, test int) *Set {
 }
 
 // Elsewhere returns a set of samples without content, which a program of the user holds. digest identifies them, and
-// name is for people. The
-// ids of the training samples come first, then those of validation, then those of the test split. If there are no
-// validation samples, [DefaultShare] of the training samples is held out for validation.
+// name is for people. The ids of the training samples come first, then those of validation, then those of the test
+// split. If there are no validation samples, [DefaultShare] of the training samples is held out for validation.
 func Elsewhere(name, digest string, train, validation, test int) *Set {
 	s := &Set{
 		Info:             Info{Name: name, Shape: []int{1}, Classes: 1, From: "the program"},

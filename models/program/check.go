@@ -24,7 +24,7 @@ const (
 	checkSamples = 8    // samples of a gradient or an evaluation
 	slopeError   = .02  // relative error of a slope by finite differences
 	sumError     = 1e-4 // relative difference between an evaluation and the sum over its samples
-	stepError    = 1e-2 // relative to the length of the way, between steps here and there
+	stepError    = 1e-2 // distance between steps by the program and here, relative to their length
 	checkSteps   = 3    // of each optimiser
 )
 
@@ -55,7 +55,8 @@ func Check(ctx context.Context, p *Program, report func(Finding)) error {
 		return err
 	}
 	if c.b, err = p.take(ctx); err != nil {
-		return errors.Join(err, c.a.fail(err))
+		c.a.shutdown()
+		return err
 	}
 	for _, check := range []struct {
 		what string
@@ -64,14 +65,16 @@ func Check(ctx context.Context, p *Program, report func(Finding)) error {
 		{"initial values are finite and depend on the key only", c.initial},
 		{"a gradient is the same when it is asked for twice, and in another process", c.repeated},
 		{"a gradient is the slope of the loss", c.slope},
-		{"its own steps are those of SGD, Adam and AdamW along its gradients", c.steps},
+		{"the steps that it takes are those of SGD, Adam and AdamW along its gradients", c.steps},
 		{"an evaluation is the sum over its samples", c.sums},
 		{"statistics follow the batches, and are rebuilt the same twice", c.statistics},
 		{"it ends when its input ends", c.ends},
 	} {
 		note, err := check.run()
 		if failed := (*checkError)(nil); err != nil && !errors.As(err, &failed) {
-			return p.cause(err) // the process has ended
+			c.a.shutdown() // one of them has ended already
+			c.b.shutdown()
+			return p.cause(err)
 		}
 		report(Finding{check.what, err, note})
 	}
@@ -159,17 +162,20 @@ func (c *checker) slope() (string, error) {
 	if norm = math.Sqrt(norm); norm == 0 {
 		return "", failed("the gradient is zero: does the loss depend on the parameters?")
 	}
-	along := map[string]func(i int) float64{
-		"along the gradient": func(i int) float64 { return float64(c.g[i]) / norm },
-		fmt.Sprintf("at parameter %d", largest): func(i int) float64 {
+	worst := 0.0
+	for _, along := range []struct {
+		where     string
+		direction func(i int) float64
+	}{
+		{"along the gradient", func(i int) float64 { return float64(c.g[i]) / norm }},
+		{fmt.Sprintf("at parameter %d", largest), func(i int) float64 {
 			if i == largest {
 				return 1
 			}
 			return 0
-		},
-	}
-	worst := 0.0
-	for where, direction := range along {
+		}},
+	} {
+		where, direction := along.where, along.direction
 		want := 0.0
 		for i, v := range c.g {
 			want += float64(v) * direction(i)
@@ -228,12 +234,11 @@ func (c *checker) steps() (string, error) {
 			apart += (x - float64(there[i])) * (x - float64(there[i]))
 		}
 		if way == 0 || !(math.Sqrt(apart/way) <= stepError) {
-			return "", failed("after %d steps of %s it is %.2g of the way apart from them", checkSteps, name,
-				math.Sqrt(apart/way))
+			return "", failed("%d steps of %s differ by %.2g of their length", checkSteps, name, math.Sqrt(apart/way))
 		}
 		worst = max(worst, math.Sqrt(apart/way))
 	}
-	return fmt.Sprintf("within %.1g of the way", worst), nil
+	return fmt.Sprintf("within %.1g of their length", worst), nil
 }
 
 // stepsHere takes the steps of s in float64, along gradients of the program.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,8 +18,7 @@ import (
 	"brood/models/engine"
 )
 
-// Description is what a program says about itself: its model, its data and what computes. It arrives as JSON in the
-// answer to hello.
+// Description describes a program's model and data, and what computes. It arrives as JSON in the answer to hello.
 type Description struct {
 	Name       string   `json:"name" toml:"name"`             // of the model, e.g. "Net"
 	Parameters []Tensor `json:"parameters" toml:"parameter"`  // trained tensors, in the order of the row
@@ -30,13 +30,13 @@ type Description struct {
 	Score      string   `json:"score" toml:"score"`           // Classes or LossOnly
 	Metrics    []string `json:"metrics" toml:"metrics"`       // names of further results of an evaluation
 	Steps      bool     `json:"steps" toml:"steps"`           // the program takes the steps of optimisers itself
+	Threads    int      `json:"threads" toml:"threads"`       // that one process computes with; 0 means 1
 
 	// The following do not change what is computed in exact arithmetic. Library and Device are part of the kernels of a
 	// session, the others only of this machine.
 	Library   string  `json:"library" toml:"-"`   // and its version, e.g. "torch 2.4.0"
 	Device    string  `json:"device" toml:"-"`    // family of what computes, e.g. "cpu avx2" or "NVIDIA H100"
-	Threads   int     `json:"threads" toml:"-"`   // that one process computes with; 0 means 1
-	Processes int     `json:"processes" toml:"-"` // wished of each worker; 0: as many as its threads allow
+	Processes int     `json:"processes" toml:"-"` // that each worker should use; 0: as many as its threads allow
 	Timeout   float64 `json:"timeout" toml:"-"`   // seconds that one task may take; 0: 600
 }
 
@@ -54,12 +54,12 @@ const (
 )
 
 const (
-	maxSamples   = 1 << 30
+	maxSamples   = 1 << 28 // of all splits; each takes some bytes of memory here
 	maxMetrics   = 32
 	maxName      = 200 // bytes
 	maxProcesses = 1 << 10
 	maxThreads   = 1 << 10
-	maxTimeout   = 30 * 24 * 3600 // seconds
+	maxTimeout   = 24 * 3600 // seconds
 	maxTensors   = 1 << 16
 )
 
@@ -88,9 +88,9 @@ func (d *Description) check() error {
 	switch {
 	case d.Score != Classes && d.Score != LossOnly:
 		return fmt.Errorf("its description has the score %.80q: give %s or %s", d.Score, Classes, LossOnly)
-	case d.Train < 1 || d.Validation < 0 || d.Test < 0 || d.Train > maxSamples || d.Validation > maxSamples ||
-		d.Test > maxSamples:
-		return fmt.Errorf("its description has %d training, %d validation and %d test samples: give at most %d of each, "+
+	case d.Train < 1 || d.Validation < 0 || d.Test < 0 || d.Train > maxSamples ||
+		d.Validation > maxSamples-d.Train || d.Test > maxSamples-d.Train-d.Validation:
+		return fmt.Errorf("its description has %d training, %d validation and %d test samples: give at most %d in all, "+
 			"and 1 training sample or more", d.Train, d.Validation, d.Test, maxSamples)
 	case len(d.Metrics) > maxMetrics:
 		return fmt.Errorf("its description has %d metrics: give at most %d", len(d.Metrics), maxMetrics)
@@ -109,6 +109,10 @@ func (d *Description) check() error {
 		if !printable(name) || strings.HasSuffix(name, ".min") || strings.HasSuffix(name, ".max") {
 			return fmt.Errorf("its metric %d is named %.80q: give a name of one line that does not end in .min or .max",
 				i+1, name)
+		}
+		if slices.Contains(d.Metrics[:i], name) {
+			return fmt.Errorf("its metrics %d and %d have one name, %q: give each its own",
+				slices.Index(d.Metrics, name)+1, i+1, name)
 		}
 	}
 	names := map[string]bool{}

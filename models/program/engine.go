@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// checkEvery is the interval, in tasks, at which one result is computed twice to detect varying results.
+	// checkEvery is the interval, in tasks of gradients or steps, at which one result is computed twice to detect varying
+	// results.
 	checkEvery = 64
 	// pieceSize is the maximum samples of one evaluation by the program. It is part of the results: the sums of the
 	// pieces are added in order.
@@ -25,20 +26,20 @@ const (
 // Engine runs tasks of one program. It is used from one goroutine. The creator must call Close.
 type Engine struct {
 	ram.Memory
-	p      *Program
-	model  *models.Model
-	vector *native.Vector
-	bounds engine.Bounds
-	lanes  []*lane
-	tasks  int // gradient and evaluation tasks
+	p         *Program
+	model     *models.Model
+	vector    *native.Vector
+	bounds    engine.Bounds
+	executors []*executor
+	tasks     int // tasks of gradients and of steps
 
 	mu     sync.Mutex
 	notes  []engine.Note // pending
 	varied bool          // varying results were noted
 }
 
-// lane executes requests with a process of its own. It is used by one goroutine at a time.
-type lane struct {
+// executor executes requests with a process of its own. It is used by one goroutine at a time.
+type executor struct {
 	id  int
 	p   *Program
 	q   *process  // nil until needed
@@ -53,14 +54,14 @@ func (p *Program) Engine(threads int) (*Engine, error) {
 		return nil, err
 	}
 	n := p.Processes(max(1, threads))
-	v, err := native.New(m.Layout, n)
+	v, err := native.New(m.Layout, max(threads, n))
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, model: m, vector: v, bounds: m.Bounds(p.Data())}
+	e := &Engine{p: p, model: m, vector: v, bounds: m.Bounds(p.set)}
 	e.bounds.Norms = m.Layout.Stats > 0
 	for i := range n {
-		e.lanes = append(e.lanes, &lane{id: i, p: p})
+		e.executors = append(e.executors, &executor{id: i, p: p})
 	}
 	return e, nil
 }
@@ -75,12 +76,12 @@ func (e *Engine) Metrics() []string { return e.p.desc.Metrics }
 // processes, in bytes. It excludes the memory of the processes.
 func (e *Engine) Room(w engine.Work) int64 {
 	at := offsetsOf(&e.model.Layout, e.p.desc.Steps)
-	return e.vector.Room(w) + int64(len(e.lanes))*(at.size+2*4*int64(e.model.Layout.Params))
+	return e.vector.Room(w) + int64(len(e.executors))*(at.size+2*4*int64(e.model.Layout.Params))
 }
 
 // Close returns the processes to the program.
 func (e *Engine) Close() {
-	for _, l := range e.lanes {
+	for _, l := range e.executors {
 		if l.q != nil {
 			e.p.put(l.q)
 			l.q = nil
@@ -125,8 +126,8 @@ func (e *Engine) Do(ctx context.Context, tasks ...engine.Task) error {
 	return nil
 }
 
-// do has the lane's process execute t, and starts it if it is not running.
-func (l *lane) do(ctx context.Context, t task, r *result) (err error) {
+// do has the executor's process execute t, and starts it if it is not running.
+func (l *executor) do(ctx context.Context, t task, r *result) (err error) {
 	if l.q == nil {
 		if l.q, err = l.p.take(ctx); err != nil {
 			return err
@@ -151,7 +152,7 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 	}
 	x, g := ram.View(t.X), ram.View(t.G)
 	twice := e.repeats()
-	return engine.Each(ctx, e.lanes, len(t.Rows), func(l *lane, i int) error {
+	return engine.Each(ctx, e.executors, len(t.Rows), func(l *executor, i int) error {
 		request := task{
 			kind:    kindGradient,
 			batches: t.Batches[i : i+1],
@@ -173,9 +174,11 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 			if err := l.do(ctx, once, &again); err != nil {
 				return err
 			}
-			defer func() { e.compare(again.loss, r.loss, first, request.outGrad) }()
-		}
-		if err := l.do(ctx, request, &r); err != nil {
+			if err := l.do(ctx, request, &r); err != nil {
+				return err
+			}
+			e.compare(again.loss, r.loss, first, request.outGrad)
+		} else if err := l.do(ctx, request, &r); err != nil {
 			return err
 		}
 		t.Loss[i] = float32(r.loss)
@@ -194,7 +197,7 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 	}
 	x, m := ram.View(t.X), ram.View(t.M)
 	twice := e.repeats()
-	return engine.Each(ctx, e.lanes, len(t.Rows), func(l *lane, i int) error {
+	return engine.Each(ctx, e.executors, len(t.Rows), func(l *executor, i int) error {
 		row, entry := t.Rows[i], t.Entries[i]
 		request := task{
 			kind:    kindSteps,
@@ -224,18 +227,22 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 			request.stats = ram.View(t.Stats).Row(row)
 		}
 		var r, again result
+		var first []float32
 		if twice && i == 0 {
 			once := request
-			once.outParams = slices.Clone(request.params)
+			first = slices.Clone(request.params)
+			once.outParams = first
 			if err := l.do(ctx, once, &again); err != nil {
 				return err
 			}
-			defer func() { e.compare(again.loss, r.loss, once.outParams, request.params) }()
 		}
 		request.outParams, request.outFirst, request.outSecond = request.params, request.first, request.second
 		request.outStats = request.stats
 		if err := l.do(ctx, request, &r); err != nil {
 			return err
+		}
+		if first != nil {
+			e.compare(again.loss, r.loss, first, request.params)
 		}
 		t.Loss[i] = float32(r.loss)
 		return nil
@@ -277,8 +284,13 @@ type piece struct {
 // pieces divides the batches of n entries, or the one batch for all, into pieces of at most pieceSize samples.
 func (e *Engine) pieces(batches [][]int32, n int) (out []piece) {
 	for i := range n {
-		for part := range slices.Chunk(batches[min(i, len(batches)-1)], pieceSize) {
-			out = append(out, piece{i, part, result{metrics: make([]float64, len(e.Metrics()))}})
+		for left := batches[min(i, len(batches)-1)]; len(left) > 0; {
+			size := min(pieceSize, len(left))
+			if len(left) == pieceSize+1 {
+				size-- // a piece of one sample has no variance
+			}
+			out = append(out, piece{i, left[:size], result{metrics: make([]float64, len(e.Metrics()))}})
+			left = left[size:]
 		}
 	}
 	return out
@@ -306,7 +318,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		return err
 	}
 	x, pieces := ram.View(t.X), e.pieces(t.Batches, len(t.Rows))
-	err := engine.Each(ctx, e.lanes, len(pieces), func(l *lane, k int) error {
+	err := engine.Each(ctx, e.executors, len(pieces), func(l *executor, k int) error {
 		p := &pieces[k]
 		request := task{kind: kindEvaluate, params: x.Row(t.Rows[p.i]), batches: [][]int32{p.samples}}
 		if drawn := engine.DrawnAt(t.Drawn, p.i); drawn != (noise.Key{}) {
@@ -338,7 +350,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		return err
 	}
 	pieces := e.pieces(t.Batches, len(t.IDs))
-	err := engine.Each(ctx, e.lanes, len(pieces), func(l *lane, k int) error {
+	err := engine.Each(ctx, e.executors, len(pieces), func(l *executor, k int) error {
 		p := &pieces[k]
 		if l.row == nil {
 			l.row = make([]float32, e.model.Layout.Params)
@@ -382,7 +394,7 @@ func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {
 		return nil
 	}
 	x, stats := ram.View(t.X), ram.View(t.Stats)
-	return engine.Each(ctx, e.lanes, len(t.Rows), func(l *lane, i int) error {
+	return engine.Each(ctx, e.executors, len(t.Rows), func(l *executor, i int) error {
 		row := stats.Row(engine.Row(i))
 		request := task{kind: kindStatistics, params: x.Row(t.Rows[i]), batches: t.Batches, stats: row, outStats: row}
 		return l.do(ctx, request, &result{})

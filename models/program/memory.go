@@ -37,7 +37,8 @@ func (m *memory) read(row []float32, at int64) error {
 	}
 	m.buf = m.buf[:4*len(row)]
 	if _, err := m.file.ReadAt(m.buf, at); err != nil {
-		return fmt.Errorf("read from the memory shared with the program: %w", err)
+		// not wrapped: the end of this file is not the end of the program's output
+		return fmt.Errorf("read from the memory shared with the program, which it has shortened: %v", err)
 	}
 	engine.ReadFloats(row, m.buf)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"brood/models/subprocess"
@@ -14,7 +15,7 @@ import (
 var startTimeout = 5 * time.Minute
 
 // environment tells a program that brood starts it. PYTHONNODEBUGRANGES leaves the lines of carets out of tracebacks.
-var environment = []string{"BROOD_PROGRAM=2", "PYTHONNODEBUGRANGES=1"}
+var environment = []string{"BROOD_PROGRAM=" + strconv.Itoa(protocolVersion), "PYTHONNODEBUGRANGES=1"}
 
 // process is one running program with the file through which rows go. It is used from one goroutine.
 type process struct {

@@ -36,7 +36,9 @@ type Program struct {
 	Command []string
 	Device  string // that the program is asked to compute on; "" leaves it to the program
 	desc    Description
-	text    string
+	said    string // description as text
+	text    string // said, and what identifies the command
+	set     *data.Set
 
 	mu    sync.Mutex
 	idle  []*process
@@ -53,13 +55,14 @@ func Open(ctx context.Context, command []string, device string) (*Program, error
 	p.desc = first.desc
 	words, err := subprocess.Identity(command)
 	if err == nil {
-		p.text, err = p.desc.text()
+		p.said, err = p.desc.text()
 	}
 	if err != nil {
 		first.shutdown()
 		return nil, p.cause(err)
 	}
-	p.text += words
+	p.text, p.set = p.said+words, p.desc.samples(p.Name())
+	programs.add(p)
 	p.put(first)
 	return p, nil
 }
@@ -88,8 +91,8 @@ func (p *Program) Kernels() string {
 // Model returns the parameters and buffers as a model without layers.
 func (p *Program) Model() (*models.Model, error) { return p.desc.model() }
 
-// Data returns the ids of the program's samples.
-func (p *Program) Data() *data.Set { return p.desc.samples(p.Name()) }
+// Data returns the ids of the program's samples; read-only.
+func (p *Program) Data() *data.Set { return p.set }
 
 // Processes returns how many processes a worker with that many threads uses.
 func (p *Program) Processes(threads int) int {
@@ -102,16 +105,24 @@ func (p *Program) Processes(threads int) int {
 // take returns an idle process, or starts one.
 func (p *Program) take(ctx context.Context) (*process, error) {
 	p.mu.Lock()
-	for len(p.idle) > 0 {
+	var gone []*process
+	var found *process
+	for len(p.idle) > 0 && found == nil {
 		last := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if !last.Exited() {
-			p.mu.Unlock()
-			return last, nil
+		if last.Exited() {
+			gone = append(gone, last)
+		} else {
+			found = last
 		}
-		last.shutdown()
 	}
 	p.mu.Unlock()
+	for _, q := range gone {
+		q.shutdown()
+	}
+	if found != nil {
+		return found, nil
+	}
 	return p.start(ctx)
 }
 
@@ -133,12 +144,14 @@ func (p *Program) same(d *Description) error {
 	if err != nil {
 		return err
 	}
-	have, want := strings.Split(text, "\n"), strings.Split(p.text, "\n")
-	for i, line := range have {
-		if line != "" && line != want[min(i, len(want)-1)] {
-			return fmt.Errorf("it describes itself by %q, where it said %q before: its description must depend on its "+
-				"files only", line, want[min(i, len(want)-1)])
+	if text != p.said {
+		have, want := strings.Split(text, "\n"), strings.Split(p.said, "\n")
+		at := 0
+		for at < min(len(have), len(want))-1 && have[at] == want[at] {
+			at++
 		}
+		return fmt.Errorf("it describes itself by %q, where it said %q before: its description must depend on its "+
+			"files only", have[at], want[at])
 	}
 	if d.Library != p.desc.Library || d.Device != p.desc.Device {
 		return fmt.Errorf("it computes with %s on %s, where it said %s on %s before",
@@ -178,6 +191,33 @@ func (p *Program) put(q *process) {
 	p.timer.Reset(idleTimeout)
 }
 
+// registry is the programs of this process that may have idle processes.
+type registry struct {
+	mu  sync.Mutex
+	all []*Program
+}
+
+var programs registry
+
+func (r *registry) add(p *Program) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, p)
+}
+
+// CloseAll ends the idle processes of all programs, and kills those that do not end. Call it before this process exits,
+// since a program may ignore the end of its input.
+func CloseAll() {
+	programs.mu.Lock()
+	all := slices.Clone(programs.all)
+	programs.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, p := range all {
+		wg.Go(p.Close)
+	}
+	wg.Wait()
+}
+
 // Close ends all idle processes. The program can still be used: processes are started when they are needed.
 func (p *Program) Close() {
 	p.mu.Lock()
@@ -191,7 +231,8 @@ func (p *Program) Close() {
 	wg.Wait()
 }
 
-// Init writes the initial parameters and buffers for a random key. Both are functions of the key.
+// Init writes the initial parameters and statistics for a random key. Both are functions of the key. It may start a
+// process beside those of the engines.
 func (p *Program) Init(ctx context.Context, key noise.Key, params, stats []float32) error {
 	q, err := p.take(ctx)
 	if err != nil {

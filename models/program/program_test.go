@@ -134,6 +134,28 @@ func ints(ids []int32) (out []int) {
 	return out
 }
 
+// No piece of an evaluation has one sample, which batch-norm could not normalise, unless the batch has one.
+func TestPieces(t *testing.T) {
+	p := opened(t, "")
+	e := engineOf(t, p, 1)
+	for _, n := range []int{1, 2, pieceSize, pieceSize + 1, 2*pieceSize + 1} {
+		batch := make([]int32, n)
+		for i := range batch {
+			batch[i] = int32(i)
+		}
+		var joined []int32
+		for _, piece := range e.pieces([][]int32{batch}, 1) {
+			if len(piece.samples) > pieceSize || len(piece.samples) == 1 && n > 1 {
+				t.Errorf("%d samples: a piece of %d", n, len(piece.samples))
+			}
+			joined = append(joined, piece.samples...)
+		}
+		if !slices.Equal(joined, batch) {
+			t.Errorf("%d samples: the pieces have %d", n, len(joined))
+		}
+	}
+}
+
 // Candidates are evaluated at the parameters that other engines perturb, and their fitness is minus the mean loss.
 func TestCandidates(t *testing.T) {
 	p := opened(t, "")
@@ -182,6 +204,7 @@ func TestFaults(t *testing.T) {
 		"die=0":  "it ended without an answer: exit status 3; it said: ValueError: the tensors do not match",
 		"short":  "its answer has 8 bytes, want 32: an id",
 		"hang=0": "it gave no answer within 5s",
+		"shrink": "read from the memory shared with the program, which it has shortened",
 	} {
 		t.Run(faults, func(t *testing.T) {
 			t.Parallel()
@@ -264,6 +287,8 @@ func TestRefusedDescriptions(t *testing.T) {
 		`"device":"cpu" -> "device":"c/u"`:                      "leave the / out",
 		`"train":3 -> "train":3,"timeout":-1`:                   "a timeout of -1 s",
 		`"train":3 -> "train":3,"metrics":[""]`:                 "its metric 1",
+		`"train":3 -> "train":3,"metrics":["a","a"]`:            "have one name",
+		`"train":3 -> "train":200000000,"test":200000000`:       "samples: give at most 268435456 in all",
 		`"train":3 -> "train":3,"processes":-1`:                 "-1 processes",
 		`"shape":[2]} -> "shape":[2]},{"name":"w","shape":[1]}`: "shares it with another",
 	} {

@@ -94,18 +94,18 @@ func (p *Process) WithDeadline(ctx context.Context, limit time.Duration, f func(
 		mu.Unlock()
 		p.kill()
 	})
-	defer timer.Stop()
-	defer context.AfterFunc(ctx, p.kill)()
+	stop := context.AfterFunc(ctx, p.kill)
 	err := f()
-	if err == nil {
-		return nil
+	inTime, wanted := timer.Stop(), stop()
+	if err == nil && inTime && wanted {
+		return nil // else the program is being killed, although it has answered
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case late:
+	case late || err == nil:
 		return &TimeoutError{limit}
 	}
 	return err

@@ -24,7 +24,7 @@ func TestEGGAgainstNaive(t *testing.T) {
 		toy, step, blocks := r.alone(t)
 		M := toy.Layout().Params
 		theta, ctx, moved := make([]float32, M), context.Background(), 0
-		toy.Init(r.Seed)(0, theta)
+		toy.Init(r.Seed)(t.Context(), 0, theta)
 		env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(2*pairs), []int{0})}
 		for round := range uint64(5) {
 			batch := make([]int32, 6)

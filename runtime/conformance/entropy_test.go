@@ -26,7 +26,7 @@ func TestEntropySGDAgainstNaive(t *testing.T) {
 				toy, step, blocks := r.alone(t)
 				M := toy.Layout().Params
 				row := make([]float32, M)
-				toy.Init(r.Seed)(0, row)
+				toy.Init(r.Seed)(t.Context(), 0, row)
 				x, mx, cursor := f64(row), make([]float64, M), uint64(0)
 				for range 4 {
 					y, z, m := append([]float64(nil), x...), append([]float64(nil), x...), make([]float64, M)

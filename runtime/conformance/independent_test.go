@@ -22,7 +22,7 @@ func TestIndependentSamplesAgainstNaive(t *testing.T) {
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
 	row, ctx := make([]float32, M), context.Background()
-	toy.Init(r.Seed)(0, row)
+	toy.Init(r.Seed)(t.Context(), 0, row)
 	theta := f64(row)
 	env := &optim.Env{Seed: r.Seed, Data: toy, Roster: collective.Place(collective.IDs(P), []int{0})}
 	for round := range uint64(4) {

@@ -113,7 +113,7 @@ func TestParleArxivAgainstNaive(t *testing.T) {
 	x, m, mx, cursor := make([][]float64, 3), make([][]float64, 3), make([][]float64, 3), uint64(0)
 	for a := range x {
 		row := make([]float32, M)
-		toy.Init(r.Seed)(0, row)
+		toy.Init(r.Seed)(t.Context(), 0, row)
 		x[a], m[a], mx[a] = f64(row), make([]float64, M), make([]float64, M)
 	}
 	for round := range 4 {
@@ -160,7 +160,7 @@ func TestParlePaperAgainstNaive(t *testing.T) {
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
 	row := make([]float32, M)
-	toy.Init(r.Seed)(0, row)
+	toy.Init(r.Seed)(t.Context(), 0, row)
 	clone := func() [][]float64 { return [][]float64{f64(row), f64(row)} }
 	x, y, z, m, xbar, tau := clone(), clone(), clone(), [][]float64{make([]float64, M), make([]float64, M)}, f64(row), 7.0/9
 	for round := range 3 {
@@ -195,7 +195,7 @@ func TestDPSGDAgainstNaive(t *testing.T) {
 	toy, step, blocks := r.alone(t)
 	M := toy.Layout().Params
 	row := make([]float32, M)
-	toy.Init(r.Seed)(0, row)
+	toy.Init(r.Seed)(t.Context(), 0, row)
 	x, buf := f64(row), make([]float64, M)
 	for round := range 6 {
 		mean := make([]float64, M)

@@ -20,7 +20,7 @@ func TestStart(t *testing.T) {
 				if start == "same" {
 					of = 0
 				}
-				toy.Init(r.Seed)(of, drawn)
+				toy.Init(r.Seed)(t.Context(), of, drawn)
 				if x := rows[fmt.Sprintf("x/%d", m)].F; !slices.Equal(x, drawn) {
 					t.Errorf("%s, start %s: member %d begins elsewhere", algorithm, start, m)
 				}

@@ -108,8 +108,8 @@ func span(lo, n int) []int32 {
 }
 
 // Init fills initial parameters of a member.
-func (t *Toy) Init(seed uint64) func(m engine.Member, dst []float32) error {
-	return func(m engine.Member, dst []float32) error {
+func (t *Toy) Init(seed uint64) func(ctx context.Context, m engine.Member, dst []float32) error {
+	return func(_ context.Context, m engine.Member, dst []float32) error {
 		k := noise.Key{Seed: seed, Purpose: noise.Init, Member: uint32(m)}
 		k.Each(0, len(dst), len(dst), func(at int, eps []float32) {
 			for i, e := range eps {

@@ -471,7 +471,7 @@ func (j *Job) dryRunWorker(c *counter, link collective.Link, id int, t excerpt) 
 		Measured: j.ungraded(),
 		Rebuild:  option.Rebuilt(option.Rebuild.Text(j.Options)),
 		Seed:     j.Config.Seed,
-		Init:     func(engine.Member, []float32) error { return nil },
+		Init:     func(context.Context, engine.Member, []float32) error { return nil },
 		Engine:   c,
 		Metrics:  j.Config.Metrics,
 		Data:     j.Samples,

@@ -354,7 +354,7 @@ func TestInit(t *testing.T) {
 	o.Init = path
 	given := prepare(t, o)
 	got := make([]float32, len(params))
-	given.init(engine.Member(2), got)
+	given.init(t.Context(), engine.Member(2), got)
 	for i := range params {
 		if math.Float32bits(got[i]) != math.Float32bits(params[i]) {
 			t.Fatalf("parameter %d is %v, the file has %v", i, got[i], params[i])

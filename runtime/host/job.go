@@ -488,12 +488,12 @@ func (j *Job) Worker(
 	return worker.New(cfg), nil
 }
 
-func (j *Job) init(m engine.Member, dst []float32) error {
+func (j *Job) init(ctx context.Context, m engine.Member, dst []float32) error {
 	if j.initState != nil {
 		copy(dst, j.initState)
 		return nil
 	}
-	return j.own.init(j.Net, j.Config.Seed, m, dst)
+	return j.own.init(ctx, j.Net, j.Config.Seed, m, dst)
 }
 
 // troublePolicy returns the policy of the options. The default is to stop in an unattended run, else to wait.
@@ -546,6 +546,11 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		j.Samples = j.own.Objective.Spec.Data()
 	} else if err := j.load(c.Augment); err != nil {
 		return j, err
+	}
+	if j.own.trains() {
+		if err := j.own.sameKernels(c); err != nil {
+			return j, err
+		}
 	}
 	if d := j.Samples.Digest(); d != c.Digest {
 		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files",

@@ -248,7 +248,7 @@ func (j *Job) noResult(eng compute) error {
 // there is no result.
 func (j *Job) tryObjective(ctx context.Context, eng compute) error {
 	first := make([]float32, j.Net.Layout.Params)
-	if err := j.init(0, first); err != nil {
+	if err := j.init(ctx, 0, first); err != nil {
 		return err
 	}
 	x, err := engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(first), F: first})

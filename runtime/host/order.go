@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"brood/runtime/checkpoint"
 	"brood/runtime/control"
 	"brood/runtime/event"
-	"brood/runtime/option"
 	"brood/runtime/session"
 )
 
@@ -87,7 +85,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 	if err = Settable(o.Dir, 0, o.Options.Set); err != nil {
 		return r, err
 	}
-	own, err := Program(cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options)))
+	own, err := againProgram(o.Options)
 	if err != nil {
 		return r, err
 	}
@@ -115,7 +113,7 @@ func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened,
 		defer a.Close()
 		progress = func(k event.Commit) { a.Tell(k.To) }
 	}
-	own, err := Program(cmp.Or(option.Objective.Text(o.Options), option.Program.Text(o.Options)))
+	own, err := againProgram(o.Options)
 	if err != nil {
 		return r, err
 	}

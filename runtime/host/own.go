@@ -61,7 +61,7 @@ func (o *Own) model(seed uint64) (*models.Model, string, error) {
 		return nil, "", err
 	}
 	x := make([]float32, m.Layout.Params)
-	if err := o.init(m, seed, 0, x); err != nil {
+	if err := o.init(context.Background(), m, seed, 0, x); err != nil {
 		return nil, "", err
 	}
 	h := blake3.New()
@@ -76,12 +76,12 @@ func (o *Own) model(seed uint64) (*models.Model, string, error) {
 }
 
 // init writes the initial parameters of a member into dst, with Init or else with the initializer of the model.
-func (o *Own) init(m *models.Model, seed uint64, member engine.Member, dst []float32) error {
+func (o *Own) init(ctx context.Context, m *models.Model, seed uint64, member engine.Member, dst []float32) error {
 	if o == nil || o.Init == nil && !o.external() {
 		return m.Init(seed, member, dst)
 	}
 	if o.Program != nil {
-		return o.Program.Init(context.Background(), programKey(seed, uint32(member)), dst, nil)
+		return o.Program.Init(ctx, programKey(seed, uint32(member)), dst, nil)
 	}
 	if o.Init == nil {
 		for i, t := range m.Layout.Tensors {

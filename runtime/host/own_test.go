@@ -146,7 +146,7 @@ func TestOwnStarts(t *testing.T) {
 		t.Errorf("initialised %q", seen)
 	}
 	x := make([]float32, j.Net.Layout.Params)
-	j.init(0, x)
+	j.init(t.Context(), 0, x)
 	path := filepath.Join(t.TempDir(), "start.safetensors")
 	if err := (&Trained{Net: j.Net, Params: x}).Save(path); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices,
 	j.Net.Layout.FreshStats(fresh)
 	for i := range n {
 		clear(first)
-		if err := j.init(engine.Member(i), first); err != nil {
+		if err := j.init(ctx, engine.Member(i), first); err != nil {
 			return p, err
 		}
 		if err := eng.Write(ctx, engine.RowOf(x, engine.Row(i)), engine.AppendFloats(nil, first)); err != nil {

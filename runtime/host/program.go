@@ -38,8 +38,8 @@ func Program(text string) (*Own, error) {
 // lines of its options --objective and --program, of which at most one is given. A program that trains a model is
 // started, since its description decides which runs it may join.
 func JoiningProgram(ctx context.Context, objective, text, at string) (*Own, error) {
-	if objective != "" && text != "" {
-		return nil, usererr.Errorf("--objective and --program are two programs: give one of them")
+	if err := bothPrograms(objective, text); err != nil {
+		return nil, err
 	}
 	own, err := Program(cmp.Or(objective, text))
 	if err != nil || own == nil {
@@ -53,14 +53,48 @@ func JoiningProgram(ctx context.Context, objective, text, at string) (*Own, erro
 
 // asProgram returns o with its command opened as a program that trains a model on device at.
 func (o *Own) asProgram(ctx context.Context, at string) (*Own, error) {
-	if at == "gpu" {
-		at = "cuda"
+	at, err := ProgramDevice(at)
+	if err != nil {
+		return nil, err
 	}
 	p, err := program.Open(ctx, o.command, at)
 	if err != nil {
 		return nil, err
 	}
 	return &Own{Program: p}, nil
+}
+
+// ProgramDevice returns the device of a program for a value of the option device: cpu, cuda or cuda:N as torch names
+// them; "" leaves it to the program.
+func ProgramDevice(at string) (string, error) {
+	name, number, _ := strings.Cut(at, ":")
+	if name == "gpu" {
+		name = "cuda"
+	}
+	if at != "" && name != option.CPU && name != "cuda" || strings.Contains(at, ",") {
+		return "", usererr.Errorf("device %s: a program computes on cpu, gpu or cuda:N, in the arithmetic that it chooses", at)
+	}
+	if number != "" {
+		name += ":" + number
+	}
+	return name, nil
+}
+
+// bothPrograms refuses a command line with an objective and a program.
+func bothPrograms(objective, text string) error {
+	if objective != "" && text != "" {
+		return usererr.Errorf("--objective and --program are two programs: give one of them")
+	}
+	return nil
+}
+
+// againProgram returns the own model of a session that is resumed or forked with these options; see [Program].
+func againProgram(o Options) (*Own, error) {
+	objective, text := option.Objective.Text(o), option.Program.Text(o)
+	if err := bothPrograms(objective, text); err != nil {
+		return nil, err
+	}
+	return Program(cmp.Or(objective, text))
 }
 
 // trains reports whether a program of the user trains its own model. o may be nil.
@@ -118,7 +152,7 @@ func checkProgramNeeds(a *optim.Algorithm) error {
 	return nil
 }
 
-// recordedProgram returns an error if the session was recorded with another program, or with another library or device.
+// recordedProgram returns an error if the session was recorded with another program.
 func (o *Own) recordedProgram(c event.Config) error {
 	switch {
 	case c.Program == "":
@@ -131,6 +165,11 @@ func (o *Own) recordedProgram(c event.Config) error {
 		return fmt.Errorf("the session trains the model of %s, and this program is another: %s; give the program that was "+
 			"recorded", c.Program, why)
 	}
+	return nil
+}
+
+// sameKernels returns an error if the program computes with another library or device than the session.
+func (o *Own) sameKernels(c event.Config) error {
 	if have := o.Program.Kernels(); have != c.Kernels {
 		return fmt.Errorf("the session was computed by %s, and the program computes here with %s: the bits may differ, so "+
 			"it is not executed here", computedBy(c.Kernels), computedBy(have))

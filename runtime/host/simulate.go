@@ -109,7 +109,7 @@ func (j *Job) simulated(workers int, p Prices, tests bool) simulate.Config {
 			ID:       id,
 			Seed:     j.Config.Seed,
 			Layout:   layout,
-			Init:     func(engine.Member, []float32) error { return nil },
+			Init:     func(context.Context, engine.Member, []float32) error { return nil },
 			Rebuild:  option.Rebuilt(option.Rebuild.Text(j.Options)),
 			Engine:   c,
 			Metrics:  j.Config.Metrics,

@@ -68,7 +68,7 @@ var (
 		at: func(o *Options) any { return &o.Threads }})
 	Device = add(Option{
 		Name:  "device",
-		Doc:   "device: cpu, gpu, or one that brood doctor lists; `cuda:0,bf16` uses its tensor cores, cpu,bf16 evaluates candidates in bfloat16, and cpu,amx does so with the tiles of Intel AMX (default: cpu)",
+		Doc:   "device: cpu, gpu, or one that brood doctor lists; `cuda:0,bf16` uses its tensor cores, cpu,bf16 evaluates candidates in bfloat16, and cpu,amx does so with the tiles of Intel AMX (default: cpu; a program chooses)",
 		Kind:  Text,
 		Use:   Again,
 		Check: computes,

@@ -73,7 +73,7 @@ func fleet(alg string, n, members int, set map[string]string) simulate.Config {
 		Core: coordinator.Config{Algorithm: alg, Members: members, Wait: n, Layout: layout, Data: optim.DataSize{Train: 1024, Validation: 128}, Direct: 4096, Lookup: catalog.Lookup, Edits: edits, OnTrouble: coordinator.OnTroubleStop},
 		Worker: func(id int, link collective.Link, clock func() int64) (*worker.Worker, func() float64) {
 			e := &ticking{}
-			return worker.New(worker.Config{ID: id, Seed: 1, Layout: layout, Init: func(engine.Member, []float32) error { return nil }, Engine: e, Data: data{}, Link: link, Direct: 4096, Lookup: catalog.Lookup, Clock: clock, Store: shelf}),
+			return worker.New(worker.Config{ID: id, Seed: 1, Layout: layout, Init: func(context.Context, engine.Member, []float32) error { return nil }, Engine: e, Data: data{}, Link: link, Direct: 4096, Lookup: catalog.Lookup, Clock: clock, Store: shelf}),
 				func() float64 {
 					s := e.seconds
 					e.seconds = 0

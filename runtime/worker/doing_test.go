@@ -27,9 +27,9 @@ func TestDoing(t *testing.T) {
 	first := toy.Init(1)
 	w = worker.New(worker.Config{Layout: toy.Layout(), Engine: watched{toy, func() { seen = append(seen, w.Doing()) }}, Data: toy, Link: (&local.Hub{}).Link(0), Lookup: catalog.Lookup,
 		Store: &conformance.Memory{}, Clock: func() int64 { return 7 },
-		Init: func(m engine.Member, p []float32) error {
+		Init: func(ctx context.Context, m engine.Member, p []float32) error {
 			seen = append(seen, w.Doing())
-			return first(m, p)
+			return first(ctx, m, p)
 		}})
 	const members = 5
 	p := message.Plan{Plan: event.Plan{Epoch: 1, From: event.Fresh, Algorithm: "pesgd", Timeline: []event.Edit{{Algorithm: "pesgd", Knob: "start", Expr: "own"}}, New: collective.Place(collective.IDs(members), []int{0})}}

@@ -128,7 +128,7 @@ func (w *Worker) fresh(ctx context.Context, s *epochState) error {
 	e, initial := w.cfg.Engine, engine.NewHost(1, w.cfg.Layout.Params, engine.F32)
 	write := func(dst engine.Span, m engine.Member) error {
 		clear(initial.F)
-		if err := w.cfg.Init(m, initial.F); err != nil {
+		if err := w.cfg.Init(ctx, m, initial.F); err != nil {
 			return fmt.Errorf("initial parameters of member %d: %w", m, err)
 		}
 		return e.Write(ctx, dst, engine.AppendRows(nil, initial, 0, 1))

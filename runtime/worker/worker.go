@@ -26,7 +26,7 @@ type Config struct {
 	ID     int
 	Seed   uint64
 	Layout engine.Layout
-	Init   func(m engine.Member, params []float32) error // initial parameters of a member; the centre is member 0's
+	Init   func(ctx context.Context, m engine.Member, params []float32) error // initial parameters of a member; the centre is member 0's
 	// initial batch-norm statistics of members; nil: those of a model that has seen no batch
 	Stats    []float32
 	Engine   engine.Engine

@@ -171,7 +171,7 @@ func splitRounds(ctx context.Context, alg *optim.Algorithm, members int, set []e
 			Link:   hub.Link(id),
 			Direct: 4096,
 			Lookup: catalog.Lookup,
-			Init:   func(m engine.Member, dst []float32) error { return net.Init(0, m, dst) },
+			Init:   func(_ context.Context, m engine.Member, dst []float32) error { return net.Init(0, m, dst) },
 			Clock:  func() int64 { return time.Now().UnixNano() },
 			Watch: func() func() {
 				t := time.Now()

@@ -10,6 +10,7 @@ import (
 
 	"brood/models/program"
 	"brood/models/subprocess"
+	"brood/runtime/host"
 	"brood/runtime/option"
 )
 
@@ -21,6 +22,10 @@ func checkCommand(s streams) *cobra.Command {
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			command, err := subprocess.ParseCommand(option.Program.Name, text)
+			if err != nil {
+				return err
+			}
+			device, err := host.ProgramDevice(device)
 			if err != nil {
 				return err
 			}

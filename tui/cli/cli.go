@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"brood/models/program"
 	"brood/models/usererr"
 	"brood/optim"
 	"brood/optim/catalog"
@@ -95,6 +96,7 @@ func Run(ctx context.Context, args []string, s streams) int {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
+	program.CloseAll()
 	if out.ended() && errors.Is(err, context.Canceled) { // it stopped since its reader has gone
 		err = nil
 	}

@@ -35,6 +35,7 @@ func Command() []string { return []string{os.Args[0]} }
 //	once=DIR   makes die happen once: the first process that dies creates DIR
 //	hang=N     does not answer task N
 //	print      writes text to standard output before it answers hello
+//	shrink     truncates the shared file
 //	short      answers with a body that is too short
 //	nan=N      the gradient of task N is NaN
 //	wander     results differ each time
@@ -59,6 +60,7 @@ func Main() {
 type program struct {
 	in     *bufio.Reader
 	faults map[string]string
+	file   *os.File
 	x, g   []float32
 	m      []float32 // first moments; nil unless the program takes steps
 	tasks  int
@@ -134,6 +136,7 @@ func (p *program) serve() {
 			if err != nil {
 				panic(err)
 			}
+			p.file = f
 			b, err := mapFile(f, u64(0))
 			if err != nil {
 				panic(err)
@@ -206,6 +209,9 @@ func (p *program) answer(kind byte, id int, key uint64, batches [][]int, numbers
 		loss = Steps(p.x, p.m, p.g, batches, numbers[0], numbers[1])
 	case 5:
 		loss, correct, margin = Evaluate(p.x, ids)
+	}
+	if p.has("shrink") && p.file.Truncate(0) != nil {
+		os.Exit(1)
 	}
 	out := binary.LittleEndian.AppendUint64(nil, uint64(id))
 	out = binary.LittleEndian.AppendUint64(out, math.Float64bits(loss))

@@ -39,10 +39,12 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     train, test, validation
                 a data set with len() and [i], or a tuple of tensors or arrays of equal length. Without validation,
                 brood holds out a twelfth of train
-    compute     in place of loss, compute(model, batch): the mean loss over a batch, or (loss, correct predictions)
+    compute     in place of loss, compute(model, batch): the mean loss over a batch, or, with score="classes",
+                (loss, samples that are predicted right)
     score       "classes": predictions are right or wrong; "loss": only the loss counts. Default: by the loss
     metrics     {name: f(output, target)}: further means over a batch that evaluations report
-    device      "cpu", "cuda:0", ...; default: --program-device, else cuda if there is one, else cpu
+    device      "cpu", "cuda:0", ...; default: cuda if there is one, else cpu. --device of brood takes precedence.
+                Data sets that are tensors are copied to it
     steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
                 Default: on a device. It rounds otherwise than brood does
     threads     of this process on a CPU. The results of torch depend on it
@@ -52,12 +54,14 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     """
     if train is None or (loss is None) == (compute is None):
         raise TypeError("brood.serve needs train, and either loss or compute")
+    if metrics and compute:
+        raise TypeError("brood.serve takes metrics with loss, not with compute")
     hello = _begin()
     _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, hello["device"] or device,
                 steps, threads, processes, timeout, batch))
 
 
-def functions(parameters, init, gradient, evaluate, *, train, test=0, validation=0, data="functions", name="functions",
+def functions(parameters, init, gradient, evaluate, *, train, data, test=0, validation=0, name="functions",
               score="loss", metrics=(), library="python", device="cpu", threads=1, processes=0, timeout=600):
     """Serve plain functions to brood, for JAX, numpy or your own code. It does not return, as serve.
 
@@ -68,16 +72,16 @@ def functions(parameters, init, gradient, evaluate, *, train, test=0, validation
                 element, the list of their sums
     train, validation, test
                 numbers of samples. Their ids count from 0 in this order
-    data        a text that differs where the samples differ
+    data        a text that changes whenever the samples do, such as a digest: brood takes equal texts for equal data
 
-    parameters are numpy arrays if numpy is there, else flat arrays of floats; the functions may return any sequence of
-    numbers. They must depend on their arguments only.
+    parameters are numpy arrays of their shapes if numpy is there, else flat arrays of floats; the functions may return
+    any sequence of numbers. They must depend on their arguments only.
     """
     _begin()
     _run(_Functions(locals()))
 
 
-# What brood says to every program, and where rows lie.
+# The streams to and from brood.
 
 _hello = None
 _in = _out = None
@@ -129,6 +133,16 @@ def _write(kind, body):
 
 def _run(trainer):
     """Describe the trainer, then execute tasks until brood ends."""
+    try:
+        _serve(trainer)
+    except Exception:
+        import traceback
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)  # the ordinary exit of torch takes seconds
+
+
+def _serve(trainer):
     _write(_DESCRIPTION, json.dumps(trainer.description()).encode())
     while True:
         kind, body = _read()
@@ -194,7 +208,7 @@ class _Split:
     def __init__(self, source):
         import torch
         self.source, self.tensors = source, None
-        if hasattr(source, "tensors"):  # TensorDataset
+        if type(source) is torch.utils.data.TensorDataset:
             source = source.tensors
         if isinstance(source, (tuple, list)) and source and all(hasattr(x, "shape") for x in source):
             self.tensors = [torch.as_tensor(x) for x in source]
@@ -240,6 +254,8 @@ class _Torch:
             device = "cuda" if torch.cuda.is_available() else "cpu"
         self.device = torch.device(device)
         if self.device.type == "cuda":
+            if self.device.index is not None:
+                torch.cuda.set_device(self.device)
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True, warn_only=True)
         self.make = None if isinstance(model, torch.nn.Module) else model
@@ -431,8 +447,9 @@ class _Torch:
         _seed(key)
         total, correct, sums = 0.0, 0, [0.0] * len(self.metrics)
         with self.torch.no_grad():
-            for lo in range(0, len(ids), self.size):
-                part = ids[lo:lo + self.size]
+            size = len(ids) if own else self.size
+            for lo in range(0, len(ids), size):
+                part = ids[lo:lo + size]
                 batch = self._batch(part)
                 if self.compute:
                     out = self.compute(self.model, batch)
@@ -454,12 +471,12 @@ class _Torch:
         self.model.eval()
         momenta = [m.momentum for m in self.norms]
         for m in self.norms:
-            m.reset_running_stats()
-            m.momentum = None
             m.train()
         _seed(0)
         with self.torch.no_grad():
-            for ids in batches:
+            for k, ids in enumerate(batches):
+                for m in self.norms:
+                    m.momentum = 1 / (k + 1)
                 self._mean(self._batch(ids))
         for m, momentum in zip(self.norms, momenta):
             m.momentum = momentum
@@ -504,10 +521,14 @@ class _Functions:
     def _store(self, values, row):
         for n, (lo, hi) in zip(self.names, self.ends):
             v = values[n]
-            v = v.ravel() if hasattr(v, "ravel") else v
+            if "numpy" in sys.modules:
+                numpy = sys.modules["numpy"]
+                v = numpy.ascontiguousarray(v, "float32").ravel()
+            else:
+                v = array.array("f", v)
             if len(v) != hi - lo:
                 raise ValueError("brood.functions: %s has %d values, want %d" % (n, len(v), hi - lo))
-            row[lo:hi] = array.array("f", v)
+            row[lo:hi] = memoryview(v)
 
     def init(self, key):
         _seed(key)
