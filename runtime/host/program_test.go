@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"brood/models/longtest"
 	"brood/models/program"
 	"brood/models/program/programtest"
 	"brood/optim"
@@ -65,11 +64,8 @@ func finish(job *host.Job, s *session.Session, from *host.Restored) (hash string
 // A program trains under every algorithm: the same hash on one and two workers, bytes as predicted (the coordinator
 // checks them), and it verifies.
 func TestProgramAlgorithms(t *testing.T) {
-	quick := map[string]bool{"dp-sgd": true, "parle": true, "diloco": true, "popsgd": true, "pbt": true,
-		"sparseloco": true, "openai-es": true, "pesgd": true}
-	all := longtest.On(longtest.Conformance)
 	for _, a := range catalog.All() {
-		if !a.Needs.Model() || a.Needs&optim.Whole != 0 || !all && !quick[a.Name] {
+		if !a.Needs.Model() || a.Needs&optim.Whole != 0 {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {

@@ -84,7 +84,7 @@ def plain(name):
     make, data, size = problem(name)
     torch.manual_seed(0)
     model = make()
-    optimiser = torch.optim.SGD(model.parameters(), lr=.01, momentum=.9, nesterov=True)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1e-5, momentum=.9, nesterov=True)
     for line in sys.stdin:
         began = time.perf_counter()
         for _ in range(int(line)):
