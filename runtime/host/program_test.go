@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"brood/models/longtest"
 	"brood/models/program"
 	"brood/models/program/programtest"
 	"brood/optim"
@@ -61,11 +63,13 @@ func finish(job *host.Job, s *session.Session, from *host.Restored) (hash string
 	return hash, records, errors.Join(err, run.Close())
 }
 
-// A program trains under every algorithm: the same hash on one and two workers, bytes as predicted (the coordinator
+// A program trains under every algorithm, in the default tests under one of each kind: the same hash on one and two workers, bytes as predicted (the coordinator
 // checks them), and it verifies.
 func TestProgramAlgorithms(t *testing.T) {
+	kinds := []string{"parle", "diloco", "popsgd", "openai-es"}
 	for _, a := range catalog.All() {
-		if !a.Needs.Model() || a.Needs&optim.Whole != 0 {
+		if !a.Needs.Model() || a.Needs&optim.Whole != 0 ||
+			!longtest.On(longtest.Conformance) && !slices.Contains(kinds, a.Name) {
 			continue
 		}
 		t.Run(a.Name, func(t *testing.T) {
