@@ -167,19 +167,20 @@ func (e *Engine) gradients(ctx context.Context, t engine.Gradients) error {
 			request.outStats = request.stats
 		}
 		var r, again result
+		var first []float32
 		if twice && i == 0 {
-			first := slices.Clone(request.outGrad)
 			once := request
+			first = slices.Clone(request.outGrad)
 			once.outGrad, once.outStats = first, nil
 			if err := l.do(ctx, once, &again); err != nil {
 				return err
 			}
-			if err := l.do(ctx, request, &r); err != nil {
-				return err
-			}
-			e.compare(again.loss, r.loss, first, request.outGrad)
-		} else if err := l.do(ctx, request, &r); err != nil {
+		}
+		if err := l.do(ctx, request, &r); err != nil {
 			return err
+		}
+		if first != nil {
+			e.compare(again.loss, r.loss, first, request.outGrad)
 		}
 		t.Loss[i] = float32(r.loss)
 		return nil
@@ -313,6 +314,16 @@ func (e *Engine) sum(pieces []piece, n int) []result {
 	return out
 }
 
+// evaluation returns the request to evaluate parameters on samples; drawn is the address at which they were drawn, the
+// zero Key if that does not matter.
+func evaluation(params []float32, samples []int32, drawn noise.Key) task {
+	t := task{kind: kindEvaluate, params: params, batches: [][]int32{samples}}
+	if drawn != (noise.Key{}) {
+		t.key = key64(drawn)
+	}
+	return t
+}
+
 func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	if err := e.bounds.Evaluate(&t); err != nil {
 		return err
@@ -320,10 +331,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 	x, pieces := ram.View(t.X), e.pieces(t.Batches, len(t.Rows))
 	err := engine.Each(ctx, e.executors, len(pieces), func(l *executor, k int) error {
 		p := &pieces[k]
-		request := task{kind: kindEvaluate, params: x.Row(t.Rows[p.i]), batches: [][]int32{p.samples}}
-		if drawn := engine.DrawnAt(t.Drawn, p.i); drawn != (noise.Key{}) {
-			request.key = key64(drawn)
-		}
+		request := evaluation(x.Row(t.Rows[p.i]), p.samples, engine.DrawnAt(t.Drawn, p.i))
 		switch {
 		case !e.bounds.Norms:
 		case t.Stats.Rows > 0:
@@ -358,10 +366,7 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		if err := e.vector.Candidate(l.id, l.row, &t, p.i); err != nil {
 			return err
 		}
-		request := task{kind: kindEvaluate, params: l.row, batches: [][]int32{p.samples}}
-		if drawn := engine.DrawnAt(t.Drawn, min(p.i, len(t.Batches)-1)); drawn != (noise.Key{}) {
-			request.key = key64(drawn)
-		}
+		request := evaluation(l.row, p.samples, engine.DrawnAt(t.Drawn, min(p.i, len(t.Batches)-1)))
 		if e.bounds.Norms {
 			request.flags = ownStatistics
 		}

@@ -33,12 +33,12 @@ const idleTimeout = 15 * time.Second
 // Program is a program that has described itself. It keeps idle processes for its engines, since a start takes seconds.
 // It is safe for concurrent use. Call Close when no engine is in use.
 type Program struct {
-	Command []string
-	Device  string // that the program is asked to compute on; "" leaves it to the program
-	desc    Description
-	said    string // description as text
-	text    string // said, and what identifies the command
-	set     *data.Set
+	Command   []string
+	Device    string // that the program is asked to compute on; "" leaves it to the program
+	desc      Description
+	described string // description as text
+	text      string // described, and what identifies the command
+	set       *data.Set
 
 	mu    sync.Mutex
 	idle  []*process
@@ -55,13 +55,13 @@ func Open(ctx context.Context, command []string, device string) (*Program, error
 	p.desc = first.desc
 	words, err := subprocess.Identity(command)
 	if err == nil {
-		p.said, err = p.desc.text()
+		p.described, err = p.desc.text()
 	}
 	if err != nil {
 		first.shutdown()
 		return nil, p.cause(err)
 	}
-	p.text, p.set = p.said+words, p.desc.samples(p.Name())
+	p.text, p.set = p.described+words, p.desc.samples(p.Name())
 	programs.add(p)
 	p.put(first)
 	return p, nil
@@ -144,8 +144,8 @@ func (p *Program) same(d *Description) error {
 	if err != nil {
 		return err
 	}
-	if text != p.said {
-		have, want := strings.Split(text, "\n"), strings.Split(p.said, "\n")
+	if text != p.described {
+		have, want := strings.Split(text, "\n"), strings.Split(p.described, "\n")
 		at := 0
 		for at < min(len(have), len(want))-1 && have[at] == want[at] {
 			at++

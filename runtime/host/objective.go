@@ -155,19 +155,9 @@ func lineText(lines []string, i int) string {
 // prepareObjective builds the model and the seeds of a run that maximises an objective, and reads the initial model
 // file, if any. It returns an error if an option needs a model of layers, data or a device.
 func (j *Job) prepareObjective(o Options) (err error) {
-	for _, x := range []*option.Option{
-		option.Model,
-		option.Data,
-		option.Label,
-		option.Table,
-		option.Augment,
-		option.ClassWeights,
-		option.Validation,
-		option.Rebuild,
-	} {
-		if text := x.Text(o); text != "" {
-			return usererr.Errorf("%s = %s: an objective has no model and no data: omit it (docs/objectives.md)", x.Name, text)
-		}
+	const why = "an objective has no model and no data: omit it (docs/objectives.md)"
+	if err := refuseData(o, why, option.Validation, option.Rebuild); err != nil {
+		return err
 	}
 	if at := option.Device.Text(o); at != "" && at != option.CPU {
 		return usererr.Errorf("device %s: an objective computes in its own processes: omit the device", at)

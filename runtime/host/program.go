@@ -107,17 +107,9 @@ func (o *Own) external() bool { return o.trains() || o.maximises() }
 // prepareProgram builds the model and the samples of a run whose program trains its own model. It returns an error if
 // an option is about a model or data that brood reads itself.
 func (j *Job) prepareProgram(o Options) (err error) {
-	for _, x := range []*option.Option{
-		option.Model,
-		option.Data,
-		option.Label,
-		option.Table,
-		option.Augment,
-		option.ClassWeights,
-	} {
-		if text := x.Text(o); text != "" {
-			return usererr.Errorf("%s = %s: the program has its own model and data: omit it (docs/programs.md)", x.Name, text)
-		}
+	const why = "the program has its own model and data: omit it (docs/programs.md)"
+	if err := refuseData(o, why); err != nil {
+		return err
 	}
 	if err := checkProgramNeeds(j.Alg); err != nil {
 		return err
@@ -136,6 +128,24 @@ func (j *Job) prepareProgram(o Options) (err error) {
 	j.Data, j.Config.Data = j.Samples.Name, j.Samples.Name
 	if o.Init != "" {
 		return usererr.File(j.start(o.Init), o.Init, modelfile.Advice)
+	}
+	return nil
+}
+
+// refuseData returns an error, with the reason why, if an option is set that is about a model or data that brood reads
+// itself, or one of the options also.
+func refuseData(o Options, why string, also ...*option.Option) error {
+	for _, x := range append([]*option.Option{
+		option.Model,
+		option.Data,
+		option.Label,
+		option.Table,
+		option.Augment,
+		option.ClassWeights,
+	}, also...) {
+		if text := x.Text(o); text != "" {
+			return usererr.Errorf("%s = %s: %s", x.Name, text, why)
+		}
 	}
 	return nil
 }
@@ -196,8 +206,8 @@ func (j *Job) initialStats() ([]float32, error) {
 	if j.stats != nil || !j.own.trains() || j.Net.Layout.Stats == 0 {
 		return j.stats, nil
 	}
-	params, stats := make([]float32, j.Net.Layout.Params), make([]float32, j.Net.Layout.Stats)
-	return stats, j.own.Program.Init(context.Background(), programKey(j.Config.Seed, 0), params, stats)
+	stats := make([]float32, j.Net.Layout.Stats)
+	return stats, j.own.Program.Init(context.Background(), programKey(j.Config.Seed, 0), nil, stats)
 }
 
 // ProgramKernels explains why a worker with the kernels has cannot join a run whose program computes with kernels kind.

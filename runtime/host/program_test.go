@@ -63,8 +63,8 @@ func finish(job *host.Job, s *session.Session, from *host.Restored) (hash string
 	return hash, records, errors.Join(err, run.Close())
 }
 
-// A program trains under every algorithm, in the default tests under one of each kind: the same hash on one and two workers, bytes as predicted (the coordinator
-// checks them), and it verifies.
+// A program trains under every algorithm, in the default tests under one of each kind: the same hash on one and two
+// workers, bytes as predicted (the coordinator checks them), and it verifies.
 func TestProgramAlgorithms(t *testing.T) {
 	kinds := []string{"parle", "diloco", "popsgd", "openai-es"}
 	for _, a := range catalog.All() {

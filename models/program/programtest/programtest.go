@@ -42,7 +42,7 @@ func Command() []string { return []string{os.Args[0]} }
 //	other=FILE describes itself with more samples if FILE exists
 //	refuse     exits before it describes itself
 //	steps      takes the steps of SGD itself, see Steps; no fault
-//	slow=MS    takes so many milliseconds for each task
+//	slow=MS    waits MS milliseconds in each task
 func Main() {
 	faults, ok := os.LookupEnv(Variable)
 	if !ok {
