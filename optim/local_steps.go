@@ -131,7 +131,7 @@ func By(d Optimiser) RowOptimiser { return func(engine.Row) (Optimiser, float32)
 func OptimiserSteps(ctx context.Context, e *Env, s Step, steps int, by RowOptimiser) error {
 	if len(s.Rows) > 0 {
 		if d, _ := by(s.Rows[0]); e.stepsItself(d) {
-			return e.stepTask(ctx, s, slices.Repeat([]int{steps}, len(s.Rows)), by)
+			return e.stepTask(ctx, s, slices.Repeat([]int{steps}, len(s.Rows)), by, Anchored{})
 		}
 	}
 	return TakeSteps(ctx, e, s, steps, func(e *Env, r engine.Row, g engine.Mat) []engine.Task {
@@ -150,13 +150,37 @@ func (e *Env) stepsItself(d Optimiser) bool {
 	return ok && st.Steps(d.Name)
 }
 
+// Anchored adds to each of the steps of a [Step] a pull to an anchor, as part of the gradient, and a running mean:
+//
+//	g += Pull*(x - anchor);  the step;  mean <- Alpha*mean + (1-Alpha)*x
+//
+// Row s.Rows[i] of Anchor and Mean belongs to entry i.
+type Anchored struct {
+	Anchor, Mean engine.Mat
+	Pull, Alpha  float32
+}
+
+// AnchoredSteps takes the given number of steps of s.X with the members of s by the optimiser d, if the engine takes
+// such steps itself; done reports whether it does.
+func AnchoredSteps(ctx context.Context, e *Env, s Step, steps int, d Optimiser, a Anchored) (done bool, err error) {
+	if !e.stepsItself(d) {
+		return false, nil
+	}
+	return true, e.stepTask(ctx, s, slices.Repeat([]int{steps}, len(s.Rows)), By(d), a)
+}
+
 // stepTask has the engine take steps[i] steps with the member in s.Rows[i], and advances its data stream and the step
 // count of its optimiser.
-func (e *Env) stepTask(ctx context.Context, s Step, steps []int, by RowOptimiser) error {
+func (e *Env) stepTask(ctx context.Context, s Step, steps []int, by RowOptimiser, a Anchored) error {
 	d, _ := by(s.Rows[0])
 	t := engine.Steps{
 		Optimiser: d.Name,
-		X:         e.Block(BlockX),
+		X:         s.X,
+		XRows:     s.XRows,
+		Anchor:    a.Anchor,
+		Mean:      a.Mean,
+		Pull:      a.Pull,
+		Alpha:     a.Alpha,
 		Stats:     e.Block(BlockStats),
 		Rows:      s.Rows,
 		Mu:        d.Mu,
@@ -255,7 +279,7 @@ func UnevenSteps(ctx context.Context, e *Env, k Values, rows []engine.Row, steps
 		for i, r := range now {
 			last[r] = &loss[i]
 		}
-		return e.stepTask(ctx, e.GradientStep(k, e.Block(BlockX), now, engine.Mat{}, loss), counts, By(d))
+		return e.stepTask(ctx, e.GradientStep(k, e.Block(BlockX), now, engine.Mat{}, loss), counts, By(d), Anchored{})
 	}
 	return e.InCohorts(ctx, len(rows), k.Orthogonalises(), func(e *Env, lo, hi int, at engine.Row) error {
 		g := g.Sub(at, hi-lo)

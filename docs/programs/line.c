@@ -62,7 +62,7 @@ int main(void) {
 			answer(DESCRIPTION, text, strlen(text));
 		} else if (kind == MEMORY) {
 			char path[256] = {0};
-			memcpy(path, body + 52, number(body + 48, 4));
+			memcpy(path, body + 68, number(body + 64, 4));
 			size_t size = number(body, 8);
 			int fd = open(path, O_RDWR);
 			char *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -109,43 +109,52 @@ func (b *Bounds) Gradients(t *Gradients) error {
 		c.mat("Stats", t.Stats, 0, b.Layout.Stats)
 		c.want(len(t.StatRows) == n, "%d rows of Stats for %d rows of X", len(t.StatRows), n)
 		c.rows("Stats", t.Stats, t.StatRows)
-		seen := make(map[Row]bool, n)
-		for _, r := range t.StatRows {
-			c.want(!seen[r], "row %d of Stats twice; every entry must update a different row", r)
-			seen[r] = true
-		}
+		c.distinct("StatRows", t.StatRows)
 	}
 	return c.err
 }
 
-// Steps checks the task.
+// distinct checks that no row is listed twice.
+func (c *check) distinct(name string, rows []Row) {
+	seen := make(map[Row]bool, len(rows))
+	for _, r := range rows {
+		c.want(!seen[r], "row %d of %s twice; every entry must update a different row", r, name)
+		seen[r] = true
+	}
+}
+
+// Steps checks the task and sets the default of XRows.
 func (b *Bounds) Steps(t *Steps) error {
 	c := check{b: b, task: "steps"}
 	n := len(t.Rows)
+	if t.XRows == nil {
+		t.XRows = t.Rows
+	}
 	c.want(!b.Layout.Whole, "a model of whole numbers has no gradients")
 	for _, m := range []struct {
 		name string
 		mat  Mat
 		of   int
+		rows []Row
 		has  bool
 	}{
-		{"X", t.X, b.Layout.Params, true},
-		{"M", t.M, b.Layout.Params, true},
-		{"V", t.V, b.Layout.Params, t.Optimiser != "sgd"},
-		{"Stats", t.Stats, b.Layout.Stats, b.Norms},
+		{"X", t.X, b.Layout.Params, t.XRows, true},
+		{"M", t.M, b.Layout.Params, t.Rows, true},
+		{"V", t.V, b.Layout.Params, t.Rows, t.Optimiser != "sgd"},
+		{"Stats", t.Stats, b.Layout.Stats, t.Rows, b.Norms},
+		{"Anchor", t.Anchor, b.Layout.Params, t.Rows, t.Anchor.Rows > 0},
+		{"Mean", t.Mean, b.Layout.Params, t.Rows, t.Anchor.Rows > 0},
 	} {
 		if m.has {
 			c.mat(m.name, m.mat, 0, m.of)
-			c.rows(m.name, m.mat, t.Rows)
+			c.rows(m.name, m.mat, m.rows)
 		}
 	}
+	c.want(len(t.XRows) == n, "%d rows of X for %d entries", len(t.XRows), n)
 	c.want(len(t.Entries) == n && len(t.Loss) == n, "%d entries and room for %d losses, want %d of each",
 		len(t.Entries), len(t.Loss), n)
-	seen := make(map[Row]bool, n)
-	for _, r := range t.Rows {
-		c.want(!seen[r], "row %d twice; every entry must update a different row", r)
-		seen[r] = true
-	}
+	c.distinct("Rows", t.Rows)
+	c.distinct("XRows", t.XRows)
 	for i, e := range t.Entries {
 		c.want(len(e.Batches) > 0 && len(e.Masks) == len(e.Batches), "entry %d has %d batches and %d masks",
 			i, len(e.Batches), len(e.Masks))

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"math"
+
+	"brood/models/noise"
 )
 
 // Noise is the kind of noise eps(id) that a candidate adds to the parameters. The zero value is Gaussian noise of full
@@ -65,6 +67,17 @@ func (t *NoiseSum) CheckNoise() error {
 		return &ArgumentError{"noise sum", what}
 	}
 	return nil
+}
+
+// Signed returns the address and the sign of the noise of candidate id: with antithetic pairs, ids 2k and 2k+1 share the
+// noise of k with opposite signs.
+func Signed(key noise.Key, antithetic bool, id Member) (noise.Key, float32) {
+	key.Member = uint32(id)
+	if !antithetic {
+		return key, 1
+	}
+	key.Member = uint32(id) / 2
+	return key, 1 - 2*float32(id&1)
 }
 
 // Amounts returns the coefficients of the axes for entry i.

@@ -39,25 +39,32 @@ func (t Gradients) Entries(lo, hi int) Gradients {
 	return t
 }
 
-// Steps takes steps of an optimiser with each of some members: entry i with row Rows[i] of X, M, V and Stats, all
-// updated in place. With t steps taken before and g the gradient of a step, clipped to the norm Clip if that is above
-// 0, a step is
+// Steps takes steps of an optimiser with each of some members: entry i with row XRows[i] of X and row Rows[i] of M, V
+// and Stats, all updated in place. With t steps taken before and g the gradient of a step, clipped to the norm Clip if
+// that is above 0, a step is
 //
 //	sgd    g += Coupled*x;  m <- Mu*m + g;  x <- x - Eta*(g + Mu*m)
 //	adam   g += Coupled*x;  m <- B1*m + (1-B1)*g;  v <- B2*v + (1-B2)*g^2;  x <- x - Eta*mhat/(sqrt(vhat) + Eps)
 //	adamw  x <- x - Eta*Decay*x, then adam
 //
-// rounded as the engine does it. Only an engine that is a [Stepper] executes it.
+// With an Anchor, each gradient includes g += Pull*(x - anchor) after Coupled, and after each step the running mean
+// is Mean <- Alpha*Mean + (1-Alpha)*x; row Rows[i] of both belongs to entry i. The engine rounds as it does. Only an
+// engine that is a [Stepper] executes this task.
 type Steps struct {
 	Optimiser string // sgd, adam or adamw
 	X         Mat
-	M, V      Mat // moments; sgd has no V
-	Stats     Mat // the zero Mat if the layout has no statistics
+	XRows     []Row // nil means Rows
+	M, V      Mat   // moments; sgd has no V
+	Stats     Mat   // the zero Mat if the layout has no statistics
+	Anchor    Mat   // the zero Mat: there is no pull and no running mean
+	Mean      Mat
 	Rows      []Row
 	Entries   []RowSteps
 	Mu        float32
 	B1, B2    float32
 	Eps, Clip float32
+	Pull      float32
+	Alpha     float32
 	Loss      []float32 // out: mean loss before the last step, one per entry
 }
 

@@ -37,7 +37,7 @@ func pairs(t *engine.Candidates) (out []pair, views []view) {
 			place[v.at] = seen
 			views = append(views, v)
 		}
-		key, _ := signed(t.Key, t.Antithetic, id)
+		key, _ := engine.Signed(t.Key, t.Antithetic, id)
 		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key && out[n-1].view == seen &&
 			slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
@@ -115,7 +115,7 @@ func (e *Engine) some(t *engine.Candidates, work []pair, all []view, most int, a
 		}
 		seen, pairSizes = append(seen, v), append(pairSizes, uint32(size))
 		for j := range w.n {
-			_, sign := signed(t.Key, t.Antithetic, t.IDs[w.at+j])
+			_, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[w.at+j])
 			if t.Scale.Rows == 0 {
 				sign *= t.Sigma
 			}

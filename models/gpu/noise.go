@@ -39,16 +39,6 @@ func (e *Engine) tile(at int) int {
 	return e.tiles[i] + (at-t.Lo)/t.Cols*((t.Cols+31)/32) + (at-t.Lo)%t.Cols/32
 }
 
-// signed addresses candidate id: with antithetic pairs, ids 2k and 2k+1 share the noise of k with opposite signs.
-func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float32) {
-	key.Member = uint32(id)
-	if !antithetic {
-		return key, 1
-	}
-	key.Member = uint32(id) / 2
-	return key, 1 - 2*float32(id&1)
-}
-
 func (e *Engine) noiseSum(t engine.NoiseSum) error {
 	b := new(batch)
 	list := b.list()
@@ -87,7 +77,7 @@ func (e *Engine) noiseSum(t engine.NoiseSum) error {
 
 // weighed is the address and the weight of a sum's i-th noise.
 func weighed(t *engine.NoiseSum, i int) (noise.Key, float32) {
-	key, sign := signed(t.Key, t.Antithetic, t.IDs[i])
+	key, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[i])
 	if t.Square {
 		sign = 1
 	}

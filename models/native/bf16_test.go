@@ -124,7 +124,7 @@ func TestAMXConvolves(t *testing.T) {
 // theta and with the noise apart, those of others with theta plus noise.
 func naiveBF16(e *Engine, t *engine.Candidates, i int) float64 {
 	m, p := e.plan.model, e.passes[0]
-	key, _ := signed(t.Key, t.Antithetic, t.IDs[i])
+	key, _ := engine.Signed(t.Key, t.Antithetic, t.IDs[i])
 	eps, theta, step := make([]float32, m.Layout.Params), flat(t.Theta), e.step(t, t.IDs[i])
 	p.thread.draw(t.Noise, e.layout, eps, 0, key)
 	perturbed := make([]float32, len(theta))

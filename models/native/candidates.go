@@ -33,7 +33,7 @@ type pair struct {
 // do not depend on the other candidates.
 func pairs(t *engine.Candidates) (out []pair) {
 	for i, id := range t.IDs {
-		key, _ := signed(t.Key, t.Antithetic, id)
+		key, _ := engine.Signed(t.Key, t.Antithetic, id)
 		if n := len(out); n > 0 && out[n-1].n == 1 && out[n-1].key == key &&
 			sameBatch(t, i-1, i) && slices.Equal(t.Amounts(i-1), t.Amounts(i)) {
 			out[n-1].n = 2
@@ -173,7 +173,7 @@ func (c *candidates) losses(n int) [][2]float64 {
 // step returns the signed factor of the noise of candidate id: its sign, times Sigma unless Scale already scales the
 // noise.
 func (e *Engine) step(t *engine.Candidates, id engine.Member) float32 {
-	_, sign := signed(t.Key, t.Antithetic, id)
+	_, sign := engine.Signed(t.Key, t.Antithetic, id)
 	if t.Scale.Rows > 0 {
 		return sign
 	}

@@ -49,17 +49,6 @@ func first(l *engine.Layout, at int) int {
 	return sort.Search(len(l.Tensors), func(i int) bool { return l.Tensors[i].Lo+l.Tensors[i].Len > at })
 }
 
-// signed returns the noise address and sign of candidate id: with antithetic pairs, ids 2k and 2k+1 share the noise of
-// k with opposite signs.
-func signed(key noise.Key, antithetic bool, id engine.Member) (noise.Key, float32) {
-	key.Member = uint32(id)
-	if !antithetic {
-		return key, 1
-	}
-	key.Member = uint32(id) / 2
-	return key, 1 - 2*float32(id&1)
-}
-
 // addAxes adds the components of entry i along the axes to dst, the scaled noise of parameters [lo, lo+len(dst)).
 func (k *thread) addAxes(dst []float32, t *engine.Candidates, i, lo int) {
 	if t.Axes.Rows == 0 {
@@ -83,7 +72,7 @@ func (v *Vector) Candidate(worker int, dst []float32, t *engine.Candidates, i in
 		return &engine.ArgumentError{Task: "candidates",
 			What: fmt.Sprintf("room for %d parameters, want %d", len(dst), l.Params)}
 	}
-	key, sign := signed(t.Key, t.Antithetic, t.IDs[i])
+	key, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[i])
 	theta := flat(t.Theta)[:len(dst)]
 	k.draw(t.Noise, l, dst, 0, key)
 	if t.Scale.Rows == 0 {
@@ -102,7 +91,7 @@ func (v *Vector) noiseSum(t engine.NoiseSum) error {
 	d := t.Dst
 	v.ids, v.scale, v.whole = v.ids[:0], v.scale[:0], v.whole[:0]
 	for i, id := range t.IDs {
-		key, sign := signed(t.Key, t.Antithetic, id)
+		key, sign := engine.Signed(t.Key, t.Antithetic, id)
 		if t.Square {
 			sign = 1
 		}

@@ -147,7 +147,7 @@ func (e *Engine) wholePair(p *pass, t *engine.Candidates, v pair, losses *[2]int
 			w.products(p.k, first, turn, w.values[0], n, w.eps[first.wide])
 		}
 		for j := range v.n {
-			_, sign := signed(t.Key, t.Antithetic, t.IDs[v.at+j])
+			_, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[v.at+j])
 			w.forward(p.k, e.whole, n, int32(sign), base, turn)
 			l, _ := w.score(p.k, e.plan.model, e.set, ids[lo:lo+n])
 			losses[j] += l

@@ -10,6 +10,10 @@ import (
 
 const maxStarts = 4 // attempts to start a program
 
+// environment is the variable that programs find in their environment: spec if they are to print their parameters, else
+// 1.
+const environment = "BROOD_OBJECTIVE"
+
 // helloTimeout is the time in which a program must answer hello. Tests shorten it.
 var helloTimeout = 30 * time.Second
 
@@ -36,7 +40,7 @@ func start(ctx context.Context, o *Objective) (*process, error) {
 		return nil, err
 	}
 	p := &process{}
-	if p.Process, err = subprocess.Start(o.Command, nil); err != nil {
+	if p.Process, err = subprocess.Start(o.Command, []string{environment + "=1"}); err != nil {
 		return nil, err
 	}
 	err = p.WithDeadline(ctx, helloTimeout, func() error {

@@ -1,8 +1,10 @@
 package objective
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
+	"brood/models/subprocess"
 	"brood/models/tomlerr"
 	"brood/models/usererr"
 )
@@ -59,6 +62,7 @@ const (
 const (
 	maxSeeds     = 1 << 20
 	maxProcesses = 1 << 10
+	maxSpec      = 1 << 20         // bytes of a spec that a program prints
 	maxTimeout   = 720 * time.Hour // multiplied by the maximum rows of a batch it does not overflow
 )
 
@@ -86,6 +90,36 @@ func ParseSpec(text string) (Spec, error) {
 	s, err := ReadSpec(p)
 	if err != nil {
 		return s, usererr.Errorf("%s: %w", text, err)
+	}
+	return s, nil
+}
+
+// specTimeout is the time in which a program must give its spec: it may import large libraries.
+const specTimeout = 5 * time.Minute
+
+// AskSpec starts the program of a command with BROOD_OBJECTIVE=spec in its environment and returns the spec that it
+// prints as TOML.
+func AskSpec(ctx context.Context, command []string) (s Spec, err error) {
+	const give = "give how many parameters it has, with --params N or --params SPEC.toml"
+	p, err := subprocess.Start(command, []string{environment + "=spec"})
+	if err != nil {
+		return s, err
+	}
+	_ = p.In.Close() // a program that does not read the variable waits for a frame
+	var text []byte
+	err = p.WithDeadline(ctx, specTimeout, func() (err error) {
+		text, err = io.ReadAll(io.LimitReader(p.Out, maxSpec))
+		return err
+	})
+	if err == nil && len(text) == 0 {
+		err = errors.New("it names no parameters: " + give)
+	}
+	if err != nil {
+		return s, p.Fail(err)
+	}
+	p.Shutdown()
+	if s, err = ReadSpec(text); err != nil {
+		return s, fmt.Errorf("what it prints is no SPEC.toml: %w; %s", err, give)
 	}
 	return s, nil
 }

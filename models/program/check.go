@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"brood/models/engine"
 	"brood/models/noise"
 )
 
@@ -67,6 +68,7 @@ func Check(ctx context.Context, p *Program, report func(Finding)) error {
 		{"a gradient is the slope of the loss", c.slope},
 		{"the steps that it takes are those of SGD, Adam and AdamW along its gradients", c.steps},
 		{"an evaluation is the sum over its samples", c.sums},
+		{"the noise that it adds to candidates is that of brood, bit for bit", c.candidates},
 		{"statistics follow the batches, and are rebuilt the same twice", c.statistics},
 		{"it ends when its input ends", c.ends},
 	} {
@@ -212,11 +214,12 @@ func (c *checker) steps() (string, error) {
 	for _, name := range optimisers {
 		s := &optimiserSteps{
 			optimiser: name, eta: .01, mu: .9, b1: .9, b2: .99, eps: 1e-8, coupled: .1, decay: .1, clip: .5,
+			pull: .2, alpha: .6,
 		}
-		there, m, v := slices.Clone(c.x), make([]float32, len(c.x)), make([]float32, len(c.x))
+		there, m, v, mean := slices.Clone(c.x), make([]float32, len(c.x)), make([]float32, len(c.x)), slices.Clone(c.x)
 		t := task{
-			kind: kindSteps, steps: s, params: c.x, stats: c.stats, first: m, second: v,
-			outParams: there, outFirst: m, outSecond: v,
+			kind: kindSteps, steps: s, flags: flagAnchored, params: c.x, stats: c.stats, first: m, second: v, anchor: c.x,
+			mean: mean, outParams: there, outFirst: m, outSecond: v, outMean: mean,
 		}
 		for k := range checkSteps {
 			t.batches, s.keys = append(t.batches, c.batch), append(s.keys, uint64(k))
@@ -224,30 +227,39 @@ func (c *checker) steps() (string, error) {
 		if err := c.a.do(c.ctx, t, &result{}); err != nil {
 			return "", err
 		}
-		here, err := c.stepsHere(s)
+		here, meanHere, err := c.stepsHere(s)
 		if err != nil {
 			return "", err
 		}
-		way, apart := 0.0, 0.0
-		for i, x := range here {
-			way += (x - float64(c.x[i])) * (x - float64(c.x[i]))
-			apart += (x - float64(there[i])) * (x - float64(there[i]))
+		for _, pair := range []struct {
+			what  string
+			here  []float64
+			there []float32
+		}{{"", here, there}, {"the running mean of ", meanHere, mean}} {
+			way, apart := 0.0, 0.0
+			for i, x := range pair.here {
+				way += (x - float64(c.x[i])) * (x - float64(c.x[i]))
+				apart += (x - float64(pair.there[i])) * (x - float64(pair.there[i]))
+			}
+			if way == 0 || !(math.Sqrt(apart/way) <= stepError) {
+				return "", failed("%s%d steps of %s differ by %.2g of their length", pair.what, checkSteps, name,
+					math.Sqrt(apart/way))
+			}
+			worst = max(worst, math.Sqrt(apart/way))
 		}
-		if way == 0 || !(math.Sqrt(apart/way) <= stepError) {
-			return "", failed("%d steps of %s differ by %.2g of their length", checkSteps, name, math.Sqrt(apart/way))
-		}
-		worst = max(worst, math.Sqrt(apart/way))
 	}
 	return fmt.Sprintf("within %.1g of their length", worst), nil
 }
 
-// stepsHere takes the steps of s in float64, along gradients of the program.
-func (c *checker) stepsHere(s *optimiserSteps) ([]float64, error) {
+// stepsHere takes the steps of s in float64, along gradients of the program, with c.x as the anchor. It returns the
+// parameters and their running mean.
+func (c *checker) stepsHere(s *optimiserSteps) (x, mean []float64, err error) {
 	n := len(c.x)
-	x, m, v, row, g := make([]float64, n), make([]float64, n), make([]float64, n), make([]float32, n), make([]float32, n)
-	for i, p := range c.x {
-		x[i] = float64(p)
+	m, v, row, g := make([]float64, n), make([]float64, n), make([]float32, n), make([]float32, n)
+	for _, p := range c.x {
+		x = append(x, float64(p))
 	}
+	mean = slices.Clone(x)
 	b1, b2, eta, mu := float64(s.b1), float64(s.b2), float64(s.eta), float64(s.mu)
 	stats := slices.Clone(c.stats)
 	for k, key := range s.keys {
@@ -260,7 +272,7 @@ func (c *checker) stepsHere(s *optimiserSteps) ([]float64, error) {
 			outGrad: g, outStats: stats,
 		}
 		if err := c.a.do(c.ctx, t, &result{}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, d := range g {
 			norm += float64(d) * float64(d)
@@ -268,20 +280,21 @@ func (c *checker) stepsHere(s *optimiserSteps) ([]float64, error) {
 		scale := min(1, float64(s.clip)/math.Sqrt(norm))
 		c1, c2 := 1-math.Pow(b1, float64(k+1)), 1-math.Pow(b2, float64(k+1))
 		for i := range x {
-			d := scale*float64(g[i]) + float64(s.coupled)*x[i]
+			d := scale*float64(g[i]) + float64(s.coupled)*x[i] + float64(s.pull)*(x[i]-float64(c.x[i]))
 			if s.optimiser == "sgd" {
 				m[i] = mu*m[i] + d
 				x[i] -= eta * (d + mu*m[i])
-				continue
+			} else {
+				if s.optimiser == "adamw" {
+					x[i] -= eta * float64(s.decay) * x[i]
+				}
+				m[i], v[i] = b1*m[i]+(1-b1)*d, b2*v[i]+(1-b2)*d*d
+				x[i] -= eta * m[i] / c1 / (math.Sqrt(v[i]/c2) + float64(s.eps))
 			}
-			if s.optimiser == "adamw" {
-				x[i] -= eta * float64(s.decay) * x[i]
-			}
-			m[i], v[i] = b1*m[i]+(1-b1)*d, b2*v[i]+(1-b2)*d*d
-			x[i] -= eta * m[i] / c1 / (math.Sqrt(v[i]/c2) + float64(s.eps))
+			mean[i] = float64(s.alpha)*mean[i] + (1-float64(s.alpha))*x[i]
 		}
 	}
-	return x, nil
+	return x, mean, nil
 }
 
 func (c *checker) sums() (string, error) {
@@ -316,6 +329,61 @@ func (c *checker) sums() (string, error) {
 		return "", failed("%d of %d samples are right together, and %d one by one", whole.correct, len(ids), sum.correct)
 	}
 	return "", nil
+}
+
+// candidates compares the parameters of candidates that the program computes with those that are computed here.
+func (c *checker) candidates() (note string, err error) {
+	if !c.p.desc.Candidates {
+		return "brood adds it", nil
+	}
+	e, err := c.p.Engine(1)
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	row := engine.NewHost(1, len(c.x), engine.F32)
+	copy(row.F, c.x)
+	theta, err := engine.Upload(c.ctx, e, row)
+	if err != nil {
+		return "", err
+	}
+	want, got := make([]float32, len(c.x)), make([]float32, len(c.x))
+	for _, kind := range []engine.Noise{{}, {Integer: true}, {Rank: 1}, {Rank: 3}} {
+		t := engine.Candidates{
+			Theta:      theta,
+			Noise:      kind,
+			Sigma:      .02,
+			Key:        noise.Key{Seed: 1, Purpose: noise.Candidate, Round: 1<<40 + 7},
+			Antithetic: true,
+			IDs:        []engine.Member{6, 7, 9},
+			Batches:    [][]int32{c.batch},
+		}
+		t0 := time.Now()
+		for i, id := range t.IDs {
+			request := e.address(&t, &piece{i: i, samples: c.batch})
+			request.params, request.outParams = nil, got
+			request.flags |= flagParameters
+			if i == 0 {
+				request.params = c.x
+				request.flags |= flagCentre
+			}
+			if err := c.a.do(c.ctx, request, &result{}); err != nil {
+				return "", err
+			}
+			if err := e.vector.Candidate(0, want, &t, i); err != nil {
+				return "", err
+			}
+			for j, v := range got {
+				if math.Float32bits(v) != math.Float32bits(want[j]) {
+					return "", failed("parameter %d of candidate %d with noise %+v is %v, and brood computes %v", j, id, kind, v, want[j])
+				}
+			}
+		}
+		if note == "" {
+			note = fmt.Sprintf("%s each", (time.Since(t0) / time.Duration(len(t.IDs))).Round(10*time.Microsecond))
+		}
+	}
+	return note, nil
 }
 
 func (c *checker) statistics() (string, error) {

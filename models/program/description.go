@@ -34,10 +34,12 @@ type Description struct {
 
 	// The following do not change what is computed in exact arithmetic. Library and Device are part of the kernels of a
 	// session, the others only of this machine.
-	Library   string  `json:"library" toml:"-"`   // and its version, e.g. "torch 2.4.0"
-	Device    string  `json:"device" toml:"-"`    // family of what computes, e.g. "cpu avx2" or "NVIDIA H100"
-	Processes int     `json:"processes" toml:"-"` // that each worker should use; 0: as many as its threads allow
-	Timeout   float64 `json:"timeout" toml:"-"`   // seconds that one task may take; 0: 600
+	Library string `json:"library" toml:"-"` // and its version, e.g. "torch 2.4.0"
+	Device  string `json:"device" toml:"-"`  // family of what computes, e.g. "cpu avx2" or "NVIDIA H100"
+	// Candidates: the program adds the noise of candidates itself, with the bits that brood computes.
+	Candidates bool    `json:"candidates" toml:"-"`
+	Processes  int     `json:"processes" toml:"-"` // that each worker should use; 0: as many as its threads allow
+	Timeout    float64 `json:"timeout" toml:"-"`   // seconds that one task may take; 0: 600
 }
 
 // Tensor is a named tensor of float32 elements.

@@ -79,6 +79,9 @@ func (e *Engine) Room(w engine.Work) int64 {
 	return e.vector.Room(w) + int64(len(e.executors))*(at.size+2*4*int64(e.model.Layout.Params))
 }
 
+// Threads implements [engine.Threaded]: it returns the number of processes.
+func (e *Engine) Threads() int { return len(e.executors) }
+
 // Close returns the processes to the program.
 func (e *Engine) Close() {
 	for _, l := range e.executors {
@@ -203,7 +206,7 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 		request := task{
 			kind:    kindSteps,
 			batches: entry.Batches,
-			params:  x.Row(row),
+			params:  x.Row(t.XRows[i]),
 			first:   m.Row(row),
 			steps: &optimiserSteps{
 				optimiser: t.Optimiser,
@@ -227,6 +230,11 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 		if e.bounds.Norms {
 			request.stats = ram.View(t.Stats).Row(row)
 		}
+		if t.Anchor.Rows > 0 {
+			request.flags |= flagAnchored
+			request.steps.pull, request.steps.alpha = t.Pull, t.Alpha
+			request.anchor, request.mean = ram.View(t.Anchor).Row(row), ram.View(t.Mean).Row(row)
+		}
 		var r, again result
 		var first []float32
 		if twice && i == 0 {
@@ -238,7 +246,7 @@ func (e *Engine) steps(ctx context.Context, t engine.Steps) error {
 			}
 		}
 		request.outParams, request.outFirst, request.outSecond = request.params, request.first, request.second
-		request.outStats = request.stats
+		request.outStats, request.outMean = request.stats, request.mean
 		if err := l.do(ctx, request, &r); err != nil {
 			return err
 		}
@@ -337,7 +345,7 @@ func (e *Engine) evaluate(ctx context.Context, t engine.Evaluate) error {
 		case t.Stats.Rows > 0:
 			request.stats = ram.View(t.Stats).Row(t.Rows[p.i])
 		default:
-			request.flags = ownStatistics
+			request.flags = flagOwnStatistics
 		}
 		return l.do(ctx, request, &p.result)
 	})
@@ -358,21 +366,11 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		return err
 	}
 	pieces := e.pieces(t.Batches, len(t.IDs))
-	err := engine.Each(ctx, e.executors, len(pieces), func(l *executor, k int) error {
-		p := &pieces[k]
-		if l.row == nil {
-			l.row = make([]float32, e.model.Layout.Params)
-		}
-		if err := e.vector.Candidate(l.id, l.row, &t, p.i); err != nil {
-			return err
-		}
-		request := evaluation(l.row, p.samples, engine.DrawnAt(t.Drawn, min(p.i, len(t.Batches)-1)))
-		if e.bounds.Norms {
-			request.flags = ownStatistics
-		}
-		return l.do(ctx, request, &p.result)
-	})
-	if err != nil {
+	evaluate := e.candidateRows
+	if e.p.desc.Candidates && t.Scale.Rows == 0 {
+		evaluate = e.candidateAddresses
+	}
+	if err := evaluate(ctx, &t, pieces); err != nil {
 		return err
 	}
 	for i, r := range e.sum(pieces, len(t.IDs)) {
@@ -389,6 +387,67 @@ func (e *Engine) candidates(ctx context.Context, t engine.Candidates) error {
 		t.Fitness[i] = f
 	}
 	return nil
+}
+
+// candidateRows evaluates pieces of candidates whose parameters are computed here.
+func (e *Engine) candidateRows(ctx context.Context, t *engine.Candidates, pieces []piece) error {
+	return engine.Each(ctx, e.executors, len(pieces), func(l *executor, k int) error {
+		p := &pieces[k]
+		if l.row == nil {
+			l.row = make([]float32, e.model.Layout.Params)
+		}
+		if err := e.vector.Candidate(l.id, l.row, t, p.i); err != nil {
+			return err
+		}
+		return l.do(ctx, e.candidate(t, p, l.row), &p.result)
+	})
+}
+
+// candidateAddresses evaluates pieces of candidates whose parameters the program computes: it is sent the centre once,
+// and the addresses of the noise. One process evaluates all pieces with one address, so that it draws the noise once.
+func (e *Engine) candidateAddresses(ctx context.Context, t *engine.Candidates, pieces []piece) error {
+	theta, sent := ram.View(t.Theta).Row(0), make([]bool, len(e.executors))
+	var groups [][]piece
+	var last noise.Key
+	for k := range pieces {
+		key, _ := engine.Signed(t.Key, t.Antithetic, t.IDs[pieces[k].i])
+		if n := len(groups); n > 0 && key == last {
+			groups[n-1] = groups[n-1][:len(groups[n-1])+1]
+		} else {
+			groups, last = append(groups, pieces[k:k+1]), key
+		}
+	}
+	return engine.Each(ctx, e.executors, len(groups), func(l *executor, g int) error {
+		for k := range groups[g] {
+			p := &groups[g][k]
+			request := e.address(t, p)
+			if !sent[l.id] {
+				request.params, sent[l.id] = theta, true
+				request.flags |= flagCentre
+			}
+			if err := l.do(ctx, request, &p.result); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// address returns the request to evaluate a piece of a candidate at the address of its noise.
+func (e *Engine) address(t *engine.Candidates, p *piece) task {
+	key, sign := engine.Signed(t.Key, t.Antithetic, t.IDs[p.i])
+	request := e.candidate(t, p, nil)
+	request.kind, request.candidate = kindCandidate, &candidate{key, t.Noise, sign * t.Sigma}
+	return request
+}
+
+// candidate returns the request to evaluate a piece of a candidate with the given parameters.
+func (e *Engine) candidate(t *engine.Candidates, p *piece, params []float32) task {
+	request := evaluation(params, p.samples, engine.DrawnAt(t.Drawn, min(p.i, len(t.Batches)-1)))
+	if e.bounds.Norms {
+		request.flags = flagOwnStatistics
+	}
+	return request
 }
 
 func (e *Engine) statistics(ctx context.Context, t engine.Statistics) error {

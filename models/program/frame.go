@@ -22,6 +22,7 @@ const (
 	kindEvaluate   = 5
 	kindStatistics = 6
 	kindSteps      = 7
+	kindCandidate  = 8
 
 	// from the program
 	kindDescription = 65
@@ -33,9 +34,18 @@ const page = "docs/programs.md"
 
 var order = subprocess.Order
 
+// The flags of a task.
+const (
+	flagOwnStatistics = 1 // an evaluation normalises by the statistics of the batch
+	flagAnchored      = 2 // steps have an anchor and a running mean
+	flagCentre        = 4 // the row of parameters is the centre of this candidate and those that follow
+	flagParameters    = 8 // a candidate's parameters are written to the row of parameters
+)
+
 // offsets are the byte offsets in the shared file, each of one row: of the parameters, the statistics, the gradient, and
-// the moments of optimisers, which only a program that takes steps itself has; and the size of the file.
-type offsets struct{ params, stats, grad, first, second, size int64 }
+// those that only a program that takes steps itself has: the moments of optimisers, the anchor and the running mean; and
+// the size of the file. Rows that are not written take no memory.
+type offsets struct{ params, stats, grad, first, second, anchor, mean, size int64 }
 
 const alignment = 64 // of each row in the shared file, in bytes
 
@@ -45,8 +55,10 @@ func offsetsOf(l *engine.Layout, steps bool) offsets {
 	o.grad = o.stats + align(4*int64(l.Stats))
 	o.size = o.grad + align(4*int64(l.Params))
 	if steps {
-		o.first, o.second = o.size, o.size+align(4*int64(l.Params))
-		o.size = o.second + align(4*int64(l.Params))
+		for _, at := range []*int64{&o.first, &o.second, &o.anchor, &o.mean} {
+			*at = o.size
+			o.size += align(4 * int64(l.Params))
+		}
 	}
 	return o
 }
@@ -60,7 +72,7 @@ func helloFrame(device string) []byte {
 
 func memoryFrame(path string, at offsets) []byte {
 	p := subprocess.BeginFrame(nil, kindMemory)
-	for _, n := range []int64{at.size, at.params, at.stats, at.grad, at.first, at.second} {
+	for _, n := range []int64{at.size, at.params, at.stats, at.grad, at.first, at.second, at.anchor, at.mean} {
 		p = order.AppendUint64(p, uint64(n))
 	}
 	p = order.AppendUint32(p, uint32(len(path)))
@@ -77,7 +89,7 @@ func key64(k noise.Key) uint64 {
 var optimisers = []string{"sgd", "adam", "adamw"}
 
 // taskFrame returns the frame of a task in the memory of p: its id, a random key, flags, and batches of sample ids; of
-// steps, a key for each batch, and the optimiser.
+// steps, a key for each batch, and the optimiser; of a candidate, the address of its noise.
 func taskFrame(p []byte, id uint64, t *task) []byte {
 	p = subprocess.BeginFrame(p, t.kind)
 	p = order.AppendUint64(p, id)
@@ -98,8 +110,21 @@ func taskFrame(p []byte, id uint64, t *task) []byte {
 		}
 		p = order.AppendUint32(p, uint32(slices.Index(optimisers, s.optimiser)))
 		p = order.AppendUint64(p, s.taken)
-		for _, x := range []float32{s.eta, s.mu, s.b1, s.b2, s.eps, s.coupled, s.decay, s.clip} {
+		for _, x := range []float32{
+			s.eta, s.mu, s.b1, s.b2, s.eps, s.coupled, s.decay, s.clip, s.pull, s.alpha,
+		} {
 			p = order.AppendUint32(p, math.Float32bits(x))
+		}
+	}
+	if c := t.candidate; c != nil {
+		cipher, counter, form := c.key.Schedule(), c.key.Counter(0), uint32(0)
+		if c.noise.Integer {
+			form = 1
+		}
+		for _, w := range []uint32{
+			cipher[0], cipher[1], counter[2], counter[3], math.Float32bits(c.step), form, uint32(c.noise.Rank),
+		} {
+			p = order.AppendUint32(p, w)
 		}
 	}
 	return subprocess.EndFrame(p)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"brood/models/engine"
+	"brood/models/noise"
 	"brood/models/subprocess"
 )
 
@@ -97,13 +99,16 @@ type task struct {
 	flags   uint32
 	batches [][]int32
 
-	steps *optimiserSteps // of kindSteps; else nil
+	steps     *optimiserSteps // of kindSteps; else nil
+	candidate *candidate      // of kindCandidate; else nil
 
 	params, stats       []float32 // in; stats may be empty
 	first, second       []float32 // in; moments of kindSteps
+	anchor, mean        []float32 // in; of kindSteps with flagAnchored
 	outParams, outStats []float32 // out; empty if not wanted
 	outGrad             []float32
 	outFirst, outSecond []float32
+	outMean             []float32
 }
 
 // optimiserSteps is the optimiser of a task of steps, see [engine.Steps].
@@ -112,10 +117,15 @@ type optimiserSteps struct {
 	keys                                       []uint64 // of each step
 	taken                                      uint64   // steps before
 	eta, mu, b1, b2, eps, coupled, decay, clip float32
+	pull, alpha                                float32
 }
 
-// ownStatistics is the flag of an evaluation that normalises by the statistics of the batch.
-const ownStatistics = 1
+// candidate is the address of a candidate's noise, and its signed factor.
+type candidate struct {
+	key   noise.Key
+	noise engine.Noise
+	step  float32
+}
 
 // do has the program execute t. r.metrics is allocated if it is nil. On an error the process is ended and must not be
 // used again.
@@ -131,7 +141,10 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 	if r.metrics == nil {
 		r.metrics = make([]float64, len(p.desc.Metrics))
 	}
-	for _, in := range []placed{{t.params, at.params}, {t.stats, at.stats}, {t.first, at.first}, {t.second, at.second}} {
+	for _, in := range []placed{
+		{t.params, at.params}, {t.stats, at.stats}, {t.first, at.first}, {t.second, at.second},
+		{t.anchor, at.anchor}, {t.mean, at.mean},
+	} {
 		if err := p.memory.write(in.row, in.at); err != nil {
 			return err
 		}
@@ -157,7 +170,7 @@ func (p *process) exchange(ctx context.Context, t task, r *result) error {
 	}
 	for _, out := range []placed{
 		{t.outParams, at.params}, {t.outStats, at.stats}, {t.outGrad, at.grad}, {t.outFirst, at.first},
-		{t.outSecond, at.second},
+		{t.outSecond, at.second}, {t.outMean, at.mean},
 	} {
 		if err := p.memory.read(out.row, out.at); err != nil {
 			return err

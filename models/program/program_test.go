@@ -156,27 +156,69 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Candidates are evaluated at the parameters that other engines perturb, and their fitness is minus the mean loss.
+// Candidates are evaluated at the parameters that other engines perturb, by brood or by the program, and their fitness
+// is minus the mean loss.
 func TestCandidates(t *testing.T) {
-	p := opened(t, "")
-	e := engineOf(t, p, 2)
-	_, theta := rows(t, p, e, 1)
-	key := noise.Key{Seed: 3, Purpose: noise.Candidate, Round: 5}
-	batch := []int32{0, 1, 2, 3}
-	c := engine.Candidates{Theta: theta, Sigma: .1, Key: key, IDs: []engine.Member{0, 1, 2}, Batches: [][]int32{batch},
-		Fitness: make([]float32, 3), Metrics: make([]float64, 3)}
-	if err := e.Do(t.Context(), c); err != nil {
-		t.Fatal(err)
+	long := make([]int32, 600) // two pieces
+	for i := range long {
+		long[i] = int32(i)
 	}
-	for i := range c.IDs {
-		x := make([]float32, programtest.Params)
-		if err := e.vector.Candidate(0, x, &c, i); err != nil {
-			t.Fatal(err)
+	for _, faults := range []string{"", "candidates"} {
+		for _, threads := range []int{1, 3} {
+			p := opened(t, faults)
+			e := engineOf(t, p, threads)
+			h, theta := rows(t, p, e, 2)
+			for round := range uint64(2) { // each with its centre
+				c := engine.Candidates{
+					Theta:      theta.Sub(engine.Row(round), 1),
+					Sigma:      .1,
+					Key:        noise.Key{Seed: 3, Purpose: noise.Candidate, Round: 1<<33 + round},
+					Antithetic: true,
+					IDs:        []engine.Member{0, 1, 3, 8, 9},
+					Batches:    [][]int32{long},
+					Fitness:    make([]float32, 5),
+					Metrics:    make([]float64, 5),
+				}
+				if err := e.Do(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				for i, id := range c.IDs {
+					x := slices.Clone(h.Row(engine.Row(round)))
+					key, sign := engine.Signed(c.Key, true, id)
+					perturbed(x, key, sign*c.Sigma)
+					loss, margin := 0.0, 0.0
+					for part := range slices.Chunk(long, pieceSize) {
+						l, _, m := programtest.Evaluate(x, ints(part))
+						loss, margin = loss+l, margin+m
+					}
+					if c.Fitness[i] != float32(-loss/600) || c.Metrics[i] != margin/600 {
+						t.Errorf("%q, %d threads, round %d, candidate %d: %v and %v, want %v and %v", faults, threads, round, id,
+							c.Fitness[i], c.Metrics[i], -loss/600, margin/600)
+					}
+				}
+			}
+			e.Close()
 		}
-		loss, _, margin := programtest.Evaluate(x, ints(batch))
-		if c.Fitness[i] != float32(-loss/4) || c.Metrics[i] != margin/4 {
-			t.Errorf("candidate %d: %v and %v, want %v and %v", i, c.Fitness[i], c.Metrics[i], -loss/4, margin/4)
-		}
+	}
+}
+
+// perturbed adds step times the noise of key to the parameters of the test program.
+func perturbed(x []float32, key noise.Key, step float32) {
+	lo := 0
+	for stream, shape := range [][2]int{
+		{programtest.Hidden, programtest.Inputs},
+		{1, programtest.Hidden},
+		{programtest.Outputs, programtest.Hidden},
+		{1, programtest.Outputs},
+	} {
+		key.Stream = uint32(stream)
+		n := shape[0] * shape[1]
+		key.Each(0, n, shape[1], func(at int, eps []float32) {
+			for i, v := range eps {
+				x[lo+at+i] += float32(step * v)
+			}
+		})
+		lo += n
 	}
 }
 

@@ -44,7 +44,7 @@ func TestTorch(t *testing.T) {
 		"gpt":      {351136, 0},
 	} {
 		t.Run(net, func(t *testing.T) {
-			p, err := Open(t.Context(), torchNet(t, net, "steps"), "")
+			p, err := Open(t.Context(), torchNet(t, net, "steps", "candidates"), "")
 			if err != nil {
 				t.Fatal(err)
 			}

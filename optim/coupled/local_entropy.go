@@ -180,10 +180,16 @@ func (c innerCycle) step(e *optim.Env, k optim.Values, g engine.Mat, keys []nois
 		engine.Update{Rows: c.rows, Prog: []engine.Lin{mean}})
 }
 
-// optimiserStep returns the tasks of the step of y by an optimiser other than sgd, including the pull to x.
-func (c innerCycle) optimiserStep(e *optim.Env, k optim.Values, g engine.Mat, pull float32) (tasks []engine.Task) {
+// optimiser returns the optimiser of the inner steps.
+func (c innerCycle) optimiser(k optim.Values) optim.Optimiser {
 	d := k.Optimiser("eta", "momentum")
 	d.Eta = c.eta
+	return d
+}
+
+// optimiserStep returns the tasks of the step of y by an optimiser other than sgd, including the pull to x.
+func (c innerCycle) optimiserStep(e *optim.Env, k optim.Values, g engine.Mat, pull float32) (tasks []engine.Task) {
+	d := c.optimiser(k)
 	for _, r := range c.rows {
 		x, y, g := c.x.Sub(r, 1), c.y.Sub(r, 1), g.Sub(r, 1)
 		addPull := optim.Assign(g, optim.T(1, g), optim.T(pull, y), optim.T(-pull, x))

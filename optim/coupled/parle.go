@@ -136,6 +136,12 @@ func (parle) Round(ctx context.Context, e *optim.Env, k optim.Values, _ uint64) 
 		}
 		s := e.GradientStep(k, part.y, engine.Rows(n)[lo:hi], g.Sub(at, hi-lo), loss[lo:hi])
 		s.XRows = part.rows
+		if k.Get("thermal") == 0 {
+			by, pull := part.optimiser(k), optim.Anchored{Anchor: c.x, Mean: c.z, Pull: 1 / k.F("gamma"), Alpha: k.F("alpha")}
+			if done, err := optim.AnchoredSteps(ctx, e, s, steps, by, pull); done {
+				return err
+			}
+		}
 		return parleSteps(ctx, e, k, part, s, steps)
 	})
 	if err != nil {

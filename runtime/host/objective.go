@@ -54,17 +54,20 @@ func owned(o Options) (*Own, error) {
 	case text == "":
 		return nil, usererr.Errorf("params = %s: parameters need an objective: give its program too, such as --objective "+
 			"./program", params)
-	case params == "":
-		return nil, usererr.Errorf("objective %s: the number of parameters is missing: give --params N or --params SPEC.toml",
-			text)
 	}
 	own, err := Program(text)
 	if err != nil {
 		return nil, err
 	}
 	own = own.asObjective()
-	own.Objective.Spec, err = objective.ParseSpec(params)
-	return own, err
+	if params != "" {
+		own.Objective.Spec, err = objective.ParseSpec(params)
+		return own, err
+	}
+	if own.Objective.Spec, err = objective.AskSpec(context.Background(), own.Objective.Command); err != nil {
+		return nil, usererr.Errorf("objective %s: %w", text, err)
+	}
+	return own, nil
 }
 
 // maximises reports whether the run maximises an objective. o may be nil.

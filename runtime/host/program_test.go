@@ -109,6 +109,8 @@ func TestProgramSteps(t *testing.T) {
 		{"diloco", []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "eta_in", Expr: "0.05"}, {Knob: "h", Expr: "40"}}},
 		{"streaming-diloco", []event.Setting{{Knob: "optimiser", Expr: "sgd"}, {Knob: "eta_in", Expr: "0.05"}}},
 		{"pbt", nil},
+		{"parle", nil},
+		{"parle", []event.Setting{{Knob: "ell", Expr: "30"}, {Knob: "slice", Expr: "7"}, {Knob: "variant", Expr: "paper"}}},
 	} {
 		t.Run(x.algorithm, func(t *testing.T) {
 			o := host.Options{Algorithm: x.algorithm, Members: 3, Threads: 2, Seed: 3, Limit: event.Limit{Rounds: 4}, Set: x.set}

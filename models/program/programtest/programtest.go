@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unsafe"
+
+	"brood/models/noise"
 )
 
 // Variable is the environment variable that makes a test binary the program. Its value lists faults, see Main.
@@ -42,6 +44,7 @@ func Command() []string { return []string{os.Args[0]} }
 //	other=FILE describes itself with more samples if FILE exists
 //	refuse     exits before it describes itself
 //	steps      takes the steps of SGD itself, see Steps; no fault
+//	candidates adds the noise of candidates itself, of full rank without whole numbers; no fault
 //	slow=MS    waits MS milliseconds in each task
 func Main() {
 	faults, ok := os.LookupEnv(Variable)
@@ -62,8 +65,10 @@ type program struct {
 	faults map[string]string
 	file   *os.File
 	x, g   []float32
-	m      []float32 // first moments; nil unless the program takes steps
 	tasks  int
+
+	m, anchor, mean []float32 // first moments and rows of anchored steps; nil unless the program takes steps
+	centre          []float32 // of candidates
 }
 
 func (p *program) has(fault string) bool { _, ok := p.faults[fault]; return ok }
@@ -107,7 +112,7 @@ func (p *program) describe() {
 		"train": train, "validation": Validation, "test": Test, "library": "go test", "device": "cpu",
 		"parameters": []tensor{{"fc1.weight", []int{Hidden, Inputs}}, {"fc1.bias", []int{Hidden}},
 			{"fc2.weight", []int{Outputs, Hidden}}, {"fc2.bias", []int{Outputs}}},
-		"buffers": []tensor{}, "steps": p.has("steps"), "threads": 1, "processes": 0, "timeout": 5,
+		"buffers": []tensor{}, "steps": p.has("steps"), "candidates": p.has("candidates"), "threads": 1, "processes": 0, "timeout": 5,
 	})
 	if err != nil {
 		panic(err)
@@ -132,7 +137,7 @@ func (p *program) serve() {
 			p.describe()
 			continue
 		case 2:
-			f, err := os.OpenFile(string(body[52:52+u32(48)]), os.O_RDWR, 0)
+			f, err := os.OpenFile(string(body[68:68+u32(64)]), os.O_RDWR, 0)
 			if err != nil {
 				panic(err)
 			}
@@ -141,10 +146,9 @@ func (p *program) serve() {
 			if err != nil {
 				panic(err)
 			}
-			p.x = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(8)])), Params)
-			p.g = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(24)])), Params)
-			if p.has("steps") {
-				p.m = unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(32)])), Params)
+			row := func(at int) []float32 { return unsafe.Slice((*float32)(unsafe.Pointer(&b[u64(at)])), Params) }
+			if p.x, p.g = row(8), row(24); p.has("steps") {
+				p.m, p.anchor, p.mean = row(32), row(48), row(56)
 			}
 			continue
 		}
@@ -159,23 +163,22 @@ func (p *program) serve() {
 			}
 			batches = append(batches, ids)
 		}
-		at += 8 * len(batches) // keys of steps
-		numbers := make([]float32, 8)
 		if kind == 7 {
+			at += 8 * len(batches) // keys
 			if u32(at) > 0 {
 				fmt.Fprintln(os.Stderr, "ValueError: this program steps by sgd alone: --set optimiser=sgd")
 				os.Exit(1)
 			}
-			for i := range numbers {
-				numbers[i] = math.Float32frombits(uint32(u32(at + 12 + 4*i)))
-			}
+			at += 12 // the optimiser and the steps before
 		}
-		p.answer(kind, id, key, batches, numbers)
+		p.answer(kind, u32(16), id, key, batches, body[at:])
 		p.tasks++
 	}
 }
 
-func (p *program) answer(kind byte, id int, key uint64, batches [][]int, numbers []float32) {
+// answer executes a task; rest is what follows the samples, of steps without keys, optimiser and count.
+func (p *program) answer(kind byte, flags, id int, key uint64, batches [][]int, rest []byte) {
+	f32 := func(i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:])) }
 	if p.due("die") && (!p.has("once") || os.Mkdir(p.faults["once"], 0o700) == nil) {
 		fmt.Fprintln(os.Stderr, "ValueError: the tensors do not match")
 		os.Exit(3)
@@ -206,7 +209,17 @@ func (p *program) answer(kind byte, id int, key uint64, batches [][]int, numbers
 			p.g[0] += float32(time.Now().UnixNano()%1000) * 1e-6
 		}
 	case 7:
-		loss = Steps(p.x, p.m, p.g, batches, numbers[0], numbers[1])
+		s := Sgd{Eta: f32(0), Mu: f32(1)}
+		if flags&2 != 0 {
+			s.Anchor, s.Mean, s.Pull, s.Alpha = p.anchor, p.mean, f32(8), f32(9)
+		}
+		loss = s.Steps(p.x, p.m, p.g, batches)
+	case 8:
+		if flags&4 != 0 {
+			p.centre = append(p.centre[:0], p.x...)
+		}
+		perturb(p.x, p.centre, rest, f32(4))
+		loss, correct, margin = Evaluate(p.x, ids)
 	case 5:
 		loss, correct, margin = Evaluate(p.x, ids)
 	}
@@ -305,17 +318,46 @@ func Gradient(p []float32, ids []int, g []float32) (loss float64) {
 	return loss / n
 }
 
-// Steps takes steps of SGD with Nesterov momentum, in the order and with the rounding of brood's own (optim.Nesterov),
-// and returns the loss before the last. g is memory for a gradient.
-func Steps(x, m, g []float32, batches [][]int, eta, mu float32) (loss float64) {
+// Sgd is SGD with Nesterov momentum, with a pull to an anchor and a running mean unless Anchor is nil.
+type Sgd struct {
+	Eta, Mu, Pull, Alpha float32
+	Anchor, Mean         []float32
+}
+
+// Steps takes steps in the order and with the rounding of brood's own (optim.Nesterov, package coupled), and returns the
+// loss before the last. g is memory for a gradient.
+func (s Sgd) Steps(x, m, g []float32, batches [][]int) (loss float64) {
 	for _, ids := range batches {
 		loss = Gradient(x, ids, g)
 		for i := range x {
-			m[i] = float32(mu*m[i]) + g[i]
-			x[i] = float32(x[i]+float32(-eta*g[i])) + float32(float32(-eta*mu)*m[i])
+			if s.Anchor != nil {
+				g[i] = float32(g[i]+float32(s.Pull*x[i])) + float32(-s.Pull*s.Anchor[i])
+			}
+			m[i] = float32(s.Mu*m[i]) + g[i]
+			x[i] = float32(x[i]+float32(-s.Eta*g[i])) + float32(float32(-s.Eta*s.Mu)*m[i])
+			if s.Anchor != nil {
+				s.Mean[i] = float32(s.Alpha*s.Mean[i]) + float32((1-s.Alpha)*x[i])
+			}
 		}
 	}
 	return loss
+}
+
+// perturb sets x to centre + step*noise; address is the cipher key, the member and the round of the noise.
+func perturb(x, centre []float32, address []byte, step float32) {
+	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(address[4*i:]) }
+	schedule, lo := noise.NewSchedule(u32(0), u32(1)), 0
+	for stream, shape := range [][2]int{{Hidden, Inputs}, {1, Hidden}, {Outputs, Hidden}, {1, Outputs}} {
+		key := noise.Key{Member: u32(2), Round: uint64(u32(3)), Stream: uint32(stream)}
+		var tile [noise.Tile]float32
+		for row := range shape[0] {
+			schedule.Row(&tile, key, uint32(row))
+			for c := range shape[1] {
+				x[lo] = centre[lo] + float32(step*tile[c])
+				lo++
+			}
+		}
+	}
 }
 
 // Evaluate returns the summed loss of samples, how many are predicted right, and the sum of the log-probabilities of

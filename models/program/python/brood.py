@@ -24,13 +24,14 @@ import struct
 import sys
 
 _VERSION = 2
-_HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _STEPS, _DESCRIPTION, _DONE = 1, 2, 3, 4, 5, 6, 7, 65, 66
-_OWN_STATISTICS = 1
+_HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _STEPS, _CANDIDATE, _DESCRIPTION, _DONE = \
+    1, 2, 3, 4, 5, 6, 7, 8, 65, 66
+_OWN_STATISTICS, _ANCHORED, _CENTRE, _PARAMETERS = 1, 2, 4, 8
 _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
-          name=None, device=None, steps=None, threads=1, processes=0, timeout=600, batch=512):
+          name=None, device=None, steps=None, candidates=None, threads=1, processes=0, timeout=600, batch=512):
     """Serve a torch model to brood. It does not return: the process ends with brood.
 
     model       a class or function that makes the module, called under the seed of each initial value; or a module,
@@ -47,6 +48,8 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
                 Data sets that are tensors are copied to it
     steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
                 Default: on a device. It rounds otherwise than brood does
+    candidates  add the noise of the candidates of evolution strategies here, with the bits of brood, so that the
+                centre comes once for all of them. Default: on a device; on a CPU brood is faster
     threads     of this process on a CPU. The results of torch depend on it
     processes   of each worker; default: its threads divided by threads, or 1 on a device
     timeout     seconds that one task may take
@@ -58,7 +61,7 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
         raise TypeError("brood.serve takes metrics with loss, not with compute")
     hello = _begin()
     _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, hello["device"] or device,
-                steps, threads, processes, timeout, batch))
+                steps, candidates, threads, processes, timeout, batch))
 
 
 def functions(parameters, init, gradient, evaluate, *, train, data, test=0, validation=0, name="functions",
@@ -81,6 +84,135 @@ def functions(parameters, init, gradient, evaluate, *, train, data, test=0, vali
     _run(_Functions(locals()))
 
 
+def maximise(f, parameters, *, metrics=(), low=None, high=None, init="zero", scale=1.0, start=0.0,
+             seeds=(1000, 16, 64), name="objective", processes=0, timeout=60):
+    """Have brood maximise f(parameters, seed), a number, higher the better. It does not return, as serve.
+
+        brood.maximise(lambda x, seed: -sum(v * v for v in x), 10)
+
+        brood run --algorithm snes --objective 'python3 f.py'
+
+    parameters  how many, or {name: shape}: f gets an array, or {name: array}, of numpy if it is there
+    metrics     names of further results; then f returns (number, [metrics])
+    low, high   bounds of what f sees
+    init        initial values: "zero", "normal" with deviation scale, or "uniform" within the bounds or +-scale;
+                start is added to each
+    seeds       how many there are for training, validation and test. Equal arguments must give equal results
+    timeout     seconds that one evaluation may take
+    """
+    shapes = {"x": [parameters]} if isinstance(parameters, int) else {n: list(s) for n, s in parameters.items()}
+    if _in is None:
+        _explain("this program is maximised by brood: brood run --algorithm openai-es --objective")
+    if os.environ.get("BROOD_OBJECTIVE") == "spec":
+        _out.write(_spec(shapes, low, high, init, scale, start, seeds, name, processes, timeout).encode())
+        os._exit(0)
+    try:
+        _maximise(f, shapes, isinstance(parameters, int), list(metrics))
+    except Exception:
+        _die()
+
+
+def environment(make, policy, parameters, *, normalise=4, limit=10000, **more):
+    """Have brood maximise the return of episodes in an environment with Gymnasium's reset and step. It does not return.
+
+    make        make(): an environment. reset(seed=...) gives (observation, info); step(action) gives (observation,
+                reward, terminated, truncated, info)
+    policy      policy(parameters, observation): the action
+    parameters  as in maximise; more are its other arguments
+    normalise   observations are shifted and scaled by their mean and deviation in that many episodes of random
+                actions, which are the same in every process; 0: not
+    limit       steps of an episode
+
+    The metric steps is the length of an episode.
+    """
+    if _in is None or os.environ.get("BROOD_OBJECTIVE") == "spec":
+        maximise(None, parameters, metrics=["steps"], **more)
+    one, scaled = make(), lambda o: o
+    if normalise:
+        import numpy
+        seen = []
+        for seed in range(normalise):
+            one.action_space.seed(seed)
+            _episode(one, lambda o: (seen.append(numpy.asarray(o, "float64").ravel()), one.action_space.sample())[1],
+                     2 ** 31 - 1 - seed, limit)
+        middle, wide = numpy.mean(seen, 0), numpy.std(seen, 0) + 1e-8
+        scaled = lambda o: ((numpy.asarray(o, "float64").ravel() - middle) / wide).astype("float32")
+
+    def play(x, seed):
+        total, steps = _episode(one, lambda o: policy(x, scaled(o)), seed, limit)
+        return total, [steps]
+    maximise(play, parameters, metrics=["steps"], **more)
+
+
+def _episode(one, act, seed, limit):
+    """The return and the number of steps of one episode."""
+    _seed(seed)
+    observation, _ = one.reset(seed=seed)
+    total = 0.0
+    for steps in range(1, limit + 1):
+        observation, reward, terminated, truncated, _ = one.step(act(observation))
+        total += float(reward)
+        if terminated or truncated:
+            break
+    return total, steps
+
+
+def _spec(shapes, low, high, init, scale, start, seeds, name, processes, timeout):
+    """The SPEC.toml of an objective."""
+    text = json.dumps
+    lines = ["name = " + text(name), 'timeout = "%gs"' % timeout, "processes = %d" % processes,
+             "[seeds]"] + ["%s = %d" % x for x in zip(("train", "validation", "test"), seeds)]
+    for n, shape in shapes.items():
+        lines += ["[[param]]", "name = " + text(n), "shape = " + text(shape), "init = " + text(init),
+                  "scale = %r" % float(scale), "start = %r" % float(start)]
+        lines += ["%s = %r" % (side, float(x)) for side, x in (("low", low), ("high", high)) if x is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _maximise(f, shapes, flat, metrics):
+    """Answer batches of candidates until brood ends: docs/objectives.md."""
+    view, sizes = _arrays(shapes)
+    total = sum(sizes.values())
+    _, body = _read()
+    wanted = struct.unpack_from("<I", body, 4)[0]
+    if wanted != total:
+        raise ValueError("brood.maximise has %d parameters, and the run %d: leave --params out" % (total, wanted))
+    names = [n.encode() for n in metrics]
+    _write(2, struct.pack("<II", 1, len(names)) + b"".join(struct.pack("<I", len(n)) + n for n in names))
+    while True:
+        _, body = _read()
+        count, width = struct.unpack_from("<II", body)
+        rows, out = memoryview(body)[8 + 16 * count:].cast("f"), [struct.pack("<I", count)]
+        for k in range(count):
+            task, seed = struct.unpack_from("<QQ", body, 8 + 16 * k)
+            x = view(rows[k * width:(k + 1) * width])
+            result = f(x["x"] if flat else x, seed)
+            value, more = result if metrics else (result, ())
+            out.append(struct.pack("<Qd%dd" % len(metrics), task, float(value), *map(float, more)))
+        _write(4, b"".join(out))
+
+
+def _arrays(shapes):
+    """A function from a flat row to {name: array}, and the number of elements of each."""
+    sizes = {}
+    for n, shape in shapes.items():
+        sizes[n] = 1
+        for d in shape:
+            sizes[n] *= d
+    try:
+        import numpy
+    except ImportError:
+        numpy = None
+
+    def view(row):
+        out, lo = {}, 0
+        for n, size in sizes.items():
+            part, lo = row[lo:lo + size], lo + size
+            out[n] = numpy.array(part, "float32").reshape(shapes[n]) if numpy else array.array("f", part)
+        return out
+    return view, sizes
+
+
 # The streams to and from brood.
 
 _hello = None
@@ -91,9 +223,7 @@ def _begin():
     """Read brood's greeting, once. Standard output becomes standard error, so that print cannot disturb the frames."""
     global _hello
     if _in is None:
-        print("this program is trained by brood: brood run --algorithm diloco --program '%s'"
-              % " ".join([os.path.basename(sys.executable)] + sys.argv), file=sys.stderr)
-        sys.exit(2)
+        _explain("this program is trained by brood: brood run --algorithm diloco --program")
     if _hello is None:
         kind, body = _read()
         version, n = struct.unpack_from("<II", body)
@@ -104,6 +234,12 @@ def _begin():
     return _hello
 
 
+def _explain(text):
+    """End a program that a person started, with the command line that starts it."""
+    print("%s '%s'" % (text, " ".join([os.path.basename(sys.executable)] + sys.argv)), file=sys.stderr)
+    sys.exit(2)
+
+
 def _take_streams():
     global _in, _out
     _in, _out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
@@ -112,7 +248,7 @@ def _take_streams():
     os.dup2(nothing, 0)
 
 
-if os.environ.get("BROOD_PROGRAM"):
+if os.environ.get("BROOD_PROGRAM") or os.environ.get("BROOD_OBJECTIVE"):
     _take_streams()  # at the import: what the program prints from here on is no frame
 
 
@@ -136,10 +272,14 @@ def _run(trainer):
     try:
         _serve(trainer)
     except Exception:
-        import traceback
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)  # the ordinary exit of torch takes seconds
+        _die()
+
+
+def _die():
+    import traceback
+    traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(1)  # the ordinary exit of torch takes seconds
 
 
 def _serve(trainer):
@@ -147,9 +287,9 @@ def _serve(trainer):
     while True:
         kind, body = _read()
         if kind == _MEMORY:
-            size, x, s, g, first, second, n = struct.unpack_from("<QQQQQQI", body)
-            with open(body[52:52 + n].decode(), "r+b") as f:
-                trainer.bind(mmap.mmap(f.fileno(), size), x, s, g, first, second)
+            size, *rows, n = struct.unpack_from("<8QI", body)
+            with open(body[68:68 + n].decode(), "r+b") as f:
+                trainer.bind(mmap.mmap(f.fileno(), size), *rows)
             continue
         task, key, flags, n = struct.unpack_from("<QQII", body)
         lengths, at = struct.unpack_from("<%dI" % n, body, 24), 24 + 4 * n
@@ -166,7 +306,12 @@ def _serve(trainer):
             loss, correct, metrics = trainer.evaluate(key, flags & _OWN_STATISTICS != 0, batches[0])
         elif kind == _STEPS:
             keys = struct.unpack_from("<%dQ" % n, body, at)
-            loss = trainer.steps(keys, batches, *struct.unpack_from("<IQ8f", body, at + 8 * n))
+            loss = trainer.steps(keys, batches, flags & _ANCHORED != 0, *struct.unpack_from("<IQ10f", body, at + 8 * n))
+        elif kind == _CANDIDATE:
+            trainer.candidate(flags & _CENTRE != 0, *struct.unpack_from("<4If2I", body, at))
+            if flags & _PARAMETERS:
+                trainer.store("x")
+            loss, correct, metrics = trainer.measure(key, flags & _OWN_STATISTICS != 0, batches[0])
         elif kind == _STATISTICS:
             trainer.statistics(batches)
         else:
@@ -244,9 +389,102 @@ class _Split:
                 _feed(h, self.source[i])
 
 
+class _Noise:
+    """The noise of brood, with its bits: Philox4x32-10 by tensor and element (Salmon et al., 2011)."""
+
+    # Normals: -2 ln u by a polynomial around 1, and the sine and cosine of pi/2*v.
+    LOG = (-2.000001907348633, 1.000022292137146, -0.6662901639938354, 0.49819502234458923, -0.40992698073387146,
+           0.3733559846878052, -0.2379191517829895)
+    SIN = (1.5707948207855225, -0.645920991897583, 0.07948773354291916, -0.004362513776868582)
+    COS = (0.9999999403953552, -1.2336982488632202, 0.2536507546901703, -0.02081063948571682, 0.0008581960573792458)
+    M2LN2 = -1.3862943649291992  # float32 of -2 ln 2
+    WHOLE = 0.027062881737947464  # float32 of the scale of whole numbers
+
+    def __init__(self, device):
+        import torch
+        self.torch, self.device = torch, device
+        self.tiles = 1 << (13 if device.type == "cpu" else 18)  # that are drawn at once
+
+    def fill(self, out, stream, key0, key1, member, low, whole, rank):
+        """Write the noise of tensor number stream to out, a matrix."""
+        rows, cols = out.shape
+        address = stream, key0, key1, member, low
+        if not rank or rows == 1 or cols == 1:
+            self._draw(out, whole, *address)
+            return
+        length = max(rows, cols)
+        factors = self.torch.empty(2 * rank, length, device=self.device)
+        self._draw(factors, False, *address)
+        a, b = factors[0::2, :rows].mul(_float32(rank ** -.5)), factors[1::2, :cols]
+        self.torch.mul(a[0, :, None], b[0], out=out)
+        for q in range(1, rank):
+            out.add_(a[q, :, None] * b[q])
+
+    def _draw(self, out, whole, *address):
+        arange = self.torch.arange
+        rows, cols = out.shape
+        wide = -(-cols // 32)  # tiles of a row
+        many = max(1, self.tiles // wide)
+        for r in range(0, rows, many):
+            for c in range(0, wide, self.tiles):
+                n, m = min(many, rows - r), min(self.tiles, wide - c)
+                tile = arange(r, r + n, device=self.device)[:, None] * wide + arange(c, c + m, device=self.device)
+                x = self._tiles(tile.reshape(-1), whole, *address).view(n, 32 * m)
+                out[r:r + n, 32 * c:32 * (c + m)] = x[:, :min(32 * m, cols - 32 * c)]
+
+    def _tiles(self, tile, whole, stream, key0, key1, member, low):
+        torch = self.torch
+        counter = (tile[:, None] * 8 + torch.arange(8, device=self.device)) & 0xffffffff
+        w = self._philox(counter, stream, member, low, key0, key1)
+        if whole:
+            a, b, c, d = (self._whole(x) for x in w)
+        else:
+            (a, c), (b, d) = self._normals(w[0], w[2]), self._normals(w[1], w[3])
+        out = torch.empty(len(tile), 2, 8, 2, device=self.device)
+        out[:, 0, :, 0], out[:, 0, :, 1], out[:, 1, :, 0], out[:, 1, :, 1] = a, b, c, d
+        return out.view(-1, 32)
+
+    @staticmethod
+    def _philox(c0, c1, c2, c3, k0, k1):
+        mask = 0xffffffff
+        for _ in range(10):
+            p, q = c0 * 0xd2511f53, c2 * 0xcd9e8d57  # of int64: what wraps is masked
+            c0, c1, c2, c3 = (q >> 32 & mask) ^ c1 ^ k0, q & mask, (p >> 32 & mask) ^ c3 ^ k1, p & mask
+            k0, k1 = (k0 + 0x9e3779b9) & mask, (k1 + 0xbb67ae85) & mask
+        return c0, c1, c2, c3
+
+    def _normals(self, x, y):
+        torch = self.torch
+
+        def polynomial(c, t):
+            out = torch.full_like(t, c[-1])
+            for a in c[-2::-1]:
+                out = out.mul_(t).add_(a)
+            return out
+        f = (x >> 1 | 1).float().mul_(2.0 ** -31)
+        bits = f.view(torch.int32)
+        e = bits - 0x3f3504f3 >> 23
+        t = (bits - (e << 23)).view(torch.float32).add_(-1)
+        w = polynomial(self.LOG, t).mul_(t).add_(e.float().mul_(self.M2LN2))
+        r = w.double().sqrt_().float()
+        v = (y - (y >> 31 << 32)).float().mul_(2.0 ** -31)
+        v2 = v * v
+        c, s = polynomial(self.COS, v2), polynomial(self.SIN, v2).mul_(v)
+        c = torch.where((y & 1).bool(), -c, c)
+        return c.mul_(r), s.mul_(r)
+
+    def _whole(self, w):
+        total = sum(((w >> shift & 255) ^ 128) - 128 for shift in (0, 8, 16)) + (((w >> 24 | 1) ^ 128) - 128)
+        return (total + 3 >> 2).float().mul_(self.WHOLE)
+
+
+def _float32(x):
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
 class _Torch:
-    def __init__(self, model, loss, splits, compute, score, metrics, name, device, steps, threads, processes,
-                 timeout, batch):
+    def __init__(self, model, loss, splits, compute, score, metrics, name, device, steps, candidates, threads,
+                 processes, timeout, batch):
         import torch
         self.torch = torch
         torch.set_num_threads(threads)
@@ -289,6 +527,7 @@ class _Torch:
             train=len(self.splits[0]), validation=len(self.splits[1]), test=len(self.splits[2]),
             data=h.hexdigest(), score=score or self._score(), metrics=self.metrics,
             steps=self.flat and (self.device.type != "cpu" if steps is None else steps),
+            candidates=self.device.type != "cpu" if candidates is None else candidates,
             library="torch " + torch.__version__.replace("/", "-"), device=self._family().replace("/", "-"),
             threads=threads, processes=processes or (0 if self.device.type == "cpu" else 1), timeout=timeout)
 
@@ -321,7 +560,7 @@ class _Torch:
                 return "cpu " + line.split(":")[1].strip()
         return self.device.type
 
-    def bind(self, memory, x, s, g, first, second):
+    def bind(self, memory, x, s, g, first, second, anchor, mean):
         torch = self.torch
         shapes, stats = [p.shape for _, p in self.params], [m._buffers[k].shape for _, m, k in self.stats]
         n, k = sum(a.numel() for a in shapes), sum(a.numel() for a in stats)
@@ -337,10 +576,12 @@ class _Torch:
             return out
         self.rows = dict(x=row(x, n), s=row(s, k), g=row(g, n))
         if self.described["steps"]:
-            self.rows.update(m=row(first, n), v=row(second, n))
+            self.rows.update(m=row(first, n), v=row(second, n), a=row(anchor, n), z=row(mean, n))
         # The model computes in the shared rows on a CPU, and in copies of them on a device.
         self.shared = self.device.type == "cpu"
-        self.here = {a: r if self.shared else torch.empty_like(r, device=self.device) for a, r in self.rows.items()}
+        self.here = {a: r if self.shared else torch.empty_like(r, device=self.device)
+                     for a, r in self.rows.items() if self.shared or a in "xsg"}
+        self.noise, self.eps = _Noise(self.device), None
         self.x, self.g = views(self.here["x"], shapes), views(self.here["g"], shapes)
         self.begins = views(self.rows["x"], shapes) + views(self.rows["s"], stats)
         if self.flat:
@@ -351,14 +592,20 @@ class _Torch:
 
     def _load(self, names):
         with self.torch.no_grad():
-            for a in names:
-                if not self.shared:
-                    self.here[a].copy_(self.rows[a])
-            if not self.flat:
-                for (_, p), x in zip(self.params, self.x):
-                    p.copy_(x)
+            for a in names if not self.shared else "":
+                if a not in self.here:
+                    self.here[a] = self.torch.empty_like(self.rows[a], device=self.device)
+                self.here[a].copy_(self.rows[a])
+            if "x" in names:
+                self._set()
 
-    def _store(self, names):
+    def _set(self):
+        """Give the model the parameters of its row."""
+        if not self.flat:
+            for (_, p), x in zip(self.params, self.x):
+                p.copy_(x)
+
+    def store(self, names):
         for a in names:
             if not self.shared:
                 self.rows[a].copy_(self.here[a])
@@ -391,7 +638,7 @@ class _Torch:
         self._load("xs")
         self.model.train()
         loss = self._backward(key, ids)
-        self._store("gs")
+        self.store("gs")
         return float(loss)
 
     def _backward(self, key, ids):
@@ -409,11 +656,12 @@ class _Torch:
                     g.copy_(p.grad)
         return loss.detach()
 
-    def steps(self, keys, batches, optimiser, taken, eta, mu, b1, b2, eps, coupled, decay, clip):
+    def steps(self, keys, batches, anchored, optimiser, taken, eta, mu, b1, b2, eps, coupled, decay, clip, pull, alpha):
         """Steps of SGD with Nesterov momentum (0), Adam (1) or AdamW (2), on whole rows."""
-        self._load("xsm" if optimiser == 0 else "xsmv")
+        inputs = "xsm" + "v" * (optimiser != 0) + "z" * anchored
+        self._load(inputs + "a" * anchored)
         self.model.train()
-        x, g, m, v = (self.here[a] for a in "xgmv")
+        x, g, m, v, a, z = (self.here.get(name) for name in "xgmvaz")
         for step, (key, ids) in enumerate(zip(keys, batches), taken + 1):
             loss = self._backward(key, ids)
             with self.torch.no_grad():
@@ -421,16 +669,20 @@ class _Torch:
                     g.mul_((clip / g.norm()).clamp(max=1))
                 if coupled > 0:
                     g.add_(x, alpha=coupled)
+                if anchored:
+                    g.add_(x, alpha=pull).add_(a, alpha=-pull)
                 if optimiser == 0:
                     m.mul_(mu).add_(g)
                     x.add_(g, alpha=-eta).add_(m, alpha=-eta * mu)
-                    continue
-                if optimiser == 2:
-                    x.mul_(1 - eta * decay)
-                m.mul_(b1).add_(g, alpha=1 - b1)
-                v.mul_(b2).addcmul_(g, g, value=1 - b2)
-                x.addcdiv_(m, v.sqrt().div_((1 - b2 ** step) ** .5).add_(eps), value=-eta / (1 - b1 ** step))
-        self._store("xsm" if optimiser == 0 else "xsmv")
+                else:
+                    if optimiser == 2:
+                        x.mul_(1 - eta * decay)
+                    m.mul_(b1).add_(g, alpha=1 - b1)
+                    v.mul_(b2).addcmul_(g, g, value=1 - b2)
+                    x.addcdiv_(m, v.sqrt().div_((1 - b2 ** step) ** .5).add_(eps), value=-eta / (1 - b1 ** step))
+                if anchored:
+                    z.mul_(alpha).add_(x, alpha=1 - alpha)
+        self.store(inputs)
         return float(loss)
 
     def _mean(self, batch):
@@ -439,8 +691,29 @@ class _Torch:
             return out[0] if isinstance(out, tuple) else out
         return self.loss(self.model(batch[0]), batch[1])
 
+    def candidate(self, fresh, key0, key1, member, low, step, whole, rank):
+        """Set the parameters to centre + step*noise. fresh: the row of parameters is a new centre."""
+        with self.torch.no_grad():
+            if fresh:
+                self._load("x")
+                self.centre, self.address = self.here["x"].clone(), None
+                self.eps = self.torch.empty_like(self.centre) if self.eps is None else self.eps
+            address = key0, key1, member, low, whole, rank
+            if address != self.address:
+                self.address, lo = address, 0
+                for stream, (_, p) in enumerate(self.params):
+                    n, rows = p.numel(), p.shape[0] if p.dim() else 1
+                    out = self.eps[lo:lo + n].view(rows if rows < n else 1, -1)
+                    self.noise.fill(out, stream, key0, key1, member, low, whole, rank)
+                    lo += n
+            self.torch.mul(self.eps, step, out=self.here["x"]).add_(self.centre)
+            self._set()
+
     def evaluate(self, key, own, ids):
         self._load("xs")
+        return self.measure(key, own, ids)
+
+    def measure(self, key, own, ids):
         self.model.eval()
         for m in self.norms if own else ():
             m.train()
@@ -480,47 +753,32 @@ class _Torch:
                 self._mean(self._batch(ids))
         for m, momentum in zip(self.norms, momenta):
             m.momentum = momentum
-        self._store("s")
+        self.store("s")
 
 
 class _Functions:
     def __init__(self, given):
         self.g = given
         self.metrics = list(given["metrics"])
-        self.names, self.shapes, self.ends = [], [], []
-        total = 0
-        for name, shape in given["parameters"].items():
-            n = 1
-            for d in shape:
-                n *= d
-            self.names.append(name)
-            self.shapes.append(tuple(shape))
-            self.ends.append((total, total + n))
-            total += n
-        self.total = total
+        self.shapes = {n: list(s) for n, s in given["parameters"].items()}
+        self.views, self.sizes = _arrays(self.shapes)
+        self.total = sum(self.sizes.values())
 
     def description(self):
         g = self.g
-        return dict(name=g["name"], parameters=[dict(name=n, shape=list(s)) for n, s in zip(self.names, self.shapes)],
+        return dict(name=g["name"], parameters=[dict(name=n, shape=s) for n, s in self.shapes.items()],
                     buffers=[], train=g["train"], validation=g["validation"], test=g["test"], data=g["data"],
-                    score=g["score"], metrics=self.metrics, steps=False, library=g["library"], device=g["device"],
+                    score=g["score"], metrics=self.metrics, steps=False, candidates=False, library=g["library"], device=g["device"],
                     threads=g["threads"], processes=g["processes"], timeout=g["timeout"])
 
-    def bind(self, memory, x, s, g, first, second):
+    def bind(self, memory, x, s, g, *_):
         self.x = memoryview(memory)[x:x + 4 * self.total].cast("f")
         self.out = memoryview(memory)[g:g + 4 * self.total].cast("f")
 
-    def _views(self):
-        try:
-            import numpy
-            return {n: numpy.array(self.x[lo:hi], dtype="float32").reshape(s)
-                    for n, s, (lo, hi) in zip(self.names, self.shapes, self.ends)}
-        except ImportError:
-            return {n: array.array("f", self.x[lo:hi]) for n, (lo, hi) in zip(self.names, self.ends)}
-
     def _store(self, values, row):
-        for n, (lo, hi) in zip(self.names, self.ends):
-            v = values[n]
+        lo = 0
+        for n, size in self.sizes.items():
+            v, hi = values[n], lo + size
             if "numpy" in sys.modules:
                 numpy = sys.modules["numpy"]
                 v = numpy.ascontiguousarray(v, "float32").ravel()
@@ -529,6 +787,7 @@ class _Functions:
             if len(v) != hi - lo:
                 raise ValueError("brood.functions: %s has %d values, want %d" % (n, len(v), hi - lo))
             row[lo:hi] = memoryview(v)
+            lo = hi
 
     def init(self, key):
         _seed(key)
@@ -536,13 +795,13 @@ class _Functions:
 
     def gradient(self, key, ids):
         _seed(key)
-        loss, values = self.g["gradient"](self._views(), ids, key)
+        loss, values = self.g["gradient"](self.views(self.x), ids, key)
         self._store(values, self.out)
         return float(loss)
 
     def evaluate(self, key, own, ids):
         _seed(key)
-        out = tuple(self.g["evaluate"](self._views(), ids, key))
+        out = tuple(self.g["evaluate"](self.views(self.x), ids, key))
         return float(out[0]), int(out[1]), [float(m) for m in out[2]] if self.metrics else []
 
     def statistics(self, batches):

@@ -105,4 +105,4 @@ if __name__ == "__main__":
         sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
         import brood
         make, data, size = problem(sys.argv[1])
-        brood.serve(make, steps='steps' in sys.argv, **data)
+        brood.serve(make, steps='steps' in sys.argv, candidates='candidates' in sys.argv, **data)
