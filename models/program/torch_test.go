@@ -66,6 +66,58 @@ func TestTorch(t *testing.T) {
 	}
 }
 
+// Samples of a data set are the same whether the program reads them itself or processes of its own read them ahead, and
+// these end with it.
+func TestTorchWorkers(t *testing.T) {
+	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
+	var want []float32
+	var losses []float64
+	for _, words := range [][]string{{"shifted", "steps"}, {"shifted", "steps", "workers"}} {
+		p, err := Open(t.Context(), torchNet(t, words...), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		q, err := p.take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := p.Model()
+		x, first := make([]float32, m.Layout.Params), make([]float32, m.Layout.Params)
+		ids := make([]int32, 250)
+		for i := range ids {
+			ids[i] = int32(2 * i)
+		}
+		steps := &optimiserSteps{optimiser: "sgd", keys: []uint64{1, 2, 3}, eta: .01, mu: .9}
+		batches := [][]int32{ids[:40], ids[40:80], ids[80:120]}
+		var scores []float64
+		for _, request := range []task{
+			{kind: kindInit, key: 3, outParams: x},
+			{kind: kindSteps, batches: batches, steps: steps, params: x, first: first, outParams: x},
+			{kind: kindEvaluate, key: 4, batches: [][]int32{ids}, params: x},
+			{kind: kindGradient, key: 5, batches: batches[:1], params: x, outGrad: first},
+		} {
+			var r result
+			if err := q.do(t.Context(), request, &r); err != nil {
+				t.Fatal(err)
+			}
+			scores = append(scores, r.loss)
+		}
+		x = append(x, first...)
+		if want == nil {
+			want, losses = x, scores
+		}
+		if !slices.Equal(x, want) || !slices.Equal(scores, losses) {
+			t.Errorf("%v: losses %v, want %v, or other parameters", words, scores, losses)
+		}
+		began := time.Now()
+		q.shutdown() // which waits until the standard error of its processes ends too
+		if d := time.Since(began); d > time.Second {
+			t.Errorf("%v: the processes ended after %s", words, d)
+		}
+	}
+}
+
 // BenchmarkTorch compares steps of SGD with momentum, the gradient or all steps by the program, with the same steps by
 // torch alone in one process. The steps are measured in turn, 32 of each; the medians are reported. They are small, since a loss
 // near 0 has denormal gradients, which are slow.

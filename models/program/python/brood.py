@@ -31,7 +31,8 @@ _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
-          name=None, device=None, steps=None, candidates=None, threads=1, processes=0, timeout=600, batch=512):
+          name=None, device=None, steps=None, candidates=None, workers=0, threads=1, processes=0, timeout=600,
+          batch=512):
     """Serve a torch model to brood. It does not return: the process ends with brood.
 
     model       a class or function that makes the module, called under the seed of each initial value; or a module,
@@ -50,6 +51,8 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
                 Default: on a device. It rounds otherwise than brood does
     candidates  add the noise of the candidates of evolution strategies here, with the bits of brood, so that the
                 centre comes once for all of them. Default: on a device; on a CPU brood is faster
+    workers     processes that load the samples of data sets ahead of the steps and evaluations that need them; 0: none.
+                Results do not depend on it
     threads     of this process on a CPU. The results of torch depend on it
     processes   of each worker; default: its threads divided by threads, or 1 on a device
     timeout     seconds that one task may take
@@ -61,7 +64,7 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
         raise TypeError("brood.serve takes metrics with loss, not with compute")
     hello = _begin()
     _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, hello["device"] or device,
-                steps, candidates, threads, processes, timeout, batch))
+                steps, candidates, workers, threads, processes, timeout, batch))
 
 
 def functions(parameters, init, gradient, evaluate, *, train, data, test=0, validation=0, name="functions",
@@ -256,6 +259,8 @@ def _read():
     head = _in.read(5)
     if len(head) < 5:
         sys.stderr.flush()
+        for child in sys.modules["multiprocessing"].active_children() if "multiprocessing" in sys.modules else ():
+            child.kill()
         os._exit(0)  # brood ended; the ordinary exit of torch takes seconds
     n, kind = struct.unpack("<IB", head)
     return kind, _in.read(n - 1)
@@ -350,9 +355,10 @@ def _feed(h, x):
 class _Split:
     """The samples of one split."""
 
-    def __init__(self, source):
+    def __init__(self, source, workers):
         import torch
         self.source, self.tensors = source, None
+        self.workers, self.loader, self.requests = workers, None, []
         if type(source) is torch.utils.data.TensorDataset:
             source = source.tensors
         if isinstance(source, (tuple, list)) and source and all(hasattr(x, "shape") for x in source):
@@ -377,6 +383,24 @@ class _Split:
             return tuple(x[at] for x in self.tensors)
         from torch.utils.data import default_collate
         return default_collate([self.source[i] for i in ids])
+
+    def __getitem__(self, request):
+        """The batch (key, ids): what is random in it depends on the key."""
+        key, ids = request
+        if not self.tensors:
+            _seed(key)
+        return self.batch(ids)
+
+    def batches(self, requests, pin):
+        """The batches of requests, in their order."""
+        if self.tensors or not self.workers:
+            return map(self.__getitem__, requests)
+        if self.loader is None:
+            from torch.utils.data import DataLoader
+            self.loader = DataLoader(self, batch_size=None, sampler=self.requests, num_workers=self.workers,
+                                     persistent_workers=True, pin_memory=pin)
+        self.requests[:] = requests
+        return self.loader
 
     def digest(self, h):
         h.update(b"split %d " % len(self))
@@ -483,8 +507,8 @@ def _float32(x):
 
 
 class _Torch:
-    def __init__(self, model, loss, splits, compute, score, metrics, name, device, steps, candidates, threads,
-                 processes, timeout, batch):
+    def __init__(self, model, loss, splits, compute, score, metrics, name, device, steps, candidates, workers,
+                 threads, processes, timeout, batch):
         import torch
         self.torch = torch
         torch.set_num_threads(threads)
@@ -502,7 +526,7 @@ class _Torch:
         self.loss, self.compute, self.size = loss, compute, batch
         self.metric = dict(metrics or {})
         self.metrics = list(self.metric)
-        self.splits = [_Split(s) for s in splits]
+        self.splits = [_Split(s, workers) for s in splits]
         self.offsets = [0, len(self.splits[0]), len(self.splits[0]) + len(self.splits[1])]
         self.params = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
         self.flat = all(p.dtype == torch.float32 for _, p in self.params)
@@ -610,10 +634,12 @@ class _Torch:
             if not self.shared:
                 self.rows[a].copy_(self.here[a])
 
-    def _batch(self, ids):
-        """Samples of one split, on the device."""
-        which = 2 if ids[0] >= self.offsets[2] else 1 if ids[0] >= self.offsets[1] else 0
-        return self._move(self.splits[which].batch([i - self.offsets[which] for i in ids]))
+    def _batches(self, keys, lists):
+        """Batches of samples of one split, on the device."""
+        first = lists[0][0]
+        which = 2 if first >= self.offsets[2] else 1 if first >= self.offsets[1] else 0
+        requests = [(key, [i - self.offsets[which] for i in ids]) for key, ids in zip(keys, lists)]
+        return map(self._move, self.splits[which].batches(requests, self.device.type == "cuda"))
 
     def _move(self, x):
         if isinstance(x, (tuple, list)):
@@ -637,14 +663,14 @@ class _Torch:
     def gradient(self, key, ids):
         self._load("xs")
         self.model.train()
-        loss = self._backward(key, ids)
+        batch, = self._batches([key], [ids])
+        loss = self._backward(key, batch)
         self.store("gs")
         return float(loss)
 
-    def _backward(self, key, ids):
+    def _backward(self, key, batch):
         """Write the gradient of the mean loss, and return the loss."""
         _seed(key)
-        batch = self._batch(ids)
         self.here["g"].zero_()
         if not self.flat:
             self.model.zero_grad(set_to_none=True)
@@ -662,8 +688,8 @@ class _Torch:
         self._load(inputs + "a" * anchored)
         self.model.train()
         x, g, m, v, a, z = (self.here.get(name) for name in "xgmvaz")
-        for step, (key, ids) in enumerate(zip(keys, batches), taken + 1):
-            loss = self._backward(key, ids)
+        for step, (key, batch) in enumerate(zip(keys, self._batches(keys, batches)), taken + 1):
+            loss = self._backward(key, batch)
             with self.torch.no_grad():
                 if clip > 0:
                     g.mul_((clip / g.norm()).clamp(max=1))
@@ -717,13 +743,12 @@ class _Torch:
         self.model.eval()
         for m in self.norms if own else ():
             m.train()
-        _seed(key)
         total, correct, sums = 0.0, 0, [0.0] * len(self.metrics)
+        size = len(ids) if own else self.size
+        parts = [ids[lo:lo + size] for lo in range(0, len(ids), size)]
         with self.torch.no_grad():
-            size = len(ids) if own else self.size
-            for lo in range(0, len(ids), size):
-                part = ids[lo:lo + size]
-                batch = self._batch(part)
+            for part, batch in zip(parts, self._batches([key] * len(parts), parts)):
+                _seed(key)
                 if self.compute:
                     out = self.compute(self.model, batch)
                     loss, right = out if isinstance(out, tuple) else (out, 0)
@@ -745,12 +770,12 @@ class _Torch:
         momenta = [m.momentum for m in self.norms]
         for m in self.norms:
             m.train()
-        _seed(0)
         with self.torch.no_grad():
-            for k, ids in enumerate(batches):
+            for k, batch in enumerate(self._batches(range(len(batches)), batches)):
+                _seed(k)
                 for m in self.norms:
                     m.momentum = 1 / (k + 1)
-                self._mean(self._batch(ids))
+                self._mean(batch)
         for m, momentum in zip(self.norms, momenta):
             m.momentum = momentum
         self.store("s")

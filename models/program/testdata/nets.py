@@ -1,5 +1,6 @@
 """Models of the tests, and the same training without brood."""
 import os
+import random
 import sys
 import time
 
@@ -66,6 +67,17 @@ def next_letter(model, batch):
     return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
 
 
+class Shifted(torch.utils.data.Dataset):
+    """Images of noise, each moved by a random number of pixels when it is read."""
+
+    def __len__(self):
+        return 600
+
+    def __getitem__(self, i):
+        x = torch.randn(1, 28, 28, generator=torch.Generator().manual_seed(i))
+        return x.roll(random.randrange(28), 2), i % 10
+
+
 def problem(name):
     """The class, the arguments of brood.serve, and a batch size."""
     g = torch.Generator().manual_seed(1)
@@ -73,6 +85,8 @@ def problem(name):
         base = torch.randint(0, 64, (64,), generator=g).tile(64)  # text that repeats
         windows = base.unfold(0, 33, 1)[:1024].clone()
         return GPT, dict(compute=next_letter, train=(windows[:896],), test=(windows[896:],)), 16
+    if name == "shifted":
+        return LeNet, dict(loss=F.cross_entropy, train=Shifted(), test=Shifted()), 128
     shape, net = ((1, 28, 28), LeNet) if name == "lenet" else ((3, 32, 32), ResNet20)
     y = torch.randint(0, 10, (1280,), generator=g)
     x = torch.randn(10, *shape, generator=g)[y] + torch.randn(1280, *shape, generator=g)
@@ -105,4 +119,5 @@ if __name__ == "__main__":
         sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
         import brood
         make, data, size = problem(sys.argv[1])
-        brood.serve(make, steps='steps' in sys.argv, candidates='candidates' in sys.argv, **data)
+        brood.serve(make, steps='steps' in sys.argv, candidates='candidates' in sys.argv,
+                    workers=2 * ('workers' in sys.argv), batch=100, **data)
