@@ -232,7 +232,7 @@ func TestKernelsOfBefore(t *testing.T) {
 		{"native/portable/arm64", "mlp", "", "kernels native/portable/arm64, which rounded each product"},
 		{"native/avx4096/amd64", "mlp", "", "not known here"},
 	} {
-		got, err := recorded(c.kind, net(c.model))
+		got, err := RecordedKernels(c.kind, net(c.model))
 		if got != c.want || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 			t.Errorf("%s of %s: %q, %v; want %q, %q", c.kind, c.model, got, err, c.want, c.refused)
 		}

@@ -162,7 +162,7 @@ func DeviceText(text string) (string, error) {
 }
 
 // on opens an engine on the device. kind names the kernels of a recorded session, "" for a new one.
-func (d Device) on(kind string, own *Own, net *models.Model, set *data.Set) (compute, error) {
+func (d Device) on(kind string, own *Own, net *models.Model, set *data.Set) (Engine, error) {
 	if own != nil {
 		return nil, fmt.Errorf("graph %s: only gorgonia computes a graph of a Go program, and it uses no device: omit "+
 			"--device", net.Name)

@@ -253,7 +253,7 @@ const (
 // dryRun executes the first rounds of the algorithm on counters, with its real program, roster, workers and knobs, but
 // without arithmetic and without samples.
 func (j *Job) dryRun() (r dryRunResult, err error) {
-	if j.modelless() { // only blocks are counted, and a round may be long: run one round of one member
+	if j.Modelless() { // only blocks are counted, and a round may be long: run one round of one member
 		one := *j
 		one.Members, one.Workers = 1, 1
 		c, err := one.count(excerpt{evaluate: event.NoTest, rounds: 1})
@@ -416,7 +416,7 @@ func (j *Job) count(t excerpt) (out workerTotals, err error) {
 
 // counter returns a counter for a model of the job's size.
 func (j *Job) counter() *counter {
-	if j.modelless() { // without a model nothing is scaled up
+	if j.Modelless() { // without a model nothing is scaled up
 		width := scaledWidth(0)
 		return &counter{sizes: ram.Memory{}, width: float64(width), params: int64(width), stats: int64(1 + width)}
 	}
@@ -455,7 +455,7 @@ func (j *Job) dryRunWorker(c *counter, link collective.Link, id int, t excerpt) 
 	direct := min(j.Config.Direct, max(4, int(int64(j.Config.Direct)*int64(wide)/c.params)))
 	lookup := func(name string) (*optim.Algorithm, error) {
 		a, err := j.lookup(name)
-		if err != nil || j.modelless() || a.Bytes == nil {
+		if err != nil || j.Modelless() || a.Bytes == nil {
 			return a, err
 		}
 		real := *a

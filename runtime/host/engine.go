@@ -21,34 +21,34 @@ import (
 	"brood/runtime/worker"
 )
 
-// compute is an engine of a run.
-type compute interface {
+// Engine computes a model, a program or an objective.
+type Engine interface {
 	engine.Engine
 	// Kernels names what determines the bits of its results: an arithmetic, or engine/library/architecture.
 	Kernels() string
-	// Room returns the bytes that the engine has allocated after the given work.
+	// Room returns the bytes of memory that the engine has allocated after the given work.
 	Room(engine.Work) int64
 }
 
-// release closes an engine that holds more than memory, such as a device. A worker closes its own engine.
-func release(e compute) {
+// Release closes an engine that holds more than memory, such as a device. A worker closes its own engine.
+func Release(e Engine) {
 	if c, ok := e.(worker.Closer); ok {
 		c.Close()
 	}
 }
 
-// engine returns a new engine for the job, see newEngine. The engine of a run without a model computes nothing.
-func (j *Job) engine(kind string, threads int) (compute, error) {
-	if j.modelless() {
+// engine returns a new engine for the job, see [NewEngine]. The engine of a run without a model computes nothing.
+func (j *Job) engine(kind string, threads int) (Engine, error) {
+	if j.Modelless() {
 		return memory{}, nil
 	}
 	if j.own.trains() {
 		return j.own.Program.Engine(threads)
 	}
-	if j.own.maximises() {
+	if j.own.Maximises() {
 		return objective.New(*j.own.Objective, threads)
 	}
-	return newEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
+	return NewEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
 }
 
 // maker is one of the engines that a run can use.
@@ -57,7 +57,7 @@ type maker struct {
 	kernels string // name of its kernels in a log
 	device  bool   // used only on explicit request, never by default
 	// open returns an uncovered error if the engine does not support the model.
-	open func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error)
+	open func(own *Own, net *models.Model, set *data.Set, threads int) (Engine, error)
 }
 
 // processorKernels maps the word after "cpu," in --device to kernels: cpu,bf16 evaluates candidates in bfloat16.
@@ -90,7 +90,7 @@ var engines = []maker{
 }
 
 // openGraph is the maker.open of gorgonia. It trains the graph of a Go program if there is one.
-func openGraph(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+func openGraph(own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
 	if own != nil {
 		return graph.NewOwn(own.Graph, set, threads)
 	}
@@ -100,8 +100,8 @@ func openGraph(own *Own, net *models.Model, set *data.Set, threads int) (compute
 // onProcessor returns a maker.open for the native engine in one of its arithmetics. name is its $BROOD_ENGINE value.
 func onProcessor(
 	name string, open func(*models.Model, *data.Set, int, kernel.Variant) (*native.Engine, error),
-) func(*Own, *models.Model, *data.Set, int) (compute, error) {
-	return func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+) func(*Own, *models.Model, *data.Set, int) (Engine, error) {
+	return func(own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
 		if own != nil {
 			return nil, &ownError{net.Name, "BROOD_ENGINE=" + name}
 		}
@@ -116,8 +116,8 @@ func onProcessor(
 // onDevice returns a maker.open for the named device. kind names the kernels of a recorded session, "" for a new one.
 func onDevice(
 	name, kind string,
-) func(own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
-	return func(own *Own, net *models.Model, set *data.Set, _ int) (compute, error) {
+) func(own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
+	return func(own *Own, net *models.Model, set *data.Set, _ int) (Engine, error) {
 		d, err := device(name)
 		if err != nil {
 			return nil, err
@@ -149,14 +149,15 @@ func uncovered(err error) bool {
 	return layers || own
 }
 
-// newEngine returns an engine for a model, or for the graph of a Go program. kind names the kernels of a recorded
-// session. If kind is empty, $BROOD_ENGINE selects the engine (native, gorgonia, cuda, opencl, native-bf16 or
-// native-amx), and if that is empty too, the first engine that supports the model. $BROOD_CPU selects the kernel
+// NewEngine returns an engine for a model, or for the graph of a Go program own (nil: there is none), which computes on
+// the samples of set with the given number of threads. The caller releases it, see [Release]. kind names the kernels of
+// a recorded session. If kind is empty, $BROOD_ENGINE selects the engine (native, gorgonia, cuda, opencl, native-bf16
+// or native-amx), and if that is empty too, the first engine that supports the model. $BROOD_CPU selects the kernel
 // variant of the native engine (amx, avx512, avx2, neon or portable); all variants of an arithmetic compute the same
 // bits.
 //
 // at is the value of --device; "" leaves the choice to the environment. A device is never used without a request.
-func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (compute, error) {
+func NewEngine(kind, at string, own *Own, net *models.Model, set *data.Set, threads int) (Engine, error) {
 	if kernels := requestedKernels(at); kernels != "" {
 		if _, err := chosen(""); err != nil {
 			return nil, err
@@ -173,7 +174,7 @@ func newEngine(kind, at string, own *Own, net *models.Model, set *data.Set, thre
 	if !option.Processor(at) {
 		e, err := onDevice(at, kind)(own, net, set, threads)
 		if err == nil && kind != "" && e.Kernels() != kind {
-			release(e)
+			Release(e)
 			return nil, &otherKernelsError{at, e.Kernels(), kind}
 		}
 		return e, err
@@ -283,10 +284,24 @@ func TensorWorker(kind string, has []string) string {
 		kind, arithmetic, strings.TrimPrefix(family, "cuda"))
 }
 
-// recorded returns today's name of the kernels that compute the bits of a recorded kind. Before f32/1 each kernel
-// variant had its own name: avx512 had the bits of f32/1, avx2 only for models without convolutions, and portable
-// never.
-func recorded(kind string, net *models.Model) (string, error) {
+// Mixed returns a warning if a model was trained with the tensor-core kernels trained and its predictions were computed
+// with other kernels, whose arithmetic differs. It returns "" if trained are no tensor-core kernels or both are equal.
+func Mixed(trained, predicted string) string {
+	arithmetic, _, ok := gpu.ParseTensorKind(trained)
+	if !ok || trained == predicted {
+		return ""
+	}
+	in := predicted
+	if predicted == arith.Name {
+		in = "float32"
+	}
+	return fmt.Sprintf("computed in %s, asked in %s: predictions may differ", arithmetic, in)
+}
+
+// RecordedKernels returns today's name of the kernels that compute the bits of a recorded kind. It returns an error if
+// no kernels of this brood do. Before f32/1 each kernel variant had its own name: avx512 had the bits of f32/1, avx2
+// only for models without convolutions, and portable never.
+func RecordedKernels(kind string, net *models.Model) (string, error) {
 	variant, old := strings.CutPrefix(kind, "native/")
 	why := "are not known here"
 	switch {

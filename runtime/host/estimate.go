@@ -33,7 +33,7 @@ const (
 
 // estimate sets the expected memory, progress and work of the job, and the period of probes unless the options set it.
 // It returns an error if the job cannot run on this machine.
-func (j *Job) estimate(ctx context.Context, eng compute) error {
+func (j *Job) estimate(ctx context.Context, eng Engine) error {
 	if name, _ := deviceOf(eng); name != "" && (j.Members+j.Workers-1)/j.Workers > gpu.MostEntries {
 		return fmt.Errorf("%d members on %d workers are more than the %d that a worker hosts on %s: take more workers",
 			j.Members, j.Workers, gpu.MostEntries, name)
@@ -59,7 +59,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		return err
 	}
 	if single != eng {
-		defer release(single)
+		defer Release(single)
 	}
 	needs := j.memory(r, single)
 	j.Config.Memory, j.DeviceMemory = needs.host, needs.device
@@ -70,7 +70,7 @@ func (j *Job) estimate(ctx context.Context, eng compute) error {
 		j.Work = rounds * r.round.samples() * float64(j.Net.Layout.Params)
 		j.Expected = event.Progress{Rounds: uint64(rounds), Epochs: rounds * r.epochs, Steps: uint64(rounds * r.steps)}
 	}
-	if j.own.maximises() {
+	if j.own.Maximises() {
 		return j.tryObjective(ctx, eng)
 	}
 	return nil
@@ -102,7 +102,7 @@ func (j *Job) passes(r dryRunResult) error {
 // probes sets the period of probes unless the options set it: probes may cost about 5% of a round, a gradient counted
 // as three evaluations.
 func (j *Job) probes(r dryRunResult) {
-	if j.Config.Probe == 0 && !j.modelless() {
+	if j.Config.Probe == 0 && !j.Modelless() {
 		j.Config.Probe = period(r.round.samples(), r.probe.samples())
 	}
 }
@@ -116,7 +116,7 @@ func period(round, probe float64) uint64 {
 
 // single returns an engine as one worker has it: eng itself on a device or if a worker has all threads, otherwise a new
 // engine, which the caller releases.
-func (j *Job) single(eng compute) (compute, error) {
+func (j *Job) single(eng Engine) (Engine, error) {
 	if name, _ := deviceOf(eng); name != "" {
 		return eng, nil
 	}
@@ -129,10 +129,10 @@ func (j *Job) single(eng compute) (compute, error) {
 // memory estimates the peak memory. On the host it is the larger of two: preparing the run (reading data and timing
 // tasks), or training, including garbage that is not yet collected. On a device it is what the engines allocate. single
 // is the engine of one worker. memory also sets j.kept.
-func (j *Job) memory(r dryRunResult, single compute) need {
+func (j *Job) memory(r dryRunResult, single Engine) need {
 	prepared, n := int64(readPeak*float64(j.Samples.Peak())), j.live(r, single)
 	j.kept = n.host
-	if j.modelless() {
+	if j.Modelless() {
 		j.kept -= shortBytes // most of which is garbage
 		n.host += processBytes
 		return n
@@ -150,13 +150,13 @@ func (j *Job) memory(r dryRunResult, single compute) need {
 
 // live estimates the live memory of a run: data, blocks, snapshots of outstanding grants, scratch, engines, and reports
 // of rounds.
-func (j *Job) live(r dryRunResult, single compute) (n need) {
+func (j *Job) live(r dryRunResult, single Engine) (n need) {
 	copies := int64(4)
 	if j.Workers == 1 && r.blocks > coordinator.KeepBytes {
 		copies = 1
 	}
 	n.host = j.Samples.Bytes() + j.reportBytes(r) + r.host
-	if j.modelless() {
+	if j.Modelless() {
 		n.host += shortBytes
 	}
 	own := &n.host
@@ -173,7 +173,7 @@ func (j *Job) live(r dryRunResult, single compute) (n need) {
 // reportBytes estimates the memory of reports: the newest records, the view that they are applied to, and its
 // encoded form, which exists from time to time.
 func (j *Job) reportBytes(r dryRunResult) (bytes int64) {
-	if j.modelless() { // counted as shortBytes
+	if j.Modelless() { // counted as shortBytes
 		return 0
 	}
 	rounds := j.rounds(r)

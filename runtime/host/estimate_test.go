@@ -213,7 +213,7 @@ func TestPiling(t *testing.T) {
 		}
 	}
 	j := weigh(t, Options{Algorithm: "leader", Members: 3, Workers: 2, Threads: 2, Limit: event.Limit{Rounds: 100}, By: "test"})
-	if got := gcPercent(j.Config.Memory, j.kept); !j.modelless() || got != 99 {
+	if got := gcPercent(j.Config.Memory, j.kept); !j.Modelless() || got != 99 {
 		t.Errorf("a run of a protocol piles up %d %%", got)
 	}
 }

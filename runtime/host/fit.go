@@ -39,7 +39,7 @@ var machineMemory = func() int64 {
 
 // fill chooses the size of an automatic population: one member per thread, or [candidates] if members are only
 // evaluated. It takes more members if the algorithm needs them, and fewer if they do not fit into memory.
-func (j *Job) fill(eng compute) error {
+func (j *Job) fill(eng Engine) error {
 	if j.Members != Auto {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (j *Job) fill(eng compute) error {
 		return err
 	}
 	if single != eng {
-		defer release(single)
+		defer Release(single)
 	}
 	if !memoryKnown(single) || j.share(j.Members, single) <= filling {
 		return nil
@@ -81,7 +81,7 @@ type need struct{ host, device int64 }
 
 // share returns the need as a share of the available memory, of the host or of the engine's device, whichever is
 // larger. It returns 0 if neither limit is known.
-func (n need) share(single compute) (share float64) {
+func (n need) share(single Engine) (share float64) {
 	if limit := machineMemory(); limit > 0 {
 		share = float64(n.host) / float64(limit)
 	}
@@ -92,14 +92,14 @@ func (n need) share(single compute) (share float64) {
 }
 
 // memoryKnown reports whether the memory limit of the host or of the engine's device is known.
-func memoryKnown(single compute) bool {
+func memoryKnown(single Engine) bool {
 	_, limit := deviceOf(single)
 	return limit > 0 || machineMemory() > 0
 }
 
 // deviceOf returns the name of the device on which the engine stores its memory, and the free bytes there. The name is
 // "" for engines on the processor.
-func deviceOf(e compute) (name string, free int64) {
+func deviceOf(e Engine) (name string, free int64) {
 	if d, ok := e.(interface{ Device() (string, int64) }); ok {
 		return d.Device()
 	}
@@ -109,7 +109,7 @@ func deviceOf(e compute) (name string, free int64) {
 // slope predicts the memory need from dry runs of two small populations, since a dry run of ten thousands of members
 // takes many seconds. at is the need of [sampled] members, each the need of every further member. ok is false if the
 // population is too small to save time, or if the algorithm rejects these sizes.
-func (j *Job) slope(single compute) (at, each need, ok bool) {
+func (j *Job) slope(single Engine) (at, each need, ok bool) {
 	if j.Members < 8*sampled {
 		return at, each, false
 	}
@@ -127,8 +127,8 @@ func (at need) plus(each need, n int) need {
 // checkMemory returns an error if the extrapolated need of a large population exceeds the available memory by more than
 // 10%. It takes no dry run of the whole population. A run that waits for other workers is accepted: they share the
 // need.
-func (j *Job) checkMemory(eng compute) error {
-	if j.Wait > 0 || j.modelless() {
+func (j *Job) checkMemory(eng Engine) error {
+	if j.Wait > 0 || j.Modelless() {
 		return nil
 	}
 	single, err := j.single(eng)
@@ -136,7 +136,7 @@ func (j *Job) checkMemory(eng compute) error {
 		return err
 	}
 	if single != eng {
-		defer release(single)
+		defer Release(single)
 	}
 	if !memoryKnown(single) {
 		return nil
@@ -150,7 +150,7 @@ func (j *Job) checkMemory(eng compute) error {
 
 // tooLarge returns the error for a run that needs too much memory. It states the need, the limit and the largest
 // population that fits.
-func (j *Job) tooLarge(needs need, single compute) error {
+func (j *Job) tooLarge(needs need, single Engine) error {
 	instead := "take a smaller model or batch"
 	if most := j.maxMembers(1, single); most > 0 {
 		instead = fmt.Sprintf("%d would fit", most)
@@ -174,7 +174,7 @@ func gb(bytes int64) string {
 // maxMembers returns the largest population below the current one that the algorithm accepts and that needs at most
 // this share of the memory; 0 if there is none. For thousands of members it extrapolates and may be a few percent too
 // low.
-func (j *Job) maxMembers(share float64, single compute) int {
+func (j *Job) maxMembers(share float64, single Engine) int {
 	n, fewer := 0, j.Members
 	if at, each, ok := j.slope(single); ok {
 		least := at.share(single)
@@ -202,14 +202,14 @@ func (j *Job) largestAccepted(n int) int {
 }
 
 // share returns the memory share of the job with this number of members; 0 if the algorithm does not accept it.
-func (j *Job) share(members int, single compute) float64 {
+func (j *Job) share(members int, single Engine) float64 {
 	n, _ := j.needs(members, single)
 	return n.share(single)
 }
 
 // needs predicts the memory of the job with this number of members. ok is false if the number is 0 or the algorithm
 // does not accept it.
-func (j *Job) needs(members int, single compute) (n need, ok bool) {
+func (j *Job) needs(members int, single Engine) (n need, ok bool) {
 	if j.largestAccepted(members) != members || members == 0 {
 		return n, false
 	}

@@ -70,8 +70,8 @@ func train(t *testing.T, dir string, j *Job, from *Restored, during func(r *Run,
 // prepare readies a job as Prepare does, without timing its engine: a run of milliseconds takes less than that.
 func prepare(t *testing.T, o Options) *Job {
 	t.Helper()
-	j, err := prepared(o, func(j *Job, _ compute) error {
-		if j.Config.Probe > 0 || j.modelless() {
+	j, err := prepared(o, func(j *Job, _ Engine) error {
+		if j.Config.Probe > 0 || j.Modelless() {
 			return nil
 		}
 		meta := *j
@@ -347,9 +347,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(home, "start.safetensors")
-	if err := (&Trained{Net: j.Net, Params: params}).Save(path); err != nil {
-		t.Fatal(err)
-	}
+	saveModel(t, path, j.Net, params)
 	o := tiny(3)
 	o.Init = path
 	given := prepare(t, o)

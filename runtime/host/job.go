@@ -123,12 +123,12 @@ func (j *Job) rates() (out []event.Edit) {
 
 // Prepare turns options into a job. It validates everything that can be validated before the run starts.
 func Prepare(o Options) (*Job, error) {
-	return prepared(o, func(j *Job, eng compute) error { return j.estimate(context.Background(), eng) })
+	return prepared(o, func(j *Job, eng Engine) error { return j.estimate(context.Background(), eng) })
 }
 
 // prepared returns a validated job. As the last step it calls estimate with an engine of the job, which is released
 // afterwards.
-func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error) {
+func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) {
 	if err := o.Fill(); err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	j.Edits = Edits(alg, o)
 	if own.trains() {
 		err = j.prepareProgram(o)
-	} else if own.maximises() {
+	} else if own.Maximises() {
 		j.oneSeed()
 		err = j.prepareObjective(o)
 	} else if alg.Needs.Model() {
@@ -173,7 +173,7 @@ func prepared(o Options, estimate func(j *Job, eng compute) error) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
-	defer release(eng)
+	defer Release(eng)
 	j.Config.Kernels, j.Config.Metrics = eng.Kernels(), metricsOf(eng)
 	if err := j.fill(eng); err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func (j *Job) configure(o Options) {
 		Direct:    directBytes,
 		Params:    j.Net.Layout.Params,
 		Stats:     j.Net.Layout.Stats,
-		Targets:   targetsOf(j.Samples, j.Samples.Test()),
+		Targets:   TargetsOf(j.Samples, j.Samples.Test()),
 		Text:      j.Samples.Text,
 		Train:     len(j.Samples.Train()),
 		Valid:     len(j.Samples.Validation()),
@@ -216,12 +216,39 @@ func (j *Job) configure(o Options) {
 	j.Config = c
 }
 
+// TargetsOf returns the label, the scale and the variance of the targets of a regression, which its scores need. The
+// variance is the mean over the outputs, of the samples ids. It returns nil for data without numeric targets.
+func TargetsOf(s *data.Set, ids []int32) *event.Targets {
+	if s.Outputs == 0 || s.MultiLabel {
+		return nil
+	}
+	t := &event.Targets{Label: s.Form().Label, Mean: s.TargetMean, Deviation: s.TargetStd}
+	for k := range s.Outputs {
+		t.Variance += s.TargetVariance(ids, k) / float64(s.Outputs)
+	}
+	return t
+}
+
+// OwnModel returns the graph, the program or the objective that replaces the list of layers; nil for a list of layers.
+func (j *Job) OwnModel() *Own { return j.own }
+
+// Reading returns how the job reads samples, for the metadata of a model file. Its Form is nil if the normalisation is
+// unknown: a program of the user has the samples, or they are not those that the session was recorded on.
+func (j *Job) Reading() data.Reading {
+	r := data.Reading{Table: j.reading.Table}
+	if j.Samples.Digest() == j.Config.Digest && !j.own.External() {
+		form := j.Samples.Form()
+		r.Form = &form
+	}
+	return r
+}
+
 // measurable returns an error if the limit has a target whose metric the run does not measure.
 func (j *Job) measurable() error {
 	if j.Limit.Target == "" {
 		return nil
 	}
-	if err := coordinator.Within(j.Limit.Target, j.own.maximises()); err != nil {
+	if err := coordinator.Within(j.Limit.Target, j.own.Maximises()); err != nil {
 		return err
 	}
 	metric, _, err := coordinator.Target(j.Limit.Target)
@@ -235,7 +262,7 @@ func (j *Job) measurable() error {
 		}
 		tested = append(tested, s.Key)
 	}
-	if j.own.maximises() {
+	if j.own.Maximises() {
 		return usererr.Errorf("target %s: an objective has no error rate: give fitness=, loss= or test_loss=, where the "+
 			"loss is minus the fitness", j.Limit.Target)
 	}
@@ -320,7 +347,7 @@ func (j *Job) noteScale(file string) {
 // ungraded reports whether predictions have no error rate, as with a regression or an objective: then the score of the
 // centre is the only result to report.
 func (j *Job) ungraded() bool {
-	return j.own.maximises() || j.Net.Loss != models.CrossEntropy && !j.Net.MultiLabel()
+	return j.own.Maximises() || j.Net.Loss != models.CrossEntropy && !j.Net.MultiLabel()
 }
 
 // model builds the model from a list of layers, or from the graph of a Go program if there is one.
@@ -360,7 +387,7 @@ func (j *Job) load(augment string) error {
 	if err != nil {
 		return err
 	}
-	if set, err = splitAs(set, option.Validation.Text(j.Options)); err != nil {
+	if set, err = option.HoldOut(set, option.Validation.Text(j.Options)); err != nil {
 		return err
 	}
 	metric, _, err := coordinator.Target(j.Limit.Target)
@@ -450,13 +477,13 @@ func (j *Job) Worker(
 		return nil, err
 	}
 	if have := metricsOf(eng); !slices.Equal(have, j.Config.Metrics) {
-		release(eng)
+		Release(eng)
 		return nil, fmt.Errorf("the objective of the session has the metrics %q, and the program declares %q: give the "+
 			"program of the session", j.Config.Metrics, have)
 	}
 	stats, err := j.initialStats()
 	if err != nil {
-		release(eng)
+		Release(eng)
 		return nil, err
 	}
 	j.collect()
@@ -478,10 +505,10 @@ func (j *Job) Worker(
 		Overhead: overhead,
 		Clock:    func() int64 { return time.Now().UnixNano() },
 	}
-	if j.Slow != nil && !j.own.external() { // programs of the user are other processes, which cannot be slowed
+	if j.Slow != nil && !j.own.External() { // programs of the user are other processes, which cannot be slowed
 		cfg.Engine, cfg.Slow = slow(eng, j.Slow, j.Lag)
 	}
-	if tests && !j.modelless() {
+	if tests && !j.Modelless() {
 		cfg.Test, cfg.Probe, cfg.Measure = j.Samples.Test(), j.Config.Probe, true
 	}
 	cfg.Measured = j.ungraded()
@@ -520,7 +547,7 @@ func (j *Job) core() coordinator.Config {
 		Tests:      j.Config.Test,
 		Scores:     j.Config.Scores(),
 		Metrics:    j.Config.Metrics,
-		Maximises:  j.own.maximises(),
+		Maximises:  j.own.Maximises(),
 		Direct:     j.Config.Direct,
 		OnLoss:     coordinator.LossPolicy(j.Config.OnLoss),
 		OnTrouble:  j.troublePolicy(),
@@ -535,14 +562,14 @@ func (j *Job) core() coordinator.Config {
 // data differ from those of the session, it returns the job together with the error.
 func (o *Own) job(dir string, c event.Config) (*Job, error) {
 	j, err := o.modelled(dir, c)
-	if err != nil || j.modelless() {
+	if err != nil || j.Modelless() {
 		return j, err
 	}
 	if j.own.trains() {
-		if j.Samples, err = splitAs(j.own.Program.Data(), option.Validation.Text(j.Options)); err != nil {
+		if j.Samples, err = option.HoldOut(j.own.Program.Data(), option.Validation.Text(j.Options)); err != nil {
 			return j, err
 		}
-	} else if j.own.maximises() {
+	} else if j.own.Maximises() {
 		j.Samples = j.own.Objective.Spec.Data()
 	} else if err := j.load(c.Augment); err != nil {
 		return j, err
@@ -556,7 +583,7 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		return j, fmt.Errorf("data %s has digest %s, but the session was recorded on %s: restore those files",
 			c.Data, d, c.Digest)
 	}
-	if !j.own.external() {
+	if !j.own.External() {
 		_, err = chosen(j.Config.Kernels)
 	}
 	return j, err
@@ -578,7 +605,7 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 		return nil, err
 	}
 	j := &Job{Config: c, Options: options, own: o}
-	if j.modelless() {
+	if j.Modelless() {
 		j.Net, j.Samples = &models.Model{}, &data.Set{}
 		return j, nil
 	}
@@ -590,10 +617,10 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.Config.Kernels, err = recorded(c.Kernels, j.Net); err != nil {
+	if j.Config.Kernels, err = RecordedKernels(c.Kernels, j.Net); err != nil {
 		return nil, err
 	}
-	if o.maximises() {
+	if o.Maximises() {
 		if c.Kernels != objective.Kernels {
 			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute "+
 				"it with the brood that recorded it", c.Kernels, objective.Kernels)

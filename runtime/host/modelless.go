@@ -17,8 +17,8 @@ import (
 // A run whose algorithm needs no model has an empty layout and no data. Its engine only stores memory, and there are no
 // probes and tests. In place of the layers of a model, Config.ModelSpec holds the rule table of the algorithm, if any.
 
-// modelless reports whether the run trains no model. Such a run has no data, and every other run has.
-func (j *Job) modelless() bool { return j.Config.Data == "" }
+// Modelless reports whether the run trains no model. Such a run has no data, and every other run has.
+func (j *Job) Modelless() bool { return j.Config.Data == "" }
 
 // prepareModelless prepares the job of a run without a model. It returns an error if an option needs a model or data,
 // or if there is a rule table that the algorithm does not use.
@@ -50,14 +50,14 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case j.own.maximises() && checkNeeds(a) != nil:
+	case j.own.Maximises() && checkNeeds(a) != nil:
 		return nil, checkNeeds(a)
 	case j.own.trains() && checkProgramNeeds(a) != nil:
 		return nil, checkProgramNeeds(a)
-	case j.modelless() && a.Needs.Model():
+	case j.Modelless() && a.Needs.Model():
 		return nil, usererr.Errorf("%s trains a model and this run has none: start a new run with brood run "+
 			"--algorithm %s", name, name)
-	case !j.modelless() && !a.Needs.Model():
+	case !j.Modelless() && !a.Needs.Model():
 		return nil, usererr.Errorf("%s trains no model and this run does: start a new run with brood run "+
 			"--algorithm %s", name, name)
 	case a.Given == nil || j.Config.ModelSpec == "":

@@ -28,9 +28,6 @@ func (o *Own) asObjective() *Own {
 	return &Own{Objective: &objective.Objective{Command: o.command}}
 }
 
-// seeds is the data name of a run that maximises an objective, see [data.Seeds].
-const seeds = "seeds"
-
 // owned returns the model that the options define themselves: the graph or the objective of a Go program (o.Own), the
 // objective of the options objective and params, or the program of the option program. It returns nil if there is none,
 // and an error if several are given or one is incomplete.
@@ -70,8 +67,8 @@ func owned(o Options) (*Own, error) {
 	return own, nil
 }
 
-// maximises reports whether the run maximises an objective. o may be nil.
-func (o *Own) maximises() bool { return o != nil && o.Objective != nil }
+// Maximises reports whether the run maximises an objective. o may be nil.
+func (o *Own) Maximises() bool { return o != nil && o.Objective != nil }
 
 // objectiveModel returns the model of the objective, which has parameters only, and the text that a session records.
 func (o *Own) objectiveModel() (*models.Model, string, error) {
@@ -98,13 +95,13 @@ func (o *Own) objectiveName() string {
 // completed returns o as the session needs it: a command becomes a program or an objective, and an objective without
 // parameters gets those of the session. o itself does not change. at is the device that a program computes on.
 func (o *Own) completed(c event.Config, at string) (*Own, error) {
-	if o != nil && o.command != nil && !o.external() {
+	if o != nil && o.command != nil && !o.External() {
 		if c.Program != "" {
 			return o.asProgram(context.Background(), at)
 		}
 		o = o.asObjective()
 	}
-	if !o.maximises() || c.Objective == "" || len(o.Objective.Spec.Params) > 0 {
+	if !o.Maximises() || c.Objective == "" || len(o.Objective.Spec.Params) > 0 {
 		return o, nil
 	}
 	with, own := *o.Objective, *o
@@ -122,7 +119,7 @@ func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 	switch {
 	case c.Objective == "":
 		return nil, fmt.Errorf("the session trains the model %s and has no objective: omit --objective", c.Model)
-	case !o.maximises():
+	case !o.Maximises():
 		return nil, fmt.Errorf("the session maximises %s, which no session starts by itself: give the program again, with "+
 			"--objective; you decide what runs on your machine (docs/objectives.md)", c.Objective)
 	}
@@ -215,7 +212,7 @@ func (j *Job) oneSeed() {
 }
 
 // metricsOf returns the names of the metrics that the engine measures in addition to the fitness or the loss; nil for none.
-func metricsOf(eng compute) []string {
+func metricsOf(eng Engine) []string {
 	if e, ok := eng.(interface{ Metrics() []string }); ok {
 		return e.Metrics()
 	}
@@ -224,7 +221,7 @@ func metricsOf(eng compute) []string {
 
 // noResult returns the error for initial parameters without a fitness: the program fails, or expects another number of
 // parameters, or has no value at that point. It includes the cause if the engine's notes have one.
-func (j *Job) noResult(eng compute) error {
+func (j *Job) noResult(eng Engine) error {
 	why := "it has no fitness"
 	if n, ok := eng.(worker.Noter); ok {
 		for _, note := range n.Notes() {
@@ -239,7 +236,7 @@ func (j *Job) noResult(eng compute) error {
 
 // tryObjective evaluates the initial parameters of member 0 once, on the first training seed. It returns an error if
 // there is no result.
-func (j *Job) tryObjective(ctx context.Context, eng compute) error {
+func (j *Job) tryObjective(ctx context.Context, eng Engine) error {
 	first := make([]float32, j.Net.Layout.Params)
 	if err := j.init(ctx, 0, first); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"brood/models/noise"
 	"brood/models/objective"
 	"brood/optim"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -23,7 +24,7 @@ import (
 )
 
 // maximise runs an objective, records it in dir, and returns the centre that it ends with.
-func maximise(ctx context.Context, own *host.Own, dir string, o host.Options) (*host.Trained, string, error) {
+func maximise(ctx context.Context, own *host.Own, dir string, o host.Options) (*evaluate.Model, string, error) {
 	o.Own = own
 	job, err := host.Prepare(o)
 	if err != nil {
@@ -46,7 +47,7 @@ func maximise(ctx context.Context, own *host.Own, dir string, o host.Options) (*
 	if err = errors.Join(err, run.Close()); err != nil {
 		return nil, "", err
 	}
-	t, err := own.Export(ctx, dir, 0, 1, func(event.Commit) {})
+	t, err := evaluate.Export(ctx, own, dir, 0, 1, func(event.Commit) {})
 	return t, hash, err
 }
 

@@ -77,7 +77,7 @@ func (o *Own) model(seed uint64) (*models.Model, string, error) {
 
 // init writes the initial parameters of a member into dst, with Init or else with the initializer of the model.
 func (o *Own) init(ctx context.Context, m *models.Model, seed uint64, member engine.Member, dst []float32) error {
-	if o == nil || o.Init == nil && !o.external() {
+	if o == nil || o.Init == nil && !o.External() {
 		return m.Init(seed, member, dst)
 	}
 	if o.Program != nil {
@@ -109,7 +109,7 @@ func (o *Own) recorded(c event.Config) (*models.Model, error) {
 		}
 		return o.Program.Model()
 	}
-	if c.Objective != "" || o.maximises() {
+	if c.Objective != "" || o.Maximises() {
 		return o.recordedObjective(c)
 	}
 	switch {

@@ -148,9 +148,7 @@ func TestOwnStarts(t *testing.T) {
 	x := make([]float32, j.Net.Layout.Params)
 	j.init(t.Context(), 0, x)
 	path := filepath.Join(t.TempDir(), "start.safetensors")
-	if err := (&Trained{Net: j.Net, Params: x}).Save(path); err != nil {
-		t.Fatal(err)
-	}
+	saveModel(t, path, j.Net, x)
 	home := t.TempDir()
 	want := train(t, filepath.Join(home, "a"), j, nil, nil)
 	o.Own, o.Init = bent(), path

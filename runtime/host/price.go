@@ -14,7 +14,7 @@ import (
 
 // price times each kind of work that all contains, on all threads, and returns its cost per unit. It allocates one row
 // of parameters and one of gradients per entry on eng and frees them.
-func (j *Job) price(ctx context.Context, all operations, eng compute) (p Prices, err error) {
+func (j *Job) price(ctx context.Context, all operations, eng Engine) (p Prices, err error) {
 	n, params := min(j.Members, j.Threads), j.Net.Layout.Params
 	x, err := eng.Alloc(n, params)
 	if err != nil {
@@ -169,7 +169,7 @@ const longTask = 4 * time.Second
 // a large model may take many seconds, in proportion to its samples. seconds is the time of the task if it is long
 // enough that no further measurement is needed, else 0.
 func reducedSamples(
-	ctx context.Context, eng compute, least, most int, task func(samples int) engine.Task,
+	ctx context.Context, eng Engine, least, most int, task func(samples int) engine.Task,
 ) (n int, seconds float64, err error) {
 	for n = min(least, most); ; n = min(4*n, most) {
 		work := task(n)
@@ -190,7 +190,7 @@ func reducedSamples(
 
 // perEntry returns the seconds per entry of a task. It starts with few entries and doubles their number, up to most,
 // until the fixed cost of the task is small in comparison.
-func perEntry(ctx context.Context, eng compute, few, most int, task func(entries int) engine.Task) (float64, error) {
+func perEntry(ctx context.Context, eng Engine, few, most int, task func(entries int) engine.Task) (float64, error) {
 	for n, warm := few, false; ; warm = true {
 		work := task(n)
 		began := time.Now()
@@ -209,7 +209,7 @@ func perEntry(ctx context.Context, eng compute, few, most int, task func(entries
 }
 
 // done submits a task and waits until it is done.
-func done(ctx context.Context, eng compute, task engine.Task) error {
+func done(ctx context.Context, eng Engine, task engine.Task) error {
 	if err := eng.Do(ctx, task); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ const enough = 8 * time.Millisecond
 
 // timed runs a task once to warm up and then repeatedly for 15 ms. It returns the median in seconds, since other
 // processes may use the machine.
-func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) {
+func timed(ctx context.Context, eng Engine, task engine.Task) (float64, error) {
 	if err := done(ctx, eng, task); err != nil {
 		return 0, err
 	}
@@ -239,7 +239,7 @@ func timed(ctx context.Context, eng compute, task engine.Task) (float64, error) 
 
 // timeOnce runs a task once and returns its duration. For an engine of type processorTimed it returns the processor
 // time if that is shorter.
-func timeOnce(ctx context.Context, eng compute, task engine.Task) (time.Duration, error) {
+func timeOnce(ctx context.Context, eng Engine, task engine.Task) (time.Duration, error) {
 	_, processor := eng.(processorTimed)
 	began := time.Now()
 	used, known := machine.ProcessorTime()

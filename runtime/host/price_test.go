@@ -14,7 +14,7 @@ import (
 
 // sleeper is an engine whose samples take so long each, and the first task of a length five times as long.
 type sleeper struct {
-	compute
+	Engine
 	sample time.Duration
 	seen   map[int]bool
 	slept  time.Duration
@@ -76,7 +76,7 @@ func TestHollow(t *testing.T) {
 		for k := range models {
 			model := models[(i+k)%len(models)]
 			o := Options{Algorithm: a.Name, Model: model, Data: fewImages, Members: 8, Workers: 2, Threads: 2, By: "test"}
-			_, err := prepared(o, func(j *Job, _ compute) error {
+			_, err := prepared(o, func(j *Job, _ Engine) error {
 				compared++
 				for _, x := range []excerpt{{evaluate: event.NoTest, rounds: 3}, {probe: 1, evaluate: 1, rounds: 1, limit: 1}} {
 					with, without := totalsOf(t, j, x, false), totalsOf(t, j, x, true)

@@ -100,9 +100,9 @@ func againProgram(o Options) (*Own, error) {
 // trains reports whether a program of the user trains its own model. o may be nil.
 func (o *Own) trains() bool { return o != nil && o.Program != nil }
 
-// external reports whether a program or a function of the user computes the model or the objective, on its own samples.
+// External reports whether a program or a function of the user computes the model or the objective, on its own samples.
 // o may be nil.
-func (o *Own) external() bool { return o.trains() || o.maximises() }
+func (o *Own) External() bool { return o.trains() || o.Maximises() }
 
 // prepareProgram builds the model and the samples of a run whose program trains its own model. It returns an error if
 // an option is about a model or data that brood reads itself.
@@ -121,7 +121,7 @@ func (j *Job) prepareProgram(o Options) (err error) {
 	if j.Net, err = p.Model(); err != nil {
 		return err
 	}
-	if j.Samples, err = splitAs(p.Data(), option.Validation.Text(o)); err != nil {
+	if j.Samples, err = option.HoldOut(p.Data(), option.Validation.Text(o)); err != nil {
 		return err
 	}
 	j.Config.ModelSpec, j.Config.Program, j.Config.Loss = p.Text(), p.Name(), lossOf(j.Net)

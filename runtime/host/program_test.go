@@ -15,6 +15,7 @@ import (
 	"brood/models/program/programtest"
 	"brood/optim"
 	"brood/optim/catalog"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -164,7 +165,7 @@ func TestProgramGoesOn(t *testing.T) {
 	if got, _, err := finish(from.Job, s, from); err != nil || got != want {
 		t.Errorf("resumed: state %s, want %s: %v", got, want, err)
 	}
-	trained, err := own.Export(t.Context(), filepath.Join(dir, "whole"), 0, 1, func(event.Commit) {})
+	trained, err := evaluate.Export(t.Context(), own, filepath.Join(dir, "whole"), 0, 1, func(event.Commit) {})
 	if err != nil || len(trained.Params) != programtest.Params || trained.Net.Layout.Tensors[2].Name != "fc2.weight" {
 		t.Fatalf("exported %+v: %v", trained, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	goruntime "runtime"
 	"slices"
 
@@ -21,7 +20,6 @@ import (
 	"brood/runtime/timeline"
 	"brood/runtime/verify"
 	"brood/runtime/worker"
-	"brood/transport/local"
 )
 
 // history is the result of one pass over a log, which executes no rounds.
@@ -155,30 +153,6 @@ func Checkpointed(dir string, at uint64) (uint64, error) {
 	return h.saved().Round, nil
 }
 
-// Askable returns an error if the session has no model that can predict samples: it maximises an objective or trains no
-// model.
-func Askable(dir string) error {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	first, err := r.Next()
-	switch c := first.Config; {
-	case err != nil || c == nil: // the next reader of the log reports it
-		return nil
-	case c.Objective != "":
-		return fmt.Errorf("%s maximises %s, and no data set can score its parameters: their score is the fitness",
-			filepath.Base(dir), c.Objective)
-	case c.Program != "":
-		return fmt.Errorf("%s trains the model of %s, which brood cannot compute on other samples: export it, and predict "+
-			"with the program's library", filepath.Base(dir), c.Program)
-	case c.Data == "":
-		return fmt.Errorf("%s trained no model that could predict samples", filepath.Base(dir))
-	}
-	return nil
-}
-
 // intact returns an error if a file of the checkpoint is missing or does not match its digest in the log.
 func intact(dir string, cp *event.Checkpoint) error {
 	_, err := (&checkpoint.Files{Dir: dir}).Load(*cp, func(string) bool { return false })
@@ -257,17 +231,24 @@ func Restore(
 func (o *Own) Restore(
 	ctx context.Context, dir string, at uint64, store worker.Store, threads int, progress func(event.Commit),
 ) (*Restored, error) {
-	j, h, err := o.past(dir, at)
+	p, err := o.Past(dir, at)
 	if err != nil {
 		return nil, err
 	}
-	out := &Restored{Job: j, Epoch: h.epoch, Limit: h.goal.Limit, Hosts: h.hosts, finished: h.phase == event.Finished}
-	out.Skipped = h.skipped
+	j, h := p.Job, &p.h
+	out := &Restored{
+		Job:      j,
+		Skipped:  h.skipped,
+		Epoch:    h.epoch,
+		Limit:    h.goal.Limit,
+		Hosts:    h.hosts,
+		finished: h.phase == event.Finished,
+	}
 	toEnd := at == 0 || at == h.end()
 	if cp := h.saved(); store == nil && cp != nil && toEnd && cp.Epoch == h.epoch && cp.Round == h.end() &&
 		(h.last == nil || cp.Hash == h.last.Hash) {
 		out.Checkpoint = *cp
-	} else if err := out.execute(ctx, dir, at, h, store, threads, progress); err != nil {
+	} else if err := out.execute(ctx, p, store, threads, progress); err != nil {
 		return nil, err
 	}
 	if toEnd {
@@ -318,71 +299,11 @@ func (h *history) pendingForkEdits(cp event.Checkpoint) (out []event.Edit) {
 	return out
 }
 
-// past returns the job of the session in dir and the history of its log up to round at. It returns an error if the log
-// does not reach that round.
-func (o *Own) past(dir string, at uint64) (j *Job, h history, err error) {
-	if h, err = read(dir, at); err != nil {
-		return nil, h, err
-	}
-	if h.last == nil && h.epoch == 0 && h.saved() == nil {
-		return nil, h, fmt.Errorf("%s has no committed round to resume from; start a new run", dir)
-	}
-	if at > h.end() {
-		return nil, h, fmt.Errorf("round %d is after the last committed round %d of %s", at, h.end(), dir)
-	}
-	h.nearest(dir)
-	j, err = o.FromSession(dir, h.config)
-	return j, h, err
-}
-
-// recompute executes the log on one worker, from the nearest checkpoint up to and including round at. It returns the
-// worker, which the caller frees, and the number of rounds executed. If the checkpoint is removed meanwhile, as a run
-// in progress does, it tries the next older one.
-func recompute(
-	ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int,
-	progress func(event.Commit),
-) (*worker.Worker, uint64, error) {
-	for {
-		w, rounds, err := recomputeFrom(ctx, j, dir, at, h, store, threads, progress)
-		if err == nil || h.saved() == nil || ctx.Err() != nil || intact(dir, h.saved()) == nil {
-			return w, rounds, err
-		}
-		h.nearest(dir)
-	}
-}
-
-func recomputeFrom(
-	ctx context.Context, j *Job, dir string, at uint64, h history, store worker.Store, threads int,
-	progress func(event.Commit),
-) (*worker.Worker, uint64, error) {
-	files := &checkpoint.Files{Dir: dir, Other: store}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, files, cmp.Or(threads, goruntime.NumCPU()), false)
-	if err != nil {
-		return nil, 0, err
-	}
-	config := verify.Config{Worker: w, From: h.saved(), Settled: h.settled, Progress: progress}
-	res, err := recomputeLog(ctx, config, dir, at)
-	if err != nil {
-		w.Free()
-		return nil, 0, fmt.Errorf("execute %s again: %w", dir, older(h.config.Kernels, err))
-	}
-	return w, res.Rounds, nil
-}
-
-func recomputeLog(ctx context.Context, c verify.Config, dir string, at uint64) (res verify.Result, err error) {
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return res, err
-	}
-	defer r.Close()
-	return verify.Run(ctx, c, r, at)
-}
-
-// execute recomputes the state after round at, saves it, and sets Executed and Checkpoint.
+// execute recomputes the state of p, saves it through store, and sets Executed and Checkpoint.
 func (out *Restored) execute(
-	ctx context.Context, dir string, at uint64, h history, store worker.Store, threads int, progress func(event.Commit),
+	ctx context.Context, p *Past, store worker.Store, threads int, progress func(event.Commit),
 ) error {
-	w, rounds, err := recompute(ctx, out.Job, dir, at, h, store, threads, progress)
+	w, rounds, err := p.recompute(ctx, store, threads, progress)
 	if err != nil {
 		return err
 	}
@@ -390,7 +311,7 @@ func (out *Restored) execute(
 	out.Executed = rounds
 	cp, err := w.State(ctx)
 	if err != nil {
-		return fmt.Errorf("%s up to round %d: %w", dir, at, err)
+		return fmt.Errorf("%s up to round %d: %w", p.dir, p.at, err)
 	}
 	saved, ok := w.Handle(ctx, message.Save{Epoch: cp.Epoch, At: cp.Round}).(message.Saved)
 	if !ok || saved.Err != "" {
@@ -442,17 +363,11 @@ func (o *Own) Verify(
 	if err != nil {
 		return out, err
 	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()),
-		true)
+	w, err := j.singleWorker(&checkpoint.Files{Dir: dir}, threads, true)
 	if err != nil {
 		return out, err
 	}
 	defer w.Free()
-	r, err := session.OpenReader(dir)
-	if err != nil {
-		return out, err
-	}
-	defer r.Close()
 	config := verify.Config{
 		Worker:   w,
 		Measured: true,
@@ -460,7 +375,7 @@ func (o *Own) Verify(
 		Tests:    h.config.Test,
 		Progress: progress,
 	}
-	out.Result, err = verify.Run(ctx, config, r, 0)
+	out.Result, err = recomputeLog(ctx, config, dir, 0)
 	if err == nil {
 		err = out.checkpoints(dir, h)
 	}
@@ -529,7 +444,7 @@ func (out *Restored) Continue(o Options) error {
 	if err := j.measurable(); err != nil {
 		return err
 	}
-	if at := j.Device; at != "" && !j.modelless() { // before anything is written
+	if at := j.Device; at != "" && !j.Modelless() { // before anything is written
 		kinds, err := j.own.Kernels(at)
 		if err != nil {
 			return err

@@ -75,7 +75,7 @@ func (o *Own) Kernels(at string) (out []string, err error) {
 	if o.trains() {
 		out = append(out, o.Program.Kernels())
 	}
-	if o.maximises() {
+	if o.Maximises() {
 		out = append(out, objective.Kernels)
 	}
 	return out, nil

@@ -55,7 +55,7 @@ func (p Prices) seconds(e operations) float64 {
 // Prices measures the price of each kind of work in the rounds, probes and tests of the job, on all threads. The price
 // of other kinds is 0. It returns an error if the run has no model.
 func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
-	if j.modelless() {
+	if j.Modelless() {
 		return p, usererr.Errorf("%s trains no model: only runs with a model can be simulated", j.Alg.Name)
 	}
 	r, err := j.dryRun()
@@ -66,7 +66,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 	if err != nil {
 		return p, err
 	}
-	defer release(eng)
+	defer Release(eng)
 	if name, _ := deviceOf(eng); name == "" && j.Threads == 1 {
 		eng = processorTimed{eng}
 	}
@@ -85,7 +85,7 @@ func (j *Job) Prices(ctx context.Context) (p Prices, err error) {
 
 // processorTimed marks an engine with one thread, whose tasks are timed by processor time: the load of other processes
 // on this machine must not enter the prices.
-type processorTimed struct{ compute }
+type processorTimed struct{ Engine }
 
 // Simulated returns the configuration of a simulated fleet whose workers compute at these prices. The caller adds
 // links, pace and rounds.

@@ -118,7 +118,7 @@ type inline interface{ Inline() bool }
 
 // slow returns two views of an engine: slower emulates a slower machine, for the programs of algorithms; fast has full
 // speed, for work that measurements exclude. lag may be nil.
-func slow(e compute, d *Debt, lag *Lag) (fast, slower engine.Engine) {
+func slow(e Engine, d *Debt, lag *Lag) (fast, slower engine.Engine) {
 	if lag == nil {
 		lag = &Lag{}
 	}
@@ -190,32 +190,32 @@ func (s *slowed) paced(ctx context.Context, f func() error) error {
 
 // unslowed is the engine inside a slowed one, at full speed. The processor time of its calls does not slow later calls.
 type unslowed struct {
-	compute
+	Engine
 	of *slowed
 }
 
 // Do implements engine.Engine.
 func (u *unslowed) Do(ctx context.Context, tasks ...engine.Task) error {
 	defer u.reset()
-	return u.compute.Do(ctx, tasks...)
+	return u.Engine.Do(ctx, tasks...)
 }
 
 // Wait implements engine.Engine.
 func (u *unslowed) Wait(ctx context.Context) error {
 	defer u.reset()
-	return u.compute.Wait(ctx)
+	return u.Engine.Wait(ctx)
 }
 
 // Write implements engine.Memory.
 func (u *unslowed) Write(ctx context.Context, dst engine.Span, p []byte) error {
 	defer u.reset()
-	return u.compute.Write(ctx, dst, p)
+	return u.Engine.Write(ctx, dst, p)
 }
 
 // Read implements engine.Memory.
 func (u *unslowed) Read(ctx context.Context, p []byte, src engine.Span) error {
 	defer u.reset()
-	return u.compute.Read(ctx, p, src)
+	return u.Engine.Read(ctx, p, src)
 }
 
 // reset excludes the processor time used up to now from the backlog.
@@ -223,11 +223,11 @@ func (u *unslowed) reset() { u.of.debt.reset() }
 
 // Notes implements worker.Noter. It returns nil if the engine has no notes.
 func (u *unslowed) Notes() []engine.Note {
-	if n, ok := u.compute.(worker.Noter); ok {
+	if n, ok := u.Engine.(worker.Noter); ok {
 		return n.Notes()
 	}
 	return nil
 }
 
 // Close implements worker.Closer.
-func (u *unslowed) Close() { release(u.compute) }
+func (u *unslowed) Close() { Release(u.Engine) }

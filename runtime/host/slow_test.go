@@ -152,7 +152,7 @@ func TestInline(t *testing.T) {
 			if got := ok && in.Inline(); got != want[i] {
 				t.Errorf("%s with %d threads computes on its caller's thread alone: %t", kind, threads, got)
 			}
-			release(e)
+			Release(e)
 		}
 	}
 }

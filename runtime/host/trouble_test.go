@@ -1,75 +1,12 @@
 package host
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"brood/runtime/event"
 )
-
-// TestSaneIsKept: a run that diverges long after its newest sane checkpoint still has its files, goes back to it,
-// without the edit that blew it up, and ends; the log verifies, and can be gone on with from a round that was done
-// again.
-func TestSaneIsKept(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "s")
-	ctx := context.Background()
-	o := tiny(1 << 30)
-	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
-	// a convex one does not blow up, and one with ReLU may get stuck where no gradient is left
-	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
-	var sane, later, end uint64
-	var back *event.Plan
-	saves, ruined := 0, false
-	ask := func(r *Run, c event.Command) {
-		go func() {
-			if _, err := r.Command(ctx, c); err != nil {
-				t.Errorf("%+v: %v", c, err)
-			}
-		}()
-	}
-	train(t, dir, prepare(t, o), nil, func(r *Run, rec event.Record) {
-		if rec.Commit != nil {
-			time.Sleep(time.Millisecond) // so that a command is there before many more rounds are granted
-		}
-		switch {
-		case rec.Commit != nil && back == nil && rec.Commit.To >= 4 && !ruined && saves == 0:
-			saves++
-			ask(r, event.Command{Action: event.Save})
-		case rec.Checkpoint != nil && back == nil && !ruined:
-			ruined, sane = true, rec.Checkpoint.Round
-			ask(r, event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}})
-		case rec.Checkpoint != nil && back == nil:
-			later = rec.Checkpoint.Round
-			if saves++; saves < 5 {
-				ask(r, event.Command{Action: event.Save})
-			}
-		case rec.Edit != nil && rec.Edit.Expr == "0.2":
-			ask(r, event.Command{Action: event.Save})
-		case rec.Plan != nil && rec.Plan.Cause == "rollback" && back == nil:
-			back = rec.Plan
-			end = back.At + 20
-			ask(r, event.Command{Limit: &event.Limit{Rounds: end}})
-		}
-	})
-	if back == nil || back.At != sane && back.At != later {
-		t.Fatalf("sane at %d, saved at %d, back to %+v", sane, later, back)
-	}
-	t.Logf("sane at %d, saved at %d, back to %d", sane, later, back.At)
-	if _, err := Verify(ctx, dir, 1, nil); err != nil {
-		t.Fatal(err)
-	}
-	from, err := Restore(ctx, dir, 0, nil, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if from.Checkpoint.Round != end {
-		t.Errorf("it goes on after round %d, want %d", from.Checkpoint.Round, end)
-	}
-	averagesAre(t, dir, 0, end) // of the rounds that were done again, not of those that blew up
-}
 
 // TestBackToTheSameState: a run that went back comes to the state that it had, and is saved there again. Its model
 // comes from the second checkpoint, and not from the first, which is the same but for its epoch and lies before the
@@ -103,11 +40,31 @@ func TestBackToTheSameState(t *testing.T) {
 		OldAlg: last.Algorithm, Algorithm: last.Algorithm, Timeline: last.Timeline}})
 	last.Epoch = 2
 	killed(t, twice, once, append(append(all, again...), event.Record{Checkpoint: &last}))
-	x, err := Export(t.Context(), twice, 0, 1, nil)
+	round, x := centreOf(t, twice)
+	if _, want := centreOf(t, once); round != 6 || !slices.Equal(x, want) {
+		t.Errorf("another model after round %d", round)
+	}
+}
+
+// centreOf returns the last round of a session and its centre.
+func centreOf(t *testing.T, dir string) (round uint64, params []float32) {
+	t.Helper()
+	p, err := (*Own)(nil).Past(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := Export(t.Context(), once, 0, 1, nil); err != nil || x.Round != 6 || !slices.Equal(x.Params, want.Params) {
-		t.Errorf("another model after round %d: %v", x.Round, err)
+	w, err := p.Recompute(t.Context(), 1, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer w.Free()
+	x, _, err := w.Centre(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := w.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now.Round, slices.Clone(x.Row(0))
 }

@@ -191,6 +191,15 @@ func Held(text string) (split float64, ok bool) {
 	return x, err == nil && x >= 0 && (x < 1 || x == math.Trunc(x) && x < 1<<31)
 }
 
+// HoldOut returns the set with the validation split of a text of the option validation; "" keeps the split of the set.
+func HoldOut(set *data.Set, text string) (*data.Set, error) {
+	split, ok := Held(text)
+	if !ok {
+		return set, nil
+	}
+	return set.WithValidation(split)
+}
+
 func checkValidation(text string) error {
 	if _, ok := Held(text); !ok {
 		return usererr.Errorf("validation = %s: give a share below 1, or a whole number of samples", text)

@@ -12,6 +12,7 @@ import (
 
 	"brood/models/format/safetensors"
 	"brood/models/longtest"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/testutil"
@@ -142,7 +143,7 @@ func TestResumeServed(t *testing.T) {
 	if err := j.Net.Init(77, 0, params); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&host.Trained{Net: j.Net, Params: params}).Save(o.Init); err != nil {
+	if err := (&evaluate.Model{Net: j.Net, Params: params}).Save(o.Init); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := safetensors.Open(o.Init); err != nil || len(f.Tensors) == 0 {

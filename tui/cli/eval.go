@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"brood/models/data"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
@@ -35,8 +36,8 @@ func evalCommand(s streams) *cobra.Command {
 			"checkpoint, or of the round that --at names.",
 		Args: exactly("a FILE or SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(host.Splits, split) {
-				return usage("--split %s: choose one of %s", split, strings.Join(host.Splits, ", "))
+			if !slices.Contains(evaluate.Splits, split) {
+				return usage("--split %s: choose one of %s", split, strings.Join(evaluate.Splits, ", "))
 			}
 			share, ok := option.Held(held)
 			switch {
@@ -83,7 +84,7 @@ func evalCommand(s streams) *cobra.Command {
 					return fmt.Errorf("--views: %w", err)
 				}
 			}
-			ids := host.SplitOf(samples, split)
+			ids := evaluate.SplitOf(samples, split)
 			if samples.TestsDrawn() && !t.TrainedOn(set) {
 				fmt.Fprintf(s.err, "brood: %s marks no samples for testing, so that %d of %d are its %s samples, as a run would draw them: --split all scores all\n", set, len(ids), samples.Len(), split)
 			}
@@ -161,10 +162,10 @@ func evalCommand(s streams) *cobra.Command {
 	formFlag(fl, &form)
 	fl.StringVar(&rename, option.Rename.Name, "",
 		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
-	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(host.Splits, ", "))
+	fl.StringVar(&split, "split", "test", "samples to score: "+strings.Join(evaluate.Splits, ", "))
 	fl.Uint64Var(&at, "at", 0, "round of a session (default: that of the newest checkpoint)")
 	fl.StringVar(&beside, "of", "",
-		"model of a session, or several to compare, separated by commas: "+host.OfForms+" (default: centre)")
+		"model of a session, or several to compare, separated by commas: "+evaluate.OfForms+" (default: centre)")
 	threadsFlag(fl, &threads)
 	fl.StringVar(&seen, "views", "",
 		"also the error of the mean prediction over several views of each image: flip, its mirror image; shift=N, shifted by "+
@@ -183,7 +184,7 @@ func formFlag(fl *pflag.FlagSet, form *string) {
 }
 
 // formed applies the preprocessing that --form names to a model.
-func formed(t *host.Trained, form string) error {
+func formed(t *evaluate.Model, form string) error {
 	if form == "" {
 		return nil
 	}
@@ -203,15 +204,15 @@ func formless(file, set string) string {
 }
 
 // opened opens the model of a file or of a session.
-func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*host.Trained, error) {
+func opened(c *cobra.Command, what, model, rename string, at uint64, threads int) (*evaluate.Model, error) {
 	dir, at, err := ofSession(c, what, at)
 	if err != nil {
 		return nil, err
 	}
 	if dir == "" {
-		return host.OpenRenamed(what, model, rename)
+		return evaluate.OpenRenamed(what, model, rename)
 	}
-	return host.Export(c.Context(), dir, at, threads, nil)
+	return evaluate.Export(c.Context(), nil, dir, at, threads, nil)
 }
 
 // ofSession returns the directory and the round of a session; "" for a model file. It fails if what is neither.
@@ -237,7 +238,7 @@ func ofSession(c *cobra.Command, what string, at uint64) (dir string, round uint
 	if c.Flags().Changed("at") && at == 0 {
 		return "", 0, usage("--at 0: give a round of 1 or more")
 	}
-	if err := host.Askable(dir); err != nil {
+	if err := evaluate.Askable(dir); err != nil {
 		return "", 0, err
 	}
 	round, err = host.Checkpointed(dir, at)

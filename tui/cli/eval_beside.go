@@ -12,6 +12,7 @@ import (
 
 	"brood/models/data"
 	"brood/models/engine"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/worker"
@@ -20,12 +21,12 @@ import (
 
 // modelsAsked returns the models to evaluate: that of a file, or those of a session that --of names.
 func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string, at uint64,
-	threads int) ([]*host.Trained, error) {
+	threads int) ([]*evaluate.Model, error) {
 	if !c.Flags().Changed("of") {
 		t, err := opened(c, what, model, rename, at, threads)
-		return []*host.Trained{t}, err
+		return []*evaluate.Model{t}, err
 	}
-	of, err := host.ParseOf(beside)
+	of, err := evaluate.ParseOf(beside)
 	if err != nil {
 		return nil, usage("--of: %v", err)
 	}
@@ -37,7 +38,7 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 		return nil, usage("--of needs a session, and %s is a file", what)
 	}
 	last := time.Now()
-	return host.Take(c.Context(), dir, at, of, threads, func(k event.Commit) {
+	return evaluate.Take(c.Context(), nil, dir, at, of, threads, func(k event.Commit) {
 		if time.Since(last) > time.Second {
 			last = time.Now()
 			fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)
@@ -47,7 +48,7 @@ func modelsAsked(c *cobra.Command, s streams, what, beside, model, rename string
 
 // tellKernels prints a note if kernels other than those that trained a model, but of the same arithmetic, evaluate
 // it: the last digits may differ.
-func tellKernels(s streams, what string, t *host.Trained, kernels string) {
+func tellKernels(s streams, what string, t *evaluate.Model, kernels string) {
 	if t.Kernels != "" && t.Kernels != kernels && host.Mixed(t.Kernels, kernels) == "" {
 		fmt.Fprintf(s.err, "brood: %s was computed by %s, and is scored by %s: last digits may differ\n", what, t.Kernels,
 			kernels)
@@ -55,7 +56,7 @@ func tellKernels(s streams, what string, t *host.Trained, kernels string) {
 }
 
 // scoredLine describes the model and the samples.
-func scoredLine(t *host.Trained, set, split string, samples int64) string {
+func scoredLine(t *evaluate.Model, set, split string, samples int64) string {
 	scored := grouped(samples) + " " + split
 	if split == "all" {
 		scored = "all " + grouped(samples)
@@ -64,7 +65,7 @@ func scoredLine(t *host.Trained, set, split string, samples int64) string {
 }
 
 // evaluated returns the result of a model as a JSON object.
-func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, of []event.Score, values []float64,
+func evaluated(what string, t *evaluate.Model, set, split string, sc evaluate.Scored, of []event.Score, values []float64,
 	seconds float64) map[string]any {
 	line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split,
 		"samples": sc.Samples,
@@ -77,9 +78,9 @@ func evaluated(what string, t *host.Trained, set, split string, sc host.Scored, 
 }
 
 // sideBySide prints the scores of several models of a session on the same samples, one line each.
-func sideBySide(ctx context.Context, s streams, what string, all []*host.Trained, samples *data.Set, set, split string,
+func sideBySide(ctx context.Context, s streams, what string, all []*evaluate.Model, samples *data.Set, set, split string,
 	threads int, asJSON bool) error {
-	ids := host.SplitOf(samples, split)
+	ids := evaluate.SplitOf(samples, split)
 	var lines *table
 	for i, t := range all {
 		t0 := time.Now()
@@ -136,7 +137,7 @@ func shown(of []event.Score) (out []int) {
 }
 
 // writeSoup prints the ingredients of a soup in the order in which they were tried; nothing for another model.
-func writeSoup(w io.Writer, t *host.Trained) {
+func writeSoup(w io.Writer, t *evaluate.Model) {
 	if t.Soup == nil {
 		return
 	}
@@ -158,8 +159,8 @@ func writeSoup(w io.Writer, t *host.Trained) {
 }
 
 // madeInto adds to an object which model of a session was evaluated.
-func madeInto(line map[string]any, t *host.Trained) {
-	if t.Of == (host.Of{}) {
+func madeInto(line map[string]any, t *evaluate.Model) {
+	if t.Of == (evaluate.Of{}) {
 		return
 	}
 	line["of"] = t.Of.String()

@@ -16,6 +16,7 @@ import (
 
 	"brood/models/format/safetensors"
 	"brood/runtime/compare"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/export"
 	"brood/runtime/host"
@@ -31,7 +32,7 @@ type exporting struct {
 	force   bool   // overwrite files
 	program string // the objective command of the session; "" for none
 	ofFlag  string // --of: which model; "" for the centre
-	of      host.Of
+	of      evaluate.Of
 }
 
 // Export formats.
@@ -94,7 +95,7 @@ func exportCommand(s streams) *cobra.Command {
 	c.Flags().StringVar(&x.to, "to", toModel,
 		"format to write: "+strings.Join(exportForms(), ", ")+" (default: by the ending of -o)")
 	c.Flags().Uint64Var(&x.at, "at", 0, "round of a model (default: the last)")
-	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+host.OfForms+" (default: centre)")
+	c.Flags().StringVar(&x.ofFlag, "of", "", "model to write: "+evaluate.OfForms+" (default: centre)")
 	threadsFlag(c.Flags(), &x.threads)
 	c.Flags().StringVarP(&x.file, "output", "o", "",
 		"file to write, - for standard output; a directory for models of several sessions (default: SESSION and the format)")
@@ -133,7 +134,7 @@ func (x *exporting) check(c *cobra.Command, args []string) error {
 		return usage("-o -: %s is not written to standard output; name a file", x.to)
 	}
 	if c.Flags().Changed("of") {
-		all, err := host.ParseOf(x.ofFlag)
+		all, err := evaluate.ParseOf(x.ofFlag)
 		switch {
 		case err != nil:
 			return usage("--of: %v", err)
@@ -155,7 +156,7 @@ func (x *exporting) into(dir string, several bool) string {
 		return x.file
 	}
 	name := filepath.Base(dir)
-	if x.of.Name != "" && x.of.Name != host.OfCentre {
+	if x.of.Name != "" && x.of.Name != evaluate.OfCentre {
 		name += "." + x.of.String()
 	}
 	return filepath.Join(x.file, name+"."+x.to)
@@ -311,7 +312,7 @@ func (x *exporting) one(ctx context.Context, dir, file string, recomputed func(e
 	if err != nil {
 		return "", err
 	}
-	all, err := own.Take(ctx, dir, x.at, []host.Of{x.of}, x.threads, recomputed)
+	all, err := evaluate.Take(ctx, own, dir, x.at, []evaluate.Of{x.of}, x.threads, recomputed)
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/models/engine"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
@@ -60,7 +61,7 @@ func geometryCommand(s streams) *cobra.Command {
 			return err
 		}
 		last := time.Now()
-		x, err := own.MeasureGeometry(c.Context(), dir, want, func(k event.Commit) {
+		x, err := evaluate.MeasureGeometry(c.Context(), own, dir, want, func(k event.Commit) {
 			if !*asJSON && time.Since(last) > time.Second {
 				last = time.Now()
 				fmt.Fprintf(s.err, "brood: recomputed round %d\n", k.To)

@@ -15,6 +15,7 @@ import (
 
 	"brood/runtime/compare"
 	"brood/runtime/control"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
@@ -275,7 +276,7 @@ func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
 	if at, err = host.Checkpointed(dir, at); err != nil {
 		return nil, err
 	}
-	t, err := own.Export(ctx, dir, at, 0, func(k event.Commit) { recomputed(k.To) })
+	t, err := evaluate.Export(ctx, own, dir, at, 0, func(k event.Commit) { recomputed(k.To) })
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func (l *sessionLibrary) Examine(ctx context.Context, dir string, at uint64,
 	if err != nil {
 		return nil, err
 	}
-	x, err := t.Report(ctx, set, host.SplitOf(set, "test"), 0)
+	x, err := t.Report(ctx, set, evaluate.SplitOf(set, "test"), 0)
 	return &tui.Examined{Round: t.Round, Report: x}, err
 }
 
@@ -299,5 +300,5 @@ func (l *sessionLibrary) Geometry(ctx context.Context, dir string, want geometry
 	if err != nil {
 		return nil, err
 	}
-	return own.MeasureGeometry(ctx, dir, want, func(k event.Commit) { recomputed(k.To) })
+	return evaluate.MeasureGeometry(ctx, own, dir, want, func(k event.Commit) { recomputed(k.To) })
 }

@@ -14,7 +14,7 @@ import (
 
 	"brood/models"
 	"brood/models/data"
-	"brood/runtime/host"
+	"brood/runtime/evaluate"
 	"brood/runtime/option"
 	"brood/runtime/report"
 )
@@ -70,7 +70,7 @@ func predictCommand(s streams) *cobra.Command {
 	fl.StringVar(&x.label, option.Label.Name, "", option.Label.DocFor("predict"))
 	formFlag(fl, &x.form)
 	fl.Uint64Var(&x.at, "at", 0, "round of a session (default: that of the newest checkpoint)")
-	fl.StringVar(&x.of, "of", "", "model of a session: "+host.OfForms+" (default: centre)")
+	fl.StringVar(&x.of, "of", "", "model of a session: "+evaluate.OfForms+" (default: centre)")
 	fl.StringVar(&x.rename, option.Rename.Name, "",
 		"rename a tensor, or all of a layer, of the file: FROM=TO, several with commas")
 	fl.IntVar(&x.top, "top", 0, "likeliest classes to write for each sample instead of a column for each class (default: a "+
@@ -80,7 +80,7 @@ func predictCommand(s streams) *cobra.Command {
 	return c
 }
 
-func (x *predictFlags) execute(ctx context.Context, s streams, t *host.Trained) error {
+func (x *predictFlags) execute(ctx context.Context, s streams, t *evaluate.Model) error {
 	t.Read.Label = x.label
 	if err := formed(t, x.form); err != nil {
 		return err
@@ -150,7 +150,7 @@ func likeliest(p []float64, n int) []int {
 
 // predictions writes a CSV row for each sample, with all classes or, if top > 0, with the top likeliest ones. It
 // returns the name of the kernels that computed them. Probabilities have nine digits, the precision of float32 results.
-func predictions(ctx context.Context, w io.Writer, t *host.Trained, asked *data.Asked, top,
+func predictions(ctx context.Context, w io.Writer, t *evaluate.Model, asked *data.Asked, top,
 	threads int) (kernels string, err error) {
 	out := csv.NewWriter(w)
 	head := []string{columnSample, columnPrediction}

@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"brood/presets"
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
+	"brood/runtime/report"
 	"brood/runtime/session"
 )
 
@@ -329,7 +331,8 @@ func train(ctx context.Context, p prepared, to printer) (err error) {
 	var asks func() testReport
 	// Skip the test report for served runs, whose population may not fit on this machine, and for interrupted ones.
 	if p.open == nil && left == nil && exit.Phase == event.Finished {
-		asks = func() testReport { return askTestSet(ctx, run.Report, p.job.Config.Kernels, signals, out.note) }
+		test := func(ctx context.Context) (*report.Report, error) { return evaluate.ReportRun(ctx, run) }
+		asks = func() testReport { return askTestSet(ctx, test, p.job.Config.Kernels, signals, out.note) }
 	}
 	out.end(exit, asks)
 	full, _ := left.(unwritten)

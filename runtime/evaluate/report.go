@@ -1,16 +1,13 @@
-package host
+package evaluate
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
-	"brood/models/arith"
 	"brood/models/data"
-	"brood/models/gpu"
 	"brood/models/usererr"
-	"brood/runtime/event"
+	"brood/runtime/host"
 	"brood/runtime/report"
 )
 
@@ -19,12 +16,12 @@ var errNotFinite = errors.New("the model's results are not finite")
 
 // Report evaluates the predictions of the model for labelled samples of a set, on the processor. It returns nil without
 // an error if an output is not finite, or if the model has no predictions. threads 0 means one per processor.
-func (t *Trained) Report(ctx context.Context, set *data.Set, ids []int32, threads int) (*report.Report, error) {
+func (t *Model) Report(ctx context.Context, set *data.Set, ids []int32, threads int) (*report.Report, error) {
 	return t.reported(ctx, set, ids, threads, func(int, [][]float64) {})
 }
 
 // reported is Report. It also passes the predictions p of the samples ids[at:at+len(p)] to the function also, in order.
-func (t *Trained) reported(
+func (t *Model) reported(
 	ctx context.Context, set *data.Set, ids []int32, threads int, also func(at int, p [][]float64),
 ) (*report.Report, error) {
 	if t.Net.Outputs == 0 || t.Net.Classes == 0 && !t.Net.Regression() {
@@ -74,7 +71,7 @@ func (t *Trained) reported(
 
 // Viewable returns an error if the model or the set does not support predictions from several views of an image. They
 // require a classifier with one class per sample, and images.
-func (t *Trained) Viewable(set *data.Set, views data.Views) error {
+func (t *Model) Viewable(set *data.Set, views data.Views) error {
 	if t.Net.Classes == 0 || t.Net.MultiLabel() {
 		return usererr.Errorf("model %s (loss %s) does not predict one class per sample, as views require",
 			t.Net.Name, t.Net.Loss)
@@ -85,7 +82,7 @@ func (t *Trained) Viewable(set *data.Set, views data.Views) error {
 // Viewed is Report, which covers the first view: the images as they are. wrong is the share of samples that are
 // misclassified by the weighted sum of the predicted probabilities over all views. It returns an error if an output is
 // not finite.
-func (t *Trained) Viewed(
+func (t *Model) Viewed(
 	ctx context.Context, set *data.Set, ids []int32, threads int, views data.Views,
 ) (r *report.Report, wrong float64, err error) {
 	if err := t.Viewable(set, views); err != nil {
@@ -132,67 +129,28 @@ func (t *Trained) Viewed(
 
 // OutputNames returns the names of the outputs of a regression: the columns that it was trained on or, if its file does
 // not contain them, the columns of set. It returns nil if the outputs have no names.
-func (t *Trained) OutputNames(set *data.Set) []string {
+func (t *Model) OutputNames(set *data.Set) []string {
 	if t.Read.Form != nil {
 		return t.Read.Form.OutputNames()
 	}
 	return set.Form().OutputNames()
 }
 
-// Mixed returns a warning if a model was trained with the tensor-core kernels trained and its predictions were computed
-// with other kernels, whose arithmetic differs. It returns "" if trained are no tensor-core kernels or both are equal.
-func Mixed(trained, predicted string) string {
-	arithmetic, _, ok := gpu.ParseTensorKind(trained)
-	if !ok || trained == predicted {
-		return ""
-	}
-	in := predicted
-	if predicted == arith.Name {
-		in = "float32"
-	}
-	return fmt.Sprintf("computed in %s, asked in %s: predictions may differ", arithmetic, in)
-}
-
-// Report evaluates the centre of a completed run on the test set, after the round of its last commit. It returns nil
+// ReportRun evaluates the centre of a completed run on the test set, after the round of its last commit. It returns nil
 // without an error if the run has no model, has a program of its own, has no test samples or has no commit. It uses the
 // samples in memory. It recomputes rounds only if the last one has no checkpoint; a run saves one when it ends.
-func (r *Run) Report(ctx context.Context) (*report.Report, error) {
+func ReportRun(ctx context.Context, r *host.Run) (*report.Report, error) {
 	j := r.Job
-	if j.modelless() || j.own.external() || len(j.Samples.Test()) == 0 {
+	if j.Modelless() || j.OwnModel().External() || len(j.Samples.Test()) == 0 {
 		return nil, nil
 	}
-	h, err := read(r.Session.Dir(), 0)
-	if err != nil || h.end() == 0 {
+	p, err := r.Past()
+	if err != nil || p.Round() == 0 {
 		return nil, err
 	}
-	h.nearest(r.Session.Dir())
-	t, err := j.centre(ctx, r.Session.Dir(), 0, h, j.Threads, nil)
+	t, err := recomputed(ctx, p, j.Threads, nil)
 	if err != nil {
 		return nil, err
 	}
 	return t.Report(ctx, j.Samples, j.Samples.Test(), j.Threads)
-}
-
-// Scores returns the test scores that a training run of this model reports, with their values for an evaluation sc of
-// the samples ids.
-func (t *Trained) Scores(set *data.Set, ids []int32, sc Scored) (of []event.Score, values []float64) {
-	c := event.Config{Model: t.Net.Name, Loss: t.Net.Loss, ModelSpec: t.Spec, Targets: targetsOf(set, ids), Text: set.Text}
-	e := event.Evaluation{TestError: sc.Error(), TestLoss: sc.Mean(), Samples: sc.Samples, Squares: sc.MeanSquare()}
-	for _, s := range c.Scores() {
-		of, values = append(of, s), append(values, s.Of(&e))
-	}
-	return of, values
-}
-
-// targetsOf returns the label, the scale and the variance of the targets of a regression, which its scores need. The
-// variance is the mean over the outputs, of the samples ids. It returns nil for data without numeric targets.
-func targetsOf(s *data.Set, ids []int32) *event.Targets {
-	if s.Outputs == 0 || s.MultiLabel {
-		return nil
-	}
-	t := &event.Targets{Label: s.Form().Label, Mean: s.TargetMean, Deviation: s.TargetStd}
-	for k := range s.Outputs {
-		t.Variance += s.TargetVariance(ids, k) / float64(s.Outputs)
-	}
-	return t
 }

@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -12,30 +12,31 @@ import (
 	"brood/models/engine"
 	"brood/runtime/checkpoint"
 	"brood/runtime/event"
+	"brood/runtime/host"
 	"brood/runtime/modelfile"
 	"brood/runtime/option"
 	"brood/runtime/worker"
 )
 
-// members are the parameters of the members in the newest checkpoint.
+// membersOf returns the parameters of the members in the newest checkpoint, in the order of their numbers.
 func membersOf(t *testing.T, dir string) (x [][]float32) {
 	t.Helper()
-	h, err := read(dir, 0)
+	from, err := host.Restore(t.Context(), dir, 0, nil, 1, nil)
+	if err != nil || from.Executed > 0 {
+		t.Fatalf("no checkpoint of the last round: %v", err)
+	}
+	rows, err := (&checkpoint.Files{Dir: dir}).Load(from.Checkpoint, func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := (&checkpoint.Files{Dir: dir}).Load(*h.saved(), func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for m := range h.saved().Roster.Members {
+	for m := range from.Checkpoint.Roster.Members {
 		x = append(x, rows[fmt.Sprintf("x/%d", m)].F)
 	}
 	return x
 }
 
 // naiveSoup is recipe 1 of the source, on models that are scored one by one as brood eval does.
-func naiveSoup(t *testing.T, model *Trained, x [][]float32) (out []worker.Ingredient) {
+func naiveSoup(t *testing.T, model *Model, x [][]float32) (out []worker.Ingredient) {
 	t.Helper()
 	set, err := model.Load(model.Data)
 	if err != nil {
@@ -83,13 +84,13 @@ func naiveSoup(t *testing.T, model *Trained, x [][]float32) (out []worker.Ingred
 // order in which they are asked for; the mean of all is the centre, to the bit.
 func TestBeside(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	train(t, dir, prepare(t, Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
+	train(t, dir, prepare(t, host.Options{Model: "mlp-small", Data: fewImages, Algorithm: "wash", Members: 6, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 80}, By: "test",
 		Set: []event.Setting{{Knob: "share", Expr: "0"}, {Knob: "batch", Expr: "16"}, {Knob: "eta", Expr: "0.05"}}}), nil, nil)
 	asked, err := ParseOf("soup,centre,best,mean")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Take(ctx, dir, 0, asked, 1, nil)
+	all, err := Take(ctx, nil, dir, 0, asked, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +141,9 @@ func TestBeside(t *testing.T) {
 // TestBesideRebuilds: batch-norm statistics of a soup are rebuilt for its parameters, as for a centre.
 func TestBesideRebuilds(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	train(t, dir, prepare(t, Options{Model: "lenets", Data: fewImages, Algorithm: "wash", Members: 3, Workers: 1, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
+	train(t, dir, prepare(t, host.Options{Model: "lenets", Data: fewImages, Algorithm: "wash", Members: 3, Workers: 1, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test",
 		Set: []event.Setting{{Knob: "batch", Expr: "16"}}}), nil, nil)
-	all, err := Take(ctx, dir, 0, []Of{{}, {Name: OfMean}, {Name: OfEMA}, {Name: OfBest}}, 1, nil)
+	all, err := Take(ctx, nil, dir, 0, []Of{{}, {Name: OfMean}, {Name: OfEMA}, {Name: OfBest}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +163,14 @@ func averagesAre(t *testing.T, dir string, first, last uint64) {
 	t.Helper()
 	const decay, from = 0.7, 3
 	ctx := context.Background()
-	all, err := Take(ctx, dir, last, []Of{{Name: OfEMA, Decay: decay}, {Name: OfSWA, From: first + from}, {Name: OfEMA}}, 1, nil)
+	all, err := Take(ctx, nil, dir, last, []Of{{Name: OfEMA, Decay: decay}, {Name: OfSWA, From: first + from}, {Name: OfEMA}}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ema, swa []float64
 	var total float64
 	for round := first + 1; round <= last; round++ {
-		c, err := Export(ctx, dir, round, 1, nil)
+		c, err := Export(ctx, nil, dir, round, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,11 +207,11 @@ func TestAverages(t *testing.T) {
 	averagesAre(t, dir, 0, 12)
 	averagesAre(t, dir, 0, 9)
 	branch := filepath.Join(home, "branch")
-	from, err := Restore(ctx, dir, 5, &checkpoint.Files{Dir: branch}, 1, nil)
+	from, err := host.Restore(ctx, dir, 5, &checkpoint.Files{Dir: branch}, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := from.Fork("s", Options{Threads: 1, Limit: event.Limit{Rounds: 11}}); err != nil {
+	if err := from.Fork("s", host.Options{Threads: 1, Limit: event.Limit{Rounds: 11}}); err != nil {
 		t.Fatal(err)
 	}
 	train(t, branch, from.Job, from, nil)
@@ -244,7 +245,7 @@ func TestBesideRefuses(t *testing.T) {
 	if err := option.Validation.Set(&none, "0"); err != nil {
 		t.Fatal(err)
 	}
-	for name, o := range map[string]Options{"one": one, "none": none} {
+	for name, o := range map[string]host.Options{"one": one, "none": none} {
 		train(t, filepath.Join(home, name), prepare(t, o), nil, nil)
 	}
 	for _, c := range []struct {
@@ -259,18 +260,18 @@ func TestBesideRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Take(ctx, filepath.Join(home, c.session), 0, of, 1, nil); err == nil || err.Error() != c.says {
+		if _, err := Take(ctx, nil, filepath.Join(home, c.session), 0, of, 1, nil); err == nil || err.Error() != c.says {
 			t.Errorf("%s of %s: %v, want %s", c.of, c.session, err, c.says)
 		}
 	}
 	for session, of := range map[string][]Of{"one": {{Name: OfSWA, From: 4}, {Name: OfEMA}}, "none": {{Name: OfEMA}, {Name: OfBest}}} {
-		if _, err := Take(ctx, filepath.Join(home, session), 0, of, 1, func(c event.Commit) {
+		if _, err := Take(ctx, nil, filepath.Join(home, session), 0, of, 1, func(c event.Commit) {
 			t.Errorf("%v of %s: round %d was executed again before it was refused", of, session, c.To)
 		}); err == nil {
 			t.Errorf("%v of %s is taken", of, session)
 		}
 	}
-	if _, err := Take(ctx, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1, nil); err != nil {
+	if _, err := Take(ctx, nil, filepath.Join(home, "none"), 0, []Of{{Name: OfMean}, {Name: OfEMA, Decay: 0.5}}, 1, nil); err != nil {
 		t.Errorf("without validation samples: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"brood/models/longtest"
 	"brood/optim/catalog"
 	"brood/runtime/event"
+	"brood/runtime/host"
+	"brood/runtime/option"
 )
 
 // TestExport: the exported file is the very centre that the run tested, and scoring it gives what the run recorded.
@@ -34,14 +36,14 @@ func TestExport(t *testing.T) {
 func exports(t *testing.T, model, algorithm string) {
 	home, ctx := t.TempDir(), context.Background()
 	dir, path := filepath.Join(home, "s"), filepath.Join(home, "model.safetensors")
-	j := prepare(t, Options{Model: model, Data: fewImages, Algorithm: algorithm, Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test"})
+	j := prepare(t, host.Options{Model: model, Data: fewImages, Algorithm: algorithm, Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 3}, By: "test"})
 	var tested *event.Evaluation
-	train(t, dir, j, nil, func(_ *Run, r event.Record) {
+	train(t, dir, j, nil, func(_ *host.Run, r event.Record) {
 		if r.Evaluation != nil {
 			tested = r.Evaluation
 		}
 	})
-	out, err := Export(ctx, dir, 0, 1, nil)
+	out, err := Export(ctx, nil, dir, 0, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,15 +51,16 @@ func exports(t *testing.T, model, algorithm string) {
 		t.Fatal(err)
 	}
 	// an average that keeps nothing is the last centre, and asking for centres on the way changes no state
-	if last, err := Take(ctx, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil || !slices.Equal(last[0].Params, out.Params) {
+	if last, err := Take(ctx, nil, dir, 0, []Of{{Name: OfEMA}}, 1, nil); err != nil || !slices.Equal(last[0].Params, out.Params) {
 		t.Errorf("the centre after the last round is another one, %v", err)
 	}
-	if h, err := read(dir, 0); err != nil || !h.holds(0) {
-		t.Errorf("no checkpoint of the last round: %v", err)
-	} else if len(out.Stats) == 0 { // the same without the data
-		lacking := *j
-		lacking.Samples = nil
-		w, err := lacking.loaded(ctx, dir, *h.saved(), 1)
+	p, err := (*host.Own)(nil).Past(dir, 0)
+	if err != nil || p.Loadable() != (len(out.Stats) == 0) {
+		t.Fatalf("no checkpoint of the last round: %v", err)
+	}
+	if p.Loadable() { // the same without the data
+		p.Job.Samples = nil
+		w, err := p.Load(ctx, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +68,7 @@ func exports(t *testing.T, model, algorithm string) {
 			t.Errorf("without the data another centre, %v", err)
 		}
 	}
-	got, err := OpenTrained(path, "")
+	got, err := Open(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,36 +92,54 @@ func TestExportEarlier(t *testing.T) {
 	home, ctx := t.TempDir(), context.Background()
 	train(t, filepath.Join(home, "long"), prepare(t, tiny(7)), nil, nil)
 	train(t, filepath.Join(home, "short"), prepare(t, tiny(4)), nil, nil)
-	a, err := Export(ctx, filepath.Join(home, "long"), 4, 1, nil)
+	a, err := Export(ctx, nil, filepath.Join(home, "long"), 4, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Export(ctx, filepath.Join(home, "short"), 0, 1, nil)
+	b, err := Export(ctx, nil, filepath.Join(home, "short"), 0, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a.Round != 4 || !slices.Equal(a.Params, b.Params) {
 		t.Errorf("round %d of the longer run is not the end of the shorter", a.Round)
 	}
-	if _, err := Export(ctx, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 is after") {
+	if _, err := Export(ctx, nil, filepath.Join(home, "short"), 5, 1, nil); err == nil || !strings.Contains(err.Error(), "round 5 is after") {
 		t.Errorf("a round that was never done: %v", err)
 	}
 }
 
-// TestOpenTrainedOther: a file of another form is said to be one, and a damaged one what is damaged.
-func TestOpenTrainedOther(t *testing.T) {
+// TestSplitOfModel: a model is scored on the split that its session held out.
+func TestSplitOfModel(t *testing.T) {
+	home := t.TempDir()
+	for text, want := range map[string]int{"0": 0, "100": 100} {
+		o := tiny(2)
+		if err := option.Validation.Set(&o, text); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(home, "v"+text)
+		train(t, dir, prepare(t, o), nil, nil)
+		if m, err := Export(t.Context(), nil, dir, 0, 1, nil); err != nil {
+			t.Error(err)
+		} else if set, err := m.Load(fewImages); err != nil || len(set.Validation()) != want {
+			t.Errorf("--validation %q: a model of it is scored on another split, %v", text, err)
+		}
+	}
+}
+
+// TestOpenOther: a file of another form is said to be one, and a damaged one what is damaged.
+func TestOpenOther(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]string{"net.onnx": "is no safetensors file, and models are read from those alone", "net.safetensors": "a header of "} {
 		path := filepath.Join(dir, name)
 		write(t, path, []byte("\x08\x08\x12\x05brood and more bytes"))
-		if _, err := OpenTrained(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 }
 
-// TestOpenTrainedWrong: a file that holds no model is named as what it is, whatever it is called.
-func TestOpenTrainedWrong(t *testing.T) {
+// TestOpenWrong: a file that holds no model is named as what it is, whatever it is called.
+func TestOpenWrong(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string][2]string{
 		"net.safetensors": {"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", `net.safetensors is a Git LFS pointer, not the file itself: run "git lfs pull"`},
@@ -127,21 +148,21 @@ func TestOpenTrainedWrong(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		write(t, path, []byte(c[0]))
-		if _, err := OpenTrained(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), c[1]) {
+		if _, err := Open(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s: %v, want %q", name, err, c[1])
 		}
 	}
 }
 
-// TestOpenTrainedTypes: a tensor of a type that is not read is refused where the model needs it, and passed over where
+// TestOpenTypes: a tensor of a type that is not read is refused where the model needs it, and passed over where
 // it does not.
-func TestOpenTrainedTypes(t *testing.T) {
+func TestOpenTypes(t *testing.T) {
 	open := func(weight string, n int, other string) error {
 		header := fmt.Sprintf(`{"fc1.weight":{"dtype":%q,"shape":[10,784],"data_offsets":[0,%d]},"fc1.bias":{"dtype":"F32","shape":[10],"data_offsets":[%d,%d]},"fc1.num_batches_tracked":{"dtype":%q,"shape":[1],"data_offsets":[%d,%d]}}`,
 			weight, n, n, n+40, other, n+40, n+48)
 		path := filepath.Join(t.TempDir(), "x.safetensors")
 		write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, n+48)...))
-		_, err := OpenTrained(path, "softmax")
+		_, err := Open(path, "softmax")
 		return err
 	}
 	for _, other := range []string{"I64", "Q7"} {
@@ -154,8 +175,8 @@ func TestOpenTrainedTypes(t *testing.T) {
 	}
 }
 
-// TestOpenTrainedRefuses: a file that does not hold the model is refused by what is missing.
-func TestOpenTrainedRefuses(t *testing.T) {
+// TestOpenRefuses: a file that does not hold the model is refused by what is missing.
+func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	save := func(meta map[string]string) {
 		t.Helper()
@@ -174,7 +195,7 @@ func TestOpenTrainedRefuses(t *testing.T) {
 		{map[string]string{"layers": "not TOML ["}, "", path},
 	} {
 		save(c.meta)
-		if _, err := OpenTrained(path, c.model); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Open(path, c.model); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("metadata %v, model %q: %v, want %q", c.meta, c.model, err, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"fmt"
@@ -7,16 +7,16 @@ import (
 	"brood/models/format/onnx"
 )
 
-// ONNX writes the model as ONNX, with the same metadata as [Trained.Save]. The ONNX graph includes the preprocessing of
+// ONNX writes the model as ONNX, with the same metadata as [Model.Save]. The ONNX graph includes the preprocessing of
 // samples; if it is unknown, the graph expects normalised samples. It returns an error for objectives and for graphs of
 // Go programs.
-func (t *Trained) ONNX(w io.Writer) error {
+func (t *Model) ONNX(w io.Writer) error {
 	meta, err := t.meta()
 	if err != nil {
 		return err
 	}
 	doc := fmt.Sprintf("%s after round %d of %s", t.Net.Name, t.Round, t.Session)
-	if t.own.maximises() {
+	if t.own.Maximises() {
 		return fmt.Errorf("%s holds the parameters of an objective, which ONNX cannot represent: export it as safetensors",
 			t.Net.Name)
 	}

@@ -1,4 +1,4 @@
-package host_test
+package evaluate_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
@@ -34,14 +35,14 @@ func TestReportOfRun(t *testing.T) {
 		t.Fatalf("%v, %v", exit, err)
 	}
 	before := records
-	got, err := run.Report(ctx)
+	got, err := evaluate.ReportRun(ctx, run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if records != before {
 		t.Errorf("asking wrote %d records", records-before)
 	}
-	m, err := host.Export(ctx, dir, 0, 1, nil)
+	m, err := evaluate.Export(ctx, nil, dir, 0, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestReportOfRun(t *testing.T) {
 	}
 	gone, leave := context.WithCancel(ctx)
 	leave()
-	if _, err := run.Report(gone); err == nil {
+	if _, err := evaluate.ReportRun(gone, run); err == nil {
 		t.Error("nobody waits for it, and it answers")
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"brood/models"
 	"brood/models/data"
 	"brood/models/format/safetensors"
+	"brood/runtime/host"
 	"brood/runtime/modelfile"
 )
 
@@ -34,7 +35,7 @@ func TestReadAs(t *testing.T) {
 	written := filepath.Join(dir, "form.toml")
 	write(t, written, []byte(text))
 	for _, of := range []string{filepath.Join(dir, "s"), model, filepath.Join(dir, "flowers.csv"), written} {
-		m, err := OpenTrained(foreign, filepath.Join(dir, "linear.toml"))
+		m, err := Open(foreign, filepath.Join(dir, "linear.toml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestReadAs(t *testing.T) {
 	write(t, filepath.Join(dir, "empty.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = []\n"))
 	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]", foreign: "does not say how samples are normalised either",
 		filepath.Join(dir, "huge.toml"): "cannot be used", filepath.Join(dir, "empty.toml"): "cannot be used", filepath.Join(dir, "none.toml"): "no such file", "./none.csv": "no such file"} {
-		m, err := OpenTrained(foreign, filepath.Join(dir, "linear.toml"))
+		m, err := Open(foreign, filepath.Join(dir, "linear.toml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestReadAs(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(dir, "flowers.csv"), meadow(30, "size,shade,kind", plainRow))
-	m, err := OpenTrained(foreign, filepath.Join(dir, "linear.toml"))
+	m, err := Open(foreign, filepath.Join(dir, "linear.toml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +74,8 @@ func TestReadAs(t *testing.T) {
 // A model of text takes bytes as they are, whoever wrote it.
 func TestForeignText(t *testing.T) {
 	dir := t.TempDir()
-	j := prepare(t, Options{Model: "bytes-small", Data: "tales", Algorithm: "dp-sgd", Members: 1, Seed: 1})
-	m := &Trained{Net: j.Net, Params: make([]float32, j.Net.Layout.Params), Stats: make([]float32, j.Net.Layout.Stats)}
+	j := prepare(t, host.Options{Model: "bytes-small", Data: "tales", Algorithm: "dp-sgd", Members: 1, Seed: 1})
+	m := &Model{Net: j.Net, Params: make([]float32, j.Net.Layout.Params), Stats: make([]float32, j.Net.Layout.Stats)}
 	path := filepath.Join(dir, "bytes.safetensors")
 	if err := m.Save(path); err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestForeignText(t *testing.T) {
 	if err := safetensors.Save(path, file); err != nil {
 		t.Fatal(err)
 	}
-	if m, err = OpenTrained(path, "bytes-small"); err != nil {
+	if m, err = Open(path, "bytes-small"); err != nil {
 		t.Fatal(err)
 	}
 	own := filepath.Join(dir, "own.txt")
@@ -123,7 +124,7 @@ func TestGroundOfForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Trained{Net: net}
+	m := &Model{Net: net}
 	path := filepath.Join(t.TempDir(), "form.toml")
 	for ground, white := range map[string]bool{"": false, "white": true, "black": false} {
 		toml := "samples = \"bytes\"\nmean = [0.0]\ndeviation = [1.0]\n"

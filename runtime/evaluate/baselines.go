@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"cmp"
@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +14,10 @@ import (
 	"brood/models/engine"
 	"brood/models/usererr"
 	"brood/optim"
-	"brood/runtime/checkpoint"
 	"brood/runtime/event"
+	"brood/runtime/host"
 	"brood/runtime/session"
-	"brood/runtime/verify"
 	"brood/runtime/worker"
-	"brood/transport/local"
 )
 
 // Of selects a model of a session: its centre or a baseline. The zero Of is the centre.
@@ -91,51 +87,44 @@ func (o Of) averages() bool { return o.Name == OfEMA || o.Name == OfSWA }
 // Take is [Export] for several models of a session; it returns them in the order of the list. If one of them averages
 // rounds, the log is recomputed from its first round.
 func Take(
-	ctx context.Context, dir string, at uint64, of []Of, threads int, progress func(event.Commit),
-) ([]*Trained, error) {
-	return (*Own)(nil).Take(ctx, dir, at, of, threads, progress)
-}
-
-// Take is [Take] for a session of this graph or objective.
-func (o *Own) Take(
-	ctx context.Context, dir string, at uint64, of []Of, threads int, progress func(event.Commit),
-) (all []*Trained, err error) {
+	ctx context.Context, own *host.Own, dir string, at uint64, of []Of, threads int, progress func(event.Commit),
+) (all []*Model, err error) {
 	if len(of) == 1 && of[0].String() == OfCentre {
-		t, err := o.Export(ctx, dir, at, threads, progress)
+		t, err := Export(ctx, own, dir, at, threads, progress)
 		if err != nil {
 			return nil, err
 		}
 		t.Of = of[0]
-		return []*Trained{t}, nil
+		return []*Model{t}, nil
 	}
-	j, h, err := o.past(dir, at)
+	p, err := own.Past(dir, at)
 	if err != nil {
 		return nil, err
 	}
-	if j.modelless() {
-		return nil, fmt.Errorf("%s trained no model: there is nothing to export", filepath.Base(dir))
+	if p.Job.Modelless() {
+		return nil, noModel(p)
 	}
 	means := make([]*average, len(of))
 	for i, x := range of { // validate before recomputing
-		switch end := cmp.Or(at, h.end()); {
-		case x.From > end:
-			return nil, tooLate(x, filepath.Base(dir), end)
-		case (x.Name == OfBest || x.Name == OfSoup) && len(j.Samples.Validation()) == 0:
-			return nil, noneHeld(x, filepath.Base(dir))
+		switch {
+		case x.From > p.Round():
+			return nil, tooLate(p, x, p.Round())
+		case (x.Name == OfBest || x.Name == OfSoup) && len(p.Job.Samples.Validation()) == 0:
+			return nil, noneHeld(p, x)
 		}
 		if x.averages() {
 			means[i] = &average{decay: x.Decay, plain: x.Name == OfSWA, from: x.From}
 		}
 	}
 	averages := slices.DeleteFunc(slices.Clone(means), func(m *average) bool { return m == nil })
-	w, err := j.followed(ctx, dir, at, h, threads, progress, averages)
+	w, err := follow(ctx, p, threads, progress, averages)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Free()
 	var soup []worker.Ingredient // shared by all models that are selected on validation samples
 	for i, x := range of {
-		t, err := j.baseline(ctx, w, dir, x, means[i], &soup)
+		t, err := baseline(ctx, p, w, x, means[i], &soup)
 		if err != nil {
 			return nil, err
 		}
@@ -144,44 +133,33 @@ func (o *Own) Take(
 	return all, nil
 }
 
-// followed recomputes the session up to and including round at and adds the centre of each round to the averages.
-// Without averages it starts at the nearest checkpoint. The caller frees the worker.
-func (j *Job) followed(
-	ctx context.Context, dir string, at uint64, h history, threads int, progress func(event.Commit), means []*average,
+// follow recomputes the session and adds the centre of each round to the averages. Without averages it starts at the
+// nearest checkpoint. The caller frees the worker.
+func follow(
+	ctx context.Context, p *host.Past, threads int, progress func(event.Commit), means []*average,
 ) (*worker.Worker, error) {
 	if len(means) == 0 {
-		w, _, err := recompute(ctx, j, dir, at, h, nil, threads, progress)
-		return w, err
+		return p.Recompute(ctx, threads, progress)
 	}
-	stay, err := staying(dir)
-	if err != nil {
-		return nil, err
-	}
-	w, err := j.Worker(0, (&local.Hub{}).Link(0), nil, &checkpoint.Files{Dir: dir}, cmp.Or(threads, goruntime.NumCPU()),
-		false)
+	stay, err := staying(p.Dir())
 	if err != nil {
 		return nil, err
 	}
 	commits := 0
-	w.Follow(func(round uint64, centre engine.Host) error {
+	take := func(round uint64, centre engine.Host) error {
 		if commits < len(stay) && round <= stay[commits] {
 			for _, m := range means {
 				m.take(round, centre.Row(0))
 			}
 		}
 		return nil
-	})
-	_, err = recomputeLog(ctx, verify.Config{Worker: w, Settled: h.settled, Progress: func(c event.Commit) {
+	}
+	return p.Follow(ctx, threads, take, func(c event.Commit) {
 		commits++
 		if progress != nil {
 			progress(c)
 		}
-	}}, dir, at)
-	if err != nil {
-		w.Free()
-		return nil, fmt.Errorf("execute %s again: %w", dir, older(h.config.Kernels, err))
-	}
-	return w, nil
+	})
 }
 
 // staying returns, for each commit of the log in order, the last round that no later plan rolls back. Rounds that a run
@@ -267,10 +245,9 @@ func (m *average) params() engine.Host {
 
 // baseline returns the selected model of the population on worker w. mean is the average for ema and swa, nil for the
 // others. soup caches the evaluation of the members; baseline fills it if it is nil and needed.
-func (j *Job) baseline(
-	ctx context.Context, w *worker.Worker, dir string, of Of, mean *average, soup *[]worker.Ingredient,
-) (*Trained, error) {
-	name := filepath.Base(dir)
+func baseline(
+	ctx context.Context, p *host.Past, w *worker.Worker, of Of, mean *average, soup *[]worker.Ingredient,
+) (*Model, error) {
 	var params, stats engine.Host
 	var members []engine.Member
 	var rounds uint64
@@ -281,7 +258,7 @@ func (j *Job) baseline(
 	switch of.Name {
 	case OfEMA, OfSWA:
 		if rounds = mean.rounds; rounds == 0 {
-			return nil, tooLate(of, name, now.Round)
+			return nil, tooLate(p, of, now.Round)
 		}
 		params = mean.params()
 		stats, err = w.Rebuilt(ctx, params)
@@ -290,7 +267,7 @@ func (j *Job) baseline(
 		params, stats, err = w.Mean(ctx, members)
 	case OfBest, OfSoup:
 		if *soup == nil {
-			*soup, err = w.Soup(ctx, j.judged)
+			*soup, err = w.Soup(ctx, judge(p.Job.Config.Graded()))
 		}
 		if err != nil {
 			break
@@ -304,43 +281,43 @@ func (j *Job) baseline(
 	}
 	switch {
 	case errors.Is(err, worker.ErrNoReplicas):
-		return nil, fmt.Errorf("--of %s: %w", of, noReplicas(name, now))
+		return nil, fmt.Errorf("--of %s: %w", of, noReplicas(p, now))
 	case errors.Is(err, worker.ErrNoneHeld):
-		return nil, noneHeld(of, name)
+		return nil, noneHeld(p, of)
 	case err != nil:
 		return nil, err
 	}
-	t := j.trained(now, dir, params, stats)
+	t := fromSession(p, now, params, stats)
 	t.Of, t.Members, t.Rounds = of, members, rounds
 	if of.Name == OfSoup {
-		t.Soup, t.Graded = *soup, j.Config.Graded()
+		t.Soup, t.Graded = *soup, p.Job.Config.Graded()
 	}
 	return t, nil
 }
 
 // tooLate returns the error for an average that starts after the requested round.
-func tooLate(of Of, session string, round uint64) error {
-	return usererr.Errorf("%s: the model of %s is of round %d: give this round or an earlier one", of, session, round)
+func tooLate(p *host.Past, of Of, round uint64) error {
+	return usererr.Errorf("%s: the model of %s is of round %d: give this round or an earlier one", of, p.Name(), round)
 }
 
 // noneHeld returns the error for a selection among members of a session that has no validation samples.
-func noneHeld(of Of, session string) error {
+func noneHeld(p *host.Past, of Of) error {
 	return fmt.Errorf("--of %s: %s held out no validation samples by which members could be chosen: --of %s takes "+
 		"all of them",
-		of, session, OfMean)
+		of, p.Name(), OfMean)
 }
 
-// judged returns the score by which members are selected, lower is better: the error rate in percent, or the mean loss
-// if the model has no error rate.
-func (j *Job) judged(s optim.Scores) float64 {
-	if j.Config.Graded() {
-		return s.Error()
+// judge returns the score by which members are selected, lower is better: the error rate in percent, or the mean loss
+// if the model has no error rate (graded is false).
+func judge(graded bool) func(optim.Scores) float64 {
+	if graded {
+		return optim.Scores.Error
 	}
-	return s.Mean()
+	return optim.Scores.Mean
 }
 
 // Made describes the members or rounds that the model was made of; it returns "" for a centre.
-func (t *Trained) Made() string {
+func (t *Model) Made() string {
 	switch {
 	case t.Of.averages():
 		return fmt.Sprintf("the centres after %d rounds", t.Rounds)

@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"brood/models"
 	"brood/models/format/safetensors"
-	"brood/runtime/option"
 )
 
 // flaxOf is the state of the PyTorch module as Flax would have it, by names that name gives layers of a kind and
@@ -83,7 +82,7 @@ func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind
 // names nobody says a word, and with others --rename does.
 func TestFlax(t *testing.T) {
 	set, file := torchSamples(t)
-	want, err := OpenTrained(torchFile, torchModel)
+	want, err := Open(torchFile, torchModel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,21 +106,6 @@ func TestFlax(t *testing.T) {
 		sc, err := got.Score(context.Background(), set, "test", 1)
 		if err != nil || math.Abs(sc.Mean()-torchLoss) > 1e-6 {
 			t.Errorf("%q: %v nats, %v", rename, sc.Mean(), err)
-		}
-		j := &Job{Net: want.Net, Options: Options{Init: path}}
-		if err := option.Rename.Set(&j.Options, rename); err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		if err := j.start(path); err != nil || !slices.Equal(j.initState, want.Params) {
-			t.Errorf("%q: a run does not begin with it: %v", rename, err)
-		}
-		if err := j.saveInit(dir); err != nil {
-			t.Fatal(err)
-		}
-		kept, err := OpenTrained(filepath.Join(dir, initFile), torchModel)
-		if err != nil || !slices.Equal(kept.Params, want.Params) || !slices.Equal(kept.Stats, want.Stats) {
-			t.Errorf("%q: what the session keeps is another model: %v", rename, err)
 		}
 	}
 }
@@ -147,7 +131,7 @@ func TestFlaxLayerNorm(t *testing.T) {
 	}
 	list := filepath.Join(t.TempDir(), "flax.toml")
 	write(t, list, []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
-	got, err := OpenTrained(path, list)
+	got, err := Open(path, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +161,7 @@ func TestFlaxEmbedding(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, list, []byte("name='flax'\ninput=[2]\nclasses=3\nlayer=[{kind='embedding',vocabulary=3,out=2},{kind='dense',out=3}]"))
-	got, err := OpenTrained(path, list)
+	got, err := Open(path, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +174,7 @@ func TestFlaxEmbedding(t *testing.T) {
 // ones and single tensors.
 func TestRenameSlashes(t *testing.T) {
 	set, file := torchSamples(t)
-	want, err := OpenTrained(torchFile, torchModel)
+	want, err := Open(torchFile, torchModel)
 	if err != nil {
 		t.Fatal(err)
 	}

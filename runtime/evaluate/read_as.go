@@ -1,9 +1,8 @@
-package host
+package evaluate
 
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"brood/models/data"
 	"brood/models/tomlerr"
 	"brood/models/usererr"
+	"brood/runtime/host"
 	"brood/runtime/modelfile"
 	"brood/runtime/session"
 )
@@ -30,7 +30,7 @@ type formFile struct {
 // a session, a .safetensors file of a model, a .toml file with the keys of docs/model-files.md, or data by name or
 // path, as a run of this model would read them. ReadAs returns an error if the model has a spec already, if the source
 // has none, or if the spec does not fit the model.
-func (t *Trained) ReadAs(of string) error {
+func (t *Model) ReadAs(of string) error {
 	if t.Read.Form != nil {
 		return usererr.Errorf("form %s: the model says itself how its samples become its input; omit it", of)
 	}
@@ -53,8 +53,8 @@ func (t *Trained) ReadAs(of string) error {
 	return nil
 }
 
-// readingOf returns how the source reads its data, see [Trained.ReadAs]. Its Form may be nil.
-func (t *Trained) readingOf(of string) (r data.Reading, err error) {
+// readingOf returns how the source reads its data, see [Model.ReadAs]. Its Form may be nil.
+func (t *Model) readingOf(of string) (r data.Reading, err error) {
 	_, _, recorded := session.LogSize(of)
 	switch {
 	case strings.HasSuffix(of, ".safetensors"):
@@ -64,7 +64,8 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 		r.Form, err = t.parseForm(of)
 		return r, err
 	case recorded:
-		return formOfSession(of)
+		form, err := host.RecordedForm(of)
+		return data.Reading{Form: &form}, err
 	}
 	r = t.Read
 	set, err := r.Load(of)
@@ -76,36 +77,10 @@ func (t *Trained) readingOf(of string) (r data.Reading, err error) {
 	return r, nil
 }
 
-// formOfSession returns how the session in dir reads its data. It loads the data, and returns an error if they changed
-// since the session was recorded.
-func formOfSession(dir string) (r data.Reading, err error) {
-	h, err := read(dir, 0)
-	if err != nil {
-		return r, err
-	}
-	if h.config.Data == "" || h.config.Own || h.config.Objective != "" || h.config.Program != "" {
-		return r, fmt.Errorf("form %s: the session has no data that brood can read itself: name another session",
-			filepath.Base(dir))
-	}
-	j, err := (*Own)(nil).modelled(dir, h.config)
-	if err == nil {
-		err = j.load(h.config.Augment)
-	}
-	if err != nil {
-		return r, usererr.Recorded(err)
-	}
-	if d := j.Samples.Digest(); d != h.config.Digest {
-		return r, fmt.Errorf("form %s: its data %s changed since it was recorded: restore those files",
-			filepath.Base(dir), h.config.Data)
-	}
-	form := j.Samples.Form()
-	return data.Reading{Form: &form}, nil
-}
-
 // parseForm reads the preprocessing spec in a .toml file. A single number for the mean or the deviation of samples or
 // targets applies to all channels or outputs. Missing shapes, class names and target scales get the defaults of the
 // model.
-func (t *Trained) parseForm(path string) (*data.Form, error) {
+func (t *Model) parseForm(path string) (*data.Form, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("form: %w", err)

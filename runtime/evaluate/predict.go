@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/optim"
+	"brood/runtime/host"
 	"brood/runtime/option"
 )
 
@@ -26,7 +27,7 @@ type predictor interface {
 // regression it holds the predicted values in the unit of the targets. p is valid until each returns; an error of each
 // ends Predict. Predict returns the name of the kernels that computed the predictions. It returns an error if the model
 // has no predictions, does not fit the set, or has an output that is not finite.
-func (t *Trained) Predict(
+func (t *Model) Predict(
 	ctx context.Context, set *data.Set, ids []int32, threads int, each func(at int, p [][]float64) error,
 ) (kernels string, err error) {
 	if t.Net.Loss == models.Distance {
@@ -45,7 +46,7 @@ func (t *Trained) Predict(
 	if err != nil {
 		return "", err
 	}
-	defer release(eng)
+	defer host.Release(eng)
 	of, ok := eng.(predictor)
 	if !ok {
 		return "", fmt.Errorf("kernels %s do not support predictions: unset BROOD_ENGINE", eng.Kernels())

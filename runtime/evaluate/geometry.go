@@ -1,16 +1,16 @@
-package host
+package evaluate
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"brood/models/engine"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
+	"brood/runtime/host"
 	"brood/runtime/worker"
 )
 
@@ -19,34 +19,26 @@ const (
 	geometryMembers = 128 // maximum number of members that are compared pairwise
 )
 
-// MeasureGeometry recomputes a round of the session in dir, as [Export] does, and measures the distances within its
-// population and the losses on the line between two members. Losses use the samples of probes: of the validation split,
-// or of the training split if that is empty. If the members share one model, it compares the estimates of its gradient
-// instead. The session may be running, and does not change. Of more than 128 members, 128 evenly spaced ones are
-// compared.
+// MeasureGeometry recomputes a round of the session in dir, with the arguments of [Export], and measures the distances
+// within its population and the losses on the line between two members. Losses use the samples of probes: of the
+// validation split, or of the training split if that is empty. If the members share one model, it compares the
+// estimates of its gradient instead. The session may be running, and does not change. Of more than 128 members, 128
+// evenly spaced ones are compared.
 func MeasureGeometry(
-	ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit),
+	ctx context.Context, own *host.Own, dir string, want geometry.Wanted, progress func(event.Commit),
 ) (*geometry.Geometry, error) {
-	return (*Own)(nil).MeasureGeometry(ctx, dir, want, progress)
-}
-
-// MeasureGeometry is [MeasureGeometry] for a session of this graph or objective.
-func (o *Own) MeasureGeometry(
-	ctx context.Context, dir string, want geometry.Wanted, progress func(event.Commit),
-) (*geometry.Geometry, error) {
-	at, err := Checkpointed(dir, want.At)
+	at, err := host.Checkpointed(dir, want.At)
 	if err != nil {
 		return nil, err
 	}
-	j, h, err := o.past(dir, at)
+	p, err := own.Past(dir, at)
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Base(dir)
-	if j.modelless() {
-		return nil, fmt.Errorf("%s trained no model: its members have no parameters to compare", name)
+	if p.Job.Modelless() {
+		return nil, fmt.Errorf("%s trained no model: its members have no parameters to compare", p.Name())
 	}
-	w, _, err := recompute(ctx, j, dir, at, h, nil, want.Threads, progress)
+	w, err := p.Recompute(ctx, want.Threads, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +52,7 @@ func (o *Own) MeasureGeometry(
 		for _, m := range []engine.Member{want.From, want.To} {
 			if !slices.Contains(all, m) {
 				return nil, fmt.Errorf("there is no member %d in round %d of %s: choose among %d to %d",
-					m, now.Round, name, all[0], all[len(all)-1])
+					m, now.Round, p.Name(), all[0], all[len(all)-1])
 			}
 		}
 		if want.From == want.To {
@@ -70,14 +62,14 @@ func (o *Own) MeasureGeometry(
 	g, err := w.Geometry(ctx, compared(all, want))
 	switch {
 	case errors.Is(err, worker.ErrNoReplicas) && !want.Pair:
-		return o.slopes(ctx, w, name, now, j)
+		return slopes(ctx, p, w, now)
 	case errors.Is(err, worker.ErrNoReplicas):
-		return nil, noReplicas(name, now)
+		return nil, noReplicas(p, now)
 	case err != nil:
 		return nil, err
 	}
-	g.Session, g.Algorithm, g.Round, g.Population = name, now.Algorithm, now.Round, len(all)
-	g.Measured, g.Graded = j.own.maximises(), j.Config.Graded()
+	g.Session, g.Algorithm, g.Round, g.Population = p.Name(), now.Algorithm, now.Round, len(all)
+	g.Measured, g.Graded = p.Job.OwnModel().Maximises(), p.Job.Config.Graded()
 	if len(g.Members) < 2 {
 		return g, nil
 	}
@@ -89,9 +81,9 @@ func (o *Own) MeasureGeometry(
 }
 
 // noReplicas returns the error for a session whose members share one model.
-func noReplicas(name string, now event.Checkpoint) error {
+func noReplicas(p *host.Past, now event.Checkpoint) error {
 	return fmt.Errorf("%s has one model in round %d: %s gives its members no parameters of their own",
-		name, now.Round, now.Algorithm)
+		p.Name(), now.Round, now.Algorithm)
 }
 
 // generations is the number of generations whose estimates are compared with the gradient.
@@ -99,27 +91,27 @@ const generations = 8
 
 // slopes compares gradient estimates with the gradient, for an algorithm whose members are candidates around one model.
 // It returns an error if the run maximises an objective, which has no gradient.
-func (o *Own) slopes(
-	ctx context.Context, w *worker.Worker, name string, now event.Checkpoint, j *Job,
+func slopes(
+	ctx context.Context, p *host.Past, w *worker.Worker, now event.Checkpoint,
 ) (*geometry.Geometry, error) {
-	if j.own.maximises() {
+	if p.Job.OwnModel().Maximises() {
 		return nil, fmt.Errorf("%s has one model in round %d, and its objective has no gradient to compare an estimate with",
-			name, now.Round)
+			p.Name(), now.Round)
 	}
 	all, samples, err := w.Slope(ctx, generations)
 	switch {
 	case errors.Is(err, worker.ErrNoReplicas):
-		return nil, noReplicas(name, now)
+		return nil, noReplicas(p, now)
 	case err != nil:
 		return nil, err
 	}
 	return &geometry.Geometry{
-		Session:    name,
+		Session:    p.Name(),
 		Algorithm:  now.Algorithm,
 		Round:      now.Round,
 		Population: len(now.Roster.Members),
 		Slopes:     all,
-		Params:     j.Net.Layout.Params,
+		Params:     p.Job.Net.Layout.Params,
 		Samples:    samples,
 	}, nil
 }

@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"brood/models/longtest"
 	"brood/optim"
 	"brood/optim/collective"
-	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
+	"brood/runtime/host"
 )
 
 // TestGeometry: lengths, distances and overlaps are those of the rows of the checkpoint, in float64; the ends of the
@@ -28,33 +28,26 @@ func TestGeometry(t *testing.T) {
 
 func measuresGeometry(t *testing.T, model string) {
 	dir, ctx := filepath.Join(t.TempDir(), "s"), context.Background()
-	j := prepare(t, Options{Model: model, Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 4}, By: "test", Probe: 2,
+	j := prepare(t, host.Options{Model: model, Data: fewImages, Algorithm: "parle", Members: 4, Workers: 2, Seed: 5, Limit: event.Limit{Rounds: 4}, By: "test", Probe: 2,
 		Set: []event.Setting{{Knob: "batch", Expr: "32"}, {Knob: "ell", Expr: "2"}}})
 	fitness := map[engine.Member]float64{}
-	train(t, dir, j, nil, func(_ *Run, r event.Record) {
+	train(t, dir, j, nil, func(_ *host.Run, r event.Record) {
 		if r.Points != nil && r.Points.Series == event.SeriesFitness && r.Points.Round == 4 {
 			for i, m := range r.Points.Members {
 				fitness[m] = r.Points.Values[i]
 			}
 		}
 	})
-	g, err := MeasureGeometry(ctx, dir, geometry.Wanted{Points: 3, Threads: 2}, nil)
+	g, err := MeasureGeometry(ctx, nil, dir, geometry.Wanted{Points: 3, Threads: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if g.Round != 4 || g.Population != 4 || g.Algorithm != "parle" || len(g.Members) != 4 || len(g.Line) != 3 {
 		t.Fatalf("round %d of %s, %d of %d members, %d points", g.Round, g.Algorithm, len(g.Members), g.Population, len(g.Line))
 	}
-	h, err := read(dir, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := (&checkpoint.Files{Dir: dir}).Load(*h.saved(), func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := func(m engine.Member) []float32 { return rows[fmt.Sprintf("x/%d", m)].F }
-	centre, err := Export(ctx, dir, 0, 1, nil)
+	rows := membersOf(t, dir)
+	x := func(m engine.Member) []float32 { return rows[m] }
+	centre, err := Export(ctx, nil, dir, 0, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +84,7 @@ func measuresGeometry(t *testing.T, model string) {
 	}
 	near(t, "loss of the middle", g.Line[1].Mean(), naiveLoss(t, j, middle), 1e-6)
 
-	back, err := MeasureGeometry(ctx, dir, geometry.Wanted{At: 3, Pair: true, From: 2, To: 0}, nil)
+	back, err := MeasureGeometry(ctx, nil, dir, geometry.Wanted{At: 3, Pair: true, From: 2, To: 0}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +99,7 @@ func measuresGeometry(t *testing.T, model string) {
 		{geometry.Wanted{Pair: true, From: 1, To: 1}, "member 1 is one point: name two members"},
 		{geometry.Wanted{At: 5}, "round 5 is after the last committed round 4"},
 	} {
-		if _, err := MeasureGeometry(ctx, dir, c.want, nil); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := MeasureGeometry(ctx, nil, dir, c.want, nil); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %s", c.want, err, c.says)
 		}
 	}
@@ -118,10 +111,10 @@ func TestGeometryOfCandidates(t *testing.T) {
 	longtest.Need(t, longtest.Studies, "averages many generations")
 	ctx, home := context.Background(), t.TempDir()
 	for _, a := range []string{"openai-es", "snes", "hybrid-es"} {
-		train(t, filepath.Join(home, a), prepare(t, Options{Model: "softmax", Data: "glyphs", Algorithm: a, Members: 256, Seed: 5, Limit: event.Limit{Rounds: 2}, By: "test"}), nil, nil)
+		train(t, filepath.Join(home, a), prepare(t, host.Options{Model: "softmax", Data: "glyphs", Algorithm: a, Members: 256, Seed: 5, Limit: event.Limit{Rounds: 2}, By: "test"}), nil, nil)
 	}
 	for _, a := range []string{"openai-es", "snes"} {
-		g, err := MeasureGeometry(ctx, filepath.Join(home, a), geometry.Wanted{}, nil)
+		g, err := MeasureGeometry(ctx, nil, filepath.Join(home, a), geometry.Wanted{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +134,7 @@ func TestGeometryOfCandidates(t *testing.T) {
 		{"hybrid-es", geometry.Wanted{}, "hybrid-es has one model in round 2: hybrid-es gives its members no parameters of their own"},
 		{"openai-es", geometry.Wanted{Pair: true, To: 1}, "openai-es has one model in round 2: openai-es gives its members no parameters of their own"},
 	} {
-		if _, err := MeasureGeometry(ctx, filepath.Join(home, c.name), c.want, nil); err == nil || err.Error() != c.says {
+		if _, err := MeasureGeometry(ctx, nil, filepath.Join(home, c.name), c.want, nil); err == nil || err.Error() != c.says {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 	}
@@ -151,12 +144,12 @@ func TestGeometryOfCandidates(t *testing.T) {
 // so that slopes along the same ones would be equal but for rounding.
 func TestGenerationsDiffer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
-	o := Options{Model: "softmax", Data: fewImages, Algorithm: "openai-es", Members: 8, Seed: 5, By: "test"}
+	o := host.Options{Model: "softmax", Data: fewImages, Algorithm: "openai-es", Members: 8, Seed: 5, By: "test"}
 	o.Limit.Rounds = 1
 	all := len(prepare(t, o).Samples.Train())
 	o.Set = []event.Setting{{Knob: "batch", Expr: fmt.Sprint(all)}}
 	train(t, dir, prepare(t, o), nil, nil)
-	g, err := MeasureGeometry(context.Background(), dir, geometry.Wanted{}, nil)
+	g, err := MeasureGeometry(context.Background(), nil, dir, geometry.Wanted{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,14 +203,14 @@ func cosine(x, y []float32) float64 {
 
 // naiveLoss is the mean loss of parameters on the first 500 validation samples, by an engine of its own; batch-norm has
 // statistics of the whole batches of 128 training samples.
-func naiveLoss(t *testing.T, j *Job, params []float32) float64 {
+func naiveLoss(t *testing.T, j *host.Job, params []float32) float64 {
 	t.Helper()
 	ctx := context.Background()
-	eng, err := newEngine("", "", nil, j.Net, j.Samples, 1)
+	eng, err := host.NewEngine("", "", nil, j.Net, j.Samples, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release(eng)
+	defer host.Release(eng)
 	x, err := engine.Upload(ctx, eng, engine.Host{Rows: 1, Cols: len(params), F: params})
 	if err != nil {
 		t.Fatal(err)

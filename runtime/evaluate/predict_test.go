@@ -1,4 +1,4 @@
-package host
+package evaluate
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 )
 
 // predicted asks the model of PyTorch about its samples, with the engine of a name.
-func predicted(t *testing.T, engine string) (*Trained, [][]float64) {
+func predicted(t *testing.T, engine string) (*Model, [][]float64) {
 	t.Helper()
 	t.Setenv("BROOD_ENGINE", engine)
 	set, _ := torchSamples(t)
-	m, err := OpenTrained(torchFile, torchModel)
+	m, err := Open(torchFile, torchModel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestPredictNaively(t *testing.T) {
 }
 
 // naive is the softmax of the model's results for a sample, layer by layer in float64, for the layers that it has.
-func naive(m *Trained, sample []float32) []float64 {
+func naive(m *Model, sample []float32) []float64 {
 	tensor := func(i int, stats bool) []float32 {
 		if stats {
 			x := m.Net.Layout.StatTensors[i]

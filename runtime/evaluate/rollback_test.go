@@ -1,0 +1,72 @@
+package evaluate
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"brood/runtime/event"
+	"brood/runtime/host"
+)
+
+// TestSaneIsKept: a run that diverges long after its newest sane checkpoint still has its files, goes back to it,
+// without the edit that blew it up, and ends; the log verifies, and can be gone on with from a round that was done
+// again.
+func TestSaneIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	ctx := context.Background()
+	o := tiny(1 << 30)
+	o.Algorithm, o.Probe, o.OnTrouble, o.Set = "dp-sgd", 1, "back", []event.Setting{{Knob: "batch", Expr: "8"}}
+	// a convex one does not blow up, and one with ReLU may get stuck where no gradient is left
+	o.Model = spec(t, "name = 'deep'\ninput = [1, 28, 28]\nclasses = 10\nlayer = [{kind = 'flatten'}, {kind = 'dense', out = 16}, {kind = 'dense', out = 16}, {kind = 'dense', out = 10}]")
+	var sane, later, end uint64
+	var back *event.Plan
+	saves, ruined := 0, false
+	ask := func(r *host.Run, c event.Command) {
+		go func() {
+			if _, err := r.Command(ctx, c); err != nil {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}()
+	}
+	train(t, dir, prepare(t, o), nil, func(r *host.Run, rec event.Record) {
+		if rec.Commit != nil {
+			time.Sleep(time.Millisecond) // so that a command is there before many more rounds are granted
+		}
+		switch {
+		case rec.Commit != nil && back == nil && rec.Commit.To >= 4 && !ruined && saves == 0:
+			saves++
+			ask(r, event.Command{Action: event.Save})
+		case rec.Checkpoint != nil && back == nil && !ruined:
+			ruined, sane = true, rec.Checkpoint.Round
+			ask(r, event.Command{Set: []event.Setting{{Knob: "eta", Expr: "0.2"}}})
+		case rec.Checkpoint != nil && back == nil:
+			later = rec.Checkpoint.Round
+			if saves++; saves < 5 {
+				ask(r, event.Command{Action: event.Save})
+			}
+		case rec.Edit != nil && rec.Edit.Expr == "0.2":
+			ask(r, event.Command{Action: event.Save})
+		case rec.Plan != nil && rec.Plan.Cause == "rollback" && back == nil:
+			back = rec.Plan
+			end = back.At + 20
+			ask(r, event.Command{Limit: &event.Limit{Rounds: end}})
+		}
+	})
+	if back == nil || back.At != sane && back.At != later {
+		t.Fatalf("sane at %d, saved at %d, back to %+v", sane, later, back)
+	}
+	t.Logf("sane at %d, saved at %d, back to %d", sane, later, back.At)
+	if _, err := host.Verify(ctx, dir, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	from, err := host.Restore(ctx, dir, 0, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from.Checkpoint.Round != end {
+		t.Errorf("it goes on after round %d, want %d", from.Checkpoint.Round, end)
+	}
+	averagesAre(t, dir, 0, end) // of the rounds that were done again, not of those that blew up
+}

@@ -1,0 +1,50 @@
+package host_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"brood/runtime/evaluate"
+	"brood/runtime/host"
+)
+
+func init() {
+	host.CarryHome = func(t *testing.T, dir string) func(string) {
+		t.Helper()
+		here, err := evaluate.Export(t.Context(), nil, dir, 0, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(kind string) { carriedHome(t, dir, kind, here.Params) }
+	}
+}
+
+// carriedHome: without a card the model of such a session is exported where its round is saved, and evaluated.
+func carriedHome(t *testing.T, dir, kind string, params []float32) {
+	t.Helper()
+	x, err := evaluate.Export(t.Context(), nil, dir, 0, 1, nil)
+	if err != nil {
+		t.Fatalf("%s, without a card: %v", kind, err)
+	}
+	if !slices.Equal(x.Params, params) {
+		t.Errorf("%s: without a card another centre", kind)
+	}
+	set, err := x.Load(x.Data)
+	if err != nil || x.Kernels != kind || x.Read.Form == nil {
+		t.Fatalf("of %s, read as %+v: %v", x.Kernels, x.Read, err)
+	}
+	if sc, err := x.Score(t.Context(), set, "test", 1); err != nil || sc.Kernels != "f32/1" {
+		t.Errorf("%s, scored without a card: %+v, %v", kind, sc, err)
+	}
+	r, err := x.Report(t.Context(), set, set.Test(), 1)
+	if err != nil || r.Kernels != "f32/1" || host.Mixed(kind, r.Kernels) != "computed in "+strings.TrimSuffix(kind, "/1/ptx")+", asked in float32: predictions may differ" {
+		t.Errorf("%s, asked without a card: %+v, %v", kind, r, err)
+	}
+	if host.Mixed(kind, kind)+host.Mixed("f32/1", "f32/1")+host.Mixed("f32/1", "gorgonia") != "" {
+		t.Error("a warning of what no tensor cores computed, or these alone")
+	}
+	if _, err := evaluate.Export(t.Context(), nil, dir, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "this machine has no card of these") {
+		t.Errorf("%s, a round that was not saved: %v", kind, err)
+	}
+}
