@@ -434,8 +434,8 @@ func (j *Job) counter() *counter {
 	return c
 }
 
-// engineThreads returns the number of executor threads of a worker's engine, see engine.ThreadedEngine; 0 for a slowed worker or
-// a device.
+// engineThreads returns the number of executor threads of a worker's engine, see engine.ThreadedEngine; 0 for a slowed
+// worker or a device.
 func (j *Job) engineThreads() int {
 	if j.Slow != nil || !option.Processor(j.Device) {
 		return 0

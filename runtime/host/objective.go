@@ -211,7 +211,8 @@ func (j *Job) oneSeed() {
 	j.Edits = append(j.Edits, event.Edit{Algorithm: j.Alg.Name, Knob: "batch", Expr: "1", By: event.ByNobody})
 }
 
-// metricsOf returns the names of the metrics that the engine measures in addition to the fitness or the loss; nil for none.
+// metricsOf returns the names of the metrics that the engine measures in addition to the fitness or the loss; nil for
+// none.
 func metricsOf(eng Engine) []string {
 	if e, ok := eng.(interface{ Metrics() []string }); ok {
 		return e.Metrics()

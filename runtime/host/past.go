@@ -5,20 +5,16 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	goruntime "runtime"
 
 	"brood/models/arith"
-	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/gpu"
-	"brood/models/usererr"
 	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/message"
 	"brood/runtime/session"
 	"brood/runtime/verify"
 	"brood/runtime/worker"
-	"brood/transport/local"
 )
 
 // Past is a recorded session whose state after a round can be recomputed. The session may be running; nothing here
@@ -134,11 +130,6 @@ func (p *Past) run(
 	return w, res.Rounds, nil
 }
 
-// singleWorker returns a worker without peers. threads 0 means one per processor; tests is as in [Job.Worker].
-func (j *Job) singleWorker(files *checkpoint.Files, threads int, tests bool) (*worker.Worker, error) {
-	return j.Worker(0, (&local.Hub{}).Link(0), nil, files, cmp.Or(threads, goruntime.NumCPU()), tests)
-}
-
 // recomputeLog executes the log in dir up to and including round at, see [verify.Run].
 func recomputeLog(ctx context.Context, c verify.Config, dir string, at uint64) (res verify.Result, err error) {
 	r, err := session.OpenReader(dir)
@@ -185,50 +176,4 @@ func (p *Past) Load(ctx context.Context, threads int) (*worker.Worker, error) {
 		return nil, fmt.Errorf("load round %d: %s", cp.Round, failed.Err)
 	}
 	return w, nil
-}
-
-// holds reports whether the nearest checkpoint is of exactly round at (0: the last commit).
-func (h *history) holds(at uint64) bool {
-	cp := h.saved()
-	return cp != nil && (at > 0 && cp.Round == at || h.last != nil && cp.Round == h.last.To && cp.Hash == h.last.Hash)
-}
-
-// blank replaces the data of the job by a set of the same shape without samples.
-func (j *Job) blank() {
-	j.Samples = &data.Set{Info: data.Info{
-		Name:       j.Config.Data,
-		Shape:      j.Net.Input,
-		Classes:    j.Net.Classes,
-		Outputs:    j.targets(),
-		MultiLabel: j.Net.MultiLabel(),
-		Text:       j.Net.Vocabulary > 0,
-	}}
-	if j.Net.MultiLabel() {
-		j.Samples.Classes = 0
-	}
-}
-
-// RecordedForm returns how the session in dir preprocesses its samples. It loads the data. It returns an error if they
-// changed since the session was recorded, or if brood cannot read them itself.
-func RecordedForm(dir string) (form data.Form, err error) {
-	h, err := read(dir, 0)
-	if err != nil {
-		return form, err
-	}
-	if h.config.Data == "" || h.config.Own || h.config.Objective != "" || h.config.Program != "" {
-		return form, fmt.Errorf("form %s: the session has no data that brood can read itself: name another session",
-			filepath.Base(dir))
-	}
-	j, err := (*Own)(nil).modelled(dir, h.config)
-	if err == nil {
-		err = j.load(h.config.Augment)
-	}
-	if err != nil {
-		return form, usererr.Recorded(err)
-	}
-	if d := j.Samples.Digest(); d != h.config.Digest {
-		return form, fmt.Errorf("form %s: its data %s changed since it was recorded: restore those files",
-			filepath.Base(dir), h.config.Data)
-	}
-	return j.Samples.Form(), nil
 }

@@ -72,7 +72,8 @@ func ProgramDevice(at string) (string, error) {
 		name = "cuda"
 	}
 	if at != "" && name != option.CPU && name != "cuda" || strings.Contains(at, ",") {
-		return "", usererr.Errorf("device %s: a program computes on cpu, gpu or cuda:N, in the arithmetic that it chooses", at)
+		return "", usererr.Errorf("device %s: a program computes on cpu, gpu or cuda:N, in the arithmetic that it chooses",
+			at)
 	}
 	if number != "" {
 		name += ":" + number

@@ -1,0 +1,168 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"brood/runtime/checkpoint"
+	"brood/runtime/coordinator"
+	"brood/runtime/event"
+	"brood/runtime/session"
+)
+
+// history is the result of one pass over a log, which executes no rounds.
+type history struct {
+	config          event.Config
+	goal            coordinator.Goal
+	epoch           uint32
+	last            *event.Commit
+	files           []uint64           // rounds whose checkpoint files still exist; the log may name thousands more
+	cps             []event.Checkpoint // of files, up to the requested round, not undone by later plans, oldest first
+	edits           []event.Edit       // edits of the newest plan and after it
+	hosts           int                // workers of the newest plan
+	lastGood        coordinator.Sane
+	asked           event.Pending // commands accepted but not yet applied
+	count           uint64        // records read
+	alg             string        // algorithm of the newest plan before the requested round
+	beyond          uint32        // epoch of the newest plan that continues from the requested round; 0 means none
+	torn            *session.Recovered
+	phase           event.Phase   // newest
+	objectiveAlerts []event.Alert // first alert of each kind about an objective: missing or varying results
+	checkpoints     int           // checkpoint records in the log
+	skipped         []error       // why newer checkpoints are skipped, see nearest
+	settled         uint64        // index of the record of the last plan that rolled back to before the requested round
+}
+
+// read reads the log of the session in dir. at is the requested round, which bounds the checkpoints to consider; 0
+// means the last commit.
+func read(dir string, at uint64) (h history, err error) {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return h, err
+	}
+	defer r.Close()
+	h.files, _ = session.Checkpoints(dir) // on an error the session is recomputed from its first round
+	first := true
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return h, err
+		}
+		if first && rec.Config == nil {
+			return h, fmt.Errorf("%s does not begin with a configuration: it is no session of brood", dir)
+		}
+		first = false
+		h.take(rec, at)
+		h.count++
+	}
+	h.torn = r.Torn()
+	if first {
+		return h, fmt.Errorf("%s contains no records: the run ended before its first record was written", dir)
+	}
+	return h, nil
+}
+
+func (h *history) take(rec event.Record, at uint64) {
+	h.asked.Take(rec)
+	h.lastGood.Take(rec)
+	h.goal.Take(rec)
+	switch {
+	case rec.Config != nil:
+		h.config = *rec.Config
+	case rec.Plan != nil:
+		h.epoch = max(h.epoch, rec.Plan.Epoch)
+		if at == 0 || rec.Plan.At < at {
+			h.alg = rec.Plan.Algorithm
+		} else if rec.Plan.At == at {
+			h.beyond = rec.Plan.Epoch
+		}
+		h.edits, h.hosts = rec.Plan.Timeline, len(rec.Plan.New.Workers())
+		h.cps = slices.DeleteFunc(h.cps, func(cp event.Checkpoint) bool { return cp.Round > rec.Plan.At })
+		if at > rec.Plan.At && h.last != nil && h.last.To > rec.Plan.At {
+			h.settled = h.count
+		}
+	case rec.Edit != nil:
+		h.edits = append(h.edits[:len(h.edits):len(h.edits)], *rec.Edit)
+	case rec.Commit != nil:
+		h.last = rec.Commit
+	case rec.Checkpoint != nil:
+		h.checkpoints++
+		// A checkpoint saved after such a plan may have the state of another algorithm or population.
+		round, behind := rec.Checkpoint.Round, h.beyond > 0 && rec.Checkpoint.Epoch == h.beyond
+		if (at == 0 || round <= at) && !behind && slices.Contains(h.files, round) {
+			h.cps = append(h.cps, *rec.Checkpoint)
+		}
+	case rec.Alert != nil && (rec.Alert.Kind == event.AlertMissing || rec.Alert.Kind == event.AlertVaries):
+		if !slices.ContainsFunc(h.objectiveAlerts, func(a event.Alert) bool { return a.Kind == rec.Alert.Kind }) {
+			h.objectiveAlerts = append(h.objectiveAlerts, *rec.Alert)
+		}
+	case rec.State != nil:
+		h.phase = rec.State.Phase
+	}
+}
+
+// saved returns the checkpoint to recompute from; nil means that the run starts from its seed.
+func (h *history) saved() *event.Checkpoint {
+	if n := len(h.cps); n > 0 {
+		return &h.cps[n-1]
+	}
+	return nil
+}
+
+// holds reports whether the nearest checkpoint is of exactly round at (0: the last commit).
+func (h *history) holds(at uint64) bool {
+	cp := h.saved()
+	return cp != nil && (at > 0 && cp.Round == at || h.last != nil && cp.Round == h.last.To && cp.Hash == h.last.Hash)
+}
+
+// end returns the newest round: of the last commit, or, before the first commit, of the checkpoint that a fork starts
+// with; 0 if there is neither.
+func (h *history) end() uint64 {
+	switch cp := h.saved(); {
+	case h.last != nil:
+		return h.last.To
+	case cp != nil:
+		return cp.Round
+	}
+	return 0
+}
+
+// nearest removes the newest checkpoints from h while they are missing or damaged, and appends the causes to skipped.
+// The rounds after the remaining checkpoint are recomputed.
+func (h *history) nearest(dir string) {
+	for len(h.cps) > 0 {
+		err := intact(dir, h.saved())
+		if err == nil {
+			return
+		}
+		h.skipped = append(h.skipped, err)
+		h.cps = h.cps[:len(h.cps)-1]
+	}
+}
+
+// intact returns an error if a file of the checkpoint is missing or does not match its digest in the log.
+func intact(dir string, cp *event.Checkpoint) error {
+	_, err := (&checkpoint.Files{Dir: dir}).Load(*cp, func(string) bool { return false })
+	return err
+}
+
+// Checkpointed returns at if it is not 0. Otherwise it returns the round of the newest intact checkpoint, or of the
+// last commit if there is none. With this fixed round a caller does not chase a run that is still training.
+func Checkpointed(dir string, at uint64) (uint64, error) {
+	if at > 0 {
+		return at, nil
+	}
+	h, err := read(dir, 0)
+	if err != nil {
+		return 0, err
+	}
+	if h.nearest(dir); h.saved() == nil {
+		return h.end(), nil
+	}
+	return h.saved().Round, nil
+}

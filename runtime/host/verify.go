@@ -1,0 +1,114 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"brood/runtime/checkpoint"
+	"brood/runtime/event"
+	"brood/runtime/session"
+	"brood/runtime/verify"
+)
+
+// Verified is the result of recomputing a log.
+type Verified struct {
+	verify.Result
+	Open bool               // the log has no end of the run: it is still running, was killed, or its log was truncated
+	Told []string           // recorded alerts about missing or varying results of the objective
+	Torn *session.Recovered // bytes after the last complete frame; nil for none
+	// Checkpoints counts those whose files match the digests in the log, Removed those whose files a run has removed or
+	// never wrote.
+	Checkpoints, Removed int
+}
+
+// Verify recomputes the whole log of dir and compares every commit. It also compares the files of all checkpoints with
+// their digests.
+func Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (Verified, error) {
+	return (*Own)(nil).Verify(ctx, dir, threads, progress)
+}
+
+// Verify is [Verify] for a session of this graph or objective.
+func (o *Own) Verify(
+	ctx context.Context, dir string, threads int, progress func(event.Commit),
+) (out Verified, err error) {
+	h, err := read(dir, 0)
+	if err != nil {
+		return out, err
+	}
+	out.Torn = h.torn
+	out.Open = !slices.Contains([]event.Phase{event.Finished, event.Stopped, event.Failed}, h.phase)
+	j, err := o.FromSession(dir, h.config)
+	if err != nil {
+		return out, err
+	}
+	w, err := j.singleWorker(&checkpoint.Files{Dir: dir}, threads, true)
+	if err != nil {
+		return out, err
+	}
+	defer w.Free()
+	config := verify.Config{
+		Worker:   w,
+		Measured: true,
+		Limit:    h.config.Limit,
+		Tests:    h.config.Test,
+		Progress: progress,
+	}
+	out.Result, err = recomputeLog(ctx, config, dir, 0)
+	if err == nil {
+		err = out.checkpoints(dir, h)
+	}
+	for _, a := range h.objectiveAlerts {
+		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
+	}
+	return out, h.explainMismatch(older(h.config.Kernels, err))
+}
+
+// checkpoints compares the files of all checkpoints with their digests in the log. A damaged checkpoint is an error; a
+// missing one is not, since a run removes older checkpoints.
+func (out *Verified) checkpoints(dir string, h history) error {
+	kept, err := session.Checkpoints(dir)
+	if err != nil {
+		return err
+	}
+	out.Removed = h.checkpoints
+	newer := map[string]bool{} // files of newer checkpoints: a resumed session may have overwritten a file
+	for _, cp := range slices.Backward(h.cps) {
+		again := slices.ContainsFunc(cp.Files, func(f event.File) bool { return newer[f.Path] })
+		for _, f := range cp.Files {
+			newer[f.Path] = true
+		}
+		if again {
+			continue
+		}
+		err := intact(dir, &cp)
+		switch {
+		case err == nil:
+			out.Checkpoints++
+			out.Removed--
+		case slices.Contains(kept, cp.Round):
+			return fmt.Errorf("%w; all %d rounds are correct, and an older checkpoint replaces this one", err, out.Rounds)
+		}
+	}
+	return nil
+}
+
+// explainMismatch adds the recorded alerts about the objective to a mismatch: they may explain it.
+func (h *history) explainMismatch(err error) error {
+	var m *verify.MismatchError
+	if !errors.As(err, &m) {
+		return err
+	}
+	for _, a := range h.objectiveAlerts {
+		switch a.Kind {
+		case event.AlertVaries:
+			return fmt.Errorf("%w; the objective depends on more than parameters and seed, as the session reported at round "+
+				"%d, so it cannot be verified exactly", err, a.Round)
+		case event.AlertMissing:
+			err = fmt.Errorf("%w; results of the objective were missing from round %d on, and another execution may miss "+
+				"other ones", err, a.Round)
+		}
+	}
+	return err
+}
