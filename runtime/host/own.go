@@ -28,8 +28,9 @@ type Own struct {
 	// are seeds. If the spec has no parameters, as after [Program], the spec of the session applies.
 	Objective *objective.Objective
 	// Program trains its own model on its own samples, in place of a graph; nil: there is none.
-	Program *program.Program
-	command []string // of a program of either kind, until the session says which, see [Own.completed]
+	Program    *program.Program
+	anyKernels bool     // the library and the device of a program may differ from those of a session
+	command    []string // of a program of either kind, until the session says which, see [Own.completed]
 	// Init writes the initial values of tensor t of a member into dst, which has t.Len elements. key is the random key of
 	// this tensor. Init must depend on its arguments only. nil: see [models.Own].
 	Init func(key noise.Key, t engine.Tensor, dst []float32)

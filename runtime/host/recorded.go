@@ -34,7 +34,7 @@ func (o *Own) job(dir string, c event.Config) (*Job, error) {
 		if j.Samples, err = option.HoldOut(j.own.Program.Data(), option.Validation.Text(j.Options)); err != nil {
 			return j, err
 		}
-		if err := j.own.sameKernels(c); err != nil {
+		if err := j.own.sameKernels(c); err != nil && !o.anyKernels {
 			return j, err
 		}
 	} else if j.own.Maximises() {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	"brood/models/usererr"
 	"brood/runtime/checkpoint"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/verify"
+	"brood/runtime/worker"
 )
 
 // Verified is the result of recomputing a log.
@@ -29,9 +31,17 @@ func Verify(ctx context.Context, dir string, threads int, progress func(event.Co
 	return (*Own)(nil).Verify(ctx, dir, threads, progress)
 }
 
-// Verify is [Verify] for a session of this graph or objective.
-func (o *Own) Verify(
-	ctx context.Context, dir string, threads int, progress func(event.Commit),
+// Verify is [Verify] for a session of this graph, objective or program.
+func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func(event.Commit)) (Verified, error) {
+	return o.VerifyWithin(ctx, dir, threads, 0, progress)
+}
+
+// VerifyWithin is [Own.Verify]; with a share above 0 it compares saved states in place of hashes, and reports the
+// largest error, which must not be above that share of the distance that the run moved since the saved state before, see
+// [verify.Tolerance]. Points and evaluations are not compared then, and the program may compute with another library or
+// device than the session. It returns an error for a session without a program of the user.
+func (o *Own) VerifyWithin(
+	ctx context.Context, dir string, threads int, share float64, progress func(event.Commit),
 ) (out Verified, err error) {
 	h, err := read(dir, 0)
 	if err != nil {
@@ -39,18 +49,34 @@ func (o *Own) Verify(
 	}
 	out.Torn = h.torn
 	out.Open = !slices.Contains([]event.Phase{event.Finished, event.Stopped, event.Failed}, h.phase)
+	var tolerance *verify.Tolerance
+	var store worker.Store = &checkpoint.Files{Dir: dir}
+	if share > 0 {
+		if h.config.Program == "" && h.config.Objective == "" {
+			return out, usererr.Errorf("within %g: what brood computes itself has the same bits everywhere: omit --within", share)
+		}
+		capture := &verify.Capture{Store: store}
+		saved := slices.DeleteFunc(slices.Clone(h.cps), func(cp event.Checkpoint) bool { return intact(dir, &cp) != nil })
+		tolerance, store = &verify.Tolerance{Most: share, Store: capture, Saved: saved}, capture
+		if o != nil {
+			relaxed := *o
+			relaxed.anyKernels = true
+			o = &relaxed
+		}
+	}
 	j, err := o.FromSession(dir, h.config)
 	if err != nil {
 		return out, err
 	}
-	w, err := j.singleWorker(&checkpoint.Files{Dir: dir}, threads, true)
+	w, err := j.singleWorker(store, threads, true)
 	if err != nil {
 		return out, err
 	}
 	defer w.Free()
 	config := verify.Config{
 		Worker:   w,
-		Measured: true,
+		Measured: tolerance == nil,
+		Within:   tolerance,
 		Limit:    h.config.Limit,
 		Tests:    h.config.Test,
 		Progress: progress,
@@ -58,6 +84,9 @@ func (o *Own) Verify(
 	out.Result, err = recomputeLog(ctx, config, dir, 0)
 	if err == nil {
 		err = out.checkpoints(dir, h)
+	}
+	if err == nil && tolerance != nil && out.Within.Segments == 0 {
+		err = errors.New("the session has no saved state to compare with")
 	}
 	for _, a := range h.objectiveAlerts {
 		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
@@ -104,7 +133,7 @@ func (h *history) explainMismatch(err error) error {
 		switch a.Kind {
 		case event.AlertVaries:
 			return fmt.Errorf("%w; the objective depends on more than parameters and seed, as the session reported at round "+
-				"%d, so it cannot be verified exactly", err, a.Round)
+				"%d, so it cannot be verified exactly: give --within 0.01 to compare saved states", err, a.Round)
 		case event.AlertMissing:
 			err = fmt.Errorf("%w; results of the objective were missing from round %d on, and another execution may miss "+
 				"other ones", err, a.Round)

@@ -10,7 +10,6 @@ import (
 
 	"brood/models/engine"
 	"brood/optim/collective"
-	"brood/runtime/checkpoint"
 	"brood/runtime/coordinator"
 	"brood/runtime/option"
 	"brood/runtime/worker"
@@ -67,7 +66,7 @@ func (j *Job) Worker(
 }
 
 // singleWorker returns a worker without peers. threads 0 means one per processor; tests is as in [Job.Worker].
-func (j *Job) singleWorker(files *checkpoint.Files, threads int, tests bool) (*worker.Worker, error) {
+func (j *Job) singleWorker(files worker.Store, threads int, tests bool) (*worker.Worker, error) {
 	return j.Worker(0, (&local.Hub{}).Link(0), nil, files, cmp.Or(threads, goruntime.NumCPU()), tests)
 }
 

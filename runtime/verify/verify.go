@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"brood/models/engine"
 	"brood/optim/collective"
 	"brood/runtime/event"
 	"brood/runtime/message"
@@ -28,6 +29,7 @@ type Result struct {
 	WrongBytes bool // the log says that the algorithm does not send what it predicts: see [event.AlertBytes]
 	// with Config.Measured: records of points and evaluations that agree, and those that the execution does not give
 	Points, Evaluations, Unmatched uint64
+	Within                         Closeness // with Config.Within
 }
 
 // MismatchError says where the log and its execution part.
@@ -55,11 +57,13 @@ type Walk struct {
 	alive  bool
 	edits  []event.Edit // logged since the last commit
 	cps    []event.Checkpoint
-	exact  []bool            // of cps: whether the state is that of a commit, which has its hash
-	hashes map[uint64]string // of the commits of this membership epoch, by round
-	missed []event.Commit    // while skipping: those that may lie between a checkpoint's round and its record
-	limit  event.Limit       // in force, of the run as it was recorded
-	given  measurements      // of the last commit
+	exact  []bool                 // of cps: whether the state is that of a commit, which has its hash
+	hashes map[uint64]string      // of the commits of this membership epoch, by round
+	missed []event.Commit         // while skipping: those that may lie between a checkpoint's round and its record
+	limit  event.Limit            // in force, of the run as it was recorded
+	given  measurements           // of the last commit
+	before map[string]engine.Host // with Config.Within: rows of the last saved state
+	since  uint64                 // its round
 	res    Result
 }
 
@@ -77,6 +81,7 @@ type Config struct {
 	Measured bool
 	Limit    event.Limit // with Measured: what the run began with
 	Tests    int         // with Measured: test samples
+	Within   *Tolerance  // nil: states have the recorded hashes
 	// Progress is told of every commit compared; may be nil.
 	Progress func(event.Commit)
 }
@@ -160,16 +165,7 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	here := *cp
 	here.Files = from.Files // the same state may have been saved again since
 	v.keep(here)
-	err := v.plan(ctx, event.Plan{
-		Epoch:     cp.Epoch,
-		At:        cp.Round,
-		From:      event.Saved,
-		Old:       cp.Roster,
-		New:       cp.Roster,
-		OldAlg:    cp.Algorithm,
-		Algorithm: cp.Algorithm,
-		Timeline:  cp.Timeline,
-	})
+	err := v.plan(ctx, savedPlan(cp.Epoch, *cp))
 	v.most = unknown // of the commits that were skipped
 	for _, c := range v.missed {
 		if err == nil && c.To > cp.Round && !v.reached() {
@@ -216,7 +212,7 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	}
 	v.hashes = map[uint64]string{}
 	v.epoch, v.at, v.most, v.alive, v.edits = p.Epoch, p.At, 1, true, nil
-	return nil
+	return v.begins(ctx)
 }
 
 func (v *Walk) commit(ctx context.Context, c event.Commit) error {
@@ -267,7 +263,10 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 		if v.cfg.Measured {
 			v.given = measured(d, v.cfg.Tests)
 		}
-		return v.compare(c, d)
+		if err := v.compare(c, d); err != nil || v.cfg.Within == nil {
+			return err
+		}
+		return v.within(ctx)
 	case message.Failed:
 		return fmt.Errorf("rounds %d to %d: %s", v.at+1, c.To, d.Err)
 	}
@@ -275,7 +274,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 }
 
 func (v *Walk) compare(c event.Commit, d message.Done) error {
-	if got := message.Root(d.Digests); got != c.Hash {
+	if got := message.Root(d.Digests); got != c.Hash && v.cfg.Within == nil {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
 	}
 	if c.Progress != d.Progress {

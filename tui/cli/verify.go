@@ -19,14 +19,23 @@ func verifyCommand(s streams) *cobra.Command {
 	var threads int
 	var program string
 	var asJSON bool
+	var within float64
 	c := &cobra.Command{
 		Use:   "verify SESSION",
 		Short: "Recompute a session and compare every commit",
+		Long: `verify executes all rounds of a session again and compares the hash of the state after each commit.
+
+With --within it is for programs of your own whose results vary, or on another kind of device than the session's: from
+each saved state to the next it executes the rounds, and compares the parameters instead of hashes. The error is a
+share of the distance that the run moved between the two states.`,
 		Args:  exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
 			if err != nil {
 				return err
+			}
+			if c.Flags().Changed("within") && !(within > 0 && within <= 1) {
+				return usererr.Errorf("within %g: give a share of the distance that the run moved, above 0 and at most 1", within)
 			}
 			t0 := time.Now()
 			last := t0
@@ -34,15 +43,16 @@ func verifyCommand(s streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			res, err := own.Verify(c.Context(), dir, threads, func(k event.Commit) {
+			res, err := own.VerifyWithin(c.Context(), dir, threads, within, func(k event.Commit) {
 				if !asJSON && time.Since(last) > time.Second {
 					last = time.Now()
 					fmt.Fprintf(s.err, "round %6d agrees\n", k.To)
 				}
 			})
 			var differs *verify.MismatchError
+			var apart *verify.DistanceError
 			switch {
-			case errors.As(err, &differs):
+			case errors.As(err, &differs), errors.As(err, &apart):
 				return fmt.Errorf("session %s does not verify: %w", filepath.Base(dir), usererr.Recorded(err))
 			case err != nil:
 				return fmt.Errorf("session %s cannot be verified: %w", filepath.Base(dir), usererr.Recorded(err))
@@ -59,6 +69,10 @@ func verifyCommand(s streams) *cobra.Command {
 			}
 			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n%s\n", res.Commits,
 				grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted, res.Last.Hash)
+			if n := res.Within.Segments; n > 0 {
+				fmt.Fprintf(s.out, "within %g: %s executed, each from a saved state to the next; %s\n", within,
+					plural(n, "segment"), largestError(res.Within))
+			}
 			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
 				plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
 			fmt.Fprintf(s.out, "not compared: %s\n", uncovered(res))
@@ -77,8 +91,18 @@ func verifyCommand(s streams) *cobra.Command {
 	}
 	programFlags(c.Flags(), &program)
 	threadsFlag(c.Flags(), &threads)
+	c.Flags().Float64Var(&within, "within", 0, "compare saved states in place of hashes; the largest error, as a share of "+
+		"the distance that the run moved")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
+}
+
+// largestError is the largest error of a verification within a tolerance.
+func largestError(c verify.Closeness) string {
+	if c.Worst == 0 {
+		return "all states are those of the session, bit for bit"
+	}
+	return fmt.Sprintf("the largest error is %.2g of the distance that block %s moved, in round %d", c.Worst, c.Block, c.Round)
 }
 
 // uncovered lists what verifying does not compare.
@@ -98,5 +122,5 @@ func uncovered(res host.Verified) string {
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
 		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told,
-		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed}
+		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments, "largest_error": res.Within.Worst}
 }
