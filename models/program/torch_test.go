@@ -42,6 +42,7 @@ func TestTorch(t *testing.T) {
 		"lenet":    {431080, 0},
 		"resnet20": {269722, 1376},
 		"gpt":      {351136, 0},
+		"spectral": {7850, 10 + 784 + 1},
 	} {
 		t.Run(net, func(t *testing.T) {
 			p, err := Open(t.Context(), torchNet(t, net, "steps", "candidates"), "")
@@ -63,6 +64,20 @@ func TestTorch(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// A buffer that training changes is not overlooked.
+func TestTorchBuffers(t *testing.T) {
+	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
+	p, err := Open(t.Context(), torchNet(t, "spectral", "two"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	err = Check(t.Context(), p, func(Finding) {})
+	if want := "buffer fc.parametrizations.weight.0._v changes"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %q", err, want)
 	}
 }
 

@@ -31,7 +31,7 @@ _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
-          name=None, device=None, steps=None, candidates=None, workers=0, threads=1, processes=0, timeout=600,
+          name=None, buffers=(), device=None, steps=None, candidates=None, workers=0, threads=1, processes=0, timeout=600,
           batch=512):
     """Serve a torch model to brood. It does not return: the process ends with brood.
 
@@ -45,6 +45,8 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
                 (loss, samples that are predicted right)
     score       "classes": predictions are right or wrong; "loss": only the loss counts. Default: by the loss
     metrics     {name: f(output, target)}: further means over a batch that evaluations report
+    buffers     names of buffers that a forward pass of training changes, besides those of batch-norm, such as the
+                vectors of spectral normalisation. Each member has its own; for the centre they are computed anew
     device      "cpu", "cuda:0", ...; default: cuda if there is one, else cpu. --device of brood takes precedence.
                 Data sets that are tensors are copied to it
     steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
@@ -63,8 +65,8 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     if metrics and compute:
         raise TypeError("brood.serve takes metrics with loss, not with compute")
     hello = _begin()
-    _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, hello["device"] or device,
-                steps, candidates, workers, threads, processes, timeout, batch))
+    _run(_Torch(model, loss, [train, validation, test], compute, score, metrics, name, buffers,
+                hello["device"] or device, steps, candidates, workers, threads, processes, timeout, batch))
 
 
 def functions(parameters, init, gradient, evaluate, *, train, data, test=0, validation=0, name="functions",
@@ -507,8 +509,8 @@ def _float32(x):
 
 
 class _Torch:
-    def __init__(self, model, loss, splits, compute, score, metrics, name, device, steps, candidates, workers,
-                 threads, processes, timeout, batch):
+    def __init__(self, model, loss, splits, compute, score, metrics, name, buffers, device, steps, candidates,
+                 workers, threads, processes, timeout, batch):
         import torch
         self.torch = torch
         torch.set_num_threads(threads)
@@ -539,6 +541,20 @@ class _Torch:
                 self.norms.append(m)
                 for key in ("running_mean", "running_var"):
                     self.stats.append((prefix + "." + key if prefix else key, m, key))
+        normal = {n for n, _, _ in self.stats}
+        for n, b in self.model.named_buffers():
+            if n not in buffers or n in normal:
+                continue
+            if b.dtype != torch.float32:
+                raise ValueError("brood.serve: buffer %s has the type %s: members have buffers of float32" % (n, b.dtype))
+            owner, _, key = n.rpartition(".")
+            self.stats.append((n, self.model.get_submodule(owner), key))
+        self.others = self.stats[len(normal):]
+        missing = set(buffers) - {n for n, _, _ in self.stats}
+        if missing:
+            raise ValueError("brood.serve: the model has no buffer %s" % min(missing))
+        self.fixed = {n: b.clone() for n, b in self.model.named_buffers()
+                      if n not in {n for n, _, _ in self.stats} and not n.endswith("num_batches_tracked")}
         self.begin = [p.detach().clone() for _, p in self.params], [m._buffers[k].clone() for _, m, k in self.stats]
         h = hashlib.blake2b(digest_size=16)
         for s in self.splits:
@@ -611,7 +627,8 @@ class _Torch:
         if self.flat:
             for (_, p), x, g in zip(self.params, self.x, self.g):
                 p.data, p.grad = x, g
-        for (_, m, key), s in zip(self.stats, views(self.here["s"], stats)):
+        self.s = views(self.here["s"], stats)
+        for (_, m, key), s in zip(self.stats, self.s):
             m._buffers[key] = s
 
     def _load(self, names):
@@ -660,6 +677,19 @@ class _Torch:
         for row, value in zip(self.begins, list(params) + list(stats)):
             row.copy_(value)
 
+    def _trained(self):
+        """After a forward pass of training: keep the buffers in their row, and see that no others changed."""
+        for (_, m, key), s in zip(self.stats, self.s):
+            if m._buffers[key] is not s:  # assigned, not written
+                s.copy_(m._buffers[key])
+                m._buffers[key] = s
+        if self.fixed:
+            for n, b in self.model.named_buffers():
+                if n in self.fixed and not self.torch.equal(b, self.fixed[n]):
+                    raise ValueError("brood.serve: buffer %s changes while the model trains: name it in buffers=[...], "
+                                     "so that each member has its own" % n)
+            self.fixed = None  # one look is enough
+
     def gradient(self, key, ids):
         self._load("xs")
         self.model.train()
@@ -676,6 +706,7 @@ class _Torch:
             self.model.zero_grad(set_to_none=True)
         loss = self._mean(batch)
         loss.backward()
+        self._trained()
         if not self.flat:
             for (_, p), g in zip(self.params, self.g):
                 if p.grad is not None:
@@ -743,6 +774,8 @@ class _Torch:
         self.model.eval()
         for m in self.norms if own else ():
             m.train()
+        if own:
+            self._reset()
         total, correct, sums = 0.0, 0, [0.0] * len(self.metrics)
         size = len(ids) if own else self.size
         parts = [ids[lo:lo + size] for lo in range(0, len(ids), size)]
@@ -763,10 +796,18 @@ class _Torch:
                 correct += int(right)
         return total, correct, sums
 
+    def _reset(self):
+        """Set the buffers other than those of batch-norm to their initial values."""
+        for i in range(len(self.stats) - len(self.others), len(self.stats)):
+            self.s[i].copy_(self.begin[1][i])
+
     def statistics(self, batches):
-        """Set the statistics of batch-norm to the means of those of the batches."""
+        """Set the statistics of batch-norm to the means of those of the batches, and others to what they become."""
         self._load("xs")
+        self._reset()
         self.model.eval()
+        for _, m, _ in self.others:
+            m.training = True
         momenta = [m.momentum for m in self.norms]
         for m in self.norms:
             m.train()
@@ -776,6 +817,7 @@ class _Torch:
                 for m in self.norms:
                     m.momentum = 1 / (k + 1)
                 self._mean(batch)
+                self._trained()
         for m, momentum in zip(self.norms, momenta):
             m.momentum = momentum
         self.store("s")

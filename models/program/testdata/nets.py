@@ -78,6 +78,21 @@ class Shifted(torch.utils.data.Dataset):
         return x.roll(random.randrange(28), 2), i % 10
 
 
+class Spectral(nn.Module):
+    """Buffers that are written in place, those of spectral normalisation, and one that is assigned."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.utils.parametrizations.spectral_norm(nn.Linear(784, 10))
+        self.register_buffer("scale", torch.ones(1))
+
+    def forward(self, x):
+        x = self.fc(x.flatten(1))
+        if self.training:
+            self.scale = .9 * self.scale + .1 * x.detach().std()
+        return x / self.scale
+
+
 def problem(name):
     """The class, the arguments of brood.serve, and a batch size."""
     g = torch.Generator().manual_seed(1)
@@ -85,6 +100,10 @@ def problem(name):
         base = torch.randint(0, 64, (64,), generator=g).tile(64)  # text that repeats
         windows = base.unfold(0, 33, 1)[:1024].clone()
         return GPT, dict(compute=next_letter, train=(windows[:896],), test=(windows[896:],)), 16
+    if name == "spectral":
+        make, data, size = problem("lenet")
+        names = ["scale"] + ["fc.parametrizations.weight.0._" + v for v in "uv"]
+        return Spectral, dict(data, buffers=names[:2] if "two" in sys.argv else names), size
     if name == "shifted":
         return LeNet, dict(loss=F.cross_entropy, train=Shifted(), test=Shifted()), 128
     shape, net = ((1, 28, 28), LeNet) if name == "lenet" else ((3, 32, 32), ResNet20)
