@@ -35,7 +35,7 @@ var subsystems = []subsystem{
 	{name: "runtime/coordinator", may: []string{"models", "optim", "runtime/event", "runtime/message", "runtime/timeline"}, tests: []string{"transport", "runtime"}},
 	{name: "runtime/option", may: []string{"models", "optim", "runtime/coordinator", "runtime/event", "runtime/option"}},
 	// what reads sessions does not need what trains
-	{name: "runtime/summary", may: readers}, {name: "runtime/compare", may: readers}, {name: "runtime/library", may: readers}, {name: "runtime/export", may: readers},
+	{name: "runtime/archive", may: readers}, {name: "runtime/export", may: readers},
 	{name: "runtime", may: []string{"models", "optim", "transport", "runtime"}},
 	{name: "presets", may: []string{"models", "optim", "presets", "runtime/option"}, tests: []string{"runtime/timeline"}},
 	{name: "tui/cli", may: []string{"models", "optim", "transport", "runtime", "presets", "tui"}},
@@ -51,7 +51,7 @@ var seam = []string{"models", "optim.", "optim/collective"}
 var families = []string{"optim"}
 
 // readers are the packages that whatever reads recorded sessions may import.
-var readers = []string{"models", "optim", "runtime/axis", "runtime/compare", "runtime/coordinator", "runtime/event", "runtime/machine", "runtime/option", "runtime/session", "runtime/summary",
+var readers = []string{"models", "optim", "runtime/archive", "runtime/axis", "runtime/coordinator", "runtime/event", "runtime/machine", "runtime/option", "runtime/session",
 	"runtime/timeline", "runtime/view"}
 
 const module = "brood"
@@ -106,7 +106,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"runtime/coordinator/a.go", `import _ "brood/runtime/worker"`, "runtime/coordinator may not import brood/runtime/worker"},
 		{"runtime/view/a.go", `import _ "brood/tui/chart"`, "runtime/view may not import brood/tui/chart"},
 		{"runtime/option/a.go", `import _ "brood/runtime/host"`, "runtime/option may not import brood/runtime/host"},
-		{"runtime/compare/a.go", `import _ "brood/runtime/host"`, "runtime/compare may not import brood/runtime/host"},
+		{"runtime/archive/a.go", `import _ "brood/runtime/host"`, "runtime/archive may not import brood/runtime/host"},
 		{"presets/a.go", `import _ "brood/runtime/event"`, "presets may not import brood/runtime/event"},
 		{"presets/a.go", `import _ "brood/runtime/timeline"`, "presets may not import brood/runtime/timeline"},
 		{"presets/a_test.go", `import _ "brood/runtime/host"`, "presets may not import brood/runtime/host"},

@@ -7,11 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"brood/runtime/archive"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/runtime/compare"
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -22,10 +22,10 @@ import (
 type Library interface {
 	// Scan lists what is recorded, in a folder that it told of or, for "", all; it opens no log. Those that run come
 	// first, then those that were written last.
-	Scan(ctx context.Context, folder string) ([]library.Entry, error)
+	Scan(ctx context.Context, folder string) ([]archive.Entry, error)
 	// Summary is what an entry came to so far, and Curves what it measured; both may read its log.
-	Summary(e library.Entry) library.Summary
-	Curves(e library.Entry) (*compare.Run, error)
+	Summary(e archive.Entry) archive.Summary
+	Curves(e archive.Entry) (*archive.Run, error)
 	// Save keeps what summaries were read, for the next list.
 	Save() error
 	// Open attaches to a session that runs, and else replays it.
@@ -61,7 +61,7 @@ type Brancher interface {
 // Traveller is an optional power of a Library: to look at a run of another machine by a command that has the terminal
 // meanwhile. It gives none for a run that Open opens.
 type Traveller interface {
-	Travel(e library.Entry) *exec.Cmd
+	Travel(e archive.Entry) *exec.Cmd
 }
 
 // Branch is what to begin with.
@@ -102,7 +102,7 @@ func (m *model) open(dir string) tea.Cmd {
 }
 
 // travel gives the terminal to what shows a run of another machine, and has it again afterwards.
-func (m *model) travel(e library.Entry, c *exec.Cmd) tea.Cmd {
+func (m *model) travel(e archive.Entry, c *exec.Cmd) tea.Cmd {
 	m.say(cell.Plain, "asking "+e.Host)
 	return tea.ExecProcess(c, func(err error) tea.Msg {
 		return reply(func(m *model) tea.Cmd {

@@ -3,7 +3,8 @@ package tui
 import (
 	"slices"
 
-	"brood/runtime/compare"
+	"brood/runtime/archive"
+
 	"brood/runtime/view"
 )
 
@@ -33,12 +34,12 @@ func (r *runs) overlayRows(m *model) func(*view.View) rows {
 // figureTable returns a function that writes the table of settings and results, with all digits.
 func (r *runs) figureTable(m *model) func(*view.View) rows {
 	o := r.lay(m)
-	differing, set := compare.Differences(o.set), slices.Clone(o.set)
+	differing, set := archive.Differences(o.set), slices.Clone(o.set)
 	head := []string{"run"}
 	for _, d := range differing {
 		head = append(head, d.Name)
 	}
-	for _, metric := range compare.Metrics {
+	for _, metric := range archive.Metrics {
 		head = append(head, metric.Name)
 	}
 	out := rows{head}
@@ -47,7 +48,7 @@ func (r *runs) figureTable(m *model) func(*view.View) rows {
 		for _, d := range differing {
 			row = append(row, d.Values[i])
 		}
-		for _, metric := range compare.Metrics {
+		for _, metric := range archive.Metrics {
 			text := ""
 			if x, ok := run.Metric(metric.Name); ok {
 				text = exact(x)

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"sort"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/view"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -22,8 +23,8 @@ type overlayState struct {
 	race   bool // draw only from the fork, if a branch is shown with its parent
 
 	stale  bool                 // the fields below have to be recomputed
-	set    []*compare.Run       // selected runs with curves
-	index  map[*compare.Run]int // number of the letter of a run
+	set    []*archive.Run       // selected runs with curves
+	index  map[*archive.Run]int // number of the letter of a run
 	lines  []overlayLine
 	plots  []plot
 	width  int     // of a plot in cells, for which the columns were computed
@@ -40,7 +41,7 @@ type overlayState struct {
 
 // overlayLine is a line of the charts: a run, or several runs that differ only in their seeds.
 type overlayLine struct {
-	runs   []*compare.Run
+	runs   []*archive.Run
 	letter rune
 	role   cell.Role
 	name   string
@@ -50,7 +51,7 @@ type overlayLine struct {
 type plot struct {
 	quantity
 	lines [][]view.Bucket        // columns of each line; nil if it has no values
-	read  [][][]compare.Point    // measured values, by line and run
+	read  [][][]archive.Point    // measured values, by line and run
 	raw   [][]view.Bucket        // the columns that are not nil, for the axis
 	axes  map[[2]bool]chart.Axis // cache of fit, by logarithmic and with outliers
 }
@@ -86,7 +87,7 @@ type lastRead struct {
 
 // read returns the last values of a line's runs up to the cursor, or at their ends without a cursor. ok is false if one
 // of the runs has no value there.
-func (o *overlayState) read(runs [][]compare.Point) (out lastRead, ok bool) {
+func (o *overlayState) read(runs [][]archive.Point) (out lastRead, ok bool) {
 	out = lastRead{view.Bucket{Min: math.Inf(1), Max: math.Inf(-1)}, math.Inf(1)}
 	for _, points := range runs {
 		i := len(points)
@@ -139,7 +140,7 @@ func (r *runs) lay(m *model) *overlayState {
 		o.at = -1
 	}
 	o.stale, o.width, o.plots, o.lines = false, width, nil, nil
-	var read []*compare.Run
+	var read []*archive.Run
 	var letters []int
 	entries := r.selectedRuns(m)
 	var names []string
@@ -149,21 +150,21 @@ func (r *runs) lay(m *model) *overlayState {
 			letters = append(letters, max(0, slices.Index(r.marks, e.Dir)))
 		}
 	}
-	if o.set = compare.Set(read); len(o.set) == 0 {
+	if o.set = archive.Set(read); len(o.set) == 0 {
 		return o
 	}
 	for i, run := range o.set {
 		run.Name = names[i]
 	}
 	o.group(letters)
-	o.lo, o.hi = compare.Spanned(o.set, o.axis)
+	o.lo, o.hi = archive.Spanned(o.set, o.axis)
 	if !(o.hi > o.lo) && o.axis != axis.Rounds {
 		o.axis = axis.Rounds
-		o.lo, o.hi = compare.Spanned(o.set, o.axis)
+		o.lo, o.hi = archive.Spanned(o.set, o.axis)
 	}
 	o.near()
 	o.rows, o.cols, o.differing = o.figures()
-	o.aged, o.unequal, o.unlike, o.tried = o.older(), compare.Unequal(o.set), compare.Unlike(o.set), compare.Tried(o.set)
+	o.aged, o.unequal, o.unlike, o.tried = o.older(), archive.Unequal(o.set), archive.Unlike(o.set), archive.Tried(o.set)
 	for _, q := range o.quantities(m) {
 		if p, some := o.plot(q, 2*width); some {
 			o.plots = append(o.plots, p)
@@ -177,8 +178,8 @@ type quantity struct {
 	title string
 	log   bool
 	text  func(float64) string
-	cols  func(run *compare.Run, n int) []view.Bucket
-	all   func(run *compare.Run) []compare.Point // in the order of the axis
+	cols  func(run *archive.Run, n int) []view.Bucket
+	all   func(run *archive.Run) []archive.Point // in the order of the axis
 	ticks func(float64) string                   // labels of the y axis; nil: numbers
 }
 
@@ -187,7 +188,7 @@ func (o *overlayState) plot(q quantity, n int) (p plot, some bool) {
 	p = plot{quantity: q, axes: map[[2]bool]chart.Axis{}}
 	for _, l := range o.lines {
 		var all [][]view.Bucket
-		var read [][]compare.Point
+		var read [][]archive.Point
 		for _, run := range l.runs {
 			cols := q.cols(run, n)
 			if slices.ContainsFunc(cols, func(b view.Bucket) bool { return !b.Empty() }) {
@@ -200,7 +201,7 @@ func (o *overlayState) plot(q quantity, n int) (p plot, some bool) {
 		case 1:
 			cols = all[0]
 		default:
-			cols = compare.Mean(all)
+			cols = archive.Mean(all)
 		}
 		p.lines, p.read = append(p.lines, cols), append(p.read, read)
 		if cols != nil {
@@ -226,19 +227,19 @@ func (p plot) fit(m *model) chart.Axis {
 // other series.
 func (o *overlayState) quantities(m *model) (out []quantity) {
 	has := func(name string) bool {
-		return slices.ContainsFunc(o.set, func(run *compare.Run) bool { return run.View.Find(name) != nil })
+		return slices.ContainsFunc(o.set, func(run *archive.Run) bool { return run.View.Find(name) != nil })
 	}
 	series := func(name, title string, log bool) {
 		out = append(out, quantity{title, log, func(x float64) string { return SeriesText(name, x) },
-			func(run *compare.Run, n int) []view.Bucket {
+			func(run *archive.Run, n int) []view.Bucket {
 				cols, _ := run.Curve(name, o.axis, o.lo, o.hi, n)
 				return cols
-			}, func(run *compare.Run) []compare.Point { return run.Measured(name, o.axis) }, nil})
+			}, func(run *archive.Run) []archive.Point { return run.Measured(name, o.axis) }, nil})
 	}
-	some := func(of func(run *compare.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
-	maximises := func(run *compare.Run) bool { return run.View.Config.Maximises() }
+	some := func(of func(run *archive.Run) bool) bool { return slices.ContainsFunc(o.set, of) }
+	maximises := func(run *archive.Run) bool { return run.View.Config.Maximises() }
 	centre := func(title string, log, fitness bool) {
-		out = append(out, quantity{title, log, Number, func(run *compare.Run, n int) []view.Bucket {
+		out = append(out, quantity{title, log, Number, func(run *archive.Run, n int) []view.Bucket {
 			if maximises(run) != fitness {
 				return make([]view.Bucket, n)
 			}
@@ -247,7 +248,7 @@ func (o *overlayState) quantities(m *model) (out []quantity) {
 				cols = minus(cols)
 			}
 			return cols
-		}, func(run *compare.Run) []compare.Point {
+		}, func(run *archive.Run) []archive.Point {
 			if maximises(run) != fitness {
 				return nil
 			}
@@ -266,21 +267,21 @@ func (o *overlayState) quantities(m *model) (out []quantity) {
 	} else if has("loss") {
 		series("loss", "training loss", true)
 	}
-	if some(func(run *compare.Run) bool { return run.View.Evaluations > 1 }) {
+	if some(func(run *archive.Run) bool { return run.View.Evaluations > 1 }) {
 		series(view.TestBits, "test bits a byte", false)
 		series(view.TestError, "test error  %", false)
 		series(view.TestFitness, "test fitness", false)
 		series(view.TestHamming, "test Hamming  %", false)
 		series(view.TestRMSE, "test RMSE", false)
 		series(view.TestR2, "test R2", false)
-		if some(func(run *compare.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
+		if some(func(run *archive.Run) bool { return run.View.Config.Score().Series == view.TestLoss }) {
 			series(view.TestLoss, "test loss", true)
 		}
 	}
-	if o.axis != axis.Bytes && some(func(run *compare.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
-		out = append(out, quantity{"bytes sent", false, Size, func(run *compare.Run, n int) []view.Bucket {
+	if o.axis != axis.Bytes && some(func(run *archive.Run) bool { _, sent := run.Span(axis.Bytes); return sent > 0 }) {
+		out = append(out, quantity{"bytes sent", false, Size, func(run *archive.Run, n int) []view.Bucket {
 			return run.Reached(axis.Bytes, o.axis, o.lo, o.hi, n)
-		}, func(run *compare.Run) []compare.Point { return run.Commits(axis.Bytes, o.axis) }, brief})
+		}, func(run *archive.Run) []archive.Point { return run.Commits(axis.Bytes, o.axis) }, brief})
 	}
 	if has(view.CentreLoss) && has("loss") {
 		series("loss", "training loss, median of members", true)
@@ -306,16 +307,16 @@ func (o *overlayState) quantities(m *model) (out []quantity) {
 // group sets the lines, in the order of their letters. Runs of one setting with several seeds become one line if
 // o.seeds is set. letters are the numbers of the letters of the runs in o.set.
 func (o *overlayState) group(letters []int) {
-	index := map[*compare.Run]int{}
+	index := map[*archive.Run]int{}
 	for i, run := range o.set {
 		index[run] = letters[i]
 	}
 	o.index = index
-	for _, g := range compare.Groups(o.set) {
+	for _, g := range archive.Groups(o.set) {
 		if !o.seeds || g.Seeds() < 2 {
 			for _, run := range g.Runs {
 				letter, role := chart.Letter(index[run])
-				o.lines = append(o.lines, overlayLine{[]*compare.Run{run}, letter, role, run.Name})
+				o.lines = append(o.lines, overlayLine{[]*archive.Run{run}, letter, role, run.Name})
 			}
 			continue
 		}

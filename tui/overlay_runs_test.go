@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/compare"
+	"brood/runtime/archive"
+
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
 	"brood/tui/cell"
@@ -242,24 +243,24 @@ func TestExportOfTheOverlay(t *testing.T) {
 
 // TestObjectivesBesideModels: of runs of both kinds each is exported under what it has, and no fitness is a loss.
 func TestObjectivesBesideModels(t *testing.T) {
-	fold := func(objective string) *compare.Run {
+	fold := func(objective string) *archive.Run {
 		rs := sourcetest.Run(3, 40)
 		for _, r := range rs {
 			if r.Config != nil {
 				r.Config.Objective = objective
 			}
 		}
-		run := &compare.Run{View: view.New()}
+		run := &archive.Run{View: view.New()}
 		for _, r := range rs {
 			run.View.Apply(r)
 		}
 		return run
 	}
 	model, walk := fold(""), fold("walk.py")
-	o := &overlayState{set: []*compare.Run{model, walk}}
+	o := &overlayState{set: []*archive.Run{model, walk}}
 	found := 0
 	for _, q := range o.quantities(open(t, 120, 36, sourcetest.Run(3, 40), nil).model) {
-		of := map[string]*compare.Run{"loss of the centre": model, "fitness of the centre": walk}[q.title]
+		of := map[string]*archive.Run{"loss of the centre": model, "fitness of the centre": walk}[q.title]
 		if of == nil {
 			continue
 		}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"brood/runtime/compare"
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -59,7 +59,7 @@ func (r *runs) drawOverlay(m *model, g *cell.Grid, in cell.Rect) {
 }
 
 // noCurve returns the message why a run has no chart.
-func (r *runs) noCurve(e library.Entry) string {
+func (r *runs) noCurve(e archive.Entry) string {
 	h := r.overlay.loaded[e.Dir]
 	switch {
 	case e.Host != "" && !slices.Contains(r.marks, e.Dir):
@@ -197,7 +197,7 @@ var figureWeights = map[string]int{event.KeyTestBits: 105, event.KeyTestError: 1
 
 // metricHead returns the heading of a column, with a blank above the mark behind a figure. It shortens test error to
 // test, as the narrow status line does.
-func metricHead(m compare.Metric) string {
+func metricHead(m archive.Metric) string {
 	return strings.Replace(m.Title, "test error", "test", 1) + " "
 }
 
@@ -321,7 +321,7 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 	for _, l := range o.lines {
 		for _, run := range l.runs {
 			letter, role := chart.Letter(o.index[run])
-			rows = append(rows, figureRow{overlayLine{[]*compare.Run{run}, letter, role, run.Name}, map[string]string{}})
+			rows = append(rows, figureRow{overlayLine{[]*archive.Run{run}, letter, role, run.Name}, map[string]string{}})
 		}
 	}
 	put := func(head string, weight int, right bool, text func(row figureRow) string) {
@@ -333,8 +333,8 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 		cols = append(cols, column[figureRow]{head: head, width: min(width, 18), weight: weight, right: right,
 			text: func(row figureRow) string { return row.cells[head] }})
 	}
-	for i, d := range compare.Differences(o.set) {
-		values := map[*compare.Run]string{}
+	for i, d := range archive.Differences(o.set) {
+		values := map[*archive.Run]string{}
 		for j, run := range o.set {
 			values[run] = d.Values[j]
 		}
@@ -353,9 +353,9 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 			return "–"
 		})
 	}
-	for _, metric := range compare.Metrics {
-		best, some := map[*compare.Run]bool{}, false
-		for _, run := range compare.Best(o.set, metric) {
+	for _, metric := range archive.Metrics {
+		best, some := map[*archive.Run]bool{}, false
+		for _, run := range archive.Best(o.set, metric) {
 			best[run] = true
 		}
 		for _, run := range o.set {
@@ -376,7 +376,7 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 			return Figure(metric.Name, x) + " "
 		})
 	}
-	for _, g := range compare.Groups(o.set) {
+	for _, g := range archive.Groups(o.set) {
 		if g.Seeds() < 2 {
 			continue
 		}
@@ -386,7 +386,7 @@ func (o *overlayState) figures() (rows []figureRow, cols []column[figureRow], di
 			letters = append(letters, string(letter))
 		}
 		mean := figureRow{overlayLine{g.Runs, '=', cell.Plain, "mean of " + strings.Join(letters, " ")}, map[string]string{}}
-		for _, metric := range compare.Metrics {
+		for _, metric := range archive.Metrics {
 			x, se, n := g.Mean(metric.Name)
 			switch {
 			case n > 1:

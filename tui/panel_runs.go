@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/tui/cell"
 	"brood/tui/chart"
 )
@@ -126,7 +127,7 @@ func columnText(text func(k *known) string) func(runCell) string {
 func runColumns() []column[runCell] {
 	return []column[runCell]{
 		{head: "state", width: 8, weight: 20, text: standingOf, role: standingRole},
-		{head: "", width: library.Points, weight: 16, text: func(c runCell) string {
+		{head: "", width: archive.CurvePoints, weight: 16, text: func(c runCell) string {
 			if c.k == nil {
 				return ""
 			}

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"brood/runtime/compare"
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 )
 
 // runs is the state of the Runs screen: the list of all runs and the overlay of the selected ones.
 type runs struct {
-	found  map[string][]library.Entry // by folder; "" is the top level
+	found  map[string][]archive.Entry // by folder; "" is the top level
 	known  map[string]*known          // summaries by directory
 	open   map[string]bool            // folders by directory; present once the user or the program set it
 	err    error                      // of the last scan
@@ -38,13 +38,13 @@ type runs struct {
 
 // runRow is a row of the list.
 type runRow struct {
-	library.Entry
+	archive.Entry
 	depth int // 0: top level; 1: below its folder
 }
 
 // known is the summary of a run or folder.
 type known struct {
-	library.Summary
+	archive.Summary
 	text  string        // searched by the filter, in lower case
 	spark string        // sparkline of the loss
 	bytes int64         // size of the log when it was read
@@ -68,7 +68,7 @@ const (
 var sortings = []string{"live, then last written", "by name", "by test error", "by loss", "by state"}
 
 func newRuns() *runs {
-	return &runs{found: map[string][]library.Entry{}, known: map[string]*known{}, open: map[string]bool{},
+	return &runs{found: map[string][]archive.Entry{}, known: map[string]*known{}, open: map[string]bool{},
 		overlay: overlayState{at: -1, seeds: true, loaded: map[string]*loadedRun{}}}
 }
 
@@ -89,7 +89,7 @@ func Standing(x session.Info) string {
 }
 
 // summary returns the summary of an entry, nil before it was read.
-func (r *runs) summary(e library.Entry) *known {
+func (r *runs) summary(e archive.Entry) *known {
 	k := r.known[e.Dir]
 	if k != nil {
 		k.Running = e.Running
@@ -99,7 +99,7 @@ func (r *runs) summary(e library.Entry) *known {
 
 // name returns the display name of a run: the name that the user gave it, else its directory without the date, which
 // commands accept too.
-func (r *runs) name(e library.Entry) string {
+func (r *runs) name(e archive.Entry) string {
 	if k := r.known[e.Dir]; k != nil && k.About.Name != "" {
 		return k.About.Name
 	}
@@ -144,7 +144,7 @@ func (r *runs) sorted(m *model) []runRow {
 }
 
 // passes reports whether the name or the summary of a run contains every word of the filter want, in lower case.
-func (r *runs) passes(e library.Entry, want string) bool {
+func (r *runs) passes(e archive.Entry, want string) bool {
 	text := strings.ToLower(e.Name)
 	if k := r.summary(e); k != nil {
 		text = k.text
@@ -156,12 +156,12 @@ func (r *runs) passes(e library.Entry, want string) bool {
 }
 
 // order returns entries in the order of the sort key. Scans are already sorted by time.
-func (r *runs) order(entries []library.Entry) []library.Entry {
+func (r *runs) order(entries []archive.Entry) []archive.Entry {
 	if r.sort == byTime {
 		return entries
 	}
 	out := slices.Clone(entries)
-	slices.SortStableFunc(out, func(a, b library.Entry) int {
+	slices.SortStableFunc(out, func(a, b archive.Entry) int {
 		if a.Folder != b.Folder && (a.Folder == "" || b.Folder == "") && r.sort != byName { // folders last
 			return cmp.Compare(a.Folder, b.Folder)
 		}
@@ -192,7 +192,7 @@ func compareNaNLast(a, b float64) int {
 }
 
 // tested returns the test metric of a run with lower as better, NaN if there is none.
-func (r *runs) tested(e library.Entry) float64 {
+func (r *runs) tested(e archive.Entry) float64 {
 	if k := r.known[e.Dir]; k != nil && k.Score != nil && k.Score.More {
 		return -k.Score.Value
 	} else if k != nil && k.Score != nil {
@@ -201,7 +201,7 @@ func (r *runs) tested(e library.Entry) float64 {
 	return math.NaN()
 }
 
-func (r *runs) loss(e library.Entry) float64 {
+func (r *runs) loss(e archive.Entry) float64 {
 	if k := r.known[e.Dir]; k != nil {
 		return k.Loss
 	}
@@ -209,7 +209,7 @@ func (r *runs) loss(e library.Entry) float64 {
 }
 
 // rank orders runs by state: running, killed and failed runs, which may need attention, before finished ones.
-func (r *runs) rank(e library.Entry) int {
+func (r *runs) rank(e archive.Entry) int {
 	k := r.summary(e)
 	if k == nil {
 		return 9
@@ -228,7 +228,7 @@ func (r *runs) at(m *model) int {
 }
 
 // on returns the entry under the cursor; why is a message if there is none, else "".
-func (r *runs) on(m *model) (e library.Entry, why string) {
+func (r *runs) on(m *model) (e archive.Entry, why string) {
 	i := r.at(m)
 	if i < 0 {
 		return e, "there is no run to choose"
@@ -250,17 +250,17 @@ func (r *runs) choose(dir string) {
 }
 
 // entry finds a run by its directory.
-func (r *runs) entry(dir string) (library.Entry, bool) {
+func (r *runs) entry(dir string) (archive.Entry, bool) {
 	for _, list := range r.found {
-		if i := slices.IndexFunc(list, func(e library.Entry) bool { return e.Dir == dir }); i >= 0 {
+		if i := slices.IndexFunc(list, func(e archive.Entry) bool { return e.Dir == dir }); i >= 0 {
 			return list[i], true
 		}
 	}
-	return library.Entry{}, false
+	return archive.Entry{}, false
 }
 
 // selectedRuns returns the runs of the overlay: the marked ones, or the one under the cursor if none is marked.
-func (r *runs) selectedRuns(m *model) (out []library.Entry) {
+func (r *runs) selectedRuns(m *model) (out []archive.Entry) {
 	for _, dir := range r.marks {
 		if e, ok := r.entry(dir); ok {
 			out = append(out, e)
@@ -277,7 +277,7 @@ func (r *runs) selectedRuns(m *model) (out []library.Entry) {
 
 // loadedRun holds the curves of a run for the overlay.
 type loadedRun struct {
-	run   *compare.Run // nil after an error
+	run   *archive.Run // nil after an error
 	err   error
 	bytes int64         // size of the log when it was read
 	at    time.Time     // time of reading

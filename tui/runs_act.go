@@ -9,12 +9,12 @@ import (
 	"strings"
 	"unicode"
 
+	"brood/runtime/archive"
+
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/tui/cell"
 	"brood/tui/chart"
@@ -98,7 +98,7 @@ func (r *runs) turnAxis(m *model) tea.Cmd {
 	n := axis.Axis(len(axis.Names))
 	for i := range n {
 		next := (o.axis + 1 + i) % n
-		if lo, hi := compare.Spanned(o.set, next); hi > lo {
+		if lo, hi := archive.Spanned(o.set, next); hi > lo {
 			o.axis, o.stale, o.at = next, true, -1
 			return nil
 		}
@@ -152,7 +152,7 @@ func (r *runs) enter(m *model) tea.Cmd {
 }
 
 // remoteNote returns the message that a run of another machine can only be opened or overlaid from here.
-func remoteNote(e library.Entry) string {
+func remoteNote(e archive.Entry) string {
 	switch {
 	case e.Folder != "":
 		return e.Name + " is no run: choose one below it"
@@ -206,7 +206,7 @@ func (m *model) keeper() Keeper {
 }
 
 // mayChange returns the run under the cursor with its summary. why is a message if it cannot be changed, else "".
-func (r *runs) mayChange(m *model) (e library.Entry, k *known, why string) {
+func (r *runs) mayChange(m *model) (e archive.Entry, k *known, why string) {
 	e, why = r.on(m)
 	k = r.summary(e)
 	switch {

@@ -5,19 +5,20 @@ import (
 	"path/filepath"
 	"slices"
 
+	"brood/runtime/archive"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/runtime/library"
 	"brood/tui/cell"
 )
 
 // atTop reports whether a run of another machine is listed at the top, among the running runs, instead of in its
 // folder.
-func (r *runs) atTop(e library.Entry) bool { return r.sort == byTime && e.Host != "" && e.Running }
+func (r *runs) atTop(e archive.Entry) bool { return r.sort == byTime && e.Host != "" && e.Running }
 
 // folderRows returns the row of a folder followed by those of its runs, and the rows of its runs that are listed at the
 // top. Both are nil if neither the folder nor a run of it passes the filter.
-func (r *runs) folderRows(e library.Entry, want string) (top, rows []runRow) {
+func (r *runs) folderRows(e archive.Entry, want string) (top, rows []runRow) {
 	within := r.within(e, want)
 	if len(within) == 0 && !r.passes(e, want) {
 		return nil, nil
@@ -35,7 +36,7 @@ func (r *runs) folderRows(e library.Entry, want string) (top, rows []runRow) {
 }
 
 // within returns the runs of a folder that pass the filter, or all of them if the folder itself passes.
-func (r *runs) within(folder library.Entry, want string) (out []library.Entry) {
+func (r *runs) within(folder archive.Entry, want string) (out []archive.Entry) {
 	named := r.passes(folder, want)
 	for _, x := range r.order(r.found[folder.Dir]) {
 		if named || r.passes(x, want) {
@@ -47,12 +48,12 @@ func (r *runs) within(folder library.Entry, want string) (out []library.Entry) {
 
 // expanded reports whether the runs of a folder are listed below it: it is open, or shown only for runs that pass the
 // filter.
-func (r *runs) expanded(folder library.Entry, want string) bool {
+func (r *runs) expanded(folder archive.Entry, want string) bool {
 	return r.open[folder.Dir] || r.matchedInside(folder, want)
 }
 
 // matchedInside reports whether a folder is shown only because runs in it pass the filter.
-func (r *runs) matchedInside(folder library.Entry, want string) bool {
+func (r *runs) matchedInside(folder archive.Entry, want string) bool {
 	return want != "" && !r.passes(folder, want)
 }
 
@@ -63,7 +64,7 @@ func (r *runs) marksIn(folder string) bool {
 
 // keepMarked adds closed folders with marked runs to the result of a scan that started before the runs were marked,
 // with the entries of the scan before.
-func (r *runs) keepMarked(found map[string][]library.Entry) {
+func (r *runs) keepMarked(found map[string][]archive.Entry) {
 	for _, e := range found[""] {
 		if _, listed := found[e.Dir]; e.Folder != "" && !listed && r.marksIn(e.Dir) {
 			found[e.Dir] = r.found[e.Dir]
@@ -73,7 +74,7 @@ func (r *runs) keepMarked(found map[string][]library.Entry) {
 
 // markFolder marks the runs of a folder that pass the filter. If all are marked, or no more marks are possible, it
 // removes their marks. It first scans a folder that was not scanned yet.
-func (r *runs) markFolder(m *model, e library.Entry) tea.Cmd {
+func (r *runs) markFolder(m *model, e archive.Entry) tea.Cmd {
 	if _, listed := r.found[e.Dir]; listed {
 		return r.markAll(m, e)
 	}
@@ -91,9 +92,9 @@ func (r *runs) markFolder(m *model, e library.Entry) tea.Cmd {
 	})
 }
 
-func (r *runs) markAll(m *model, e library.Entry) tea.Cmd {
+func (r *runs) markAll(m *model, e archive.Entry) tea.Cmd {
 	list := r.within(e, r.wanted)
-	fresh := slices.DeleteFunc(slices.Clone(list), func(x library.Entry) bool { return slices.Contains(r.marks, x.Dir) })
+	fresh := slices.DeleteFunc(slices.Clone(list), func(x archive.Entry) bool { return slices.Contains(r.marks, x.Dir) })
 	room := maxMarks - len(r.marks)
 	switch {
 	case len(list) == 0:
@@ -102,7 +103,7 @@ func (r *runs) markAll(m *model, e library.Entry) tea.Cmd {
 		m.say(cell.Warn, tooMany)
 	case len(fresh) == 0 || room <= 0:
 		r.marks = slices.DeleteFunc(r.marks, func(dir string) bool {
-			return slices.ContainsFunc(list, func(x library.Entry) bool { return x.Dir == dir })
+			return slices.ContainsFunc(list, func(x archive.Entry) bool { return x.Dir == dir })
 		})
 	default:
 		if n := len(fresh); n > room {

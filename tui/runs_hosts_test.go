@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/archive"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/runtime/library"
 	"brood/runtime/session"
 )
 
@@ -16,11 +17,11 @@ import (
 func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	s := &shelf{list: []session.Info{{Name: "here", Dir: "/s/here", Running: true}, {Name: "ended", Dir: "/s/ended"}}}
 	d := browse(t, 120, 36, s, "")
-	lab := library.Entry{Name: "lab", Dir: "ssh://lab", Folder: library.HostFolder, Host: "lab", Asked: true}
-	found := map[string][]library.Entry{
+	lab := archive.Entry{Name: "lab", Dir: "ssh://lab", Folder: archive.HostFolder, Host: "lab", Asked: true}
+	found := map[string][]archive.Entry{
 		"": append(slices.Clone(d.runs.found[""]), lab,
-			library.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},
-			library.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
+			archive.Entry{Name: "night", Dir: "url://night", Host: "night", Asked: true, Running: true},
+			archive.Entry{Name: "mute", Dir: "url://mute", Host: "mute", Asked: true}),
 		lab.Dir: {{Name: "far", Dir: "ssh://lab/far", Host: "lab", Running: true}, {Name: "old", Dir: "ssh://lab/old", Host: "lab"}},
 	}
 	d.runs.storeScan(d.model, found, 0)
@@ -49,7 +50,7 @@ func TestLiveRunsOfHostsStandFirst(t *testing.T) {
 	d.press("s", "s", "s", "s")
 	d.runs.reader.scanning, d.runs.open[lab.Dir] = false, false
 	s.folders = map[string][]session.Info{lab.Dir: {{Name: "new", Dir: "ssh://lab/new"}}}
-	d.runs.found[""] = []library.Entry{lab}
+	d.runs.found[""] = []archive.Entry{lab}
 	d.now = d.now.Add(time.Hour)
 	d.deliver(d.relisted())
 	if got := d.runs.found[lab.Dir]; len(got) != 1 || got[0].Name != "new" {

@@ -3,7 +3,7 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"brood/runtime/compare"
+	"brood/runtime/archive"
 )
 
 // overlayBranch overlays a run and a new branch of it from the fork on. A scan that started before the branch does not
@@ -57,7 +57,7 @@ func (r *runs) turnRace(*model) tea.Cmd {
 // raceNote returns the part of the title that says where the fork is; "" if the charts show the whole runs.
 func (o *overlayState) raceNote() string {
 	x, ok := o.forked()
-	if first, _ := compare.Spanned(o.set, o.axis); !ok || !o.race || o.lo <= first {
+	if first, _ := archive.Spanned(o.set, o.axis); !ok || !o.race || o.lo <= first {
 		return ""
 	}
 	return "fork at " + placeText(o.axis, x) + ", 0 shows all · "

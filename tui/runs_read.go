@@ -5,9 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"brood/runtime/archive"
+
 	tea "charm.land/bubbletea/v2"
 
-	"brood/runtime/library"
 	"brood/tui/chart"
 )
 
@@ -19,7 +20,7 @@ type reader struct {
 	scanned  time.Time       // start of the last scan
 	took     time.Duration   // duration of the last scan
 	filtered bool            // the last scan included all folders, for a filter
-	todo     []library.Entry // entries with a missing or outdated summary; those in view are read before them
+	todo     []archive.Entry // entries with a missing or outdated summary; those in view are read before them
 	read     int             // summaries since the last save
 }
 
@@ -53,12 +54,12 @@ func (r *runs) scan(m *model) tea.Cmd {
 	ctx, lib, clock := m.ctx, m.opt.Library, m.opt.Clock
 	folders := []string{""}
 	for _, e := range r.found[""] {
-		if e.Folder == library.HostFolder || e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
+		if e.Folder == archive.HostFolder || e.Folder != "" && (r.open[e.Dir] || filtered || r.marksIn(e.Dir)) {
 			folders = append(folders, e.Dir)
 		}
 	}
 	return m.job(func() tea.Msg {
-		began, found := clock(), map[string][]library.Entry{}
+		began, found := clock(), map[string][]archive.Entry{}
 		for _, dir := range folders {
 			list, err := lib.Scan(ctx, dir)
 			if err != nil {
@@ -82,12 +83,12 @@ func (r *runs) rescan(m *model) tea.Cmd {
 
 // storeScan stores the result of a scan: entries by folder. It removes marks of runs that no longer exist and queues
 // the summaries that are missing.
-func (r *runs) storeScan(m *model, found map[string][]library.Entry, took time.Duration) tea.Cmd {
+func (r *runs) storeScan(m *model, found map[string][]archive.Entry, took time.Duration) tea.Cmd {
 	r.reader.scanning, r.reader.took, r.loaded, r.err = false, took, true, nil
 	r.keepMarked(found)
 	r.found, r.stale, r.reader.todo = found, true, r.reader.todo[:0]
 	for _, e := range found[""] {
-		if _, seen := r.open[e.Dir]; e.Folder == library.HostFolder && !seen { // a configured host starts open
+		if _, seen := r.open[e.Dir]; e.Folder == archive.HostFolder && !seen { // a configured host starts open
 			r.open[e.Dir] = true
 		}
 	}
@@ -106,7 +107,7 @@ func (r *runs) storeScan(m *model, found map[string][]library.Entry, took time.D
 }
 
 // needsSummary reports whether the summary of an entry is missing, or older than its log and due to be read again.
-func (r *runs) needsSummary(m *model, e library.Entry) bool {
+func (r *runs) needsSummary(m *model, e archive.Entry) bool {
 	k := r.known[e.Dir]
 	return k == nil || (k.bytes != e.Bytes || e.Folder != "" && !k.when.Equal(e.Written)) &&
 		m.opt.Clock().Sub(k.at) >= patience*k.took
@@ -114,7 +115,7 @@ func (r *runs) needsSummary(m *model, e library.Entry) bool {
 
 // outdated reports whether a summary is old enough to be read again. Another process may have renamed or annotated the
 // run meanwhile, which does not change its log.
-func (r *runs) outdated(m *model, e library.Entry) bool {
+func (r *runs) outdated(m *model, e archive.Entry) bool {
 	k := r.known[e.Dir]
 	return k != nil && m.opt.Clock().Sub(k.at) >= max(agedAfter, patience*k.took)
 }
@@ -125,7 +126,7 @@ func (r *runs) sum(m *model) tea.Cmd {
 	if r.reader.summing {
 		return nil
 	}
-	var next []library.Entry
+	var next []archive.Entry
 	rows := r.sorted(m)
 	from := min(r.first, len(rows))
 	for _, x := range rows[from:min(len(rows), from+max(r.height, m.h))] {
@@ -173,7 +174,7 @@ func sparkline(curve []float64) string {
 }
 
 // storeSummaries stores the summaries of a batch and queues the entries that were left.
-func (r *runs) storeSummaries(m *model, read []*known, left []library.Entry) tea.Cmd {
+func (r *runs) storeSummaries(m *model, read []*known, left []archive.Entry) tea.Cmd {
 	r.reader.summing, r.reader.read = false, r.reader.read+len(read)
 	for _, k := range read {
 		if old := r.known[k.Dir]; old == nil || old.About.Name != k.About.Name { // charts and the table show names

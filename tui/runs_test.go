@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/archive"
+
 	tea "charm.land/bubbletea/v2"
 
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -461,13 +462,13 @@ func TestRunsFitWhateverTheSize(t *testing.T) {
 // traveller is a shelf with runs of another machine.
 type traveller struct{ *shelf }
 
-func (traveller) Travel(library.Entry) *exec.Cmd { return exec.Command("true") }
+func (traveller) Travel(archive.Entry) *exec.Cmd { return exec.Command("true") }
 
 // What another machine shows could change its runs: who looks only does not go there.
 func TestNobodyTravelsReadOnly(t *testing.T) {
 	r := newRuns()
-	e := library.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
-	r.found[""], r.chosen, r.stale = []library.Entry{e}, e.Dir, true
+	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
+	r.found[""], r.chosen, r.stale = []archive.Entry{e}, e.Dir, true
 	m := &model{opt: Options{Library: traveller{&shelf{}}}}
 	if why := r.mayOpen(m); why != "" {
 		t.Errorf("it is refused: %s", why)
@@ -477,15 +478,15 @@ func TestNobodyTravelsReadOnly(t *testing.T) {
 		t.Errorf("it is opened: %q", why)
 	}
 	for _, c := range []struct {
-		e    library.Entry
+		e    archive.Entry
 		want string
-	}{{library.Entry{Name: "lab", Folder: library.HostFolder, Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {library.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
-		r.found[""], r.stale = []library.Entry{c.e}, true
+	}{{archive.Entry{Name: "lab", Folder: archive.HostFolder, Host: "lab", Asked: true}, "lab is no run: choose one below it"}, {archive.Entry{Name: "night", Host: "night", Asked: true}, ""}} {
+		r.found[""], r.stale = []archive.Entry{c.e}, true
 		if why := r.mayMark(m); why != c.want {
 			t.Errorf("%+v is not marked since %q, want %q", c.e, why, c.want)
 		}
 	}
-	r.found[""], r.stale = []library.Entry{e}, true
+	r.found[""], r.stale = []archive.Entry{e}, true
 	if _, _, why := r.mayChange(m); r.mayMark(m) != "" || r.noCurve(e) != remoteNote(e) || why == "" {
 		t.Errorf("a run of a machine is not marked since %q, its curves are not there since %q, and it may be changed", r.mayMark(m), r.noCurve(e))
 	}

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/optim"
-	"brood/runtime/compare"
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -42,27 +42,27 @@ type shelf struct {
 	nearest uint64 // checkpoint, as a branch is told
 }
 
-func (s *shelf) Scan(_ context.Context, folder string) (out []library.Entry, err error) {
+func (s *shelf) Scan(_ context.Context, folder string) (out []archive.Entry, err error) {
 	s.scans++
 	list := s.list
 	if folder != "" {
 		list = s.folders[folder]
 	}
 	for _, x := range list {
-		out = append(out, library.Entry{Name: x.Name, Dir: x.Dir, Bytes: 1 + int64(x.Round), Written: x.Started, Running: x.Running})
+		out = append(out, archive.Entry{Name: x.Name, Dir: x.Dir, Bytes: 1 + int64(x.Round), Written: x.Started, Running: x.Running})
 	}
 	for dir := range s.folders {
 		if folder == "" {
-			out = append(out, library.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
+			out = append(out, archive.Entry{Name: filepath.Base(dir), Dir: dir, Folder: "sweep", Written: cmp.Or(s.touched, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))})
 		}
 	}
-	library.Sort(out)
+	archive.SortEntries(out)
 	return out, s.err
 }
 
-func (s *shelf) Summary(e library.Entry) library.Summary {
+func (s *shelf) Summary(e archive.Entry) archive.Summary {
 	s.read = append(s.read, e.Dir)
-	sum := library.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir}, Loss: math.NaN(), Runs: len(s.folders[e.Dir])}
+	sum := archive.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir}, Loss: math.NaN(), Runs: len(s.folders[e.Dir])}
 	for _, list := range append(slices.Collect(maps.Values(s.folders)), s.list) {
 		if i := slices.IndexFunc(list, func(x session.Info) bool { return x.Dir == e.Dir }); i >= 0 {
 			sum.Info = list[i]
@@ -80,9 +80,9 @@ func (s *shelf) Summary(e library.Entry) library.Summary {
 }
 
 // Curves writes the records as the real writer does, and reads them back.
-func (s *shelf) Curves(e library.Entry) (*compare.Run, error) {
+func (s *shelf) Curves(e archive.Entry) (*archive.Run, error) {
 	if s.err != nil || s.records[e.Dir] == nil {
-		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name, compare.ErrNoRound))
+		return nil, errors.Join(s.err, fmt.Errorf("session %s %w: there is nothing to compare", e.Name, archive.ErrNoRound))
 	}
 	tmp, err := os.MkdirTemp("", "shelf-*")
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *shelf) Curves(e library.Entry) (*compare.Run, error) {
 	if err := errors.Join(w.Append(s.records[e.Dir]...), w.Close()); err != nil {
 		return nil, err
 	}
-	run, err := compare.Read(dir)
+	run, err := archive.Read(dir)
 	if err == nil {
 		run.Dir = e.Dir
 	}

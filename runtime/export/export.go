@@ -1,5 +1,5 @@
 // Package export takes recorded runs out of brood: as one table of what they measured, in the forms that other tools
-// read. It folds logs as package compare does, so that its figures are those of the screens, and keeps every round.
+// read. It folds logs as package archive does, so that its figures are those of the screens, and keeps every round.
 //
 //	run, err := export.Read(dir)
 //	table := export.Rounds([]*export.Run{run})
@@ -15,11 +15,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"brood/runtime/archive"
+
 	"brood/models/engine"
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/timeline"
@@ -28,7 +29,7 @@ import (
 
 // Run is a recorded run of which every committed round can be told.
 type Run struct {
-	*compare.Run
+	*archive.Run
 	records uint64  // of the log, that were read
 	rounds  uint64  // committed
 	backs   []back  // in the order of the log
@@ -70,10 +71,10 @@ func Read(dir string) (*Run, error) {
 		return nil, err
 	}
 	if r.rounds == 0 || len(r.spans) == 0 {
-		return nil, fmt.Errorf("session %s %w: there is nothing to export", filepath.Base(dir), compare.ErrNoRound)
+		return nil, fmt.Errorf("session %s %w: there is nothing to export", filepath.Base(dir), archive.ErrNoRound)
 	}
 	var err error
-	if r.Run, err = compare.Read(dir); err != nil { // it has at least what was read above
+	if r.Run, err = archive.Read(dir); err != nil { // it has at least what was read above
 		return nil, err
 	}
 	for i := range r.spans {

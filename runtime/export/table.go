@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/optim"
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/view"
 )
@@ -171,7 +172,7 @@ func (s *span) knobs(r *Run, round uint64, take func(k optim.Knob, x float64)) {
 }
 
 // told are the settings that do not change while a run trains, under names of one word.
-func (r *Run) told() (out []compare.Setting) {
+func (r *Run) told() (out []archive.Setting) {
 	changing := []string{"algorithm", "members", "workers"}
 	for _, a := range r.algorithms() {
 		for _, k := range a.Knobs {

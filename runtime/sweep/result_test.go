@@ -5,16 +5,17 @@ import (
 	"slices"
 	"testing"
 
+	"brood/runtime/archive"
+
 	"brood/models/engine"
 	"brood/optim/collective"
 	"brood/runtime/event"
-	"brood/runtime/summary"
 	"brood/runtime/view"
 )
 
 // over is a trial that is done, whose log held these records.
 func over(eta string, records ...event.Record) *Trial {
-	t := &Trial{Point: []string{eta}, Label: "eta=" + eta, Seed: 1, State: Done, Tally: summary.New()}
+	t := &Trial{Point: []string{eta}, Label: "eta=" + eta, Seed: 1, State: Done, Tally: archive.NewTally()}
 	for _, r := range records {
 		t.Tally.Record(r)
 	}

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
-	"brood/runtime/summary"
 )
 
 // Ready is a trial that is about to be trained.
@@ -134,10 +135,10 @@ func (b *Batch) update(t *Trial) (now State, err error) {
 func (b *Batch) fail(t *Trial, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.State, t.Tally, t.Failed = Failed, summary.New(), why
+	t.State, t.Tally, t.Failed = Failed, archive.NewTally(), why
 }
 
-func (b *Batch) set(t *Trial, state State, out *summary.Tally) {
+func (b *Batch) set(t *Trial, state State, out *archive.Tally) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.State, t.Tally = state, out
@@ -149,7 +150,7 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 	claim, err := session.Lock(t.claim)
 	var locked *session.LockedError
 	if errors.As(err, &locked) {
-		b.set(t, Elsewhere, summary.New())
+		b.set(t, Elsewhere, archive.NewTally())
 		return false, nil
 	}
 	if err != nil {
@@ -172,10 +173,10 @@ func (b *Batch) run(ctx context.Context, t *Trial, train Runner) (over bool, err
 		if err != nil {
 			return false, err
 		}
-		now := summary.New()
-		var resumed *summary.Resumed
+		now := archive.NewTally()
+		var resumed *archive.Resumed
 		if r.From != nil {
-			resumed = &summary.Resumed{Checkpoint: r.From.Checkpoint, Limit: r.From.Limit}
+			resumed = &archive.Resumed{Checkpoint: r.From.Checkpoint, Limit: r.From.Limit}
 		}
 		now.Begin(r.Job.Config, t.Dir, resumed)
 		watch := func(rec event.Record) {

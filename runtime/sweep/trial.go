@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/session"
-	"brood/runtime/summary"
 )
 
 // Trial is one run of a batch. State, Tally and Failed change while the batch runs: they are read within [Batch.Each],
@@ -23,7 +24,7 @@ type Trial struct {
 	Work  float64     // see [host.Job.Work], since Check
 
 	State  State
-	Tally  *summary.Tally // what it measured, or has measured so far; nil before it was looked at
+	Tally  *archive.Tally // what it measured, or has measured so far; nil before it was looked at
 	Failed error          // why it could not be run
 
 	claim string // locked by the process that is at it
@@ -76,11 +77,11 @@ func (t *Trial) Part() float64 {
 }
 
 // look reads from a trial's log how far it is. One that is at its limit is done, whatever ended its process.
-func (t *Trial) look() (State, *summary.Tally, error) {
-	out, err := summary.Read(t.Dir)
+func (t *Trial) look() (State, *archive.Tally, error) {
+	out, err := archive.ReadTally(t.Dir)
 	switch {
 	case errors.Is(err, session.ErrNoLog):
-		return Waits, summary.New(), nil
+		return Waits, archive.NewTally(), nil
 	case err != nil:
 		return Waits, nil, fmt.Errorf("%w: remove %s to run it again", err, t.Dir)
 	case out.Diverged:
@@ -95,7 +96,7 @@ func (t *Trial) look() (State, *summary.Tally, error) {
 
 // ended is what became of a trial, and why it did not end as it should: it is no error that it diverged or was
 // interrupted.
-func (t *Trial) ended(err error, interrupted bool) (State, *summary.Tally, error) {
+func (t *Trial) ended(err error, interrupted bool) (State, *archive.Tally, error) {
 	state, out, bad := t.look()
 	switch {
 	case bad != nil:

@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	"brood/runtime/archive"
+
 	"github.com/spf13/cobra"
 
 	"brood/optim/catalog"
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/session"
-	"brood/runtime/summary"
 	"brood/transport/wire"
 	"brood/tui"
 )
@@ -164,7 +165,7 @@ func follow(ctx context.Context, client *control.Client, s streams) error {
 	if err != nil {
 		return err
 	}
-	p := &plainPrinter{out: s.out, Tally: summary.New()}
+	p := &plainPrinter{out: s.out, Tally: archive.NewTally()}
 	p.Join(v)
 	defer p.flush()
 	for at := v.Position; ; {

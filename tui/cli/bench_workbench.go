@@ -9,12 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"brood/runtime/archive"
+
 	"github.com/spf13/cobra"
 
 	"brood/models/engine"
 	"brood/optim/collective"
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/tui"
 )
@@ -79,7 +80,7 @@ func workbenchIn(ctx context.Context, home string, n, long int, progress func(st
 		progress("opening the workbench on them, " + map[string]string{"no cache": "without a cache",
 			"cache": "with the cache of the first time"}[cache])
 		lib := &sessionLibrary{home: filepath.Join(home, "s"),
-			lib: library.Open(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
+			lib: archive.OpenLibrary(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
 		t, err := tui.Measure(ctx, lib, benchWidth, benchHeight, benchMarked, benchFrames)
 		if err != nil {
 			return err

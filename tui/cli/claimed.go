@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/runtime/archive"
+
 	"brood/models/arith"
 	"brood/models/data"
 	"brood/optim"
@@ -16,13 +18,12 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
-	"brood/runtime/summary"
 )
 
 // printClaims prints the claims of the run's preset with the measured figures. If the settings of the run differ from
 // the preset, it prints the names of these settings instead. Claims state bounds for the short form; published numbers
 // are of the full form. metric returns a measured figure, and false if the run has none.
-func printClaims(w io.Writer, j *host.Job, t *summary.Tally, metric func(string) (float64, bool)) {
+func printClaims(w io.Writer, j *host.Job, t *archive.Tally, metric func(string) (float64, bool)) {
 	preset := j.Config.Preset
 	p, full, err := presets.Recorded(preset)
 	if err != nil {
@@ -86,7 +87,7 @@ var targetOptions = []*option.Option{option.Probe, option.Evaluate}
 
 // differingSettings returns the names of the settings in which a run differs from its preset p and that can change a
 // figure: options, and knobs that were changed at any time. Names are unique.
-func differingSettings(p presets.Preset, j *host.Job, t *summary.Tally) (out []string) {
+func differingSettings(p presets.Preset, j *host.Job, t *archive.Tally) (out []string) {
 	add := func(name string) {
 		if !slices.Contains(out, name) {
 			out = append(out, name)

@@ -5,32 +5,33 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/archive"
+
 	"brood/models/arith"
 	"brood/optim/catalog"
 	"brood/presets"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
-	"brood/runtime/summary"
 )
 
 // TestClaimed: a run of a preset stands beside what that claims, with another seed, too; one with another knob,
 // whenever it was turned, with another end, population, start or arithmetic says what it has otherwise, and no claim. A
 // preset in its full form is compared with what is published.
 func TestClaimed(t *testing.T) {
-	set := func(x *option.Option, text string) func(*host.Job, *summary.Tally) {
-		return func(j *host.Job, _ *summary.Tally) {
+	set := func(x *option.Option, text string) func(*host.Job, *archive.Tally) {
+		return func(j *host.Job, _ *archive.Tally) {
 			if err := x.Set(&j.Options, text); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	turn := func(e event.Edit) func(*host.Job, *summary.Tally) {
-		return func(_ *host.Job, y *summary.Tally) { y.Edits = append(y.Edits, e) }
+	turn := func(e event.Edit) func(*host.Job, *archive.Tally) {
+		return func(_ *host.Job, y *archive.Tally) { y.Edits = append(y.Edits, e) }
 	}
 	for _, c := range []struct {
 		preset string
-		change func(j *host.Job, y *summary.Tally)
+		change func(j *host.Job, y *archive.Tally)
 		want   string
 	}{
 		{"quickstart", nil, "measured 2.5 %; stated at most 4"},
@@ -38,18 +39,18 @@ func TestClaimed(t *testing.T) {
 		{"quickstart", set(option.Rounds, "20"), "of quickstart are of other settings (rounds)"},
 		{"quickstart", set(option.Members, "5"), "other settings (members)"},
 		{"quickstart", set(option.Target, "loss=1"), "other settings (target)"},
-		{"quickstart", func(j *host.Job, _ *summary.Tally) { j.Config.Init = &event.File{} }, "other settings (init)"},
-		{"quickstart", func(j *host.Job, _ *summary.Tally) { j.Config.Kernels = arith.BF16 }, "other settings (device)"},
+		{"quickstart", func(j *host.Job, _ *archive.Tally) { j.Config.Init = &event.File{} }, "other settings (init)"},
+		{"quickstart", func(j *host.Job, _ *archive.Tally) { j.Config.Kernels = arith.BF16 }, "other settings (device)"},
 		{"quickstart", turn(event.Edit{Knob: "eta", Expr: "0.5", By: "flag"}), "other settings (eta)"},
 		{"quickstart", turn(event.Edit{At: 9, Knob: "ell", Expr: "3", By: "ada", ID: 1}), "other settings (ell)"},
 		{"quickstart", turn(event.Edit{Knob: "eta", Expr: "1e-1", By: "flag"}), "measured 2.5 %; stated"}, // as it is
 		// no target is looked for
 		{"quickstart", set(option.Evaluate, "7"), "measured 2.5 %; stated"},
 		{"pesgd-easy-1", set(option.Evaluate, "7"), "other settings (evaluate)"},
-		{"quickstart", func(_ *host.Job, y *summary.Tally) { y.Moved = true }, "other settings (algorithm, population or workers"},
+		{"quickstart", func(_ *host.Job, y *archive.Tally) { y.Moved = true }, "other settings (algorithm, population or workers"},
 		{"quickstart", turn(event.Edit{Knob: "thermal", Expr: "0.1", By: event.ByNobody}), "measured 2.5 %; stated"},
 		// of an older preset, without its first knob
-		{"quickstart", func(_ *host.Job, y *summary.Tally) { y.Edits = y.Edits[1:] }, "other settings ("},
+		{"quickstart", func(_ *host.Job, y *archive.Tally) { y.Edits = y.Edits[1:] }, "other settings ("},
 		{"parle-lenet-full", nil, "published 0.44, difference +2.06"},
 		{"parle-lenet-full", set(option.Epochs, "1"), "of parle-lenet-full are of other settings (epochs)"},
 	} {
@@ -72,7 +73,7 @@ func TestClaimed(t *testing.T) {
 		if j.Alg, err = catalog.Lookup(j.Algorithm); err != nil {
 			t.Fatal(err)
 		}
-		y := summary.New()
+		y := archive.NewTally()
 		y.Edits = host.Edits(j.Alg, j.Options)
 		if c.change != nil {
 			c.change(j, y)

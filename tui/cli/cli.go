@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	"brood/runtime/archive"
+
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +20,6 @@ import (
 	"brood/optim"
 	"brood/optim/catalog"
 	"brood/runtime/fleet"
-	"brood/runtime/library"
 	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/tui"
@@ -181,7 +182,7 @@ func recordedAny() bool {
 	if err != nil {
 		return false
 	}
-	return library.Open(home, "").Any()
+	return archive.OpenLibrary(home, "").Any()
 }
 
 // kinds describes the values that each type of flag takes, for errors.

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"brood/runtime/archive"
+
 	"github.com/spf13/cobra"
 
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/tui"
@@ -58,9 +59,9 @@ func compareCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var runs []*compare.Run
+		var runs []*archive.Run
 		for _, d := range dirs {
-			r, err := compare.Read(d.path)
+			r, err := archive.Read(d.path)
 			switch {
 			case err == nil:
 				runs = append(runs, r)
@@ -73,12 +74,12 @@ func compareCommand(s streams) *cobra.Command {
 		if len(runs) < 2 {
 			return usage("brood compare needs two or more sessions with rounds, and here is %d", len(runs))
 		}
-		compare.Join(runs)
+		archive.Join(runs)
 		name, err := comparedSeries(runs, series)
 		if err != nil {
 			return err
 		}
-		if lo, hi := compare.Spanned(runs, over); !(hi > lo) {
+		if lo, hi := archive.Spanned(runs, over); !(hi > lo) {
 			return usage("--by %s: none of these runs got beyond %s; choose another axis", over, axisText(over, hi))
 		}
 		if *asJSON {
@@ -151,10 +152,10 @@ func sessionsIn(home, arg string) (dirs []string) {
 // comparedSeries returns the series to draw. With asked it fails unless some run measured that series. Without, it
 // returns the test score if all runs were tested at least twice and share it, else the first shared series that the
 // charts of the workbench prefer.
-func comparedSeries(runs []*compare.Run, asked string) (string, error) {
-	shared := compare.Shared(runs)
+func comparedSeries(runs []*archive.Run, asked string) (string, error) {
+	shared := archive.Shared(runs)
 	if asked == "" {
-		tested := !slices.ContainsFunc(runs, func(r *compare.Run) bool { return r.View.Evaluations < 2 })
+		tested := !slices.ContainsFunc(runs, func(r *archive.Run) bool { return r.View.Evaluations < 2 })
 		score := runs[0].View.Config.Score().Series
 		switch {
 		case tested && slices.Contains(shared, score):
@@ -173,7 +174,7 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 		}
 		return shared[0], nil
 	}
-	if slices.ContainsFunc(runs, func(r *compare.Run) bool { return r.View.Find(asked) != nil }) {
+	if slices.ContainsFunc(runs, func(r *archive.Run) bool { return r.View.Find(asked) != nil }) {
 		return asked, nil
 	}
 	if len(shared) == 0 {
@@ -184,16 +185,16 @@ func comparedSeries(runs []*compare.Run, asked string) (string, error) {
 
 // comparison is the text form of a comparison. width is in terminal cells.
 type comparison struct {
-	runs   []*compare.Run
+	runs   []*archive.Run
 	axis   axis.Axis
 	series string
 	width  int
 }
 
 func (c comparison) print(s streams) {
-	groups := compare.Groups(c.runs)
+	groups := archive.Groups(c.runs)
 	fmt.Fprintf(s.out, "%d runs of %s\n\n", len(c.runs), plural(len(groups), "setting"))
-	if d := compare.Differences(c.runs); len(d) == 0 {
+	if d := archive.Differences(c.runs); len(d) == 0 {
 		fmt.Fprintln(s.out, "all of them were told the same")
 	} else {
 		heads := []string{"run"}
@@ -212,13 +213,13 @@ func (c comparison) print(s streams) {
 	}
 	fmt.Fprintln(s.out)
 	c.results(groups).write(s.out)
-	if why := compare.Unequal(c.runs); why != "" {
+	if why := archive.Unequal(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for seconds and sent: "+oneLine(why))
 	}
-	if why := compare.Unlike(c.runs); why != "" {
+	if why := archive.Unlike(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for results: "+oneLine(why))
 	}
-	if why := compare.Tried(c.runs); why != "" {
+	if why := archive.Tried(c.runs); why != "" {
 		fmt.Fprintln(s.out, "no * for train loss: "+oneLine(why))
 	}
 	fmt.Fprintln(s.out)
@@ -228,19 +229,19 @@ func (c comparison) print(s streams) {
 }
 
 // results returns a table with the figures of each run, then the means of runs that differ only in their seeds.
-func (c comparison) results(groups []compare.Group) *table {
+func (c comparison) results(groups []archive.Group) *table {
 	heads := []string{"run", ">rounds"}
-	var metrics []compare.Metric
-	for _, m := range compare.Metrics {
-		if slices.ContainsFunc(c.runs, func(r *compare.Run) bool { _, ok := r.Metric(m.Name); return ok }) {
+	var metrics []archive.Metric
+	for _, m := range archive.Metrics {
+		if slices.ContainsFunc(c.runs, func(r *archive.Run) bool { _, ok := r.Metric(m.Name); return ok }) {
 			metrics = append(metrics, m)
 			heads = append(heads, ">"+m.Title+" ") // room for the mark *
 		}
 	}
 	t := newTable(heads...)
-	best := map[string][]*compare.Run{}
+	best := map[string][]*archive.Run{}
 	for _, m := range metrics {
-		best[m.Name] = compare.Best(c.runs, m)
+		best[m.Name] = archive.Best(c.runs, m)
 	}
 	for _, r := range c.runs {
 		row := []string{r.Name, grouped(int64(r.Rounds))}
@@ -289,7 +290,7 @@ func (c comparison) curves() []string {
 	label = min(label, c.width/3)
 	const figure = 12
 	plot := max(10, c.width-label-figure-4)
-	lo, hi := compare.Spanned(c.runs, c.axis)
+	lo, hi := archive.Spanned(c.runs, c.axis)
 	all := make([][]view.Bucket, len(c.runs))
 	for i, r := range c.runs {
 		all[i], _ = r.Curve(c.series, c.axis, lo, hi, plot)
@@ -358,11 +359,11 @@ func axisText(a axis.Axis, x float64) string {
 }
 
 // compareJSON prints one object for each run, differing setting, group of seeds and curve.
-func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) error {
+func compareJSON(s streams, runs []*archive.Run, over axis.Axis, series string) error {
 	var out []map[string]any
-	best := map[*compare.Run][]string{}
-	for _, m := range compare.Metrics {
-		for _, r := range compare.Best(runs, m) {
+	best := map[*archive.Run][]string{}
+	for _, m := range archive.Metrics {
+		for _, r := range archive.Best(runs, m) {
 			best[r] = append(best[r], m.Name)
 		}
 	}
@@ -371,7 +372,7 @@ func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) 
 		for _, x := range r.Settings {
 			settings[x.Name] = x.Value
 		}
-		for _, m := range compare.Metrics {
+		for _, m := range archive.Metrics {
 			if x, ok := r.Metric(m.Name); ok {
 				metrics[m.Name] = finite(x)
 			}
@@ -379,14 +380,14 @@ func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) 
 		out = append(out, map[string]any{"event": "run", "name": r.Name, "path": r.Dir, "rounds": r.Rounds,
 			"settings": settings, "metrics": metrics, "best": append([]string{}, best[r]...)})
 	}
-	for _, d := range compare.Differences(runs) {
+	for _, d := range archive.Differences(runs) {
 		values := map[string]string{}
 		for i, r := range runs {
 			values[r.Name] = d.Values[i]
 		}
 		out = append(out, map[string]any{"event": "difference", "setting": d.Name, "values": values})
 	}
-	for _, g := range compare.Groups(runs) {
+	for _, g := range archive.Groups(runs) {
 		if g.Seeds() < 2 {
 			continue
 		}
@@ -394,7 +395,7 @@ func compareJSON(s streams, runs []*compare.Run, over axis.Axis, series string) 
 		for _, r := range g.Runs {
 			names = append(names, r.Name)
 		}
-		for _, m := range compare.Metrics {
+		for _, m := range archive.Metrics {
 			if mean, se, n := g.Mean(m.Name); n > 0 {
 				metrics[m.Name] = map[string]any{"mean": finite(mean), "stderr": finite(se), "seeds": n}
 			}

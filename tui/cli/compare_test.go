@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/archive"
+
 	"brood/optim/collective"
-	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/session"
 )
@@ -30,13 +31,13 @@ func TestResultsBearTheirRound(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		run, err := compare.Read(s.Dir())
+		run, err := archive.Read(s.Dir())
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.runs = append(c.runs, run)
 	}
-	compare.Join(c.runs)
+	archive.Join(c.runs)
 	var out strings.Builder
 	c.results(nil).write(&out)
 	for i, want := range []string{`2\.50 @4[* ] +0\.5000 @4`, `2\.50[* ] +0\.5000[* ]`} {
@@ -69,11 +70,11 @@ func TestComparedAsTheWorkbenchDoes(t *testing.T) {
 		if err := errors.Join(s.Append(records...), s.Close()); err != nil {
 			t.Fatal(err)
 		}
-		run, err := compare.Read(s.Dir())
+		run, err := archive.Read(s.Dir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := comparedSeries([]*compare.Run{run, run}, ""); err != nil || got != want {
+		if got, err := comparedSeries([]*archive.Run{run, run}, ""); err != nil || got != want {
 			t.Errorf("objective %q: compared by %q, %v; want %q", objective, got, err, want)
 		}
 	}

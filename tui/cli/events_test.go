@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/summary"
 	"brood/runtime/verify"
 )
 
@@ -54,7 +55,7 @@ func TestEventsPage(t *testing.T) {
 	if kinds < 10 {
 		t.Errorf("%d kinds of events were found in the code", kinds)
 	}
-	for field := range reflect.TypeFor[summary.Summary]().Fields() {
+	for field := range reflect.TypeFor[archive.Result]().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !slices.Contains(told, key) {
 			t.Errorf("json-events.md does not name the key %s of the summary", key)

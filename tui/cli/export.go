@@ -12,10 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"brood/runtime/archive"
+
 	"github.com/spf13/cobra"
 
 	"brood/models/format/safetensors"
-	"brood/runtime/compare"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/export"
@@ -278,11 +279,11 @@ func exported(s streams, args []string) (runs []*export.Run, err error) {
 	if len(runs) == 0 {
 		return nil, errors.New("none of these sessions can be exported")
 	}
-	joined := make([]*compare.Run, len(runs))
+	joined := make([]*archive.Run, len(runs))
 	for i, r := range runs {
 		joined[i] = r.Run
 	}
-	compare.Join(joined)
+	archive.Join(joined)
 	return runs, nil
 }
 

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/models/stderrtail"
-	"brood/runtime/compare"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/transport/wire"
 )
@@ -44,9 +44,9 @@ type hosts struct {
 
 // answer is the last answer of a host.
 type answer struct {
-	entries []library.Entry
-	sums    map[string]library.Summary // by Dir
-	run     *compare.Run               // curves of a run with a URL; nil if unread is set
+	entries []archive.Entry
+	sums    map[string]archive.Summary // by Dir
+	run     *archive.Run               // curves of a run with a URL; nil if unread is set
 	unread  error
 	err     error
 	asking  bool
@@ -93,12 +93,12 @@ func (h *hosts) line(dir string) (l hostLine, rest string, ok bool) {
 
 // all returns the hosts as list entries: a folder for each machine, an entry for each run with a URL. It starts a
 // request to each host whose answer is old.
-func (h *hosts) all() (out []library.Entry) {
+func (h *hosts) all() (out []archive.Entry) {
 	if h.err != nil {
-		out = append(out, library.Entry{
+		out = append(out, archive.Entry{
 			Name:    hostsFile,
 			Dir:     sshScheme,
-			Folder:  library.HostFolder,
+			Folder:  archive.HostFolder,
 			Host:    hostsFile,
 			Asked:   true,
 			Written: h.began,
@@ -108,10 +108,10 @@ func (h *hosts) all() (out []library.Entry) {
 		h.ask(l)
 		h.mu.Lock()
 		t := h.last[l.Name]
-		e := library.Entry{
+		e := archive.Entry{
 			Name:    l.Name,
 			Dir:     sshScheme + l.Name,
-			Folder:  library.HostFolder,
+			Folder:  archive.HostFolder,
 			Host:    l.Name,
 			Asked:   true,
 			Written: t.at,
@@ -127,18 +127,18 @@ func (h *hosts) all() (out []library.Entry) {
 }
 
 // within returns the runs of a machine, from its last answer.
-func (h *hosts) within(l hostLine) []library.Entry {
+func (h *hosts) within(l hostLine) []archive.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last[l.Name].entries
 }
 
 // summary returns the summary of a host or of one of its runs, from its last answer.
-func (h *hosts) summary(e library.Entry) library.Summary {
+func (h *hosts) summary(e archive.Entry) archive.Summary {
 	l, _, ok := h.line(e.Dir)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := library.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir, Started: e.Written}, Loss: math.NaN()}
+	s := archive.Summary{Info: session.Info{Name: e.Name, Dir: e.Dir, Started: e.Written}, Loss: math.NaN()}
 	if !ok {
 		if h.err != nil {
 			s.Err = h.err.Error()
@@ -207,7 +207,7 @@ func (l hostLine) over(ctx context.Context, terminal bool, words ...string) *exe
 }
 
 // askSSH requests the runs of a machine by `brood sessions --rail`.
-func askSSH(ctx context.Context, l hostLine) (entries []library.Entry, sums map[string]library.Summary, err error) {
+func askSSH(ctx context.Context, l hostLine) (entries []archive.Entry, sums map[string]archive.Summary, err error) {
 	err = l.runRemote(ctx, func(out io.Reader) (err error) {
 		entries, sums, err = readRail(out, l.Name)
 		return err
@@ -283,7 +283,7 @@ func askURL(ctx context.Context, l hostLine) *answer {
 	if err != nil {
 		return &answer{err: err}
 	}
-	s := library.Summary{Info: session.Info{
+	s := archive.Summary{Info: session.Info{
 		Name:      l.Name,
 		Dir:       urlScheme + l.Name,
 		Running:   true,
@@ -298,16 +298,16 @@ func askURL(ctx context.Context, l hostLine) *answer {
 		}
 	}
 	a := &answer{}
-	if a.run, a.unread = compare.Seen(l.Name, v); a.unread == nil {
+	if a.run, a.unread = archive.Seen(l.Name, v); a.unread == nil {
 		a.run.Dir = s.Dir
 		s.Follow(a.run)
 	}
-	a.sums = map[string]library.Summary{s.Dir: s}
+	a.sums = map[string]archive.Summary{s.Dir: s}
 	return a
 }
 
 // lastCurves returns the curves of a run with a URL, from its last answer.
-func (h *hosts) lastCurves(l hostLine) (*compare.Run, error) {
+func (h *hosts) lastCurves(l hostLine) (*archive.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch t := h.last[l.Name]; {

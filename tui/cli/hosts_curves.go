@@ -7,10 +7,10 @@ import (
 	"io"
 	"path/filepath"
 
+	"brood/runtime/archive"
+
 	"github.com/fxamacker/cbor/v2"
 
-	"brood/runtime/compare"
-	"brood/runtime/library"
 	"brood/runtime/view"
 )
 
@@ -26,7 +26,7 @@ type railCurves struct {
 const maxCurvesBytes = 8 << 20
 
 // writeCurves writes the curves of a session of this machine. name must be a session directly in home.
-func writeCurves(w io.Writer, lib *library.Library, home, name string) error {
+func writeCurves(w io.Writer, lib *archive.Library, home, name string) error {
 	if !railName.MatchString(name) {
 		return usage("--curves %q: give the name of a session", name)
 	}
@@ -53,7 +53,7 @@ func writeCurves(w io.Writer, lib *library.Library, home, name string) error {
 
 // readCurves reads the message of [writeCurves] from another machine. It fails if the message is too large, damaged or
 // of another version. The returned run has the name and directory of e.
-func readCurves(r io.Reader, e library.Entry) (*compare.Run, error) {
+func readCurves(r io.Reader, e archive.Entry) (*archive.Run, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxCurvesBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the curves of %s: %w", e.Name, err)
@@ -69,7 +69,7 @@ func readCurves(r io.Reader, e library.Entry) (*compare.Run, error) {
 	case curves.Version != railVersion || curves.Fold != view.Fold:
 		return nil, errors.New("its brood uses another format for curves: bring both to one version")
 	}
-	run := &compare.Run{}
+	run := &archive.Run{}
 	if err := cbor.Unmarshal(curves.Run, run); err != nil {
 		return nil, fmt.Errorf("the curves of %s are damaged: %w", e.Name, err)
 	}
@@ -79,7 +79,7 @@ func readCurves(r io.Reader, e library.Entry) (*compare.Run, error) {
 
 // curves requests the curves of a run from its machine. For a run with a URL it returns those of the last answer. It
 // blocks for at most askTimeout.
-func (h *hosts) curves(e library.Entry) (*compare.Run, error) {
+func (h *hosts) curves(e archive.Entry) (*archive.Run, error) {
 	l, name, ok := h.line(e.Dir)
 	switch {
 	case ok && l.URL != "":
@@ -89,7 +89,7 @@ func (h *hosts) curves(e library.Entry) (*compare.Run, error) {
 	}
 	ctx, cancel := context.WithTimeout(h.ctx, askTimeout)
 	defer cancel()
-	var run *compare.Run
+	var run *archive.Run
 	err := l.runRemote(ctx, func(out io.Reader) (err error) {
 		run, err = readCurves(out, e)
 		return err

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/archive"
+
 	"github.com/fxamacker/cbor/v2"
 
 	"brood/runtime/axis"
-	"brood/runtime/compare"
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/runtime/view"
 	"brood/runtime/view/sourcetest"
@@ -39,17 +39,17 @@ func shelveCurves(t *testing.T) (home string) {
 func TestCurvesOfAHost(t *testing.T) {
 	home := shelveCurves(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	lib := library.Open(home, library.Cache())
+	lib := archive.OpenLibrary(home, archive.CacheDir())
 	var out bytes.Buffer
 	if err := writeCurves(&out, lib, home, "away"); err != nil {
 		t.Fatal(err)
 	}
-	e := library.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
+	e := archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"}
 	got, err := readCurves(bytes.NewReader(out.Bytes()), e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := compare.Read(filepath.Join(home, "away"))
+	want, err := archive.Read(filepath.Join(home, "away"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestCurvesOfAHost(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		for _, r := range compare.Set([]*compare.Run{run, want}) {
+		for _, r := range archive.Set([]*archive.Run{run, want}) {
 			lo, hi := r.Span(axis.Seconds)
 			r.Curve("loss", axis.Seconds, lo, hi, 50)
 			r.Measured("loss", axis.Rounds)
@@ -96,7 +96,7 @@ func TestCurvesOfAHost(t *testing.T) {
 func TestHostIsAskedForCurves(t *testing.T) {
 	home, bin := shelveCurves(t), t.TempDir()
 	var out bytes.Buffer
-	if err := writeCurves(&out, library.Open(home, ""), home, "away"); err != nil {
+	if err := writeCurves(&out, archive.OpenLibrary(home, ""), home, "away"); err != nil {
 		t.Fatal(err)
 	}
 	curves := filepath.Join(bin, "curves")
@@ -116,7 +116,7 @@ func TestHostIsAskedForCurves(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		run, err := h.curves(library.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"})
+		run, err := h.curves(archive.Entry{Name: "away", Dir: "ssh://lab/away", Host: "lab"})
 		switch {
 		case want == "" && (err != nil || run.View.Find("loss") == nil):
 			t.Errorf("no curves: %v", err)

@@ -10,8 +10,9 @@ import (
 	"regexp"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/event"
-	"brood/runtime/library"
 	"brood/runtime/session"
 )
 
@@ -67,7 +68,7 @@ func fromNumber(x *float64) float64 {
 }
 
 // railOf returns the object that describes a run of this machine.
-func railOf(e library.Entry, s library.Summary) railRun {
+func railOf(e archive.Entry, s archive.Summary) railRun {
 	r := railRun{
 		Version:   railVersion,
 		Name:      e.Name,
@@ -104,7 +105,7 @@ func railOf(e library.Entry, s library.Summary) railRun {
 
 // writeRail writes the runs of this machine, one JSON object a line. It omits runs in folders, which belong to sweeps
 // and studies.
-func writeRail(w io.Writer, lib *library.Library, home string) error {
+func writeRail(w io.Writer, lib *archive.Library, home string) error {
 	entries, err := lib.Scan(home)
 	if err != nil {
 		return err
@@ -127,11 +128,11 @@ var railName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=@-]{0,127}$`)
 // readRail reads the output of [writeRail] from another machine, which is untrusted: it skips runs with invalid names
 // or sizes, and fails on too much data, on text that is not JSON and on another version. host becomes part of the
 // directory names. sums is keyed by these names.
-func readRail(r io.Reader, host string) (entries []library.Entry, sums map[string]library.Summary, err error) {
+func readRail(r io.Reader, host string) (entries []archive.Entry, sums map[string]archive.Summary, err error) {
 	limited := &io.LimitedReader{R: r, N: maxRailSize}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, 256<<10)
-	sums = map[string]library.Summary{}
+	sums = map[string]archive.Summary{}
 	for lines.Scan() {
 		var x railRun
 		if limited.N == 0 {
@@ -145,11 +146,11 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 			return nil, nil, errors.New("its brood uses another format for runs: bring both to one version")
 		case len(entries) == maxRailRuns:
 			return nil, nil, fmt.Errorf("it has more than %d runs: prune some there", maxRailRuns)
-		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > library.Points ||
+		case !railName.MatchString(x.Name) || x.Bytes < 0 || x.Size < 0 || x.Members < 0 || len(x.Curve) > archive.CurvePoints ||
 			x.About.Check() != nil:
 			continue
 		}
-		e := library.Entry{
+		e := archive.Entry{
 			Name:    x.Name,
 			Dir:     sshScheme + host + "/" + x.Name,
 			Host:    host,
@@ -157,7 +158,7 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 			Written: x.Written,
 			Running: x.Running,
 		}
-		s := library.Summary{
+		s := archive.Summary{
 			Info: session.Info{
 				Name:      x.Name,
 				Dir:       e.Dir,
@@ -193,6 +194,6 @@ func readRail(r io.Reader, host string) (entries []library.Entry, sums map[strin
 	case lines.Err() != nil:
 		return nil, nil, fmt.Errorf("read its list of runs: %w", lines.Err())
 	}
-	library.Sort(entries)
+	archive.SortEntries(entries)
 	return entries, sums, nil
 }

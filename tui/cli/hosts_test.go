@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/library"
+	"brood/runtime/archive"
+
 	"brood/runtime/session"
 )
 
@@ -43,7 +44,7 @@ func TestHostsFile(t *testing.T) {
 func TestRail(t *testing.T) {
 	home := shelve(t, "done", "running")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	lib := library.Open(home, library.Cache())
+	lib := archive.OpenLibrary(home, archive.CacheDir())
 	var out bytes.Buffer
 	if err := writeRail(&out, lib, home); err != nil {
 		t.Fatal(err)
@@ -52,12 +53,12 @@ func TestRail(t *testing.T) {
 	if err != nil || len(entries) != 2 || entries[0].Dir != "ssh://lab/running" || !entries[0].Running || entries[1].Host != "lab" {
 		t.Fatalf("%+v, %v", entries, err)
 	}
-	there := library.Entry{Name: "done", Dir: filepath.Join(home, "done")}
+	there := archive.Entry{Name: "done", Dir: filepath.Join(home, "done")}
 	want, got := lib.Summary(there), sums["ssh://lab/done"]
 	if got.Model != want.Model || got.Phase != want.Phase || got.Round != want.Round || !math.IsNaN(got.Loss) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if _, err := json.Marshal(railOf(there, library.Summary{Info: session.Info{Score: &session.Scored{Value: math.NaN()}}, Loss: math.Inf(1)})); err != nil {
+	if _, err := json.Marshal(railOf(there, archive.Summary{Info: session.Info{Score: &session.Scored{Value: math.NaN()}}, Loss: math.Inf(1)})); err != nil {
 		t.Errorf("a run that diverged cannot be told of: %v", err)
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
@@ -91,7 +92,7 @@ func TestHostsAreAsked(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := writeRail(&out, library.Open(home, ""), home); err != nil {
+	if err := writeRail(&out, archive.OpenLibrary(home, ""), home); err != nil {
 		t.Fatal(err)
 	}
 	lab := hostLine{Name: "lab", SSH: "ada@lab"}
@@ -109,7 +110,7 @@ func TestHostsAreAsked(t *testing.T) {
 			t.Cleanup(h.end)
 			folder := h.all()[0]
 			s := h.summary(folder) // which may have come meanwhile
-			if asking := s.Err == "asking lab for its runs"; folder.Folder != library.HostFolder || !folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
+			if asking := s.Err == "asking lab for its runs"; folder.Folder != archive.HostFolder || !folder.Written.IsZero() || !asking && !strings.Contains(s.Err, c.want) {
 				t.Fatalf("%+v: %q", folder, s.Err)
 			}
 			h.asks.Wait()
@@ -165,14 +166,14 @@ func TestHostsFileOfAWorkbench(t *testing.T) {
 	if all, err = lib.Scan(t.Context(), ""); err != nil || len(all) != 1 || all[0].Name != "lab" {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	run := library.Entry{Name: "a", Dir: "ssh://lab/a", Host: "lab"}
+	run := archive.Entry{Name: "a", Dir: "ssh://lab/a", Host: "lab"}
 	if c := lib.Travel(run); c == nil || strings.Join(c.Args[1:], " ") != "-o ConnectTimeout=10 -t -- ada@lab brood replay a" {
 		t.Errorf("%v", c)
 	}
 	if run.Running = true; !strings.HasSuffix(strings.Join(lib.Travel(run).Args, " "), "brood attach a") {
 		t.Errorf("%v", lib.Travel(run))
 	}
-	if c := lib.Travel(library.Entry{Name: "a", Dir: session.Info{Dir: "/tmp/a"}.Dir}); c != nil {
+	if c := lib.Travel(archive.Entry{Name: "a", Dir: session.Info{Dir: "/tmp/a"}.Dir}); c != nil {
 		t.Errorf("%v of a run of this machine", c)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/control"
 	"brood/runtime/event"
 	"brood/runtime/remote"
@@ -60,7 +61,7 @@ func served(t *testing.T, v *view.View) (url string, end func()) {
 // it tells is not believed.
 func TestARunWithAURLIsOverlaid(t *testing.T) {
 	home := shelveCurves(t)
-	want, err := compare.Read(filepath.Join(home, "away"))
+	want, err := archive.Read(filepath.Join(home, "away"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"brood/runtime/compare"
+	"brood/runtime/archive"
+
 	"brood/runtime/control"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
 	"brood/runtime/geometry"
 	"brood/runtime/host"
-	"brood/runtime/library"
 	"brood/runtime/option"
 	"brood/runtime/session"
 	"brood/tui"
@@ -29,7 +29,7 @@ import (
 // of the hosts in the hosts file.
 type sessionLibrary struct {
 	home  string
-	lib   *library.Library
+	lib   *archive.Library
 	hosts *hosts
 	// the objective command from the flags; sessions with another objective reject it
 	program string
@@ -43,7 +43,7 @@ func newSessionLibrary(at tui.Opened) (*sessionLibrary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sessionLibrary{home: home, lib: library.Open(home, library.Cache()), hosts: newHosts(readHosts()), at: at}, nil
+	return &sessionLibrary{home: home, lib: archive.OpenLibrary(home, archive.CacheDir()), hosts: newHosts(readHosts()), at: at}, nil
 }
 
 // end cancels the requests to hosts.
@@ -97,7 +97,7 @@ func (l *sessionLibrary) resumeOptions(dir, by string) (o host.Options, err erro
 }
 
 // Scan implements tui.Library.
-func (l *sessionLibrary) Scan(_ context.Context, folder string) ([]library.Entry, error) {
+func (l *sessionLibrary) Scan(_ context.Context, folder string) ([]archive.Entry, error) {
 	if x, _, ok := l.hosts.line(folder); ok {
 		return l.hosts.within(x), nil
 	}
@@ -109,7 +109,7 @@ func (l *sessionLibrary) Scan(_ context.Context, folder string) ([]library.Entry
 }
 
 // Travel implements tui.Traveller: the brood on the other machine shows its run.
-func (l *sessionLibrary) Travel(e library.Entry) *exec.Cmd {
+func (l *sessionLibrary) Travel(e archive.Entry) *exec.Cmd {
 	x, name, ok := l.hosts.line(e.Dir)
 	if !ok || x.SSH == "" || name == "" {
 		return nil
@@ -121,7 +121,7 @@ func (l *sessionLibrary) Travel(e library.Entry) *exec.Cmd {
 }
 
 // Summary implements tui.Library.
-func (l *sessionLibrary) Summary(e library.Entry) library.Summary {
+func (l *sessionLibrary) Summary(e archive.Entry) archive.Summary {
 	if e.Host != "" {
 		return l.hosts.summary(e)
 	}
@@ -129,7 +129,7 @@ func (l *sessionLibrary) Summary(e library.Entry) library.Summary {
 }
 
 // Curves implements tui.Library.
-func (l *sessionLibrary) Curves(e library.Entry) (*compare.Run, error) {
+func (l *sessionLibrary) Curves(e archive.Entry) (*archive.Run, error) {
 	if e.Host != "" {
 		return l.hosts.curves(e)
 	}

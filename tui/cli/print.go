@@ -12,13 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/models/arith"
 	"brood/models/engine"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
 	"brood/runtime/option"
-	"brood/runtime/summary"
 	"brood/runtime/view"
 	"brood/tui"
 	"brood/tui/chart"
@@ -39,11 +40,11 @@ func newPrinter(s streams, asJSON bool) printer {
 	if asJSON {
 		return newJSONPrinter(s)
 	}
-	return &plainPrinter{out: s.out, Tally: summary.New()}
+	return &plainPrinter{out: s.out, Tally: archive.NewTally()}
 }
 
 func newJSONPrinter(s streams) *jsonPrinter {
-	p := &jsonPrinter{enc: json.NewEncoder(exact(s.out)), err: s.err, Tally: summary.New()}
+	p := &jsonPrinter{enc: json.NewEncoder(exact(s.out)), err: s.err, Tally: archive.NewTally()}
 	p.enc.SetEscapeHTML(false) // reasons compare with < and >
 	return p
 }
@@ -60,7 +61,7 @@ type jsonPrinter struct {
 	mu  sync.Mutex
 	enc *json.Encoder
 	err io.Writer
-	*summary.Tally
+	*archive.Tally
 }
 
 func (p *jsonPrinter) begin(r prepared) {
@@ -192,7 +193,7 @@ type plainPrinter struct {
 
 	waited time.Time  // when waits last printed what the workers do
 	stage  view.Stage // the stage that it printed
-	*summary.Tally
+	*archive.Tally
 }
 
 // line formats and writes one line. It removes line breaks from names.
@@ -328,7 +329,7 @@ func (p *plainPrinter) progress(c event.Commit) string {
 }
 
 // rate formats the rate of the rounds that this process committed, up to the position at.
-func rate(t *summary.Tally, at event.Progress) string {
+func rate(t *archive.Tally, at event.Progress) string {
 	x, unit := t.Rate(at)
 	return tui.Rate(x) + " " + unit
 }
@@ -347,7 +348,7 @@ func (p *plainPrinter) end(exit coordinator.Exit, ask func() testReport) {
 	}
 }
 
-func (p *plainPrinter) summarise(exit coordinator.Exit, s summary.Summary) {
+func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
@@ -446,9 +447,9 @@ func onStart(j *host.Job) []string {
 }
 
 // resumed returns the state of a restored run for its summary; nil for a new run.
-func resumed(from *host.Restored) *summary.Resumed {
+func resumed(from *host.Restored) *archive.Resumed {
 	if from == nil {
 		return nil
 	}
-	return &summary.Resumed{Checkpoint: from.Checkpoint, Limit: from.Limit}
+	return &archive.Resumed{Checkpoint: from.Checkpoint, Limit: from.Limit}
 }

@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/report"
-	"brood/runtime/summary"
 )
 
 // answers is a test set that answers after a time, in float32.
@@ -56,7 +57,7 @@ func TestAsking(t *testing.T) {
 // TestAskedLast: a printer asks when it has said all else, and does so only where somebody may be asked.
 func TestAskedLast(t *testing.T) {
 	var out, err bytes.Buffer
-	plain := &plainPrinter{out: &out, Tally: summary.New()}
+	plain := &plainPrinter{out: &out, Tally: archive.NewTally()}
 	plain.record(commit(5, 1, 1))
 	plain.end(coordinator.Exit{Phase: event.Finished}, func() testReport {
 		if !strings.Contains(out.String(), "\n  session ") {

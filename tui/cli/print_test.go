@@ -9,16 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"brood/runtime/archive"
+
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
-	"brood/runtime/summary"
 )
 
 // TestPlainLinesAreInOrder: an evaluation is told after the commit whose rounds it lies in, and its line stands before
 // that of the commit.
 func TestPlainLinesAreInOrder(t *testing.T) {
 	var out strings.Builder
-	p := &plainPrinter{out: &out, Tally: summary.New()}
+	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
 	for _, to := range []uint64{830, 2622, 4158} {
 		p.last = time.Time{} // long ago
 		p.record(event.Record{Commit: &event.Commit{To: to, Progress: event.Progress{Rounds: to}}})
@@ -50,7 +51,7 @@ func TestTestedRound(t *testing.T) {
 		return event.Record{Evaluation: &event.Evaluation{Round: round, TestError: percent}}
 	}
 	var out bytes.Buffer
-	p := &plainPrinter{out: &out, Tally: summary.New()}
+	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
 	said := func() string {
 		out.Reset()
 		p.end(coordinator.Exit{Phase: event.Stopped}, nil)

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"brood/runtime/summary"
+	"brood/runtime/archive"
+
 	"brood/runtime/view"
 )
 
 // TestPlainSaysWhatTakesLong: lines of a run whose first round is far say what workers do, and not every second.
 func TestPlainSaysWhatTakesLong(t *testing.T) {
 	var out strings.Builder
-	p := &plainPrinter{out: &out, Tally: summary.New()}
+	p := &plainPrinter{out: &out, Tally: archive.NewTally()}
 	now := time.Unix(1e9, 0)
 	for i := range 60 {
 		now = now.Add(time.Second)

@@ -6,10 +6,11 @@ import (
 	"io"
 	"path/filepath"
 
+	"brood/runtime/archive"
+
 	"github.com/spf13/cobra"
 
 	"brood/runtime/session"
-	"brood/runtime/summary"
 )
 
 func ignoreEnd(err error) error {
@@ -73,7 +74,7 @@ func beyondEnd(at, last uint64) error {
 
 // reprint writes a recorded session as plain lines, from a round on.
 func reprint(c *cobra.Command, r *session.Reader, at uint64, s streams) error {
-	p := &plainPrinter{out: s.out, Tally: summary.New()}
+	p := &plainPrinter{out: s.out, Tally: archive.NewTally()}
 	defer p.flush()
 	var round uint64
 	seen := uint64(0)

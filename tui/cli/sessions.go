@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"brood/runtime/archive"
+
 	"github.com/spf13/cobra"
 
-	"brood/runtime/library"
 	"brood/runtime/session"
 	"brood/tui"
 )
@@ -41,7 +42,7 @@ func sessionsCommand(s streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		lib := library.Open(home, library.Cache())
+		lib := archive.OpenLibrary(home, archive.CacheDir())
 		if rail {
 			return writeRail(s.out, lib, home)
 		}

@@ -1,4 +1,4 @@
-package summary
+package archive
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func commit(to, samples uint64, took time.Duration) event.Record {
 
 // TestSpeedOfRounds: the speed is that of the rounds; an hour's wait for workers, or of a paused run, is no part of it.
 func TestSpeedOfRounds(t *testing.T) {
-	m := New()
+	m := NewTally()
 	m.Config.Data = "glyphs"
 	m.began = time.Now().Add(-time.Hour)
 	m.Record(event.Record{Plan: &event.Plan{}})
@@ -42,7 +42,7 @@ func TestSpeedOfRounds(t *testing.T) {
 // TestWaited: the share of the rounds' time in which frames were waited for, without rounds that a plan went back
 // behind.
 func TestWaited(t *testing.T) {
-	m := New()
+	m := NewTally()
 	m.Record(event.Record{Plan: &event.Plan{}})
 	for _, c := range []struct{ to, seconds, waited int64 }{{1, 1, 0}, {2, 2, 1}, {3, 9, 9}, {3, 1, 1}} {
 		if m.Sum.Rounds == 3 {
@@ -64,7 +64,7 @@ func TestSpeedOfAFork(t *testing.T) {
 		"with a checkpoint": {{Checkpoint: &event.Checkpoint{Round: 20, Progress: event.Progress{Rounds: 20, Samples: 6000}}}},
 		"without":           nil,
 	} {
-		m := New()
+		m := NewTally()
 		m.Config.Data = "glyphs"
 		for _, r := range append(head, event.Record{Plan: &event.Plan{At: 20, From: event.Saved}}, commit(22, 6600, 3*time.Second),
 			event.Record{Plan: &event.Plan{At: 22}}, event.Record{Checkpoint: &event.Checkpoint{Round: 22}}, commit(24, 7200, 3*time.Second)) {
@@ -88,7 +88,7 @@ func TestSpeedOfAFork(t *testing.T) {
 // and a run that missed its own never came to one.
 func TestNodeSamples(t *testing.T) {
 	tally := func(target string, fitness float64) *Tally {
-		m := New()
+		m := NewTally()
 		for _, r := range []event.Record{
 			{Config: &event.Config{Limit: event.Limit{Rounds: 8, Target: target}}},
 			{Plan: &event.Plan{Algorithm: "pesgd", New: collective.Place(collective.IDs(4), []int{0})}},
@@ -123,7 +123,7 @@ func TestNodeSamples(t *testing.T) {
 
 // tallied is a tally of a run whose numbers can be followed by hand.
 func tallied() *Tally {
-	t := New()
+	t := NewTally()
 	for _, r := range []event.Record{
 		{Plan: &event.Plan{Algorithm: "parle", New: collective.Place(collective.IDs(2), []int{0})}},
 		{Commit: &event.Commit{Progress: event.Progress{Rounds: 5, Steps: 10, Samples: 200},
@@ -161,7 +161,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, name := range []string{"test_error", "test_loss", "train_loss", "bytes", "bytes_per_sample", "epochs",
 		"seconds", "memory", "centre_loss", "centre_advance", "spread", "train_error"} {
-		if x, ok := New().Metric(name); ok {
+		if x, ok := NewTally().Metric(name); ok {
 			t.Errorf("%s of nothing is %g", name, x)
 		}
 	}
@@ -186,7 +186,7 @@ func TestLeft(t *testing.T) {
 		{"no limit", event.Limit{}, nil, 20, 10 * time.Second, 0},
 		{"resumed in the middle", limit, &Resumed{Limit: limit, Checkpoint: event.Checkpoint{Progress: event.Progress{Rounds: 20}}}, 30, 5 * time.Second, 5},
 	} {
-		m := New()
+		m := NewTally()
 		m.Begin(event.Config{Limit: c.limit}, "", c.from)
 		m.Record(commit(c.at, c.at, c.took))
 		got, ok := m.Left(event.Progress{Rounds: c.at})
@@ -194,13 +194,13 @@ func TestLeft(t *testing.T) {
 			t.Errorf("%s: %g s are left (%v), want %g", c.what, got, ok, c.want)
 		}
 	}
-	joined := New()
+	joined := NewTally()
 	joined.Join(&view.View{Config: &event.Config{}, Limit: limit, Progress: event.Progress{Rounds: 20}})
 	joined.Record(commit(30, 30, 5*time.Second))
 	if got, ok := joined.Left(event.Progress{Rounds: 30}); !ok || got != 5 {
 		t.Errorf("joined in the middle: %g s are left (%v), want 5", got, ok)
 	}
-	replayed := New()
+	replayed := NewTally()
 	replayed.Record(event.Record{Config: &event.Config{Limit: limit}})
 	replayed.Record(commit(20, 20, 10*time.Second))
 	if got, ok := replayed.Left(event.Progress{Rounds: 20}); ok {
@@ -210,7 +210,7 @@ func TestLeft(t *testing.T) {
 
 // TestRestartsOfPrograms: the end of a run has the last alert on restarts of each worker.
 func TestRestartsOfPrograms(t *testing.T) {
-	m := New()
+	m := NewTally()
 	for _, text := range []string{"worker 1, round 3: 4 times", "worker 10, round 3: 5 times", "worker 1, round 9: 8 times"} {
 		m.Record(event.Record{Alert: &event.Alert{Level: event.LevelWarning, Kind: event.AlertRestarts, Text: text}})
 	}

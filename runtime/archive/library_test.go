@@ -1,4 +1,4 @@
-package library
+package archive
 
 import (
 	"math"
@@ -65,7 +65,7 @@ func TestScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	lib := Open(home, "")
+	lib := OpenLibrary(home, "")
 	entries, err := lib.Scan(home)
 	if err != nil || !slices.Equal(names(entries), []string{"live", "sweep-x", "new", "old"}) {
 		t.Fatalf("scanned %v, %v; want what runs first, then what was written last", names(entries), err)
@@ -80,7 +80,7 @@ func TestScan(t *testing.T) {
 	if within, err := lib.Scan(folder.Dir); err != nil || !slices.Equal(names(within), []string{"eta=1,seed=2", "eta=1,seed=1"}) {
 		t.Errorf("the sweep holds %v, %v", names(within), err)
 	}
-	if !lib.Any() || Open(filepath.Join(home, "empty"), "").Any() || Open(filepath.Join(home, "nowhere"), "").Any() {
+	if !lib.Any() || OpenLibrary(filepath.Join(home, "empty"), "").Any() || OpenLibrary(filepath.Join(home, "nowhere"), "").Any() {
 		t.Error("it is not told whether there is any run")
 	}
 	if none, err := lib.Scan(filepath.Join(home, "nowhere")); err != nil || len(none) > 0 {
@@ -93,7 +93,7 @@ func TestEndedRunsRunAgain(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "one")
 	record(t, dir, append(sourcetest.Run(2, 8), event.Record{At: 2e18, State: &event.State{Phase: event.Finished, Round: 8}}))
-	lib := Open(home, t.TempDir())
+	lib := OpenLibrary(home, t.TempDir())
 	running := func() (Entry, bool) {
 		t.Helper()
 		entries, err := lib.Scan(home)
@@ -150,14 +150,14 @@ func TestCache(t *testing.T) {
 		}
 		return entries[0]
 	}
-	first := Open(home, cache)
+	first := OpenLibrary(home, cache)
 	e := scan(first)
 	if e.Bytes < worth {
 		t.Fatalf("the log has %d bytes: too few to keep its curves", e.Bytes)
 	}
 	want := first.Summary(e)
 	run, err := first.Run(e)
-	if err != nil || want.Round != 2000 || want.Members != 16 || want.Score == nil || len(want.Curve) != Points || !(want.Loss < 0.2) || want.Series != "centre.loss" {
+	if err != nil || want.Round != 2000 || want.Members != 16 || want.Score == nil || len(want.Curve) != CurvePoints || !(want.Loss < 0.2) || want.Series != "centre.loss" {
 		t.Fatalf("%+v, %v", want, err)
 	}
 	if err := first.Save(); err != nil {
@@ -168,7 +168,7 @@ func TestCache(t *testing.T) {
 		t.Fatalf("the cache holds %v, want the list and a run", files)
 	}
 	poison(t, dir)
-	again := Open(home, cache)
+	again := OpenLibrary(home, cache)
 	got := again.Summary(scan(again))
 	if got.Started.Equal(want.Started) {
 		got.Started = want.Started // decoded in another location
@@ -203,7 +203,7 @@ func TestCache(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		broken(Open(home, cache), what)
+		broken(OpenLibrary(home, cache), what)
 		for f, text := range texts {
 			if err := os.WriteFile(f, text, 0o600); err != nil {
 				t.Fatal(err)
@@ -212,10 +212,10 @@ func TestCache(t *testing.T) {
 	}
 	was := program
 	program = func() string { return "another" }
-	broken(Open(home, cache), "a cache of another program")
+	broken(OpenLibrary(home, cache), "a cache of another program")
 	program = was
 	written(t, dir, 1)
-	broken(Open(home, cache), "a log that was written to since")
+	broken(OpenLibrary(home, cache), "a log that was written to since")
 }
 
 // Without a cache, and without a round, there is still a summary; one that cannot be read says why.
@@ -236,7 +236,7 @@ func TestSummaries(t *testing.T) {
 	if err := (session.About{Tags: []string{"keep"}}).Write(filepath.Join(home, "begun")); err != nil {
 		t.Fatal(err)
 	}
-	lib := Open(home, "")
+	lib := OpenLibrary(home, "")
 	entries, err := lib.Scan(home)
 	if err != nil || len(entries) != 3 {
 		t.Fatal(entries, err)
@@ -262,7 +262,7 @@ func TestSummaries(t *testing.T) {
 		t.Error(err)
 	}
 	// The list without curves says the same, whether it knows the summaries or not.
-	for what, lib := range map[string]*Library{"known": lib, "not known": Open(home, "")} {
+	for what, lib := range map[string]*Library{"known": lib, "not known": OpenLibrary(home, "")} {
 		list, err := lib.List()
 		if err != nil || len(list) != 3 {
 			t.Fatal(list, err)
@@ -290,7 +290,7 @@ func BenchmarkScan(b *testing.B) {
 			}
 		}
 	}
-	lib := Open(home, "")
+	lib := OpenLibrary(home, "")
 	for b.Loop() {
 		if entries, err := lib.Scan(home); err != nil || len(entries) != 2000 {
 			b.Fatal(err)
@@ -320,7 +320,7 @@ func TestTook(t *testing.T) {
 		record(t, filepath.Join(home, x.name), of(x.preset, x.end))
 		written(t, filepath.Join(home, x.name), 9-i)
 	}
-	lib := Open(home, "")
+	lib := OpenLibrary(home, "")
 	want := lib.Summary(look(home, "old", nil)).Seconds
 	if got := lib.Took("mine"); got != want || !(want > 0) {
 		t.Errorf("the last run of mine took %g s, want %g", got, want)

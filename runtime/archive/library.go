@@ -1,16 +1,21 @@
-// Package library is the recorded runs of a person as a list that opens at once, however many there are. A scan reads
-// names and sizes alone; what a run came to, and its curves, are read when they are asked for, and kept in a cache of
-// the user, from which the next list has them. The cache is derived: an entry counts as long as the log it was made of
-// has the size and time that it had, this very program made it, and its digest is right; else the log is read again.
+// Package archive reads recorded runs. It folds the log of one into its result, lists those of a home, and compares
+// several: their settings, results and curves over a common axis. It imports the packages of records and the folds
+// behind them, but nothing that trains, and no screen.
 //
-//	lib := library.Open(home, cache)
-//	entries, err := lib.Scan(home)     // names, newest first; nothing is opened
+// A [Tally] folds the records of a run, recorded or in progress, into its [Result] and the figures by which runs are
+// compared. A [Run] is the fold of a whole log with its curves.
+//
+// A [Library] lists the runs of a home at once, however many there are. A scan reads names and sizes only. Results and
+// curves are read on request, and stored in a cache of the user, from which the next list has them. The cache is
+// derived data: an entry is valid while its log has the size and the time that it had, for the program that wrote it,
+// and if its digest is right; otherwise the log is read again.
+//
+//	lib := archive.OpenLibrary(home, cache)
+//	entries, err := lib.Scan(home)     // names, newest first; no log is opened
 //	s := lib.Summary(entries[0])       // from the cache, or by reading the log
-//	run, err := lib.Run(entries[0])    // its curves, for package compare
-//	err = lib.Save()                   // what was read since
-//
-// It imports session, compare and the folds behind them, and knows no screen.
-package library
+//	run, err := lib.Run(entries[0])    // its curves
+//	err = lib.Save()                   // writes to the cache what was read since
+package archive
 
 import (
 	"cmp"
@@ -51,12 +56,12 @@ type Library struct {
 	stale bool  // of the index on the disk
 }
 
-// Open is the library of the sessions in home. Its cache is kept below the directory cache, which is made when there
-// is something to keep; "" is none.
-func Open(home, cache string) *Library { return &Library{home: home, cache: cache} }
+// OpenLibrary returns the library of the sessions in home. It creates its cache below the directory cache when it first
+// stores something; "" means no cache.
+func OpenLibrary(home, cache string) *Library { return &Library{home: home, cache: cache} }
 
-// Cache is where libraries of this user keep what is derived, "" where the system has no such place.
-func Cache() string {
+// CacheDir returns the directory for the caches of this user's libraries; "" if the system has none.
+func CacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
@@ -79,7 +84,7 @@ func (l *Library) Scan(dir string) ([]Entry, error) {
 	ended := l.ended()
 	each(len(found), func(i int) { entries[i] = look(dir, found[i].Name(), ended) })
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Dir == "" })
-	Sort(entries)
+	SortEntries(entries)
 	return entries, nil
 }
 
@@ -91,8 +96,8 @@ func (l *Library) Any() bool {
 	})
 }
 
-// Sort puts entries in the order of [Library.Scan].
-func Sort(entries []Entry) {
+// SortEntries sorts entries in place into the order of [Library.Scan].
+func SortEntries(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
 		if a.Running != b.Running {
 			if a.Running {

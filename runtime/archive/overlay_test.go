@@ -1,4 +1,4 @@
-package compare
+package archive
 
 import (
 	"math"
@@ -11,11 +11,9 @@ import (
 	"brood/runtime/view"
 )
 
-func column(x float64) view.Bucket { return view.Bucket{Min: x, Max: x, Sum: x, Count: 1} }
-
 // The value under a cursor is where the line is: at a column, between two, and nowhere beyond its ends.
 func TestAt(t *testing.T) {
-	cols := []view.Bucket{{}, column(4), {}, {}, column(1), {}}
+	cols := []view.Bucket{{}, single(4), {}, {}, single(1), {}}
 	for i, want := range map[int]float64{1: 4, 2: 3, 3: 2, 4: 1} {
 		if x, ok := At(cols, i); !ok || math.Abs(x-want) > 1e-12 {
 			t.Errorf("column %d has %g, %v; want %g", i, x, ok, want)
@@ -30,7 +28,7 @@ func TestAt(t *testing.T) {
 
 // A mean is of all runs or of none: where one ends, or was measured elsewhere, the mean does not jump.
 func TestMeanOfSeeds(t *testing.T) {
-	got := Mean([][]view.Bucket{{column(1), column(2), column(3), {}}, {column(3), {}, column(7), column(9)}})
+	got := Mean([][]view.Bucket{{single(1), single(2), single(3), {}}, {single(3), {}, single(7), single(9)}})
 	want := []view.Bucket{{Min: 1, Max: 3, Sum: 4, Count: 2}, {Min: 2, Max: 5, Sum: 7, Count: 2}, {Min: 3, Max: 7, Sum: 10, Count: 2}, {}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -57,7 +55,7 @@ func TestKeptRuns(t *testing.T) {
 		if y, ok := back.Curve("loss", a, lo, hi, 50); !ok || !reflect.DeepEqual(x, y) {
 			t.Errorf("by %s the curves differ", a)
 		}
-		if bytes := back.Reached(axis.Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], column(6000)) || bytes[2].Mean() != 3000 {
+		if bytes := back.Reached(axis.Bytes, a, lo, hi, 6); !reflect.DeepEqual(bytes[5], single(6000)) || bytes[2].Mean() != 3000 {
 			t.Errorf("by %s it has sent %v", a, bytes)
 		}
 	}

@@ -1,15 +1,12 @@
-// Package summary folds the records of a run into what it came to: the summary that a run prints in the end, and the
-// figures by which runs are compared. It imports the records, the coordinator's judgement of limits, and host for what
-// a run began with.
-package summary
+package archive
 
 import (
 	"brood/optim/collective"
 	"brood/runtime/event"
 )
 
-// Summary is what a run came to; as JSON it is the last line of --json.
-type Summary struct {
+// Result is the result of a run; as JSON it is the last line of --json.
+type Result struct {
 	Event            string   `json:"event"`
 	Algorithm        string   `json:"algorithm"`
 	Rounds           uint64   `json:"rounds"`

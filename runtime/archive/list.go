@@ -1,4 +1,4 @@
-package library
+package archive
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"brood/runtime/axis"
-	"brood/runtime/compare"
 	"brood/runtime/event"
 	"brood/runtime/session"
 	"brood/runtime/view"
@@ -20,13 +19,13 @@ type Summary struct {
 	Members int       // at the last
 	Series  string    // that Loss and Curve are of, "" where nothing was measured
 	Loss    float64   // the last value; NaN without one
-	Curve   []float64 // of the whole run in at most [Points] equal parts; NaN where nothing was measured
+	Curve   []float64 // of the whole run in at most [CurvePoints] equal parts; NaN where nothing was measured
 	Seconds float64   // of training
 	Runs    int       // of a folder
 }
 
-// Points are those of a summary's curve.
-const Points = 16
+// CurvePoints is the maximum number of points of a summary's curve.
+const CurvePoints = 16
 
 // Summary is what is known of an entry: from the cache where that fits, else by reading the log. What a person wrote of
 // the run is always read.
@@ -103,7 +102,7 @@ func (l *Library) read(e Entry) Summary {
 	s := Summary{Info: session.Describe(e.Dir), Loss: math.NaN()}
 	run, err := l.Run(e)
 	if err != nil {
-		if s.Err == "" && !errors.Is(err, compare.ErrNoRound) {
+		if s.Err == "" && !errors.Is(err, ErrNoRound) {
 			s.Err = err.Error()
 		}
 		return s
@@ -113,13 +112,13 @@ func (l *Library) read(e Entry) Summary {
 }
 
 // Follow adds what the curves of the run tell.
-func (s *Summary) Follow(run *compare.Run) {
+func (s *Summary) Follow(run *Run) {
 	s.Parent, s.Members, s.Seconds = run.Parent, len(run.View.Members().Members), run.View.Elapsed().Seconds()
 	if s.Series = run.Loss(); s.Series == "" {
 		return
 	}
 	lo, hi := run.View.Find(s.Series).Rounds()
-	for _, b := range run.View.Find(s.Series).Band(view.Even(lo, hi, int(min(hi-lo, Points)))) {
+	for _, b := range run.View.Find(s.Series).Band(view.Even(lo, hi, int(min(hi-lo, CurvePoints)))) {
 		s.Curve = append(s.Curve, b.Mean())
 		if !b.Empty() {
 			s.Loss = b.Mean()

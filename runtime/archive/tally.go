@@ -1,6 +1,8 @@
-package summary
+package archive
 
 import (
+	"errors"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -16,10 +18,10 @@ import (
 	"brood/runtime/view"
 )
 
-// Tally folds records into a [Summary]: those of a process that trains, or those of a whole log. It is no view: what it
+// Tally folds records into a [Result]: those of a process that trains, or those of a whole log. It is no view: what it
 // holds of rounds that a plan went back behind is taken back exactly, and it keeps nothing to draw.
 type Tally struct {
-	Sum    Summary      // so far; what [Tally.Finish] adds is zero before it
+	Sum    Result       // so far; what [Tally.Finish] adds is zero before it
 	Config event.Config // of the run
 	Goal   coordinator.Goal
 	Phase  event.Phase
@@ -59,10 +61,34 @@ type committed struct {
 // mean is a running one.
 type mean struct{ sum, count float64 }
 
-// New is the tally of no records.
-func New() *Tally {
+// NewTally returns a tally without records.
+func NewTally() *Tally {
 	return &Tally{sent: collective.Ledger{}, predicted: collective.Ledger{}, evaluated: collective.Ledger{},
 		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
+}
+
+// ReadTally returns the tally of the session in dir, of its whole log. Its time is that of the workers' rounds: pauses
+// between processes do not count.
+func ReadTally(dir string) (*Tally, error) {
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	t := NewTally()
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.Record(rec)
+	}
+	t.Finish(coordinator.Exit{})
+	t.Sum.Seconds = t.Spent()
+	return t, nil
 }
 
 // Resumed is the state that a run continues from: a checkpoint, and the limit that counts from its progress.
@@ -75,7 +101,7 @@ type Resumed struct {
 // its session; from is nil for a new run.
 func (t *Tally) Begin(c event.Config, dir string, from *Resumed) {
 	t.began, t.live = time.Now(), true
-	t.Sum = Summary{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory}
+	t.Sum = Result{Event: "summary", Kernels: c.Kernels, Session: dir, MemoryPredicted: c.Memory}
 	t.Config, t.Goal = c, coordinator.Goal{Limit: c.Limit}
 	if from != nil {
 		t.before = from.Checkpoint.Progress
@@ -297,8 +323,8 @@ func (t *Tally) waited() float64 {
 	return float64(nanos) / 1e9 / max(t.Spent(), 1e-9)
 }
 
-// Finish completes the summary with how the run ended.
-func (t *Tally) Finish(exit coordinator.Exit) Summary {
+// Finish completes the result with how the run ended.
+func (t *Tally) Finish(exit coordinator.Exit) Result {
 	s := t.Sum
 	s.Seconds = time.Since(t.began).Seconds()
 	s.SamplesPerSecond = since(s.Samples, t.before.Samples) / max(t.Spent(), 1e-9)
@@ -329,7 +355,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Summary {
 }
 
 // scores are the places of scores by their keys.
-func (s *Summary) scores() map[string]**float64 {
+func (s *Result) scores() map[string]**float64 {
 	return map[string]**float64{event.KeyTestError: &s.TestError, event.KeyTestRMSE: &s.TestRMSE,
 		event.KeyTestR2:      &s.TestR2,
 		event.KeyTestBits:    &s.TestBits,
@@ -338,7 +364,7 @@ func (s *Summary) scores() map[string]**float64 {
 }
 
 // Scored is a score that the run came to, by its key; nil where there is none.
-func (s *Summary) Scored(key string) *float64 {
+func (s *Result) Scored(key string) *float64 {
 	if x := s.scores()[key]; x != nil {
 		return *x
 	}

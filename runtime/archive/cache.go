@@ -1,4 +1,4 @@
-package library
+package archive
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/zeebo/blake3"
 
-	"brood/runtime/compare"
 	"brood/runtime/session"
 )
 
@@ -174,16 +173,16 @@ func (l *Library) Save() error {
 }
 
 // Run is the curves of a run: from the cache where that fits, else from its log. It is the caller's.
-func (l *Library) Run(e Entry) (*compare.Run, error) {
+func (l *Library) Run(e Entry) (*Run, error) {
 	var f filed
 	if l.load("run", e.Dir, &f) && f.fits(e) {
-		run := &compare.Run{}
+		run := &Run{}
 		if cbor.Unmarshal(f.Text, run) == nil {
 			run.Dir = e.Dir
 			return run, nil
 		}
 	}
-	run, err := compare.Read(e.Dir)
+	run, err := Read(e.Dir)
 	if err != nil {
 		return nil, err
 	}

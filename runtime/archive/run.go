@@ -1,6 +1,4 @@
-// Package compare lays recorded runs side by side: in what their settings differ, what each of them came to, and their
-// curves over a common axis. It folds logs by package view and package summary, and knows no screen.
-package compare
+package archive
 
 import (
 	"errors"
@@ -14,7 +12,6 @@ import (
 	"brood/runtime/event"
 	"brood/runtime/option"
 	"brood/runtime/session"
-	"brood/runtime/summary"
 	"brood/runtime/view"
 )
 
@@ -67,7 +64,7 @@ func Read(dir string) (*Run, error) {
 
 // fold reads records up to io.EOF.
 func fold(name string, next func() (event.Record, error)) (*Run, error) {
-	run, tally, whole := &Run{Name: name, Figures: map[string]float64{}}, summary.New(), view.New()
+	run, tally, whole := &Run{Name: name, Figures: map[string]float64{}}, NewTally(), view.New()
 	var told changes
 	for {
 		rec, err := next()
