@@ -65,8 +65,8 @@ func scoredLine(t *evaluate.Model, set, split string, samples int64) string {
 }
 
 // evaluated returns the result of a model as a JSON object.
-func evaluated(what string, t *evaluate.Model, set, split string, sc evaluate.Scored, of []event.Score, values []float64,
-	seconds float64) map[string]any {
+func evaluated(what string, t *evaluate.Model, set, split string, sc evaluate.Scored, of []event.Score,
+	values []float64, seconds float64) map[string]any {
 	line := map[string]any{"event": "evaluated", "file": what, "model": t.Net.Name, "data": set, "split": split,
 		"samples": sc.Samples,
 		"kernels": sc.Kernels, "loss": finite(sc.Mean()), "seconds": seconds}
@@ -78,8 +78,8 @@ func evaluated(what string, t *evaluate.Model, set, split string, sc evaluate.Sc
 }
 
 // sideBySide prints the scores of several models of a session on the same samples, one line each.
-func sideBySide(ctx context.Context, s streams, what string, all []*evaluate.Model, samples *data.Set, set, split string,
-	threads int, asJSON bool) error {
+func sideBySide(ctx context.Context, s streams, what string, all []*evaluate.Model, samples *data.Set,
+	set, split string, threads int, asJSON bool) error {
 	ids := evaluate.SplitOf(samples, split)
 	var lines *table
 	for i, t := range all {
