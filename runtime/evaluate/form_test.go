@@ -65,7 +65,7 @@ func trainedMeadow(t *testing.T) (dir, model string, j *host.Job) {
 // data are read so.
 func TestForm(t *testing.T) {
 	dir, path, j := trainedMeadow(t)
-	m, err := Open(path, "")
+	m, err := Open(path, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestOldModelFile(t *testing.T) {
 		if err := safetensors.Save(path, file); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Open(path, "")
+		_, err := Open(path, "", "")
 		if want := fmt.Sprintf("its data were read by version %q of the rules", version); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %q: %v", version, err)
 		}

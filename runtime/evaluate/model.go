@@ -118,13 +118,11 @@ func (t *Model) meta() (map[string]string, error) {
 	return meta, nil
 }
 
-// Open reads a model from a safetensors file. model is the name of a built-in model or a .toml file with the
-// layers. It may be empty if the file contains the layers, as files written by [Model.Save] do.
-func Open(path, model string) (*Model, error) { return OpenRenamed(path, model, "") }
-
-// OpenRenamed is [Open] for a file whose tensors have other names. renames is a comma-separated list of FROM=TO.
-// Flax files with Flax's default names need no renames, see docs/model-files.md.
-func OpenRenamed(path, model, renames string) (*Model, error) {
+// Open reads a model from a safetensors file. model is the name of a built-in model or a .toml file with the layers. It
+// may be empty if the file contains the layers, as files written by [Model.Save] do. renames is a comma-separated list
+// of FROM=TO for tensors that have other names in the file; "" for none. Flax files with Flax's default names need none,
+// see docs/model-files.md.
+func Open(path, model, renames string) (*Model, error) {
 	file, err := modelfile.OpenNamed(path)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func exports(t *testing.T, model, algorithm string) {
 			t.Errorf("without the data another centre, %v", err)
 		}
 	}
-	got, err := Open(path, "")
+	got, err := Open(path, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestOpenOther(t *testing.T) {
 	for name, want := range map[string]string{"net.onnx": "is no safetensors file, and models are read from those alone", "net.safetensors": "a header of "} {
 		path := filepath.Join(dir, name)
 		write(t, path, []byte("\x08\x08\x12\x05brood and more bytes"))
-		if _, err := Open(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(path, "mlp-small", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -148,7 +148,7 @@ func TestOpenWrong(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		write(t, path, []byte(c[0]))
-		if _, err := Open(path, "mlp-small"); err == nil || !strings.Contains(err.Error(), c[1]) {
+		if _, err := Open(path, "mlp-small", ""); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s: %v, want %q", name, err, c[1])
 		}
 	}
@@ -162,7 +162,7 @@ func TestOpenTypes(t *testing.T) {
 			weight, n, n, n+40, other, n+40, n+48)
 		path := filepath.Join(t.TempDir(), "x.safetensors")
 		write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), make([]byte, n+48)...))
-		_, err := Open(path, "softmax")
+		_, err := Open(path, "softmax", "")
 		return err
 	}
 	for _, other := range []string{"I64", "Q7"} {
@@ -195,7 +195,7 @@ func TestOpenRefuses(t *testing.T) {
 		{map[string]string{"layers": "not TOML ["}, "", path},
 	} {
 		save(c.meta)
-		if _, err := Open(path, c.model); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Open(path, c.model, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("metadata %v, model %q: %v, want %q", c.meta, c.model, err, c.want)
 		}
 	}

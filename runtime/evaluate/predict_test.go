@@ -21,7 +21,7 @@ func predicted(t *testing.T, engine string) (*Model, [][]float64) {
 	t.Helper()
 	t.Setenv("BROOD_ENGINE", engine)
 	set, _ := torchSamples(t)
-	m, err := Open(torchFile, torchModel)
+	m, err := Open(torchFile, torchModel, "")
 	if err != nil {
 		t.Fatal(err)
 	}

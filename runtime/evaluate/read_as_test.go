@@ -35,7 +35,7 @@ func TestReadAs(t *testing.T) {
 	written := filepath.Join(dir, "form.toml")
 	write(t, written, []byte(text))
 	for _, of := range []string{filepath.Join(dir, "s"), model, filepath.Join(dir, "flowers.csv"), written} {
-		m, err := Open(foreign, filepath.Join(dir, "linear.toml"))
+		m, err := Open(foreign, filepath.Join(dir, "linear.toml"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestReadAs(t *testing.T) {
 	write(t, filepath.Join(dir, "empty.toml"), []byte("samples = \"numbers\"\nmean = [1]\ndeviation = [1]\nshape = []\n"))
 	for of, want := range map[string]string{"glyphs": "takes samples of [2], not of [1 28 28]", foreign: "does not say how samples are normalised either",
 		filepath.Join(dir, "huge.toml"): "cannot be used", filepath.Join(dir, "empty.toml"): "cannot be used", filepath.Join(dir, "none.toml"): "no such file", "./none.csv": "no such file"} {
-		m, err := Open(foreign, filepath.Join(dir, "linear.toml"))
+		m, err := Open(foreign, filepath.Join(dir, "linear.toml"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestReadAs(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(dir, "flowers.csv"), meadow(30, "size,shade,kind", plainRow))
-	m, err := Open(foreign, filepath.Join(dir, "linear.toml"))
+	m, err := Open(foreign, filepath.Join(dir, "linear.toml"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestForeignText(t *testing.T) {
 	if err := safetensors.Save(path, file); err != nil {
 		t.Fatal(err)
 	}
-	if m, err = Open(path, "bytes-small"); err != nil {
+	if m, err = Open(path, "bytes-small", ""); err != nil {
 		t.Fatal(err)
 	}
 	own := filepath.Join(dir, "own.txt")

@@ -82,7 +82,7 @@ func flaxOf(t *testing.T, file safetensors.File, m *models.Model, name func(kind
 // names nobody says a word, and with others --rename does.
 func TestFlax(t *testing.T) {
 	set, file := torchSamples(t)
-	want, err := Open(torchFile, torchModel)
+	want, err := Open(torchFile, torchModel, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestFlax(t *testing.T) {
 		if err := safetensors.Save(path, flaxOf(t, file, want.Net, name)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := OpenRenamed(path, torchModel, rename)
+		got, err := Open(path, torchModel, rename)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestFlaxLayerNorm(t *testing.T) {
 	}
 	list := filepath.Join(t.TempDir(), "flax.toml")
 	write(t, list, []byte("name='flax'\ninput=[2,2,3]\nclasses=2\nlayer=[{kind='flatten'},{kind='layernorm'},{kind='gelu'},{kind='dense',out=2}]"))
-	got, err := Open(path, list)
+	got, err := Open(path, list, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestFlaxEmbedding(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, list, []byte("name='flax'\ninput=[2]\nclasses=3\nlayer=[{kind='embedding',vocabulary=3,out=2},{kind='dense',out=3}]"))
-	got, err := Open(path, list)
+	got, err := Open(path, list, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestFlaxEmbedding(t *testing.T) {
 // ones and single tensors.
 func TestRenameSlashes(t *testing.T) {
 	set, file := torchSamples(t)
-	want, err := Open(torchFile, torchModel)
+	want, err := Open(torchFile, torchModel, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestRenameSlashes(t *testing.T) {
 		if err := safetensors.Save(path, of); err != nil {
 			t.Fatal(err)
 		}
-		got, err := OpenRenamed(path, torchModel, rename)
+		got, err := Open(path, torchModel, rename)
 		if err != nil {
 			t.Errorf("%q: %v", rename, err)
 			continue
@@ -217,7 +217,7 @@ func TestRenameRefuses(t *testing.T) {
 		"fc1.weight=fc2.weight": "holds two tensors fc2.weight once they are renamed",
 		"conv=fc":               "holds no tensor conv",
 	} {
-		if _, err := OpenRenamed(torchFile, torchModel, text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(torchFile, torchModel, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

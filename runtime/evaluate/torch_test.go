@@ -43,7 +43,7 @@ func torchSamples(t *testing.T) (*data.Set, safetensors.File) {
 // counts of its batches.
 func TestTorch(t *testing.T) {
 	set, _ := torchSamples(t)
-	got, err := Open(torchFile, torchModel)
+	got, err := Open(torchFile, torchModel, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestTorch(t *testing.T) {
 // same weights, which is sum(w l)/sum(w): there the weights of the samples are 1 in the mean. Test samples have none.
 func TestTorchWeights(t *testing.T) {
 	set, _ := torchSamples(t)
-	model, err := Open(torchFile, torchModel)
+	model, err := Open(torchFile, torchModel, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestShapes(t *testing.T) {
 	if err := safetensors.Save(path, file); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(path, torchModel)
+	_, err := Open(path, torchModel, "")
 	for _, want := range []string{"fc1.weight", "[12 8]", "[8 12]"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a transposed weight: %v, want %s", err, want)
@@ -118,7 +118,7 @@ func TestSpareTensor(t *testing.T) {
 	}
 	unbiased := filepath.Join(t.TempDir(), "unbiased.toml")
 	write(t, unbiased, []byte(strings.Replace(string(text), "kernel = 3\n", "kernel = 3\nbias = false\n", 1)))
-	if _, err := Open(torchFile, unbiased); err == nil || !strings.Contains(err.Error(), "holds a tensor conv1.bias, and that layer of model torch has none") {
+	if _, err := Open(torchFile, unbiased, ""); err == nil || !strings.Contains(err.Error(), "holds a tensor conv1.bias, and that layer of model torch has none") {
 		t.Errorf("a bias without a place: %v", err)
 	}
 }

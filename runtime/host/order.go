@@ -82,7 +82,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 		return r, err
 	}
 	defer r.closeAfter(&err)
-	if err = Settable(o.Dir, 0, o.Options.Set); err != nil {
+	if err = settable(o.Dir, 0, o.Options.Set); err != nil {
 		return r, err
 	}
 	own, err := againProgram(o.Options)
@@ -98,7 +98,7 @@ func (o Order) resume(ctx context.Context) (r Opened, err error) {
 
 // fork creates the session Dir from the state of session From after round At.
 func (o Order) fork(ctx context.Context, progress func(event.Commit)) (r Opened, err error) {
-	if err = Settable(o.From, o.At, o.Options.Set); err != nil {
+	if err = settable(o.From, o.At, o.Options.Set); err != nil {
 		return r, err
 	}
 	if r.Session, err = session.Create(o.Dir); err != nil {

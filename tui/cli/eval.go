@@ -210,7 +210,7 @@ func opened(c *cobra.Command, what, model, rename string, at uint64, threads int
 		return nil, err
 	}
 	if dir == "" {
-		return evaluate.OpenRenamed(what, model, rename)
+		return evaluate.Open(what, model, rename)
 	}
 	return evaluate.Export(c.Context(), nil, dir, at, threads, nil)
 }
