@@ -27,6 +27,45 @@ type Knob struct {
 	// Schedule is a schedule that new runs set and record if the user gives no value; "" sets nothing. A run that swaps to
 	// the algorithm has Default.
 	Schedule string
+
+	Group Group // what the knob is about; screens list the algorithm's own knobs first
+	Only  When  // the choice of another knob with which this one has an effect; the zero When: with any
+}
+
+// Group is what knobs that several algorithms share are about.
+type Group uint8
+
+const (
+	Own            Group = iota // the algorithm itself
+	GroupRound                  // the length of a round and what is sent
+	GroupStream                 // mini-batches and their gradients
+	GroupOptimiser              // the optimiser of a gradient step
+	groupCount
+)
+
+// When is a condition on the choice of a knob. It holds for an algorithm without that knob.
+type When struct {
+	Knob    string
+	Choices []string
+}
+
+// Shown returns the knobs in the order of screens: the algorithm's own as declared, then group by group.
+func (a *Algorithm) Shown() []Knob {
+	var out []Knob
+	for g := range groupCount {
+		for _, k := range a.Knobs {
+			if k.Group == g {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+// Idle reports whether a knob has no effect while the others have the values of value.
+func (a *Algorithm) Idle(k Knob, value func(Knob) float64) bool {
+	on, ok := a.Knob(k.Only.Knob)
+	return ok && !slices.Contains(k.Only.Choices, on.Choices[int(value(on))])
 }
 
 // Scale selects how a knob's value is stepped and drawn.
@@ -157,6 +196,12 @@ func (a *Algorithm) Values(set map[string]float64) Values {
 
 // Initial returns the schedule or the value of the knob in a new run that does not set it.
 func (k Knob) Initial() string { return cmp.Or(k.Schedule, k.Format(k.Default)) }
+
+// In returns the knob as one of a group.
+func (k Knob) In(g Group) Knob { k.Group = g; return k }
+
+// OnlyWith returns the knob as one that has an effect only with these choices of another.
+func (k Knob) OnlyWith(knob string, choices ...string) Knob { k.Only = When{knob, choices}; return k }
 
 // Scheduled returns the knob with Schedule set to expr.
 func (k Knob) Scheduled(expr string) Knob { k.Schedule = expr; return k }

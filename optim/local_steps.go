@@ -328,6 +328,7 @@ var InnerKnobs = append([]Knob{
 		Label:   "μ_in",
 		Title:   "inner momentum",
 		Doc:     "momentum of the inner optimiser if it is SGD or Muon",
+		Only:    When{"optimiser", []string{"sgd", "muon"}},
 		Min:     0,
 		Max:     0.9999,
 		Default: 0.9,

@@ -19,6 +19,7 @@ import "brood/models/engine"
 // AdamW too; here Muon steps every matrix but embeddings, by default also the last, since small nets have few others.
 var (
 	knobOptimiser = Knob{
+		Group:   GroupOptimiser,
 		Name:    "optimiser",
 		Title:   "optimiser",
 		Doc:     "optimiser of a gradient step: SGD with Nesterov momentum; Adam, or AdamW with decoupled weight decay, eta about 0.001; Muon, which orthogonalises the momentum of each matrix, eta about 0.02",
@@ -26,6 +27,8 @@ var (
 		Max:     3,
 	}
 	knobBeta1 = Knob{
+		Group:   GroupOptimiser,
+		Only:    When{"optimiser", []string{"adam", "adamw", "muon"}},
 		Name:    "beta1",
 		Label:   "β₁",
 		Title:   "first decay",
@@ -35,6 +38,8 @@ var (
 		Default: 0.9,
 	}
 	knobBeta2 = Knob{
+		Group:   GroupOptimiser,
+		Only:    When{"optimiser", []string{"adam", "adamw", "muon"}},
 		Name:    "beta2",
 		Label:   "β₂",
 		Title:   "second decay",
@@ -44,6 +49,8 @@ var (
 		Default: 0.999,
 	}
 	KnobLengths = Knob{
+		Group:   GroupOptimiser,
+		Only:    When{"optimiser", []string{"muon"}},
 		Name:    "lengths",
 		Title:   "lengths",
 		Doc:     "Muon: matrices keep their norm (free), or each is scaled to the square root of its rows before a step (fixed), so that eta is relative to it: for matrices that a norm follows",
@@ -51,6 +58,8 @@ var (
 		Max:     1,
 	}
 	KnobLast = Knob{
+		Group:   GroupOptimiser,
+		Only:    When{"optimiser", []string{"muon"}},
 		Name:    "last",
 		Title:   "last matrix",
 		Doc:     "Muon: optimiser of the last matrix, the output layer: Muon as for the others, or AdamW as for vectors, so that its norm stays free with lengths=fixed",
@@ -58,6 +67,8 @@ var (
 		Max:     1,
 	}
 	knobVectors = Knob{
+		Group:   GroupOptimiser,
+		Only:    When{"optimiser", []string{"muon"}},
 		Name:    "vectors",
 		Title:   "rate of vectors",
 		Unit:    "share of eta",
@@ -70,7 +81,7 @@ var (
 )
 
 // OptimiserKnobs are the knobs, besides eta and decay, of an algorithm whose members can use any of these optimisers.
-var OptimiserKnobs = append([]Knob{KnobMu}, OptimiserKnobsWithoutMomentum...)
+var OptimiserKnobs = append([]Knob{KnobMu.OnlyWith("optimiser", "sgd", "muon")}, OptimiserKnobsWithoutMomentum...)
 
 // OptimiserKnobsWithoutMomentum are OptimiserKnobs for an algorithm that declares its own knob momentum.
 var OptimiserKnobsWithoutMomentum = []Knob{knobOptimiser, knobBeta1, knobBeta2, knobVectors, KnobLengths, KnobLast}

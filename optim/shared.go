@@ -30,6 +30,7 @@ var (
 		Default: 0.9,
 	}
 	KnobWD = Knob{
+		Group:   GroupStream,
 		Name:    "decay",
 		Title:   "weight decay",
 		Unit:    "coefficient",
@@ -40,6 +41,7 @@ var (
 		Scale:   Log,
 	}
 	KnobB = Knob{
+		Group:   GroupStream,
 		Name:    "batch",
 		Title:   "batch",
 		Unit:    "samples",
@@ -52,6 +54,7 @@ var (
 	}
 
 	KnobClip = Knob{
+		Group:   GroupStream,
 		Name:    "clip",
 		Title:   "gradient clip",
 		Unit:    "norm",
@@ -63,6 +66,7 @@ var (
 	}
 	// KnobSplit and KnobParts select the part of the training set from which a member draws.
 	KnobSplit = Knob{
+		Group:   GroupStream,
 		Name:    "split",
 		Title:   "data share",
 		Doc:     "share of the training set that each member sees: a contiguous window of its permutation",
@@ -71,6 +75,7 @@ var (
 		Default: 1,
 	}
 	KnobParts = Knob{
+		Group:   GroupStream,
 		Name:    "parts",
 		Title:   "data parts",
 		Doc:     "members see windows of the share split, which may overlap, or disjoint parts of 1/n each",
@@ -87,6 +92,7 @@ var (
 	}
 	// KnobSlice bounds the steps per round of a method with long cycles.
 	KnobSlice = Knob{
+		Group:   GroupRound,
 		Name:    "slice",
 		Title:   "steps a round",
 		Unit:    "steps",

@@ -253,8 +253,8 @@ func TestMouseFocuses(t *testing.T) {
 	}
 	for _, p := range d.placed {
 		if p.panel == knobsPanel {
-			if d.Update(tea.MouseClickMsg{X: p.at.X + 3, Y: p.at.Y + 3}); d.rail.cursor != 2 {
-				t.Errorf("a click on the third knob chooses %d", d.rail.cursor)
+			if d.Update(tea.MouseClickMsg{X: p.at.X + 3, Y: p.at.Y + 3}); d.rail.selected != d.rail.knobs(d.model)[2].Name {
+				t.Errorf("a click on the third knob selects %s", d.rail.selected)
 			}
 		}
 	}

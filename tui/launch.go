@@ -178,7 +178,7 @@ func (l *launch) knobs() []optim.Knob {
 	if l.draft.Knobs == nil {
 		return nil
 	}
-	return l.draft.Knobs.Algorithm.Knobs
+	return l.draft.Knobs.Algorithm.Shown()
 }
 
 // curve is a knob over the rounds that are expected.

@@ -24,7 +24,7 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 		explain(g, in, m.nothing("knobs", "knob"))
 		return
 	}
-	r.cursor = min(r.cursor, len(knobs)-1)
+	at := r.index(knobs)
 	name := 12
 	for _, k := range knobs {
 		name = max(name, min(cell.Width(m.label(k)), 19))
@@ -38,19 +38,22 @@ func (r *rail) drawSchedules(m *model, g *cell.Grid, in cell.Rect) {
 	g.Text(in.X+by, in.Y, in.W-1-by, cell.Faint, "governed by")
 	tall := min(4, max(1, (in.H-1)/len(knobs)))
 	n := (in.H - 1) / tall
-	first := min(max(0, r.cursor-n/2), max(0, len(knobs)-n))
+	if hidden := r.folded(m); hidden > 0 && n*tall < in.H-1 && n >= len(knobs) {
+		g.Text(in.X+3, in.Y+1+len(knobs)*tall, in.W-4, cell.Faint, foldedText(hidden))
+	}
+	first := min(max(0, at-n/2), max(0, len(knobs)-n))
 	lo, hi := r.horizon(m)
 	for i := 0; i < n && first+i < len(knobs); i++ {
 		k, y := knobs[first+i], in.Y+1+i*tall
 		role := cell.Plain
-		if first+i == r.cursor {
+		if first+i == at {
 			role = cell.FocusTitle
 			g.Set(in.X+1, y, '▸', role)
 		}
 		g.Text(in.X+3, y, name, role, m.label(k))
 		g.Right(in.X+now, y, 9, role, m.inEffect(k))
 		r.scheduleRow(m, g, cell.Rect{X: in.X + over, Y: y, W: w, H: max(1, tall-1)}, k, lo, hi)
-		r.governed(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == r.cursor)
+		r.governed(m, g, cell.Rect{X: in.X + by, Y: y, W: in.W - 1 - by, H: 1}, k, first+i == at)
 	}
 }
 

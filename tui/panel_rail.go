@@ -19,16 +19,16 @@ const railFoot = 5 // lines below the list: a rule, the knob's doc and the answe
 
 // window returns the first visible row of the list and the number of rows.
 func (r *rail) window(m *model, in cell.Rect) (first, n int) {
-	total := len(r.knobs(m))
-	n = min(total, max(1, in.H-railFoot))
-	return min(max(0, r.cursor-n/2), total-n), n
+	knobs := r.knobs(m)
+	n = min(len(knobs), max(1, in.H-railFoot))
+	return min(max(0, r.index(knobs)-n/2), len(knobs)-n), n
 }
 
 // point selects the knob under the mouse.
 func (r *rail) point(m *model, in cell.Rect, _, y int) {
 	first, n := r.window(m, in)
 	if i := y - in.Y; i >= 0 && i < n {
-		r.cursor = first + i
+		r.selected = r.knobs(m)[first+i].Name
 	}
 }
 
@@ -39,9 +39,9 @@ func (r *rail) draw(m *model, g *cell.Grid, in cell.Rect) {
 		return
 	}
 	first, n := r.window(m, in)
-	r.cursor = min(r.cursor, len(knobs)-1)
+	at := r.index(knobs)
 	for i := range n {
-		r.row(m, g, cell.Rect{X: in.X, Y: in.Y + i, W: in.W, H: 1}, knobs[first+i], first+i == r.cursor)
+		r.row(m, g, cell.Rect{X: in.X, Y: in.Y + i, W: in.W, H: 1}, knobs[first+i], first+i == at)
 	}
 	if first > 0 {
 		g.Set(in.X+in.W-1, in.Y, '↑', cell.Faint)
@@ -49,10 +49,21 @@ func (r *rail) draw(m *model, g *cell.Grid, in cell.Rect) {
 	if first+n < len(knobs) {
 		g.Set(in.X+in.W-1, in.Y+n-1, '↓', cell.Faint)
 	}
+	if hidden := r.folded(m); hidden > 0 && first+n == len(knobs) && in.H-n > railFoot {
+		g.Text(in.X+3, in.Y+n, in.W-4, cell.Faint, foldedText(hidden))
+	}
 	if foot := in.H - n; foot >= 2 {
 		_, rest := in.Top(in.H - min(foot, railFoot))
-		r.foot(m, g, rest, knobs[r.cursor])
+		r.foot(m, g, rest, knobs[at])
 	}
+}
+
+// foldedText returns the line in place of n knobs that have no effect.
+func foldedText(n int) string {
+	if n == 1 {
+		return "1 without effect: i shows it"
+	}
+	return fmt.Sprintf("%d without effect: i shows them", n)
 }
 
 // row draws a knob: its name, its value in effect and, at the right, the staged or pending value or its schedule.

@@ -19,7 +19,8 @@ import (
 // outside its panels too: a fork starts with the staged edits, a swap discards them, and the command line counts from
 // them.
 type rail struct {
-	cursor int
+	selected string // name of the selected knob; "" for the first
+	all      bool   // knobs without effect are shown too
 	staged []event.Setting // in the order of staging
 	owner  string          // the algorithm of the staged knobs
 	typing *line           // the value being typed for the selected knob; nil: none
@@ -48,7 +49,7 @@ const (
 // panels returns the rail and the panels of the Knobs screen.
 func (r *rail) panels() []panel {
 	const group = "knobs (focus on the rail)"
-	knobs := &list{name: "knobs", entries: "knobs", top: func() { r.cursor = 0 }}
+	knobs := &list{name: "knobs", entries: "knobs", top: func() { r.selected = "" }}
 	edits := plainly(editRows)
 	turn, send := r.keys()
 	return []panel{
@@ -137,14 +138,50 @@ func (m *model) about(k optim.Knob) string {
 func (m *model) allKnobs() []optim.Knob {
 	out := []optim.Knob{m.population()}
 	if m.alg != nil {
-		out = append(out, m.alg.Knobs...)
+		out = append(out, m.alg.Shown()...)
 	}
 	return out
 }
 
-// knobs returns the rows of the rail: the knobs that pass the filter.
+// knobs returns the rows of the rail: the knobs that pass the filter, without those that are folded.
 func (r *rail) knobs(m *model) []optim.Knob {
-	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool { return !m.passes("knobs", k.Name, k.Label, k.Title) })
+	return slices.DeleteFunc(m.allKnobs(), func(k optim.Knob) bool {
+		return !m.passes("knobs", k.Name, k.Label, k.Title) || r.folds(m, k)
+	})
+}
+
+// folds reports whether a knob is not shown since it has no effect, given the choices in effect and those that are
+// staged. A knob that is selected, staged or searched for is shown.
+func (r *rail) folds(m *model, k optim.Knob) bool {
+	if r.all || m.alg == nil || m.filters.text["knobs"] != "" || k.Name == r.selected {
+		return false
+	}
+	if _, staged := r.of(k.Name); staged {
+		return false
+	}
+	return m.alg.Idle(k, func(on optim.Knob) float64 {
+		if expr, staged := r.of(on.Name); staged {
+			if x, err := on.Parse(expr); err == nil {
+				return x
+			}
+		}
+		return m.current(on)
+	})
+}
+
+// folded returns how many knobs are not shown since they have no effect.
+func (r *rail) folded(m *model) (n int) {
+	for _, k := range m.allKnobs() {
+		if r.folds(m, k) {
+			n++
+		}
+	}
+	return n
+}
+
+// index returns the place of the selected knob among knobs; 0 if it is not there.
+func (r *rail) index(knobs []optim.Knob) int {
+	return max(0, slices.IndexFunc(knobs, func(k optim.Knob) bool { return k.Name == r.selected }))
 }
 
 // onKnobs reports whether a panel of knobs has the focus.
@@ -164,7 +201,7 @@ func (r *rail) chosen(m *model) optim.Knob {
 	if len(ks) == 0 {
 		ks = m.allKnobs()
 	}
-	return ks[min(max(r.cursor, 0), len(ks)-1)]
+	return ks[r.index(ks)]
 }
 
 func (r *rail) of(knob string) (string, bool) {

@@ -22,8 +22,8 @@ func (r *rail) keys() (turning, sending []binding) {
 	may := func(m *model) string { return cmp.Or(m.whyNoStage(), some(m)) }
 	move := func(d int) func(*model) tea.Cmd {
 		return func(m *model) tea.Cmd {
-			n := len(r.knobs(m))
-			r.cursor = (min(r.cursor, n-1) + d + n) % n
+			ks := r.knobs(m)
+			r.selected = ks[(r.index(ks)+d+len(ks))%len(ks)].Name
 			return nil
 		}
 	}
@@ -42,6 +42,12 @@ func (r *rail) keys() (turning, sending []binding) {
 			title: "type a value, *0.5 or a schedule",
 			why:   may,
 			do:    func(m *model) tea.Cmd { r.typing = &line{}; return nil },
+		},
+		{
+			keys:  []string{"i"},
+			title: "knobs without effect too, or not",
+			why:   some,
+			do:    func(*model) tea.Cmd { r.all = !r.all; return nil },
 		},
 	}
 	sending = []binding{

@@ -140,11 +140,11 @@ func TestEachKnobShowsItsOwnEdit(t *testing.T) {
 	six := d.live.Members()
 	below := func(knob, want, drawn string) {
 		t.Helper()
-		for i, k := range d.rail.knobs(d.model) {
+		for _, k := range d.rail.knobs(d.model) {
 			if k.Name != knob {
 				continue
 			}
-			d.rail.cursor = i
+			d.rail.selected = k.Name
 			if x := d.rail.footnote(d.model, k).text; x != want {
 				t.Errorf("below %s is %q, want %q", knob, x, want)
 			}
