@@ -142,3 +142,45 @@ func Cos(x float64) float64 {
 	}
 	return y
 }
+
+// SinCos is the sine and the cosine of x, |x| below 2^29, by the method of Cephes' sin.c.
+func SinCos(x float64) (sin, cos float64) {
+	if !(math.Abs(x) < 1<<29) {
+		return math.Sincos(x)
+	}
+	minus, minusCos := x < 0, false
+	x = math.Abs(x)
+	j := uint64(x * (4 / math.Pi))
+	j += j & 1 // zeros go to the origin
+	y := float64(j)
+	const a, b, c = 7.85398125648498535156e-1, 3.77489470793079817668e-8, 2.69515142907905952645e-15 // of pi/4
+	z := ((x - float64(y*a)) - float64(y*b)) - float64(y*c)
+	zz := float64(z * z)
+	p := float64(1.58962301576546568060e-10*zz) - 2.50507477628578072866e-8
+	p = float64(p*zz) + 2.75573136213857245213e-6
+	p = float64(p*zz) - 1.98412698295885395996e-4
+	p = float64(p*zz) + 8.33333333332211858878e-3
+	p = float64(p*zz) - 1.66666666666666307295e-1
+	sin = z + float64(float64(z*zz)*p)
+	q := float64(-1.13585365213876817300e-11*zz) + 2.08757008419747316778e-9
+	q = float64(q*zz) - 2.75573141792967388112e-7
+	q = float64(q*zz) + 2.48015872888517045348e-5
+	q = float64(q*zz) - 1.38888888888730564116e-3
+	q = float64(q*zz) + 4.16666666666665929218e-2
+	cos = 1 - float64(0.5*zz) + float64(float64(zz*zz)*q)
+	switch j & 7 {
+	case 2:
+		sin, cos, minusCos = cos, sin, true
+	case 4:
+		minus, minusCos = !minus, true
+	case 6:
+		sin, cos, minus = cos, sin, !minus
+	}
+	if minus {
+		sin = -sin
+	}
+	if minusCos {
+		cos = -cos
+	}
+	return sin, cos
+}

@@ -62,6 +62,26 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// TestSinCos: sine and cosine are near those of the standard library, and the same everywhere.
+func TestSinCos(t *testing.T) {
+	r, h := rand.New(rand.NewPCG(5, 99)), fnv.New64a()
+	for range 1 << 18 {
+		x := uniform(r) * math.Ldexp(1, r.IntN(24)-2)
+		sin, cos := SinCos(x)
+		if math.Abs(cos-math.Cos(x)) > 1e-15 || math.Abs(sin-math.Sin(x)) > 1e-15 {
+			t.Fatalf("sine and cosine of %v are %v and %v, want %v and %v", x, sin, cos, math.Sin(x), math.Cos(x))
+		}
+		for _, y := range []float64{sin, cos} {
+			for b := math.Float64bits(y); b > 0; b >>= 8 {
+				h.Write([]byte{byte(b)})
+			}
+		}
+	}
+	if golden := uint64(0x3dff086893d36e2f); h.Sum64() != golden {
+		t.Errorf("they hash to %#x, want %#x", h.Sum64(), golden)
+	}
+}
+
 // Beyond the numbers that are drawn there are no surprises.
 func TestEdges(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
@@ -74,6 +94,9 @@ func TestEdges(t *testing.T) {
 		check(fmt.Sprint("exp ", x), Exp(x), math.Exp(x))
 		check(fmt.Sprint("log ", x), Log(x), math.Log(x))
 		check(fmt.Sprint("cos ", x), Cos(x), math.Cos(x))
+		sin, cos := SinCos(x)
+		check(fmt.Sprint("sin ", x), sin, math.Sin(x))
+		check(fmt.Sprint("cos beside sin ", x), cos, math.Cos(x))
 		for _, y := range []float64{0, 1, -1, 0.5, -0.5, 0.25, 1.75, -2.5, 1e10 + 0.5, -1e10 - 0.5, 4096.5, -4096.5, 3, inf, -inf, nan} {
 			check(fmt.Sprint(x, " to the ", y), Pow(x, y), math.Pow(x, y))
 		}
