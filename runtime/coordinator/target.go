@@ -23,10 +23,11 @@ const (
 	TestRMSE    Metric = "test_rmse"    // of the centre of a regression, on the test set, in the unit of its targets
 	TestR2      Metric = "test_r2"      // of the centre of a regression, on the test set; higher is better
 	Fitness     Metric = "fitness"      // best of the population, on validation samples; higher is better
+	TestFitness Metric = "test_fitness" // of the centre of an objective, on the test seeds; higher is better
 )
 
 // Metrics lists all values.
-var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestHamming, TestRMSE, TestR2, Fitness}
+var Metrics = []Metric{Loss, TestLoss, TestError, TestBits, TestHamming, TestRMSE, TestR2, Fitness, TestFitness}
 
 // Target parses the target of a limit, such as test_error=2.8. Whether the value is possible for a loss or a fitness
 // depends on what the run measures: see [Within].
@@ -36,7 +37,7 @@ func Target(text string) (metric Metric, value float64, err error) {
 	value, perr := strconv.ParseFloat(num, 64)
 	if !ok || perr != nil || !slices.Contains(Metrics, metric) {
 		return "", 0, usererr.Errorf("target %q: write loss=0.1, test_loss=0.1, test_error=2.8 (percent), test_bits=2, "+
-			"test_hamming=1, test_rmse=5, test_r2=0.9 or fitness=-0.1 (minus a loss)", text)
+			"test_hamming=1, test_rmse=5, test_r2=0.9, fitness=-0.1 (minus a loss) or test_fitness=475 (of an objective)", text)
 	}
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return "", 0, usererr.Errorf("target %q would never be met: give a finite number", text)
@@ -44,7 +45,7 @@ func Target(text string) (metric Metric, value float64, err error) {
 	if metric == TestR2 && !(value <= 1) {
 		return "", 0, usererr.Errorf("target %q would never be met: R2 is at most 1", text)
 	}
-	if !slices.Contains([]Metric{Fitness, TestR2, Loss, TestLoss}, metric) && !(value >= 0) {
+	if !slices.Contains([]Metric{Fitness, TestFitness, TestR2, Loss, TestLoss}, metric) && !(value >= 0) {
 		return "", 0, neverMet(text)
 	}
 	return metric, value, nil
@@ -111,7 +112,7 @@ func (c *Coordinator) checkTarget(metric Metric, value float64) []Effect {
 func Met(l event.Limit, metric Metric, value float64) string {
 	want, at, err := Target(l.Target)
 	reached := value <= at
-	if metric == Fitness || metric == TestR2 {
+	if metric == Fitness || metric == TestFitness || metric == TestR2 {
 		reached = value >= at
 	}
 	if err != nil || want != metric || !reached {

@@ -91,8 +91,8 @@ var (
 		Kind: Span, Use: Preset | Again | Ends | Logged, Above: "give a duration such as 30s", Check: checkFor,
 		at: func(o *Options) any { return &o.Limit.Seconds }, in: func(c *event.Config) any { return &c.Limit.Seconds }})
 	Target = add(Option{Name: "target",
-		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9, or fitness=-0.1 of the best on " +
-			"validation samples (the limit of a preset still applies)",
+		Doc: "stop when a target is met: loss=0.1, test_loss=0.1, test_error=2.8, test_bits=2, test_hamming=1, test_rmse=5, test_r2=0.9, test_fitness=475 of an " +
+			"objective, or fitness=-0.1 of the best on validation samples (the limit of a preset still applies)",
 		Docs: map[string]string{"fork": "stop when a target is met"},
 		Kind: Text, Use: Preset | Again | Ends | Logged, Check: checkTarget, Words: targets,
 		at: func(o *Options) any { return &o.Limit.Target }, in: func(c *event.Config) any { return &c.Limit.Target }})
