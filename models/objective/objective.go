@@ -11,6 +11,7 @@
 package objective
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +36,8 @@ type Objective struct {
 	Func     Func
 	Measured Measured
 	Metrics  []string // names of the metrics of Measured; a program declares its own
+	// Function identifies Func or Measured in sessions, in one line; "" is a function of a Go program.
+	Function string
 	// Command is a program and its arguments. The program uses the protocol on its standard input and output.
 	Command []string
 }
@@ -93,7 +96,7 @@ func (o *Objective) Text() (string, error) {
 	var b strings.Builder
 	b.WriteString(text)
 	if len(o.Command) == 0 {
-		b.WriteString("# a function of a Go program\n")
+		b.WriteString("# " + cmp.Or(o.Function, "a function of a Go program") + "\n")
 	}
 	words, err := subprocess.Identity(o.Command)
 	if err != nil {

@@ -276,7 +276,7 @@ func (t *Tally) Shown() (word string, x float64, ok bool) {
 	case t.Bare():
 		return "distance", x, ok
 	case t.Config.Maximises():
-		return "fitness", -x, ok
+		return t.Config.Fitness(), -x, ok
 	}
 	return "loss", x, ok
 }

@@ -145,8 +145,9 @@ func Open(path, model, renames string) (*Model, error) {
 		}
 		t.Spec = string(text)
 	case t.Spec == "" && t.Data == data.SeedsName:
-		return nil, fmt.Errorf("%s holds the parameters of an objective, which no data set can score: continue with brood "+
-			"run --objective PROGRAM --params SPEC.toml --init %s", path, path)
+		return nil, fmt.Errorf("%s holds the parameters of an objective or a policy, which no data set can score: continue "+
+			"with brood run --objective PROGRAM --params SPEC.toml --init %s, or with --env ENV --policy POLICY in place of "+
+			"the program", path, path)
 	case t.Spec == "":
 		return nil, fmt.Errorf("%s does not say which model it holds: name it with --model", path)
 	default:

@@ -76,7 +76,8 @@ type Config struct {
 	Set []Setting `cbor:"28,keyasint,omitempty"`
 	By  string    `cbor:"29,keyasint,omitempty"` // operator who requested Set
 
-	// name of the program that computes the objective; ModelSpec has its parameters and digests
+	// name of the program that computes the objective, or of the environment (see [Config.Environment]); ModelSpec has the
+	// parameters, and the digests of the program or the version of the environment
 	Objective string `cbor:"30,keyasint,omitempty"`
 
 	// name of the program that trains its own model; ModelSpec has its description and digests

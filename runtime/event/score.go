@@ -87,7 +87,7 @@ func (c *Config) Scores() []Score {
 		return []Score{{
 			Series: SeriesTestFitness,
 			Key:    KeyTestFitness,
-			Title:  "test fitness",
+			Title:  "test " + c.Fitness(),
 			More:   true,
 			of:     func(e *Evaluation) float64 { return 0 - e.TestLoss },
 		}}
@@ -158,6 +158,22 @@ func (c *Config) Unit(declared string) string {
 
 // Maximises reports whether the run maximises an objective. c may be nil.
 func (c *Config) Maximises() bool { return c != nil && c.Objective != "" }
+
+// Environment returns the name of the environment that the run trains in; "" if there is none. c may be nil.
+func (c *Config) Environment() string {
+	if c == nil {
+		return ""
+	}
+	return c.Told["env"]
+}
+
+// Fitness returns what the run calls the value that it maximises.
+func (c *Config) Fitness() string {
+	if c.Environment() != "" {
+		return "return"
+	}
+	return "fitness"
+}
 
 // ModelName returns the name of the model; for an objective whose parameters have no name, that of its program.
 func (c *Config) ModelName() string {

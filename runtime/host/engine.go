@@ -46,7 +46,11 @@ func (j *Job) engine(kind string, threads int) (Engine, error) {
 		return j.own.Program.Engine(threads)
 	}
 	if j.own.Maximises() {
-		return objective.New(*j.own.Objective, threads)
+		e, err := objective.New(*j.own.Objective, threads)
+		if j.own.simulates() {
+			return simulator{e}, err
+		}
+		return e, err
 	}
 	return NewEngine(kind, j.Device, j.own, j.Net, j.Samples, threads)
 }

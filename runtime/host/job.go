@@ -105,6 +105,11 @@ func prepared(o Options, estimate func(j *Job, eng Engine) error) (*Job, error) 
 	if err != nil {
 		return nil, err
 	}
+	if own.simulates() { // the log has the default policy too
+		if err := option.Policy.Set(&o, own.policy); err != nil {
+			return nil, err
+		}
+	}
 	j := &Job{Options: o, Alg: alg, own: own}
 	j.Edits = Edits(alg, o)
 	if err := j.prepareSource(o); err != nil {
@@ -196,8 +201,8 @@ func (j *Job) measurable() error {
 		tested = append(tested, s.Key)
 	}
 	if j.own.Maximises() {
-		return usererr.Errorf("target %s: an objective has no error rate: give fitness=, loss= or test_loss=, where the "+
-			"loss is minus the fitness", j.Limit.Target)
+		return usererr.Errorf("target %s: %s has no error rate: give fitness=, test_fitness=, loss= or test_loss=, "+
+			"where the loss is minus the fitness", j.Limit.Target, j.own.noun())
 	}
 	tested = append(tested, string(coordinator.TestLoss))
 	return usererr.Errorf("target %s: not measured for model %s; use %s",

@@ -50,8 +50,8 @@ func (j *Job) lookup(name string) (*optim.Algorithm, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case j.own.Maximises() && checkNeeds(a) != nil:
-		return nil, checkNeeds(a)
+	case j.own.Maximises() && j.own.checkNeeds(a) != nil:
+		return nil, j.own.checkNeeds(a)
 	case j.own.trains() && checkProgramNeeds(a) != nil:
 		return nil, checkProgramNeeds(a)
 	case j.Modelless() && a.Needs.Model():

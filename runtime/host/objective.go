@@ -29,10 +29,13 @@ func (o *Own) asObjective() *Own {
 }
 
 // owned returns the model that the options define themselves: the graph or the objective of a Go program (o.Own), the
-// objective of the options objective and params, or the program of the option program. It returns nil if there is none,
-// and an error if several are given or one is incomplete.
+// objective of the options objective and params, the program of the option program, or the policy of the options env and
+// policy. It returns nil if there is none, and an error if several are given or one is incomplete.
 func owned(o Options) (*Own, error) {
 	own, _ := o.Own.(*Own)
+	if policy, err := inEnvironment(o, own); policy != nil || err != nil {
+		return policy, err
+	}
 	text, params, trained := option.Objective.Text(o), option.Params.Text(o), option.Program.Text(o)
 	switch {
 	case text == "" && params == "" && trained == "":
@@ -86,15 +89,22 @@ func (o *Own) objectiveModel() (*models.Model, string, error) {
 // objectiveName returns the name of the objective in a session: its command line, each path reduced to its last
 // element.
 func (o *Own) objectiveName() string {
+	if o.simulates() {
+		return o.environment.Name
+	}
 	if len(o.Objective.Command) == 0 {
 		return "a function of a Go program"
 	}
 	return subprocess.Name(o.Objective.Command)
 }
 
-// completed returns o as the session needs it: a command becomes a program or an objective, and an objective without
-// parameters gets those of the session. o itself does not change. at is the device that a program computes on.
+// completed returns o as the session needs it: a command becomes a program or an objective, an objective without
+// parameters gets those of the session, and a session in an environment gets its policy. o itself does not change. at is
+// the device that a program computes on.
 func (o *Own) completed(c event.Config, at string) (*Own, error) {
+	if c.Environment() != "" {
+		return o.recordedEnvironment(c)
+	}
 	if o != nil && o.command != nil && !o.External() {
 		if c.Program != "" {
 			return o.asProgram(context.Background(), at)
@@ -127,7 +137,12 @@ func (o *Own) recordedObjective(c event.Config) (*models.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := firstDifference(objective.What(text), objective.What(c.ModelSpec)); why != "" {
+	why := firstDifference(objective.What(text), objective.What(c.ModelSpec))
+	if why != "" && o.simulates() {
+		return nil, fmt.Errorf("the session trains in another version of the environment %s: this brood has %s; use the "+
+			"brood that recorded it", c.Objective, strings.TrimPrefix(why, "it has "))
+	}
+	if why != "" {
 		return nil, fmt.Errorf("the session maximises %s, and this objective is another: %s; give the program that was "+
 			"recorded", c.Objective, why)
 	}
@@ -155,14 +170,17 @@ func lineText(lines []string, i int) string {
 // prepareObjective builds the model and the seeds of a run that maximises an objective, and reads the initial model
 // file, if any. It returns an error if an option needs a model of layers, data or a device.
 func (j *Job) prepareObjective(o Options) (err error) {
-	const why = "an objective has no model and no data: omit it (docs/objectives.md)"
+	why, where := "an objective has no model and no data: omit it (docs/objectives.md)", "in its own processes"
+	if j.own.simulates() {
+		why, where = "an environment has no model and no data: omit it (docs/environments.md)", "on the processor"
+	}
 	if err := refuseData(o, why, option.Validation, option.Rebuild); err != nil {
 		return err
 	}
 	if at := option.Device.Text(o); at != "" && at != option.CPU {
-		return usererr.Errorf("device %s: an objective computes in its own processes: omit the device", at)
+		return usererr.Errorf("device %s: %s computes %s: omit the device", at, j.own.noun(), where)
 	}
-	if err := checkNeeds(j.Alg); err != nil {
+	if err := j.own.checkNeeds(j.Alg); err != nil {
 		return err
 	}
 	if j.Net, j.Config.ModelSpec, err = j.own.objectiveModel(); err != nil {
@@ -178,7 +196,7 @@ func (j *Job) prepareObjective(o Options) (err error) {
 
 // checkNeeds returns an error if the algorithm needs gradients or whole-number weights, or trains no parameters: an
 // objective provides none of these. The error lists the algorithms that are possible.
-func checkNeeds(a *optim.Algorithm) error {
+func (o *Own) checkNeeds(a *optim.Algorithm) error {
 	if a.Needs&(optim.Gradients|optim.Whole) == 0 && a.Needs.Model() {
 		return nil
 	}
@@ -188,12 +206,12 @@ func checkNeeds(a *optim.Algorithm) error {
 			names = append(names, b.Name)
 		}
 	}
-	why := "needs gradients, and an objective gives none"
+	why := "needs gradients, and " + o.noun() + " gives none"
 	switch {
 	case !a.Needs.Model():
 		why = "trains no parameters, and so maximises nothing"
 	case a.Needs&optim.Whole != 0:
-		why = "moves weights that are whole numbers, and the parameters of an objective are none"
+		why = "moves weights that are whole numbers, and the parameters of " + o.noun() + " are none"
 	}
 	return usererr.Errorf("%s %s: choose one of %s", a.Name, why, strings.Join(names, ", "))
 }

@@ -6,7 +6,6 @@ import (
 
 	"brood/models"
 	"brood/models/data"
-	"brood/models/objective"
 	"brood/models/usererr"
 	"brood/runtime/event"
 	"brood/runtime/option"
@@ -83,9 +82,11 @@ func (o *Own) modelled(dir string, c event.Config) (*Job, error) {
 	if j.Config.Kernels, err = RecordedKernels(c.Kernels, j.Net); err != nil {
 		return nil, err
 	}
-	if o.Maximises() && c.Kernels != objective.Kernels {
-		return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute "+
-			"it with the brood that recorded it", c.Kernels, objective.Kernels)
+	if o.Maximises() {
+		if have := o.measuredKernels(); c.Kernels != have {
+			return nil, fmt.Errorf("the session was computed by kernels %s, and this brood has %s for objectives: execute "+
+				"it with the brood that recorded it", c.Kernels, have)
+		}
 	}
 	if c.Init != nil {
 		path, err := session.Path(dir, c.Init.Path)

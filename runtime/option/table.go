@@ -7,6 +7,7 @@ import (
 
 	"brood/models"
 	"brood/models/data"
+	"brood/models/environment"
 	"brood/models/usererr"
 	"brood/optim/catalog"
 	"brood/runtime/coordinator"
@@ -52,6 +53,21 @@ var (
 		Doc:   "parameters of the objective: their number, or a SPEC.toml with names, shapes, bounds and seeds",
 		Kind:  Text,
 		Paths: true,
+	})
+	Env = add(Option{
+		Name:    "env",
+		Doc:     "built-in `environment` that a policy learns to act in, in place of model and data (docs/environments.md)",
+		Kind:    Text,
+		Use:     Preset | Logged,
+		Choices: environment.Names(),
+	})
+	Policy = add(Option{
+		Name:  "policy",
+		Doc:   "policy that acts in the environment: linear, or mlp: and the units of each hidden layer (default mlp:16)",
+		Kind:  Text,
+		Use:   Preset | Logged,
+		Check: checkPolicy,
+		Words: func() []string { return []string{environment.Linear, "mlp:16", "mlp:64,64"} },
 	})
 	Members = add(Option{Name: "members",
 		Doc:  "size of the population, or `auto`: enough to keep the threads busy, as far as memory allows",
@@ -171,6 +187,11 @@ func augmentations() []string {
 
 func checkAugment(text string) error {
 	_, err := data.ParseAugment(text)
+	return err
+}
+
+func checkPolicy(text string) error {
+	_, err := environment.ParsePolicy(text)
 	return err
 }
 

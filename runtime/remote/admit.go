@@ -60,6 +60,11 @@ func (s *Server) admit(ctx context.Context, q quic.Request) (wire.Welcome, error
 				reason := host.ProgramKernels(r.config.Kernels, wire.CleanText(r.config.Program), kinds)
 				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
 			}
+			if env := r.config.Environment(); env != "" {
+				reason := fmt.Sprintf("this run trains in the environment %s, which processors compute with kernels %s: leave "+
+					"--device out, or join with the same version of brood", wire.CleanText(env), r.config.Kernels)
+				return wire.Welcome{}, wire.Refused{Code: wire.CodeRefused, Reason: reason}
+			}
 			if r.config.Objective != "" {
 				reason := fmt.Sprintf("this run maximises %s, and this worker was not given it: "+
 					"start it with brood worker --objective PROGRAM", wire.CleanText(r.config.Objective))
