@@ -10,6 +10,7 @@ import (
 	"brood/models"
 	"brood/optim/catalog"
 	"brood/optim/protocol"
+	"brood/runtime/option"
 	"brood/runtime/timeline"
 )
 
@@ -34,7 +35,8 @@ func TestEmbedded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := models.Load(p.Options.Model); alg.Needs.Model() && err != nil {
+		layered := alg.Needs.Model() && option.Env.Text(p.Options) == ""
+		if _, err := models.Load(p.Options.Model); layered && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, s := range p.Settings() {

@@ -48,12 +48,12 @@ func (m *model) metrics() (out []metric) {
 	}
 	add(metric{id: lossMetric, title: title, log: !v.Config.Maximises()}, main, v.Find(view.CentreLoss))
 	for _, x := range []metric{
-		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test fitness"},
+		{id: view.TestError, title: "test error  percent", text: percents}, {id: view.TestFitness, title: "test " + v.Config.Fitness()},
 		{id: view.TestBits, title: "test bits a byte"}, {id: view.TestHamming, title: "test Hamming  percent",
 			text: percents},
 		{id: view.TestRMSE, title: "test RMSE"}, {id: view.TestR2, title: "test R2"},
 		{id: view.TestLoss, title: "test loss", log: true},
-		{id: view.Fitness, title: "fitness"}, {id: view.Spread, title: "spread", log: true},
+		{id: view.Fitness, title: v.Config.Fitness()}, {id: view.Spread, title: "spread", log: true},
 	} {
 		done = append(done, x.id)
 		if x.id == view.TestLoss && v.Config.Maximises() {

@@ -15,7 +15,7 @@ import (
 // secondSeries returns the series shown next to the main one: the fitness, or in a run without a model the series of
 // the algorithm that was measured first.
 func (m *model) secondSeries() (name, title string) {
-	name, title = view.Fitness, "fitness"
+	name, title = view.Fitness, m.shown.Config.Fitness()
 	if m.alg == nil || m.shown.Config == nil || m.shown.Config.Data != "" {
 		return name, title
 	}
@@ -44,9 +44,9 @@ func fitnessTitle(m *model) (string, string) {
 	}
 	spread := m.shown.Find(view.Spread)
 	if l := m.ranked(spread); len(l) > 0 && !m.dropped(spread) {
-		return "fitness", note + "parameter spread " + m.dated(spread, Number(middle(l)))
+		return title, note + "parameter spread " + m.dated(spread, Number(middle(l)))
 	}
-	return "fitness", strings.TrimSuffix(note, " · ")
+	return title, strings.TrimSuffix(note, " · ")
 }
 
 // unmeasured returns the message why there is no fitness. An algorithm that declares the series measures it at the end

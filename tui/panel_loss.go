@@ -45,7 +45,7 @@ func (m *model) lossSeries() (s *view.Series, title, unit string) {
 		}
 	}
 	if m.shown.Config.Maximises() {
-		return nil, "fitness of the centre", ""
+		return nil, m.shown.Config.Fitness() + " of the centre", ""
 	}
 	if m.shown.Config != nil && m.shown.Config.Data != "" && m.alg != nil && unit != optim.SeriesLoss.Unit {
 		return nil, "loss of the centre", m.shown.Config.Unit(optim.SeriesLoss.Unit)

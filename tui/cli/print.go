@@ -16,6 +16,7 @@ import (
 
 	"brood/models/arith"
 	"brood/models/engine"
+	"brood/models/environment"
 	"brood/runtime/coordinator"
 	"brood/runtime/event"
 	"brood/runtime/host"
@@ -365,7 +366,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 	if s.TrainLoss != nil && p.Bare() {
 		fmt.Fprintf(p.out, "  distance     %s\n", tui.Number(*s.TrainLoss))
 	} else if s.MeanFitness != nil {
-		fmt.Fprintf(p.out, "  mean fitness %s, of the last candidates\n", tui.Number(*s.MeanFitness))
+		fmt.Fprintf(p.out, "  %-12s %s, of the last candidates\n", "mean "+p.Config.Fitness(), tui.Number(*s.MeanFitness))
 	} else if s.TrainLoss != nil {
 		of := ""
 		if p.Candidates {
@@ -379,6 +380,7 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 			if *s.TestRound != s.Rounds || p.Config.Maximises() {
 				text += fmt.Sprintf(", of round %d", *s.TestRound)
 			}
+			text += solved(&p.Config, *x)
 			fmt.Fprintf(p.out, "  %-12s %s\n", score.Title, text)
 		}
 	}
@@ -402,6 +404,18 @@ func (p *plainPrinter) summarise(exit coordinator.Exit, s archive.Result) {
 		printClaims(p.out, p.job, p.Tally, p.Metric)
 	}
 	fmt.Fprintf(p.out, "  state        %s\n", s.ParamsHash)
+}
+
+// solved returns whether a mean return counts as the solution of the environment of a run; "" if it has none.
+func solved(c *event.Config, x float64) string {
+	env, err := environment.Named(c.Environment())
+	switch {
+	case err != nil:
+		return ""
+	case x >= env.Solved:
+		return fmt.Sprintf(": solved, as from %g on", env.Solved)
+	}
+	return fmt.Sprintf(": solved from %g on", env.Solved)
 }
 
 // clockTime formats a duration: to 0.1 s, and below 1 s to 1 ms.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"brood/models/environment"
 	"brood/presets"
 	"brood/runtime/evaluate"
 	"brood/runtime/event"
@@ -119,6 +121,9 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	if text := option.Program.Text(f.opts); text != "" && p.Options.Model != "" {
 		return p, usage("preset %s trains a model, and --program %s has its own: leave the preset out, and say --algorithm", name, text)
 	}
+	if text := option.Env.Text(f.opts); text != "" && p.Options.Model != "" {
+		return p, usage("preset %s trains a model, and --env %s is in place of one: leave the preset out", name, text)
+	}
 	switch {
 	case !f.full:
 		return p, nil
@@ -128,10 +133,16 @@ func (f *runFlags) preset(name string) (p presets.Preset, err error) {
 	return p.InFull()
 }
 
-// presetOf returns name, or the default preset if name is empty and no flag says what to train.
+// presetOf returns name. If it is empty, it returns the preset of the environment that a flag names, or else the default
+// preset if no flag says what to train.
 func (f *runFlags) presetOf(name string) string {
-	if name == "" && f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" &&
-		option.Objective.Text(f.opts) == "" && option.Program.Text(f.opts) == "" {
+	env := option.Env.Text(f.opts)
+	switch {
+	case name != "":
+	case slices.Contains(environment.Names(), env):
+		return env
+	case f.opts.Algorithm == "" && f.opts.Model == "" && f.opts.Data == "" && env == "" &&
+		option.Objective.Text(f.opts) == "" && option.Program.Text(f.opts) == "":
 		return presets.Default
 	}
 	return name

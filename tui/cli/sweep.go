@@ -97,11 +97,11 @@ func (f *sweepFlags) execute(c *cobra.Command, preset string, s streams) error {
 	if err := f.batch.check(c, f.run.opts, f.run.plain, f.run.json); err != nil {
 		return err
 	}
-	if f.run.presetOf(preset) != preset {
-		if len(f.run.set) == 0 {
+	if other := f.run.presetOf(preset); other != preset {
+		if len(f.run.set) == 0 && option.Env.Text(f.run.opts) == "" {
 			return usage("sweep over what? give --set NAME=VALUES, such as --set eta=0.01,0.1, or a preset to repeat with --seeds")
 		}
-		preset = presets.Default
+		preset = other
 	}
 	w := &grid{runs: newRuns("sweep", f.batch, f.run.opts), seeds: f.batch.seeds}
 	w.by, w.table = cmp.Or(f.by, "centre_loss"), w.best
