@@ -72,13 +72,14 @@ type reply func(*model) tea.Cmd
 
 // newPanels is the registry: a further panel is a file, and a line here. Help has the groups of keys in this order.
 func newPanels(m *model) []panel {
-	geometry, exam, log := newPlaces(), newExam(), newLogView()
+	geometry, exam, log, stage := newPlaces(), newExam(), newLogView(), &stage{}
 	all := slices.Concat(
-		[]panel{newLoss(exam), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(),
+		[]panel{newLoss(exam, stage), newFitness(), newBandwidth(), newScore(), newReplicas(), newPopulation(), newTraffic(),
 			newLinkPast().panel()},
 		newTraits(geometry),
 		geometry.panels(),
 		exam.panels(),
+		[]panel{stage.panel()},
 		m.rail.panels(),
 		[]panel{newLane().panel()},
 		newAlarms(log).panels(),

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	tea "charm.land/bubbletea/v2"
+
 	"brood/optim"
 	"brood/runtime/view"
 	"brood/tui/cell"
@@ -27,10 +29,22 @@ func (m *model) mainSeries() string {
 const lossPanel panelID = "loss"
 
 // newLoss returns the chart of the training objective, the main panel of the Live screen.
-func newLoss(exam *exam) panel {
+func newLoss(exam *exam, stage *stage) panel {
+	show := func(m *model) tea.Cmd {
+		if m.shown.Config.Environment() != "" {
+			return stage.show(m)
+		}
+		return exam.show(m)
+	}
+	place := func(m *model, b cell.Rect) []placement {
+		if stage.open {
+			return []placement{{episodePanel, b}}
+		}
+		return exam.place(m, b)
+	}
 	return panel{id: lossPanel, title: lossTitle, draw: drawLoss, export: lossRows, point: pointRound,
-		group: "the loss (on Live)", keys: []binding{exam.key()},
-		screen: &screen{digit: 1, name: "Live", charts: true, place: exam.place, instead: "Mistakes", show: exam.show}}
+		group: "the loss (on Live)", keys: []binding{{keys: []string{"w"}, title: "what the model gets wrong", do: show}},
+		screen: &screen{digit: 1, name: "Live", charts: true, place: place, instead: "Mistakes", show: show}}
 }
 
 // lossSeries returns the series to draw on the axis of the centre's loss, with title and unit of the axis: the main

@@ -27,11 +27,6 @@ type exam struct {
 
 func newExam() *exam { return &exam{inquiry: inquiry[Examined]{name: "question"}} }
 
-// key is the binding that opens the panels from others on the Live screen.
-func (e *exam) key() binding {
-	return binding{keys: []string{"w"}, title: "what the model gets wrong", do: e.show}
-}
-
 func (e *exam) panels() []panel {
 	const group = "what the model gets wrong (w on Live)"
 	keys := []binding{

@@ -183,6 +183,31 @@ func NewPlayer(e *Environment, p Policy) *Player {
 	}}}
 }
 
+// Environment returns the environment of the player.
+func (l *Player) Environment() *Environment { return l.env }
+
+// Record is Play with at most `most` states of the episode, at least 2: the first one, others at even distances, and the
+// last one.
+func (l *Player) Record(params []float32, seed uint64, most int) (states []State, total float64, steps int) {
+	t := l.free.Get().(*table)
+	defer l.free.Put(t)
+	every := (l.env.Limit + most - 2) / (most - 1)
+	p := t.episode
+	for p.Reset(seed); !p.done; {
+		if p.steps%every == 0 {
+			states = append(states, p.state)
+		}
+		l.step(t, params)
+	}
+	return append(states, p.state), p.total, p.steps
+}
+
+// step observes and acts once.
+func (l *Player) step(t *table, params []float32) {
+	t.episode.Observe(t.in)
+	t.episode.Step(l.env.Act(l.policy.forward(params, t.in, t.even, t.odd, l.env.Actions)))
+}
+
 // Play plays the episode of a seed. params are the values of the policy's tensors in their order. It returns the sum of
 // the rewards and the number of steps. The sum is NaN if outputs of a continuous policy are.
 func (l *Player) Play(params []float32, seed uint64) (total float64, steps int) {
@@ -190,8 +215,7 @@ func (l *Player) Play(params []float32, seed uint64) (total float64, steps int) 
 	defer l.free.Put(t)
 	p := t.episode
 	for p.Reset(seed); !p.done; {
-		p.Observe(t.in)
-		p.Step(l.env.Act(l.policy.forward(params, t.in, t.even, t.odd, l.env.Actions)))
+		l.step(t, params)
 	}
 	return p.total, p.steps
 }

@@ -119,6 +119,21 @@ func TestPlay(t *testing.T) {
 	}
 }
 
+// A recording has the result of Play, the first and the last state, and no more states than asked for.
+func TestRecord(t *testing.T) {
+	for _, e := range all {
+		p := Policy{Hidden: []int{4}}
+		x, l := params(p, e, 2), NewPlayer(e, p)
+		states, total, steps := l.Record(x, 3, 30)
+		wantTotal, wantSteps := l.Play(x, 3)
+		first := e.NewEpisode()
+		first.Reset(3)
+		if total != wantTotal || steps != wantSteps || len(states) < 2 || len(states) > 31 || states[0] != first.State() {
+			t.Errorf("%s: %d states of %d steps, return %v, want %d and %v", e.Name, len(states), steps, total, wantSteps, wantTotal)
+		}
+	}
+}
+
 // Returns are frozen: a change of any of them needs another version of the environment.
 func TestReturnsAreFrozen(t *testing.T) {
 	want := map[string][3]float64{

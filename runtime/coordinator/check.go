@@ -327,6 +327,10 @@ func (c *Coordinator) checkTests(d *message.Done, place int, lead bool) error {
 		if lead != isDigest(t.Centre) || !lead && t.Centre != "" {
 			return fmt.Errorf("it reports %.80q as the digest of the centre", t.Centre)
 		}
+		if e := t.Episode; e != nil && (t.Centre == "" || len(e.States)%event.EpisodeWidth != 0 ||
+			len(e.States) > event.EpisodeStates*event.EpisodeWidth || e.Steps < 0) {
+			return fmt.Errorf("its test of round %d has an episode of %d numbers in %d steps", t.Round, len(e.States), e.Steps)
+		}
 		next := place
 		for _, k := range t.Chunks {
 			size := int64(min(optim.ScoreChunk, c.cfg.Tests-k.Index*optim.ScoreChunk))

@@ -265,7 +265,24 @@ type Evaluation struct {
 	Centre    string  `cbor:"4,keyasint"` // "blake3:..." of the centre's parameters
 	// of a regression: mean squared error of the standardised targets over samples and outputs; of a multi-label model:
 	// share of wrong labels
-	Squares float64 `cbor:"5,keyasint,omitempty"`
+	Squares float64  `cbor:"5,keyasint,omitempty"`
+	Episode *Episode `cbor:"6,keyasint,omitempty"` // of the centre in the environment of the run; nil: there is none
+}
+
+// Bounds of an episode.
+const (
+	EpisodeWidth  = 4   // numbers of a state
+	EpisodeStates = 130 // maximum number of states
+)
+
+// Episode is an episode that the centre played on the first test seed, to be shown.
+type Episode struct {
+	Seed   uint64  `cbor:"0,keyasint"`
+	Return float64 `cbor:"1,keyasint"`
+	Steps  int     `cbor:"2,keyasint"`
+	// States has rows of EpisodeWidth numbers, see [brood/models/environment.State]: the first state, others at even
+	// distances, and the last.
+	States []float32 `cbor:"3,keyasint"`
 }
 
 // Alert reports an event that may need action by the user.

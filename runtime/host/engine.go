@@ -48,7 +48,7 @@ func (j *Job) engine(kind string, threads int) (Engine, error) {
 	if j.own.Maximises() {
 		e, err := objective.New(*j.own.Objective, threads)
 		if j.own.simulates() {
-			return simulator{e}, err
+			return simulator{e, j.own.player}, err
 		}
 		return e, err
 	}

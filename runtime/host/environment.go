@@ -42,7 +42,7 @@ func simulated(env, policy string) (*Own, error) {
 		spec.Params = append(spec.Params, x)
 	}
 	player := environment.NewPlayer(e, p)
-	return &Own{environment: e, policy: p.String(), Objective: &objective.Objective{
+	return &Own{player: player, policy: p.String(), Objective: &objective.Objective{
 		Spec:     spec,
 		Function: fmt.Sprintf("environment %s, version %d", e.Name, e.Version),
 		Metrics:  []string{"steps"},
@@ -55,7 +55,7 @@ func simulated(env, policy string) (*Own, error) {
 }
 
 // simulates reports whether o is a policy in an environment. o may be nil.
-func (o *Own) simulates() bool { return o != nil && o.environment != nil }
+func (o *Own) simulates() bool { return o != nil && o.player != nil }
 
 // measuredKernels returns the kernels of a run that maximises o.
 func (o *Own) measuredKernels() string {
@@ -73,8 +73,23 @@ func (o *Own) noun() string {
 	return "an objective"
 }
 
-// simulator is the engine of a run in an environment.
-type simulator struct{ *objective.Engine }
+// simulator is the engine of a run in an environment. It implements worker.Player.
+type simulator struct {
+	*objective.Engine
+	player *environment.Player
+}
+
+// Play implements worker.Player.
+func (s simulator) Play(params []float32, seed uint64) *event.Episode {
+	states, total, steps := s.player.Record(params, seed, event.EpisodeStates)
+	out := &event.Episode{Seed: seed, Return: total, Steps: steps}
+	for _, state := range states {
+		for _, x := range state {
+			out.States = append(out.States, float32(x))
+		}
+	}
+	return out
+}
 
 // Kernels returns environmentKernels.
 func (simulator) Kernels() string { return environmentKernels }

@@ -9,6 +9,7 @@ import (
 
 	"brood/runtime/event"
 	"brood/runtime/option"
+	"brood/runtime/session"
 )
 
 // inCartpole returns options of a short run in an environment. extra are options by name.
@@ -126,7 +127,7 @@ func TestEnvironmentRefuses(t *testing.T) {
 	}
 }
 
-// A run ends when the mean return on the test seeds meets the target.
+// A run ends when the mean return on the test seeds meets the target. Each test records an episode.
 func TestEnvironmentTarget(t *testing.T) {
 	o := inCartpole(t, "openai-es", 2, "target", "test_fitness=5")
 	j, err := Prepare(o)
@@ -144,5 +145,25 @@ func TestEnvironmentTarget(t *testing.T) {
 	}
 	if _, err := Verify(context.Background(), dir, 1, nil); err != nil {
 		t.Error(err)
+	}
+	r, err := session.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		rec, err := r.Next()
+		if err != nil {
+			t.Fatalf("no test in the log: %v", err)
+		}
+		if rec.Evaluation == nil {
+			continue
+		}
+		e := rec.Evaluation.Episode
+		if e == nil || e.Seed != uint64(j.Samples.Test()[0]) || e.Steps < 5 || float64(e.Steps) != e.Return ||
+			len(e.States) != event.EpisodeWidth*(e.Steps/4+2) && len(e.States) != event.EpisodeWidth*((e.Steps+3)/4+1) {
+			t.Errorf("recorded the episode %+v", e)
+		}
+		return
 	}
 }

@@ -90,7 +90,7 @@ func (o *Own) objectiveModel() (*models.Model, string, error) {
 // element.
 func (o *Own) objectiveName() string {
 	if o.simulates() {
-		return o.environment.Name
+		return o.player.Environment().Name
 	}
 	if len(o.Objective.Command) == 0 {
 		return "a function of a Go program"

@@ -32,9 +32,9 @@ type Own struct {
 	Program    *program.Program
 	anyKernels bool     // the library and the device of a program may differ from those of a session
 	command    []string // of a program of either kind, until the session says which, see [Own.completed]
-	// environment and the text of its policy define Objective; nil: there is none, see simulated
-	environment *environment.Environment
-	policy      string
+	// player and the text of its policy define Objective in an environment; nil: there is none, see simulated
+	player *environment.Player
+	policy string
 	// Init writes the initial values of tensor t of a member into dst, which has t.Len elements. key is the random key of
 	// this tensor. Init must depend on its arguments only. nil: see [models.Own].
 	Init func(key noise.Key, t engine.Tensor, dst []float32)

@@ -122,6 +122,8 @@ type Test struct {
 	Round  uint64  `cbor:"0,keyasint,omitempty"`
 	Centre string  `cbor:"1,keyasint,omitempty"` // digest, from the worker that hosts the lowest member
 	Chunks []Chunk `cbor:"2,keyasint,omitempty"`
+	// Episode is from the worker that reports Centre, if the run is in an environment.
+	Episode *event.Episode `cbor:"3,keyasint,omitempty"`
 }
 
 // HasPart says that the worker has a share at all: most of thousands have no chunk of the test set.

@@ -110,7 +110,7 @@ func Tally(tests []Test, samples int) (e event.Evaluation, ok bool) {
 		all = append(all, t.Chunks...)
 		e.Round = t.Round
 		if t.Centre != "" {
-			e.Centre = t.Centre
+			e.Centre, e.Episode = t.Centre, t.Episode
 		}
 	}
 	slices.SortFunc(all, func(a, b Chunk) int { return a.Index - b.Index })

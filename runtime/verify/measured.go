@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"brood/models/engine"
@@ -80,6 +81,7 @@ func (v *Walk) evaluation(e event.Evaluation) error {
 		return nil
 	}
 	same := equal(got.TestError, e.TestError) && equal(got.TestLoss, e.TestLoss) && equal(got.Squares, e.Squares)
+	same = same && reflect.DeepEqual(got.Episode, e.Episode)
 	if !same || got.Samples != e.Samples || got.Centre != e.Centre {
 		return &MismatchError{Round: e.Round, What: "the test evaluation", Want: score(e), Got: score(got)}
 	}

@@ -58,6 +58,12 @@ func (w *Worker) measure(
 	return nil
 }
 
+// Player is an engine of a run in an environment.
+type Player interface {
+	// Play returns the episode of a seed, played with these parameters.
+	Play(params []float32, seed uint64) *event.Episode
+}
+
 // addLooks adds the values that the round itself recorded for its probe. It omits the gradient norm if the algorithm
 // reports that series itself.
 func (w *Worker) addLooks(ctx context.Context, points *series) error {
@@ -235,6 +241,13 @@ func (w *Worker) test(ctx context.Context, centre, stats engine.Mat) (message.Te
 			return t, fmt.Errorf("test: %w", err)
 		}
 		t.Centre = fmt.Sprintf("blake3:%x", hash[0])
+		if p, ok := w.cfg.Engine.(Player); ok {
+			params, _, err := w.download(ctx, centre, engine.Mat{})
+			if err != nil {
+				return t, fmt.Errorf("test: %w", err)
+			}
+			t.Episode = p.Play(params.Row(0), uint64(w.cfg.Test[0]))
+		}
 	}
 	ws := env.Roster.Workers()
 	me := slices.Index(ws, w.cfg.ID)
