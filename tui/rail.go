@@ -19,13 +19,13 @@ import (
 // outside its panels too: a fork starts with the staged edits, a swap discards them, and the command line counts from
 // them.
 type rail struct {
-	selected string // name of the selected knob; "" for the first
-	all      bool   // knobs without effect are shown too
-	staged []event.Setting // in the order of staging
-	owner  string          // the algorithm of the staged knobs
-	typing *line           // the value being typed for the selected knob; nil: none
-	sent   *event.Command
-	answer answer
+	selected string          // name of the selected knob; "" for the first
+	all      bool            // knobs without effect are shown too
+	staged   []event.Setting // in the order of staging
+	owner    string          // the algorithm of the staged knobs
+	typing   *line           // the value being typed for the selected knob; nil: none
+	sent     *event.Command
+	answer   answer
 }
 
 // answer is the result of the last transaction. It remains until the next one.

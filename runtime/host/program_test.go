@@ -229,58 +229,81 @@ func TestProgramFails(t *testing.T) {
 	}
 }
 
-// A program whose gradients vary does not verify by hashes, but within a share of what the run moved. A program that
-// does not vary has no error.
+// A program whose gradients vary does not verify by hashes, but its parameters do within a share of what the run moved,
+// also after it has converged and over a change of members. A program that does not vary has no error.
 func TestVerifyWithin(t *testing.T) {
-	o := host.Options{Algorithm: "popsgd", Members: 2, Threads: 1, Seed: 3, Limit: event.Limit{Rounds: 40}}
-	for faults, varies := range map[string]bool{"": false, "wander": true} {
-		own, dir := openProgram(t, faults), filepath.Join(t.TempDir(), "s")
-		o.Own = own
-		job, err := host.Prepare(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := session.Create(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		started := make(chan *host.Run, 1)
-		run, err := host.Start(job, s, nil, func(rec event.Record) {
-			if rec.Commit != nil && rec.Commit.To < 30 {
-				go func() {
-					r := <-started
-					started <- r
-					_, _ = r.Command(t.Context(), event.Command{Action: event.Save})
-				}()
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		started <- run
-		_, err = run.Train(t.Context())
-		if err := errors.Join(err, run.Close()); err != nil {
-			t.Fatal(err)
-		}
-		res, err := own.VerifyWithin(t.Context(), dir, 1, .5, nil)
-		if err != nil || res.Within.Segments < 3 || res.Rounds != 40 || (res.Within.Worst > 0) != varies {
-			t.Errorf("%q: %+v: %v", faults, res.Within, err)
+	for _, x := range []struct {
+		faults, algorithm string
+		rounds            uint64
+		grows             bool
+	}{
+		{"", "popsgd", 40, false},
+		{"wander", "popsgd", 40, false},
+		{"wander", "parle", 60, true},
+	} {
+		own, dir := openProgram(t, x.faults), filepath.Join(t.TempDir(), "s")
+		saveOften(t, own, dir, host.Options{Algorithm: x.algorithm, Members: 2, Threads: 1, Seed: 3,
+			Limit: event.Limit{Rounds: x.rounds}, Set: []event.Setting{{Knob: "optimiser", Expr: "adamw"}}}, x.grows)
+		varies := x.faults != ""
+		res, err := own.VerifyWithin(t.Context(), dir, 1, .1, nil)
+		if err != nil || res.Within.Segments < 3 || res.Rounds != x.rounds || (res.Within.LargestError > 0) != varies ||
+			res.Within.Compared != x.rounds {
+			t.Errorf("%+v: %+v: %v", x, res.Within, err)
 		}
 		if !varies {
 			continue
 		}
-		if _, err := own.Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "depends on more") {
+		if _, err := own.Verify(t.Context(), dir, 1, nil); err == nil || !strings.Contains(err.Error(), "gives different results") {
 			t.Errorf("verified by hashes: %v", err)
 		}
-		if _, err := own.VerifyWithin(t.Context(), dir, 1, 1e-9, nil); err == nil || !strings.Contains(err.Error(), "and 1e-09 was allowed") {
+		if _, err := own.VerifyWithin(t.Context(), dir, 1, 1e-9, nil); err == nil ||
+			!strings.Contains(err.Error(), "and 1e-09 was allowed") {
 			t.Errorf("verified within 1e-9: %v", err)
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "s")
-	if _, _, err := runProgram(nil, dir, host.Options{Algorithm: "dp-sgd", Data: "glyphs", Model: "softmax", Members: 1, Limit: event.Limit{Rounds: 1}}); err != nil {
+	if _, _, err := runProgram(nil, dir, host.Options{Algorithm: "dp-sgd", Data: "glyphs", Model: "softmax", Members: 1,
+		Limit: event.Limit{Rounds: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := (*host.Own)(nil).VerifyWithin(t.Context(), dir, 1, .1, nil); err == nil || !strings.Contains(err.Error(), "omit --within") {
 		t.Errorf("a model of brood is verified within .1: %v", err)
+	}
+}
+
+// saveOften trains in dir and saves after most commits; if it grows, the population has one more member in the middle.
+func saveOften(t *testing.T, own *host.Own, dir string, o host.Options, grows bool) {
+	t.Helper()
+	o.Own = own
+	job, err := host.Prepare(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := session.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan *host.Run, 1)
+	run, err := host.Start(job, s, nil, func(rec event.Record) {
+		if rec.Commit == nil || rec.Commit.To > o.Limit.Rounds*3/4 {
+			return
+		}
+		command := event.Command{Action: event.Save}
+		if grows && rec.Commit.To > o.Limit.Rounds/2 {
+			command, grows = event.Command{Members: o.Members + 1}, false
+		}
+		go func() {
+			r := <-started
+			started <- r
+			_, _ = r.Command(t.Context(), command)
+		}()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started <- run
+	_, err = run.Train(t.Context())
+	if err := errors.Join(err, run.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -36,10 +36,10 @@ func (o *Own) Verify(ctx context.Context, dir string, threads int, progress func
 	return o.VerifyWithin(ctx, dir, threads, 0, progress)
 }
 
-// VerifyWithin is [Own.Verify]; with a share above 0 it compares saved states in place of hashes, and reports the
-// largest error, which must not be above that share of the distance that the run moved since the saved state before, see
-// [verify.Tolerance]. Points and evaluations are not compared then, and the program may compute with another library or
-// device than the session. It returns an error for a session without a program of the user.
+// VerifyWithin is [Own.Verify]; with a share above 0 it compares saved parameters in place of hashes, and returns a
+// [verify.DistanceError] if the error of one of them, as a share of its distance from the start of the run, is above it;
+// see [verify.Tolerance]. Points and evaluations are not compared then, and the program may compute with another library
+// or device than the session. It returns an error for a session without a program of the user.
 func (o *Own) VerifyWithin(
 	ctx context.Context, dir string, threads int, share float64, progress func(event.Commit),
 ) (out Verified, err error) {
@@ -57,7 +57,10 @@ func (o *Own) VerifyWithin(
 		}
 		capture := &verify.Capture{Store: store}
 		saved := slices.DeleteFunc(slices.Clone(h.cps), func(cp event.Checkpoint) bool { return intact(dir, &cp) != nil })
-		tolerance, store = &verify.Tolerance{Most: share, Store: capture, Saved: saved}, capture
+		if len(saved) == 0 {
+			return out, errors.New("the session has no saved state to compare with")
+		}
+		tolerance, store = &verify.Tolerance{MaxError: share, Store: capture, Saved: saved}, capture
 		if o != nil {
 			relaxed := *o
 			relaxed.anyKernels = true
@@ -84,9 +87,6 @@ func (o *Own) VerifyWithin(
 	out.Result, err = recomputeLog(ctx, config, dir, 0)
 	if err == nil {
 		err = out.checkpoints(dir, h)
-	}
-	if err == nil && tolerance != nil && out.Within.Segments == 0 {
-		err = errors.New("the session has no saved state to compare with")
 	}
 	for _, a := range h.objectiveAlerts {
 		out.Told = append(out.Told, fmt.Sprintf("round %d: %s", a.Round, a.Text))
@@ -132,8 +132,8 @@ func (h *history) explainMismatch(err error) error {
 	for _, a := range h.objectiveAlerts {
 		switch a.Kind {
 		case event.AlertVaries:
-			return fmt.Errorf("%w; the objective depends on more than parameters and seed, as the session reported at round "+
-				"%d, so it cannot be verified exactly: give --within 0.01 to compare saved states", err, a.Round)
+			return fmt.Errorf("%w; its program gives different results for the same input, as the session reported at round "+
+				"%d, so it cannot be verified exactly: give --within 0.01 to compare saved parameters", err, a.Round)
 		case event.AlertMissing:
 			err = fmt.Errorf("%w; results of the objective were missing from round %d on, and another execution may miss "+
 				"other ones", err, a.Round)

@@ -62,8 +62,7 @@ type Walk struct {
 	missed []event.Commit         // while skipping: those that may lie between a checkpoint's round and its record
 	limit  event.Limit            // in force, of the run as it was recorded
 	given  measurements           // of the last commit
-	before map[string]engine.Host // with Config.Within: rows of the last saved state
-	since  uint64                 // its round
+	start  map[string]engine.Host // with Config.Within: parameters of the start, by row
 	res    Result
 }
 
@@ -212,7 +211,7 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	}
 	v.hashes = map[uint64]string{}
 	v.epoch, v.at, v.most, v.alive, v.edits = p.Epoch, p.At, 1, true, nil
-	return v.begins(ctx)
+	return v.setStart(ctx)
 }
 
 func (v *Walk) commit(ctx context.Context, c event.Commit) error {
@@ -266,7 +265,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 		if err := v.compare(c, d); err != nil || v.cfg.Within == nil {
 			return err
 		}
-		return v.within(ctx)
+		return v.compareSaved(ctx)
 	case message.Failed:
 		return fmt.Errorf("rounds %d to %d: %s", v.at+1, c.To, d.Err)
 	}

@@ -25,17 +25,17 @@ func verifyCommand(s streams) *cobra.Command {
 		Short: "Recompute a session and compare every commit",
 		Long: `verify executes all rounds of a session again and compares the hash of the state after each commit.
 
-With --within it is for programs of your own whose results vary, or on another kind of device than the session's: from
-each saved state to the next it executes the rounds, and compares the parameters instead of hashes. The error is a
-share of the distance that the run moved between the two states.`,
-		Args:  exactly("a SESSION"),
+--within compares saved parameters with a tolerance instead: use it if the results of your program vary, or on another
+kind of device than that of the session. The rounds are executed from each saved state to the next. The error is a
+share of the distance of the parameters from the start of the run.`,
+		Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := resolve(args[0])
 			if err != nil {
 				return err
 			}
 			if c.Flags().Changed("within") && !(within > 0 && within <= 1) {
-				return usererr.Errorf("within %g: give a share of the distance that the run moved, above 0 and at most 1", within)
+				return usererr.Errorf("within %g: give a share above 0 and at most 1, such as 0.01", within)
 			}
 			t0 := time.Now()
 			last := t0
@@ -46,7 +46,11 @@ share of the distance that the run moved between the two states.`,
 			res, err := own.VerifyWithin(c.Context(), dir, threads, within, func(k event.Commit) {
 				if !asJSON && time.Since(last) > time.Second {
 					last = time.Now()
-					fmt.Fprintf(s.err, "round %6d agrees\n", k.To)
+					what := "agrees"
+					if within > 0 {
+						what = "executed"
+					}
+					fmt.Fprintf(s.err, "round %6d %s\n", k.To, what)
 				}
 			})
 			var differs *verify.MismatchError
@@ -67,11 +71,12 @@ share of the distance that the run moved between the two states.`,
 			if res.WrongBytes {
 				predicted = "which the algorithm's formula does not predict"
 			}
-			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n%s\n", res.Commits,
-				grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted, res.Last.Hash)
-			if n := res.Within.Segments; n > 0 {
-				fmt.Fprintf(s.out, "within %g: %s executed, each from a saved state to the next; %s\n", within,
-					plural(n, "segment"), largestError(res.Within))
+			fmt.Fprintf(s.out, "holds: %d commits, %s rounds executed again in %s, %s on the links %s\n", res.Commits,
+				grouped(int64(res.Rounds)), clockTime(time.Since(t0).Seconds()), humanBytes(res.Bytes), predicted)
+			if within > 0 {
+				fmt.Fprintf(s.out, "within %g: %s; %s\n", within, largestError(res.Within), uncompared(res))
+			} else {
+				fmt.Fprintln(s.out, res.Last.Hash)
 			}
 			fmt.Fprintf(s.out, "compared: %s and %s; %s\n", plural(int(res.Evaluations), "test evaluation"),
 				plural(int(res.Points), "record")+" of points", plural(res.Checkpoints, "checkpoint")+" on disk")
@@ -91,18 +96,27 @@ share of the distance that the run moved between the two states.`,
 	}
 	programFlags(c.Flags(), &program)
 	threadsFlag(c.Flags(), &threads)
-	c.Flags().Float64Var(&within, "within", 0, "compare saved states in place of hashes; the largest error, as a share of "+
-		"the distance that the run moved")
+	c.Flags().Float64Var(&within, "within", 0, "compare saved parameters in place of hashes: the largest error, as a share "+
+		"of their distance from the start")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return c
 }
 
-// largestError is the largest error of a verification within a tolerance.
+// largestError returns the largest error of a verification within a tolerance, as a sentence.
 func largestError(c verify.Closeness) string {
-	if c.Worst == 0 {
-		return "all states are those of the session, bit for bit"
+	if c.LargestError == 0 {
+		return fmt.Sprintf("the parameters of %s are those of the session, bit for bit", plural(c.Segments, "saved state"))
 	}
-	return fmt.Sprintf("the largest error is %.2g of the distance that block %s moved, in round %d", c.Worst, c.Block, c.Round)
+	return fmt.Sprintf("of the parameters of %s, the largest error is %.2g, in round %d", plural(c.Segments, "saved state"),
+		c.LargestError, c.Round)
+}
+
+// uncompared says which rounds were executed and not compared in a verification within a tolerance.
+func uncompared(res host.Verified) string {
+	if res.Within.Compared >= res.Last.To {
+		return "hashes were not compared"
+	}
+	return fmt.Sprintf("hashes were not compared, nor the rounds after %d", res.Within.Compared)
 }
 
 // uncovered lists what verifying does not compare.
@@ -122,5 +136,6 @@ func uncovered(res host.Verified) string {
 func verifiedObject(dir string, res host.Verified, took time.Duration) map[string]any {
 	return map[string]any{"event": "verified", "commits": res.Commits, "rounds": res.Rounds, "bytes": res.Bytes,
 		"params_hash": res.Last.Hash, "seconds": took.Seconds(), "session": dir, "open": res.Open, "torn": res.Torn, "told": res.Told,
-		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments, "largest_error": res.Within.Worst}
+		"evaluations": res.Evaluations, "points": res.Points, "unmatched": res.Unmatched, "checkpoints": res.Checkpoints, "checkpoints_removed": res.Removed, "segments": res.Within.Segments,
+		"largest_error": res.Within.LargestError}
 }
