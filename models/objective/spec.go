@@ -97,9 +97,9 @@ func ParseSpec(text string) (Spec, error) {
 // specTimeout is the time in which a program must give its spec: it may import large libraries.
 const specTimeout = 5 * time.Minute
 
-// AskSpec starts the program of a command with BROOD_OBJECTIVE=spec in its environment and returns the spec that it
-// prints as TOML.
-func AskSpec(ctx context.Context, command []string) (s Spec, err error) {
+// RequestSpec starts the program of a command with BROOD_OBJECTIVE=spec in its environment and returns the spec that it
+// prints as TOML. It kills the program when ctx is cancelled.
+func RequestSpec(ctx context.Context, command []string) (s Spec, err error) {
 	const give = "give how many parameters it has, with --params N or --params SPEC.toml"
 	p, err := subprocess.Start(command, []string{environment + "=spec"})
 	if err != nil {
@@ -108,20 +108,23 @@ func AskSpec(ctx context.Context, command []string) (s Spec, err error) {
 	_ = p.In.Close() // a program that does not read the variable waits for a frame
 	var text []byte
 	err = p.WithDeadline(ctx, specTimeout, func() (err error) {
-		text, err = io.ReadAll(io.LimitReader(p.Out, maxSpec))
+		text, err = io.ReadAll(io.LimitReader(p.Out, maxSpec+1))
 		return err
 	})
-	if err == nil && len(text) == 0 {
+	switch {
+	case err != nil:
+	case len(text) == 0:
 		err = errors.New("it names no parameters: " + give)
+	case len(text) > maxSpec:
+		err = fmt.Errorf("it prints more than %d bytes as its parameters: %s", maxSpec, give)
+	default:
+		if s, err = ReadSpec(text); err == nil {
+			p.Shutdown()
+			return s, nil
+		}
+		err = fmt.Errorf("the parameters that it prints are invalid: %w; %s", err, give)
 	}
-	if err != nil {
-		return s, p.Fail(err)
-	}
-	p.Shutdown()
-	if s, err = ReadSpec(text); err != nil {
-		return s, fmt.Errorf("what it prints is no SPEC.toml: %w; %s", err, give)
-	}
-	return s, nil
+	return s, p.Fail(err)
 }
 
 // ReadSpec reads a spec as TOML.

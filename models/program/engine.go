@@ -404,7 +404,8 @@ func (e *Engine) candidateRows(ctx context.Context, t *engine.Candidates, pieces
 }
 
 // candidateAddresses evaluates pieces of candidates whose parameters the program computes: it is sent the centre once,
-// and the addresses of the noise. One process evaluates all pieces with one address, so that it draws the noise once.
+// and the addresses of the noise. One process evaluates all pieces with one address, so that it draws the noise once,
+// unless that would leave processes idle.
 func (e *Engine) candidateAddresses(ctx context.Context, t *engine.Candidates, pieces []piece) error {
 	theta, sent := ram.View(t.Theta).Row(0), make([]bool, len(e.executors))
 	var groups [][]piece
@@ -416,6 +417,9 @@ func (e *Engine) candidateAddresses(ctx context.Context, t *engine.Candidates, p
 		} else {
 			groups, last = append(groups, pieces[k:k+1]), key
 		}
+	}
+	if len(groups) < len(e.executors) {
+		groups = slices.Collect(slices.Chunk(pieces, 1))
 	}
 	return engine.Each(ctx, e.executors, len(groups), func(l *executor, g int) error {
 		for k := range groups[g] {

@@ -81,8 +81,7 @@ func TestTorchBuffers(t *testing.T) {
 	}
 }
 
-// Samples of a data set are the same whether the program reads them itself or processes of its own read them ahead, and
-// these end with it.
+// Samples of a data set are the same whether the program reads them itself or processes of its own read them ahead.
 func TestTorchWorkers(t *testing.T) {
 	longtest.Need(t, longtest.Arithmetic, "torch takes seconds to start")
 	var want []float32
@@ -125,11 +124,7 @@ func TestTorchWorkers(t *testing.T) {
 		if !slices.Equal(x, want) || !slices.Equal(scores, losses) {
 			t.Errorf("%v: losses %v, want %v, or other parameters", words, scores, losses)
 		}
-		began := time.Now()
-		q.shutdown() // which waits until the standard error of its processes ends too
-		if d := time.Since(began); d > time.Second {
-			t.Errorf("%v: the processes ended after %s", words, d)
-		}
+		q.shutdown()
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"brood/models"
 	"brood/models/engine"
@@ -50,7 +53,9 @@ func owned(o Options) (*Own, error) {
 		if err != nil {
 			return nil, err
 		}
-		return own.asProgram(context.Background(), option.Device.Text(o))
+		ctx, stop := interruptible()
+		defer stop()
+		return own.asProgram(ctx, option.Device.Text(o))
 	case text == "":
 		return nil, usererr.Errorf("params = %s: parameters need an objective: give its program too, such as --objective "+
 			"./program", params)
@@ -64,10 +69,18 @@ func owned(o Options) (*Own, error) {
 		own.Objective.Spec, err = objective.ParseSpec(params)
 		return own, err
 	}
-	if own.Objective.Spec, err = objective.AskSpec(context.Background(), own.Objective.Command); err != nil {
+	ctx, stop := interruptible()
+	defer stop()
+	if own.Objective.Spec, err = objective.RequestSpec(ctx, own.Objective.Command); err != nil {
 		return nil, usererr.Errorf("objective %s: %w", text, err)
 	}
 	return own, nil
+}
+
+// interruptible returns a context that an interrupt of this process cancels, so that a program that is being started
+// ends with it. Call stop to have interrupts end this process again.
+func interruptible() (ctx context.Context, stop context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
 // Maximises reports whether the run maximises an objective. o may be nil.
@@ -107,7 +120,9 @@ func (o *Own) completed(c event.Config, at string) (*Own, error) {
 	}
 	if o != nil && o.command != nil && !o.External() {
 		if c.Program != "" {
-			return o.asProgram(context.Background(), at)
+			ctx, stop := interruptible()
+			defer stop()
+			return o.asProgram(ctx, at)
 		}
 		o = o.asObjective()
 	}

@@ -116,7 +116,9 @@ func (j *Job) prepareProgram(o Options) (err error) {
 		return err
 	}
 	p := j.own.Program
-	if err := p.Warm(context.Background(), min(p.Processes(o.Threads), max(1, o.Members))); err != nil {
+	ctx, stop := interruptible()
+	defer stop()
+	if err := p.Warm(ctx, min(p.Processes(o.Threads), max(1, o.Members))); err != nil {
 		return err
 	}
 	if j.Net, err = p.Model(); err != nil {

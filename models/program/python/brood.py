@@ -27,12 +27,13 @@ _VERSION = 2
 _HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _STEPS, _CANDIDATE, _DESCRIPTION, _DONE = \
     1, 2, 3, 4, 5, 6, 7, 8, 65, 66
 _OWN_STATISTICS, _ANCHORED, _CENTRE, _PARAMETERS = 1, 2, 4, 8
+_SAMPLES = 0x2545f4914f6cdd1d  # makes the seed of what is random in samples from that of the model
 _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
 def serve(model, loss=None, train=None, test=None, validation=None, *, compute=None, score=None, metrics=None,
-          name=None, buffers=(), device=None, steps=None, candidates=None, workers=0, threads=1, processes=0, timeout=600,
-          batch=512):
+          name=None, buffers=(), device=None, steps=None, candidates=None, workers=0, threads=1, processes=0,
+          timeout=600, batch=512):
     """Serve a torch model to brood. It does not return: the process ends with brood.
 
     model       a class or function that makes the module, called under the seed of each initial value; or a module,
@@ -50,11 +51,11 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     device      "cpu", "cuda:0", ...; default: cuda if there is one, else cpu. --device of brood takes precedence.
                 Data sets that are tensors are copied to it
     steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
-                Default: on a device. It rounds otherwise than brood does
+                Default: on a device. Results differ from those of brood's own steps by rounding
     candidates  add the noise of the candidates of evolution strategies here, with the bits of brood, so that the
                 centre comes once for all of them. Default: on a device; on a CPU brood is faster
-    workers     processes that load the samples of data sets ahead of the steps and evaluations that need them; 0: none.
-                Results do not depend on it
+    workers     processes of each process that load samples of a data set ahead of the steps that need them; 0: none.
+                They are forked. Results do not depend on it
     threads     of this process on a CPU. The results of torch depend on it
     processes   of each worker; default: its threads divided by threads, or 1 on a device
     timeout     seconds that one task may take
@@ -108,6 +109,10 @@ def maximise(f, parameters, *, metrics=(), low=None, high=None, init="zero", sca
     shapes = {"x": [parameters]} if isinstance(parameters, int) else {n: list(s) for n, s in parameters.items()}
     if _in is None:
         _explain("this program is maximised by brood: brood run --algorithm openai-es --objective")
+    if os.environ.get("BROOD_PROGRAM"):
+        sys.exit("this program has no gradients: give it as --objective, not as --program")
+    if scale <= 0:
+        raise ValueError("brood.maximise: scale = %r: give a number above 0" % scale)
     if os.environ.get("BROOD_OBJECTIVE") == "spec":
         _out.write(_spec(shapes, low, high, init, scale, start, seeds, name, processes, timeout).encode())
         os._exit(0)
@@ -124,38 +129,47 @@ def environment(make, policy, parameters, *, normalise=4, limit=10000, **more):
                 reward, terminated, truncated, info)
     policy      policy(parameters, observation): the action
     parameters  as in maximise; more are its other arguments
-    normalise   observations are shifted and scaled by their mean and deviation in that many episodes of random
-                actions, which are the same in every process; 0: not
+    normalise   number of episodes of random actions, the same in every process, whose mean and deviation scale the
+                observations, which become float32 arrays (needs numpy); 0: policy gets observations as they are
     limit       steps of an episode
 
     The metric steps is the length of an episode.
     """
     if _in is None or os.environ.get("BROOD_OBJECTIVE") == "spec":
         maximise(None, parameters, metrics=["steps"], **more)
-    one, scaled = make(), lambda o: o
-    if normalise:
-        import numpy
-        seen = []
-        for seed in range(normalise):
-            one.action_space.seed(seed)
-            _episode(one, lambda o: (seen.append(numpy.asarray(o, "float64").ravel()), one.action_space.sample())[1],
-                     2 ** 31 - 1 - seed, limit)
-        middle, wide = numpy.mean(seen, 0), numpy.std(seen, 0) + 1e-8
-        scaled = lambda o: ((numpy.asarray(o, "float64").ravel() - middle) / wide).astype("float32")
+    env, scale = make(), None if normalise else lambda o: o
 
     def play(x, seed):
-        total, steps = _episode(one, lambda o: policy(x, scaled(o)), seed, limit)
+        nonlocal scale
+        scale = scale or _scale(env, normalise, limit)
+        total, steps = _episode(env, lambda o: policy(x, scale(o)), seed, limit)
         return total, [steps]
     maximise(play, parameters, metrics=["steps"], **more)
 
 
-def _episode(one, act, seed, limit):
+def _scale(env, episodes, limit):
+    """A function that scales observations by their mean and deviation in episodes of random actions."""
+    import numpy
+    seen = []
+
+    def act(observation):
+        seen.append(numpy.asarray(observation, "float64"))
+        return env.action_space.sample()
+    for seed in range(episodes):
+        env.action_space.seed(seed)
+        _episode(env, act, 2 ** 31 - 1 - seed, limit)
+    mean, deviation = numpy.mean(seen, 0), numpy.std(seen, 0)
+    deviation[deviation < 1e-6] = 1  # what does not vary in them may vary later
+    return lambda o: ((numpy.asarray(o, "float64") - mean) / deviation).astype("float32")
+
+
+def _episode(env, act, seed, limit):
     """The return and the number of steps of one episode."""
     _seed(seed)
-    observation, _ = one.reset(seed=seed)
+    observation, _ = env.reset(seed=seed)
     total = 0.0
     for steps in range(1, limit + 1):
-        observation, reward, terminated, truncated, _ = one.step(act(observation))
+        observation, reward, terminated, truncated, _ = env.step(act(observation))
         total += float(reward)
         if terminated or truncated:
             break
@@ -164,8 +178,9 @@ def _episode(one, act, seed, limit):
 
 def _spec(shapes, low, high, init, scale, start, seeds, name, processes, timeout):
     """The SPEC.toml of an objective."""
-    text = json.dumps
-    lines = ["name = " + text(name), 'timeout = "%gs"' % timeout, "processes = %d" % processes,
+    def text(x):
+        return json.dumps(x, ensure_ascii=False)
+    lines = ["name = " + text(name), 'timeout = "%dms"' % round(1000 * timeout), "processes = %d" % processes,
              "[seeds]"] + ["%s = %d" % x for x in zip(("train", "validation", "test"), seeds)]
     for n, shape in shapes.items():
         lines += ["[[param]]", "name = " + text(n), "shape = " + text(shape), "init = " + text(init),
@@ -191,6 +206,7 @@ def _maximise(f, shapes, flat, metrics):
         for k in range(count):
             task, seed = struct.unpack_from("<QQ", body, 8 + 16 * k)
             x = view(rows[k * width:(k + 1) * width])
+            _seed(seed)
             result = f(x["x"] if flat else x, seed)
             value, more = result if metrics else (result, ())
             out.append(struct.pack("<Qd%dd" % len(metrics), task, float(value), *map(float, more)))
@@ -229,6 +245,8 @@ def _begin():
     global _hello
     if _in is None:
         _explain("this program is trained by brood: brood run --algorithm diloco --program")
+    if os.environ.get("BROOD_OBJECTIVE"):
+        sys.exit("this program trains a model: give it as --program, not as --objective")
     if _hello is None:
         kind, body = _read()
         version, n = struct.unpack_from("<II", body)
@@ -260,10 +278,7 @@ if os.environ.get("BROOD_PROGRAM") or os.environ.get("BROOD_OBJECTIVE"):
 def _read():
     head = _in.read(5)
     if len(head) < 5:
-        sys.stderr.flush()
-        for child in sys.modules["multiprocessing"].active_children() if "multiprocessing" in sys.modules else ():
-            child.kill()
-        os._exit(0)  # brood ended; the ordinary exit of torch takes seconds
+        _end(0)  # brood ended
     n, kind = struct.unpack("<IB", head)
     return kind, _in.read(n - 1)
 
@@ -285,8 +300,16 @@ def _run(trainer):
 def _die():
     import traceback
     traceback.print_exc()
+    _end(1)
+
+
+def _end(status):
+    """End this process and those that load samples. The ordinary exit of torch takes seconds."""
     sys.stderr.flush()
-    os._exit(1)  # the ordinary exit of torch takes seconds
+    if "multiprocessing" in sys.modules:
+        for child in sys.modules["multiprocessing"].active_children():
+            child.kill()
+    os._exit(status)
 
 
 def _serve(trainer):
@@ -395,12 +418,12 @@ class _Split:
 
     def batches(self, requests, pin):
         """The batches of requests, in their order."""
-        if self.tensors or not self.workers:
+        if self.tensors or not self.workers or len(requests) < 2:
             return map(self.__getitem__, requests)
         if self.loader is None:
             from torch.utils.data import DataLoader
             self.loader = DataLoader(self, batch_size=None, sampler=self.requests, num_workers=self.workers,
-                                     persistent_workers=True, pin_memory=pin)
+                                     persistent_workers=True, pin_memory=pin, multiprocessing_context="fork")
         self.requests[:] = requests
         return self.loader
 
@@ -546,7 +569,8 @@ class _Torch:
             if n not in buffers or n in normal:
                 continue
             if b.dtype != torch.float32:
-                raise ValueError("brood.serve: buffer %s has the type %s: members have buffers of float32" % (n, b.dtype))
+                raise ValueError("brood.serve: buffer %s has the type %s, and those of members have float32"
+                                 % (n, b.dtype))
             owner, _, key = n.rpartition(".")
             self.stats.append((n, self.model.get_submodule(owner), key))
         self.others = self.stats[len(normal):]
@@ -655,7 +679,7 @@ class _Torch:
         """Batches of samples of one split, on the device."""
         first = lists[0][0]
         which = 2 if first >= self.offsets[2] else 1 if first >= self.offsets[1] else 0
-        requests = [(key, [i - self.offsets[which] for i in ids]) for key, ids in zip(keys, lists)]
+        requests = [(key ^ _SAMPLES, [i - self.offsets[which] for i in ids]) for key, ids in zip(keys, lists)]
         return map(self._move, self.splits[which].batches(requests, self.device.type == "cuda"))
 
     def _move(self, x):
@@ -663,7 +687,7 @@ class _Torch:
             return tuple(self._move(one) for one in x)
         if isinstance(x, dict):
             return {k: self._move(one) for k, one in x.items()}
-        return x.to(self.device) if hasattr(x, "to") else x
+        return x.to(self.device, non_blocking=True) if hasattr(x, "to") else x
 
     def init(self, key):
         params, stats = self.begin
@@ -780,8 +804,9 @@ class _Torch:
         size = len(ids) if own else self.size
         parts = [ids[lo:lo + size] for lo in range(0, len(ids), size)]
         with self.torch.no_grad():
-            for part, batch in zip(parts, self._batches([key] * len(parts), parts)):
-                _seed(key)
+            keys = [key + i for i in range(len(parts))]
+            for k, part, batch in zip(keys, parts, self._batches(keys, parts)):
+                _seed(k)
                 if self.compute:
                     out = self.compute(self.model, batch)
                     loss, right = out if isinstance(out, tuple) else (out, 0)
@@ -835,7 +860,8 @@ class _Functions:
         g = self.g
         return dict(name=g["name"], parameters=[dict(name=n, shape=s) for n, s in self.shapes.items()],
                     buffers=[], train=g["train"], validation=g["validation"], test=g["test"], data=g["data"],
-                    score=g["score"], metrics=self.metrics, steps=False, candidates=False, library=g["library"], device=g["device"],
+                    score=g["score"], metrics=self.metrics, steps=False, candidates=False, library=g["library"],
+                    device=g["device"],
                     threads=g["threads"], processes=g["processes"], timeout=g["timeout"])
 
     def bind(self, memory, x, s, g, *_):
