@@ -861,8 +861,7 @@ class _Functions:
         return dict(name=g["name"], parameters=[dict(name=n, shape=s) for n, s in self.shapes.items()],
                     buffers=[], train=g["train"], validation=g["validation"], test=g["test"], data=g["data"],
                     score=g["score"], metrics=self.metrics, steps=False, candidates=False, library=g["library"],
-                    device=g["device"],
-                    threads=g["threads"], processes=g["processes"], timeout=g["timeout"])
+                    device=g["device"], threads=g["threads"], processes=g["processes"], timeout=g["timeout"])
 
     def bind(self, memory, x, s, g, *_):
         self.x = memoryview(memory)[x:x + 4 * self.total].cast("f")
