@@ -69,7 +69,7 @@ var (
 // tools that measure them, and engines that only count, take too.
 var (
 	engines = []string{"models"}
-	ramToo  = []string{"optim/optimtest", "runtime/host", "runtime/conformance", "tui/cli"}
+	ramToo  = []string{"optim/optimtest", "runtime/host", "runtime/conformance", "runtime/bench"}
 )
 
 // devices are known to those who open them alone: above the seam an engine is an engine. Tests of test support may.

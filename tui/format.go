@@ -9,6 +9,7 @@ import (
 
 	"brood/models/engine"
 	"brood/runtime/event"
+	"brood/runtime/view"
 	"brood/tui/cell"
 )
 
@@ -79,21 +80,8 @@ func Figure(metric string, x float64) string {
 // Uncertainty writes a standard error with two digits, however small it is beside what it is of.
 func Uncertainty(x float64) string { return exponent.Replace(strconv.FormatFloat(x, 'g', 2, 64)) }
 
-// Size writes a number of bytes with three digits and its unit: at most 7 characters.
-func Size(b float64) string {
-	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
-		if math.Abs(b) < 999.5 || u == "TB" {
-			switch {
-			case u == "B" || math.Abs(b) >= 99.95:
-				return fmt.Sprintf("%.0f %s", b, u)
-			default:
-				return fmt.Sprintf("%.1f %s", b, u)
-			}
-		}
-		b /= 1000
-	}
-	return ""
-}
+// Size is [view.Size].
+func Size(b float64) string { return view.Size(b) }
 
 // sizeTo is [Size] with the digits that tell it from one that lies a step beside it.
 func sizeTo(b, step float64) string {

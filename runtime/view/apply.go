@@ -275,19 +275,12 @@ func planText(p *event.Plan) string {
 	if p.Note != "" {
 		return p.Note
 	}
-	members, workers := plural(len(p.New.Members), "member"), plural(len(p.New.Workers()), "worker")
+	members, workers := Plural(len(p.New.Members), "member"), Plural(len(p.New.Workers()), "worker")
 	text := fmt.Sprintf("plan %d: %s with %s on %s", p.Epoch, p.Algorithm, members, workers)
 	if p.Cause != "" {
 		text += " (" + string(p.Cause) + ")"
 	}
 	return text
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // back removes the points, marks and the evaluation after round r.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,79 +17,23 @@ import (
 
 	"brood/models/usererr"
 	"brood/presets"
+	"brood/runtime/archive"
+	"brood/runtime/bench"
 	"brood/runtime/control"
-	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/view"
 	"brood/tui"
 )
-
-// measurement is one figure of a suite.
-type measurement struct {
-	Suite string  `json:"suite"`
-	Name  string  `json:"name"`
-	Value float64 `json:"value"` // NaN, null in JSON: not measured
-	Unit  string  `json:"unit"`
-	// Ratio is the value divided by its limit: the median over pairs that were measured in alternation. 0: not measured.
-	Ratio   float64 `json:"ratio,omitempty"`
-	Scatter float64 `json:"scatter,omitempty"` // half the interquartile range of the ratio
-	Goal    float64 `json:"goal,omitempty"`    // for the ratio, or for the value if there is no ratio; 0: none
-	Limit   string  `json:"limit,omitempty"`   // the part of the machine that limits the figure
-	Note    string  `json:"note,omitempty"`
-}
-
-// text returns the row of the table, without trailing spaces.
-func (m measurement) text() string {
-	share := func(x float64, format string) string {
-		if x == 0 {
-			return ""
-		}
-		return fmt.Sprintf(format, x)
-	}
-	what := m.Limit
-	if m.Note != "" {
-		what = strings.TrimLeft(what+"; "+m.Note, "; ")
-	}
-	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, tui.Known(m.Value), m.Unit,
-		share(m.Ratio, "%.2f"), share(m.Scatter, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
-}
-
-// notMeasured returns a measurement without a value. why is its note.
-func notMeasured(name, unit, why string) measurement {
-	return measurement{Name: name, Value: math.NaN(), Unit: unit, Note: why}
-}
-
-// plainMeasurement is a measurement with the default JSON encoding.
-type plainMeasurement measurement
-
-// MarshalJSON encodes a value of NaN as null.
-func (m measurement) MarshalJSON() ([]byte, error) {
-	if m.Value == m.Value {
-		return json.Marshal(plainMeasurement(m))
-	}
-	return json.Marshal(struct {
-		plainMeasurement
-		Value *float64 `json:"value"`
-	}{plainMeasurement: plainMeasurement(m)})
-}
-
-// UnmarshalJSON decodes a value of null as NaN.
-func (m *measurement) UnmarshalJSON(text []byte) error {
-	read := plainMeasurement{Value: math.NaN()}
-	err := json.Unmarshal(text, &read)
-	*m = measurement(read)
-	return err
-}
 
 // suites lists the suites of bench.
 var suites = []suite{
 	{"start", "from the start of the built binary to a falling loss", benchStart},
 	{"steps", "steps and samples a second of each algorithm", benchSteps},
 	{"rounds", "where the time of a round goes, for each algorithm", benchRounds},
-	{"kernels", "products, convolutions and vectors, compared with the limits of registers and memory", benchKernels},
-	{"train", "gradients of whole models, compared with their products at the peak rate", benchTrain},
-	{"es", "evaluations of perturbed candidates, compared with the same", benchES},
-	{"noise", "random numbers a second", benchNoise},
+	{"kernels", "products, convolutions and vectors, compared with the limits of registers and memory",
+		timed(bench.Kernels)},
+	{"train", "gradients of whole models, compared with their products at the peak rate", timed(bench.Train)},
+	{"es", "evaluations of perturbed candidates, compared with the same", timed(bench.Candidates)},
+	{"noise", "random numbers a second", timed(bench.Noise)},
 	{"gpu", "a device: its kernels, its hash, launches, copies, noise, training, candidates (--all: every device)",
 		benchGPU},
 	{"workbench", "the workbench on many recorded runs: time until it lists them, and to draw a frame", benchWorkbench},
@@ -97,7 +41,7 @@ var suites = []suite{
 
 type suite struct {
 	name, doc string
-	run       func(c *cobra.Command, report func(measurement)) error
+	run       func(c *cobra.Command, report func(bench.Figure)) error
 }
 
 // suiteNames returns the names of all suites as a phrase: a, b or c.
@@ -111,6 +55,22 @@ func suiteList() (names []string) {
 		names = append(names, s.name)
 	}
 	return names
+}
+
+// figureText returns the row of the table, without trailing spaces.
+func figureText(m bench.Figure) string {
+	share := func(x float64, format string) string {
+		if x == 0 {
+			return ""
+		}
+		return fmt.Sprintf(format, x)
+	}
+	what := m.Limit
+	if m.Note != "" {
+		what = strings.TrimLeft(what+"; "+m.Note, "; ")
+	}
+	return strings.TrimRight(fmt.Sprintf("%-46s %10s %-13s %5s %5s %5s  %s", m.Name, tui.Known(m.Value), m.Unit,
+		share(m.Ratio, "%.2f"), share(m.Scatter, "±%.2f"), share(m.Goal, "%.2f"), what), " ")
 }
 
 func benchCommand(s streams) *cobra.Command {
@@ -136,20 +96,20 @@ func benchCommand(s streams) *cobra.Command {
 				fmt.Fprintf(s.out, "%-46s %10s %-13s %5s %5s %5s  %s\n", "what", "value", "unit", "ratio", "±", "goal",
 					"of what the machine allows")
 			}
-			return suites[at].run(c, func(m measurement) {
+			return suites[at].run(c, func(m bench.Figure) {
 				m.Suite = args[0]
 				if asJSON {
 					_ = json.NewEncoder(exact(s.out)).Encode(m)
 					return
 				}
-				fmt.Fprintln(s.out, m.text())
+				fmt.Fprintln(s.out, figureText(m))
 			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	c.Flags().Int("runs", 10000, "workbench: number of synthetic runs")
 	c.Flags().Int("length", 1000, "workbench: rounds of the runs that are overlaid, which have 64 members")
-	c.Flags().Duration("each", 800*time.Millisecond, "measuring time of each figure of kernels, train, es, noise and gpu")
+	c.Flags().Duration("each", bench.DefaultEach, "measuring time of each figure of kernels, train, es, noise and gpu")
 	c.Flags().Bool("all", false, "gpu: every device, at most nine minutes")
 	c.Flags().String("stage", "", "gpu: one stage, in this process")
 	_ = c.Flags().MarkHidden("stage")
@@ -158,13 +118,13 @@ func benchCommand(s streams) *cobra.Command {
 
 // withTempDir calls f with a temporary directory, which it removes when f returns. A signal cancels the context of f,
 // so that an interrupted suite removes the directory too; a second signal ends the process at once.
-func withTempDir(c *cobra.Command, f func(ctx context.Context, dir string) error) error {
+func withTempDir(ctx context.Context, f func(ctx context.Context, dir string) error) error {
 	dir, err := os.MkdirTemp("", "brood-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithCancelCause(c.Context())
+	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	quiet := notifyExit(ctx, signals)
 	var handler sync.WaitGroup
@@ -186,112 +146,161 @@ func withTempDir(c *cobra.Command, f func(ctx context.Context, dir string) error
 	return err
 }
 
-// benchStart starts the binary as the workbench does and follows its first seconds over the control socket.
-func benchStart(c *cobra.Command, report func(measurement)) error {
-	return withTempDir(c, func(ctx context.Context, home string) error { return startIn(ctx, home, c, report) })
-}
-
-func startIn(ctx context.Context, home string, c *cobra.Command, report func(measurement)) error {
-	dir := filepath.Join(home, "start")
-	t0 := time.Now()
-	f := &runFlags{detached: true}
-	o, err := f.options(c, presets.Default)
-	if err != nil {
-		return err
-	}
-	child, logPath, err := startDetached(host.Order{Dir: dir, Options: o})
-	if err != nil {
-		return err
-	}
-	exit := make(chan error, 1) // for awaitControl
-	exited := make(chan struct{})
-	go func() {
-		exit <- child.Wait()
-		close(exited)
-	}()
-	stopped := false
-	defer func() { // the child is detached: signals to this process do not reach it
-		if !stopped {
-			_ = child.Process.Kill()
-		}
-		<-exited
-	}()
-	client, err := awaitControl(ctx, dir, exit, logPath, func(uint64) {})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	report(measurement{Name: "control socket open", Value: time.Since(t0).Seconds(), Unit: "s"})
-	ratio, first, err := watchFall(ctx, client, t0, report)
-	if err != nil {
-		return err
-	}
-	report(measurement{
-		Name:  "centre loss after 3 s",
-		Value: ratio,
-		Unit:  "of first",
-		Note:  fmt.Sprintf("median of the last ten points; the first was %.4g; wanted at most 0.7", first),
-	})
-	_, err = client.Command(ctx, event.Command{Action: event.Stop, By: "bench"})
-	stopped = err == nil
-	return err
-}
-
-// watchFall follows the centre's loss for three seconds after t0 and reports the time of the first value. ratio is the
-// median of the last ten values divided by the first. It fails if no value arrives.
-func watchFall(ctx context.Context, client *control.Client, t0 time.Time, report func(measurement)) (ratio,
-	first float64, err error) {
-	var losses []float64
-	deadline := t0.Add(3 * time.Second)
-	for at := uint64(0); time.Now().Before(deadline); {
-		b, err := client.Next(ctx, at, 1024)
-		if err != nil {
-			return 0, 0, err
-		}
-		at = b.Next
-		for _, r := range b.Records {
-			if r.Points != nil && r.Points.Series == event.SeriesCentre && time.Unix(0, r.At).Before(deadline) {
-				if len(losses) == 0 {
-					report(measurement{Name: "first centre loss", Value: time.Unix(0, r.At).Sub(t0).Seconds(), Unit: "s"})
-				}
-				losses = append(losses, r.Points.Values...)
-			}
-		}
-	}
-	if len(losses) == 0 {
-		return 0, 0, errors.New("no loss within 3 s: the machine is too slow or too busy")
-	}
-	start := losses[0]
-	return view.Median(losses[max(0, len(losses)-10):]) / start, start, nil
-}
-
-// benchSteps trains some algorithms for 3 s each, with mlp on glyphs.
-func benchSteps(c *cobra.Command, report func(measurement)) error {
-	return withTempDir(c, func(ctx context.Context, home string) error { return stepsIn(ctx, home, report) })
-}
-
-func stepsIn(ctx context.Context, home string, report func(measurement)) error {
-	for _, alg := range []string{"dp-sgd", "parle", "popsgd", "openai-es", "pesgd"} {
-		o := host.Options{
-			Algorithm: alg,
-			Model:     "mlp",
-			Data:      "glyphs",
-			Members:   4,
-			Workers:   2,
-			Seed:      1,
-			Limit:     event.Limit{Seconds: 3},
-		}
-		last, sec, err := trainHere(ctx, filepath.Join(home, alg), o)
+// timed returns the run function of a suite that measures each figure for the duration --each.
+func timed(
+	suite func(ctx context.Context, each time.Duration, report func(bench.Figure)) error,
+) func(*cobra.Command, func(bench.Figure)) error {
+	return func(c *cobra.Command, report func(bench.Figure)) error {
+		each, err := c.Flags().GetDuration("each")
 		if err != nil {
 			return err
 		}
-		report(measurement{Name: alg + " rounds", Value: float64(last.Progress.Rounds) / sec, Unit: "/s"})
-		report(measurement{
-			Name:  alg + " samples",
-			Value: float64(last.Progress.Samples) / sec,
-			Unit:  "/s",
-			Note:  "mlp on glyphs, 4 members, 2 workers",
-		})
+		return suite(c.Context(), each, report)
+	}
+}
+
+// benchStart starts the binary as the workbench does and follows its first seconds over the control socket.
+func benchStart(c *cobra.Command, report func(bench.Figure)) error {
+	return withTempDir(c.Context(), func(ctx context.Context, home string) (err error) {
+		var child *exec.Cmd
+		exited := make(chan struct{})
+		defer func() {
+			if child == nil {
+				return
+			}
+			if err != nil { // the child is detached: signals to this process do not reach it
+				_ = child.Process.Kill()
+			}
+			<-exited
+		}()
+		return bench.Start(ctx, func() (*control.Client, error) {
+			dir := filepath.Join(home, "start")
+			o, err := (&runFlags{detached: true}).options(c, presets.Default)
+			if err != nil {
+				return nil, err
+			}
+			started, logPath, err := startDetached(host.Order{Dir: dir, Options: o})
+			if err != nil {
+				return nil, err
+			}
+			child = started
+			exit := make(chan error, 1) // for awaitControl
+			go func() {
+				exit <- started.Wait()
+				close(exited)
+			}()
+			return awaitControl(ctx, dir, exit, logPath, func(uint64) {})
+		}, report)
+	})
+}
+
+// benchSteps trains some algorithms for 3 s each.
+func benchSteps(c *cobra.Command, report func(bench.Figure)) error {
+	return withTempDir(c.Context(), func(ctx context.Context, dir string) error { return bench.Steps(ctx, dir, report) })
+}
+
+// benchRounds divides the time of rounds into parts.
+func benchRounds(c *cobra.Command, report func(bench.Figure)) error {
+	return bench.Rounds(c.Context(), report)
+}
+
+// benchGPU measures the first device, or every device with --all. With --stage it runs that stage in this process.
+func benchGPU(c *cobra.Command, report func(bench.Figure)) error {
+	all, err := c.Flags().GetBool("all")
+	if err != nil {
+		return err
+	}
+	stage, err := c.Flags().GetString("stage")
+	if err != nil {
+		return err
+	}
+	each, err := c.Flags().GetDuration("each")
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	suite := bench.DeviceSuite{
+		Each: each,
+		Command: func(stage string) []string {
+			return []string{self, "bench", "gpu", "--json", "--stage", stage, "--each", each.String()}
+		},
+		InDir:  withTempDir,
+		Report: report,
+	}
+	if stage != "" {
+		return suite.RunStage(c.Context(), stage)
+	}
+	return suite.Run(c.Context(), all)
+}
+
+// Sizes of the suite workbench: the terminal in cells, the runs that are overlaid, and the frames that are drawn.
+const (
+	benchWidth, benchHeight = 200, 50
+	benchMarked             = 16 // overlaid runs
+	benchFrames             = 400
+)
+
+// benchWorkbench writes --runs synthetic sessions and opens the workbench on them twice: without a cache, and with the
+// cache of the first time.
+func benchWorkbench(c *cobra.Command, report func(bench.Figure)) error {
+	n, err := c.Flags().GetInt("runs")
+	if err != nil {
+		return err
+	}
+	if n < benchMarked || n > 1_000_000 {
+		return usage("--runs %d: give %d to 1 000 000", n, benchMarked)
+	}
+	long, err := c.Flags().GetInt("length")
+	if err != nil {
+		return err
+	}
+	if long < 100 || long > 1_000_000 {
+		return usage("--length %d: give 100 to 1 000 000", long)
+	}
+	progress := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "brood: "+text) }
+	return withTempDir(c.Context(), func(ctx context.Context, home string) error {
+		return workbenchIn(ctx, home, n, long, progress, report)
+	})
+}
+
+func workbenchIn(ctx context.Context, home string, n, long int, progress func(string),
+	report func(bench.Figure)) error {
+	progress(fmt.Sprintf("writing %s to %s, %d of them with %s rounds of %d members; they are removed in the end",
+		plural(n, "session"), home, benchMarked, grouped(int64(long)), bench.LongMembers))
+	began := time.Now()
+	wrote, err := bench.WriteSessions(ctx, filepath.Join(home, "s"), n, benchMarked, long,
+		func(written int) { progress(fmt.Sprintf("wrote %s of them", grouped(int64(written)))) })
+	if err != nil {
+		return err
+	}
+	report(bench.Figure{Name: fmt.Sprintf("made %d sessions", n), Value: time.Since(began).Seconds(), Unit: "s",
+		Note: grouped(wrote.Points) + " points, logs of " + humanBytes(wrote.Bytes)})
+	for _, cache := range []string{"no cache", "cache"} {
+		progress("opening the workbench on them, " + map[string]string{"no cache": "without a cache",
+			"cache": "with the cache of the first time"}[cache])
+		lib := &sessionLibrary{home: filepath.Join(home, "s"),
+			lib: archive.OpenLibrary(filepath.Join(home, "s"), filepath.Join(home, "cache")), hosts: newHosts(nil, nil)}
+		t, err := tui.Measure(ctx, lib, benchWidth, benchHeight, benchMarked, benchFrames)
+		if err != nil {
+			return err
+		}
+		ms := func(what string, d time.Duration, goal float64) {
+			report(bench.Figure{Name: what + ", " + cache, Value: float64(d.Microseconds()) / 1000, Unit: "ms", Goal: goal})
+		}
+		ms("first paint", t.First, 200)
+		ms("all runs in view with figures", t.Filled, 0)
+		ms("all runs read", t.All, 0)
+		if cache == "cache" {
+			slices.Sort(t.Frames)
+			ms(fmt.Sprintf("frame that lays %d runs anew", t.Lines), t.Laid, 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p50", benchWidth, benchHeight, t.Lines, bench.LongMembers),
+				t.Frames[len(t.Frames)/2], 0)
+			ms(fmt.Sprintf("frame %dx%d, %d runs of %d, p95", benchWidth, benchHeight, t.Lines, bench.LongMembers),
+				t.Frames[len(t.Frames)*95/100], 4)
+		}
 	}
 	return nil
 }

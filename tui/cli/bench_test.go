@@ -3,84 +3,25 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/spf13/cobra"
-
-	"brood/models/native/kernel"
+	"brood/runtime/bench"
 )
 
 // A line of a table has a place for every column, and leaves out what was not measured.
-func TestMeasurementText(t *testing.T) {
-	whole := measurement{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Scatter: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"}.text()
+func TestFigureText(t *testing.T) {
+	whole := figureText(bench.Figure{Name: "product", Value: 231.25, Unit: "GFLOP/s", Ratio: 0.954, Scatter: 0.012, Goal: 0.9, Limit: "registers", Note: "idle"})
 	if !strings.Contains(whole, "231.2 GFLOP/s") || !strings.HasSuffix(whole, "0.95 ±0.01  0.90  registers; idle") {
 		t.Errorf("%q", whole)
 	}
-	bare := measurement{Name: "control socket open", Value: 0.5, Unit: "s"}.text()
+	bare := figureText(bench.Figure{Name: "control socket open", Value: 0.5, Unit: "s"})
 	if !strings.HasSuffix(bare, "0.5000 s") {
 		t.Errorf("%q", bare)
 	}
-	if noted := (measurement{Name: "a", Value: 1, Unit: "s", Note: "b"}).text(); !strings.HasSuffix(noted, "  b") {
+	if noted := figureText(bench.Figure{Name: "a", Value: 1, Unit: "s", Note: "b"}); !strings.HasSuffix(noted, "  b") {
 		t.Errorf("%q", noted)
-	}
-}
-
-// TestBeside: a figure's ratio is to the least of its limits, each measured in every pair by spells as long as a call
-// of the figure, within bounds, and the median of pairs; what fails is told of.
-func TestBeside(t *testing.T) {
-	m := &machine{perFigure: time.Millisecond}
-	cmd := &cobra.Command{}
-	cmd.SetContext(t.Context())
-	var got measurement
-	report := func(x measurement) { got = x }
-	asked, spells := map[string]int{}, []time.Duration{}
-	at := func(name string, rate func(turn int) float64) limit {
-		return limit{name, func(spell time.Duration) float64 {
-			asked[name]++
-			spells = append(spells, spell)
-			return rate(asked[name])
-		}}
-	}
-	f := speed{name: "sleep", unit: "calls/s", work: 1, goal: 0.9, call: func() error { time.Sleep(200 * time.Microsecond); return nil },
-		limits: []limit{at("wide", func(int) float64 { return 1e9 }), at("none", func(int) float64 { return 0 }),
-			at("narrow", func(turn int) float64 { return []float64{1e4, 1e4, 1e5}[min(turn, 3)-1] })}}
-	rate, err := m.measure(cmd, report, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if asked["wide"] != asked["narrow"] || asked["none"] != asked["wide"] || asked["wide"] < 3 {
-		t.Errorf("limits were measured %v times", asked)
-	}
-	if got.Limit != "narrow" || got.Value != rate || got.Goal != 0.9 || !(got.Scatter > 0) {
-		t.Errorf("%+v, %g", got, rate)
-	}
-	if low, high := rate/1e5, rate/1e4; got.Ratio < 0.1*low || got.Ratio > 10*high {
-		t.Errorf("the ratio %g of %g calls/s is to no limit", got.Ratio, rate)
-	}
-	for _, c := range []struct{ call, least, most time.Duration }{
-		{0, kernel.Short, longestSpell}, {3 * time.Millisecond, 3 * time.Millisecond, longestSpell}, {longestSpell + time.Millisecond, longestSpell, longestSpell},
-	} {
-		spells, f.call = nil, func() error { time.Sleep(c.call); return nil }
-		if _, err := m.measure(cmd, report, f); err != nil || len(spells) == 0 {
-			t.Fatalf("%v, %d spells", err, len(spells))
-		}
-		if low, high := slices.Min(spells), slices.Max(spells); low < c.least || high > c.most || low != high {
-			t.Errorf("beside calls of %v a limit has spells of %v to %v", c.call, low, high)
-		}
-	}
-	f.limits = nil
-	if _, err := m.measure(cmd, report, f); err != nil || got.Ratio != 0 || got.Goal != 0 || got.Limit != "" {
-		t.Errorf("without a limit: %+v, %v", got, err)
-	}
-	f.call = func() error { return errors.New("broken") }
-	if _, err := m.measure(cmd, report, f); err == nil || err.Error() != "broken" {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -128,21 +69,9 @@ func TestBenchNoise(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for _, l := range lines {
-		var m measurement
+		var m bench.Figure
 		if err := json.Unmarshal([]byte(l), &m); err != nil || m.Suite != "noise" || m.Name == "" || !(m.Value > 0) || math.IsInf(m.Value, 0) {
 			t.Errorf("%s: %v", l, err)
 		}
-	}
-}
-
-// TestRelay: the lines of another process are handed on, and what it said last is why it failed.
-func TestRelay(t *testing.T) {
-	var got []string
-	err := relay(exec.Command("sh", "-c", `echo '{"name":"a","value":2,"unit":"s"}'; echo no line; echo one >&2; echo brood: two >&2; exit 3`), func(m measurement) { got = append(got, m.text()) })
-	if err == nil || err.Error() != "two" || len(got) != 1 || !strings.Contains(got[0], "2.000 s") {
-		t.Errorf("%q, %v", got, err)
-	}
-	if err := relay(exec.Command("sh", "-c", "exit 3"), func(measurement) {}); err == nil || err.Error() != "exit status 3" {
-		t.Error(err)
 	}
 }

@@ -262,7 +262,7 @@ func TestOrderCarriesEveryOption(t *testing.T) {
 
 // tools have flags of their own that are called as options of runs are, such as the threads of eval, or keys: those of
 // a plan of scaling are of many runs.
-var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "export.go", "predict.go", "simulate.go", "simulate_fleet.go", "bench.go", "bench_models.go", "bench_rounds.go", "bench_speed.go"}
+var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "export.go", "predict.go", "simulate.go", "simulate_fleet.go", "bench.go"}
 
 // TestOptionsAreNamedOnce: no flag, key or axis of a run is told by a literal outside the table: as what a call on
 // flags names, in a list of names, as the name that something is compared with, or in the tag of a field. The page says

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"brood/models"
 	"brood/models/data"
@@ -92,7 +90,7 @@ func (l timedThread) Do(ctx context.Context, tasks ...engine.Task) error {
 func (e timedEngine) since(t time.Time) { *e.nanos += time.Since(t).Nanoseconds() }
 
 // roundsConfig returns the population size and the knobs with which the rounds of an algorithm are measured. Periods
-// are short enough to end within the measurement.
+// are short enough to end within the Figure.
 func roundsConfig(alg *optim.Algorithm) (members int, set []event.Edit) {
 	members = 8
 	if alg.Needs&optim.Gradients == 0 {
@@ -106,17 +104,18 @@ func roundsConfig(alg *optim.Algorithm) (members int, set []event.Edit) {
 	return members, set
 }
 
-func benchRounds(c *cobra.Command, report func(measurement)) error {
+// Rounds measures for each algorithm the shares of a round in the engine, in the communicator and outside both.
+func Rounds(ctx context.Context, report func(Figure)) error {
 	for _, alg := range catalog.All() {
 		if !alg.Needs.Model() {
 			continue
 		}
 		members, set := roundsConfig(alg)
-		s, rounds, err := splitRounds(c.Context(), alg, members, set, 200*time.Millisecond)
+		s, rounds, err := splitRounds(ctx, alg, members, set, 200*time.Millisecond)
 		if err != nil {
 			return fmt.Errorf("%s: %w", alg.Name, err)
 		}
-		report(measurement{
+		report(Figure{
 			Name:  alg.Name + " outside engine and communicator",
 			Value: s.share(s.rest),
 			Unit:  "%",

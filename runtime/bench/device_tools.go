@@ -1,64 +1,62 @@
-package cli
+package bench
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"brood/models/engine"
 	"brood/models/noise"
 	"brood/runtime/host"
 )
 
-// benchTensor measures training in float32 and in each arithmetic of the tensor cores. It does nothing on a device
+// tensor measures training in float32 and in each arithmetic of the tensor cores. It does nothing on a device
 // without tensor cores.
-func benchTensor(c *cobra.Command, d host.Device, report func(measurement)) error {
+func (b DeviceSuite) tensor(ctx context.Context, d host.Device) error {
 	if len(d.Arithmetics()) == 0 {
 		return nil
 	}
 	for _, arithmetic := range append([]string{""}, d.Arithmetics()...) {
 		d := d.With(arithmetic)
-		reportNamed := func(m measurement) {
+		named := b
+		named.Report = func(m Figure) {
 			m.Name = cmp.Or(arithmetic, "f32") + ": " + m.Name
-			report(m)
+			b.Report(m)
 		}
 		for _, t := range []struct {
 			model          string
 			batch, members int
 			replicas       bool
 		}{{"mlp", 128, 256, true}, {"allcnn", 512, 1, false}} {
-			if err := benchGradients(c, d, reportNamed, t.model, t.batch, t.members, t.replicas); err != nil {
+			if err := named.gradients(ctx, d, t.model, t.batch, t.members, t.replicas); err != nil {
 				return fmt.Errorf("%s: %w", t.model, err)
 			}
 		}
-		if err := benchPairs(c, d, reportNamed, "full", engine.Noise{}); err != nil {
+		if err := named.pairs(ctx, d, "full", engine.Noise{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// benchToolkit runs programs of NVIDIA's toolkit, if installed, on the kernels of a card: ptxas reports the registers
+// toolkit runs programs of NVIDIA's toolkit, if installed, on the kernels of a card: ptxas reports the registers
 // and stack that they use, and compute-sanitizer the invalid accesses and races of a small run.
-func benchToolkit(c *cobra.Command, d host.Device, report func(measurement)) error {
+func (b DeviceSuite) toolkit(ctx context.Context, d host.Device) error {
 	if len(d.Arithmetics()) == 0 {
 		return nil
 	}
-	if err := benchAssembler(c, d, report); err != nil {
+	if err := b.assemble(ctx, d); err != nil {
 		return err
 	}
 	sanitizer, err := host.Sanitizer()
 	if err != nil {
-		report(notMeasured("compute-sanitizer", "faults", "not run: "+err.Error()))
+		b.Report(notMeasured("compute-sanitizer", "faults", "not run: "+err.Error()))
 		return nil
 	}
-	return benchSanitizer(c, sanitizer, d.Name, report)
+	return b.sanitize(ctx, sanitizer, d.Name)
 }
 
 // assemblerBound is the timeout of ptxas for all kernels, sanitizerBound that of each tool of compute-sanitizer. Their
@@ -68,33 +66,33 @@ const (
 	sanitizerBound = 20 * time.Second
 )
 
-// benchAssembler assembles all kernels with ptxas. It fails if ptxas rejects a kernel, which no card could load, or if
+// assemble assembles all kernels with ptxas. It fails if ptxas rejects a kernel, which no card could load, or if
 // registers spill.
-func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) error {
+func (b DeviceSuite) assemble(ctx context.Context, d host.Device) error {
 	ptxas, err := host.Assembler()
 	if err != nil {
-		report(notMeasured("registers", "registers", "not known: "+err.Error()))
+		b.Report(notMeasured("registers", "registers", "not known: "+err.Error()))
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), assemblerBound)
+	ctx, cancel := context.WithTimeout(ctx, assemblerBound)
 	defer cancel()
 	all, err := d.Assemble(ctx, ptxas)
 	if ctx.Err() != nil {
-		report(notMeasured("registers", "registers", fmt.Sprintf("ptxas not finished after %s", assemblerBound)))
+		b.Report(notMeasured("registers", "registers", fmt.Sprintf("ptxas not finished after %s", assemblerBound)))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for _, a := range all {
-		report(measurement{
+		b.Report(Figure{
 			Name:  "registers, " + a.Source,
 			Value: float64(a.Registers),
 			Unit:  "registers",
 			Note:  fmt.Sprintf("largest of %d kernels, in %s", a.Kernels, a.Of),
 		})
 		if a.Stack > 0 {
-			report(measurement{
+			b.Report(Figure{
 				Name:  "stack, " + a.Source,
 				Value: float64(a.Stack),
 				Unit:  "bytes",
@@ -108,25 +106,22 @@ func benchAssembler(c *cobra.Command, d host.Device, report func(measurement)) e
 	return nil
 }
 
-// benchSanitizer runs the stage tiny under each tool of compute-sanitizer, and fails if one finds a fault.
-func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(measurement)) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
+// sanitize runs the stage tiny under each tool of compute-sanitizer, and fails if one finds a fault.
+func (b DeviceSuite) sanitize(ctx context.Context, sanitizer, device string) error {
+	stage := b.Command("tiny " + device)
 	for _, tool := range []string{"memcheck", "racecheck"} {
-		ctx, cancel := context.WithTimeout(c.Context(), sanitizerBound)
-		n, err := host.Sanitize(ctx, sanitizer, tool, self, "bench", "gpu", "--json", "--stage", "tiny "+device)
-		late := ctx.Err() != nil
+		limited, cancel := context.WithTimeout(ctx, sanitizerBound)
+		n, err := host.Sanitize(limited, sanitizer, tool, stage...)
+		late := limited.Err() != nil
 		cancel()
 		if late {
-			report(notMeasured("compute-sanitizer "+tool, "faults", fmt.Sprintf("not finished after %s", sanitizerBound)))
+			b.Report(notMeasured("compute-sanitizer "+tool, "faults", fmt.Sprintf("not finished after %s", sanitizerBound)))
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", tool, err)
 		}
-		report(measurement{
+		b.Report(Figure{
 			Name:  "compute-sanitizer " + tool,
 			Value: float64(n),
 			Unit:  "faults",
@@ -140,16 +135,16 @@ func benchSanitizer(c *cobra.Command, sanitizer, device string, report func(meas
 	return nil
 }
 
-// benchTiny computes gradients and candidates of two small nets in each arithmetic of a device.
-func benchTiny(c *cobra.Command, d host.Device, report func(measurement)) error {
+// tiny computes gradients and candidates of two small nets in each arithmetic of a device.
+func (b DeviceSuite) tiny(ctx context.Context, d host.Device) error {
 	for _, arithmetic := range append([]string{""}, d.Arithmetics()...) {
 		began := time.Now()
 		for _, model := range []string{"mlp-small", "lenet"} {
-			if err := tinyTasks(c, d.With(arithmetic), model); err != nil {
+			if err := tinyTasks(ctx, d.With(arithmetic), model); err != nil {
 				return fmt.Errorf("%s: %w", model, err)
 			}
 		}
-		report(measurement{
+		b.Report(Figure{
 			Name:  cmp.Or(arithmetic, "f32"),
 			Value: time.Since(began).Seconds(),
 			Unit:  "s",
@@ -159,7 +154,7 @@ func benchTiny(c *cobra.Command, d host.Device, report func(measurement)) error 
 	return nil
 }
 
-func tinyTasks(c *cobra.Command, d host.Device, model string) error {
+func tinyTasks(ctx context.Context, d host.Device, model string) error {
 	e, net, set, err := openOnDevice(d, model, 8)
 	if err != nil {
 		return err
@@ -176,7 +171,7 @@ func tinyTasks(c *cobra.Command, d host.Device, model string) error {
 		}
 	}
 	few := set.Train()[:4]
-	return errors.Join(e.Do(c.Context(),
+	return errors.Join(e.Do(ctx,
 		engine.Gradients{
 			X:        x,
 			G:        x.Sub(2, 2),
@@ -195,5 +190,5 @@ func tinyTasks(c *cobra.Command, d host.Device, model string) error {
 			Batches:    [][]int32{few},
 			Fitness:    make([]float32, 4),
 		}),
-		e.Wait(c.Context()))
+		e.Wait(ctx))
 }

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
@@ -16,6 +14,7 @@ import (
 	"brood/models/native"
 	"brood/models/native/kernel"
 	"brood/models/noise"
+	"brood/runtime/view"
 )
 
 // samples returns n samples of random bytes with the input shape of a model, and random labels.
@@ -31,8 +30,10 @@ func samples(m *models.Model, n int) (*data.Set, error) {
 	return data.New(data.Info{Name: "random", Shape: m.Input, Classes: max(1, m.Classes)}, r, data.Raster{}, 0)
 }
 
-func benchTrain(c *cobra.Command, report func(measurement)) error {
-	m, err := newMachine(c)
+// Train measures gradients of whole models, compared with their products at the peak rate, and with one member or one
+// thread. each is the measuring time of a figure.
+func Train(ctx context.Context, each time.Duration, report func(Figure)) error {
+	m, err := newMachine(each, report)
 	if err != nil {
 		return err
 	}
@@ -43,12 +44,12 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		goal  float64
 	}{{"mlp", 128, 0.85}, {"lenet-caffe", 128, 0.7}, {"lenet", 128, 0.5}, {"lenets", 128, 0.5}, {"allcnn", 64,
 		0.75}, {"resnet20", 64, 0.6}, {"wrn-28-10", 32, 0.6}, {"cif-300k", 64, 0}} {
-		one, err := m.gradients(c.Context(), t.model, t.batch, 1, 1, 1)
+		one, err := m.gradients(ctx, t.model, t.batch, 1, 1, 1)
 		if err != nil {
 			return err
 		}
 		one.goal = t.goal
-		if _, err := m.measure(c, report, one); err != nil {
+		if _, err := m.measure(ctx, one); err != nil {
 			return err
 		}
 		if t.batch < 128 {
@@ -57,11 +58,11 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		steps := []int{1, 1, stepsEach}
 		least := []speed{one, {}, {}}
 		for i := 1; i < len(least); i++ {
-			if least[i], err = m.gradients(c.Context(), t.model, t.batch, 8, 1, steps[i]); err != nil {
+			if least[i], err = m.gradients(ctx, t.model, t.batch, 8, 1, steps[i]); err != nil {
 				return err
 			}
 			least[i].goal, least[i].limits = 1, []limit{m.scaled(one, "one member", 1)}
-			if _, err := m.measure(c, report, least[i]); err != nil {
+			if _, err := m.measure(ctx, least[i]); err != nil {
 				return err
 			}
 		}
@@ -70,12 +71,12 @@ func benchTrain(c *cobra.Command, report func(measurement)) error {
 		}
 		for i, less := range least {
 			members := int(less.work) / t.batch / steps[i]
-			more, err := m.gradients(c.Context(), t.model, t.batch, members, threads, steps[i])
+			more, err := m.gradients(ctx, t.model, t.batch, members, threads, steps[i])
 			if err != nil {
 				return err
 			}
 			more.goal, more.limits = 0.95, []limit{m.scaled(less, "one thread", threads)}
-			if _, err := m.measure(c, report, more); err != nil {
+			if _, err := m.measure(ctx, more); err != nil {
 				return err
 			}
 		}
@@ -137,9 +138,9 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 	name := fmt.Sprintf("%s, batch %d", model, batch)
 	switch {
 	case steps > 1:
-		name += fmt.Sprintf(", %dx%d steps on %s", members, steps, plural(threads, "thread"))
+		name += fmt.Sprintf(", %dx%d steps on %s", members, steps, view.Plural(threads, "thread"))
 	case members > 1 || threads > 1:
-		name += fmt.Sprintf(", %s on %s", plural(members, "member"), plural(threads, "thread"))
+		name += fmt.Sprintf(", %s on %s", view.Plural(members, "member"), view.Plural(threads, "thread"))
 	}
 	call := func() error { return e.Do(ctx, g) }
 	if steps > 1 {
@@ -161,8 +162,10 @@ func (m *machine) gradients(ctx context.Context, model string, batch, members, t
 // Arithmetics of candidates other than float32.
 const bf16, amx = "bf16", "amx"
 
-func benchES(c *cobra.Command, report func(measurement)) error {
-	m, err := newMachine(c)
+// Candidates measures evaluations of perturbed candidates, compared with products of full rank at the peak rate. each
+// is the measuring time of a figure.
+func Candidates(ctx context.Context, each time.Duration, report func(Figure)) error {
+	m, err := newMachine(each, report)
 	if err != nil {
 		return err
 	}
@@ -226,13 +229,13 @@ func benchES(c *cobra.Command, report func(measurement)) error {
 			work := flops * float64(t.batch) * 1e-9
 			full := limit{"products of full rank in registers",
 				func(spell time.Duration) float64 { return m.peaks(threads, spell) / work }}
-			_, err = m.measure(c, report, speed{
+			_, err = m.measure(ctx, speed{
 				name:   name,
 				unit:   "evaluations/s",
 				work:   n,
 				goal:   t.goal,
 				limits: []limit{full},
-				call:   func() error { return e.Do(c.Context(), task) },
+				call:   func() error { return e.Do(ctx, task) },
 			})
 			if err != nil {
 				return err

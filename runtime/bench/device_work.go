@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -8,15 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"brood/models"
 	"brood/models/data"
 	"brood/models/engine"
 	"brood/models/noise"
 	"brood/runtime/event"
 	"brood/runtime/host"
-	"brood/runtime/session"
 )
 
 // deviceEngine is an engine on a device. The stage that opens it closes it.
@@ -39,9 +36,9 @@ func openOnDevice(d host.Device, model string, n int) (deviceEngine, *models.Mod
 	return e, net, set, err
 }
 
-// benchOpen measures twice how long an engine takes to open: compiling the kernels and the self-test of single
+// open measures twice how long an engine takes to open: compiling the kernels and the self-test of single
 // operations.
-func benchOpen(_ *cobra.Command, d host.Device, report func(measurement)) error {
+func (b DeviceSuite) open(ctx context.Context, d host.Device) error {
 	for _, name := range []string{"opened", "opened again"} {
 		began := time.Now()
 		e, _, _, err := openOnDevice(d, "mlp", 256)
@@ -49,7 +46,7 @@ func benchOpen(_ *cobra.Command, d host.Device, report func(measurement)) error 
 			return err
 		}
 		e.Close()
-		report(measurement{
+		b.Report(Figure{
 			Name:  name,
 			Value: time.Since(began).Seconds(),
 			Unit:  "s",
@@ -59,12 +56,12 @@ func benchOpen(_ *cobra.Command, d host.Device, report func(measurement)) error 
 	return nil
 }
 
-// benchHashes trains 20 rounds on the processor and on the device, and fails if the final hashes differ.
-func benchHashes(c *cobra.Command, d host.Device, report func(measurement)) error {
-	return withTempDir(c, func(ctx context.Context, home string) error { return hashesIn(ctx, home, d, report) })
+// hashes trains 20 rounds on the processor and on the device, and fails if the final hashes differ.
+func (b DeviceSuite) hashes(ctx context.Context, d host.Device) error {
+	return b.InDir(ctx, func(ctx context.Context, dir string) error { return b.hashesIn(ctx, dir, d) })
 }
 
-func hashesIn(ctx context.Context, home string, d host.Device, report func(measurement)) error {
+func (b DeviceSuite) hashesIn(ctx context.Context, dir string, d host.Device) error {
 	for _, alg := range []string{"dp-sgd", "parle", "openai-es"} {
 		var hashes [2]string
 		var seconds [2]float64
@@ -79,7 +76,7 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 				Device:    on,
 				Limit:     event.Limit{Rounds: 20},
 			}
-			last, busy, err := trainHere(ctx, filepath.Join(home, alg+fmt.Sprint(i)), o)
+			last, busy, err := train(ctx, filepath.Join(dir, alg+fmt.Sprint(i)), o)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", alg, on, err)
 			}
@@ -89,7 +86,7 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 			return fmt.Errorf("%s: the hash after 20 rounds is %.8s on the processor and %.8s on the device", alg,
 				hashes[0], hashes[1])
 		}
-		report(measurement{
+		b.Report(Figure{
 			Name:  alg + ", 20 rounds",
 			Value: seconds[1],
 			Unit:  "s",
@@ -99,31 +96,8 @@ func hashesIn(ctx context.Context, home string, d host.Device, report func(measu
 	return nil
 }
 
-// trainHere runs a job in this process. It returns the last commit and the sum of the round times in seconds.
-func trainHere(ctx context.Context, dir string, o host.Options) (last event.Commit, seconds float64, err error) {
-	j, err := host.Prepare(o)
-	if err != nil {
-		return last, 0, err
-	}
-	sess, err := session.Create(dir)
-	if err != nil {
-		return last, 0, err
-	}
-	var busy int64
-	run, err := host.Start(j, sess, nil, func(r event.Record) {
-		if r.Commit != nil {
-			last, busy = *r.Commit, busy+r.Commit.Nanos
-		}
-	})
-	if err != nil {
-		return last, 0, err
-	}
-	_, err = run.Train(ctx)
-	return last, float64(busy) / 1e9, errors.Join(err, run.Close())
-}
-
-// benchMemory measures launches, and copies of 64 MiB.
-func benchMemory(c *cobra.Command, d host.Device, report func(measurement)) error {
+// memory measures launches, and copies of 64 MiB.
+func (b DeviceSuite) memory(ctx context.Context, d host.Device) error {
 	e, _, _, err := openOnDevice(d, "mlp-small", 32)
 	if err != nil {
 		return err
@@ -143,37 +117,33 @@ func benchMemory(c *cobra.Command, d host.Device, report func(measurement)) erro
 	}{
 		{"launches", "/s", launches, func() error {
 			for range launches {
-				if err := e.Do(c.Context(), engine.Fill{Dst: one, Value: 1}); err != nil {
+				if err := e.Do(ctx, engine.Fill{Dst: one, Value: 1}); err != nil {
 					return err
 				}
 			}
-			return e.Wait(c.Context())
+			return e.Wait(ctx)
 		}},
 		{"bytes to the device", "GB/s", 4e-9 * n, func() error {
-			return errors.Join(e.Write(c.Context(), engine.RowOf(x, 0), p), e.Wait(c.Context()))
+			return errors.Join(e.Write(ctx, engine.RowOf(x, 0), p), e.Wait(ctx))
 		}},
-		{"bytes from the device", "GB/s", 4e-9 * n, func() error { return e.Read(c.Context(), p, engine.RowOf(x, 0)) }},
+		{"bytes from the device", "GB/s", 4e-9 * n, func() error { return e.Read(ctx, p, engine.RowOf(x, 0)) }},
 		{"copy on the device, both ways", "GB/s", 8e-9 * n, func() error {
-			return errors.Join(e.Do(c.Context(), engine.Copy{Dst: engine.RowOf(x, 1), Src: engine.RowOf(x, 0)}),
-				e.Wait(c.Context()))
+			return errors.Join(e.Do(ctx, engine.Copy{Dst: engine.RowOf(x, 1), Src: engine.RowOf(x, 0)}),
+				e.Wait(ctx))
 		}},
 	} {
-		if err := measureRate(c, report, s.name, s.unit, s.work, s.f); err != nil {
+		if err := b.rate(ctx, s.name, s.unit, s.work, s.f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureRate reports the rate of f in units per second. work is the number of units in a call.
-func measureRate(c *cobra.Command, report func(measurement), name, unit string, work float64, f func() error) error {
-	each, err := c.Flags().GetDuration("each")
-	if err != nil {
-		return err
-	}
-	rate, err := fastest(c.Context(), each, f)
+// rate reports the rate of f in units per second. work is the number of units in a call.
+func (b DeviceSuite) rate(ctx context.Context, name, unit string, work float64, f func() error) error {
+	rate, err := fastest(ctx, b.Each, f)
 	if err == nil {
-		report(measurement{Name: name, Value: rate * work, Unit: unit})
+		b.Report(Figure{Name: name, Value: rate * work, Unit: unit})
 	}
 	return err
 }
@@ -181,10 +151,10 @@ func measureRate(c *cobra.Command, report func(measurement), name, unit string, 
 // tooLong is the time of a first run above which a task is not run again.
 const tooLong = 5 * time.Second
 
-// measureFilled measures a task with enough entries to fill the device: it doubles their number, up to most, until the
+// filled measures a task with enough entries to fill the device: it doubles their number, up to most, until the
 // task takes more than 50 ms. each is the work of an entry in the unit. A first run of more than tooLong, which
-// includes compilation, counts as the measurement.
-func measureFilled(c *cobra.Command, report func(measurement), name, unit string, most int, each float64,
+// includes compilation, counts as the Figure.
+func (b DeviceSuite) filled(ctx context.Context, name, unit string, most int, each float64,
 	do func(entries int) error) error {
 	for n := 1; ; n *= 2 {
 		name := fmt.Sprintf("%s, %d at once", name, n)
@@ -193,7 +163,7 @@ func measureFilled(c *cobra.Command, report func(measurement), name, unit string
 			return err
 		}
 		if took := time.Since(began); took > tooLong {
-			report(measurement{Name: name, Value: float64(n) * each / took.Seconds(), Unit: unit, Note: "the first run"})
+			b.Report(Figure{Name: name, Value: float64(n) * each / took.Seconds(), Unit: unit, Note: "the first run"})
 			return nil
 		}
 		began = time.Now()
@@ -201,12 +171,12 @@ func measureFilled(c *cobra.Command, report func(measurement), name, unit string
 			return err
 		}
 		if 2*n > most || time.Since(began) > 50*time.Millisecond {
-			return measureRate(c, report, name, unit, float64(n)*each, func() error { return do(n) })
+			return b.rate(ctx, name, unit, float64(n)*each, func() error { return do(n) })
 		}
 	}
 }
 
-func benchDeviceNoise(c *cobra.Command, d host.Device, report func(measurement)) error {
+func (b DeviceSuite) noise(ctx context.Context, d host.Device) error {
 	e, net, _, err := openOnDevice(d, "mlp", 256)
 	if err != nil {
 		return err
@@ -218,16 +188,16 @@ func benchDeviceNoise(c *cobra.Command, d host.Device, report func(measurement))
 		return err
 	}
 	params := float64(net.Layout.Params)
-	err = measureFilled(c, report, "parameters + sigma * Gaussian", "G/s", most, params*1e-9, func(n int) error {
+	err = b.filled(ctx, "parameters + sigma * Gaussian", "G/s", most, params*1e-9, func(n int) error {
 		task := engine.Perturb{X: x.Sub(0, n), Sigma: make([]float32, n), Keys: make([]noise.Key, n)}
-		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+		return errors.Join(e.Do(ctx, task), e.Wait(ctx))
 	})
 	if err != nil {
 		return err
 	}
-	return measureFilled(c, report, "weighted sum of noise", "G/s", 4*most, params*1e-9, func(n int) error {
+	return b.filled(ctx, "weighted sum of noise", "G/s", 4*most, params*1e-9, func(n int) error {
 		task := engine.NoiseSum{Dst: engine.RowOf(x, 0), Weights: make([]float32, n), Antithetic: true, IDs: ids(n)}
-		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+		return errors.Join(e.Do(ctx, task), e.Wait(ctx))
 	})
 }
 
@@ -239,21 +209,21 @@ func ids(n int) []engine.Member {
 	return out
 }
 
-// benchReplicas measures gradients of many replicas at once, and of one replica with a batch that fills the device.
-func benchReplicas(c *cobra.Command, d host.Device, report func(measurement)) error {
+// replicas measures gradients of many replicas at once, and of one replica with a batch that fills the device.
+func (b DeviceSuite) replicas(ctx context.Context, d host.Device) error {
 	for _, t := range []struct {
 		model          string
 		batch, members int // the largest values
 		replicas       bool
 	}{{"mlp", 128, 256, true}, {"lenet", 128, 64, true}, {"allcnn", 512, 1, false}} {
-		if err := benchGradients(c, d, report, t.model, t.batch, t.members, t.replicas); err != nil {
+		if err := b.gradients(ctx, d, t.model, t.batch, t.members, t.replicas); err != nil {
 			return fmt.Errorf("%s: %w", t.model, err)
 		}
 	}
 	return nil
 }
 
-func benchGradients(c *cobra.Command, d host.Device, report func(measurement), model string, batch, members int,
+func (b DeviceSuite) gradients(ctx context.Context, d host.Device, model string, batch, members int,
 	replicas bool) error {
 	e, net, set, err := openOnDevice(d, model, 2*batch)
 	if err != nil {
@@ -274,7 +244,7 @@ func benchGradients(c *cobra.Command, d host.Device, report func(measurement), m
 		if err := net.Init(1, engine.Member(i), row); err != nil {
 			return err
 		}
-		if err := e.Write(c.Context(), engine.RowOf(mats[0], engine.Row(i)), engine.AppendFloats(nil, row)); err != nil {
+		if err := e.Write(ctx, engine.RowOf(mats[0], engine.Row(i)), engine.AppendFloats(nil, row)); err != nil {
 			return err
 		}
 	}
@@ -290,31 +260,31 @@ func benchGradients(c *cobra.Command, d host.Device, report func(measurement), m
 		for i := range n {
 			task.Batches = append(task.Batches, set.Train()[i%batch:i%batch+batch])
 		}
-		return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+		return errors.Join(e.Do(ctx, task), e.Wait(ctx))
 	}
 	if replicas {
 		name := fmt.Sprintf("%s, batch %d, replicas", model, batch)
-		return measureFilled(c, report, name, "samples/s", members, float64(batch),
+		return b.filled(ctx, name, "samples/s", members, float64(batch),
 			func(n int) error { return gradients(n, batch) })
 	}
-	return measureFilled(c, report, model+", a batch of pairs", "samples/s", batch/2, 2,
+	return b.filled(ctx, model+", a batch of pairs", "samples/s", batch/2, 2,
 		func(n int) error { return gradients(1, 2*n) })
 }
 
-// benchCandidates measures evaluations of perturbed candidates for each kind of noise.
-func benchCandidates(c *cobra.Command, d host.Device, report func(measurement)) error {
+// candidates measures evaluations of perturbed candidates for each kind of noise.
+func (b DeviceSuite) candidates(ctx context.Context, d host.Device) error {
 	for _, k := range []struct {
 		name  string
 		noise engine.Noise
 	}{{"full", engine.Noise{}}, {"integer", engine.Noise{Integer: true}}, {"rank 1", engine.Noise{Rank: 1}}} {
-		if err := benchPairs(c, d, report, k.name, k.noise); err != nil {
+		if err := b.pairs(ctx, d, k.name, k.noise); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name string, kind engine.Noise) error {
+func (b DeviceSuite) pairs(ctx context.Context, d host.Device, name string, kind engine.Noise) error {
 	e, net, set, err := openOnDevice(d, "mlp", 256)
 	if err != nil {
 		return err
@@ -328,10 +298,10 @@ func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name 
 	if err := net.Init(1, 0, row); err != nil {
 		return err
 	}
-	if err := e.Write(c.Context(), engine.RowOf(theta, 0), engine.AppendFloats(nil, row)); err != nil {
+	if err := e.Write(ctx, engine.RowOf(theta, 0), engine.AppendFloats(nil, row)); err != nil {
 		return err
 	}
-	return measureFilled(c, report, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2,
+	return b.filled(ctx, "mlp, batch 256, pairs of "+name+" candidates", "evaluations/s", 2048, 2,
 		func(pairs int) error {
 			n := 2 * pairs
 			task := engine.Candidates{
@@ -343,6 +313,6 @@ func benchPairs(c *cobra.Command, d host.Device, report func(measurement), name 
 				Batches:    [][]int32{set.Train()},
 				Fitness:    make([]float32, n),
 			}
-			return errors.Join(e.Do(c.Context(), task), e.Wait(c.Context()))
+			return errors.Join(e.Do(ctx, task), e.Wait(ctx))
 		})
 }
