@@ -269,7 +269,7 @@ var tools = []string{"scale.go", "../../presets/scaling.go", "eval.go", "export.
 // so.
 func TestOptionsAreNamedOnce(t *testing.T) {
 	checked, places := 0, 1
-	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/evaluate/*.go", "../../runtime/sweep/*.go", "../../runtime/archive/*.go", "../../presets/*.go"} {
+	for _, pattern := range []string{"*.go", "../../runtime/host/*.go", "../../runtime/evaluate/*.go", "../../runtime/sweep/*.go", "../../runtime/forecast/*.go", "../../runtime/archive/*.go", "../../presets/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -2,34 +2,46 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	goruntime "runtime"
 	"slices"
 	"strconv"
 	"time"
 
 	"brood/presets"
-	"brood/runtime/host"
+	"brood/runtime/forecast"
 	"brood/runtime/scaling"
 	"brood/runtime/simulate"
 )
 
-// predict simulates the runs of a plan on more than maxCalibrated workers and prints the predicted round times next
-// to the measured ones. Prices of work and frame costs of each link are measured now, in this process. The runs on
-// one worker calibrate the pace of the workers. The runs on 2 to maxCalibrated workers calibrate the remaining
-// corrections, see fitted.
+// predict prints the predicted round times of the runs of a plan on more than forecast.MaxCalibrated workers next to the
+// measured ones, and the runs that it left out.
 func (f *scaleFlags) predict(ctx context.Context, p presets.Scaling, all []*fleetRuns, s streams) error {
 	measured, err := results(p, all)
 	if err != nil {
 		return err
 	}
-	links, err := measuredLinks(ctx, p)
-	if err != nil {
+	plan := forecast.Plan{
+		Rates:      p.Rates(),
+		Links:      map[string]simulate.Link{},
+		Rounds:     p.Rounds,
+		Slow:       p.Slow,
+		FastFrames: p.FastFrames,
+	}
+	for _, c := range p.Curves {
+		plan.Curves = append(plan.Curves, c.Name)
+	}
+	for _, name := range plan.Rates {
+		var l simulate.Link
+		if name != "" { // prepare has validated both
+			l.Rate, _ = parseRate("links", name)
+			l.Delay, _ = time.ParseDuration(p.Delay)
+		}
+		plan.Links[name] = l
+	}
+	if err := forecast.MeasureLinks(ctx, plan.Links); err != nil {
 		return err
 	}
-	out, err := predictAll(ctx, p, all, measured, links)
+	out, err := plan.Predict(ctx, measuredRuns(all, measured))
 	if err != nil {
 		return err
 	}
@@ -42,28 +54,29 @@ func (f *scaleFlags) predict(ctx context.Context, p presets.Scaling, all []*flee
 	return nil
 }
 
-// leftOut returns the runs that are used neither for the calibration nor for the comparison, with the reason: one
-// entry for each label and fleet size.
-func leftOut(all []*fleetRuns, measured scaling.Results) (out []string) {
+// measuredRuns returns the runs of a plan with their figures, once for all seeds of a run.
+func measuredRuns(all []*fleetRuns, measured scaling.Results) (out []forecast.Run) {
 	for _, w := range all {
 		for i, r := range w.planned {
-			if why := unusable(measured.Of[keyOf(r)]); why != "" && w.Trials[i].Seed == 1 {
-				out = append(out, fmt.Sprintf("%s on %s: %s", w.Trials[i].Label, plural(r.Workers, "worker"), why))
+			if t, k := w.Trials[i], keyOf(r); t.Seed <= 1 {
+				out = append(out, forecast.Run{Key: k, Label: t.Label, Options: t.Options, Measured: measured.Of[k]})
 			}
 		}
 	}
 	return out
 }
 
-// unusable returns why the figures of a run cannot be used; "" if they can.
-func unusable(f scaling.Figures) string {
-	switch {
-	case f.Commits < scaling.Least:
-		return fmt.Sprintf("%s that count, and a round's time is of %d or more", plural(f.Commits, "commit"), scaling.Least)
-	case f.Late > scaling.TooLate:
-		return fmt.Sprintf("a worker was %d %% late, and %d %% is the most that counts", f.Late, scaling.TooLate)
+// leftOut returns the runs that are used neither for the calibration nor for the comparison, with the reason: one
+// entry for each label and fleet size.
+func leftOut(all []*fleetRuns, measured scaling.Results) (out []string) {
+	for _, w := range all {
+		for i, r := range w.planned {
+			if why := forecast.Unusable(measured.Of[keyOf(r)]); why != "" && w.Trials[i].Seed == 1 {
+				out = append(out, fmt.Sprintf("%s on %s: %s", w.Trials[i].Label, plural(r.Workers, "worker"), why))
+			}
+		}
 	}
-	return ""
+	return out
 }
 
 // printPredictions prints the predictions of the named plan, as a table with a summary or as JSON objects.
@@ -91,28 +104,6 @@ func (f *scaleFlags) printPredictions(plan string, out []scaling.Foretold, s str
 // signed formats a ratio in percent with its sign.
 func signed(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 
-// measuredLinks returns the links of a plan by their rate text, with frame costs measured on this machine.
-func measuredLinks(ctx context.Context, p presets.Scaling) (map[string]simulate.Link, error) {
-	links := map[string]simulate.Link{}
-	for _, name := range p.Rates() {
-		var l simulate.Link
-		if name != "" { // prepare has validated both
-			l.Rate, _ = parseRate("links", name)
-			l.Delay, _ = time.ParseDuration(p.Delay)
-		}
-		line, err := simulate.MeasureLine(ctx, l)
-		if err != nil {
-			return nil, fmt.Errorf("measure what frames take on a link: %w", err)
-		}
-		l.Line = &line
-		links[name] = l
-	}
-	return links, nil
-}
-
-// maxCalibrated is the largest fleet, in workers, that the simulator is calibrated with. Larger fleets are predicted.
-const maxCalibrated = 4
-
 // checkPredictable fails for a plan with a target, and for one without the fleet sizes that calibration and
 // prediction need.
 func checkPredictable(p presets.Scaling) error {
@@ -120,278 +111,14 @@ func checkPredictable(p presets.Scaling) error {
 		return usage("plan %s has a target, and --foretold is of a round's time: leave it out, or choose a plan with rounds",
 			p.Name)
 	}
-	few := slices.ContainsFunc(p.Workers, func(n int) bool { return n > 1 && n <= maxCalibrated })
-	if p.Workers[0] != 1 || !few || p.Workers[len(p.Workers)-1] <= maxCalibrated {
-		return usage("plan %s has fleets of %v, and --foretold is calibrated by a single worker and by 2 to %d, and foretells more: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers, maxCalibrated)
+	few := slices.ContainsFunc(p.Workers, func(n int) bool { return n > 1 && n <= forecast.MaxCalibrated })
+	if p.Workers[0] != 1 || !few || p.Workers[len(p.Workers)-1] <= forecast.MaxCalibrated {
+		return usage("plan %s has fleets of %v, and --foretold is calibrated by a single worker and by 2 to %d, and foretells "+
+			"more: give the plan workers such as [1, 2, 4, 8]", p.Name, p.Workers, forecast.MaxCalibrated)
 	}
 	return nil
-}
-
-// measuredRun is a run of a plan, prepared for simulation, with its measured figures.
-type measuredRun struct {
-	presets.Run
-	job      *host.Job
-	measured scaling.Figures
-}
-
-// predictAll calibrates one model for each curve, fits the common corrections, and returns the predictions of all
-// runs on more than maxCalibrated workers.
-func predictAll(ctx context.Context, p presets.Scaling, all []*fleetRuns, measured scaling.Results,
-	links map[string]simulate.Link) (out []scaling.Foretold, err error) {
-	var known []*curveModel
-	for _, c := range p.Curves {
-		m := &curveModel{plan: p, links: links, scale: 1}
-		var alone []measuredRun
-		for _, w := range all {
-			for i, r := range w.planned {
-				was := measured.Of[keyOf(r)]
-				if w.Trials[i].Seed > 1 || r.Curve.Name != c.Name || unusable(was) != "" {
-					continue
-				}
-				o := w.Trials[i].Options
-				o.Workers, o.Wait, o.Threads, o.Unattended = r.Workers, r.Workers, 1, true
-				j, err := host.Prepare(o)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", w.Trials[i].Label, err)
-				}
-				switch x := (measuredRun{r, j, was}); {
-				case r.Workers == 1:
-					alone = append(alone, x)
-				case r.Workers <= maxCalibrated:
-					m.calibration = append(m.calibration, x)
-				default:
-					m.targets = append(m.targets, x)
-				}
-			}
-		}
-		if err := m.calibrate(ctx, alone); err != nil {
-			return nil, fmt.Errorf("curve %s: %w", c.Name, err)
-		}
-		known = append(known, m)
-	}
-	if err := fit(ctx, known); err != nil {
-		return nil, err
-	}
-	for _, m := range known {
-		for _, name := range p.Rates() {
-			for _, r := range m.targets {
-				if r.Link != name {
-					continue
-				}
-				x, err := m.simulate(ctx, r)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, x)
-			}
-		}
-	}
-	return out, nil
 }
 
 func keyOf(r presets.Run) scaling.Key {
 	return scaling.Key{Curve: r.Curve.Name, Link: r.Link, Workers: r.Workers, Members: r.Members}
-}
-
-// curveModel holds the calibrated costs of the workers and links of one curve.
-type curveModel struct {
-	plan        presets.Scaling
-	links       map[string]simulate.Link
-	prices      host.Prices
-	scale       float64       // factor on prices for the slowed-down workers of the plan
-	scatter     float64       // standard deviation of the logarithm of a compute interval
-	calibration []measuredRun // on 2 to maxCalibrated workers: these determine fitted
-	targets     []measuredRun // on more workers: these are predicted
-	fitted
-}
-
-// fitted holds the corrections that a measurement in a single process cannot yield. They are common to all curves. 0
-// means no correction. All entries but contention are logarithms of factors.
-type fitted [5]float64
-
-const (
-	frameCost   = iota // CPU cost of an empty frame
-	byteCost           // CPU cost of each byte of a frame
-	shapingCost        // CPU cost of emulating the rate and delay of a link
-	noiseCost          // cost of summing noise
-	contention         // exponent of the slowdown by the number of workers on one machine, divided by contentionScale
-)
-
-// contentionScale scales the exponent so that contention has the same prior as the other corrections: an exponent of
-// about 0.1.
-const contentionScale = .2
-
-func (f fitted) factor(which int) float64 { return math.Exp(f[which]) }
-
-// slowdown returns how many times as long a worker computes when this many workers share the machine: a power of
-// their number.
-func (f fitted) slowdown(workers int) float64 {
-	return math.Pow(float64(workers), contentionScale*f[contention])
-}
-
-// priceTrials is the number of price measurements. The lowest price of each kind of work counts: other load only
-// increases a price.
-const priceTrials = 3
-
-// calibrate measures prices, and sets scale and scatter to the medians over the runs on one worker. It fails if there
-// is no such run.
-func (m *curveModel) calibrate(ctx context.Context, alone []measuredRun) error {
-	if len(alone) == 0 {
-		return errors.New("no run on one worker has a round's time that can be used, and the others are foretold by that: run the command again where one failed or was late, or give the plan more rounds")
-	}
-	for i := range priceTrials {
-		x, err := alone[0].job.Prices(ctx)
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			m.prices = x
-		}
-		m.prices = m.prices.Lower(x)
-	}
-	var scales, scatters []float64
-	for _, r := range alone {
-		x, err := m.simulate(ctx, r)
-		if err != nil {
-			return err
-		}
-		scales = append(scales, r.measured.Round/x.Round)
-		scatters = append(scatters, r.measured.Within/1.349) // quartiles of a normal distribution
-	}
-	slices.Sort(scales)
-	slices.Sort(scatters)
-	m.scale, m.scatter = scales[len(scales)/2], scatters[len(scatters)/2]
-	return nil
-}
-
-// residualSigma is the standard deviation of the logarithm of a round's time that the model does not explain;
-// priorSigma is that of a correction. A correction with little influence on round times stays close to 0.
-const (
-	residualSigma = .05
-	priorSigma    = .5
-)
-
-// fit finds the maximum-a-posteriori corrections by Gauss-Newton steps, so that the simulated rounds of small fleets
-// match the measured ones, on all curves together. The pace from the runs on one worker has a residual like any other
-// round, so each curve also gets a correction of its pace, with standard deviation residualSigma.
-func fit(ctx context.Context, known []*curveModel) error {
-	const step, steps, furthest = .1, 6, .7
-	const weight = (residualSigma / priorSigma) * (residualSigma / priorSigma)
-	var f fitted
-	n := len(f) + len(known)
-	x := make([]float64, n) // f, then the logarithm of each curve's pace correction
-	alone := make([]float64, len(known))
-	for c, m := range known {
-		alone[c] = m.scale
-	}
-	for range steps {
-		a, b := make([][]float64, n), make([]float64, n)
-		for i := range a {
-			a[i] = make([]float64, n)
-			a[i][i], b[i] = 1, -x[i]
-			if i < len(f) {
-				a[i][i], b[i] = weight, -weight*x[i]
-			}
-		}
-		for c, m := range known {
-			for _, r := range m.calibration {
-				off, slope, err := m.slope(ctx, r, step)
-				if err != nil {
-					return err
-				}
-				at := append(slope[:len(f):len(f)], make([]float64, len(known))...)
-				at[len(f)+c] = slope[len(f)]
-				for i := range at {
-					for j := range at {
-						a[i][j] += at[i] * at[j]
-					}
-					b[i] += at[i] * off
-				}
-			}
-		}
-		for i := range b { // Gauss-Jordan elimination; a is positive definite
-			for j := range b {
-				if i != j {
-					by := a[j][i] / a[i][i]
-					for k := range b {
-						a[j][k] -= by * a[i][k]
-					}
-					b[j] -= by * b[i]
-				}
-			}
-		}
-		for i := range b {
-			x[i] += max(-furthest, min(furthest, b[i]/a[i][i]))
-		}
-		for c, m := range known {
-			copy(m.fitted[:], x)
-			m.scale = alone[c] * math.Exp(x[len(f)+c])
-		}
-	}
-	return nil
-}
-
-// slope returns the residual of a run, log(measured / simulated), and the derivatives of the logarithm of the
-// simulated time by forward differences of size step: first by each entry of fitted, last by the logarithm of the
-// pace.
-func (m *curveModel) slope(ctx context.Context, r measuredRun, step float64) (off float64, slope []float64, err error) {
-	here, err := m.simulate(ctx, r)
-	if err != nil {
-		return 0, nil, err
-	}
-	for i := range len(m.fitted) + 1 {
-		there := *m
-		if i < len(m.fitted) {
-			there.fitted[i] += step
-		} else {
-			there.scale *= math.Exp(step)
-		}
-		x, err := there.simulate(ctx, r)
-		if err != nil {
-			return 0, nil, err
-		}
-		slope = append(slope, math.Log(x.Round/here.Round)/step)
-	}
-	return math.Log(r.measured.Round / here.Round), slope, nil
-}
-
-// simulate runs the simulator on a run with the current corrections, and returns the predicted and the measured
-// figures. It fails if the simulation has fewer than scaling.Least commits that count.
-func (m *curveModel) simulate(ctx context.Context, r measuredRun) (f scaling.Foretold, err error) {
-	prices := m.prices
-	prices.Normal *= m.factor(noiseCost)
-	cfg := r.job.Simulated(r.Workers, prices)
-	cfg.Rounds = m.plan.Rounds
-	link := m.links[r.Link]
-	if link.Line != nil {
-		link.Line = link.Line.Dearer(m.factor(frameCost), m.factor(byteCost), m.factor(shapingCost))
-	}
-	cfg.Link = func(int, int) simulate.Link { return link }
-	if !m.plan.FastFrames {
-		cfg.Owed = m.plan.Slow - 1
-	}
-	cfg.Crowded = float64(r.Workers) / float64(goruntime.NumCPU())
-	scale := m.scale * m.slowdown(r.Workers)
-	cfg.Pace = func(_ int, uniform func() float64) float64 {
-		normal := math.Sqrt2 * math.Erfinv(max(-.99, min(.99, 2*uniform()-1)))
-		return scale * math.Exp(m.scatter*normal)
-	}
-	x, err := simulate.Run(ctx, cfg)
-	if err != nil {
-		return f, fmt.Errorf("%s on %s: %w", r.Curve.Name, plural(r.Workers, "worker"), err)
-	}
-	of := scaling.Of(scaling.Run{Commits: x.Commits})
-	if of.Commits < scaling.Least {
-		return f, usage("%s on %s has %s when it is simulated, too few for a round's time: give the plan more rounds",
-			r.Curve.Name, plural(r.Workers, "worker"), plural(of.Commits, "commit"))
-	}
-	return scaling.Foretold{
-		Key:           keyOf(r.Run),
-		Measured:      r.measured.Round,
-		MeasuredBytes: r.measured.Bytes,
-		Late:          r.measured.Late,
-		Round:         of.Round,
-		Plain:         x.Plain,
-		Bytes:         of.Bytes,
-	}, nil
 }

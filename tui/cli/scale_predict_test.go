@@ -1,79 +1,14 @@
 package cli
 
 import (
-	"math"
 	"os"
 	"strings"
 	"testing"
 
-	"brood/models/longtest"
 	"brood/presets"
-	"brood/runtime/event"
-	"brood/runtime/host"
-	"brood/runtime/option"
 	"brood/runtime/scaling"
-	"brood/runtime/simulate"
 	"brood/runtime/sweep"
 )
-
-// TestFit: from the rounds of two and four workers whose frames cost less when empty, and more by their bytes, than
-// those of one process, and who compute the more slowly the more they are, the rounds of eight are foretold.
-func TestFit(t *testing.T) {
-	longtest.Need(t, longtest.Studies, "simulates 30 fleets")
-	line := func(seconds float64) *simulate.Line {
-		return &simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, seconds}, Processor: []float64{1e-4, .02}}
-	}
-	truth := curveModel{plan: presets.Scaling{Slow: 8, Rounds: 8}, scale: 8, prices: host.Prices{Gradient: 2e-4, Term: 1e-5, Digest: 1e-5},
-		links:  map[string]simulate.Link{"": {Line: line(.03)}, "100Mbit": {Rate: 12.5e6, Line: line(.1)}},
-		fitted: fitted{frameCost: -.4, byteCost: .5, contention: .6}}
-	var few, held []measuredRun
-	for _, link := range []string{"", "100Mbit"} {
-		for _, n := range []int{2, 4, 8} {
-			j, err := host.Prepare(host.Options{Algorithm: "dp-sgd", Model: "mlp-small", Data: "glyphs", Members: n, Workers: n, Wait: n, Seed: 1, Threads: 1, Unattended: true, Evaluate: event.NoTest, Probe: neverRound})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := measuredRun{Run: presets.Run{Curve: presets.Curve{Name: "dp-sgd"}, Link: link, Workers: n, Members: n}, job: j}
-			x, err := truth.simulate(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.measured.Round = x.Round; n <= maxCalibrated {
-				few = append(few, r)
-			} else {
-				held = append(held, r)
-			}
-		}
-	}
-	m := truth
-	m.fitted = fitted{}
-	worst := func() (off float64) {
-		for _, r := range held {
-			x, err := m.simulate(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			off = max(off, math.Abs(x.Error()))
-		}
-		return off
-	}
-	before := worst()
-	m.calibration = few
-	if err := fit(t.Context(), []*curveModel{&m}); err != nil {
-		t.Fatal(err)
-	}
-	after := worst()
-	t.Logf("off by %.3g without what small fleets say, and by %.3g with it: %.3v", before, after, m.fitted)
-	if after > .03 || before < 3*after {
-		t.Errorf("off by %.3g, and by %.3g without what small fleets say: want at most 0.03, and a third", after, before)
-	}
-	if x := m.slowdown(8); x < 1.15 || x > 1.4 { // 8 to the power .12 is 1.28
-		t.Errorf("eight compute %.3g times as long as one, want about 1.28", x)
-	}
-	if m.fitted[noiseCost] != 0 {
-		t.Errorf("no noise is added up, but its cost was fitted: %v", m.fitted)
-	}
-}
 
 // foretoldRows are of two runs, so that errors have both signs and one has no exact bytes.
 var foretoldRows = []scaling.Foretold{
@@ -121,47 +56,6 @@ func TestForetoldObjects(t *testing.T) {
 		if !strings.Contains(string(page), "`"+key+"`") {
 			t.Errorf("json-events.md does not name %s", key)
 		}
-	}
-}
-
-// TestForetoldRuns: of a plan's runs those on more than four workers are foretold, and those on fewer say how; a run
-// whose workers were late is neither, and without one on a single worker nothing is.
-func TestForetoldRuns(t *testing.T) {
-	longtest.Need(t, longtest.Studies, "simulates 4 fleets many times over")
-	plan := presets.Scaling{Name: "tiny", Workers: []int{1, 2, 8}, Slow: 2, Rounds: 40, Links: []string{""}, Each: []int{1}, Curves: []presets.Curve{{Name: "SGD"}}}
-	line := simulate.Line{Bytes: []float64{1, 1e6}, Seconds: []float64{1e-3, .03}, Processor: []float64{1e-4, .01}}
-	links := map[string]simulate.Link{"": {Line: &line}}
-	var all []*fleetRuns
-	measured := emptyResults(plan)
-	for _, n := range plan.Workers {
-		w := &fleetRuns{planned: plan.Runs(n)}
-		w.Batch = &sweep.Batch{}
-		for _, r := range w.planned {
-			o := option.Options{Algorithm: "dp-sgd", Model: "softmax", Data: "glyphs", Members: r.Members, Seed: 1, Evaluate: event.NoTest, Probe: neverRound}
-			w.Trials = append(w.Trials, &sweep.Trial{Label: r.Curve.Name, Options: o})
-			measured.Of[keyOf(r)] = scaling.Figures{Round: .1, Low: .09, High: .12, Bytes: 7, Commits: 6}
-		}
-		all = append(all, w)
-	}
-	out, err := predictAll(t.Context(), plan, all, measured, links)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out) != 1 || out[0].Workers != 8 || out[0].Measured != .1 || out[0].MeasuredBytes != 7 || !(out[0].Round > 0 && out[0].Plain > 0 && out[0].Bytes > 7) {
-		t.Errorf("%+v", out)
-	}
-	late := func(r presets.Run) {
-		x := measured.Of[keyOf(r)]
-		x.Late = scaling.TooLate + 1
-		measured.Of[keyOf(r)] = x
-	}
-	late(all[2].planned[0])
-	if out, err = predictAll(t.Context(), plan, all, measured, links); err != nil || len(out) != 0 {
-		t.Errorf("of a run whose workers were late %+v was foretold (%v)", out, err)
-	}
-	late(all[0].planned[0])
-	if _, err = predictAll(t.Context(), plan, all, measured, links); err == nil || !strings.Contains(err.Error(), "no run on one worker") {
-		t.Errorf("without a single worker: %v", err)
 	}
 }
 

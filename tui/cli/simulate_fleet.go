@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"brood/runtime/coordinator"
+	"brood/runtime/forecast"
 	"brood/runtime/host"
 	"brood/runtime/option"
 	"brood/runtime/simulate"
@@ -98,61 +97,8 @@ trained or recorded.
 	return c
 }
 
-// Fleets of up to maxSimulated workers are simulated. Larger ones, up to maxWorkers, are extrapolated from two
-// simulated fleets. The same extrapolation from two smaller fleets predicts the largest simulated one, which yields its
-// error.
-const (
-	maxSimulated = 256
-	maxWorkers   = 16384
-)
-
-// referenceSizes are the fleet sizes, in workers, that larger fleets are extrapolated from.
-var referenceSizes = [3]int{16, 64, maxSimulated}
-
 // everyWorker is the key of --slow for all workers.
 const everyWorker = -1
-
-// fleetPrediction is a row of the table: one algorithm on one fleet size.
-type fleetPrediction struct {
-	modelAndData string // "MODEL on DATA"
-
-	Algorithm string  `json:"algorithm"`
-	Workers   int     `json:"workers"`
-	Members   int     `json:"members"`
-	Seconds   float64 `json:"round_seconds"`
-	P95       float64 `json:"round_seconds_p95"`
-	Plain     float64 `json:"plain_round_seconds"`
-	Training  float64 `json:"training_share"`
-	Bytes     float64 `json:"round_bytes"`
-	Most      float64 `json:"worker_bytes"`
-	Rate      float64 `json:"samples_per_second"`
-	Rounds    uint64  `json:"rounds"`
-	// Extrapolated is the size in workers of the largest simulated fleet if this one is larger, else 0. Error is the
-	// relative error of the same extrapolation on that simulated fleet.
-	Extrapolated int     `json:"extrapolated_from_workers,omitempty"`
-	Error        float64 `json:"extrapolation_error,omitempty"`
-	// With churn only: the number of workers that left in those rounds, the share of the time in which all workers
-	// were present, and the round time in seconds without departures.
-	Departures *int     `json:"departures,omitempty"`
-	Whole      *float64 `json:"whole_share,omitempty"`
-	Steady     float64  `json:"steady_round_seconds,omitempty"`
-}
-
-// busyNote returns a warning if the measured rounds of an algorithm scatter too widely for a reliable prediction: the
-// quartiles of pace differ by a factor of 1.5 or more. It returns "" for fewer than 4 rounds. pace is the ratio of
-// measured to modelled time, one entry a round.
-func busyNote(algorithm string, pace []float64) string {
-	if len(pace) < 4 { // one slow round would be half of them
-		return ""
-	}
-	sorted := slices.Sorted(slices.Values(pace))
-	low, high := sorted[len(sorted)/4], sorted[(3*len(sorted)-1)/4]
-	if high < 1.5*low {
-		return ""
-	}
-	return fmt.Sprintf("%s: rounds here took %.2g to %.2g times as long as their work does (quartiles): this machine was too "+
-		"busy for a good measurement; repeat it when the machine is idle", algorithm, low, high)
-}
 
 // minDepartures is the least number of departures for an estimate of what churn costs: the time between departures
 // has a standard deviation as large as its mean.
@@ -160,7 +106,7 @@ const minDepartures = 10
 
 // fewDepartures returns a warning if fewer than minDepartures workers left. It returns "" for enough departures, and
 // without churn.
-func (f fleetPrediction) fewDepartures() string {
+func fewDepartures(f forecast.Fleet) string {
 	if f.Departures == nil || *f.Departures >= minDepartures {
 		return ""
 	}
@@ -222,7 +168,10 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 			fmt.Fprintln(s.err, "brood: "+text)
 		}
 	}()
-	var all []fleetPrediction
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	var all []forecast.Fleet
 	for i := range max(1, len(f.algorithms)) {
 		if len(f.algorithms) > 0 {
 			if slices.Contains(f.algorithms[:i], f.algorithms[i]) {
@@ -252,13 +201,30 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 			if w >= most {
 				return usage("--slow %d=...: the workers of a fleet of %d are 0 to %d", w, most, most-1)
 			}
-			if most > maxSimulated {
-				return usage("--slow %d=...: fleets of more than %d workers are extrapolated, without a slow worker: give a factor "+
-					"for all workers, or at most %d workers", w, maxSimulated, maxSimulated)
+			if most > forecast.MaxSimulated {
+				return usage("--slow %d=...: fleets of more than %d workers are extrapolated, without a slow worker: give a "+
+					"factor for all workers, or at most %d workers", w, forecast.MaxSimulated, forecast.MaxSimulated)
 			}
 		}
+		if most := slices.Max(sizes); most > forecast.MaxSimulated && (f.rack.of > 0 || f.churn > 0) {
+			return usage("--sizes %d: fleets of more than %d workers are extrapolated, which excludes --rack and --churn: "+
+				"give at most %d, or omit both", most, forecast.MaxSimulated, forecast.MaxSimulated)
+		}
 		threads := cmp.Or(o.Threads, goruntime.NumCPU())
-		rows, err := f.predict(c.Context(), o, sizes, rounds, func(cfg *simulate.Config) {
+		fleets := forecast.Fleets{
+			Options:  o,
+			Each:     f.each,
+			Sizes:    sizes,
+			Rounds:   rounds,
+			Measure:  f.measure,
+			Goodbye:  f.goodbye,
+			Progress: func(text string) { f.showProgress("%s", text) },
+			Note:     func(text string) { f.notes = append(f.notes, text) },
+		}
+		if f.churn > 0 {
+			fleets.Churn = f.drawChurn
+		}
+		fleets.Shape = func(cfg *simulate.Config) {
 			cfg.Link, cfg.Up, cfg.Down = func(int, int) simulate.Link { return link }, up, down
 			cfg.Control, cfg.PerByte, cfg.Hop, cfg.Racks = link.Delay, perByte, hop, racks
 			if given("control") {
@@ -275,7 +241,11 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 			cfg.Pace = func(w int, uniform func() float64) float64 {
 				return sharers * every * cmp.Or(slow[w], 1) * drawn(w, uniform)
 			}
-		})
+		}
+		rows, err := fleets.Predict(c.Context())
+		if errors.Is(err, simulate.ErrChurn) {
+			err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
+		}
 		if err != nil {
 			return err
 		}
@@ -283,7 +253,9 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	}
 	f.showProgress("")
 	for _, r := range all {
-		f.note(r.fewDepartures())
+		if text := fewDepartures(r); text != "" {
+			f.notes = append(f.notes, text)
+		}
 	}
 	if *f.asJSON {
 		return json.NewEncoder(exact(s.out)).Encode(all)
@@ -294,9 +266,9 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	}
 	if f.each > 0 {
 		heads = slices.Insert(heads, 2, ">members")
-		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[len(all)-1].modelAndData, f.fleet())
+		fmt.Fprintf(s.out, "%s of %s a worker; %s\n\n", plural(f.each, "member"), all[len(all)-1].ModelAndData, f.fleet())
 	} else {
-		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[len(all)-1].modelAndData, f.fleet())
+		fmt.Fprintf(s.out, "%s of %s; %s\n\n", plural(all[0].Members, "member"), all[len(all)-1].ModelAndData, f.fleet())
 	}
 	t := newTable(heads...)
 	for _, r := range all {
@@ -319,139 +291,8 @@ func (f *fleetSimulation) execute(c *cobra.Command, preset string, s streams) er
 	return nil
 }
 
-// note adds a sentence to print after the table. It ignores the empty string.
-func (f *fleetSimulation) note(text string) {
-	if text != "" {
-		f.notes = append(f.notes, text)
-	}
-}
-
-// predict simulates one algorithm on fleets of the given sizes, in workers, and extrapolates sizes above
-// maxSimulated. shape adds links, racks and pace to each configuration. predict sets the GC percentage of the process
-// unless GOGC is set.
-func (f *fleetSimulation) predict(ctx context.Context, o host.Options, sizes []int, rounds uint64,
-	shape func(*simulate.Config)) (out []fleetPrediction, err error) {
-	var pace []float64
-	var prices host.Prices
-	type reference struct {
-		of  [len(referenceSizes)]simulate.Result
-		cfg simulate.Config
-	}
-	known := map[int]reference{} // key: members of each worker
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	for _, n := range slices.Backward(sizes) { // start with the largest: its workers host the fewest members
-		if f.each > 0 {
-			o.Members = n * f.each
-		}
-		if n > maxSimulated && (f.rack.of > 0 || f.churn > 0) {
-			return nil, usage("--sizes %d: fleets of more than %d workers are extrapolated, which excludes --rack and --churn: "+
-				"give at most %d, or omit both", n, maxSimulated, maxSimulated)
-		}
-		if pace == nil {
-			f.showProgress("%s: measuring the computing of a round here", o.Algorithm)
-			one := o
-			one.Members, one.Workers, one.Wait = max(1, o.Members/n), 1, 0
-			if prices, pace, err = f.measureCosts(ctx, one, o); err != nil {
-				return nil, err
-			}
-			f.note(busyNote(o.Algorithm, pace))
-		}
-		simulated := func(n, members int) (r simulate.Result, cfg simulate.Config, of string, err error) {
-			o := o
-			o.Members, o.Workers, o.Wait = members, n, n
-			j, err := host.Prepare(o)
-			if err != nil {
-				return r, cfg, of, err
-			}
-			cfg = j.Simulated(n, prices)
-			cfg.Rounds = rounds
-			cfg.Pace = func(_ int, uniform func() float64) float64 { return pace[int(uniform()*float64(len(pace)))] }
-			shape(&cfg)
-			f.showProgress("%s: simulating %d workers", o.Algorithm, n)
-			r, err = simulate.Run(ctx, cfg)
-			return r, cfg, j.Net.Name + " on " + j.Config.Data, err
-		}
-		row := fleetPrediction{Algorithm: o.Algorithm, Workers: n, Members: o.Members}
-		var r simulate.Result
-		if n > maxSimulated {
-			each := (o.Members + n - 1) / n
-			ref, ok := known[each]
-			for i, k := range referenceSizes {
-				if ok {
-					break
-				}
-				if ref.of[i], ref.cfg, row.modelAndData, err = simulated(k, k*each); err != nil {
-					return nil, err
-				}
-			}
-			row.Extrapolated = maxSimulated
-			row.Error = simulate.Extrapolate(ref.cfg, ref.of[0], ref.of[1], maxSimulated).Seconds/ref.of[2].Seconds - 1
-			if !ok {
-				known[each] = ref
-				f.note(fmt.Sprintf("%s on more than %d workers is extrapolated from %d and %d; the same from %d and %d misses the "+
-					"simulated %d by %+.1f %%", o.Algorithm, maxSimulated, referenceSizes[1], referenceSizes[2],
-					referenceSizes[0], referenceSizes[1], referenceSizes[2], 100*row.Error))
-			}
-			r = simulate.Extrapolate(ref.cfg, ref.of[1], ref.of[2], n)
-		} else {
-			var cfg simulate.Config
-			if r, cfg, row.modelAndData, err = simulated(n, o.Members); err != nil {
-				return nil, err
-			}
-			if f.churn > 0 { // the baseline is the same fleet without churn
-				row.Steady = r.Seconds
-				cfg.Churn, cfg.Goodbye, cfg.Core.SavePeriod, cfg.Core.OnLoss = f.drawChurn, f.goodbye, host.SavePeriod,
-					coordinator.OnLossReseed
-				f.showProgress("%s: simulating %d workers that come and go", o.Algorithm, n)
-				plain := r.Plain
-				r, err = simulate.Run(ctx, cfg)
-				if errors.Is(err, simulate.ErrChurn) {
-					err = fmt.Errorf("%w: give --churn a longer time than %s", err, f.churn)
-				}
-				if err != nil {
-					return nil, fmt.Errorf("%s on %s: %w", o.Algorithm, plural(n, "worker"), err)
-				}
-				r.Plain = plain
-				row.Departures, row.Whole = &r.Departures, &r.Whole
-			}
-		}
-		row.Plain = r.Plain
-		row.Seconds, row.P95, row.Training, row.Bytes, row.Most, row.Rounds = r.Seconds, r.P95, r.Training, r.Bytes,
-			r.Cost.Sent,
-			r.Rounds
-		row.Rate = float64(r.Samples) / (r.Seconds * float64(r.Rounds))
-		out = append(out, row)
-	}
-	slices.Reverse(out)
-	return out, nil
-}
-
-// measureCosts measures on this machine the prices of the kinds of work, and the ratio of real to modelled round time
-// of a single worker, one entry a round. If the algorithm cannot run with the members of one worker, it measures with
-// 2 members, and else with the whole population.
-func (f *fleetSimulation) measureCosts(ctx context.Context, one, all host.Options) (host.Prices, []float64, error) {
-	j, err := host.Prepare(one)
-	for _, members := range []int{2, all.Members} { // algorithms that pair members need two
-		if err != nil {
-			one.Members = members
-			j, err = host.Prepare(one)
-		}
-	}
-	if err != nil {
-		return host.Prices{}, nil, err
-	}
-	p, err := j.Prices(ctx)
-	if err != nil {
-		return p, nil, err
-	}
-	pace, err := j.Pace(ctx, p, f.measure)
-	return p, pace, err
-}
-
 // sizesFor returns the fleet sizes to simulate, ascending and without duplicates. It fails for sizes outside 1 to
-// maxWorkers and, without --each, for more workers than members.
+// forecast.MaxWorkers and, without --each, for more workers than members.
 func (f *fleetSimulation) sizesFor(members int) ([]int, error) {
 	sizes := f.sizes
 	if sizes == nil {
@@ -461,8 +302,8 @@ func (f *fleetSimulation) sizesFor(members int) ([]int, error) {
 	}
 	for _, n := range sizes {
 		switch {
-		case n < 1 || n > maxWorkers:
-			return nil, usage("--sizes %d: simulate 1 to %d workers", n, maxWorkers)
+		case n < 1 || n > forecast.MaxWorkers:
+			return nil, usage("--sizes %d: simulate 1 to %d workers", n, forecast.MaxWorkers)
 		case f.each == 0 && n > members:
 			return nil, usage("--sizes %d: there are %d members, and a worker without any does nothing; give more --members, or --each",
 				n, members)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"brood/runtime/forecast"
 )
 
 // The page of JSON names all keys of a line.
@@ -17,7 +19,7 @@ func TestSimulatedObjects(t *testing.T) {
 	}
 	_, row, _ := strings.Cut(string(page), "| `brood simulate fleet --json` |")
 	row, _, _ = strings.Cut(row, "\n")
-	b, err := json.Marshal(fleetPrediction{Departures: new(int), Steady: 1})
+	b, err := json.Marshal(forecast.Fleet{Departures: new(int), Steady: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,24 +64,6 @@ func TestSlowWorkers(t *testing.T) {
 		f.slow = []string{text}
 		if _, _, _, _, err := f.links(); err == nil {
 			t.Errorf("--slow %s is taken", text)
-		}
-	}
-}
-
-// TestBusy: of rounds whose times lie close together nothing is said; where half of them are far apart, by how much.
-func TestBusy(t *testing.T) {
-	for _, c := range []struct {
-		pace []float64
-		want string
-	}{
-		{[]float64{1}, ""},
-		{[]float64{1, 1, 9}, ""},        // too few to tell
-		{[]float64{1, 1.1, 1.2, 9}, ""}, // one straggler is drawn as often as it was seen
-		{[]float64{1, 1, 1.4, 1.4, 1.4}, ""},
-		{[]float64{1, 1, 2, 2.5, 3, 3}, "dp-sgd: rounds here took 1 to 3 times as long"},
-	} {
-		if got := busyNote("dp-sgd", c.pace); (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
-			t.Errorf("of %v it says %q, want %q", c.pace, got, c.want)
 		}
 	}
 }
