@@ -16,6 +16,7 @@ import (
 	"brood/models/usererr"
 	"brood/runtime/launch"
 	"brood/runtime/option"
+	"brood/runtime/rendezvous"
 )
 
 func fleetCommand(s streams) *cobra.Command {
@@ -162,7 +163,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		return err
 	}
 	fl := l.serve.Flags()
-	m, err := newRendezvous(p, fl.Lookup("listen").Value.String(), os.Getenv)
+	m, err := rendezvous.New(p, fl.Lookup("listen").Value.String(), os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 		}
 	}
 	if p.Rank > 0 {
-		url, err := m.await(c.Context(), l.patience)
+		url, err := m.Await(c.Context(), l.patience)
 		if err != nil {
 			return fmt.Errorf("rank %d of %d: %w", p.Rank, p.Size, err)
 		}
@@ -183,21 +184,21 @@ func (l *launcher) copy(c *cobra.Command, args []string, place func(func(string)
 			return err
 		}
 	}
-	if !fl.Changed("listen") && m.secret == "" {
+	if !fl.Changed("listen") && !m.FixedPort() {
 		// the URL has the port, so that two runs on a node do not use the same one
 		if err := fl.Set("listen", ":0"); err != nil {
 			return err
 		}
 	}
-	b, err := m.publisher()
+	b, err := m.Publisher()
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	return l.coordinate(ctx, args, p.Size-1, func(url string) {
-		if err := b.publish(url); err != nil {
+		if err := b.Publish(url); err != nil {
 			cancel(err)
 		}
 	})

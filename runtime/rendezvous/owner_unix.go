@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package rendezvous
 
 import (
 	"io/fs"
@@ -10,7 +10,7 @@ import (
 
 const noFollow = syscall.O_NOFOLLOW
 
-// mine says whether a file belongs to this user.
+// mine reports whether a file belongs to this user.
 func mine(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Geteuid()

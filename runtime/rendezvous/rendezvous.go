@@ -1,4 +1,6 @@
-package cli
+// Package rendezvous passes the join URL of a run from rank 0 of a launch to the other ranks: by a file in a shared
+// folder that only its owner can read, or, with a secret that all ranks share, by a TCP port of rank 0.
+package rendezvous
 
 import (
 	"cmp"
@@ -10,29 +12,31 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
+	"brood/models/usererr"
 	"brood/runtime/launch"
 	"brood/transport/identity"
 )
 
-// rendezvous is how the ranks of a launch learn the join URL from rank 0. Without a secret it is a file in a shared
+// Rendezvous is how the ranks of a launch learn the join URL from rank 0. Without a secret it is a file in a shared
 // folder that only its owner can read. With a secret that all ranks share it is a TCP port of rank 0, which sends the
 // sealed URL to every client.
-type rendezvous struct {
+type Rendezvous struct {
 	file   string // "" with a secret
 	secret string // "" with a file
 	leader string // host of rank 0
 	listen string // UDP address of rank 0; the TCP port has the same number
 }
 
-// newRendezvous selects the rendezvous from BROOD_SECRET, BROOD_RENDEZVOUS and the folder of the place. It fails if the
-// ranks have neither a secret nor a folder, or if a secret comes without a leader or without a fixed port.
-func newRendezvous(p launch.Place, listen string, env func(string) string) (m rendezvous, err error) {
-	m = rendezvous{secret: env("BROOD_SECRET"), leader: p.Leader, listen: listen}
+// New selects the rendezvous from BROOD_SECRET, BROOD_RENDEZVOUS and the folder of the place. listen is the address of
+// --listen on rank 0. It fails if the ranks have neither a secret nor a folder, or if a secret comes without a leader
+// or without a fixed port.
+func New(p launch.Place, listen string, env func(string) string) (m Rendezvous, err error) {
+	m = Rendezvous{secret: env("BROOD_SECRET"), leader: p.Leader, listen: listen}
 	folder := cmp.Or(env("BROOD_RENDEZVOUS"), p.Folder)
 	switch {
 	case m.secret != "":
@@ -44,8 +48,8 @@ func newRendezvous(p launch.Place, listen string, env func(string) string) (m re
 				"unset it, and set BROOD_RENDEZVOUS to a folder that all of them see")
 		}
 		if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" {
-			return m, usage("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all must know the port beforehand",
-				listen)
+			return m, usererr.Errorf("--listen %s: with BROOD_SECRET give HOST:PORT or :PORT, since all must know the port "+
+				"beforehand", listen)
 		}
 	case folder == "":
 		return m, errors.New("the ranks share no secret: set BROOD_RENDEZVOUS to a folder that all of them see, or " +
@@ -56,15 +60,18 @@ func newRendezvous(p launch.Place, listen string, env func(string) string) (m re
 	return m, nil
 }
 
-// publisher makes the join URL available to the other ranks until it is closed. publish is called at most once.
-type publisher interface {
-	publish(url string) error
-	close()
+// FixedPort reports whether rank 0 must listen on the port of the given address, where the other ranks look for it.
+func (m Rendezvous) FixedPort() bool { return m.secret != "" }
+
+// Publisher makes the join URL available to the other ranks until it is closed. Publish is called at most once.
+type Publisher interface {
+	Publish(url string) error
+	Close()
 }
 
-// publisher prepares the publication on rank 0: it listens on the TCP port, or checks that the folder is writable and
+// Publisher prepares the publication on rank 0: it listens on the TCP port, or checks that the folder is writable and
 // removes a stale file. The caller closes the result.
-func (m rendezvous) publisher() (publisher, error) {
+func (m Rendezvous) Publisher() (Publisher, error) {
 	if m.secret != "" {
 		l, err := net.Listen("tcp", m.listen)
 		if err != nil {
@@ -89,8 +96,8 @@ type filePublisher struct {
 	path string
 }
 
-// publish writes the URL atomically: other ranks see the complete file or none.
-func (b *filePublisher) publish(url string) error {
+// Publish writes the URL atomically: other ranks see the complete file or none.
+func (b *filePublisher) Publish(url string) error {
 	_, err := fmt.Fprintln(b.tmp, url)
 	if err = errors.Join(err, b.tmp.Sync(), b.tmp.Close()); err == nil {
 		err = os.Rename(b.tmp.Name(), b.path)
@@ -101,7 +108,7 @@ func (b *filePublisher) publish(url string) error {
 	return nil
 }
 
-func (b *filePublisher) close() {
+func (b *filePublisher) Close() {
 	b.tmp.Close()
 	os.Remove(b.tmp.Name())
 	os.Remove(b.path)
@@ -116,8 +123,8 @@ type tcpPublisher struct {
 // exchangeTimeout bounds a connection between ranks.
 const exchangeTimeout = 5 * time.Second
 
-// publish serves the sealed URL to each connection until close.
-func (b *tcpPublisher) publish(url string) error {
+// Publish serves the sealed URL to each connection until Close.
+func (b *tcpPublisher) Publish(url string) error {
 	sealed, err := launch.Seal(b.secret, url)
 	if err != nil {
 		return err
@@ -140,14 +147,14 @@ func (b *tcpPublisher) publish(url string) error {
 	return nil
 }
 
-func (b *tcpPublisher) close() {
+func (b *tcpPublisher) Close() {
 	b.listener.Close()
 	b.wg.Wait()
 }
 
-// await waits for the URL at most for the duration patience. It retries ten times a second and fails early if the file
+// Await waits for the URL at most for the duration patience. It retries ten times a second and fails early if the file
 // cannot be trusted.
-func (m rendezvous) await(ctx context.Context, patience time.Duration) (string, error) {
+func (m Rendezvous) Await(ctx context.Context, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("patience"))
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -169,7 +176,7 @@ func (m rendezvous) await(ctx context.Context, patience time.Duration) (string, 
 
 // fetch reads the URL once from the file or from rank 0. In the URL from rank 0 it replaces the host by the address of
 // the connection.
-func (m rendezvous) fetch(ctx context.Context) (string, error) {
+func (m Rendezvous) fetch(ctx context.Context) (string, error) {
 	if m.secret == "" {
 		return readURL(m.file)
 	}
@@ -215,7 +222,7 @@ func readURL(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && goruntime.GOOS != "windows" {
+	if m := info.Mode(); !m.IsRegular() || !mine(info) || m.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		// on Windows modes do not express permissions
 		return "", &os.PathError{Op: "trust", Path: path,
 			Err: fmt.Errorf("it is not private to you (mode %s): remove it, and set BROOD_RENDEZVOUS to another folder", m)}
