@@ -198,7 +198,7 @@ func (f *reproduceFlags) everything(c *cobra.Command, all map[string][]string, n
 	if !f.json && !f.full && len(done) > 0 { // claims apply to short forms only
 		counts := newTally()
 		for _, p := range done {
-			counts.add(p.study, countVerdicts(p.claims))
+			counts.add(p.study, presets.Count(p.claims))
 		}
 		fmt.Fprintln(s.out)
 		counts.withTotal().write(s.out)

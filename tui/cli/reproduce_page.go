@@ -12,12 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"brood/presets"
 )
 
 // part is the section of a study in a document: a heading, the command that generated the table, and the table.
 type part struct {
 	study, heading, command, table string
-	claims                         []judgement // nil in the full form, or if --preset selects some of the presets
+	claims                         []presets.Judgement // nil in the full form, or if --preset selects some of the presets
 }
 
 // tallyHeading is the heading of the section with the tally over all studies.
@@ -88,14 +90,14 @@ func (p part) mergeInto(text string) string {
 
 // updateTally returns the Markdown tally table with the row of study counted again from claims and the total
 // recomputed. Other rows keep their counts. Rows are sorted by study name.
-func updateTally(table, study string, claims []judgement) string {
-	studies := map[string]map[string]int{study: countVerdicts(claims)}
+func updateTally(table, study string, claims []presets.Judgement) string {
+	studies := map[string]map[string]int{study: presets.Count(claims)}
 	rows := strings.Split(strings.TrimSpace(table), "\n")
 	for _, row := range rows[min(2, len(rows)):] {
 		cells := strings.Split(strings.Trim(row, "| "), " | ")
-		if name := cells[0]; name != study && name != sumRow && len(cells) == 2+len(verdicts) {
+		if name := cells[0]; name != study && name != sumRow && len(cells) == 2+len(presets.Outcomes) {
 			studies[name] = map[string]int{}
-			for i, v := range verdicts {
+			for i, v := range presets.Outcomes {
 				studies[name][v], _ = strconv.Atoi(cells[2+i])
 			}
 		}

@@ -12,8 +12,8 @@ import (
 // TestPageKeepsProse: a study's table and command are put in place of its own, what a person wrote around them stays,
 // the counts of all studies follow, and lines end as they did; a study that the page has not is added.
 func TestPageKeepsProse(t *testing.T) {
-	verdict := func(v presets.Verdict, below string) []judgement {
-		return []judgement{{finding: presets.Finding{Verdict: v}, claim: presets.Claim{Below: below}}}
+	verdict := func(v presets.Verdict, below string) []presets.Judgement {
+		return []presets.Judgement{{Finding: presets.Finding{Verdict: v}, Claim: presets.Claim{Below: below}}}
 	}
 	file := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(file, []byte("# Page\n\nBefore.\n\n## All studies\n\nCounted.\n\n"+updateTally("", "parle", verdict(presets.Holds, ""))+

@@ -78,9 +78,9 @@ func TestSeedsOfAVerdict(t *testing.T) {
 		{three, 2.1, 3, "10", "not decided", "not decided"},
 		{three, 2.1, 4, "10", "not decided: 4 seeds could decide it", "not decided"},
 		{three, 2.1, 1001, "10", "not decided: over 1000 seeds could decide it", "not decided"},
-		{six, 2.1, 7, "9", "holds", bounded},
+		{six, 2.1, 7, "9", "holds", presets.Bounded},
 		{three, 2.001, 0, "over 1000", "not decided", "not decided"},
-		{three, 9, 5, "2", "holds", bounded},
+		{three, 9, 5, "2", "holds", presets.Bounded},
 		{three[:1], 9, 2, "–", "not decided: 2 seeds could decide it", "not decided"},
 	} {
 		w := &study{presets: []presets.Preset{{Name: "a", Claims: []presets.Claim{{Source: "Table 1", Metric: "test_error", AtMost: &c.bound, Seeds: c.seeds}}}}}
@@ -89,7 +89,7 @@ func TestSeedsOfAVerdict(t *testing.T) {
 		if row[12] != c.takes || row[13] != c.said {
 			t.Errorf("%v, at most %g by %d seeds: takes %s, %s; want %s, %s", c.figures, c.bound, c.seeds, row[12], row[13], c.takes, c.said)
 		}
-		if of := countVerdicts(w.judgements(all)); of[c.counted] != 1 {
+		if of := presets.Count(w.judgements(all)); of[c.counted] != 1 {
 			t.Errorf("%s is counted as %v", c.said, of)
 		}
 		var out bytes.Buffer

@@ -100,7 +100,7 @@ func TestReproductionPage(t *testing.T) {
 			}
 		}
 		hold(name, w.claimTable(all).markdown())
-		counts.add(name, countVerdicts(w.judgements(all)))
+		counts.add(name, presets.Count(w.judgements(all)))
 	}
 	hold(tallyHeading, counts.withTotal().markdown())
 	if *updatePage {
