@@ -1,5 +1,5 @@
-// Package export takes recorded runs out of brood: as one table of what they measured, in the forms that other tools
-// read. It folds logs as package archive does, so that its figures are those of the screens, and keeps every round.
+// Package export exports the measurements of recorded runs as a table, in formats that other tools read. It folds logs
+// as package archive does, so that its figures equal those of the screens, and keeps every round.
 //
 //	run, err := export.Read(dir)
 //	table := export.Rounds([]*export.Run{run})
@@ -27,22 +27,23 @@ import (
 	"brood/runtime/view"
 )
 
-// Run is a recorded run of which every committed round can be told.
+// Run is a recorded run with the measurements of every committed round.
 type Run struct {
 	*archive.Run
-	records uint64  // of the log, that were read
-	rounds  uint64  // committed
+	records uint64  // number of records read from the log
+	rounds  uint64  // number of committed rounds
 	backs   []back  // in the order of the log
 	spans   []span  // ascending
-	tracks  []track // in the order in which they were first measured
-	begun   int64   // Unix nanoseconds of the first record
-	ended   int64   // and of the last
+	tracks  []track // in the order of their first measurement
+	begun   int64   // time of the first record, in Unix nanoseconds
+	ended   int64   // time of the last record, in Unix nanoseconds
 }
 
-// back says that, at a record, the rounds after one were taken back or not yet committed: they are done again.
+// back is a plan at the given index of the log. The rounds after round were taken back, or were not committed, and are
+// executed again.
 type back struct{ record, round uint64 }
 
-// span is the rounds after the first under one algorithm and population.
+// span is a sequence of rounds with one algorithm and population: those after the round after, up to the next span.
 type span struct {
 	after            uint64
 	algorithm        string
@@ -51,7 +52,7 @@ type span struct {
 	line             *timeline.Timeline // nil for an algorithm of another version
 }
 
-// track is a quantity of the whole population, ascending in rounds.
+// track holds the values of one quantity of the whole population, ascending by round.
 type track struct {
 	name string
 	at   []sample
@@ -59,12 +60,12 @@ type track struct {
 
 type sample struct {
 	round uint64
-	when  int64 // Unix nanoseconds of its record
+	when  int64 // time of its record, in Unix nanoseconds
 	x     float64
 }
 
-// Read folds the log of the session in dir, up to the last committed round. A session that cannot be read, or holds no
-// round, is an error.
+// Read folds the log of the session in dir, up to the last committed round. It fails if the session cannot be read or
+// has no committed round.
 func Read(dir string) (*Run, error) {
 	r := &Run{}
 	if err := r.outline(dir); err != nil {
@@ -74,7 +75,7 @@ func Read(dir string) (*Run, error) {
 		return nil, fmt.Errorf("session %s %w: there is nothing to export", filepath.Base(dir), archive.ErrNoRound)
 	}
 	var err error
-	if r.Run, err = archive.Read(dir); err != nil { // it has at least what was read above
+	if r.Run, err = archive.Read(dir); err != nil { // reads at least the records read above
 		return nil, err
 	}
 	for i := range r.spans {
@@ -83,7 +84,8 @@ func Read(dir string) (*Run, error) {
 	return r, r.measure()
 }
 
-// each reads the records that the outline knows, or all of them where it is being made.
+// each calls take with the first until records of the log of the session in dir, and their indexes. It stops at the
+// first error.
 func each(dir string, until uint64, take func(n uint64, rec *event.Record) error) error {
 	log, err := session.OpenReader(dir)
 	if err != nil {
@@ -105,7 +107,8 @@ func each(dir string, until uint64, take func(n uint64, rec *event.Record) error
 	return nil
 }
 
-// outline finds what was committed, and by which algorithm.
+// outline reads the log and sets everything in r but Run, tracks and the lines of spans: the committed rounds, and
+// their algorithms and populations.
 func (r *Run) outline(dir string) error {
 	done := false
 	err := each(dir, math.MaxUint64, func(n uint64, rec *event.Record) error {
@@ -142,7 +145,7 @@ func (r *Run) outline(dir string) error {
 	return err
 }
 
-// resolve parses the edits, whose rounds the run's clock tells in epochs and steps.
+// resolve parses the edits of the span. The clock of the run converts their rounds to epochs and steps.
 func (s *span) resolve(r *Run) {
 	alg, err := catalog.Lookup(s.algorithm)
 	if err != nil {
@@ -154,23 +157,23 @@ func (s *span) resolve(r *Run) {
 			p := r.position(e.At)
 			e.Epochs, e.Steps = p.Epochs, p.Steps
 		}
-		_ = s.line.Add(e) // one of another version is left out, as on screens
+		_ = s.line.Add(e) // omit an edit of another version, as screens do
 	}
 }
 
-// position is where the run stands once so many rounds are done.
+// position returns the position of the run after this many rounds.
 func (r *Run) position(round uint64) timeline.Position {
 	return timeline.Position{Round: round, Epochs: r.At(axis.Epochs, round),
 		Steps: uint64(math.Round(r.At(axis.Steps, round)))}
 }
 
-// span is the one that a round was done in.
+// span returns the span of a round.
 func (r *Run) span(round uint64) *span {
 	i, _ := slices.BinarySearchFunc(r.spans, round, func(s span, round uint64) int { return cmp.Compare(s.after, round) })
-	return &r.spans[max(0, i-1)] // the first that begins at the round or later is too late
+	return &r.spans[max(0, i-1)] // span i is the first that begins at the round or later
 }
 
-// algorithms are those that ran, in their order, each once.
+// algorithms returns the algorithms of the run, in their order, without duplicates.
 func (r *Run) algorithms() (out []*optim.Algorithm) {
 	for _, s := range r.spans {
 		if a, err := catalog.Lookup(s.algorithm); err == nil && !slices.Contains(out, a) {
@@ -180,7 +183,8 @@ func (r *Run) algorithms() (out []*optim.Algorithm) {
 	return out
 }
 
-// points hands on what was measured in the rounds that count, in the order of the log. Test scores come as series.
+// points calls take with the measurements of the committed rounds that were not taken back, in the order of the log.
+// Test scores become series. when is in Unix nanoseconds.
 func (r *Run) points(take func(when int64, p *event.Points) error) error {
 	keep, next := make([]uint64, len(r.backs)+1), 0
 	keep[len(r.backs)] = r.rounds
@@ -219,7 +223,7 @@ func (r *Run) points(take func(when int64, p *event.Points) error) error {
 	})
 }
 
-// named are series whose values are members, and no quantities: only the table of members has them.
+// named are series whose values are member numbers. Only the table of members has them.
 var named = []string{view.Partner, view.Parent}
 
 // Suffixes of the columns of a series that has a value for each member. The one without a suffix is the median.
@@ -262,7 +266,7 @@ func (r *Run) measure() error {
 		}
 		lo, middle, hi := math.NaN(), view.Median(finite), math.NaN()
 		if len(finite) > 0 {
-			lo, hi = finite[0], finite[len(finite)-1] // the median sorted them
+			lo, hi = finite[0], finite[len(finite)-1] // Median sorts its argument
 		}
 		put(p.Series, sample{p.Round, when, middle})
 		put(p.Series+least, sample{p.Round, when, lo})

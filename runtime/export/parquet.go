@@ -8,17 +8,18 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Keys of a Parquet file's metadata: JSON of the columns with their units, and of the sessions with their settings.
+// Keys of the metadata of a Parquet file. The values are JSON: the columns with their units, and the sessions with
+// their settings.
 const (
 	metaColumns  = "brood.columns"
 	metaSessions = "brood.sessions"
 )
 
-// groupRows bounds a row group, which is in memory until it is written.
+// groupRows is the largest number of rows of a row group. A row group is in memory until it is written.
 const groupRows = 1 << 17
 
-// Parquet writes a table with the types of its columns, compressed by Snappy; a cell that nobody measured is null.
-// Times are UTC to the microsecond, as readers of all ages take them. The metadata has units and settings.
+// Parquet writes a table with typed columns, compressed with Snappy. A cell that was not measured is null. Times are
+// UTC in microseconds, which old readers support too. The metadata contains units and settings.
 func Parquet(w io.Writer, t *Table) error {
 	columns, sessions, err := t.metadata()
 	if err != nil {
@@ -58,7 +59,7 @@ func Parquet(w io.Writer, t *Table) error {
 	return out.Close()
 }
 
-// ordered is a group whose columns are in the table's order, and not in that of their names.
+// ordered is a group whose columns are in the order of the table. A plain Group sorts them by name.
 type ordered struct {
 	parquet.Group
 	fields []parquet.Field
@@ -90,7 +91,7 @@ func (t *Table) schema() *parquet.Schema {
 	return parquet.NewSchema("brood", o)
 }
 
-// metadata is what the table's cells do not say.
+// metadata returns the values of metaColumns and metaSessions.
 func (t *Table) metadata() (columns, sessions string, err error) {
 	type column struct {
 		Name string `json:"name"`

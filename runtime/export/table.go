@@ -17,39 +17,39 @@ import (
 // Kind is the type of a column's cells.
 type Kind int
 
-// The kinds. A cell of any of them may be nil: nobody measured it.
+// Kinds of cells. A cell of any kind is nil if it was not measured.
 const (
 	Text  Kind = iota // string
 	Whole             // int64
-	Real              // float64, also one that is not finite, where that was measured
+	Real              // float64; NaN or infinite if that was measured
 	Time              // int64: Unix nanoseconds
 )
 
 // Column is a column of a table.
 type Column struct {
-	Name string // with dots: "test.error", "knob.eta"
+	Name string // parts are separated by dots: "test.error", "knob.eta"
 	Kind Kind
 	Unit string // "" for a pure number
 	Doc  string
 }
 
-// Table is rows that are made as they are read.
+// Table is a table whose rows are computed as they are read.
 type Table struct {
 	Columns []Column
 	Runs    []*Run
-	// Each hands on the rows, a cell for each column; a row is valid until the next. It ends with the first error.
+	// Each calls take with each row, one cell for each column. take must not keep the row. Each returns the first error.
 	Each func(take func(row []any) error) error
 }
 
-// Prefixes of the columns of knobs, of what a run was told, and of series that are named like a place: a protocol has a
-// time of its own.
+// Prefixes of the columns of knobs, of settings, and of series with the name of a column in places: protocols have a
+// series "time".
 const (
 	knobPrefix    = "knob."
 	settingPrefix = "setting."
 	seriesPrefix  = "series."
 )
 
-// places are the columns that every table begins with.
+// places are the first columns of every table.
 var places = []Column{
 	{"session", Text, "", "name of the session"},
 	{"round", Whole, "rounds", "that was done, counted from 1"},
@@ -64,7 +64,7 @@ var places = []Column{
 	{"workers", Whole, "", "that hosted it"},
 }
 
-// place fills those columns.
+// place sets these columns of a row, and returns the span of the round. when is in Unix nanoseconds.
 func (r *Run) place(row []any, round uint64, when int64) *span {
 	s := r.span(round)
 	row[0], row[1], row[2] = r.Name, int64(round), when
@@ -74,8 +74,8 @@ func (r *Run) place(row []any, round uint64, when int64) *span {
 	return s
 }
 
-// Rounds is one row for each round of each run in which something was measured: the centre's values, of what each
-// member has the median, least and largest, the knobs, and what the run was told.
+// Rounds returns a table with one row for each round of each run that has a measurement: the values of the centre; the
+// median, least and largest value of series with a value for each member; the knobs; and the settings of the run.
 func Rounds(runs []*Run) *Table {
 	t := &Table{Columns: slices.Clone(places), Runs: runs}
 	index := map[string]int{}
@@ -113,7 +113,7 @@ func Rounds(runs []*Run) *Table {
 	return t
 }
 
-// rows hands on the rows of a run.
+// rows calls take with each row of a run. row is the buffer; index maps column names to cells.
 func (r *Run) rows(row []any, index map[string]int, take func([]any) error) error {
 	cursor := make([]int, len(r.tracks))
 	told := r.told()
@@ -155,7 +155,7 @@ func (r *Run) rows(row []any, index map[string]int, take func([]any) error) erro
 	}
 }
 
-// knobs are those that governed a round.
+// knobs calls take with each knob and its value in a round.
 func (s *span) knobs(r *Run, round uint64, take func(k optim.Knob, x float64)) {
 	if s.line == nil {
 		return
@@ -171,7 +171,7 @@ func (s *span) knobs(r *Run, round uint64, take func(k optim.Knob, x float64)) {
 	}
 }
 
-// told are the settings that do not change while a run trains, under names of one word.
+// told returns the settings that do not change during training. Spaces and hyphens in their names become underscores.
 func (r *Run) told() (out []archive.Setting) {
 	changing := []string{"algorithm", "members", "workers"}
 	for _, a := range r.algorithms() {
@@ -196,7 +196,7 @@ func knobColumn(k optim.Knob) Column {
 	return c
 }
 
-// measured are the series of the runtime, whose units no algorithm declares.
+// measured holds units and docs of the series of the runtime, which no algorithm declares.
 var measured = map[string]Column{
 	view.CentreLoss:  {Unit: "nats", Doc: "loss of the centre on validation samples"},
 	view.TestError:   {Unit: "%", Doc: "error of the centre on the test set"},
@@ -214,7 +214,7 @@ var measured = map[string]Column{
 	optim.SeriesGradient.Name: {Doc: optim.SeriesGradient.Doc},
 }
 
-// column is that of a track.
+// column returns the column of a track.
 func (r *Run) column(name string) Column {
 	of, part := name, ""
 	for suffix, what := range map[string]string{least: ", the least of the members",
@@ -244,7 +244,7 @@ func (r *Run) column(name string) Column {
 	return c
 }
 
-// columnName is the name of a track's column.
+// columnName returns the column name of a track.
 func columnName(track string) string {
 	of := strings.TrimSuffix(strings.TrimSuffix(track, least), most)
 	if slices.ContainsFunc(places, func(c Column) bool { return c.Name == of }) {
@@ -253,8 +253,8 @@ func columnName(track string) string {
 	return track
 }
 
-// Members is one row for each value that was measured of each member, in the order of the log; of what belongs to the
-// whole population the member is empty.
+// Members returns a table with one row for each value of each member, in the order of the log. For values of the whole
+// population the cell member is empty.
 func Members(runs []*Run) *Table {
 	t := &Table{Runs: runs, Columns: append(slices.Clone(places),
 		Column{"series", Text, "", "what was measured"},
@@ -287,5 +287,5 @@ func Members(runs []*Run) *Table {
 	return t
 }
 
-// stamp is a time as texts have it.
+// stamp formats a time in UTC as RFC 3339.
 func stamp(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }

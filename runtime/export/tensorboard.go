@@ -16,13 +16,13 @@ import (
 	"brood/runtime/view"
 )
 
-// EventFile is the name of the event file of a run: TensorBoard reads those with "tfevents" in their names, and shows
-// the directory that one lies in as a run.
+// EventFile returns the name of the event file of a run. TensorBoard reads files with "tfevents" in their names, and
+// shows the directory of such a file as a run.
 func (r *Run) EventFile() string {
 	return "events.out.tfevents." + strconv.FormatInt(r.begun/1e9, 10) + ".brood"
 }
 
-// Fields of the messages that TensorBoard reads: tensorflow/core/util/event.proto,
+// Field numbers of the messages that TensorBoard reads: tensorflow/core/util/event.proto,
 // tensorflow/core/framework/summary.proto, and tensorboard/plugins/hparams/plugin_data.proto.
 const (
 	eventTime, eventStep, eventVersion, eventSummary        = 1, 2, 3, 5
@@ -36,9 +36,9 @@ const (
 	entryKey, entryValue, numberOfStruct, textOfStruct, yes = 1, 2, 2, 3, 1
 )
 
-// TensorBoard writes a run as an event file: scalars by round, with the times of the log, and what the run was told as
-// hyper-parameters. members adds the values of each member. What is not finite is written as it was measured; numbers
-// are of 32 bits, as the format has them.
+// TensorBoard writes a run as an event file: scalars by round, with the times of the log, and the settings of the run
+// as hyperparameters. members adds the values of each member. Values that are not finite are written too. Scalars are
+// 32-bit floats, as the format requires.
 func TensorBoard(w io.Writer, r *Run, members bool) error {
 	out := &records{w: w}
 	out.event(r.begun, 0, func(b []byte) []byte {
@@ -90,8 +90,8 @@ func TensorBoard(w io.Writer, r *Run, members bool) error {
 	return out.err
 }
 
-// Tag is how TensorBoard has a column: its first word, and what comes after the slash, make a group of charts and a
-// chart. The loss of the centre stands among the losses.
+// Tag returns the TensorBoard tag of a column. The first word of a tag names a group of charts, the part after the
+// slash a chart. The loss of the centre is in the group of losses.
 func Tag(column string) string {
 	series, suffix := column, ""
 	for _, s := range []string{least, most} {
@@ -117,13 +117,15 @@ func memberTag(series string, m engine.Member) string {
 	return strings.ReplaceAll(series, ".", "/") + "/member/" + strconv.FormatUint(uint64(m), 10)
 }
 
-// turning is a knob of which the first and the last round of each value are told: a line between these is what it was.
+// turning writes the scalars of a knob: only the first and the last round of each value, which a chart connects by a
+// line.
 type turning struct {
 	last point
-	some bool // there is a last one
-	held bool // and it is not told yet
+	some bool // last is set
+	held bool // last is not written yet
 }
 
+// turn adds the value of the next round.
 func (k *turning) turn(o *records, tag string, p point) {
 	if k.some && p.x == k.last.x {
 		k.last, k.held = p, true
@@ -134,7 +136,7 @@ func (k *turning) turn(o *records, tag string, p point) {
 	k.last, k.some = p, true
 }
 
-// rest tells the last round if that is not done.
+// rest writes the last round if it is not written yet.
 func (k *turning) rest(o *records, tag string) {
 	if k.held {
 		o.scalar(tag, k.last)
@@ -142,7 +144,8 @@ func (k *turning) rest(o *records, tag string) {
 	k.held = false
 }
 
-// records writes TFRecords: length, its checksum, the message, its checksum.
+// records writes TFRecords: length, checksum of the length, message, checksum of the message. After an error it writes
+// nothing.
 type records struct {
 	w   io.Writer
 	buf []byte
@@ -151,13 +154,13 @@ type records struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is a CRC-32C as TFRecords have it.
+// masked returns the masked CRC-32C of TFRecords.
 func masked(p []byte) uint32 {
 	c := crc32.Checksum(p, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// event writes a message of a time in Unix nanoseconds.
+// event writes an event message. when is in Unix nanoseconds; more appends further fields.
 func (o *records) event(when, round int64, more func([]byte) []byte) {
 	if o.err != nil {
 		return
@@ -185,7 +188,7 @@ func within(b []byte, field protowire.Number, message []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
 }
 
-// point is a value of a round, with the time of the log.
+// point is a value of a round. when is the time of its record, in Unix nanoseconds.
 type point struct {
 	when, round int64
 	x           float64
@@ -198,7 +201,7 @@ func (o *records) scalar(tag string, p point) {
 	o.event(p.when, p.round, func(b []byte) []byte { return within(b, eventSummary, within(nil, summaryValue, value)) })
 }
 
-// plugin writes what the hparams dashboard reads.
+// plugin writes a message of the hparams plugin, which its dashboard reads.
 func (o *records) plugin(when int64, tag string, content []byte) {
 	content = append(protowire.AppendVarint(protowire.AppendTag(nil, hparamsVersion, protowire.VarintType), 0), content...)
 	plugin := within(text(nil, pluginName, "hparams"), pluginContent, content)
@@ -206,7 +209,7 @@ func (o *records) plugin(when int64, tag string, content []byte) {
 	o.event(when, 0, func(b []byte) []byte { return within(b, eventSummary, within(nil, summaryValue, value)) })
 }
 
-// hparams are the settings and knobs that the run began with; what was changed while it trained is told by the scalars.
+// hparams writes the settings and knobs at the start of the run. The scalars show changes during training.
 func (o *records) hparams(r *Run) {
 	var start []byte
 	for _, s := range r.Settings {
@@ -221,7 +224,7 @@ func (o *records) hparams(r *Run) {
 	o.plugin(r.begun, "_hparams_/session_start_info", within(nil, hparamsStart, start))
 }
 
-// ended tells the dashboard that no more comes, where that is so.
+// ended writes the end of the run for the dashboard. It writes nothing if the run is not over.
 func (o *records) ended(r *Run) {
 	if !r.View.Over() {
 		return

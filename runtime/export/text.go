@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// CSV writes a table as RFC 4180 has it, with a heading. A cell that nobody measured is empty; what was measured and is
-// not finite reads NaN, +Inf or -Inf. Numbers are the shortest that read back as the same.
+// CSV writes a table in the format of RFC 4180, with a header. A cell that was not measured is empty. Values that are
+// not finite are NaN, +Inf or -Inf. Numbers have the fewest digits that parse to the same value.
 func CSV(w io.Writer, t *Table) error {
 	out := csv.NewWriter(w)
 	line := make([]string, len(t.Columns))
@@ -44,13 +44,13 @@ func CSV(w io.Writer, t *Table) error {
 	return out.Error()
 }
 
-// JSONLines writes a table as one object a line, with keys in the order of the columns. A cell that nobody measured has
-// no key; what was measured and is not finite is null.
+// JSONLines writes a table as one object a line, with keys in the order of the columns. A cell that was not measured
+// has no key. Values that are not finite are null.
 func JSONLines(w io.Writer, t *Table) error {
 	out := bufio.NewWriter(w)
 	keys := make([][]byte, len(t.Columns))
 	for i, c := range t.Columns {
-		keys[i], _ = json.Marshal(c.Name) // text never fails
+		keys[i], _ = json.Marshal(c.Name) // never fails for a string
 	}
 	err := t.Each(func(row []any) error {
 		comma := byte('{')

@@ -11,7 +11,8 @@ import (
 	"brood/runtime/message"
 )
 
-// measurements are the points and evaluations that the rounds of a commit give, by round; points by series as well.
+// measurements holds the points and evaluations that the execution of a commit produced: points by round and series,
+// evaluations by round.
 type measurements struct {
 	points      map[measurement]*event.Points
 	evaluations map[uint64]event.Evaluation
@@ -22,7 +23,8 @@ type measurement struct {
 	series string
 }
 
-// measured collects what one worker, which hosts all members, reports. tests is the number of test samples.
+// measured collects the measurements in the report of a worker that hosts all members. tests is the number of test
+// samples.
 func measured(d message.Done, tests int) measurements {
 	m := measurements{map[measurement]*event.Points{}, map[uint64]event.Evaluation{}}
 	for _, p := range message.MergePoints([]message.Done{d}) {
@@ -36,9 +38,9 @@ func measured(d message.Done, tests int) measurements {
 	return m
 }
 
-// points compares a record of points. One that the execution does not give is counted: the run's own end may be missing
-// from it, and what a run recorded of its workers is not executed.
-func (v *Walk) points(p event.Points) error {
+// points compares a record of points with the execution. It counts a record as unmatched if the execution did not
+// produce it: the execution may lack the end of the run, and points about the workers of the run are not executed.
+func (v *walk) points(p event.Points) error {
 	got, ok := v.given.points[measurement{p.Round, p.Series}]
 	if !ok {
 		v.res.Unmatched++
@@ -70,11 +72,12 @@ func (v *Walk) points(p event.Points) error {
 	return nil
 }
 
-// equal compares two values, of which NaN equals itself.
+// equal reports whether two values are equal. NaN equals NaN.
 func equal(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// evaluation compares a record of the test set's score.
-func (v *Walk) evaluation(e event.Evaluation) error {
+// evaluation compares a recorded score on the test set with the execution. It counts a record as unmatched if the
+// execution did not produce it.
+func (v *walk) evaluation(e event.Evaluation) error {
 	got, ok := v.given.evaluations[e.Round]
 	if !ok {
 		v.res.Unmatched++

@@ -1,5 +1,5 @@
 // Package verify executes a log again on one worker and compares every commit. It is the simplest consumer of plans,
-// edits and commits, and resume and fork are the same walk stopped at a round.
+// edits and commits. Resume and fork are the same walk, stopped at a round.
 package verify
 
 import (
@@ -17,22 +17,22 @@ import (
 	"brood/runtime/worker"
 )
 
-// Source gives the records of a log in order, io.EOF after the last.
+// Source returns the records of a log in order, and io.EOF after the last.
 type Source interface{ Next() (event.Record, error) }
 
-// Result is what a walk found.
+// Result is the result of a walk.
 type Result struct {
 	Commits, Rounds uint64 // compared
 	Last            *event.Commit
-	// payload of the compared rounds, as recorded and, unless WrongBytes, as predicted from the log alone
+	// payload of the compared rounds, as recorded; unless WrongBytes, it equals the prediction from the log alone
 	Bytes      int64
-	WrongBytes bool // the log says that the algorithm does not send what it predicts: see [event.AlertBytes]
-	// with Config.Measured: records of points and evaluations that agree, and those that the execution does not give
+	WrongBytes bool // the log has an [event.AlertBytes]: the algorithm does not send what it predicts
+	// with Config.Measured: records of points and evaluations that agree, and records that the execution did not produce
 	Points, Evaluations, Unmatched uint64
 	Within                         Closeness // with Config.Within
 }
 
-// MismatchError says where the log and its execution part.
+// MismatchError reports the first difference between the log and its execution.
 type MismatchError struct {
 	Round     uint64
 	What      string
@@ -43,56 +43,53 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("round %d: %s is recorded as %s, but its execution gives %s", e.Round, e.What, e.Want, e.Got)
 }
 
-// Walk is an execution in progress. The worker must be alone: every member is placed on it.
-type Walk struct {
+// walk is an execution in progress. Its worker hosts every member.
+type walk struct {
 	w      *worker.Worker
 	cfg    Config
-	stop   uint64 // run no further than this round; 0 to the end
+	stop   uint64 // the last round to execute; 0: all
 	epoch  uint32
 	roster collective.Roster // as recorded
 	at     uint64
-	// rounds that the next commit can have: the first of a membership epoch has one, and each at most twice those of the
-	// one before
+	// largest number of rounds of the next commit: 1 for the first of a membership epoch, then at most twice that of the
+	// commit before
 	most   uint64
-	alive  bool
+	alive  bool         // a plan was executed
 	edits  []event.Edit // logged since the last commit
 	cps    []event.Checkpoint
-	exact  []bool                 // of cps: whether the state is that of a commit, which has its hash
-	hashes map[uint64]string      // of the commits of this membership epoch, by round
-	missed []event.Commit         // while skipping: those that may lie between a checkpoint's round and its record
-	limit  event.Limit            // in force, of the run as it was recorded
+	exact  []bool                 // parallel to cps: a commit recorded the hash of the state
+	hashes map[uint64]string      // by round: recorded by the commits of this membership epoch
+	missed []event.Commit         // while skipping: commits that may be between the round of a checkpoint and its record
+	limit  event.Limit            // of the recorded run at this record
 	given  measurements           // of the last commit
 	start  map[string]engine.Host // with Config.Within: parameters of the start, by row
 	res    Result
 }
 
-// unknown is a number of rounds that no commit has.
+// unknown is larger than the number of rounds of any commit.
 const unknown = 1 << 62
 
-// Config of a walk.
+// Config configures a walk.
 type Config struct {
 	Worker *worker.Worker
-	// From skips everything before this checkpoint instead of executing it; nil executes from the seed.
+	// From is the checkpoint to start from; records before it are not executed. nil: start from the seed.
 	From *event.Checkpoint
-	// Settled is the record before which a round to stop at does not count: what came before was done again.
+	// Settled is the index of the first record at which the walk may stop: earlier rounds were executed again later.
 	Settled uint64
-	// Measured compares points and evaluations as well. Worker then probes and tests as the workers of the run did.
+	// Measured compares points and evaluations too. Worker must then probe and test as the workers of the run did.
 	Measured bool
-	Limit    event.Limit // with Measured: what the run began with
-	Tests    int         // with Measured: test samples
-	Within   *Tolerance  // nil: states have the recorded hashes
-	// Progress is told of every commit compared; may be nil.
+	Limit    event.Limit // with Measured: at the start of the run
+	Tests    int         // with Measured: number of test samples
+	Within   *Tolerance  // nil: states must have the recorded hashes
+	// Progress is called after each compared commit; may be nil.
 	Progress func(event.Commit)
 }
 
-// New starts a walk.
-func New(cfg Config) *Walk {
-	return &Walk{w: cfg.Worker, cfg: cfg, limit: cfg.Limit, hashes: map[uint64]string{}}
-}
-
-// Run consumes the log to its end, or to exactly round stop when stop > 0.
+// Run executes the log to its end, or to exactly round stop if stop is not 0. It fails with a [MismatchError] or
+// [DistanceError] at the first difference, and if the source fails or a record cannot be executed. The result then
+// covers the commits before.
 func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, error) {
-	v := New(cfg)
+	v := &walk{w: cfg.Worker, cfg: cfg, limit: cfg.Limit, hashes: map[uint64]string{}}
 	for n := uint64(0); ; n++ {
 		if v.stop = stop; n < cfg.Settled {
 			v.stop = 0
@@ -104,7 +101,7 @@ func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, erro
 		if err != nil {
 			return v.res, err
 		}
-		if err := v.Record(ctx, r); err != nil {
+		if err := v.record(ctx, r); err != nil {
 			return v.res, err
 		}
 		if v.reached() && (r.Commit != nil || r.Checkpoint != nil) {
@@ -113,11 +110,11 @@ func Run(ctx context.Context, cfg Config, src Source, stop uint64) (Result, erro
 	}
 }
 
-// reached says whether this is the round to stop at.
-func (v *Walk) reached() bool { return v.stop > 0 && v.alive && v.at >= v.stop }
+// reached reports whether the walk is at its last round.
+func (v *walk) reached() bool { return v.stop > 0 && v.alive && v.at >= v.stop }
 
-// Record executes one record.
-func (v *Walk) Record(ctx context.Context, r event.Record) error {
+// record executes one record.
+func (v *walk) record(ctx context.Context, r event.Record) error {
 	if r.Alert != nil && r.Alert.Kind == event.AlertBytes {
 		v.res.WrongBytes = true
 	}
@@ -143,12 +140,14 @@ func (v *Walk) Record(ctx context.Context, r event.Record) error {
 	return nil
 }
 
-func (v *Walk) keep(cp event.Checkpoint) {
+// keep adds a checkpoint to those that a plan can restore.
+func (v *walk) keep(cp event.Checkpoint) {
 	v.cps, v.exact = append(v.cps, cp), append(v.exact, v.hashes[cp.Round] == cp.Hash)
 }
 
-// skip waits for the checkpoint to start from, and restores it as a plan of its own.
-func (v *Walk) skip(ctx context.Context, r event.Record) error {
+// skip ignores records up to the checkpoint to start from, restores that by a plan, and then executes the commits that
+// the log has between the round of the checkpoint and its record.
+func (v *walk) skip(ctx context.Context, r event.Record) error {
 	cp := r.Checkpoint
 	if r.Plan != nil {
 		v.roster, v.missed, v.hashes = r.Plan.New, nil, map[uint64]string{}
@@ -157,15 +156,15 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 		v.hashes[r.Commit.To] = r.Commit.Hash
 		v.missed = append(v.missed, *r.Commit)
 	}
-	from := v.cfg.From // a run that went back may have come to its state before, in an earlier epoch
+	from := v.cfg.From // compare the epoch too: a run that went back may have reached this state in an earlier one
 	if cp == nil || cp.Epoch != from.Epoch || cp.Round != from.Round || cp.Hash != from.Hash {
 		return nil
 	}
 	here := *cp
-	here.Files = from.Files // the same state may have been saved again since
+	here.Files = from.Files // the same state may have been saved again later
 	v.keep(here)
 	err := v.plan(ctx, savedPlan(cp.Epoch, *cp))
-	v.most = unknown // of the commits that were skipped
+	v.most = unknown // it depends on skipped commits
 	for _, c := range v.missed {
 		if err == nil && c.To > cp.Round && !v.reached() {
 			err = v.commit(ctx, c)
@@ -174,20 +173,23 @@ func (v *Walk) skip(ctx context.Context, r event.Record) error {
 	return err
 }
 
-func (v *Walk) plan(ctx context.Context, p event.Plan) error {
+// plan executes a plan with all members on the worker. It compares the state with the hash of the checkpoint that the
+// plan restores, if a commit recorded one.
+func (v *walk) plan(ctx context.Context, p event.Plan) error {
 	v.roster = p.New
 	m := message.Plan{Plan: p}
 	m.Old, m.New = p.Old.OnOne(v.w.ID()), p.New.OnOne(v.w.ID())
 	m.Base = v.epoch
 	want := ""
 	if p.From == event.Saved {
-		i := len(v.cps) - 1 // a run goes back to its newest
+		i := len(v.cps) - 1 // a run goes back to the newest checkpoint that fits
 		for i >= 0 && !(v.cps[i].Round == p.At && v.cps[i].Algorithm == p.OldAlg &&
 			slices.Equal(v.cps[i].Roster.Members, p.Old.Members)) {
 			i--
 		}
 		if i < 0 {
-			return fmt.Errorf("plan of membership epoch %d goes back to the checkpoint of round %d, which the log does not mention", p.Epoch, p.At)
+			return fmt.Errorf("plan of membership epoch %d goes back to the checkpoint of round %d, which the log does not "+
+				"mention", p.Epoch, p.At)
 		}
 		if m.Checkpoint = &v.cps[i]; v.exact[i] {
 			want = v.cps[i].Hash
@@ -214,7 +216,8 @@ func (v *Walk) plan(ctx context.Context, p event.Plan) error {
 	return v.setStart(ctx)
 }
 
-func (v *Walk) commit(ctx context.Context, c event.Commit) error {
+// commit executes the rounds of a commit, or those up to v.stop, and compares the result.
+func (v *walk) commit(ctx context.Context, c event.Commit) error {
 	if !v.alive {
 		return fmt.Errorf("the log commits round %d before any plan", c.To)
 	}
@@ -226,7 +229,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 			Want:  fmt.Sprintf("membership epoch %d, round %d", c.Epoch, c.To),
 		}
 	}
-	if c.Rounds != c.To-v.at || c.Rounds > v.most || c.Progress.Rounds != c.To { // a forged log would be executed for ever
+	if c.Rounds != c.To-v.at || c.Rounds > v.most || c.Progress.Rounds != c.To { // a forged log could take forever
 		return &MismatchError{
 			Round: c.To,
 			What:  "the number of rounds of the commit",
@@ -255,7 +258,7 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 	v.w.Placement(v.roster)
 	switch d := v.w.Handle(ctx, g).(type) {
 	case message.Done:
-		if part { // the log holds no hash of a round within a commit
+		if part { // the log has no hash of a round within a commit
 			v.at = d.To
 			return nil
 		}
@@ -272,7 +275,8 @@ func (v *Walk) commit(ctx context.Context, c event.Commit) error {
 	return errors.Join(ctx.Err(), fmt.Errorf("rounds %d to %d were not executed", v.at+1, c.To))
 }
 
-func (v *Walk) compare(c event.Commit, d message.Done) error {
+// compare compares the state, progress and bytes of a commit with the report of its execution.
+func (v *walk) compare(c event.Commit, d message.Done) error {
 	if got := message.Root(d.Digests); got != c.Hash && v.cfg.Within == nil {
 		return &MismatchError{Round: c.To, What: "the state", Got: got, Want: c.Hash}
 	}
@@ -306,6 +310,7 @@ func (v *Walk) compare(c event.Commit, d message.Done) error {
 	return nil
 }
 
+// both returns the union of the keys.
 func both(a, b map[collective.Op]int64) map[collective.Op]bool {
 	out := map[collective.Op]bool{}
 	for op := range a {

@@ -74,7 +74,7 @@ func (e *DistanceError) Error() string {
 }
 
 // parameters returns the rows of parameters of the worker.
-func (v *Walk) parameters(ctx context.Context) (map[string]engine.Host, error) {
+func (v *walk) parameters(ctx context.Context) (map[string]engine.Host, error) {
 	switch r := v.w.Handle(ctx, message.Save{Epoch: v.epoch, At: v.at}).(type) {
 	case message.Saved:
 		if r.Err != "" {
@@ -90,7 +90,7 @@ func (v *Walk) parameters(ctx context.Context) (map[string]engine.Host, error) {
 
 // setStart remembers the parameters of the start, by whose distance errors are measured; of a later membership epoch,
 // those of new members.
-func (v *Walk) setStart(ctx context.Context) error {
+func (v *walk) setStart(ctx context.Context) error {
 	if v.cfg.Within == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (v *Walk) setStart(ctx context.Context) error {
 }
 
 // compareSaved compares the parameters after a commit with the saved ones, if there are any, and goes on from these.
-func (v *Walk) compareSaved(ctx context.Context) error {
+func (v *walk) compareSaved(ctx context.Context) error {
 	t := v.cfg.Within
 	var cp *event.Checkpoint
 	for i := range t.Saved {
