@@ -20,11 +20,14 @@ type kept struct {
 	Figures      map[string]float64
 	View         *view.View
 	Ticks        []axis.Tick
+	Candidates   bool
 }
 
 // MarshalCBOR writes a run that was read, for a cache: it is a few hundred kilobytes at most, whatever its log takes.
 func (r *Run) MarshalCBOR() ([]byte, error) {
-	return cbor.Marshal(kept{r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Met, r.Figures, r.View, r.clock.Ticks})
+	return cbor.Marshal(kept{
+		r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Met, r.Figures, r.View, r.clock.Ticks, r.candidates,
+	})
 }
 
 // UnmarshalCBOR reads such a run; who keeps it sets its Dir.
@@ -36,8 +39,18 @@ func (r *Run) UnmarshalCBOR(p []byte) error {
 	if k.View == nil || k.View.Config == nil || len(k.Ticks) == 0 {
 		return errors.New("the kept run is no run: read its log")
 	}
-	*r = Run{Name: k.Name, Parent: k.Parent, ParentAt: k.ParentAt, Settings: k.Settings, Rounds: k.Rounds,
-		Met: k.Met, Figures: k.Figures, View: k.View, clock: axis.Clock{Ticks: k.Ticks}}
+	*r = Run{
+		Name:       k.Name,
+		Parent:     k.Parent,
+		ParentAt:   k.ParentAt,
+		Settings:   k.Settings,
+		Rounds:     k.Rounds,
+		Met:        k.Met,
+		Figures:    k.Figures,
+		View:       k.View,
+		clock:      axis.Clock{Ticks: k.Ticks},
+		candidates: k.Candidates,
+	}
 	return nil
 }
 

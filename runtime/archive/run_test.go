@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -198,6 +199,11 @@ func TestBest(t *testing.T) {
 	candidates := tries.run(t, "candidates")
 	if best := Best([]*Run{runs[0], runs[1], candidates}, Metric{Name: "train_loss"}); Tried([]*Run{runs[0], candidates}) == "" || Tried(runs) != "" || best != nil {
 		t.Errorf("beside the loss of candidates (%q) the best are %v", Tried([]*Run{candidates}), best)
+	}
+	text, err := candidates.MarshalCBOR()
+	cached := &Run{}
+	if err := errors.Join(err, cached.UnmarshalCBOR(text)); err != nil || Tried([]*Run{cached}) == "" {
+		t.Errorf("a run of the cache does not know that its loss is of candidates: %v", err)
 	}
 	m := begin(3, nil)
 	m.rounds(4)
