@@ -17,34 +17,36 @@ import (
 	"brood/runtime/session"
 )
 
-// index is the summaries of a home by directory. Each stays as it was written until it is asked for: a list of many
-// thousands opens without decoding those that nobody sees.
+// index holds the summaries of a home by directory. A summary is decoded only when it is requested, so that a list of
+// many thousands opens without decoding those that are not shown.
 type index map[string]filed
 
-// filed is something derived from a log, with what the log was when it was made.
+// filed is data derived from a log, with the size and time of the log then.
 type filed struct {
-	Bytes   int64           `cbor:"0,keyasint"`
-	Written int64           `cbor:"1,keyasint"` // Unix nanoseconds
+	Bytes   int64           `cbor:"0,keyasint"` // of the log
+	Written int64           `cbor:"1,keyasint"` // last write to the log, in Unix nanoseconds
 	Text    cbor.RawMessage `cbor:"2,keyasint"`
-	Ended   bool            `cbor:"3,keyasint,omitempty"` // the log says that the run is over
+	Ended   bool            `cbor:"3,keyasint,omitempty"` // according to the log the run is over
 }
 
+// fits reports whether the log still has the recorded size and time.
 func (f filed) fits(e Entry) bool { return f.Bytes == e.Bytes && f.Written == e.Written.UnixNano() }
 
-// sealed is a file of the cache: its digest, and then this.
+// sealed is the content of a cache file, which begins with the BLAKE3 digest of this.
 type sealed struct {
-	Program string          `cbor:"0,keyasint"` // that made it
+	Program string          `cbor:"0,keyasint"` // build that wrote it, see program
 	Of      string          `cbor:"1,keyasint"` // directory
 	Content cbor.RawMessage `cbor:"2,keyasint"`
 }
 
 const (
 	digestBytes = 32
-	most        = 256 << 20 // bytes of a file of the cache that is read
-	keptRuns    = 256       // files of curves: the oldest go first
+	most        = 256 << 20 // largest cache file that is read, in bytes
+	keptRuns    = 256       // largest number of files with curves; trim removes the oldest
 )
 
-// program names this very build: what another one derived may mean something else.
+// program identifies this build by path, size and time: data derived by another build may have another meaning. "" if
+// unknown.
 var program = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -57,13 +59,14 @@ var program = sync.OnceValue(func() string {
 	return fmt.Sprintf("%s %d %d", path, st.Size(), st.ModTime().UnixNano())
 })
 
-// name is the file of a directory.
+// name returns the path of the cache file of a directory.
 func (l *Library) name(kind, dir string) string {
 	sum := blake3.Sum256([]byte(dir))
 	return filepath.Join(l.cache, kind+"-"+hex.EncodeToString(sum[:12])+".cbor")
 }
 
-// load reads a file of the cache. What is not whole, of another program or of another directory is not there.
+// load decodes a cache file. It returns false if the file does not exist, is damaged, or is of another program or
+// directory.
 func (l *Library) load(kind, dir string, into any) bool {
 	if l.cache == "" || program() == "" {
 		return false
@@ -84,7 +87,7 @@ func (l *Library) load(kind, dir string, into any) bool {
 		many.Unmarshal(s.Content, into) == nil
 }
 
-// many decodes maps of as many entries as a home may have.
+// many decodes maps and arrays of up to 2^24 entries, enough for any home.
 var many = func() cbor.DecMode {
 	d, err := cbor.DecOptions{MaxMapPairs: 1 << 24, MaxArrayElements: 1 << 24}.DecMode()
 	if err != nil {
@@ -93,7 +96,7 @@ var many = func() cbor.DecMode {
 	return d
 }()
 
-// store writes a file of the cache, whole or not at all.
+// store writes a cache file atomically. Without a cache it does nothing.
 func (l *Library) store(kind, dir string, x any) error {
 	if l.cache == "" || program() == "" {
 		return nil
@@ -113,7 +116,7 @@ func (l *Library) store(kind, dir string, x any) error {
 	return session.WriteFile(l.name(kind, dir), ".new-", append(sum[:], text...))
 }
 
-// summaries is the index, read when it is first needed. The caller holds the lock.
+// summaries returns the index and reads it on the first call. The caller holds l.mu.
 func (l *Library) summaries() index {
 	if l.index == nil {
 		if !l.load("list", l.home, &l.index) || l.index == nil {
@@ -123,8 +126,8 @@ func (l *Library) summaries() index {
 	return l.index
 }
 
-// ended are the runs whose logs, as they were, say that they are over; none before the first summary, since a first
-// list does not wait for the cache. The map is the caller's.
+// ended returns the indexed runs that are over according to their logs. It returns none before the first summary, since
+// a first list does not wait for the cache. The caller owns the map.
 func (l *Library) ended() map[string]filed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,6 +140,7 @@ func (l *Library) ended() map[string]filed {
 	return out
 }
 
+// cached returns the summary of an entry from the index, if its log is unchanged.
 func (l *Library) cached(e Entry) (s Summary, ok bool) {
 	l.mu.Lock()
 	f, ok := l.summaries()[e.Dir]
@@ -144,6 +148,7 @@ func (l *Library) cached(e Entry) (s Summary, ok bool) {
 	return s, ok && f.fits(e) && cbor.Unmarshal(f.Text, &s) == nil
 }
 
+// keep adds a summary to the index.
 func (l *Library) keep(e Entry, s Summary) {
 	text, err := cbor.Marshal(s)
 	if err != nil {
@@ -155,7 +160,8 @@ func (l *Library) keep(e Entry, s Summary) {
 	l.stale = true
 }
 
-// Save writes what was read since the last time, without those that are gone. Nothing depends on it.
+// Save writes the index to the cache if it has changed since the last Save, without runs that no longer exist, and
+// removes the oldest curves. No result depends on it.
 func (l *Library) Save() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +178,8 @@ func (l *Library) Save() error {
 	return l.store("list", l.home, l.index)
 }
 
-// Run is the curves of a run: from the cache where that fits, else from its log. It is the caller's.
+// Run returns a run with its curves: from the cache if its log is unchanged, else from its log. The caller owns the
+// result.
 func (l *Library) Run(e Entry) (*Run, error) {
 	var f filed
 	if l.load("run", e.Dir, &f) && f.fits(e) {
@@ -187,15 +194,15 @@ func (l *Library) Run(e Entry) (*Run, error) {
 		return nil, err
 	}
 	if text, err := cbor.Marshal(run); err == nil && e.Bytes >= worth {
-		_ = l.store("run", e.Dir, filed{e.Bytes, e.Written.UnixNano(), text, false}) // a cache that cannot be written is none
+		_ = l.store("run", e.Dir, filed{e.Bytes, e.Written.UnixNano(), text, false}) // without a cache the log is read again
 	}
 	return run, nil
 }
 
-// worth is the size of a log from which on its curves are kept: a smaller one is read as fast.
+// worth is the smallest size in bytes of a log whose curves are cached: reading a smaller log is as fast.
 const worth = 256 << 10
 
-// trim removes the oldest curves.
+// trim removes the oldest files with curves, above keptRuns.
 func (l *Library) trim() {
 	if l.cache == "" {
 		return

@@ -8,7 +8,7 @@ import (
 	"brood/runtime/view"
 )
 
-// Span is how far a run got on an axis, from where it set out.
+// Span returns the start and the end of a run on an axis.
 func (r *Run) Span(a axis.Axis) (from, to float64) {
 	if len(r.clock.Ticks) > 0 {
 		from = r.clock.Ticks[0][a]
@@ -16,12 +16,12 @@ func (r *Run) Span(a axis.Axis) (from, to float64) {
 	return from, r.clock.End()[a]
 }
 
-// At is how far the run was on an axis once so many rounds were done. What lies between two commits counts as even.
+// At returns the position of the run on an axis after this many rounds. It interpolates linearly between commits.
 func (r *Run) At(a axis.Axis, round uint64) float64 {
 	return r.clock.At(a, axis.Rounds, float64(round))
 }
 
-// Spanned is the part of an axis on which runs are: from the first that sets out to the last that ends.
+// Spanned returns the range of runs on an axis: from the first start to the last end.
 func Spanned(runs []*Run, a axis.Axis) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, r := range runs {
@@ -31,10 +31,10 @@ func Spanned(runs []*Run, a axis.Axis) (lo, hi float64) {
 	return lo, hi
 }
 
-// Curve is a series of the run in n equal columns from lo to hi of an axis; of a series with a value for each member it
-// is their median. A column holds the rounds that ended in it, and is empty where none did or the run did not get
-// there; where the view keeps several rounds as one bucket, every column that it reaches into has it. ok is false where
-// the run measured no such series. The slice is the caller's.
+// Curve returns a series of the run in n equal columns from lo to hi of an axis: the median for a series with a value
+// for each member. A column contains the rounds that ended in it. It is empty if none did, and outside the span of the
+// run. If the view stores several rounds as one bucket, every column that the bucket overlaps has it. ok is false if
+// the run has no such series. The caller owns the slice.
 func (r *Run) Curve(series string, a axis.Axis, lo, hi float64, n int) (cols []view.Bucket, ok bool) {
 	s := r.View.Find(series)
 	if s == nil || n < 1 || !(hi > lo) {
@@ -42,7 +42,7 @@ func (r *Run) Curve(series string, a axis.Axis, lo, hi float64, n int) (cols []v
 	}
 	cols = make([]view.Bucket, n)
 	first, last := r.Span(a)
-	// the first that ends at x or later
+	// the first round that ends at x or later
 	round := func(x float64) uint64 { return uint64(math.Ceil(r.clock.At(axis.Rounds, a, x) - 1e-6)) }
 	for i := range cols {
 		from, to := lo+(hi-lo)*float64(i)/float64(n), lo+(hi-lo)*float64(i+1)/float64(n)
@@ -50,7 +50,7 @@ func (r *Run) Curve(series string, a axis.Axis, lo, hi float64, n int) (cols []v
 			continue
 		}
 		begin, end := round(max(from, first)), round(to)
-		if i == n-1 || to > last { // a round that ends at the very end is part of it
+		if i == n-1 || to > last { // include a round that ends exactly at the end
 			end++
 		}
 		if end <= begin {
@@ -61,15 +61,15 @@ func (r *Run) Curve(series string, a axis.Axis, lo, hi float64, n int) (cols []v
 	return cols, true
 }
 
-// Point is what a series was in a few rounds, of which Round is the last: in one round where there are few.
+// Point is a series in one or more consecutive rounds, of which Round is the last.
 type Point struct {
 	Round uint64
-	X     float64 // of that round, on the axis that was asked for
+	X     float64 // position of that round on the requested axis
 	view.Bucket
 }
 
-// Points are at most n points of a series, with all its values in order; nil where the run measured no such series. Of
-// a series with a value for each member they are of the median.
+// Points returns a series as at most n points in order, which together contain all its values: the median for a series
+// with a value for each member. It returns nil if the run has no such series.
 func (r *Run) Points(series string, a axis.Axis, n int) (out []Point) {
 	s := r.View.Find(series)
 	lo, hi := s.Rounds()
@@ -86,9 +86,9 @@ func (r *Run) Points(series string, a axis.Axis, n int) (out []Point) {
 	return out
 }
 
-// Measured are all points of a series that the view keeps, in order, the last of them as it was measured; nil where the
-// run measured no such series. Of a series with a value for each member they are of the median. The slice is the
-// caller's.
+// Measured returns all points of a series that the view stores, in order: the medians for a series with a value for
+// each member. The last point is the last value as it was measured. It returns nil if the run has no such series. The
+// caller owns the slice.
 func (r *Run) Measured(series string, a axis.Axis) []Point {
 	s := r.View.Find(series)
 	lo, hi := s.Rounds()
@@ -112,7 +112,7 @@ func (r *Run) Measured(series string, a axis.Axis) []Point {
 
 func single(x float64) view.Bucket { return view.Bucket{Min: x, Max: x, Sum: x, Count: 1} }
 
-// Shared are the series that all runs measured, in the order of the first run.
+// Shared returns the series that all runs have, in the order of the first run.
 func Shared(runs []*Run) (out []string) {
 	for _, s := range runs[0].View.Series {
 		if !slices.ContainsFunc(runs, func(r *Run) bool { return r.View.Find(s.Name) == nil }) {

@@ -8,18 +8,18 @@ import (
 	"brood/runtime/event"
 )
 
-// Difference is a setting in which runs differ, with its value in each of them: "" where a run has none of that name.
+// Difference is a setting in which runs differ, with its value in each run: "" if a run does not have the setting.
 type Difference struct {
 	Name   string
 	Values []string
 }
 
-// Differences are the settings in which the runs are not all alike, in the order in which runs list them. A knob that
-// only some of their algorithms have is none where those all have it at one default.
+// Differences returns the settings in which the runs differ, in the order in which runs list them. A knob that only
+// some of the algorithms have is not a difference if all of those have it at the same default.
 func Differences(runs []*Run) (out []Difference) {
 	var names []string
 	for _, r := range runs {
-		at := 0 // where the names of this run go on in the list
+		at := 0 // index in names of the next new name of this run
 		for _, s := range r.Settings {
 			if i := slices.Index(names, s.Name); i >= 0 {
 				at = i + 1
@@ -48,10 +48,10 @@ func Differences(runs []*Run) (out []Difference) {
 	return out
 }
 
-// Group are runs of one setting: they differ in their seeds, or in nothing.
+// Group is a set of runs with the same settings but for the seed.
 type Group struct{ Runs []*Run }
 
-// Seeds is how many seeds the runs of the group have.
+// Seeds returns the number of different seeds in the group.
 func (g Group) Seeds() int {
 	seeds := map[string]bool{}
 	for _, r := range g.Runs {
@@ -60,7 +60,7 @@ func (g Group) Seeds() int {
 	return len(seeds)
 }
 
-// Groups are the runs by setting, in the order of their first ones.
+// Groups returns the runs grouped by settings, in the order of the first run of each group.
 func Groups(runs []*Run) (out []Group) {
 	at := map[string]int{}
 	for _, r := range runs {
@@ -80,8 +80,9 @@ func Groups(runs []*Run) (out []Group) {
 	return out
 }
 
-// Mean is the mean of a metric over the n seeds of the group that have it, and its standard error; that is NaN for one
-// seed. Runs of one seed count as one, which is their mean. Where some runs are whole, what others spent is left out.
+// Mean returns the mean of a metric over the n seeds of the group that have it, and its standard error, which is NaN
+// for one seed. Runs with the same seed count as one run with their mean. If some runs are whole (see [Run.Whole]), the
+// others are omitted from the metrics seconds and bytes.
 func (g Group) Mean(metric string) (mean, stderr float64, n int) {
 	runs := ranked(g.Runs, metric)
 	if len(runs) == 0 {
@@ -121,11 +122,11 @@ func average(xs []float64) float64 {
 // Metric is a figure by which runs are ranked.
 type Metric struct {
 	Name  string
-	Title string // over a column of figures
-	More  bool   // is better
+	Title string // heading of a column
+	More  bool   // larger is better
 }
 
-// Metrics are those of a comparison, in the order of its columns.
+// Metrics are the metrics of a comparison, in the order of its columns.
 var Metrics = []Metric{
 	{event.KeyTestBits, "test bits a byte", false}, {event.KeyTestError, "test error %", false},
 	{event.KeyTestHamming, "test Hamming %", false}, {event.KeyTestRMSE, "test RMSE", false}, {event.KeyTestR2, "test R2",
@@ -136,10 +137,10 @@ var Metrics = []Metric{
 		"sent", false},
 }
 
-// Best are the runs that no other one beats by a metric: none where fewer than two of them have it, and none where all
-// of those are equal. A run that is not whole is not compared by what it spent, nor one that sent nothing by its bytes:
-// all its members shared a worker, which is no merit of what was set. Nobody spent least where the runs are [Unequal],
-// nobody has the best result where they are [Unlike], and nobody the least training loss where they are [Tried].
+// Best returns the runs with the best value of a metric; none if fewer than two runs have the metric, or if all values
+// are equal. The metrics seconds and bytes omit runs that are not whole, and bytes omits runs that sent nothing: all
+// their members shared a worker, which is no merit of the settings. Best returns none for seconds and bytes if the runs
+// are [Unequal], for results if they are [Unlike], and for the training loss if they are [Tried].
 func Best(runs []*Run, m Metric) (out []*Run) {
 	best, worst, had := math.Inf(1), math.Inf(-1), 0
 	if slices.Contains(spent, m.Name) && Unequal(runs) != "" {

@@ -8,8 +8,8 @@ import (
 	"brood/runtime/axis"
 )
 
-// Join makes runs a set, once: a fork whose parent is among them is drawn from its fork point on, and counts the
-// seconds and bytes that its parent had spent there as its own; and runs of one name get names that differ.
+// Join makes runs a set. Call it once for a run. A fork whose parent is in the set starts at its fork point, and its
+// seconds and bytes include those that the parent had spent there. Runs with equal names get different ones.
 func Join(runs []*Run) {
 	for _, r := range runs {
 		r.parent = r.parentAmong(runs)
@@ -33,8 +33,9 @@ func Join(runs []*Run) {
 	distinguish(runs)
 }
 
-// parentAmong finds the run that r was forked from: by its directory where the log has that, and else by its name, what
-// a fork shares with its parent, and whether it got so far. Of several of those it is the one beside r, or none.
+// parentAmong returns the run that r was forked from, or nil. It compares directories if the log of r has that of its
+// parent, else the name, the settings that a fork shares with its parent, and whether the run reached the fork point.
+// If several fit, it returns the only one in the same directory as r, or nil.
 func (r *Run) parentAmong(runs []*Run) *Run {
 	if r.Parent == "" {
 		return nil
@@ -62,15 +63,15 @@ func (r *Run) parentAmong(runs []*Run) *Run {
 	return nil
 }
 
-// Joined says whether the run is a fork whose parent is among the runs that it was joined with.
+// Joined reports whether the run is a fork whose parent is in its set.
 func (r *Run) Joined() bool { return r.parent != nil }
 
-// Whole says whether the run's seconds and bytes are counted from where its training began: not those of a fork whose
-// parent is not among the runs, which are of the fork alone.
+// Whole reports whether the seconds and bytes of the run count from the start of its training. Those of a fork whose
+// parent is not in its set are of the fork alone.
 func (r *Run) Whole() bool { return r.Parent == "" || r.whole }
 
-// Metric is a figure that the run came to, with what its parent had spent where the two are joined; ok is false where
-// it did not come to it.
+// Metric returns a figure of the run; seconds and bytes include those of its parent if the two are joined. ok is false
+// if the run does not have the figure.
 func (r *Run) Metric(name string) (x float64, ok bool) {
 	x, ok = r.Figures[name]
 	if i := slices.Index(spent, name); i >= 0 && ok {
@@ -79,7 +80,7 @@ func (r *Run) Metric(name string) (x float64, ok bool) {
 	return x, ok
 }
 
-// Aged is the round that a result on the test set is of, where the run has done more since; else 0.
+// Aged returns the round of a result on the test set if the run has committed later rounds, else 0.
 func (r *Run) Aged(name string) uint64 {
 	if e := r.View.Evaluation; e != nil && strings.HasPrefix(name, "test_") && e.Round < r.Rounds {
 		return e.Round
@@ -87,10 +88,10 @@ func (r *Run) Aged(name string) uint64 {
 	return 0
 }
 
-// spent are the metrics that only whole runs can be compared by.
+// spent are the metrics by which only whole runs can be compared.
 var spent = []string{"bytes", "seconds"}
 
-// ranked are the runs that are compared by a metric.
+// ranked returns the runs that can be compared by a metric.
 func ranked(runs []*Run, metric string) (out []*Run) {
 	for _, r := range runs {
 		if r.Whole() || !slices.Contains(spent, metric) {
@@ -100,7 +101,8 @@ func ranked(runs []*Run, metric string) (out []*Run) {
 	return out
 }
 
-// distinguish names runs of equal names, which lie in different directories, by as much of those as it takes.
+// distinguish renames runs with equal names, which are in different directories, to the shortest different ends of
+// their paths.
 func distinguish(runs []*Run) {
 	for parts := 2; ; parts++ {
 		count := map[string]int{}
@@ -119,7 +121,7 @@ func distinguish(runs []*Run) {
 	}
 }
 
-// tail is the end of a path, so many names long; with fewer names it is the path.
+// tail returns the last parts names of a path, or the path if it has fewer.
 func tail(path string, parts int) string {
 	at := len(path)
 	for range parts {

@@ -10,7 +10,7 @@ import (
 	"brood/runtime/view"
 )
 
-// kept is a run as it is written: as it was read, before any [Join].
+// kept is the encoded form of a run before any [Join].
 type kept struct {
 	Name, Parent string
 	ParentAt     uint64
@@ -23,14 +23,14 @@ type kept struct {
 	Candidates   bool
 }
 
-// MarshalCBOR writes a run that was read, for a cache: it is a few hundred kilobytes at most, whatever its log takes.
+// MarshalCBOR encodes a run for a cache. The result is at most a few hundred kilobytes, whatever the size of the log.
 func (r *Run) MarshalCBOR() ([]byte, error) {
 	return cbor.Marshal(kept{
 		r.Name, r.Parent, r.ParentAt, r.Settings, r.Rounds, r.Met, r.Figures, r.View, r.clock.Ticks, r.candidates,
 	})
 }
 
-// UnmarshalCBOR reads such a run; who keeps it sets its Dir.
+// UnmarshalCBOR decodes such a run. The caller sets Dir.
 func (r *Run) UnmarshalCBOR(p []byte) error {
 	var k kept
 	if err := cbor.Unmarshal(p, &k); err != nil {
@@ -54,8 +54,8 @@ func (r *Run) UnmarshalCBOR(p []byte) error {
 	return nil
 }
 
-// Set is a set of copies of runs, joined: the runs stay as they were read, and may be in another set. The copies share
-// what Join does not change.
+// Set returns joined copies of runs. The runs remain unchanged and may be in other sets. The copies share the data that
+// Join does not change.
 func Set(runs []*Run) []*Run {
 	set := make([]*Run, len(runs))
 	for i, r := range runs {

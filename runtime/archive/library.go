@@ -5,15 +5,15 @@
 // A [Tally] folds the records of a run, recorded or in progress, into its [Result] and the figures by which runs are
 // compared. A [Run] is the fold of a whole log with its curves.
 //
-// A [Library] lists the runs of a home at once, however many there are. A scan reads names and sizes only. Results and
-// curves are read on request, and stored in a cache of the user, from which the next list has them. The cache is
-// derived data: an entry is valid while its log has the size and the time that it had, for the program that wrote it,
-// and if its digest is right; otherwise the log is read again.
+// A [Library] lists the runs of a home without delay, however many there are. A scan reads names and sizes only.
+// Results and curves are read on request, and stored in a cache of the user for the next list. The cache is derived
+// data: an entry is valid for the program that wrote it, while the size and time of its log are unchanged, and if its
+// digest is right. Otherwise the log is read again.
 //
 //	lib := archive.OpenLibrary(home, cache)
 //	entries, err := lib.Scan(home)     // names, newest first; no log is opened
 //	s := lib.Summary(entries[0])       // from the cache, or by reading the log
-//	run, err := lib.Run(entries[0])    // its curves
+//	run, err := lib.Run(entries[0])    // with its curves
 //	err = lib.Save()                   // writes to the cache what was read since
 package archive
 
@@ -32,28 +32,28 @@ import (
 	"brood/runtime/session"
 )
 
-// HostFolder is the kind of a folder that stands for another machine.
+// HostFolder is the Folder of an entry that represents another machine.
 const HostFolder = "host"
 
-// Entry is what a directory tells of a run, or of a folder of runs.
+// Entry describes a run or a folder of runs, without opening a log.
 type Entry struct {
 	Name, Dir string
-	Folder    string    // sweep or study, of a directory that holds such a batch, or HostFolder; "" of a run
-	Host      string    // the machine that it is on, as this user calls it; "" is this one
-	Asked     bool      // it stands for that host: its folder, or the one run that is known of it
-	Bytes     int64     // of a run's log
-	Written   time.Time // when it was last written to
-	Running   bool      // a process writes it
+	Folder    string    // sweep or study for the directory of such a batch, or HostFolder; "" for a run
+	Host      string    // machine of the entry, under the name that this user gave it; "": this machine
+	Asked     bool      // represents that host: as its folder, or as its only known run
+	Bytes     int64     // size of the log of a run
+	Written   time.Time // time of the last write
+	Running   bool      // a process writes the log
 }
 
-// Library is the sessions of one home. Its methods may be called by several goroutines.
+// Library lists and reads the sessions of one home. Its methods are safe for concurrent use.
 type Library struct {
 	home  string
-	cache string // directory; "" keeps nothing
+	cache string // directory; "": no cache
 
 	mu    sync.Mutex
 	index index // nil until the first summary
-	stale bool  // of the index on the disk
+	stale bool  // index has changed since the last Save
 }
 
 // OpenLibrary returns the library of the sessions in home. It creates its cache below the directory cache when it first
@@ -69,8 +69,8 @@ func CacheDir() string {
 	return filepath.Join(dir, "brood", "library")
 }
 
-// Scan lists what lies in dir, the home or a folder of it: those that run first, then what was written last. It opens
-// no log. A directory that does not exist holds nothing.
+// Scan lists the runs and folders in dir, which is the home or a folder in it: running ones first, then by the time of
+// the last write, latest first. It opens no log. A directory that does not exist has no entries.
 func (l *Library) Scan(dir string) ([]Entry, error) {
 	found, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +88,7 @@ func (l *Library) Scan(dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Any says whether there is a run, or a folder of runs, in the home: it looks no further than the first.
+// Any reports whether the home has a run or a folder of runs. It stops at the first.
 func (l *Library) Any() bool {
 	found, err := os.ReadDir(l.home)
 	return err == nil && slices.ContainsFunc(found, func(e os.DirEntry) bool {
@@ -109,7 +109,7 @@ func SortEntries(entries []Entry) {
 	})
 }
 
-// each calls f with 0 to n-1, on all cores.
+// each calls f with 0 to n-1, on up to 8 goroutines, and waits for them.
 func each(n int, f func(i int)) {
 	var all sync.WaitGroup
 	workers := min(runtime.GOMAXPROCS(0), 8)
@@ -123,8 +123,8 @@ func each(n int, f func(i int)) {
 	all.Wait()
 }
 
-// look is the entry of a name in dir; without a directory where it is neither a run nor a folder of them. The lock of a
-// run that has ended is not tried, unless it was taken since.
+// look returns the entry of a name in dir. Its Dir is "" if the name is neither a run nor a folder of runs. look does
+// not try the lock of a run that has ended, unless the lock was taken since.
 func look(dir, name string, ended map[string]filed) Entry {
 	e := Entry{Name: name, Dir: filepath.Join(dir, name)}
 	bytes, written, ok := session.LogSize(e.Dir)
@@ -141,7 +141,7 @@ func look(dir, name string, ended map[string]filed) Entry {
 			continue
 		}
 		e.Folder, e.Written = kind, st.ModTime()
-		if st, err := os.Stat(e.Dir); err == nil && st.ModTime().After(e.Written) { // when its last run was made
+		if st, err := os.Stat(e.Dir); err == nil && st.ModTime().After(e.Written) { // the time when its last run was created
 			e.Written = st.ModTime()
 		}
 		return e

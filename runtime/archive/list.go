@@ -12,23 +12,23 @@ import (
 	"brood/runtime/view"
 )
 
-// Summary is what a list says of a run beyond its entry. Texts are as recorded: clean them before a terminal sees them.
+// Summary describes a run in a list, beyond its entry. Texts are as recorded: clean them before printing to a terminal.
 type Summary struct {
 	session.Info
-	Parent  string    // name of the run that it was forked from, "" for none
-	Members int       // at the last
-	Series  string    // that Loss and Curve are of, "" where nothing was measured
-	Loss    float64   // the last value; NaN without one
-	Curve   []float64 // of the whole run in at most [CurvePoints] equal parts; NaN where nothing was measured
-	Seconds float64   // of training
-	Runs    int       // of a folder
+	Parent  string    // name of the run that it was forked from; "": none
+	Members int       // population size at the end
+	Series  string    // series of Loss and Curve; "": nothing was measured
+	Loss    float64   // last value; NaN without one
+	Curve   []float64 // the run in at most [CurvePoints] equal parts; NaN for parts without a measurement
+	Seconds float64   // training time
+	Runs    int       // number of runs, for a folder
 }
 
 // CurvePoints is the maximum number of points of a summary's curve.
 const CurvePoints = 16
 
-// Summary is what is known of an entry: from the cache where that fits, else by reading the log. What a person wrote of
-// the run is always read.
+// Summary returns the summary of an entry: from the cache if its log is unchanged, else by reading the log. It always
+// reads the notes of the user about the run.
 func (l *Library) Summary(e Entry) (s Summary) {
 	if e.Folder != "" {
 		return l.folder(e)
@@ -42,8 +42,8 @@ func (l *Library) Summary(e Entry) (s Summary) {
 	return s
 }
 
-// List is what a list without curves says of the runs of the home, the latest start first: from the cache where that
-// fits, else by [session.Inspect], which is cheaper than a summary. Folders are none of it.
+// List returns the runs of the home without curves, latest start first: from the cache if the log is unchanged, else by
+// [session.Inspect], which is cheaper than a summary. It omits folders.
 func (l *Library) List() ([]session.Info, error) {
 	entries, err := l.Scan(l.home)
 	if err != nil {
@@ -80,14 +80,14 @@ func (l *Library) Took(preset string) float64 {
 
 func (l *Library) info(e Entry) session.Info {
 	s, ok := l.cached(e)
-	if !ok || e.Running { // whose process may be another by now
+	if !ok || e.Running { // another process may run it now
 		return session.Inspect(e.Dir)
 	}
 	s.Name, s.Dir, s.Running, s.PID, s.About = e.Name, e.Dir, false, 0, session.ReadAbout(e.Dir)
 	return s.Info
 }
 
-// folder counts the runs of a batch.
+// folder returns the summary of a batch: the number of its runs.
 func (l *Library) folder(e Entry) Summary {
 	s := Summary{Info: session.Info{Name: e.Name, Dir: e.Dir, Started: e.Written}, Loss: math.NaN()}
 	names, err := session.Names(e.Dir)
@@ -97,7 +97,8 @@ func (l *Library) folder(e Entry) Summary {
 	return s
 }
 
-// read folds the log. A run that has no round yet, or whose log is damaged, has what its head and tail say.
+// read returns a summary by folding the log. For a run without a round, or with a damaged log, it has only the data of
+// the head and the tail.
 func (l *Library) read(e Entry) Summary {
 	s := Summary{Info: session.Describe(e.Dir), Loss: math.NaN()}
 	run, err := l.Run(e)
@@ -111,7 +112,7 @@ func (l *Library) read(e Entry) Summary {
 	return s
 }
 
-// Follow adds what the curves of the run tell.
+// Follow sets the fields that derive from the curves of the run.
 func (s *Summary) Follow(run *Run) {
 	s.Parent, s.Members, s.Seconds = run.Parent, len(run.View.Members().Members), run.View.Elapsed().Seconds()
 	if s.Series = run.Loss(); s.Series == "" {
@@ -129,5 +130,5 @@ func (s *Summary) Follow(run *Run) {
 	}
 }
 
-// Age is how long ago an entry was written to, at a time.
+// Age returns the time since the last write.
 func (e Entry) Age(now time.Time) time.Duration { return max(0, now.Sub(e.Written)) }

@@ -7,16 +7,16 @@ import (
 	"brood/runtime/event"
 )
 
-// Metric is a figure that the run came to, once it is finished; ok is false where it did not.
+// Metric returns a figure of the run. Call it after [Tally.Finish]. ok is false if the run does not have the figure.
 func (t *Tally) Metric(name string) (x float64, ok bool) {
 	sent := 0.0
 	for _, n := range t.Sum.BytesSent {
 		sent += float64(n)
 	}
-	samples := since(t.Sum.Samples, t.before.Samples) // that the bytes were sent for
+	samples := since(t.Sum.Samples, t.before.Samples) // for which the bytes were sent
 	evaluations := since(t.Sum.Evaluations, t.before.Evaluations)
 	switch {
-	case name == event.KeyTestLoss && t.Tested() != nil: // of any run, whatever it is told by
+	case name == event.KeyTestLoss && t.Tested() != nil: // of any run, whatever its score is
 		return t.Tested().TestLoss, true
 	case strings.HasPrefix(name, "test_") && t.Tested() != nil:
 		for _, s := range t.Config.Scores() {
@@ -43,7 +43,7 @@ func (t *Tally) Metric(name string) (x float64, ok bool) {
 	case name == "samples_per_s":
 		return t.Sum.SamplesPerSecond, true
 	case (name == "epochs" || name == "node_samples") && t.Goal.Limit.Target != "" && t.Goal.Met == "":
-		return math.Inf(1), true // it may take it for ever
+		return math.Inf(1), true // the target may never be met
 	case name == "epochs" && t.Sum.Epochs > 0:
 		return t.Sum.Epochs, true
 	case name == "node_samples" && t.Goal.Met != "" && t.Sum.Members > 0:

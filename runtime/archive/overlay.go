@@ -7,8 +7,8 @@ import (
 	"brood/runtime/view"
 )
 
-// Loss is the series that stands for what a run trains for: the loss of the centre, else of the members; of an
-// objective the fitness; else what it measured first; "" where it measured nothing.
+// Loss returns the name of the series that shows the success of a run: the loss of the centre, else of the members; for
+// an objective that is maximised, the fitness; else the first measured series; "" if nothing was measured.
 func (r *Run) Loss() string {
 	names := []string{view.CentreLoss, "loss"}
 	if r.View.Config.Maximises() {
@@ -25,8 +25,8 @@ func (r *Run) Loss() string {
 	return ""
 }
 
-// Reached is how far the run was on one axis over another, in n equal columns from lo to hi of that: the bytes it had
-// sent by a round, for instance. Columns before its start and behind its end are empty.
+// Reached returns the position of the run on one axis over another, in n equal columns from lo to hi of the latter: for
+// instance the bytes sent by a round. Columns before the start and after the end of the run are empty.
 func (r *Run) Reached(of, over axis.Axis, lo, hi float64, n int) []view.Bucket {
 	cols := make([]view.Bucket, n)
 	first, last := r.Span(over)
@@ -41,8 +41,8 @@ func (r *Run) Reached(of, over axis.Axis, lo, hi float64, n int) []view.Bucket {
 	return cols
 }
 
-// Commits are how far the run was on one axis over another after each commit that is kept, in order. The slice is the
-// caller's.
+// Commits returns the position of the run on one axis over another after each commit that its clock stores, in order.
+// The caller owns the slice.
 func (r *Run) Commits(of, over axis.Axis) []Point {
 	out := make([]Point, len(r.clock.Ticks))
 	for i, t := range r.clock.Ticks {
@@ -51,8 +51,8 @@ func (r *Run) Commits(of, over axis.Axis) []Point {
 	return out
 }
 
-// At is the value of a curve in column i as its line is drawn: the mean there, or between the columns beside it; ok is
-// false before its first value and behind its last.
+// At returns the value of a curve in column i as its line is drawn: the mean of the column, or a linear interpolation
+// between the nearest columns with values. ok is false before the first value and after the last.
 func At(cols []view.Bucket, i int) (x float64, ok bool) {
 	if i < 0 || i >= len(cols) {
 		return 0, false
@@ -74,9 +74,9 @@ func At(cols []view.Bucket, i int) (x float64, ok bool) {
 	return x + (y-x)*float64(i-a)/float64(b-a), true
 }
 
-// Mean is the curve of runs that are repeated with other seeds: in each column their least and largest value and, as
-// its mean, the mean of all of them. It is empty where one of them has no value: else it would jump where one ends.
-// Each run's curve has the same columns; the slice is the caller's.
+// Mean returns the mean curve of runs that differ in their seeds. Each column has their least and largest value and, as
+// its mean, the mean over the runs. A column is empty if one run has no value there: otherwise the curve would jump
+// where a run ends. All curves must have the same columns. The caller owns the slice.
 func Mean(curves [][]view.Bucket) []view.Bucket {
 	if len(curves) == 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"brood/runtime/event"
 )
 
-// Result is the result of a run; as JSON it is the last line of --json.
+// Result is the result of a run. Its JSON is the last line of --json.
 type Result struct {
 	Event            string   `json:"event"`
 	Algorithm        string   `json:"algorithm"`
@@ -16,19 +16,20 @@ type Result struct {
 	Seconds          float64  `json:"seconds"`
 	SamplesPerSecond float64  `json:"samples_per_second"`
 	Evaluations      uint64   `json:"evaluations"`
-	TrainLoss        *float64 `json:"train_loss"`             // nil of an objective, which has no loss
-	MeanFitness      *float64 `json:"mean_fitness,omitempty"` // in its place: of the last candidates
+	TrainLoss        *float64 `json:"train_loss"`             // nil for an objective, which has no loss
+	MeanFitness      *float64 `json:"mean_fitness,omitempty"` // then: of the last candidates
 	TestError        *float64 `json:"test_error"`
-	// in its place: of a regression, of a run that maximises an objective, and where nothing is predicted
+	// Scores instead of TestError: RMSE and R2 for a regression, the fitness for a run that maximises an objective, the
+	// loss if nothing is predicted. Beside TestError: bits for a text, Hamming for several classes.
 	TestRMSE    *float64       `json:"test_rmse,omitempty"`
-	TestBits    *float64       `json:"test_bits,omitempty"`    // beside it, of a text
-	TestHamming *float64       `json:"test_hamming,omitempty"` // likewise, of several classes
+	TestBits    *float64       `json:"test_bits,omitempty"`
+	TestHamming *float64       `json:"test_hamming,omitempty"`
 	TestR2      *float64       `json:"test_r2,omitempty"`
 	TestFitness *float64       `json:"test_fitness,omitempty"`
 	TestLoss    *float64       `json:"test_loss,omitempty"`
-	TestRound   *uint64        `json:"test_round"`            // that it is of, which may lie before the last
-	TestReport  map[string]any `json:"test_report,omitempty"` // what was asked when it was over
-	// of the programs of an objective: the last alert on each worker
+	TestRound   *uint64        `json:"test_round"`            // of the scores; may be before the last round
+	TestReport  map[string]any `json:"test_report,omitempty"` // on the test set, if requested at the end
+	// Restarts holds the last alert of each worker on restarts of the programs of an objective.
 	Restarts        []string                `json:"restarts,omitempty"`
 	BytesSent       map[collective.Op]int64 `json:"bytes_sent"`
 	BytesPredicted  map[collective.Op]int64 `json:"bytes_predicted"`

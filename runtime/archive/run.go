@@ -15,38 +15,39 @@ import (
 	"brood/runtime/view"
 )
 
-// Run is one of the runs that are compared.
+// Run is a recorded run, to be compared with others.
 type Run struct {
-	Name     string // of its directory; [Join] makes those of several runs differ
+	Name     string // of its directory; [Join] makes equal names of several runs different
 	Dir      string
-	Parent   string // the run that it was forked from, as the log names it, "" for none
-	ParentAt uint64 // and after how many of its rounds
+	Parent   string // the run that it was forked from, as in the log; "": none
+	ParentAt uint64 // rounds of the parent before the fork
 	Settings []Setting
-	Rounds   uint64             // done
-	Met      string             // the target that it met, as it was typed, "" for none
-	Figures  map[string]float64 // of [Metrics] those that it came to, as [Run.Metric] begins with them
+	Rounds   uint64             // committed
+	Met      string             // the target that it met, as the user wrote it; "": none
+	Figures  map[string]float64 // by name of [Metrics], without the costs of a parent: see [Run.Metric]
 	View     *view.View         // of the whole log, lean
 
 	clock      axis.Clock
-	parent     *Run // among the runs that it was joined with, nil where it is not
+	parent     *Run // in its set; nil: not in the set, or no fork
 	whole      bool // see [Run.Whole]
-	candidates bool // its training loss is of candidates, whose distances are settings
+	candidates bool // its training loss is that of candidates, whose distance to the model is a setting
 }
 
-// Setting is what a run was told, as it was typed. What was changed while it trained reads "0.1 → 0.05 @1200": the
-// round is the first one under the new value.
+// Setting is a setting of a run, as the user wrote it. If it changed during training, the value is such as
+// "0.1 → 0.05 @1200": the round is the first with the new value.
 type Setting struct {
 	Name, Value string
-	Default     bool // nobody set it
+	Default     bool // not set by the user
 }
 
-// ErrNoRound says that a run has nothing to compare yet.
+// ErrNoRound reports a run without a committed round, which cannot be compared.
 var ErrNoRound = errors.New("holds no committed round")
 
-// Seed is the setting in which the runs of one group differ.
+// Seed is the name of the setting in which the runs of a group differ.
 var Seed = option.Seed.Name
 
-// Read folds the whole log of the session in dir. A session that cannot be read, or holds no round, is an error.
+// Read folds the whole log of the session in dir. It fails if the session cannot be read, and with [ErrNoRound] if it
+// has no committed round.
 func Read(dir string) (*Run, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -96,10 +97,10 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	}
 	for _, m := range Metrics {
 		if whole.Config.Model == "" && slices.Contains(trained, m.Name) {
-			continue // a protocol without a model has none
+			continue // a protocol without a model does not have them
 		}
 		if whole.Config.Maximises() && m.Name == event.KeyTestLoss {
-			continue // that is minus the fitness, which is told
+			continue // equals minus the fitness, which is listed
 		}
 		if x, ok := tally.Metric(m.Name); ok {
 			run.Figures[m.Name] = x
@@ -110,10 +111,10 @@ func fold(name string, next func() (event.Record, error)) (*Run, error) {
 	return run, nil
 }
 
-// trained are the metrics of a model alone.
+// trained are the metrics that only runs with a model have.
 var trained = []string{"train_loss", "samples_per_s"}
 
-// Value is a setting of the run, "" where it has none of that name.
+// Value returns the value of a setting; "" if the run does not have the setting.
 func (r *Run) Value(name string) string { return r.setting(name).Value }
 
 func (r *Run) setting(name string) Setting {

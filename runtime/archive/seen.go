@@ -10,9 +10,10 @@ import (
 	"brood/runtime/view"
 )
 
-// Seen is a run by what a viewer was sent of it, whose log is elsewhere. Nothing of v is believed that would mislead a
-// chart: its clock has to grow, and this program's fold has to have made it. Of algorithm, members and workers it has
-// those of now, and it lacks figures that only a log tells, such as the training loss. The view is given away.
+// Seen returns a run from the view that another machine sent, where the log is. It rejects a view that would mislead a
+// chart: the clock must not decrease, and the view must have the version of this fold. The settings algorithm, members
+// and workers have their current values only, and figures that need the log, such as the training loss, are missing.
+// Seen takes ownership of the view.
 func Seen(name string, v *view.View) (*Run, error) {
 	switch {
 	case v.Fold != view.Fold:

@@ -17,10 +17,10 @@ import (
 	"brood/runtime/view"
 )
 
-// changes are the values that plans gave to what is no knob, each with the first round under it.
+// changes holds the values that plans set other than knobs, each with its first round.
 type changes struct {
 	algorithm, members, workers []change
-	from                        uint64 // rounds before the first plan
+	from                        uint64 // number of rounds before the first plan
 }
 
 type change struct {
@@ -33,7 +33,7 @@ func (c *changes) plan(p *event.Plan) {
 		c.from = p.At
 	}
 	at := p.At + 1
-	if p.At == c.from { // nothing was done before
+	if p.At == c.from { // no round was executed before
 		*c, at = changes{from: p.At}, 0
 	}
 	c.algorithm = follow(c.algorithm, change{p.Algorithm, at})
@@ -41,7 +41,7 @@ func (c *changes) plan(p *event.Plan) {
 	c.workers = follow(c.workers, change{strconv.Itoa(len(p.New.Workers())), at})
 }
 
-// follow adds a value to those before it, of which a plan that goes back takes some away again.
+// follow appends a value to a list, from which it removes values of rounds that were taken back.
 func follow(list []change, next change) []change {
 	list = slices.DeleteFunc(list, func(c change) bool { return c.first > 0 && c.first >= next.first })
 	if n := len(list); n > 0 && list[n-1].value == next.value {
@@ -65,7 +65,7 @@ func text(list []change) string {
 	return strings.Join(words, " → ")
 }
 
-// settings are what a run was told, in the order in which they are shown; what was left at "nothing" is left out.
+// settings returns the settings of a run, in the order in which they are shown. It omits empty values.
 func settings(v *view.View, told changes) (out []Setting) {
 	c := v.Config
 	add := func(name, value string) {
@@ -90,9 +90,9 @@ func settings(v *view.View, told changes) (out []Setting) {
 			add(x.Name, c.ModelName())
 		case option.Seed:
 			add(x.Name, x.Written(o))
-		case option.Probe, option.Evaluate: // how often it is measured makes no other run
+		case option.Probe, option.Evaluate: // how often a run is measured does not change it
 		default:
-			if x.Has(option.Logged) && !x.Has(option.Ends) { // what ends it is one setting, below
+			if x.Has(option.Logged) && !x.Has(option.Ends) { // limits are one setting, see below
 				add(x.Name, x.Text(o))
 			}
 		}
@@ -112,8 +112,8 @@ func settings(v *view.View, told changes) (out []Setting) {
 	return append(out, knobs(v.Edits, told.algorithm)...)
 }
 
-// knobs are those of every algorithm that ran, under its name where there were several. Those of an algorithm of
-// another version are not known here.
+// knobs returns the knobs of every algorithm that ran. If there were several, names begin with that of the algorithm.
+// It omits algorithms of another version, whose knobs are unknown.
 func knobs(edits []view.Edit, ran []change) (out []Setting) {
 	var names []string
 	for _, c := range ran {
@@ -138,21 +138,21 @@ func knobs(edits []view.Edit, ran []change) (out []Setting) {
 	return out
 }
 
-// history is what a knob was while its algorithm ran, which takes over with its defaults and the edits of the swap; set
-// says that somebody set it.
+// history returns the values of a knob while its algorithm ran. After a swap an algorithm starts with its defaults and
+// the edits of the swap. set reports whether the user set the knob.
 func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (list []change, set bool) {
 	for i, c := range ran {
 		if c.value != algorithm {
 			continue
 		}
-		end, again := uint64(math.MaxUint64), false // the first round under another algorithm; whether it came back
+		end, again := uint64(math.MaxUint64), false // the first round with another algorithm; whether this one returns later
 		if i+1 < len(ran) {
 			end = ran[i+1].first
 			again = slices.ContainsFunc(ran[i+1:], func(x change) bool { return x.value == algorithm })
 		}
 		begins := change{k.Format(k.Default), c.first}
 		if len(list) == 0 {
-			begins.first = 0 // the setting of the algorithm says when
+			begins.first = 0 // the setting of the algorithm has the round
 		}
 		var then []change
 		for _, e := range edits {
@@ -161,7 +161,7 @@ func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (l
 				continue
 			}
 			value, err := canonical(k, e.Expr)
-			if err != nil { // of another version
+			if err != nil { // an edit of another version
 				continue
 			}
 			if set = true; first <= max(c.first, 1) {
@@ -177,7 +177,7 @@ func history(algorithm string, k optim.Knob, edits []view.Edit, ran []change) (l
 	return list, set
 }
 
-// canonical is an expression as it is compared: a number that is typed in two ways is one value.
+// canonical returns an expression in the form for comparisons: different spellings of a number become equal.
 func canonical(k optim.Knob, expr string) (string, error) {
 	s, err := timeline.Parse(k, expr)
 	if err != nil || !s.Constant() {
@@ -186,7 +186,7 @@ func canonical(k optim.Knob, expr string) (string, error) {
 	x := s.At(timeline.Position{}, timeline.Position{})
 	short := k.Format(x)
 	if same, err := timeline.Parse(k, short); err != nil || same.At(timeline.Position{}, timeline.Position{}) != x {
-		return strconv.FormatFloat(x, 'g', -1, 64), nil // the short form is of another value
+		return strconv.FormatFloat(x, 'g', -1, 64), nil // the short form has another value
 	}
 	return short, nil
 }

@@ -18,47 +18,47 @@ import (
 	"brood/runtime/view"
 )
 
-// Tally folds records into a [Result]: those of a process that trains, or those of a whole log. It is no view: what it
-// holds of rounds that a plan went back behind is taken back exactly, and it keeps nothing to draw.
+// Tally folds records into a [Result]: those of a training process, or those of a whole log. Unlike a view, it removes
+// the data of rounds that a plan takes back exactly, and stores nothing to draw.
 type Tally struct {
 	Sum    Result       // so far; what [Tally.Finish] adds is zero before it
 	Config event.Config // of the run
 	Goal   coordinator.Goal
 	Phase  event.Phase
-	// Edits are what knobs were told, and when, as the newest plan has it, and since. Moved says that the algorithm, the
-	// population or who hosts it changed since the first plan that this process had.
+	// Edits are the edits of knobs: those of the newest plan and those since. Moved reports whether the algorithm, the
+	// population or its placement changed since the first plan of this process.
 	Edits []event.Edit
 	Moved bool
-	// Candidates says that the training loss is minus the mean fitness of the last candidates.
+	// Candidates reports whether the training loss is minus the mean fitness of the last candidates.
 	Candidates bool
-	// Diverged is the last that was heard of it: a block was not finite.
+	// Diverged reports whether a block was not finite, and no commit followed.
 	Diverged bool
 
 	sent, predicted collective.Ledger
 	evaluated       collective.Ledger
-	began           time.Time // of the first plan: before it there is nobody to train
+	began           time.Time // time of the first plan: before it there are no workers
 	planned         bool
-	times           []committed    // of the rounds that are still part of the run
-	from            uint64         // rounds before the first plan
+	times           []committed    // commits that were not taken back
+	from            uint64         // number of rounds before the first plan
 	before          event.Progress // see [Tally.Before]
-	live            bool           // the records from before on arrive as the run trains
+	live            bool           // records after before arrive during training
 	losses          map[engine.Member]float64
-	centre          *float64            // validation loss of the centre at the last probe
-	fitness         []float64           // of the members at the last probe
-	spread          []float64           // likewise
-	trainError      *float64            // of the centre where the run ended by its limit
-	tests           []*event.Evaluation // of rounds that are still part of the run
-	means           map[string]*mean    // of series, over rounds and members
+	centre          *float64            // validation loss of the centre in the last probe
+	fitness         []float64           // of the members in the last probe
+	spread          []float64           // of the members in the last probe
+	trainError      *float64            // of the centre, if the run ended by its limit
+	tests           []*event.Evaluation // of rounds that were not taken back
+	means           map[string]*mean    // by series, over rounds and members
 }
 
 // committed is the wall time of a commit.
 type committed struct {
 	to     uint64
 	nanos  int64
-	waited int64 // of them, for frames
+	waited int64 // part of nanos in which a worker waited for frames
 }
 
-// mean is a running one.
+// mean is a running mean.
 type mean struct{ sum, count float64 }
 
 // NewTally returns a tally without records.
@@ -67,8 +67,8 @@ func NewTally() *Tally {
 		losses: map[engine.Member]float64{}, means: map[string]*mean{}, began: time.Now()}
 }
 
-// ReadTally returns the tally of the session in dir, of its whole log. Its time is that of the workers' rounds: pauses
-// between processes do not count.
+// ReadTally returns the tally of the whole log of the session in dir. Its seconds are those of the rounds of workers:
+// pauses between processes do not count. It fails if the log cannot be read.
 func ReadTally(dir string) (*Tally, error) {
 	r, err := session.OpenReader(dir)
 	if err != nil {
@@ -122,8 +122,8 @@ func (t *Tally) Join(v *view.View) {
 	t.Goal.Limit, t.Goal.Progress = v.Limit, v.Progress
 }
 
-// tests are the evaluations that a session's log holds of rounds that are part of the run; what cannot be read is as if
-// it were not there.
+// tests returns the evaluations in the log of a session, without those of rounds that were taken back. It returns those
+// before the first record that cannot be read.
 func tests(dir string) []*event.Evaluation {
 	t := &Tally{}
 	r, err := session.OpenReader(dir)
@@ -140,7 +140,7 @@ func tests(dir string) []*event.Evaluation {
 	}
 }
 
-// evaluation keeps evaluations, and forgets those of rounds that a plan goes back before.
+// evaluation adds an evaluation, and removes those of rounds that a plan takes back.
 func (t *Tally) evaluation(r event.Record) {
 	switch {
 	case r.Plan != nil:
@@ -150,7 +150,7 @@ func (t *Tally) evaluation(r event.Record) {
 	}
 }
 
-// restarted keeps what the last alert on restarts says of each worker, which it names first.
+// restarted stores the last alert on restarts of each worker. The text begins with the worker and a comma.
 func (t *Tally) restarted(text string) {
 	worker, _, _ := strings.Cut(text, ",")
 	for i, was := range t.Sum.Restarts {
@@ -162,7 +162,7 @@ func (t *Tally) restarted(text string) {
 	t.Sum.Restarts = append(t.Sum.Restarts, text)
 }
 
-// Tested is the last evaluation, nil without any.
+// Tested returns the last evaluation; nil if there is none.
 func (t *Tally) Tested() *event.Evaluation {
 	if len(t.tests) == 0 {
 		return nil
@@ -170,7 +170,7 @@ func (t *Tally) Tested() *event.Evaluation {
 	return t.tests[len(t.tests)-1]
 }
 
-// Bare says that the run trains no model: there is a distance in place of a loss, and no samples.
+// Bare reports whether the run trains no model: it then has a distance instead of a loss, and no samples.
 func (t *Tally) Bare() bool { return t.Config.Data == "" }
 
 // Record folds the next record, which must not change afterwards.
@@ -230,7 +230,7 @@ func (t *Tally) Record(r event.Record) {
 		sign := 1.0
 		if r.Points.Series == "fitness" {
 			if len(t.losses) > 0 && t.Sum.Steps > 0 {
-				return // the training loss says it
+				return // the training loss is known already
 			}
 			sign = -1
 		}
@@ -238,27 +238,27 @@ func (t *Tally) Record(r event.Record) {
 		for i, m := range r.Points.Members {
 			t.losses[m] = sign * r.Points.Values[i]
 		}
-	case r.Checkpoint != nil && !t.planned && len(t.times) == 0: // what the run begins with
+	case r.Checkpoint != nil && !t.planned && len(t.times) == 0: // the initial state of the run
 		t.before = r.Checkpoint.Progress
 	case r.State != nil:
 		t.Phase = r.State.Phase
 	}
 }
 
-// Before is the progress that the run set out from, which its seconds and bytes do not hold: that of the session before
-// this process, and of a fork that of its parent. A log that does not say it lets it be told by the first commit, as if
-// all rounds before had done as much as each of its own.
+// Before returns the progress at the start, which the seconds and bytes of the tally do not include: that of the
+// session before this process, and for a fork that of its parent. If the log does not contain it, it is estimated from
+// the first commit, as if all earlier rounds had done as much work as each of that commit.
 func (t *Tally) Before() event.Progress { return t.before }
 
-// part is a share of a progress.
+// part returns a progress multiplied by share.
 func part(p event.Progress, share float64) event.Progress {
 	of := func(n uint64) uint64 { return uint64(math.Round(float64(n) * share)) }
 	return event.Progress{Rounds: of(p.Rounds), Steps: of(p.Steps), Samples: of(p.Samples),
 		Evaluations: of(p.Evaluations), Epochs: p.Epochs * share}
 }
 
-// Loss is the mean of the members' last training losses, or of minus their fitness where there are none; ok is false
-// before the first. Results that an objective did not give are left out.
+// Loss returns the mean of the last training losses of the members, or of minus their fitness if there are none. ok is
+// false before the first. It omits missing results of an objective.
 func (t *Tally) Loss() (float64, bool) {
 	s, n := 0.0, 0
 	for _, m := range slices.Sorted(maps.Keys(t.losses)) {
@@ -269,7 +269,7 @@ func (t *Tally) Loss() (float64, bool) {
 	return s / float64(n), n > 0
 }
 
-// Shown is Loss as people are told it, with its word: of an objective it is the mean fitness of the last candidates.
+// Shown returns Loss in the form for screens, with its name: for an objective the mean fitness of the last candidates.
 func (t *Tally) Shown() (word string, x float64, ok bool) {
 	x, ok = t.Loss()
 	switch {
@@ -281,8 +281,8 @@ func (t *Tally) Shown() (word string, x float64, ok bool) {
 	return "loss", x, ok
 }
 
-// Rate is how many samples, or rounds where there are none, the rounds up to p did in a second that this process
-// committed: waits for workers, pauses, and rounds that were undone are no part of it.
+// Rate returns the samples per second up to p, or rounds per second without samples, of the rounds that this process
+// committed. Waits for workers, pauses, and rounds that were taken back do not count.
 func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 	done, unit := since(p.Samples, t.before.Samples), "samples/s"
 	if t.Bare() {
@@ -291,7 +291,7 @@ func (t *Tally) Rate(p event.Progress) (x float64, unit string) {
 	return done / max(t.Spent(), 1e-9), unit
 }
 
-// since is what was counted after before; 0 of a run that went back beyond that.
+// since returns now - before; 0 if the run went back beyond before.
 func since(now, before uint64) float64 { return float64(max(now, before) - before) }
 
 // Left returns the seconds until the first limit of a run that is followed live (see [Tally.Begin] and [Tally.Join]),
@@ -305,7 +305,7 @@ func (t *Tally) Left(at event.Progress) (seconds float64, ok bool) {
 	return limit.Left(at, spent, since(at.Rounds, t.before.Rounds)/spent, (at.Epochs-t.before.Epochs)/spent)
 }
 
-// Spent is the seconds that the committed rounds took.
+// Spent returns the seconds of the committed rounds.
 func (t *Tally) Spent() float64 {
 	var nanos int64
 	for _, c := range t.times {
@@ -314,7 +314,7 @@ func (t *Tally) Spent() float64 {
 	return float64(nanos) / 1e9
 }
 
-// waited is the share of that time in which a worker waited for others' frames.
+// waited returns the share of that time in which a worker waited for frames of others.
 func (t *Tally) waited() float64 {
 	var nanos int64
 	for _, c := range t.times {
@@ -323,7 +323,7 @@ func (t *Tally) waited() float64 {
 	return float64(nanos) / 1e9 / max(t.Spent(), 1e-9)
 }
 
-// Finish completes the result with how the run ended.
+// Finish completes and returns the result. exit is how the run ended.
 func (t *Tally) Finish(exit coordinator.Exit) Result {
 	s := t.Sum
 	s.Seconds = time.Since(t.began).Seconds()
@@ -354,7 +354,7 @@ func (t *Tally) Finish(exit coordinator.Exit) Result {
 	return s
 }
 
-// scores are the places of scores by their keys.
+// scores returns the fields of scores by their keys.
 func (s *Result) scores() map[string]**float64 {
 	return map[string]**float64{event.KeyTestError: &s.TestError, event.KeyTestRMSE: &s.TestRMSE,
 		event.KeyTestR2:      &s.TestR2,
@@ -363,7 +363,7 @@ func (s *Result) scores() map[string]**float64 {
 		event.KeyTestFitness: &s.TestFitness, event.KeyTestLoss: &s.TestLoss}
 }
 
-// Scored is a score that the run came to, by its key; nil where there is none.
+// Scored returns a score by its key; nil if the run does not have it.
 func (s *Result) Scored(key string) *float64 {
 	if x := s.scores()[key]; x != nil {
 		return *x

@@ -10,8 +10,8 @@ import (
 	"brood/runtime/event"
 )
 
-// worked are the measures of work: those that do not depend on how an algorithm cuts it into rounds. What has none of
-// them is measured by its rounds.
+// worked are the measures of work that do not depend on how an algorithm divides it into rounds. The work of runs
+// without any of them is measured in rounds.
 var worked = []struct {
 	unit string
 	of   func(event.Progress) float64
@@ -21,12 +21,12 @@ var worked = []struct {
 	{"evaluations", func(p event.Progress) float64 { return float64(p.Evaluations) }},
 }
 
-// workTolerance is by which part the work of runs may differ that count as having done the same: a limit is overshot by
-// less than a round.
+// workTolerance is the relative difference up to which the work of runs counts as equal: runs overshoot a limit by less
+// than a round.
 const workTolerance = 0.01
 
-// Unequal says why nobody is best by what the runs spent: they did not do the same work, nor met the same target. ""
-// where they did. Runs that are not whole are left out, as [Best] does.
+// Unequal returns why the runs cannot be compared by seconds or bytes: they neither did the same work nor met the same
+// target. It returns "" if they can. It omits runs that are not whole, as [Best] does.
 func Unequal(runs []*Run) string {
 	runs = ranked(runs, "seconds")
 	if len(runs) < 2 || metOne(runs) {
@@ -45,8 +45,8 @@ func Unequal(runs []*Run) string {
 	return ""
 }
 
-// Unlike says why nobody is best by a result: the runs predict other samples, or their losses are no one loss. "" where
-// results are alike.
+// Unlike returns why the runs cannot be compared by a result: they predict different samples, or have different losses.
+// It returns "" if they can.
 func Unlike(runs []*Run) string {
 	of := func(what string, value func(*event.Config) string) string {
 		first := ""
@@ -60,10 +60,11 @@ func Unlike(runs []*Run) string {
 	}
 	return cmp.Or(of("they are of different data", func(c *event.Config) string { return c.Digest }),
 		of("they are of different losses", func(c *event.Config) string { return c.Score().Key }),
-		of("they are of different losses", func(c *event.Config) string { return c.Loss })) // logs of before name none
+		of("they are of different losses", func(c *event.Config) string { return c.Loss })) // older logs do not name it
 }
 
-// Tried says why nobody has the least training loss: some have that of candidates. "" where all have that of members.
+// Tried returns why the runs cannot be compared by the training loss: some have that of candidates. It returns "" if
+// all have that of members.
 func Tried(runs []*Run) string {
 	if slices.ContainsFunc(runs, func(r *Run) bool { return r.candidates }) {
 		return "it is of candidates, which are as far from the model as was set"
@@ -71,7 +72,7 @@ func Tried(runs []*Run) string {
 	return ""
 }
 
-// metOne says whether all of them met the same target.
+// metOne reports whether all runs met the same target.
 func metOne(runs []*Run) bool {
 	for _, r := range runs {
 		if r.Met == "" || r.Met != runs[0].Met {
@@ -81,6 +82,7 @@ func metOne(runs []*Run) bool {
 	return true
 }
 
+// extent returns the least and the largest value over the runs.
 func extent(runs []*Run, of func(event.Progress) float64) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, r := range runs {
