@@ -37,7 +37,7 @@ type Group uint8
 
 const (
 	Own            Group = iota // the algorithm itself
-	GroupRound                  // the length of a round and what is sent
+	GroupRound                  // the length of a round and the format of messages
 	GroupStream                 // mini-batches and their gradients
 	GroupOptimiser              // the optimiser of a gradient step
 	groupCount
@@ -196,9 +196,6 @@ func (a *Algorithm) Values(set map[string]float64) Values {
 
 // Initial returns the schedule or the value of the knob in a new run that does not set it.
 func (k Knob) Initial() string { return cmp.Or(k.Schedule, k.Format(k.Default)) }
-
-// In returns the knob as one of a group.
-func (k Knob) In(g Group) Knob { k.Group = g; return k }
 
 // OnlyWith returns the knob as one that has an effect only with these choices of another.
 func (k Knob) OnlyWith(knob string, choices ...string) Knob { k.Only = When{knob, choices}; return k }

@@ -68,7 +68,7 @@ func Check(ctx context.Context, p *Program, report func(Finding)) error {
 		{"a gradient is the slope of the loss", c.slope},
 		{"the steps that it takes are those of SGD, Adam and AdamW along its gradients", c.steps},
 		{"an evaluation is the sum over its samples", c.sums},
-		{"the noise that it adds to candidates is that of brood, bit for bit", c.candidates},
+		{"it adds the noise of candidates with the bits of brood", c.candidates},
 		{"statistics follow the batches, and are rebuilt the same twice", c.statistics},
 		{"it ends when its input ends", c.ends},
 	} {
@@ -211,50 +211,61 @@ func (c *checker) steps() (string, error) {
 		return "brood takes them", nil
 	}
 	worst := 0.0
-	for i := range 2 * len(optimisers) {
-		name, flags := optimisers[i/2], uint32(i%2*flagAnchored)
-		s := &optimiserSteps{
-			optimiser: name, eta: .01, mu: .9, b1: .9, b2: .99, eps: 1e-8, coupled: .1, decay: .1, clip: .5,
-		}
-		if flags != 0 {
-			s.pull, s.alpha = .2, .6
-		}
-		there, m, v, mean := slices.Clone(c.x), make([]float32, len(c.x)), make([]float32, len(c.x)), slices.Clone(c.x)
-		t := task{
-			kind: kindSteps, steps: s, flags: flags, params: c.x, stats: c.stats, first: m, second: v, anchor: c.x,
-			mean: mean, outParams: there, outFirst: m, outSecond: v, outMean: mean,
-		}
-		for k := range checkSteps {
-			t.batches, s.keys = append(t.batches, c.batch), append(s.keys, uint64(k))
-		}
-		if err := c.a.do(c.ctx, t, &result{}); err != nil {
-			return "", err
-		}
-		here, meanHere, err := c.stepsHere(s)
-		if err != nil {
-			return "", err
-		}
-		for _, pair := range []struct {
-			what  string
-			here  []float64
-			there []float32
-		}{{"", here, there}, {"the running mean of ", meanHere, mean}} {
-			way, apart := 0.0, 0.0
-			for i, x := range pair.here {
-				way += (x - float64(c.x[i])) * (x - float64(c.x[i]))
-				apart += (x - float64(pair.there[i])) * (x - float64(pair.there[i]))
+	for _, name := range optimisers {
+		for _, anchored := range []bool{false, true} {
+			off, err := c.stepsOf(name, anchored)
+			if err != nil {
+				return "", err
 			}
-			if pair.what != "" && flags == 0 {
-				continue
-			}
-			if way == 0 || !(math.Sqrt(apart/way) <= stepError) {
-				return "", failed("%s%d steps of %s differ by %.2g of their length", pair.what, checkSteps, name,
-					math.Sqrt(apart/way))
-			}
-			worst = max(worst, math.Sqrt(apart/way))
+			worst = max(worst, off)
 		}
 	}
 	return fmt.Sprintf("within %.1g of their length", worst), nil
+}
+
+// stepsOf returns the distance between steps of an optimiser by the program and here, relative to their length; with an
+// anchor, that of their running mean if it is larger.
+func (c *checker) stepsOf(optimiser string, anchored bool) (worst float64, err error) {
+	s := &optimiserSteps{
+		optimiser: optimiser, eta: .01, mu: .9, b1: .9, b2: .99, eps: 1e-8, coupled: .1, decay: .1, clip: .5,
+	}
+	there, m, v, mean := slices.Clone(c.x), make([]float32, len(c.x)), make([]float32, len(c.x)), slices.Clone(c.x)
+	t := task{
+		kind: kindSteps, steps: s, params: c.x, stats: c.stats, first: m, second: v,
+		outParams: there, outFirst: m, outSecond: v,
+	}
+	if anchored {
+		s.pull, s.alpha, t.flags = .2, .6, flagAnchored
+		t.anchor, t.mean, t.outMean = c.x, mean, mean
+	}
+	for k := range checkSteps {
+		t.batches, s.keys = append(t.batches, c.batch), append(s.keys, uint64(k))
+	}
+	if err := c.a.do(c.ctx, t, &result{}); err != nil {
+		return 0, err
+	}
+	here, meanHere, err := c.stepsHere(s)
+	if err != nil {
+		return 0, err
+	}
+	if worst = c.off(here, there); anchored {
+		worst = max(worst, c.off(meanHere, mean))
+	}
+	if !(worst <= stepError) {
+		return 0, failed("%d steps of %s, with an anchor: %t, differ by %.2g of their length", checkSteps, optimiser, anchored,
+			worst)
+	}
+	return worst, nil
+}
+
+// off returns the distance of two rows, relative to the distance of the first from c.x.
+func (c *checker) off(here []float64, there []float32) float64 {
+	way, apart := 0.0, 0.0
+	for i, x := range here {
+		way += (x - float64(c.x[i])) * (x - float64(c.x[i]))
+		apart += (x - float64(there[i])) * (x - float64(there[i]))
+	}
+	return math.Sqrt(apart / way)
 }
 
 // stepsHere takes the steps of s in float64, along gradients of the program, with c.x as the anchor. It returns the
@@ -387,8 +398,8 @@ func (c *checker) candidates() (note string, err error) {
 				return "", err
 			}
 			if r.loss != sum.loss {
-				return "", failed("the loss of candidate %d with noise %+v is %v, and %v at the parameters that brood computes", id,
-					kind, r.loss, sum.loss)
+				return "", failed("the loss of candidate %d with noise %+v is %v, and %v at the parameters that brood computes",
+					id, kind, r.loss, sum.loss)
 			}
 			for j, v := range got {
 				if math.Float32bits(v) != math.Float32bits(want[j]) {

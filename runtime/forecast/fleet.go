@@ -38,7 +38,7 @@ type Fleets struct {
 	// Churn draws the times for which a worker stays and is away; nil: all stay. With Goodbye leaving workers announce it.
 	Churn    func(machine int, uniform func() float64) (stays, away time.Duration)
 	Goodbye  bool
-	Progress func(text string) // what is done now
+	Progress func(text string) // the current step, for people
 	Note     func(text string) // a remark on the quality of a prediction
 }
 

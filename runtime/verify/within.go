@@ -14,7 +14,7 @@ import (
 )
 
 // Tolerance has a walk compare saved parameters with those that it reaches, in place of hashes. It is for programs of
-// the user whose results vary, or that were recorded on another device. The walk goes on from each saved state, so that
+// the user whose results vary, or that were recorded on another device. The walk restores each saved state, so that
 // errors do not add up over the run. Other blocks, such as moments, are not compared: they are made of the gradients
 // that vary.
 type Tolerance struct {
@@ -109,7 +109,8 @@ func (v *walk) setStart(ctx context.Context) error {
 	return nil
 }
 
-// compareSaved compares the parameters after a commit with the saved ones, if there are any, and goes on from these.
+// compareSaved compares the parameters after a commit with the saved ones, if there are any, and restores the saved
+// state.
 func (v *walk) compareSaved(ctx context.Context) error {
 	t := v.cfg.Within
 	var cp *event.Checkpoint

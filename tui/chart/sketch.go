@@ -16,10 +16,10 @@ type Sketch struct {
 // NewSketch returns an empty sketch of w x h cells.
 func NewSketch(w, h int) *Sketch { return &Sketch{raster: newRaster(max(w, 0), max(h, 0))} }
 
-// Top returns the y of the upper edge; that of the lower edge is its negative.
+// Top returns the y of the upper edge; the lower edge is at -Top.
 func (s *Sketch) Top() float64 { return 2 * float64(s.raster.h) / float64(max(1, s.raster.w)) }
 
-// Line draws a line from (x0, y0) to (x1, y1); what is outside the sketch is cut off. In ASCII its character is glyph.
+// Line draws a line from (x0, y0) to (x1, y1); dots outside the sketch are dropped. In ASCII its character is glyph.
 func (s *Sketch) Line(x0, y0, x1, y1 float64, role cell.Role, glyph rune) {
 	owner := int8(len(s.layers))
 	s.layers = append(s.layers, Layer{Role: role, Glyph: glyph})

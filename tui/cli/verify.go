@@ -26,7 +26,7 @@ func verifyCommand(s streams) *cobra.Command {
 		Long: `verify executes all rounds of a session again and compares the hash of the state after each commit.
 
 --within compares saved parameters with a tolerance instead: use it if the results of your program vary, or on another
-kind of device than that of the session. The rounds are executed from each saved state to the next. The error is a
+kind of device than the session's. The rounds are executed from each saved state to the next. The error is a
 share of the distance of the parameters from the start of the run.`,
 		Args: exactly("a SESSION"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -27,7 +27,7 @@ _VERSION = 2
 _HELLO, _MEMORY, _INIT, _GRADIENT, _EVALUATE, _STATISTICS, _STEPS, _CANDIDATE, _DESCRIPTION, _DONE = \
     1, 2, 3, 4, 5, 6, 7, 8, 65, 66
 _OWN_STATISTICS, _ANCHORED, _CENTRE, _PARAMETERS = 1, 2, 4, 8
-_SAMPLES = 0x2545f4914f6cdd1d  # makes the seed of what is random in samples from that of the model
+_SAMPLES = 0x2545f4914f6cdd1d  # separates the seed of samples from the seed of the model
 _HASHED = 64 << 20  # bytes of an array that its digest reads
 
 
@@ -47,7 +47,7 @@ def serve(model, loss=None, train=None, test=None, validation=None, *, compute=N
     score       "classes": predictions are right or wrong; "loss": only the loss counts. Default: by the loss
     metrics     {name: f(output, target)}: further means over a batch that evaluations report
     buffers     names of buffers that a forward pass of training changes, besides those of batch-norm, such as the
-                vectors of spectral normalisation. Each member has its own; for the centre they are computed anew
+                vectors of spectral normalisation. Each member has its own; those of the centre are rebuilt
     device      "cpu", "cuda:0", ...; default: cuda if there is one, else cpu. --device of brood takes precedence.
                 Data sets that are tensors are copied to it
     steps       take the steps of SGD, Adam and AdamW here, so that parameters come and go once for many steps.
@@ -410,7 +410,7 @@ class _Split:
         return default_collate([self.source[i] for i in ids])
 
     def __getitem__(self, request):
-        """The batch (key, ids): what is random in it depends on the key."""
+        """The batch (key, ids), read under the seed key."""
         key, ids = request
         if not self.tensors:
             _seed(key)
