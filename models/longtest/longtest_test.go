@@ -1,9 +1,11 @@
 package longtest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,34 +50,57 @@ func TestGroupsAreRun(t *testing.T) {
 	}
 }
 
-// TestRacePatterns: each name by which .ci/run chooses tests for the race detector matches a test of its package, so
-// that a renamed test does not drop out.
+// TestRacePatterns: each name by which .ci/run chooses tests for the race detector, or skips them, matches a test, so
+// that a renamed test is noticed.
 func TestRacePatterns(t *testing.T) {
 	text, err := os.ReadFile("../../.ci/run")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := regexp.MustCompile(`go test -race .* -(?:run|skip) '([^']*)' (\S+)`).FindAllStringSubmatch(string(text), -1)
-	if len(lines) < 4 {
-		t.Fatalf("%d lines of .ci/run choose tests by name", len(lines))
+	chosen := regexp.MustCompile(`go test -race .* -run '([^']*)' (\S+)`).FindAllStringSubmatch(string(text), -1)
+	if len(chosen) < 3 {
+		t.Errorf("%d lines of .ci/run choose tests by name", len(chosen))
 	}
-	for _, line := range lines {
-		var tests strings.Builder
-		files, _ := filepath.Glob(filepath.Join("../..", line[2], "*_test.go"))
-		for _, file := range files {
-			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(code), -1) {
-				tests.WriteString(name[1] + "\n")
-			}
-		}
-		name, _, _ := strings.Cut(line[1], "/") // behind a slash are names of subtests
-		for word := range strings.SplitSeq(name, "|") {
-			if !strings.Contains(tests.String(), word) {
+	for _, line := range chosen {
+		tests := strings.Join(testsBelow(t, line[2]), "\n")
+		pattern, _, _ := strings.Cut(line[1], "/") // behind a slash are names of subtests
+		for word := range strings.SplitSeq(pattern, "|") {
+			if !strings.Contains(tests, word) {
 				t.Errorf("%s has no test %q, by which .ci/run chooses", line[2], word)
 			}
 		}
 	}
+	_, list, _ := strings.Cut(string(text), "skipped=(")
+	list, _, _ = strings.Cut(list, ")")
+	_, list, _ = strings.Cut(list, "\n") // a comment
+	skipped := strings.Fields(list)
+	if len(skipped) < 20 {
+		t.Errorf(".ci/run skips %q", skipped)
+	}
+	tests := slices.Concat(testsBelow(t, "models"), testsBelow(t, "runtime"), testsBelow(t, "transport"), testsBelow(t, "tui"))
+	for _, name := range skipped {
+		if !slices.Contains(tests, name) {
+			t.Errorf("no test is named %s, which .ci/run skips under the race detector", name)
+		}
+	}
+}
+
+// testsBelow returns the names of the tests and examples below a directory of the module.
+func testsBelow(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Example)\w+)\(`)
+	err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(path)
+		for _, name := range declared.FindAllStringSubmatch(string(code), -1) {
+			names = append(names, name[1])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
