@@ -22,8 +22,18 @@ type Kubernetes struct {
 	Args   []string // for brood serve: flags and the preset
 }
 
-// 63 characters, less what the Job appends for a pod
-var label = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$`)
+// Names of Kubernetes. Their lengths are checked apart: a pattern that counts takes milliseconds to compile.
+var (
+	label    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	claim    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	resource = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*/[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+)
+
+const (
+	maxLabel    = 48 // of 63 characters, less what the Job appends for a pod
+	maxClaim    = 253
+	maxResource = 253 + 1 + 63
+)
 
 // Manifest is what `kubectl apply -f -` takes: a Secret, a headless Service that gives pods names, and the Job. The
 // pods see the variables of torchrun.
@@ -31,12 +41,12 @@ var label = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$`)
 // Source: "Job with Pod-to-Pod Communication" of the Kubernetes documentation; batch/v1 and v1 of k8s.io/api.
 func (k Kubernetes) Manifest() (string, error) {
 	switch {
-	case !label.MatchString(k.Name):
+	case len(k.Name) > maxLabel || !label.MatchString(k.Name):
 		return "", fmt.Errorf("the name %q is no DNS label: give up to 48 of a-z, 0-9 and '-', beginning with a letter",
 			k.Name)
-	case k.Claim != "" && !claim.MatchString(k.Claim):
+	case k.Claim != "" && (len(k.Claim) > maxClaim || !claim.MatchString(k.Claim)):
 		return "", fmt.Errorf("%q is no name of a PersistentVolumeClaim", k.Claim)
-	case k.Device != "" && !resource.MatchString(k.Device):
+	case k.Device != "" && (len(k.Device) > maxResource || !resource.MatchString(k.Device)):
 		return "", fmt.Errorf("%q is no resource of Kubernetes: give one such as nvidia.com/gpu", k.Device)
 	case k.Image == "" || strings.ContainsAny(k.Image, " \t\n\"'"):
 		return "", fmt.Errorf("%q is no container image: name one that has brood in its PATH", k.Image)
@@ -52,10 +62,6 @@ func (k Kubernetes) Manifest() (string, error) {
 	err := manifest.Execute(&out, k)
 	return out.String(), err
 }
-
-var resource = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]{0,250}/[A-Za-z0-9][-A-Za-z0-9_.]{0,62}$`)
-
-var claim = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 // Restarts is how many pods may start again before Kubernetes gives the Job up.
 func (k Kubernetes) Restarts() int { return 3 * k.Pods }

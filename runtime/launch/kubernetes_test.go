@@ -121,15 +121,22 @@ func TestManifestCheckCanFail(t *testing.T) {
 }
 
 func TestManifestRefuses(t *testing.T) {
+	longest := fleet
+	longest.Name, longest.Claim = strings.Repeat("a", maxLabel), strings.Repeat("a", maxClaim)
+	if _, err := longest.Manifest(); err != nil {
+		t.Errorf("names of the greatest length are refused: %v", err)
+	}
 	for want, edit := range map[string]func(*Kubernetes){
 		`the name "Digits" is no DNS label`:  func(k *Kubernetes) { k.Name = "Digits" },
 		`the name "a.b"`:                     func(k *Kubernetes) { k.Name = "a.b" },
-		`the name "`:                         func(k *Kubernetes) { k.Name = strings.Repeat("a", 60) },
+		`the name "`:                         func(k *Kubernetes) { k.Name = strings.Repeat("a", maxLabel+1) },
 		`"" is no container image`:           func(k *Kubernetes) { k.Image = "" },
 		`is no container image: name`:        func(k *Kubernetes) { k.Image = "a\nb" },
 		"0 pods":                             func(k *Kubernetes) { k.Pods = 0 },
 		"port 0":                             func(k *Kubernetes) { k.Port = 0 },
 		"is no name of a PersistentVolumeCl": func(k *Kubernetes) { k.Claim = "a b" },
+		`a" is no name of a Persistent`:      func(k *Kubernetes) { k.Claim = strings.Repeat("a", maxClaim+1) },
+		`a" is no resource of Kubernetes`:    func(k *Kubernetes) { k.Device = "a.b/" + strings.Repeat("a", maxResource) },
 		"the shared secret has 1 characters": func(k *Kubernetes) { k.Secret = "s" },
 	} {
 		k := fleet
